@@ -1,0 +1,109 @@
+package objects
+
+import (
+	"context"
+	"iter"
+)
+
+// Walk is [Reader].Chain in terms of single reads, for engines that have no
+// faster way. get must not hold a lock when it returns, and gives a
+// *[NotFoundError] for an object that is not there.
+func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		end, diverged, err := walkEnd(ctx, get, tip, o)
+		if err != nil {
+			yield(Object{}, err)
+			return
+		}
+		for n := 0; !tip.IsZero() && tip != end; n++ {
+			if o.Limit > 0 && n == o.Limit {
+				return
+			}
+			obj, err := get(tip)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !yield(obj, err) || err != nil {
+				return
+			}
+			if o.Content && len(obj.Links) > 0 {
+				content, err := get(obj.Links[0])
+				if !yield(content, err) || err != nil && !ofOneObject(err) {
+					return
+				}
+			}
+			tip = firstParent(obj)
+		}
+		if diverged {
+			yield(Object{}, &DivergedError{Base: end})
+		}
+	}
+}
+
+func firstParent(o Object) ID {
+	if len(o.Parents) == 0 {
+		return ID{}
+	}
+	return o.Parents[0]
+}
+
+// walkEnd finds where a walk from tip ends: before the first commit that is, or
+// has above it, one of o.Stop. It has diverged when that is none of them.
+func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
+	nearest := -1
+	for _, stop := range o.Stop {
+		if stop.IsZero() {
+			continue
+		}
+		base, steps, err := forkPoint(ctx, get, tip, stop)
+		if err != nil {
+			return ID{}, false, err
+		}
+		switch {
+		case base.IsZero():
+			diverged = diverged || nearest < 0
+		case nearest < 0 || steps < nearest:
+			end, nearest, diverged = base, steps, base != stop
+		case steps == nearest:
+			diverged = diverged && base != stop
+		}
+	}
+	return end, diverged, nil
+}
+
+// forkPoint finds the first commit on the line of tip that is also on the line
+// of stop, and how many steps below tip it is; zero when there is none. It goes
+// down both lines in step, so that a near one is found without reading further.
+func forkPoint(ctx context.Context, get func(ID) (Object, error), tip, stop ID) (base ID, steps int, err error) {
+	onTip, onStop := map[ID]int{tip: 0}, map[ID]int{stop: 0}
+	for n := 0; !tip.IsZero() || !stop.IsZero(); n++ {
+		if _, ok := onStop[tip]; ok && !tip.IsZero() {
+			return tip, onTip[tip], nil
+		}
+		if steps, ok := onTip[stop]; ok && !stop.IsZero() {
+			return stop, steps, nil
+		}
+		if tip, err = below(ctx, get, tip); err != nil {
+			return ID{}, 0, err
+		}
+		if stop, err = below(ctx, get, stop); err != nil {
+			return ID{}, 0, err
+		}
+		onTip[tip], onStop[stop] = n+1, n+1
+	}
+	return ID{}, 0, nil
+}
+
+func below(ctx context.Context, get func(ID) (Object, error), id ID) (ID, error) {
+	if id.IsZero() {
+		return ID{}, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return ID{}, err
+	}
+	obj, err := get(id)
+	if err == nil {
+		err = obj.Check() // it is not yielded, so nobody else looks
+	}
+	return firstParent(obj), err
+}

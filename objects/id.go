@@ -1,0 +1,82 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/zeebo/blake3"
+)
+
+// ID names an object: the BLAKE3-256 hash of what it is and what it points at.
+// The zero ID names nothing.
+type ID [32]byte
+
+// ParseID reads the 64 hexadecimal digits of an id, in either case.
+func ParseID(s string) (ID, error) {
+	var id ID
+	if len(s) != 2*len(id) {
+		return ID{}, fmt.Errorf("object id %q: want %d hexadecimal digits, have %d", s, 2*len(id), len(s))
+	}
+	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
+		return ID{}, fmt.Errorf("object id %q: %q is not a hexadecimal digit", s, byte(err.(hex.InvalidByteError)))
+	}
+	return id, nil
+}
+
+// String is the id as 64 lower-case hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Short is the first seven digits, for people.
+func (id ID) Short() string { return hex.EncodeToString(id[:4])[:7] }
+
+// IsZero tells whether the id names nothing.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Compare orders ids as their digits do.
+func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
+
+// MarshalText writes the digits; the zero ID is empty text.
+func (id ID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return []byte{}, nil
+	}
+	return hex.AppendEncode(nil, id[:]), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (id *ID) UnmarshalText(b []byte) (err error) {
+	if len(b) == 0 {
+		*id = ID{}
+		return nil
+	}
+	*id, err = ParseID(string(b))
+	return err
+}
+
+// Encode writes the id into a record, or nothing when it is zero.
+func (id ID) Encode(e *canon.Encoder, field int) {
+	if !id.IsZero() {
+		e.Raw(field, id[:])
+	}
+}
+
+// DecodeID reads what Encode wrote; anything but the bytes of an id is refused.
+func DecodeID(d *canon.Decoder) (id ID) {
+	b := d.Raw()
+	switch {
+	case d.Err() != nil:
+	case len(b) != len(id):
+		d.Refuse(fmt.Sprintf("an id has %d bytes, not %d", len(id), len(b)))
+	case ID(b).IsZero():
+		d.Refuse("the zero id is written")
+	default:
+		id = ID(b)
+	}
+	return id
+}
+
+// Hash is the BLAKE3-256 hash of b: for bytes that are compared and never
+// stored, such as a request body.
+func Hash(b []byte) ID { return blake3.Sum256(b) }

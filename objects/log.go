@@ -1,0 +1,86 @@
+package objects
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/canon"
+)
+
+// NewLogEntry makes the entry that follows prev (the zero LogEntry: the first
+// of its store) and computes its hash.
+func NewLogEntry(prev LogEntry, note Note, refs []RefUpdate) LogEntry {
+	note.Time = utcMillis(note.Time)
+	e := LogEntry{Seq: prev.Seq + 1, Prev: prev.Hash, Note: note, Refs: refs}
+	e.Hash = e.sum(e.Record())
+	return e
+}
+
+func (e LogEntry) sum(record []byte) ID { return Hash(append([]byte("tract log 1\x00"), record...)) }
+
+// Record is the canonical record of the entry, which its hash covers.
+func (e LogEntry) Record() []byte {
+	var enc canon.Encoder
+	enc.Uint(1, e.Seq)
+	e.Prev.Encode(&enc, 2)
+	enc.Int(3, e.Note.Time.UnixMilli())
+	enc.String(4, e.Note.Author)
+	enc.String(5, e.Note.Command)
+	for _, u := range e.Refs {
+		var sub canon.Encoder
+		sub.String(1, u.Name)
+		u.Old.Encode(&sub, 2)
+		u.New.Encode(&sub, 3)
+		enc.Item(6, sub.Bytes())
+	}
+	return enc.Bytes()
+}
+
+// ParseLogEntry reads a record and computes its hash.
+func ParseLogEntry(record []byte) (LogEntry, error) {
+	var e LogEntry
+	ms := int64(0)
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		switch f {
+		case 1:
+			e.Seq = d.Uint()
+		case 2:
+			e.Prev = DecodeID(d)
+		case 3:
+			ms = d.Int()
+		case 4:
+			e.Note.Author = d.String()
+		case 5:
+			e.Note.Command = d.String()
+		case 6:
+			u, err := parseRefUpdate(d.Item())
+			if err != nil {
+				d.Refuse(err.Error())
+			}
+			e.Refs = append(e.Refs, u)
+		}
+	}
+	if err := d.Err(); err != nil {
+		return LogEntry{}, &CorruptError{Cause: fmt.Errorf("ref log: %w", err)}
+	}
+	e.Note.Time = time.UnixMilli(ms).UTC()
+	e.Hash = e.sum(record)
+	return e, nil
+}
+
+func parseRefUpdate(record []byte) (RefUpdate, error) {
+	var u RefUpdate
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		switch f {
+		case 1:
+			u.Name = d.String()
+		case 2:
+			u.Old = DecodeID(d)
+		case 3:
+			u.New = DecodeID(d)
+		}
+	}
+	return u, d.Err()
+}

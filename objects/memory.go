@@ -1,0 +1,278 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory is a store that lives as long as the process: the engine "mem:".
+func Memory() Store {
+	return Verify(&memory{objects: map[ID]Object{}, refs: map[string]Ref{}, moved: make(chan struct{})})
+}
+
+type memory struct {
+	mu      sync.RWMutex
+	closed  bool
+	objects map[ID]Object
+	refs    map[string]Ref
+	log     []LogEntry
+	moved   chan struct{} // closed at the next move of a ref
+
+	updating sync.Map     // ref name -> *sync.Mutex: writers of one ref wait for one another
+	running  sync.RWMutex // held by every Update, so that Close waits for it
+}
+
+func (m *memory) look(f func()) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return ErrClosed
+	}
+	f()
+	return nil
+}
+
+func (m *memory) get(id ID) (obj Object, err error) {
+	found := false
+	if err := m.look(func() { obj, found = m.objects[id] }); err != nil {
+		return Object{}, err
+	}
+	if !found {
+		return Object{}, &NotFoundError{ID: id}
+	}
+	return clone(obj), nil
+}
+
+func clone(o Object) Object {
+	o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), slices.Clone(o.Data)
+	return o
+}
+
+func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		seen := make(map[ID]bool, len(ids))
+		for _, id := range ids {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			obj, err := m.get(id)
+			if _, missing := err.(*NotFoundError); missing {
+				continue
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !yield(obj, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Missing(ctx context.Context, ids []ID) (missing []ID, err error) {
+	err = m.look(func() {
+		for _, id := range ids {
+			if _, ok := m.objects[id]; !ok {
+				missing = append(missing, id)
+			}
+		}
+	})
+	return missing, cmp.Or(err, ctx.Err())
+}
+
+func (m *memory) Find(ctx context.Context, kind Kind, prefix string, limit int) (ids []ID, err error) {
+	prefix = strings.ToLower(prefix)
+	err = m.look(func() {
+		for id, obj := range m.objects {
+			if (kind == 0 || obj.Kind == kind) && strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
+				ids = append(ids, id)
+			}
+		}
+	})
+	slices.SortFunc(ids, ID.Compare)
+	if limit > 0 && len(ids) > limit {
+		ids = ids[:limit]
+	}
+	return ids, cmp.Or(err, ctx.Err())
+}
+
+func (m *memory) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Object, error] {
+	return Walk(ctx, m.get, tip, o)
+}
+
+func (m *memory) GetRefs(ctx context.Context, names ...string) (refs []Ref, err error) {
+	err = m.look(func() {
+		for _, name := range names {
+			if r, ok := m.refs[name]; ok {
+				refs = append(refs, r)
+			}
+		}
+	})
+	return refs, cmp.Or(err, ctx.Err())
+}
+
+func (m *memory) Refs(ctx context.Context, q RefQuery) (refs []Ref, err error) {
+	err = m.look(func() {
+		for name, r := range m.refs {
+			if strings.HasPrefix(name, q.Prefix) && name > q.After {
+				refs = append(refs, r)
+			}
+		}
+	})
+	slices.SortFunc(refs, func(a, b Ref) int {
+		if q.Newest {
+			if c := b.Updated.Compare(a.Updated); c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	if q.Limit > 0 && len(refs) > q.Limit {
+		refs = refs[:q.Limit]
+	}
+	return refs, cmp.Or(err, ctx.Err())
+}
+
+func (m *memory) Log(ctx context.Context, name string, before uint64, limit int) (entries []LogEntry, err error) {
+	err = m.look(func() {
+		for i := len(m.log) - 1; i >= 0; i-- {
+			if limit > 0 && len(entries) == limit {
+				return
+			}
+			e := m.log[i]
+			if (before == 0 || e.Seq < before) && (name == "" || slices.ContainsFunc(e.Refs, func(u RefUpdate) bool { return u.Name == name })) {
+				entries = append(entries, e)
+			}
+		}
+	})
+	return entries, cmp.Or(err, ctx.Err())
+}
+
+func (m *memory) Apply(ctx context.Context, b Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	moves, err := Moves(b.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
+	if err != nil {
+		return err
+	}
+	for _, o := range b.Put {
+		if _, ok := m.objects[o.ID]; !ok {
+			m.objects[o.ID] = clone(o)
+		}
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	var last LogEntry
+	if n := len(m.log); n > 0 {
+		last = m.log[n-1]
+	}
+	entry := NewLogEntry(last, b.Note, moves)
+	m.log = append(m.log, entry)
+	for _, u := range moves {
+		if u.New.IsZero() {
+			delete(m.refs, u.Name)
+			continue
+		}
+		m.refs[u.Name] = Ref{Name: u.Name, Target: u.New, Version: m.refs[u.Name].Version + 1, Updated: entry.Note.Time}
+	}
+	close(m.moved)
+	m.moved = make(chan struct{})
+	return nil
+}
+
+// Moves compares what a batch wants with where its refs are, and returns the
+// updates that move something. The error is a *[ConflictError], or at's own.
+// It is for engines, inside the transaction that then moves the refs.
+func Moves(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpdate, err error) {
+	for _, u := range wanted {
+		have, err := at(u.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case have == u.New:
+		case have != u.Old:
+			return nil, &ConflictError{Ref: u.Name, Want: u.Old, Have: have}
+		default:
+			moves = append(moves, u)
+		}
+	}
+	return moves, nil
+}
+
+func (m *memory) Update(ctx context.Context, ref string, f func(tip ID) (Batch, error)) error {
+	m.running.RLock()
+	defer m.running.RUnlock()
+	queue, _ := m.updating.LoadOrStore(ref, new(sync.Mutex))
+	queue.(*sync.Mutex).Lock()
+	defer queue.(*sync.Mutex).Unlock()
+	for {
+		at, err := ReadRef(ctx, m, ref)
+		if err != nil {
+			return err
+		}
+		b, err := f(at.Target)
+		if err != nil {
+			return err
+		}
+		err = m.Apply(ctx, b)
+		if c, ok := err.(*ConflictError); !ok || c.Ref != ref || c.Have == at.Target {
+			return err // the last: f does not move the ref from where it is
+		}
+	}
+}
+
+func (m *memory) Watch(ctx context.Context, name string) iter.Seq2[Ref, error] {
+	return func(yield func(Ref, error) bool) {
+		for last, first := (Ref{}), true; ; first = false {
+			var now Ref
+			var moved chan struct{}
+			if err := m.look(func() { now, moved = m.refs[name], m.moved }); err != nil {
+				yield(Ref{Name: name}, err)
+				return
+			}
+			if now.Name = name; first || now != last {
+				if !yield(now, nil) {
+					return
+				}
+				last = now
+			}
+			select {
+			case <-moved:
+			case <-ctx.Done():
+				yield(Ref{Name: name}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Close() error {
+	m.running.Lock()
+	defer m.running.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	m.closed = true
+	close(m.moved)
+	m.moved = make(chan struct{})
+	return nil
+}
+
+// utcMillis is the precision at which a store keeps time.
+func utcMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,142 @@
+package objectstest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+var logs = []promise{
+	{"Log/entries are numbered and linked", logLinked},
+	{"Log/of one ref and of all", logQueries},
+	{"Log/keeps the note, in UTC milliseconds", logNote},
+	{"Log/a deleted ref keeps its entries", logDeleted},
+}
+
+func log(t *testing.T, s objects.RefReader, name string, before uint64, limit int) []objects.LogEntry {
+	t.Helper()
+	entries, err := s.Log(t.Context(), name, before, limit)
+	if err != nil {
+		t.Fatalf("log %q: %v", name, err)
+	}
+	return entries
+}
+
+// wantLinked checks n entries, newest first, that are all entries of a store.
+func wantLinked(t *testing.T, entries []objects.LogEntry, n int) {
+	t.Helper()
+	if len(entries) != n {
+		t.Fatalf("%d log entries, want %d", len(entries), n)
+	}
+	var prev objects.LogEntry
+	for i, e := range slices.Backward(entries) {
+		if e.Seq != prev.Seq+1 || e.Prev != prev.Hash {
+			t.Fatalf("log entry %d does not follow entry %d", e.Seq, prev.Seq)
+		}
+		again, err := objects.ParseLogEntry(e.Record())
+		if err != nil || !reflect.DeepEqual(again, e) {
+			t.Fatalf("log entry %d (place %d) is not what its record says: %v", e.Seq, i, err)
+		}
+		prev = e
+	}
+}
+
+func logLinked(t *testing.T, s objects.Store) {
+	if got := log(t, s, "", 0, 0); len(got) != 0 {
+		t.Errorf("a fresh store has %d log entries", len(got))
+	}
+	if err := walkRef(t.Context(), s, branch, 10); err != nil {
+		t.Fatal(err)
+	}
+	entries := log(t, s, "", 0, 0)
+	wantLinked(t, entries, 10)
+	for i := range entries[1:] {
+		if entries[i].Refs[0].Old != entries[i+1].Refs[0].New {
+			t.Errorf("entry %d does not begin where entry %d ended", entries[i].Seq, entries[i+1].Seq)
+		}
+	}
+}
+
+func logQueries(t *testing.T, s objects.Store) {
+	const total = 300
+	tips := map[string]objects.ID{}
+	var all []objects.LogEntry
+	for i := range total {
+		name := fmt.Sprint("refs/heads/", i%3)
+		next := content(fmt.Sprint("entry ", i))
+		b := move(name, tips[name], next)
+		tips[name] = next.ID
+		if i%10 == 9 { // this one moves two refs
+			b.Refs = append(b.Refs, objects.RefUpdate{Name: "refs/tags/t", Old: tips["refs/tags/t"], New: next.ID})
+			tips["refs/tags/t"] = next.ID
+		}
+		apply(t, s, b)
+	}
+	all = log(t, s, "", 0, 0)
+	wantLinked(t, all, total)
+	for _, name := range []string{"", "refs/heads/0", "refs/heads/2", "refs/tags/t", "refs/tags/none", "refs/heads"} {
+		for _, before := range []uint64{0, 1, 2, 100, total, total + 1, total + 100} {
+			for _, limit := range []int{0, 1, 5, 1000} {
+				var want []uint64
+				for _, e := range all {
+					if (before == 0 || e.Seq < before) && (limit == 0 || len(want) < limit) && (name == "" || moves(e, name)) {
+						want = append(want, e.Seq)
+					}
+				}
+				var got []uint64
+				for _, e := range log(t, s, name, before, limit) {
+					got = append(got, e.Seq)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("log %q before %d limit %d: %v, want %v", name, before, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
+func moves(e objects.LogEntry, name string) bool {
+	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
+}
+
+func logNote(t *testing.T, s objects.Store) {
+	var tip objects.ID
+	for i, c := range []struct{ give, want time.Time }{
+		{noon.Add(1_234_567 * time.Nanosecond), noon.Add(time.Millisecond)},
+		{noon.In(time.FixedZone("east", 3*3600)), noon},
+		{time.Time{}, time.Time{}},
+		{time.UnixMilli(0), time.UnixMilli(0).UTC()},
+		{time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)},
+		{noon.Add(-time.Hour), noon.Add(-time.Hour)}, // a clock may go backwards
+	} {
+		next := content(fmt.Sprint("note ", i))
+		b := move(branch, tip, next)
+		b.Note = objects.Note{Time: c.give, Author: "Zoë \xff", Command: "annotate"}
+		apply(t, s, b)
+		tip = next.ID
+		e := log(t, s, branch, 0, 1)[0]
+		if e.Note != (objects.Note{Time: c.want, Author: "Zoë \xff", Command: "annotate"}) {
+			t.Errorf("the log has %+v, want the time %v", e.Note, c.want)
+		}
+		if ref, err := objects.ReadRef(t.Context(), s, branch); err != nil || ref.Updated != c.want {
+			t.Errorf("the ref was updated at %v, %v; want %v", ref.Updated, err, c.want)
+		}
+	}
+}
+
+func logDeleted(t *testing.T, s objects.Store) {
+	a := content("a")
+	apply(t, s, move(branch, objects.ID{}, a))
+	apply(t, s, move(branch, a.ID, objects.Object{}))
+	entries := log(t, s, branch, 0, 0)
+	wantLinked(t, entries, 2)
+	if u := entries[0].Refs[0]; u.Old != a.ID || !u.New.IsZero() {
+		t.Errorf("the newest entry is %+v, want the deletion", u)
+	}
+	apply(t, s, move(branch, objects.ID{}, a))
+	wantLinked(t, log(t, s, branch, 0, 0), 3)
+}

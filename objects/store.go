@@ -1,0 +1,194 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Ref is a name for an object.
+type Ref struct {
+	Name    string
+	Target  ID
+	Version uint64    // grows by one with every move
+	Updated time.Time // of the last move, UTC
+}
+
+// RefUpdate moves one ref from Old to New.
+type RefUpdate struct {
+	Name string
+	Old  ID // zero: the ref must not exist
+	New  ID // zero: the ref is deleted
+}
+
+// Note says who moved refs, when, and with which command: its name and ids,
+// never its arguments.
+type Note struct {
+	Time    time.Time // UTC milliseconds are kept
+	Author  string
+	Command string
+}
+
+// Batch is what one [Writer].Apply does. Put may hold an object more than once.
+type Batch struct {
+	Put  []Object
+	Refs []RefUpdate // each name once
+	Note Note
+}
+
+// LogEntry is one move of one or more refs. Entries of a store are numbered
+// from 1 and linked: Hash covers the entry and the hash of the one before it.
+type LogEntry struct {
+	Seq  uint64
+	Prev ID
+	Hash ID
+	Note Note
+	Refs []RefUpdate
+}
+
+// ChainOptions bounds a walk.
+type ChainOptions struct {
+	Limit   int  // most commits; 0 is no limit
+	Stop    []ID // where the walk ends, not yielded; zero ids do not count
+	Content bool // yield after each commit what its first link names
+}
+
+// RefQuery selects refs.
+type RefQuery struct {
+	Prefix string
+	After  string // only names greater than this one
+	Limit  int    // most refs; 0 is no limit
+	Newest bool   // last moved first, instead of by name in byte order
+}
+
+// Reader looks at objects. All methods may be called by any number of
+// goroutines at once, and by the body of a loop over one of them: no lock and
+// no transaction is held while a loop body runs. What is yielded belongs to the
+// caller.
+//
+// An error in a sequence that is a *[CorruptError] with an id concerns one
+// object, and the sequence goes on; any other error is its last element.
+type Reader interface {
+	// Get yields each of the objects that is there, once, in any order. An id
+	// that is not there is not yielded.
+	Get(ctx context.Context, ids []ID) iter.Seq2[Object, error]
+
+	// Missing tells which of the ids are not there, in the order given.
+	Missing(ctx context.Context, ids []ID) ([]ID, error)
+
+	// Find lists ids that begin with the hexadecimal digits of prefix, an odd
+	// number of them included, in ascending order: of one kind, or of all when
+	// kind is 0; at most limit, when it is over 0.
+	Find(ctx context.Context, kind Kind, prefix string, limit int) ([]ID, error)
+
+	// Chain yields tip, its first parent, and so on, until a root, a Stop or the
+	// Limit. With Content each is followed by the object its first link names.
+	// A Stop that is no ancestor of tip ends the walk before the first commit
+	// that both have, with a *[DivergedError]. A hole ends it with a
+	// *[NotFoundError], a damaged commit with a *[CorruptError].
+	Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Object, error]
+}
+
+// RefReader looks at refs and at how they moved. Its methods may be called by
+// any number of goroutines at once; each answers from one moment.
+type RefReader interface {
+	// GetRefs returns those of the named refs that exist, in the order asked.
+	GetRefs(ctx context.Context, names ...string) ([]Ref, error)
+
+	// Refs lists refs as q says.
+	Refs(ctx context.Context, q RefQuery) ([]Ref, error)
+
+	// Log lists the moves of a ref, or of all refs when name is empty, newest
+	// first: those with Seq below before (0: from the newest), at most limit
+	// (0: all). A deleted ref keeps its entries.
+	Log(ctx context.Context, name string, before uint64, limit int) ([]LogEntry, error)
+}
+
+// Writer adds objects and moves refs. Its methods may be called by any number
+// of goroutines and processes at once.
+type Writer interface {
+	// Apply puts the objects and moves the refs: all refs, with one log entry,
+	// or none. When it returns nil everything is durable, and whoever sees one
+	// of the refs sees every object of the batch. A ref that is already at New
+	// counts as moved, so that repeating a batch whose outcome is unknown is
+	// right; when all are, nothing is logged. Putting an object that is there
+	// does nothing. A ref elsewhere is a *[ConflictError].
+	//
+	// When Apply fails no ref has moved, unless the error says the outcome is
+	// unknown ([IsUnknown]); objects may have been put that nothing names.
+	Apply(ctx context.Context, b Batch) error
+
+	// Update calls f with the present target of a ref (zero: there is none) and
+	// applies the batch that it returns, as many times as it takes until no
+	// other writer came in between: writers of one ref wait for one another and
+	// all succeed. f may read the store and must not write to it. An error from
+	// f ends Update and is returned as it is; an empty batch writes nothing.
+	Update(ctx context.Context, ref string, f func(tip ID) (Batch, error)) error
+}
+
+// Store is an engine: all of the above. Close waits for what is running; later
+// calls give [ErrClosed].
+type Store interface {
+	Reader
+	RefReader
+	Writer
+	Close() error
+}
+
+// Watcher is a store that tells when a ref moves. It is optional; ask with [As].
+type Watcher interface {
+	// Watch yields the ref as it is (a zero Target: it does not exist) and then
+	// every newer state, until ctx is done. States between two looks may be
+	// skipped, the last one never is. It ends with ctx's error, or its own.
+	Watch(ctx context.Context, name string) iter.Seq2[Ref, error]
+}
+
+// Sizer is a store that lies in a file. It is optional; ask with [As].
+type Sizer interface {
+	// Size says where the store lies and how many bytes it takes.
+	Size(ctx context.Context) (path string, bytes int64, err error)
+}
+
+// As finds an optional power of a store: in s itself or in what it wraps.
+func As[T any](s Store) (T, bool) {
+	for {
+		if t, ok := s.(T); ok {
+			return t, true
+		}
+		w, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			var none T
+			return none, false
+		}
+		s = w.Unwrap()
+	}
+}
+
+// Read gives one object; a missing one is a *[NotFoundError].
+func Read(ctx context.Context, r Reader, id ID) (Object, error) {
+	for o, err := range r.Get(ctx, []ID{id}) {
+		return o, err
+	}
+	return Object{}, &NotFoundError{ID: id}
+}
+
+// ReadRef gives one ref; a missing one has a zero Target.
+func ReadRef(ctx context.Context, r RefReader, name string) (Ref, error) {
+	refs, err := r.GetRefs(ctx, name)
+	if err != nil || len(refs) == 0 {
+		return Ref{Name: name}, err
+	}
+	return refs[0], nil
+}
+
+type unknownError struct{ error }
+
+func (e unknownError) Unwrap() error { return e.error }
+
+// Unknown marks an error of Apply after which the batch may have been written.
+func Unknown(err error) error { return unknownError{err} }
+
+// IsUnknown tells whether the batch may have been written although Apply
+// failed. Repeating it is right: it then lands once.
+func IsUnknown(err error) bool { return errors.As(err, new(unknownError)) }

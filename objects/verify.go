@@ -1,0 +1,102 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Verify wraps an engine so that every object read is hashed and compared with
+// its id, and every batch is checked before the engine sees it. Engines return
+// their stores wrapped.
+func Verify(s Store) Store { return &verified{s} }
+
+type verified struct{ Store }
+
+// Unwrap gives the engine; see [As].
+func (v *verified) Unwrap() Store { return v.Store }
+
+func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		asked := make(map[ID]bool, len(ids))
+		for _, id := range ids {
+			asked[id] = true
+		}
+		for o, err := range v.Store.Get(ctx, ids) {
+			if err == nil && !asked[o.ID] {
+				err = &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
+			}
+			if o, err = check(o, err); !yield(o, err) {
+				return
+			}
+		}
+	}
+}
+
+// Chain holds the engine to the line of first parents as well: an index that
+// leads elsewhere would give good bytes in the wrong place.
+func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		next, content := tip, ID{} // what is to come: a commit, but first the content of the last one
+		for obj, err := range v.Store.Chain(ctx, tip, o) {
+			want, isContent := next, !content.IsZero()
+			if isContent {
+				want, content = content, ID{}
+			}
+			if err == nil && obj.ID != want {
+				err = &CorruptError{ID: obj.ID, Cause: errors.New("the store gave it in the place of another")}
+			}
+			obj, err = check(obj, err)
+			if err == nil && !isContent {
+				next = firstParent(obj)
+				if o.Content && len(obj.Links) > 0 {
+					content = obj.Links[0]
+				}
+			}
+			if !yield(obj, err) || err != nil && !(isContent && ofOneObject(err)) {
+				return
+			}
+		}
+	}
+}
+
+// check lets only an object out whose bytes are those of its id.
+func check(o Object, err error) (Object, error) {
+	if err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return Object{ID: o.ID}, err
+	}
+	return o, nil
+}
+
+func (v *verified) Find(ctx context.Context, kind Kind, prefix string, limit int) ([]ID, error) {
+	for _, c := range []byte(prefix) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return nil, fmt.Errorf("object id prefix %q: %q is not a hexadecimal digit", prefix, c)
+		}
+	}
+	return v.Store.Find(ctx, kind, prefix, limit)
+}
+
+func (v *verified) Apply(ctx context.Context, b Batch) error {
+	if err := checkBatch(b); err != nil {
+		return err
+	}
+	return v.Store.Apply(ctx, b)
+}
+
+func (v *verified) Update(ctx context.Context, ref string, f func(ID) (Batch, error)) error {
+	if err := CheckRefName(ref); err != nil {
+		return err
+	}
+	return v.Store.Update(ctx, ref, func(tip ID) (Batch, error) {
+		b, err := f(tip)
+		if err == nil {
+			err = checkBatch(b)
+		}
+		return b, err
+	})
+}

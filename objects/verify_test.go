@@ -1,0 +1,187 @@
+package objects_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// liar is a store that changes what it yields.
+type liar struct {
+	objects.Store
+	lie func(objects.Object) objects.Object
+}
+
+func (l liar) twist(seq iter.Seq2[objects.Object, error]) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		for o, err := range seq {
+			if err == nil {
+				o = l.lie(o)
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l liar) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	return l.twist(l.Store.Get(ctx, ids))
+}
+
+func (l liar) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	return l.twist(l.Store.Chain(ctx, tip, o))
+}
+
+// story is five commits with a content each, newest first.
+func story(t *testing.T) (s objects.Store, commits, contents []objects.Object) {
+	t.Helper()
+	s = objects.Memory()
+	var parents []objects.ID
+	for i := range 5 {
+		c := objects.New(objects.KindContent, nil, nil, fmt.Append(nil, "content ", i))
+		k := objects.New(objects.KindCommit, parents, []objects.ID{c.ID}, fmt.Append(nil, "commit ", i))
+		parents = []objects.ID{k.ID}
+		commits, contents = append([]objects.Object{k}, commits...), append([]objects.Object{c}, contents...)
+	}
+	if err := s.Apply(t.Context(), objects.Batch{Put: append(commits[:5:5], contents...)}); err != nil {
+		t.Fatal(err)
+	}
+	return s, commits, contents
+}
+
+// lies are changes to one object that a hash must show.
+var lies = map[string]func(objects.Object) objects.Object{
+	"data":   func(o objects.Object) objects.Object { o.Data[0] ^= 1; return o },
+	"cut":    func(o objects.Object) objects.Object { o.Data = o.Data[1:]; return o },
+	"kind":   func(o objects.Object) objects.Object { o.Kind++; return o },
+	"parent": func(o objects.Object) objects.Object { o.Parents = append(o.Parents, objects.ID{1}); return o },
+	"link":   func(o objects.Object) objects.Object { o.Links = append(o.Links, objects.ID{1}); return o },
+	"id":     func(o objects.Object) objects.Object { o.ID[31] ^= 0x80; return o },
+	"other": func(objects.Object) objects.Object {
+		return objects.New(objects.KindContent, nil, nil, []byte("other"))
+	},
+}
+
+func TestVerifyGetNeverYieldsWrongBytes(t *testing.T) {
+	for name, lie := range lies {
+		s, commits, _ := story(t)
+		bad := commits[2].ID
+		lying := objects.Verify(liar{s, func(o objects.Object) objects.Object {
+			if o.ID == bad {
+				return lie(o)
+			}
+			return o
+		}})
+		var ids []objects.ID
+		for _, c := range commits {
+			ids = append(ids, c.ID)
+		}
+		good, damaged := 0, 0
+		for o, err := range lying.Get(t.Context(), ids) {
+			switch {
+			case err == nil:
+				good++
+			case errors.Is(err, objects.ErrCorrupt) && len(o.Data) == 0:
+				damaged++
+			default:
+				t.Errorf("%s: %+v, %v", name, o, err)
+			}
+		}
+		if good != 4 || damaged != 1 {
+			t.Errorf("%s changed in one of five: %d yielded, %d damaged", name, good, damaged)
+		}
+		var corrupt *objects.CorruptError
+		if _, err := objects.Read(t.Context(), lying, bad); !errors.As(err, &corrupt) || corrupt.ID.IsZero() {
+			t.Errorf("%s: read: %v, want a CorruptError that names the object", name, err)
+		}
+	}
+}
+
+func TestVerifyChainEndsAtADamagedCommit(t *testing.T) {
+	for name, lie := range lies {
+		s, commits, _ := story(t)
+		lying := objects.Verify(liar{s, func(o objects.Object) objects.Object {
+			if o.ID == commits[2].ID {
+				return lie(o)
+			}
+			return o
+		}})
+		for _, content := range []bool{false, true} {
+			n := 0
+			var last error
+			for _, last = range lying.Chain(t.Context(), commits[0].ID, objects.ChainOptions{Content: content}) {
+				n++
+			}
+			if want := map[bool]int{false: 3, true: 5}[content]; n != want || !errors.Is(last, objects.ErrCorrupt) {
+				t.Errorf("%s, content %t: %d elements, then %v; want %d that end with the damage", name, content, n, last, want)
+			}
+		}
+	}
+}
+
+func TestVerifyChainGoesOnAfterDamagedContent(t *testing.T) {
+	for name, lie := range lies {
+		s, commits, contents := story(t)
+		lying := objects.Verify(liar{s, func(o objects.Object) objects.Object {
+			if o.ID == contents[1].ID {
+				return lie(o)
+			}
+			return o
+		}})
+		n, damaged := 0, 0
+		for _, err := range lying.Chain(t.Context(), commits[0].ID, objects.ChainOptions{Content: true}) {
+			if n++; err != nil {
+				damaged = n
+			}
+		}
+		if n != 10 || damaged != 4 {
+			t.Errorf("%s: %d elements, number %d damaged; want 10 and the fourth", name, n, damaged)
+		}
+	}
+}
+
+func TestVerifyChainKeepsToFirstParents(t *testing.T) {
+	s, commits, _ := story(t)
+	lying := objects.Verify(liar{s, func(o objects.Object) objects.Object {
+		if o.ID == commits[2].ID {
+			return commits[3] // a true object in the wrong place
+		}
+		return o
+	}})
+	var last error
+	n := 0
+	for _, last = range lying.Chain(t.Context(), commits[0].ID, objects.ChainOptions{}) {
+		n++
+	}
+	if n != 3 || !errors.Is(last, objects.ErrCorrupt) {
+		t.Errorf("a skipped commit: %d elements, then %v", n, last)
+	}
+}
+
+func TestWalkChecksWhatItDoesNotYield(t *testing.T) {
+	_, commits, _ := story(t)
+	get := func(id objects.ID) (objects.Object, error) {
+		for _, c := range commits {
+			if c.ID == id {
+				c.Data = bytes.Clone(c.Data)
+				if id == commits[1].ID {
+					c.Data[0] ^= 1
+				}
+				return c, nil
+			}
+		}
+		return objects.Object{}, &objects.NotFoundError{ID: id}
+	}
+	var last error
+	for _, last = range objects.Walk(t.Context(), get, commits[0].ID, objects.ChainOptions{Stop: []objects.ID{commits[4].ID}}) {
+	}
+	if !errors.Is(last, objects.ErrCorrupt) {
+		t.Errorf("the way to a stop led over a damaged commit, and the walk ended with %v", last)
+	}
+}
