@@ -1,0 +1,159 @@
+// Package content is the words of a conversation: what one commit can hold and
+// one message can say.
+//
+// A [Block] is one thing said: a piece of text, a thought, a tool call, its
+// result. There is one file for each sort of block; [Kind] tells them apart, and
+// [Kind.Traits] says how they behave. For most uses: make blocks with [System],
+// [User] and [Assistant] or as literals of their types, and tell them apart with
+// a type switch.
+//
+// A block keeps its bytes as they came, valid UTF-8 or not. [Encode] gives the
+// one canonical record of a block and [Decode] refuses every other, so equal
+// blocks have equal hashes. Blocks are values: nothing here changes one.
+package content
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/canon"
+)
+
+// MaxSize is the most bytes the record of one block may have.
+const MaxSize = 64 << 20
+
+// Block is one thing said in a conversation. The types in this package are the
+// only ones.
+type Block interface {
+	// Kind is which sort of block it is.
+	Kind() Kind
+	// Form is what the block keeps of the form its provider gave it.
+	Form() Wire
+	// String is what a person reads: the text, the arguments, the content. It may
+	// be empty, and may hold any bytes.
+	String() string
+	// with returns the block with other words in the place of what String gives,
+	// and without what only fitted the old ones.
+	with(text string) Block
+	// encode writes the fields of its kind.
+	encode(e *canon.Encoder)
+}
+
+// Role says who speaks.
+type Role uint8
+
+// The roles. NoRole is that of a note, which is never sent.
+const (
+	NoRole Role = iota
+	RoleSystem
+	RoleUser
+	RoleAssistant
+	RoleTool
+	roleEnd
+)
+
+var roleNames = [...]string{"none", "system", "user", "assistant", "tool"}
+
+// String is the name of the role.
+func (r Role) String() string {
+	if r < roleEnd {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role(%d)", uint8(r))
+}
+
+// ParseRole reads the name of a role.
+func ParseRole(name string) (Role, error) {
+	for r, n := range roleNames {
+		if n == name {
+			return Role(r), nil
+		}
+	}
+	return NoRole, fmt.Errorf("role %q: want one of %v", name, roleNames)
+}
+
+// MarshalText writes the name of the role.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads the name of a role.
+func (r *Role) UnmarshalText(b []byte) (err error) {
+	*r, err = ParseRole(string(b))
+	return err
+}
+
+// RoleOf is who says b: what its form tells, else who usually says its kind.
+func RoleOf(b Block) Role {
+	if r := b.Form().Role; r != NoRole {
+		return r
+	}
+	return b.Kind().Traits().Role
+}
+
+// Message is a run of blocks of one role, such as one response of a model.
+type Message struct {
+	Role   Role
+	Blocks []Block
+}
+
+// Wire is what a block keeps of the form in which its provider sent it, so that
+// it can go back there unchanged. For a block made by hand it is zero.
+type Wire struct {
+	Role       Role   // who says it, when not who usually does
+	Dialect    string // the dialect of ID, Type and Extra: "messages", "chat", ...
+	ID         string // the provider's id of the item
+	Type       string // the provider's type of item, where a kind has several
+	Extra      []byte // a JSON object: the item's members that have no field here
+	Seal       Seal
+	Incomplete bool // the response broke off inside this block
+}
+
+// Form is the Wire itself; blocks embed it.
+func (w Wire) Form() Wire { return w }
+
+// SealType says what a seal is.
+type SealType uint8
+
+// The types of seals.
+const (
+	NoSeal    SealType = iota
+	Signature          // proves that the text beside it is the model's own
+	Encrypted          // holds the thought itself, readable by its provider only
+	Redacted           // a thought that the provider hides
+	Opaque             // not said by the provider
+	sealEnd
+)
+
+var sealNames = [...]string{"", "signature", "encrypted", "redacted", "opaque"}
+
+// String is the name of the type; empty for NoSeal.
+func (t SealType) String() string {
+	if t < sealEnd {
+		return sealNames[t]
+	}
+	return fmt.Sprintf("seal(%d)", uint8(t))
+}
+
+// Seal is bytes that a provider wants back exactly as it sent them. They are
+// never shown as text, masked or encoded anew, and go back only to the dialect
+// and model family that minted them.
+type Seal struct {
+	Type   SealType
+	Data   string
+	Minted string // DIALECT/MODEL
+}
+
+// IsZero tells whether there is no seal.
+func (s Seal) IsZero() bool { return s == Seal{} }
+
+// Edited returns b with other words: what `edit` commits. The kind and the role
+// stay; a seal and what the provider knew of the old words go. A block without
+// words of its own, such as an image, cannot be edited.
+func Edited(b Block, text string) (Block, error) {
+	edited := b.with(text)
+	if edited == nil {
+		return nil, fmt.Errorf("edit: a block of kind %s has no text to replace", b.Kind())
+	}
+	return edited, nil
+}
+
+// edited is the form that is left when the words of a block were replaced.
+func (w Wire) edited() Wire { return Wire{Role: w.Role} }

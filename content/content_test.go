@@ -1,0 +1,177 @@
+package content
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the vectors anew")
+
+// samples has a block of every kind and every field of every type.
+func samples() map[string]Block {
+	wire := Wire{
+		Role: RoleUser, Dialect: "messages", ID: "item_1", Type: "server_tool_use", Extra: []byte(`{"cache_control":null}`),
+		Seal: Seal{Type: Signature, Data: "EuYBCkQ=", Minted: "messages/claude-sonnet-4-5"}, Incomplete: true,
+	}
+	return map[string]Block{
+		"system":          System("You are helpful."),
+		"named system":    Text{Of: KindSystem, Name: "rules", Text: "Be brief."},
+		"user":            User("Why is the sky blue?"),
+		"bytes":           User("\xff\x00\xed\xa0\x80 \u202e"),
+		"empty":           User(""),
+		"assistant":       Assistant("Rayleigh scattering."),
+		"artifact":        Text{Of: KindArtifact, Name: "plan.md", Text: "# Plan"},
+		"note":            Note("good answer"),
+		"summary":         Text{Of: KindSummary, Text: "They greeted."},
+		"reasoning":       Reasoning{Format: FormatAnthropic, Source: "thinking", Text: "Short waves scatter.", Wire: wire},
+		"parts":           Reasoning{Format: FormatResponses, Source: "summary", Parts: []string{"one", "", "three"}},
+		"think tags":      Reasoning{Format: FormatThinkTags, Source: "content:<think>", Text: "hm", Open: "<think>\n", Close: "\n</think>\n\n"},
+		"redacted":        Reasoning{Format: FormatAnthropic, Source: "redacted_thinking", Wire: Wire{Seal: Seal{Type: Redacted, Data: "EmwK"}}},
+		"tool call":       ToolCall{CallID: "toolu_1", Name: "weather", Arguments: `{"city":"Oslo"}`, Server: true, Wire: wire},
+		"tool result":     ToolResult{CallID: "toolu_1", Name: "weather", Text: "4 degrees", IsError: true, Server: true, Wire: wire},
+		"result in parts": ToolResult{CallID: "toolu_1", Parts: []byte(`[{"type":"text","text":"4"}]`)},
+		"image":           Media{Of: KindImage, MediaType: "image/png", Name: "a.png", Data: "\x89PNG"},
+		"file":            Media{Of: KindFile, MediaType: "application/pdf", URL: "https://example.com/a.pdf", Wire: wire},
+		"native":          Native{JSON: `{"type":"fallback"}`, Wire: Wire{Type: "fallback", Dialect: "messages"}},
+	}
+}
+
+func TestEveryKindHasASample(t *testing.T) {
+	seen := map[Kind]bool{}
+	for _, b := range samples() {
+		seen[b.Kind()] = true
+	}
+	for _, k := range Kinds() {
+		if !seen[k] {
+			t.Errorf("no sample of kind %s: add one, so that its record is tested", k)
+		}
+		if got, err := ParseKind(k.String()); got != k || err != nil {
+			t.Errorf("ParseKind(%q) = %v, %v", k, got, err)
+		}
+	}
+}
+
+func TestRecordGivesBackTheBlock(t *testing.T) {
+	for name, b := range samples() {
+		got, err := Decode(Encode(b))
+		if err != nil || !reflect.DeepEqual(got, b) {
+			t.Errorf("%s: decoded %#v, %v\nwant %#v", name, got, err, b)
+		}
+	}
+}
+
+func TestRecordOfAnyBytes(t *testing.T) {
+	text := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
+	rapid.Check(t, func(t *rapid.T) {
+		in := Reasoning{
+			Text: text.Draw(t, "text"), Source: text.Draw(t, "source"), Open: text.Draw(t, "open"),
+			Wire: Wire{ID: text.Draw(t, "id"), Seal: Seal{Data: text.Draw(t, "seal")}},
+		}
+		out, err := Decode(Encode(in))
+		if err != nil || !reflect.DeepEqual(out, in) {
+			t.Fatalf("decoded %#v, %v", out, err)
+		}
+	})
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	unknown := []byte{0x08, 0x0f}
+	noKind := []byte{0x82, 0x01, 0x01, 'x'}
+	badRole := []byte{0x08, 0x02, 0x10, 0x07}
+	foreign := append(Encode(User("x")), 0x92, 0x01, 0x01, 'x')
+	for name, record := range map[string][]byte{"unknown kind": unknown, "no kind": noKind, "empty": nil, "bad role": badRole, "field of another kind": foreign} {
+		if b, err := Decode(record); !errors.Is(err, canon.ErrMalformed) {
+			t.Errorf("%s: %v, %v", name, b, err)
+		}
+	}
+}
+
+func TestEditKeepsWhoAndLosesTheSeal(t *testing.T) {
+	for name, b := range samples() {
+		edited, err := Edited(b, "new words")
+		if _, media := b.(Media); media {
+			if err == nil {
+				t.Errorf("%s: was edited", name)
+			}
+			continue
+		}
+		if err != nil || edited.String() != "new words" || edited.Kind() != b.Kind() || RoleOf(edited) != RoleOf(b) {
+			t.Errorf("%s: edited to %#v, %v", name, edited, err)
+		}
+		if _, native := b.(Native); !native && !edited.Form().Seal.IsZero() {
+			t.Errorf("%s: kept its seal", name)
+		}
+	}
+}
+
+func TestDefaultsOfTheModel(t *testing.T) {
+	for name, want := range map[string]struct {
+		role  Role
+		level priority.Level
+	}{
+		"system": {RoleSystem, priority.Pinned}, "user": {RoleUser, priority.Normal}, "assistant": {RoleAssistant, priority.Normal},
+		"reasoning": {RoleAssistant, priority.Skip}, "tool-call": {RoleAssistant, priority.Normal}, "tool-result": {RoleTool, priority.Normal},
+		"image": {RoleUser, priority.Normal}, "file": {RoleUser, priority.Normal}, "artifact": {RoleAssistant, priority.Normal},
+		"note": {NoRole, priority.Skip}, "summary": {RoleSystem, priority.Normal}, "native": {RoleAssistant, priority.Normal},
+	} {
+		k, err := ParseKind(name)
+		if tr := k.Traits(); err != nil || tr.Role != want.role || tr.Level != want.level {
+			t.Errorf("%s: role %v, level %v, %v; want %v", name, tr.Role, tr.Level, err, want)
+		}
+	}
+	if got := RoleOf(Media{Of: KindImage, Wire: Wire{Role: RoleAssistant}}); got != RoleAssistant {
+		t.Errorf("a block that tells its role has %v", got)
+	}
+}
+
+// TestVectors holds the bytes on disk still. testdata/vectors is part of the
+// format's book: another implementation could run it.
+func TestVectors(t *testing.T) {
+	const file = "../testdata/vectors/content.json"
+	got := map[string]string{}
+	for name, b := range samples() {
+		got[name] = hex.EncodeToString(Encode(b))
+	}
+	if *update {
+		b, err := json.MarshalIndent(got, "", "  ")
+		if err == nil {
+			err = os.WriteFile(file, append(b, '\n'), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("records differ from %s (-update writes them anew):\ngot  %v\nwant %v", file, got, want)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, b := range samples() {
+		f.Add(Encode(b))
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		b, err := Decode(record)
+		if err == nil && !bytes.Equal(Encode(b), record) {
+			t.Errorf("%x was accepted and is written %x", record, Encode(b))
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package content
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Kind is which sort of block it is.
+type Kind uint8
+
+// Traits is how the blocks of a kind behave.
+type Traits struct {
+	Name  string         // what people type
+	Role  Role           // who says it, unless the block tells
+	Level priority.Level // whether it goes into the prompt, unless someone tells
+	Text  bool           // a [Text], which a person may make from words alone
+
+	decode func(k Kind, w Wire, d *canon.Decoder) Block // reads the fields of its kind
+}
+
+// kinds holds the traits by number. Numbers are in records and never change.
+var kinds [16]Traits
+
+// register makes a kind known. Every file of a kind calls it once.
+func register(number Kind, t Traits) Kind {
+	if kinds[number].Name != "" {
+		panic(fmt.Sprintf("content: two kinds with number %d", number))
+	}
+	kinds[number] = t
+	return number
+}
+
+// Traits is how the blocks of this kind behave; zero for an unknown kind.
+func (k Kind) Traits() Traits {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return Traits{}
+}
+
+// String is the name of the kind.
+func (k Kind) String() string {
+	if name := k.Traits().Name; name != "" {
+		return name
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MarshalText writes the name of the kind.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Kinds lists all kinds.
+func Kinds() []Kind {
+	var list []Kind
+	for k, t := range kinds {
+		if t.Name != "" {
+			list = append(list, Kind(k))
+		}
+	}
+	return list
+}
+
+// ParseKind reads the name of a kind.
+func ParseKind(name string) (Kind, error) {
+	for _, k := range Kinds() {
+		if k.String() == name {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("kind %q: want one of %v", name, Kinds())
+}
+
+// pictureWeight is what an image weighs in a prompt, whatever its file weighs.
+const pictureWeight = 6 << 10
+
+// Weight is how many bytes of a prompt a block of this kind takes, when its
+// record has size bytes. It is what budgets and token estimates count.
+func (k Kind) Weight(size int64) int64 {
+	if k == KindImage {
+		return pictureWeight
+	}
+	return size
+}

@@ -1,0 +1,63 @@
+package content
+
+import (
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// The kinds that are bytes or a place where they lie.
+var (
+	// KindImage is a picture.
+	KindImage = register(7, Traits{Name: "image", Role: RoleUser, Level: priority.Normal, decode: decodeMedia})
+
+	// KindFile is any other file.
+	KindFile = register(8, Traits{Name: "file", Role: RoleUser, Level: priority.Normal, decode: decodeMedia})
+)
+
+// Media is an image or a file: its bytes, or a URL where the provider fetches
+// them.
+type Media struct {
+	Wire
+	Of        Kind   // KindImage or KindFile
+	MediaType string // such as image/png
+	Name      string
+	URL       string // when there is no Data
+	Data      string
+}
+
+// Kind is m.Of.
+func (m Media) Kind() Kind { return m.Of }
+
+// String is the name or the URL.
+func (m Media) String() string {
+	if m.URL != "" {
+		return m.URL
+	}
+	return m.Name
+}
+
+func (m Media) with(string) Block { return nil }
+
+func (m Media) encode(e *canon.Encoder) {
+	e.String(16, m.MediaType)
+	e.String(17, m.Name)
+	e.String(18, m.URL)
+	e.String(19, m.Data)
+}
+
+func decodeMedia(k Kind, w Wire, d *canon.Decoder) Block {
+	m := Media{Wire: w, Of: k}
+	for f := range d.Fields() {
+		switch f {
+		case 16:
+			m.MediaType = d.String()
+		case 17:
+			m.Name = d.String()
+		case 18:
+			m.URL = d.String()
+		case 19:
+			m.Data = d.String()
+		}
+	}
+	return m
+}

@@ -1,0 +1,39 @@
+package content
+
+import (
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// KindNative is a provider's item that tract does not know.
+var KindNative = register(12, Traits{Name: "native", Role: RoleAssistant, Level: priority.Normal, decode: decodeNative})
+
+// Native is such an item: its JSON as it came. It goes back to the dialect in
+// its form and to no other, and is shown by its type.
+type Native struct {
+	Wire
+	JSON string
+}
+
+// Kind is KindNative.
+func (n Native) Kind() Kind { return KindNative }
+
+// String is the JSON.
+func (n Native) String() string { return n.JSON }
+
+func (n Native) with(text string) Block {
+	n.JSON = text
+	return n
+}
+
+func (n Native) encode(e *canon.Encoder) { e.String(16, n.JSON) }
+
+func decodeNative(_ Kind, w Wire, d *canon.Decoder) Block {
+	n := Native{Wire: w}
+	for f := range d.Fields() {
+		if f == 16 {
+			n.JSON = d.String()
+		}
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package content
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// KindReasoning is what a model thought before it answered or called a tool.
+var KindReasoning = register(4, Traits{Name: "reasoning", Role: RoleAssistant, Level: priority.Skip, decode: decodeReasoning})
+
+// Format says in which form a provider gave a thought.
+type Format string
+
+// The formats.
+const (
+	FormatParsed    Format = "parsed"     // a field of the message beside its content
+	FormatRaw       Format = "raw"        // text that somebody took for reasoning
+	FormatThinkTags Format = "think_tags" // cut out of the content, between tags
+	FormatAnthropic Format = "anthropic"  // a thinking block
+	FormatResponses Format = "responses"  // a reasoning item
+	FormatGemini    Format = "gemini"     // a thought part
+	FormatBedrock   Format = "bedrock"    // reasoningContent
+	FormatDetails   Format = "details"    // an entry of OpenRouter's reasoning_details
+	FormatCohere    Format = "cohere"     // a thinking part of Cohere
+	FormatMistral   Format = "mistral"    // a thinking chunk of Mistral
+)
+
+var formats = []Format{
+	FormatParsed, FormatRaw, FormatThinkTags, FormatAnthropic, FormatResponses,
+	FormatGemini, FormatBedrock, FormatDetails, FormatCohere, FormatMistral,
+}
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	if f := Format(name); slices.Contains(formats, f) {
+		return f, nil
+	}
+	return "", fmt.Errorf("reasoning format %q: want one of %v", name, formats)
+}
+
+// Reasoning is one thought. It may have text, a seal, both, or, where only its
+// id is known, neither.
+type Reasoning struct {
+	Wire
+	Format Format
+	Source string   // the wire field it came from
+	Text   string   // empty when there are Parts
+	Parts  []string // of a summary in several parts
+	Open   string   // think_tags: the opening tag and the white space around it
+	Close  string   // think_tags: likewise the closing one; empty when it never came
+}
+
+// Kind is KindReasoning.
+func (r Reasoning) Kind() Kind { return KindReasoning }
+
+// String is the text, parts joined with a blank line. It is empty for a thought
+// that only its provider can read.
+func (r Reasoning) String() string {
+	if len(r.Parts) > 0 {
+		return strings.Join(r.Parts, "\n\n")
+	}
+	return r.Text
+}
+
+func (r Reasoning) with(text string) Block {
+	return Reasoning{Wire: r.edited(), Format: FormatRaw, Source: r.Source, Text: text}
+}
+
+func (r Reasoning) encode(e *canon.Encoder) {
+	e.String(16, string(r.Format))
+	e.String(17, r.Source)
+	e.String(18, r.Text)
+	e.Items(19, r.Parts)
+	e.String(20, r.Open)
+	e.String(21, r.Close)
+}
+
+func decodeReasoning(_ Kind, w Wire, d *canon.Decoder) Block {
+	r := Reasoning{Wire: w}
+	for f := range d.Fields() {
+		switch f {
+		case 16:
+			r.Format = Format(d.String())
+		case 17:
+			r.Source = d.String()
+		case 18:
+			r.Text = d.String()
+		case 19:
+			r.Parts = append(r.Parts, string(d.Item()))
+		case 20:
+			r.Open = d.String()
+		case 21:
+			r.Close = d.String()
+		}
+	}
+	return r
+}

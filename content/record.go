@@ -1,0 +1,97 @@
+package content
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/canon"
+)
+
+// Fields that every record of a block begins with; those of a kind come after.
+const (
+	fieldKind = 1 + iota
+	fieldRole
+	fieldDialect
+	fieldID
+	fieldType
+	fieldExtra
+	fieldSealType
+	fieldSealData
+	fieldSealMinted
+	fieldIncomplete
+
+	firstOfKind = 16
+)
+
+// Encode gives the canonical record of a block.
+func Encode(b Block) []byte {
+	w := b.Form()
+	var e canon.Encoder
+	e.Uint(fieldKind, uint64(b.Kind()))
+	e.Uint(fieldRole, uint64(w.Role))
+	e.String(fieldDialect, w.Dialect)
+	e.String(fieldID, w.ID)
+	e.String(fieldType, w.Type)
+	e.Raw(fieldExtra, w.Extra)
+	e.Uint(fieldSealType, uint64(w.Seal.Type))
+	e.String(fieldSealData, w.Seal.Data)
+	e.String(fieldSealMinted, w.Seal.Minted)
+	e.Bool(fieldIncomplete, w.Incomplete)
+	b.encode(&e)
+	return e.Bytes()
+}
+
+// Decode reads a record. It refuses what Encode does not write, and returns a
+// block that shares no memory with the record.
+func Decode(record []byte) (Block, error) {
+	if len(record) > MaxSize {
+		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
+	}
+	var kind Kind
+	var w Wire
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		if f >= firstOfKind {
+			d.Again()
+			break
+		}
+		if f == fieldKind {
+			kind = Kind(d.Small(uint64(len(kinds))))
+			continue
+		}
+		w.decode(d)
+	}
+	if d.Err() == nil && kinds[kind].decode == nil {
+		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
+	}
+	if err := d.Err(); err != nil {
+		return nil, fmt.Errorf("content record: %w", err)
+	}
+	b := kinds[kind].decode(kind, w, d)
+	if err := d.Err(); err != nil {
+		return nil, fmt.Errorf("content record: %w", err)
+	}
+	return b, nil
+}
+
+func (w *Wire) decode(d *canon.Decoder) {
+	switch d.Field() {
+	case fieldRole:
+		w.Role = Role(d.Small(uint64(roleEnd)))
+	case fieldDialect:
+		w.Dialect = d.String()
+	case fieldID:
+		w.ID = d.String()
+	case fieldType:
+		w.Type = d.String()
+	case fieldExtra:
+		w.Extra = append(w.Extra, d.Raw()...)
+	case fieldSealType:
+		w.Seal.Type = SealType(d.Small(uint64(sealEnd)))
+	case fieldSealData:
+		w.Seal.Data = d.String()
+	case fieldSealMinted:
+		w.Seal.Minted = d.String()
+	case fieldIncomplete:
+		w.Incomplete = d.Bool()
+	}
+}

@@ -1,0 +1,77 @@
+package content
+
+import (
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// The kinds that are words and a name.
+var (
+	// KindSystem is an instruction. One with a name stands until a later one of
+	// the same name replaces it.
+	KindSystem = register(1, Traits{Name: "system", Role: RoleSystem, Level: priority.Pinned, Text: true, decode: decodeText})
+
+	// KindUser is what a person says.
+	KindUser = register(2, Traits{Name: "user", Role: RoleUser, Level: priority.Normal, Text: true, decode: decodeText})
+
+	// KindAssistant is what a model answers.
+	KindAssistant = register(3, Traits{Name: "assistant", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
+
+	// KindArtifact is output worth keeping: a report, a plan, a program.
+	KindArtifact = register(9, Traits{Name: "artifact", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
+
+	// KindNote is words for people, never sent.
+	KindNote = register(10, Traits{Name: "note", Role: NoRole, Level: priority.Skip, Text: true, decode: decodeText})
+
+	// KindSummary stands for a range of commits.
+	KindSummary = register(11, Traits{Name: "summary", Role: RoleSystem, Level: priority.Normal, Text: true, decode: decodeText})
+)
+
+// Text is words. Of says which kind it is; its traits have Text set.
+type Text struct {
+	Wire
+	Of   Kind
+	Name string // of a system block or an artifact; may be empty
+	Text string
+}
+
+// System is an instruction without a name.
+func System(text string) Text { return Text{Of: KindSystem, Text: text} }
+
+// User is what a person says.
+func User(text string) Text { return Text{Of: KindUser, Text: text} }
+
+// Assistant is what a model answers.
+func Assistant(text string) Text { return Text{Of: KindAssistant, Text: text} }
+
+// Note is words for people.
+func Note(text string) Text { return Text{Of: KindNote, Text: text} }
+
+// Kind is t.Of.
+func (t Text) Kind() Kind { return t.Of }
+
+// String is the words.
+func (t Text) String() string { return t.Text }
+
+func (t Text) with(text string) Block {
+	t.Wire, t.Text = t.edited(), text
+	return t
+}
+
+func (t Text) encode(e *canon.Encoder) {
+	e.String(16, t.Name)
+	e.String(17, t.Text)
+}
+
+func decodeText(k Kind, w Wire, d *canon.Decoder) Block {
+	t := Text{Wire: w, Of: k}
+	for f := range d.Fields() {
+		switch f {
+		case 16:
+			t.Name = d.String()
+		case 17:
+			t.Text = d.String()
+		}
+	}
+	return t
+}

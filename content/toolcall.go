@@ -1,0 +1,53 @@
+package content
+
+import (
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// KindToolCall is a model's wish to use a tool.
+var KindToolCall = register(5, Traits{Name: "tool-call", Role: RoleAssistant, Level: priority.Normal, decode: decodeToolCall})
+
+// ToolCall asks for a tool. Its result is the [ToolResult] with the same id.
+type ToolCall struct {
+	Wire
+	CallID    string
+	Name      string
+	Arguments string // as sent: JSON in most dialects, any text for custom tools
+	Server    bool   // the provider runs the tool itself
+}
+
+// Kind is KindToolCall.
+func (c ToolCall) Kind() Kind { return KindToolCall }
+
+// String is the arguments.
+func (c ToolCall) String() string { return c.Arguments }
+
+func (c ToolCall) with(text string) Block {
+	c.Wire, c.Arguments = Wire{Role: c.Role, Dialect: c.Dialect, Type: c.Type}, text
+	return c
+}
+
+func (c ToolCall) encode(e *canon.Encoder) {
+	e.String(16, c.CallID)
+	e.String(17, c.Name)
+	e.String(18, c.Arguments)
+	e.Bool(19, c.Server)
+}
+
+func decodeToolCall(_ Kind, w Wire, d *canon.Decoder) Block {
+	c := ToolCall{Wire: w}
+	for f := range d.Fields() {
+		switch f {
+		case 16:
+			c.CallID = d.String()
+		case 17:
+			c.Name = d.String()
+		case 18:
+			c.Arguments = d.String()
+		case 19:
+			c.Server = d.Bool()
+		}
+	}
+	return c
+}

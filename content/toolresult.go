@@ -1,0 +1,66 @@
+package content
+
+import (
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// KindToolResult is what came of a tool call.
+var KindToolResult = register(6, Traits{Name: "tool-result", Role: RoleTool, Level: priority.Normal, decode: decodeToolResult})
+
+// ToolResult answers the [ToolCall] with the same id.
+type ToolResult struct {
+	Wire
+	CallID  string
+	Name    string // of the tool, where the dialect repeats it
+	Text    string // the content, when it is text
+	Parts   []byte // the content as JSON, when it is anything else
+	IsError bool
+	Server  bool // the provider ran the tool itself
+}
+
+// Kind is KindToolResult.
+func (r ToolResult) Kind() Kind { return KindToolResult }
+
+// String is the content.
+func (r ToolResult) String() string {
+	if len(r.Parts) > 0 {
+		return string(r.Parts)
+	}
+	return r.Text
+}
+
+func (r ToolResult) with(text string) Block {
+	r.Wire, r.Text, r.Parts = r.edited(), text, nil
+	return r
+}
+
+func (r ToolResult) encode(e *canon.Encoder) {
+	e.String(16, r.CallID)
+	e.String(17, r.Name)
+	e.String(18, r.Text)
+	e.Raw(19, r.Parts)
+	e.Bool(20, r.IsError)
+	e.Bool(21, r.Server)
+}
+
+func decodeToolResult(_ Kind, w Wire, d *canon.Decoder) Block {
+	r := ToolResult{Wire: w}
+	for f := range d.Fields() {
+		switch f {
+		case 16:
+			r.CallID = d.String()
+		case 17:
+			r.Name = d.String()
+		case 18:
+			r.Text = d.String()
+		case 19:
+			r.Parts = append(r.Parts, d.Raw()...)
+		case 20:
+			r.IsError = d.Bool()
+		case 21:
+			r.Server = d.Bool()
+		}
+	}
+	return r
+}
