@@ -1,0 +1,125 @@
+// Package commit chains blocks of content into a history that never changes.
+//
+// A [Commit] holds one block, or says something about an earlier one; its first
+// parent is what came before. [Write] makes the objects of new commits, [Walk]
+// follows a history back, [Load] brings the blocks. Commits are values made by
+// this package: what Write did not make, Parse refuses.
+//
+// A commit's header is small and holds no free text, so that a history can be
+// walked without reading what was said, and words can be taken away without
+// breaking the chain.
+package commit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Op is what a commit does to the history before it.
+type Op uint8
+
+// The operations. Their numbers are in records and never change.
+const (
+	Append   Op = 1 + iota // adds a block
+	Edit                   // replaces the content of Target from here on
+	Annotate               // gives Target a priority from here on
+	opEnd
+)
+
+var opNames = [...]string{"", "append", "edit", "annotate"}
+
+// String is the name of the operation.
+func (o Op) String() string {
+	if o > 0 && o < opEnd {
+		return opNames[o]
+	}
+	return fmt.Sprintf("op(%d)", uint8(o))
+}
+
+// Commit is one step of a history. Links that it does not have are zero.
+type Commit struct {
+	ID      objects.ID
+	Parents []objects.ID
+	Content objects.ID // the block; of an Annotate, a note with the reason
+	Origin  objects.ID // where it came from, shared by the blocks of a message
+	Label   objects.ID // words that a person put on it
+
+	Op       Op
+	Kind     content.Kind
+	Role     content.Role
+	Index    int            // of the block in its message; 0 begins one
+	Size     int64          // bytes of the content's record
+	Target   objects.ID     // of an Edit or Annotate: the Append it speaks of
+	Priority priority.Level // given by a person, else Unset
+	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
+	Author   string
+	Key      string // idempotency key
+
+	// Derived from the parent when the commit is written, and checked by fsck.
+	Depth  uint64     // commits before this one
+	Mark   objects.ID // nearest ancestor that is not a plain Append
+	Weight Weight     // of all blocks up to and with this one
+
+	// What the links name; Load and LoadAll fill them in.
+	Block content.Block // nil until it is loaded, and when there is no content
+	From  *Origin       // nil until it is loaded, and when there is no origin
+	Words Label
+}
+
+// Weight is running sums over the blocks of a history, in bytes of prompt
+// (content.Kind.Weight). Edits do not change them: a commit with edits or
+// annotations before it has a Mark that says so.
+type Weight struct {
+	All  int64 // every block
+	Sent int64 // those that are sent when nobody says otherwise
+}
+
+// Parent is the first parent, zero for a root.
+func (c *Commit) Parent() objects.ID {
+	if len(c.Parents) == 0 {
+		return objects.ID{}
+	}
+	return c.Parents[0]
+}
+
+// BeginsTurn tells whether a turn begins at c: the first block of a user message
+// that is not only tool results.
+func (c *Commit) BeginsTurn() bool {
+	return c.Op == Append && c.Role == content.RoleUser && c.Index == 0
+}
+
+// marks tells whether what follows c must know of it to compile a prompt.
+func (c *Commit) marks() bool {
+	return c.Op != Append || c.Kind == content.KindSystem || len(c.Parents) > 1
+}
+
+// levelAlone is the priority of the commit when nobody annotates it.
+func (c *Commit) levelAlone() priority.Level {
+	if c.Priority != priority.Unset {
+		return c.Priority
+	}
+	return c.Kind.Traits().Level
+}
+
+// derive fills in what follows from the parent, nil for a root.
+func (c *Commit) derive(parent *Commit) {
+	if parent != nil {
+		c.Depth = parent.Depth + 1
+		c.Weight = parent.Weight
+		c.Mark = parent.Mark
+		if parent.marks() {
+			c.Mark = parent.ID
+		}
+	}
+	if c.Op == Append {
+		w := c.Kind.Weight(c.Size)
+		c.Weight.All += w
+		if c.levelAlone() != priority.Skip {
+			c.Weight.Sent += w
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package commit
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Read gives the header of one commit. Its block is not loaded.
+func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error) {
+	obj, err := objects.Read(ctx, r, id)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", id.Short(), err)
+	}
+	return Parse(obj)
+}
+
+// Walk yields the headers of tip, its first parent, and so on; limit and stop
+// are as in [objects.ChainOptions]. An error is the last element.
+func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
+	return func(yield func(*Commit, error) bool) {
+		for obj, err := range r.Chain(ctx, tip, objects.ChainOptions{Limit: limit, Stop: stop}) {
+			var c *Commit
+			if err == nil {
+				c, err = Parse(obj)
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Load fills in the blocks of commits that have content and no block yet. It
+// reads each content once.
+func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
+	wanted := map[objects.ID][]*Commit{}
+	var ids []objects.ID
+	for _, c := range commits {
+		if c.Block != nil || c.Content.IsZero() {
+			continue
+		}
+		if wanted[c.Content] == nil {
+			ids = append(ids, c.Content)
+		}
+		wanted[c.Content] = append(wanted[c.Content], c)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for obj, err := range r.Get(ctx, ids) {
+		if err != nil {
+			return fmt.Errorf("read content: %w", err)
+		}
+		block, err := decodeContent(ctx, r, obj)
+		if err != nil {
+			return fmt.Errorf("read content: %w", err)
+		}
+		for _, c := range wanted[obj.ID] {
+			c.Block = block
+		}
+		delete(wanted, obj.ID)
+	}
+	for id, of := range wanted {
+		return fmt.Errorf("read content of commit %s: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
+	}
+	return nil
+}
+
+// LoadAll is Load, and fills in where the commits came from and the words that
+// people put on them.
+func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
+	wanted := map[objects.ID][]*Commit{}
+	for _, c := range commits {
+		if c.From == nil && !c.Origin.IsZero() {
+			wanted[c.Origin] = append(wanted[c.Origin], c)
+		}
+		if c.Words.IsZero() && !c.Label.IsZero() {
+			wanted[c.Label] = append(wanted[c.Label], c)
+		}
+	}
+	for obj, err := range r.Get(ctx, slices.Collect(maps.Keys(wanted))) {
+		if err != nil {
+			return fmt.Errorf("read what commits link to: %w", err)
+		}
+		var origin *Origin
+		var label Label
+		if obj.Kind == objects.KindLabel {
+			label, err = ParseLabel(obj)
+		} else {
+			origin, err = ParseOrigin(obj)
+		}
+		if err != nil {
+			return err
+		}
+		for _, c := range wanted[obj.ID] {
+			if origin != nil {
+				c.From = origin
+			} else {
+				c.Words = label
+			}
+		}
+		delete(wanted, obj.ID)
+	}
+	for id, of := range wanted {
+		return fmt.Errorf("read what commit %s links to: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
+	}
+	return Load(ctx, r, commits...)
+}
+
+// Content reads one block by the id of its content.
+func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
+	obj, err := objects.Read(ctx, r, id)
+	if err != nil {
+		return nil, fmt.Errorf("read content: %w", err)
+	}
+	return decodeContent(ctx, r, obj)
+}
+
+func decodeContent(ctx context.Context, r objects.Reader, obj objects.Object) (content.Block, error) {
+	record := obj.Data
+	switch obj.Kind {
+	case objects.KindContent:
+	case objects.KindList:
+		var err error
+		if record, err = joinChunks(ctx, r, obj); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("want content, have a %s", obj.Kind)}
+	}
+	b, err := content.Decode(record)
+	if err != nil {
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
+	}
+	return b, nil
+}
+
+// joinChunks reads the content that a list cuts into chunks.
+func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]byte, error) {
+	var size uint64
+	d := canon.NewDecoder(list.Data)
+	for d.Next() {
+		if d.Field() == 1 {
+			size = d.Small(content.MaxSize + 1)
+		}
+	}
+	if err := d.Err(); err != nil {
+		return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("list record: %w", err)}
+	}
+	record := make([]byte, 0, size)
+	for _, id := range list.Links {
+		chunk, err := objects.Read(ctx, r, id)
+		if err != nil {
+			return nil, err
+		}
+		if chunk.Kind != objects.KindChunk || len(record)+len(chunk.Data) > int(size) {
+			return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("chunk %s does not fit", id.Short())}
+		}
+		record = append(record, chunk.Data...)
+	}
+	if len(record) != int(size) {
+		return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("%d bytes of %d", len(record), size)}
+	}
+	return record, nil
+}
+
+// ReadOrigin gives an origin; nil for the zero id.
+func ReadOrigin(ctx context.Context, r objects.Reader, id objects.ID) (*Origin, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	obj, err := objects.Read(ctx, r, id)
+	if err != nil {
+		return nil, fmt.Errorf("read origin: %w", err)
+	}
+	return ParseOrigin(obj)
+}
+
+// ReadLabel gives a label; zero for the zero id.
+func ReadLabel(ctx context.Context, r objects.Reader, id objects.ID) (Label, error) {
+	if id.IsZero() {
+		return Label{}, nil
+	}
+	obj, err := objects.Read(ctx, r, id)
+	if err != nil {
+		return Label{}, fmt.Errorf("read label: %w", err)
+	}
+	return ParseLabel(obj)
+}
+
+// MergeBase finds the last commit that two histories share; zero when they
+// share none. It reads no more than what lies above it.
+func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.ID, error) {
+	left, err := Read(ctx, r, a)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	right, err := Read(ctx, r, b)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	for left.ID != right.ID {
+		deeper := &left
+		if right.Depth > left.Depth {
+			deeper = &right
+		}
+		parent := (*deeper).Parent()
+		if parent.IsZero() {
+			return objects.ID{}, nil
+		}
+		if *deeper, err = Read(ctx, r, parent); err != nil {
+			return objects.ID{}, err
+		}
+	}
+	return left.ID, nil
+}

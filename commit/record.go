@@ -1,0 +1,138 @@
+package commit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Which links a commit has, in the order they come.
+const (
+	hasContent = 1 << iota
+	hasOrigin
+	hasLabel
+)
+
+// object makes the object of c and sets its id.
+func (c *Commit) object() objects.Object {
+	var links []objects.ID
+	var has uint64
+	for i, id := range []objects.ID{c.Content, c.Origin, c.Label} {
+		if !id.IsZero() {
+			links = append(links, id)
+			has |= 1 << i
+		}
+	}
+	var e canon.Encoder
+	e.Uint(1, uint64(c.Op))
+	e.Uint(2, uint64(c.Kind))
+	e.Uint(3, uint64(c.Role))
+	e.Uint(4, uint64(c.Index))
+	e.Uint(5, uint64(c.Size))
+	c.Target.Encode(&e, 6)
+	e.Uint(7, uint64(c.Priority))
+	e.Int(8, c.Time.UnixMilli())
+	e.String(9, c.Author)
+	e.String(10, c.Key)
+	e.Uint(11, c.Depth)
+	c.Mark.Encode(&e, 12)
+	e.Uint(13, uint64(c.Weight.All))
+	e.Uint(14, uint64(c.Weight.Sent))
+	e.Uint(15, has)
+	obj := objects.New(objects.KindCommit, c.Parents, links, e.Bytes())
+	c.ID = obj.ID
+	return obj
+}
+
+// Parse reads the object of a commit. Anything that Write does not make is a
+// *[objects.CorruptError].
+func Parse(obj objects.Object) (*Commit, error) {
+	c, err := parse(obj)
+	if err != nil {
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
+	}
+	return c, nil
+}
+
+func parse(obj objects.Object) (*Commit, error) {
+	if obj.Kind != objects.KindCommit {
+		return nil, fmt.Errorf("want a commit, have a %s", obj.Kind)
+	}
+	c := &Commit{ID: obj.ID, Parents: obj.Parents}
+	var has uint64
+	var ms int64
+	d := canon.NewDecoder(obj.Data)
+	for d.Next() {
+		switch d.Field() {
+		case 1:
+			c.Op = Op(d.Small(uint64(opEnd)))
+		case 2:
+			c.Kind = content.Kind(d.Small(256))
+		case 3:
+			c.Role = content.Role(d.Small(256))
+		case 4:
+			c.Index = int(d.Small(1 << 31))
+		case 5:
+			c.Size = int64(d.Small(1 << 62))
+		case 6:
+			c.Target = objects.DecodeID(d)
+		case 7:
+			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
+		case 8:
+			ms = d.Int()
+		case 9:
+			c.Author = d.String()
+		case 10:
+			c.Key = d.String()
+		case 11:
+			c.Depth = d.Uint()
+		case 12:
+			c.Mark = objects.DecodeID(d)
+		case 13:
+			c.Weight.All = int64(d.Small(1 << 62))
+		case 14:
+			c.Weight.Sent = int64(d.Small(1 << 62))
+		case 15:
+			has = d.Small(1 << 3)
+		}
+	}
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	c.Time = time.UnixMilli(ms).UTC()
+	links := obj.Links
+	for i, id := range []*objects.ID{&c.Content, &c.Origin, &c.Label} {
+		if has&(1<<i) != 0 && len(links) > 0 {
+			*id, links = links[0], links[1:]
+			has &^= 1 << i
+		}
+	}
+	if has != 0 || len(links) != 0 {
+		return nil, fmt.Errorf("commit record: %w: its links do not match it", canon.ErrMalformed)
+	}
+	return c, c.check()
+}
+
+// check says what no commit can be.
+func (c *Commit) check() error {
+	wrong := func(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
+	switch {
+	case c.Op == 0:
+		return wrong("no operation")
+	case c.Kind.Traits().Name == "":
+		return wrong("unknown kind")
+	case c.Role > content.RoleTool:
+		return wrong("unknown role")
+	case c.Op != Annotate && c.Content.IsZero():
+		return wrong("no content")
+	case (c.Op == Append) != c.Target.IsZero():
+		return wrong("target does not fit the operation")
+	case (len(c.Parents) == 0) != (c.Depth == 0):
+		return wrong("depth does not fit the parents")
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package commit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Draft is a commit that is not written yet.
+type Draft struct {
+	Op       Op            // Append when zero
+	Block    content.Block // of an Annotate: a note with the reason, or nil
+	Role     content.Role  // who says it; content.RoleOf(Block) when zero
+	Index    int           // of the block in its message
+	Target   objects.ID    // of an Edit or Annotate
+	Priority priority.Level
+	Time     time.Time
+	Author   string
+	Key      string
+	Origin   *Origin // may be shared by drafts
+	Label    Label
+}
+
+// Write makes the commits of drafts, one upon the other, the first upon parent
+// (nil: a root), and the objects that have to be put for them. It writes
+// nothing. Content over [content.MaxSize] bytes is an [objects.ErrLimit].
+func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
+	origins := map[*Origin]objects.ID{}
+	for _, d := range drafts {
+		c := &Commit{
+			Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, Priority: d.Priority,
+			Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
+		}
+		if parent != nil {
+			c.Parents = []objects.ID{parent.ID}
+		}
+		if d.Block != nil {
+			objs, size, err := contentObjects(d.Block)
+			if err != nil {
+				return nil, nil, err
+			}
+			put = append(put, objs...)
+			c.Content, c.Size, c.Kind, c.Block = objs[len(objs)-1].ID, size, d.Block.Kind(), d.Block
+			if c.Role == content.NoRole {
+				c.Role = content.RoleOf(d.Block)
+			}
+		}
+		if d.Origin != nil {
+			if origins[d.Origin].IsZero() {
+				obj := d.Origin.Object()
+				put = append(put, obj)
+				origins[d.Origin] = obj.ID
+			}
+			c.Origin = origins[d.Origin]
+		}
+		if !d.Label.IsZero() {
+			obj := d.Label.Object()
+			put = append(put, obj)
+			c.Label = obj.ID
+		}
+		c.derive(parent)
+		put = append(put, c.object())
+		if err := c.check(); err != nil {
+			return nil, nil, err
+		}
+		commits = append(commits, c)
+		parent = c
+	}
+	return commits, put, nil
+}
+
+// contentObjects makes the object of a block; when its record is larger than
+// an object may be, the chunks of it and then a list of them.
+func contentObjects(b content.Block) (objs []objects.Object, size int64, err error) {
+	record := content.Encode(b)
+	size = int64(len(record))
+	if size > content.MaxSize {
+		return nil, 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)
+	}
+	if size <= objects.MaxSize {
+		return []objects.Object{objects.New(objects.KindContent, nil, nil, record)}, size, nil
+	}
+	var chunks []objects.ID
+	for len(record) > 0 {
+		n := min(len(record), objects.MaxSize)
+		chunk := objects.New(objects.KindChunk, nil, nil, record[:n:n])
+		objs, chunks, record = append(objs, chunk), append(chunks, chunk.ID), record[n:]
+	}
+	var e canon.Encoder
+	e.Uint(1, uint64(size))
+	return append(objs, objects.New(objects.KindList, nil, chunks, e.Bytes())), size, nil
+}
