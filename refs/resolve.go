@@ -1,0 +1,319 @@
+package refs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Store is what a Resolver looks at.
+type Store interface {
+	objects.Reader
+	objects.RefReader
+}
+
+// Resolver turns revisions into ids. It may be used by many goroutines at once.
+type Resolver struct {
+	Store Store
+	Head  string // the branch, or the id, that HEAD means; empty: HEAD means nothing
+	Now   func() time.Time
+}
+
+const (
+	minPrefix  = 4 // fewest digits of an abbreviated id
+	candidates = 8 // most ids that an ambiguous one lists
+)
+
+// Resolve gives the commit that rev names. A rev that names nothing is an
+// *[UnknownError], digits that begin several ids are an *[AmbiguousError].
+func (r Resolver) Resolve(ctx context.Context, rev string) (objects.ID, error) {
+	return r.resolve(ctx, rev, objects.KindCommit)
+}
+
+// Object is Resolve for objects of any kind.
+func (r Resolver) Object(ctx context.Context, rev string) (objects.ID, error) {
+	return r.resolve(ctx, rev, 0)
+}
+
+// Range splits "A..B" and resolves both sides; an empty one is HEAD. Without
+// ".." from is zero.
+func (r Resolver) Range(ctx context.Context, spec string) (from, to objects.ID, err error) {
+	a, b, isRange := strings.Cut(spec, "..")
+	if !isRange || strings.HasPrefix(spec, ":/") {
+		to, err = r.Resolve(ctx, spec)
+		return objects.ID{}, to, err
+	}
+	if from, err = r.Resolve(ctx, orHead(a)); err == nil {
+		to, err = r.Resolve(ctx, orHead(b))
+	}
+	return from, to, err
+}
+
+func orHead(rev string) string {
+	if rev == "" {
+		return "HEAD"
+	}
+	return rev
+}
+
+func (r Resolver) resolve(ctx context.Context, rev string, kind objects.Kind) (objects.ID, error) {
+	if words, ok := strings.CutPrefix(rev, ":/"); ok {
+		return r.saying(ctx, rev, words)
+	}
+	base, steps := splitSteps(rev)
+	id, err := r.base(ctx, rev, base, kind)
+	for i := 0; err == nil && i < len(steps); i++ {
+		id, err = r.step(ctx, rev, id, steps[i])
+	}
+	return id, err
+}
+
+// splitSteps cuts "main~2^{turn}" into "main" and "~2", "^{turn}".
+func splitSteps(rev string) (base string, steps []string) {
+	at := strings.IndexAny(rev, "~^")
+	if at < 0 {
+		return rev, nil
+	}
+	base, rest := rev[:at], rev[at:]
+	for rest != "" {
+		n := strings.IndexAny(rest[1:], "~^") + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		steps = append(steps, rest[:n])
+		rest = rest[n:]
+	}
+	return base, steps
+}
+
+func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind) (objects.ID, error) {
+	if name, when, ok := strings.Cut(base, "@{"); ok && strings.HasSuffix(when, "}") {
+		return r.past(ctx, rev, name, strings.TrimSuffix(when, "}"))
+	}
+	if base == "@" {
+		base = "HEAD"
+	}
+	if base == "HEAD" {
+		if r.Head == "" {
+			return objects.ID{}, &UnknownError{Rev: rev, Why: "there is no HEAD here; name a branch"}
+		}
+		id, err := objects.ParseID(r.Head)
+		if err == nil {
+			return id, nil
+		}
+		base = Heads + r.Head
+	}
+	if ref, err := r.ref(ctx, base); err != nil || !ref.Target.IsZero() {
+		return ref.Target, err
+	}
+	if id, err := r.digits(ctx, base, kind); err != nil || !id.IsZero() {
+		return id, err
+	}
+	if id, err := r.call(ctx, base); err != nil || !id.IsZero() {
+		return id, err
+	}
+	if strings.HasPrefix(base, Heads) {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", strings.TrimPrefix(base, Heads))}
+	}
+	return objects.ID{}, r.unknown(ctx, rev, base)
+}
+
+// ref finds the ref that a name means: as it is, as a tag, as a branch.
+func (r Resolver) ref(ctx context.Context, name string) (objects.Ref, error) {
+	if name == "" {
+		return objects.Ref{}, nil
+	}
+	full := []string{Tags + name, Heads + name, "refs/" + name}
+	if strings.HasPrefix(name, "refs/") {
+		full = []string{name}
+	}
+	found, err := r.Store.GetRefs(ctx, full...)
+	if err != nil || len(found) == 0 {
+		return objects.Ref{}, err
+	}
+	return found[0], nil
+}
+
+// digits finds the one object whose id begins with s; zero when there is none.
+func (r Resolver) digits(ctx context.Context, s string, kind objects.Kind) (objects.ID, error) {
+	if len(s) < minPrefix || len(s) > 64 || strings.Trim(strings.ToLower(s), "0123456789abcdef") != "" {
+		return objects.ID{}, nil
+	}
+	ids, err := r.Store.Find(ctx, kind, s, candidates)
+	switch {
+	case err != nil || len(ids) == 0:
+		return objects.ID{}, err
+	case len(ids) > 1:
+		return objects.ID{}, &AmbiguousError{Rev: s, Candidates: ids}
+	}
+	return ids[0], nil
+}
+
+func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step string) (objects.ID, error) {
+	switch {
+	case step == "^{message}":
+		return r.back(ctx, id, func(c *commit.Commit) bool { return c.Op != commit.Append || c.Index == 0 })
+	case step == "^{turn}":
+		found, err := r.back(ctx, id, (*commit.Commit).BeginsTurn)
+		if err == nil && found.IsZero() {
+			err = &UnknownError{Rev: rev, Why: "no user message comes before it"}
+		}
+		return found, err
+	}
+	n := 1
+	if step[0] == '^' && len(step) > 1 {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q: want ^, ^{message} or ^{turn}", step)}
+	}
+	if digits := step[1:]; digits != "" {
+		var err error
+		if n, err = strconv.Atoi(digits); err != nil || n < 0 {
+			return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q is no number of commits", digits)}
+		}
+	}
+	walked := 0
+	for c, err := range commit.Walk(ctx, r.Store, id, n+1) {
+		if err != nil {
+			return objects.ID{}, err
+		}
+		if walked == n {
+			return c.ID, nil
+		}
+		walked++
+	}
+	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("only %d commits come before it", walked-1)}
+}
+
+// back finds the first commit from id on back that is ok; zero when none is.
+func (r Resolver) back(ctx context.Context, id objects.ID, ok func(*commit.Commit) bool) (objects.ID, error) {
+	for c, err := range commit.Walk(ctx, r.Store, id, 0) {
+		if err != nil {
+			return objects.ID{}, err
+		}
+		if ok(c) {
+			return c.ID, nil
+		}
+	}
+	return objects.ID{}, nil
+}
+
+// past finds where a ref was: so many moves ago, or at a time.
+func (r Resolver) past(ctx context.Context, rev, name, when string) (objects.ID, error) {
+	if name == "" || name == "HEAD" || name == "@" {
+		name = r.Head
+	}
+	full := Heads + name
+	if ref, err := r.ref(ctx, name); err != nil {
+		return objects.ID{}, err
+	} else if ref.Name != "" {
+		full = ref.Name
+	}
+	moves, err := strconv.Atoi(when)
+	if err == nil {
+		return r.movesAgo(ctx, rev, full, moves)
+	}
+	t, err := ParseTime(when, r.now())
+	if err != nil {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: err.Error()}
+	}
+	const page = 100
+	var oldest objects.LogEntry
+	for before := uint64(0); ; before = oldest.Seq {
+		entries, err := r.Store.Log(ctx, full, before, page)
+		if err != nil {
+			return objects.ID{}, err
+		}
+		for _, e := range entries {
+			if oldest = e; !e.Note.Time.After(t) {
+				return target(rev, full, e, t)
+			}
+		}
+		if len(entries) < page {
+			break
+		}
+	}
+	if oldest.Seq == 0 {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: "nothing is known of its past"}
+	}
+	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("it is known only since %s", oldest.Note.Time.Format(time.RFC3339))}
+}
+
+func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (objects.ID, error) {
+	if moves < 0 {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: "want 0 or more moves"}
+	}
+	entries, err := r.Store.Log(ctx, full, 0, moves+1)
+	switch {
+	case err != nil:
+		return objects.ID{}, err
+	case len(entries) > moves:
+		return target(rev, full, entries[moves], time.Time{})
+	case len(entries) == moves && moves > 0:
+		for _, u := range entries[moves-1].Refs {
+			if u.Name == full && !u.Old.IsZero() {
+				return u.Old, nil
+			}
+		}
+	}
+	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("it has moved only %d times", len(entries))}
+}
+
+// target is where a log entry left a ref.
+func target(rev, full string, e objects.LogEntry, t time.Time) (objects.ID, error) {
+	for _, u := range e.Refs {
+		if u.Name == full && !u.New.IsZero() {
+			return u.New, nil
+		}
+	}
+	return objects.ID{}, &UnknownError{Rev: rev, Why: "it did not exist then"}
+}
+
+// At is the newest commit from tip on back that was made at t or before.
+func (r Resolver) At(ctx context.Context, tip objects.ID, t time.Time) (objects.ID, error) {
+	id, err := r.back(ctx, tip, func(c *commit.Commit) bool { return !c.Time.After(t) })
+	if err == nil && id.IsZero() {
+		err = &UnknownError{Rev: t.Format(time.RFC3339), Why: "no commit is that old"}
+	}
+	return id, err
+}
+
+func (r Resolver) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// unknown makes the error for a base that names nothing, with what was meant.
+func (r Resolver) unknown(ctx context.Context, rev, base string) error {
+	e := &UnknownError{Rev: rev}
+	best := max(2, len(base)/3) + 1
+	for _, folder := range []string{Heads, Tags} {
+		all, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: folder, Limit: 1000})
+		if err != nil || len(base) > 255 {
+			return errors.Join(e, err)
+		}
+		for _, ref := range all {
+			name := Name(ref.Name)
+			if d := distance(base, name); d < best {
+				best, e.Nearest = d, name
+			}
+		}
+	}
+	return e
+}
+
+// Name is how a person calls a ref: without refs/heads/, refs/tags/ or refs/.
+func Name(full string) string {
+	for _, folder := range []string{Heads, Tags, "refs/"} {
+		if short, ok := strings.CutPrefix(full, folder); ok {
+			return short
+		}
+	}
+	return full
+}

@@ -1,0 +1,121 @@
+package refs
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// maxCallID is the longest tool call id that is looked for.
+const maxCallID = 256
+
+// call finds the newest tool call with an id, on HEAD's history first; zero when
+// there is none.
+func (r Resolver) call(ctx context.Context, id string) (objects.ID, error) {
+	if len(id) < 2 || len(id) > maxCallID || strings.ContainsAny(id, " \t\n") {
+		return objects.ID{}, nil
+	}
+	return r.search(ctx,
+		func(c *commit.Commit) bool { return c.Kind == content.KindToolCall && c.Op == commit.Append },
+		func(b content.Block) bool { call, ok := b.(content.ToolCall); return ok && call.CallID == id })
+}
+
+// saying finds the newest commit whose words contain words.
+func (r Resolver) saying(ctx context.Context, rev, words string) (objects.ID, error) {
+	if words == "" {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: "want words after :/"}
+	}
+	id, err := r.search(ctx,
+		func(c *commit.Commit) bool { return c.Op != commit.Annotate },
+		func(b content.Block) bool { return strings.Contains(b.String(), words) })
+	if err == nil && id.IsZero() {
+		err = &UnknownError{Rev: rev, Why: "no commit says that"}
+	}
+	return id, err
+}
+
+// searchPage is how many commits are read at once.
+const searchPage = 256
+
+// search goes back from HEAD, then from all branches, last moved first, and
+// gives the first commit whose header and block are right. No commit is looked
+// at twice.
+func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, block func(content.Block) bool) (objects.ID, error) {
+	var tips []objects.ID
+	if r.Head != "" {
+		if id, err := r.base(ctx, "HEAD", "HEAD", objects.KindCommit); err == nil {
+			tips = append(tips, id)
+		}
+	}
+	branches, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: Heads, Newest: true})
+	if err != nil {
+		return objects.ID{}, err
+	}
+	for _, b := range branches {
+		tips = append(tips, b.Target)
+	}
+	seen := map[objects.ID]bool{}
+	for _, tip := range tips {
+		if id, err := r.searchLine(ctx, tip, seen, header, block); err != nil || !id.IsZero() {
+			return id, err
+		}
+	}
+	return objects.ID{}, nil
+}
+
+func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objects.ID]bool, header func(*commit.Commit) bool, block func(content.Block) bool) (objects.ID, error) {
+	var page []*commit.Commit
+	look := func() (objects.ID, error) {
+		if err := commit.Load(ctx, r.Store, page...); err != nil {
+			return objects.ID{}, err
+		}
+		for _, c := range page {
+			if block(c.Block) {
+				return c.ID, nil
+			}
+		}
+		page = page[:0]
+		return objects.ID{}, nil
+	}
+	for c, err := range commit.Walk(ctx, r.Store, tip, 0) {
+		if err != nil {
+			return objects.ID{}, err
+		}
+		if seen[c.ID] {
+			break
+		}
+		seen[c.ID] = true
+		if !header(c) {
+			continue
+		}
+		if page = append(page, c); len(page) == searchPage {
+			if id, err := look(); err != nil || !id.IsZero() {
+				return id, err
+			}
+		}
+	}
+	return look()
+}
+
+// distance is how many letters have to change to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
