@@ -1,0 +1,94 @@
+// Package compile walks a history and builds the prompt, with the reason for
+// every commit.
+//
+// For most uses call [Chain]. The prompt is a pure function of the head and the
+// [Options]: the same ones give the same messages for ever, so that a prompt of
+// the past can be looked at exactly as it was. What is left out is not read.
+//
+// A [Manifest] is what a request was made of, kept so that this can be proved
+// later.
+package compile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Options is everything besides the head that decides what a prompt is.
+type Options struct {
+	Policy   priority.Policy
+	Budget   int  // most tokens; 0 is no limit
+	DropOpen bool // the target does not want the thoughts of an open tool loop back
+}
+
+// Prompt is what a model is sent, and why.
+type Prompt struct {
+	Head     objects.ID
+	Messages []content.Message
+	Commits  [][]objects.ID // of the blocks of each message
+	Entries  []Entry        // every commit of the history, oldest first
+	Tokens   Tokens
+	Pending  []Pending
+}
+
+// Entry says what became of one commit.
+type Entry struct {
+	Commit *commit.Commit // its Block is loaded when it was needed
+	Edit   objects.ID     // the commit whose content stands for it; zero: its own
+	Level  priority.Level
+	Why    priority.Why
+	Sent   bool
+	Turn   int // 0 is what comes before the first user message
+	Tokens int // estimated
+
+	message int    // counts the messages of the history
+	holds   *Entry // of a named system block: what is sent in its place
+	moved   bool   // is sent in the place of another
+}
+
+// Tokens counts a prompt by estimate. Raw is the sum of the others.
+type Tokens struct {
+	Raw             int `json:"raw"`              // everything on the chain
+	Effective       int `json:"effective"`        // what is sent
+	Hidden          int `json:"hidden"`           // what is left out, but for reasoning
+	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
+}
+
+// Pending is a tool call at the end of the history that has no result yet.
+type Pending struct {
+	Commit objects.ID
+	Call   content.ToolCall
+}
+
+// EstimateVersion names the formula of Estimate.
+const EstimateVersion = 1
+
+// Estimate is how many tokens a block takes that weighs so many bytes
+// (content.Kind.Weight): a token for each four.
+func Estimate(weight int64) int { return int((weight + 3) / 4) }
+
+// Chain compiles the history of head. A budget that what must be sent does not
+// fit is a *[priority.OverBudgetError].
+func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
+	h, err := gather(ctx, r, head)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+	}
+	h.decide(o)
+	for _, stage := range []func() error{
+		func() error { return h.load(ctx, r, h.systems()) },
+		func() error { h.replaceSystems(); return h.fit(o.Budget) },
+		func() error { return h.load(ctx, r, h.tools()) },
+		func() error { h.pair(); return h.load(ctx, r, h.sent()) },
+	} {
+		if err := stage(); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		}
+	}
+	return h.prompt(head), nil
+}

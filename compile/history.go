@@ -1,0 +1,185 @@
+package compile
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// history is a chain on its way to become a prompt.
+type history struct {
+	entries  []Entry
+	turns    int // number of the last turn
+	messages int
+	edits    map[objects.ID]*commit.Commit
+	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
+}
+
+// gather walks the chain once and numbers its turns. The last edit and the last
+// annotation of a commit are the first that a walk from the head meets.
+func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, error) {
+	h := &history{edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+	for c, err := range commit.Walk(ctx, r, head, 0) {
+		if err != nil {
+			return nil, err
+		}
+		h.entries = append(h.entries, Entry{Commit: c})
+		switch {
+		case c.Op == commit.Edit && h.edits[c.Target] == nil:
+			h.edits[c.Target] = c
+		case c.Op == commit.Annotate && h.notes[c.Target] == nil:
+			h.notes[c.Target] = c
+		}
+	}
+	slices.Reverse(h.entries)
+	for i := range h.entries {
+		e := &h.entries[i]
+		if e.Commit.BeginsTurn() {
+			h.turns++
+		}
+		if e.Commit.Op == commit.Append && e.Commit.Index == 0 {
+			h.messages++
+		}
+		e.Turn, e.message = h.turns, h.messages
+	}
+	return h, h.reasons(ctx, r)
+}
+
+// reasons reads the words of the annotations that count.
+func (h *history) reasons(ctx context.Context, r objects.Reader) error {
+	var list []*commit.Commit
+	for _, n := range h.notes {
+		list = append(list, n)
+	}
+	return commit.Load(ctx, r, list...)
+}
+
+// says is the commit whose content stands for an entry.
+func (h *history) says(e *Entry) *commit.Commit {
+	if edit := h.edits[e.Commit.ID]; edit != nil {
+		return edit
+	}
+	return e.Commit
+}
+
+// block is what an entry says; nil when it was not loaded.
+func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
+
+// decide gives every commit its level by the policy.
+func (h *history) decide(o Options) {
+	lastThought, open := -1, false
+	for i := range h.entries {
+		switch e := &h.entries[i]; {
+		case e.Commit.Op != commit.Append:
+		case e.Commit.Kind == content.KindReasoning:
+			lastThought = e.Turn
+		case e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult:
+			open = open || e.Turn == h.turns
+		}
+	}
+	for i := range h.entries {
+		e := &h.entries[i]
+		c := e.Commit
+		if c.Op != commit.Append {
+			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+c.Target.Short())
+			continue
+		}
+		facts := priority.Facts{
+			Default:   c.Kind.Traits().Level,
+			Explicit:  c.Priority,
+			Reasoning: c.Kind == content.KindReasoning,
+			OpenTurn:  open && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
+			LastTurn:  e.Turn == lastThought,
+		}
+		if n := h.notes[c.ID]; n != nil {
+			facts.Explicit = n.Priority
+			if n.Block != nil {
+				facts.Reason = n.Block.String()
+			}
+		}
+		e.Level, e.Why = o.Policy.Decide(facts)
+		e.Sent = e.Level != priority.Skip
+		if c.Role == content.NoRole && e.Sent {
+			e.Sent, e.Why = false, "a "+priority.Why(c.Kind.String())+" is never sent"
+		}
+		if edit := h.edits[c.ID]; edit != nil {
+			e.Edit = edit.ID
+		}
+		e.Tokens = Estimate(c.Kind.Weight(h.says(e).Size))
+	}
+}
+
+// leaveOut takes an entry out of the prompt for a reason of its own.
+func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
+
+// load reads the blocks that stand for some entries.
+func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
+	list := make([]*commit.Commit, len(entries))
+	for i, e := range entries {
+		list[i] = h.says(e)
+	}
+	return commit.Load(ctx, r, list...)
+}
+
+// filter lists the appended entries that are ok.
+func (h *history) filter(ok func(*Entry) bool) []*Entry {
+	var list []*Entry
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func (h *history) systems() []*Entry {
+	return h.filter(func(e *Entry) bool { return e.Sent && e.Commit.Kind == content.KindSystem })
+}
+
+func (h *history) sent() []*Entry { return h.filter(func(e *Entry) bool { return e.Sent }) }
+
+// replaceSystems leaves out a named system block that a later one of its name
+// replaces. The later one is sent in the place of the first.
+func (h *history) replaceSystems() {
+	places := map[string]*Entry{}
+	for _, e := range h.systems() {
+		t, ok := h.block(e).(content.Text)
+		if !ok || t.Name == "" {
+			continue
+		}
+		place := places[t.Name]
+		if place == nil {
+			places[t.Name], e.holds = e, e
+			continue
+		}
+		place.holds.leaveOut(priority.Why("replaced by " + e.Commit.ID.Short()))
+		place.holds, e.moved = e, true
+	}
+}
+
+// fit drops whole turns from the oldest until the rest is within the budget.
+func (h *history) fit(budget int) error {
+	turns := make([]priority.Turn, h.turns+1)
+	turns[h.turns].Keep = true
+	for _, e := range h.sent() {
+		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
+			turns[e.Turn].Fixed += e.Tokens
+		} else {
+			turns[e.Turn].Tokens += e.Tokens
+		}
+	}
+	drop, err := priority.Fit(budget, turns)
+	if err != nil {
+		return err
+	}
+	for _, e := range h.sent() {
+		if drop[e.Turn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
+			e.leaveOut("budget")
+		}
+	}
+	return nil
+}

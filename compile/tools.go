@@ -1,0 +1,122 @@
+package compile
+
+import (
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/priority"
+)
+
+func isTool(k content.Kind) bool { return k == content.KindToolCall || k == content.KindToolResult }
+
+// tools lists the calls and results of every turn in which one of them may be
+// sent: whether it may depends on the others.
+func (h *history) tools() []*Entry {
+	turn := make([]bool, h.turns+1)
+	for _, e := range h.sent() {
+		if isTool(e.Commit.Kind) {
+			turn[e.Turn] = true
+		}
+	}
+	return h.filter(func(e *Entry) bool { return turn[e.Turn] && isTool(e.Commit.Kind) })
+}
+
+// pairing is the state of one turn while its calls are matched with results.
+type pairing struct {
+	calls   map[string]*Entry
+	owned   map[*Entry][]*Entry // the thoughts that led to a call
+	results map[string]*Entry
+}
+
+// pair makes a tool call and its result be sent both or none. A call that
+// nothing answered before the next turn is left out, with the thoughts that led
+// to it; one in the last turn is pending and stays.
+func (h *history) pair() {
+	turns := make([]pairing, h.turns+1)
+	var thoughts []*Entry
+	thinking := 0 // the turn of thoughts
+	for _, e := range h.filter(func(*Entry) bool { return true }) {
+		t := &turns[e.Turn]
+		if e.Turn != thinking {
+			thoughts, thinking = nil, e.Turn
+		}
+		switch b := h.block(e).(type) {
+		case content.ToolCall:
+			if t.calls == nil {
+				*t = pairing{calls: map[string]*Entry{}, owned: map[*Entry][]*Entry{}, results: map[string]*Entry{}}
+			}
+			t.calls[b.CallID] = e
+			delete(t.results, b.CallID) // an id that is used again
+			t.owned[e], thoughts = thoughts, nil
+		case content.ToolResult:
+			h.match(t, e, b.CallID)
+		default:
+			if e.Commit.Kind == content.KindReasoning {
+				thoughts = append(thoughts, e)
+			}
+		}
+	}
+	for i := range turns {
+		h.unanswered(&turns[i], i == h.turns)
+	}
+}
+
+func (h *history) match(t *pairing, result *Entry, id string) {
+	call := t.calls[id]
+	if call == nil {
+		if result.Sent {
+			result.leaveOut("its call is not in this turn")
+		}
+		return
+	}
+	if t.results[id] != nil {
+		if result.Sent {
+			result.leaveOut("its call has a result already")
+		}
+		return
+	}
+	t.results[id] = result
+	switch pinned := call.Level == priority.Pinned || result.Level == priority.Pinned; {
+	case call.Sent == result.Sent:
+	case pinned && call.Sent && result.Level != priority.Skip:
+		result.Sent, result.Why = true, "its call is pinned"
+	case pinned && result.Sent && call.Level != priority.Skip:
+		call.Sent, call.Why = true, "its result is pinned"
+	case call.Sent:
+		call.leaveOut("its result is left out")
+	default:
+		result.leaveOut("its call is left out")
+	}
+}
+
+func (h *history) unanswered(t *pairing, last bool) {
+	for id, call := range t.calls {
+		if t.results[id] != nil || last || h.block(call).(content.ToolCall).Server {
+			continue
+		}
+		if call.Sent {
+			call.leaveOut("no result came before the next turn")
+		}
+		for _, thought := range t.owned[call] {
+			if thought.Sent {
+				thought.leaveOut("its call is left out")
+			}
+		}
+	}
+}
+
+// pending lists the calls of the last turn that wait for a result.
+func (h *history) pending() []Pending {
+	answered := map[string]bool{}
+	last := h.filter(func(e *Entry) bool { return e.Turn == h.turns && isTool(e.Commit.Kind) })
+	for _, e := range last {
+		if r, ok := h.block(e).(content.ToolResult); ok {
+			answered[r.CallID] = true
+		}
+	}
+	var list []Pending
+	for _, e := range last {
+		if c, ok := h.block(e).(content.ToolCall); ok && e.Sent && !c.Server && !answered[c.CallID] {
+			list = append(list, Pending{Commit: e.Commit.ID, Call: c})
+		}
+	}
+	return list
+}
