@@ -1,0 +1,58 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What can be wrong with asking a model, for errors.Is.
+var (
+	// ErrTruncated: the answer ended before the provider said so.
+	ErrTruncated = errors.New("the answer breaks off")
+	// ErrProtocol: the provider sent what its wire format does not allow.
+	ErrProtocol = errors.New("not what the provider's format allows")
+	// ErrNoKey: the provider wants a key and the client has none.
+	ErrNoKey = errors.New("no API key")
+	// ErrTimeout: the provider was silent for too long.
+	ErrTimeout = errors.New("no answer in time")
+)
+
+// APIError is a provider's own word that it will not answer, whether it came
+// with an HTTP status or inside a stream.
+type APIError struct {
+	Provider   string
+	Status     int    // HTTP status; 0 when it came inside a stream
+	Type       string // the provider's type or code of the error
+	Message    string // the provider's words
+	Param      string // the request field it names
+	RequestID  string
+	RetryAfter time.Duration // how long it wants to be left alone
+	Raw        []byte        // the error as JSON, where it was JSON
+}
+
+// Error has the provider's words.
+func (e *APIError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Provider)
+	if e.Provider == "" {
+		b.WriteString("provider")
+	}
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " answered %d", e.Status)
+	}
+	if e.Type != "" {
+		fmt.Fprintf(&b, " (%s)", e.Type)
+	}
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	return b.String()
+}
+
+// Temporary tells whether asking again later may help: rate limits, overload,
+// and what went wrong on the provider's side.
+func (e *APIError) Temporary() bool {
+	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500
+}

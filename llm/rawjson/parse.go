@@ -1,0 +1,245 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// MaxDepth is how deep objects and arrays may lie in each other: [Parse] accepts
+// 256 brackets around a value and no more.
+const MaxDepth = 256
+
+// SyntaxError says where a text stops being JSON.
+type SyntaxError struct {
+	Offset    int    // of the offending byte, from 0, a byte order mark included
+	Problem   string // what is wrong, or what was wanted there
+	Truncated bool   // the text is the beginning of a JSON text, cut off
+}
+
+// Error gives the offset and the problem.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("parse JSON: at byte %d: %s", e.Offset, e.Problem)
+}
+
+// Parse checks that b is one JSON text (RFC 8259) and returns its value, which
+// shares the bytes of b. White space around the value and a byte order mark before
+// it are left out. Strings may hold invalid UTF-8 and lone surrogates, numbers any
+// number of digits. The error is a [*SyntaxError]; the value is then nil.
+func Parse(b []byte) (Value, error) {
+	p := parser{text: b}
+	if bytes.HasPrefix(b, bom) {
+		p.i = len(bom)
+	}
+	p.i = skipSpace(b, p.i)
+	start := p.i
+	if !p.value() {
+		return nil, p.err
+	}
+	end := p.i
+	if p.i = skipSpace(b, end); p.i < len(b) {
+		p.fail("want nothing after the value")
+		return nil, p.err
+	}
+	return Value(b[start:end:end]), nil
+}
+
+var bom = []byte("\xEF\xBB\xBF")
+
+// parser checks the grammar. Its methods begin at i, leave i after what they read
+// and report false after setting err.
+type parser struct {
+	text  []byte
+	i     int
+	depth int
+	err   *SyntaxError
+}
+
+func (p *parser) fail(problem string) bool {
+	p.err = &SyntaxError{Offset: p.i, Problem: problem}
+	if p.i >= len(p.text) {
+		p.err.Truncated, p.err.Problem = true, "text ends, "+problem
+	}
+	return false
+}
+
+// peek is the byte at i, 0 at the end; a NUL byte is nowhere allowed either.
+func (p *parser) peek() byte {
+	if p.i < len(p.text) {
+		return p.text[p.i]
+	}
+	return 0
+}
+
+func (p *parser) value() bool {
+	switch c := p.peek(); c {
+	case '"':
+		return p.str()
+	case '{':
+		return p.nested('}')
+	case '[':
+		return p.nested(']')
+	case 't':
+		return p.literal("true")
+	case 'f':
+		return p.literal("false")
+	case 'n':
+		return p.literal("null")
+	default:
+		if c == '-' || isDigit(c) {
+			return p.number()
+		}
+		return p.fail("want a value")
+	}
+}
+
+func (p *parser) literal(word string) bool {
+	for n := range len(word) {
+		if p.peek() != word[n] {
+			return p.fail("want " + word)
+		}
+		p.i++
+	}
+	return true
+}
+
+// nested reads an object or an array up to its closing bracket.
+func (p *parser) nested(closing byte) bool {
+	if p.depth++; p.depth > MaxDepth {
+		return p.fail(fmt.Sprintf("want at most %d levels of nesting", MaxDepth))
+	}
+	p.i = skipSpace(p.text, p.i+1)
+	if p.peek() == closing {
+		p.depth--
+		p.i++
+		return true
+	}
+	for {
+		if closing == '}' && !p.key() {
+			return false
+		}
+		if !p.value() {
+			return false
+		}
+		p.i = skipSpace(p.text, p.i)
+		switch p.peek() {
+		case ',':
+			p.i = skipSpace(p.text, p.i+1)
+		case closing:
+			p.depth--
+			p.i++
+			return true
+		default:
+			return p.fail("want , or " + string(closing))
+		}
+	}
+}
+
+// key reads a key and the colon, up to the value.
+func (p *parser) key() bool {
+	if p.peek() != '"' {
+		return p.fail("want a key in quotes")
+	}
+	if !p.str() {
+		return false
+	}
+	p.i = skipSpace(p.text, p.i)
+	if p.peek() != ':' {
+		return p.fail("want :")
+	}
+	p.i = skipSpace(p.text, p.i+1)
+	return true
+}
+
+func (p *parser) str() bool {
+	for p.i++; ; {
+		p.i = skipPlain(p.text, p.i)
+		switch p.peek() {
+		case '"':
+			p.i++
+			return true
+		case '\\':
+			p.i++
+			if !p.escape() {
+				return false
+			}
+		default:
+			return p.fail("want a closing quote, or control characters escaped")
+		}
+	}
+}
+
+func (p *parser) escape() bool {
+	switch p.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		p.i++
+		return true
+	case 'u':
+		for range 4 {
+			p.i++
+			if unhex[p.peek()] < 0 {
+				return p.fail("want four hex digits")
+			}
+		}
+		p.i++
+		return true
+	default:
+		return p.fail("want an escape character")
+	}
+}
+
+func (p *parser) number() bool {
+	if p.peek() == '-' {
+		p.i++
+	}
+	if p.peek() == '0' {
+		p.i++
+	} else if !p.digits() {
+		return false
+	}
+	if p.peek() == '.' {
+		p.i++
+		if !p.digits() {
+			return false
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.i++
+		if c = p.peek(); c == '+' || c == '-' {
+			p.i++
+		}
+		return p.digits()
+	}
+	return true
+}
+
+func (p *parser) digits() bool {
+	start := p.i
+	for isDigit(p.peek()) {
+		p.i++
+	}
+	return p.i > start || p.fail("want a digit")
+}
+
+// skipPlain returns the index of the next byte that is not plain text of a
+// string: a quote, a backslash or a control character; len(b) when there is none.
+// It looks at eight bytes at once: subtracting from a byte smaller than the
+// subtrahend sets its high bit, and a borrow spoils only bytes above a true hit.
+func skipPlain(b []byte, i int) int {
+	const (
+		ones = 0x0101010101010101
+		high = 0x80 * ones
+	)
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		hit := ((x - ' '*ones) | ((x ^ '"'*ones) - ones) | ((x ^ '\\'*ones) - ones)) &^ x & high
+		if hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,208 @@
+package rawjson
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text returns the decoded string, or "" when v is not a string. The bytes of the
+// text are kept as they are, invalid UTF-8 included. A pair of surrogate escapes
+// becomes one character; a lone one becomes its three WTF-8 bytes (\ud800 is
+// ED A0 80), so that different texts stay different. It allocates the result only.
+func (v Value) Text() string {
+	in := v.inner()
+	i := bytes.IndexByte(in, '\\')
+	if i < 0 {
+		return string(in)
+	}
+	var out strings.Builder
+	out.Grow(len(in))
+	for ; i >= 0; i = bytes.IndexByte(in, '\\') {
+		out.Write(in[:i])
+		in = in[i+unescape(&out, in[i:]):]
+	}
+	out.Write(in)
+	return out.String()
+}
+
+// inner is what lies between the quotes, nil when v is not a string.
+func (v Value) inner() []byte {
+	if len(v) == 0 || v[0] != '"' {
+		return nil
+	}
+	in := v[1:]
+	if n := len(in); n > 0 && in[n-1] == '"' {
+		in = in[:n-1]
+	}
+	return in
+}
+
+// unescape writes what the escape at the beginning of in stands for and returns
+// its length. What is no escape is written as it is.
+func unescape(out *strings.Builder, in []byte) int {
+	if len(in) < 2 {
+		out.WriteByte('\\')
+		return 1
+	}
+	if in[1] == 'u' {
+		return unescapeUnit(out, in)
+	}
+	if c := unescaped[in[1]]; c != 0 {
+		out.WriteByte(c)
+	} else {
+		out.Write(in[:2])
+	}
+	return 2
+}
+
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+const (
+	highSurrogate = 0xD800
+	lowSurrogate  = 0xDC00
+	lastSurrogate = 0xDFFF
+	firstAstral   = 0x10000
+)
+
+func unescapeUnit(out *strings.Builder, in []byte) int {
+	r, ok := unit(in)
+	if !ok {
+		out.Write(in[:2])
+		return 2
+	}
+	if r < highSurrogate || r > lastSurrogate {
+		out.WriteRune(r)
+		return 6
+	}
+	if low, ok := unit(in[6:]); ok && r < lowSurrogate && low >= lowSurrogate && low <= lastSurrogate {
+		out.WriteRune((r-highSurrogate)<<10 + (low - lowSurrogate) + firstAstral)
+		return 12
+	}
+	out.Write([]byte{0xE0 | byte(r>>12), 0x80 | byte(r>>6)&0x3F, 0x80 | byte(r)&0x3F})
+	return 6
+}
+
+// unit reads the escape \uXXXX at the beginning of in.
+func unit(in []byte) (rune, bool) {
+	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range in[2:6] {
+		n := unhex[c]
+		if n < 0 {
+			return 0, false
+		}
+		r = r<<4 | rune(n)
+	}
+	return r, true
+}
+
+// unhex has the value of each hex digit and -1 for all other bytes.
+var unhex = func() (t [256]int8) {
+	for i := range t {
+		t[i] = -1
+	}
+	for i, c := range []byte("0123456789abcdef") {
+		t[c] = int8(i)
+		t[bytes.ToUpper([]byte{c})[0]] = int8(i)
+	}
+	return t
+}()
+
+// Clean tells whether [AppendString] keeps every byte of s: whether s is UTF-8.
+func Clean(s string) bool { return utf8.ValidString(s) }
+
+// AppendString appends s as a JSON string, quotes included. The result is valid
+// JSON and valid UTF-8 for every s. Quotes, backslashes and control characters are
+// escaped and nothing else (not <, > and &, not U+2028). What is not UTF-8 becomes
+// U+FFFD: one for each WTF-8 surrogate as [Value.Text] writes it, one for each
+// character that is cut short, one for any other byte (the practice of Unicode
+// section 3.9, surrogates apart).
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	if utf8.ValidString(s) {
+		return append(appendEscaped(dst, s), '"')
+	}
+	for s != "" {
+		n := validPrefix(s)
+		dst = appendEscaped(dst, s[:n])
+		if s = s[n:]; s != "" {
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+			s = s[invalidPrefix(s):]
+		}
+	}
+	return append(dst, '"')
+}
+
+// appendEscaped appends the valid UTF-8 text s with escapes.
+func appendEscaped(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	start := 0
+	for i := 0; i < len(s); i++ {
+		esc := escapes[s[i]]
+		if esc == 0 {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		if esc == 'u' {
+			dst = append(dst, '\\', 'u', '0', '0', hex[s[i]>>4], hex[s[i]&15])
+		} else {
+			dst = append(dst, '\\', esc)
+		}
+		start = i + 1
+	}
+	return append(dst, s[start:]...)
+}
+
+// escapes has for each byte what follows its backslash, 0 for no backslash.
+var escapes = func() (t [256]byte) {
+	for c := range ' ' {
+		t[c] = 'u'
+	}
+	t['"'], t['\\'], t['\b'], t['\f'], t['\n'], t['\r'], t['\t'] = '"', '\\', 'b', 'f', 'n', 'r', 't'
+	return t
+}()
+
+// validPrefix is the length of the longest prefix of s that is valid UTF-8.
+func validPrefix(s string) int {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(s)
+}
+
+// invalidPrefix is how many bytes of s, which begins with invalid UTF-8, one
+// U+FFFD stands for.
+func invalidPrefix(s string) int {
+	at := func(i int, low, high byte) bool { return i < len(s) && s[i] >= low && s[i] <= high }
+	var second bool
+	switch c := s[0]; {
+	case c == 0xED:
+		if at(1, 0xA0, 0xBF) && at(2, 0x80, 0xBF) {
+			return 3
+		}
+		second = at(1, 0x80, 0x9F)
+	case c == 0xE0:
+		second = at(1, 0xA0, 0xBF)
+	case c == 0xF0:
+		second = at(1, 0x90, 0xBF)
+	case c == 0xF4:
+		second = at(1, 0x80, 0x8F)
+	case c > 0xE0 && c < 0xF4:
+		second = at(1, 0x80, 0xBF)
+	}
+	switch {
+	case !second:
+		return 1
+	case s[0] >= 0xF0 && at(2, 0x80, 0xBF):
+		return 3
+	default:
+		return 2
+	}
+}
