@@ -1,0 +1,171 @@
+package settings
+
+import (
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// Type is the sort of value that a setting has.
+type Type string
+
+// The types. The canonical value of each is what Key.Parse gives.
+const (
+	Bool     Type = "bool"     // true or false
+	Choice   Type = "choice"   // one of Key.Choices
+	Number   Type = "number"   // decimal digits; 0 is no limit
+	Fraction Type = "fraction" // a decimal fraction
+	Duration Type = "duration" // such as 7d or 1h30m; none
+	List     Type = "list"     // words with commas between
+	Text     Type = "text"     // one line
+	URL      Type = "url"      // of http or https
+	JSON     Type = "json"     // an object, without white space
+)
+
+// Key is what is known of one setting.
+type Key struct {
+	Name    string // canonical, such as reasoning.include_in_context
+	Type    Type
+	Choices []string // of a Choice
+	Default string   // canonical; empty: it has none
+	Doc     string   // one line
+	max     float64  // of a Fraction
+}
+
+const (
+	headers    = "request.headers."
+	headerName = "NAME"
+)
+
+// table is all settings, in the order in which they are listed.
+var table = []Key{
+	{Name: "model", Type: Text, Doc: "model to ask"},
+	{Name: "provider", Type: Text, Doc: "who to ask: a dialect, or a vendor that names its dialect, address and key"},
+	{Name: "base_url", Type: URL, Doc: "where to ask, when not at the provider's own address"},
+	{Name: "max_output_tokens", Type: Number, Doc: "most tokens of an answer; 0 leaves it to the provider"},
+	{Name: "temperature", Type: Fraction, max: 2, Doc: "how freely words are chosen"},
+	{Name: "tool_choice", Type: Text, Doc: "auto, none, required or the name of a tool"},
+	{Name: headers + headerName, Type: Text, Doc: "an HTTP header to send with requests"},
+	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
+
+	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; what comes anyway is kept"},
+	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Doc: "send past reasoning back, outside open tool loops too"},
+	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Doc: "show reasoning in the terminal"},
+	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Doc: "how hard to think, in each dialect's own form"},
+	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Doc: "what to ask of a dialect that summarises its reasoning"},
+	{Name: "reasoning.tags", Type: List, Doc: "more tags that hold reasoning in text, beside think and its like"},
+	{Name: "reasoning.max_tokens", Type: Number, Doc: "most tokens to think; 0 leaves it to the provider"},
+	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Doc: "how reasoning is sent to a dialect that knows both forms"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Doc: "reasoning never to send back; applied before include_in_context"},
+	{Name: "reasoning.commit", Type: Bool, Default: "true", Doc: "commit reasoning"},
+	{Name: "reasoning.budget", Type: Number, Doc: "most reasoning tokens of a session; 0 is no limit"},
+	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Doc: "part of the budget at which to warn once"},
+	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract reasoning prune` takes away"},
+
+	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored"},
+	{Name: "user.name", Type: Text, Doc: "author of commits"},
+	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
+	{Name: "core.editor", Type: Text, Doc: "program that edits text"},
+	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
+}
+
+// other names that people use
+var synonyms = map[string]string{"author": "user.name"}
+
+var byFolded = func() map[string]Key {
+	m := map[string]Key{}
+	for _, k := range table {
+		m[fold(k.Name)] = k
+	}
+	for name, of := range synonyms {
+		m[name] = m[fold(of)]
+	}
+	delete(m, fold(headers+headerName))
+	return m
+}()
+
+func words(s string) []string { return strings.Fields(s) }
+
+// Keys lists all settings. The name of a header ends in NAME.
+func Keys() []Key { return slices.Clone(table) }
+
+// Find gives the setting of a name as people write it. The error is an
+// *[UnknownError], or a *[SecretError] when the name is that of a key.
+func Find(name string) (Key, error) {
+	if k, ok := byFolded[fold(name)]; ok {
+		return k, nil
+	}
+	if parts := strings.SplitN(strings.TrimSpace(name), ".", 3); len(parts) == 3 && fold(parts[0]+"."+parts[1]+".") == headers {
+		return header(parts[2], name)
+	}
+	if secretName(name) {
+		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
+	}
+	return Key{}, &UnknownError{Name: name, Nearest: nearest(name)}
+}
+
+// header is the setting for one HTTP header.
+func header(name, given string) (Key, error) {
+	if secretHeader(name) {
+		return Key{}, &SecretError{Name: given, Variable: variableFor(name)}
+	}
+	for _, r := range name {
+		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
+			return Key{}, &ValueError{Key: headers + headerName, Value: name, Want: "the name of an HTTP header, such as X-Title"}
+		}
+	}
+	if name == "" {
+		return Key{}, &UnknownError{Name: given, Nearest: headers + headerName}
+	}
+	k := table[slices.IndexFunc(table, func(k Key) bool { return k.Name == headers+headerName })]
+	k.Name = headers + textproto.CanonicalMIMEHeaderKey(name)
+	return k, nil
+}
+
+// Variable is the environment variable of the setting; empty for headers, whose
+// names a variable cannot carry.
+func (k Key) Variable() string {
+	if strings.HasPrefix(k.Name, headers) {
+		return ""
+	}
+	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+}
+
+// nearest is a name that looks like the given one; empty when none does.
+func nearest(name string) string {
+	given := fold(name)
+	best, least := "", 2+len(given)/4
+	for _, k := range table {
+		full := fold(k.Name)
+		candidates := []string{full}
+		if !strings.Contains(given, ".") {
+			candidates = append(candidates, strings.ReplaceAll(full, ".", ""), full[strings.LastIndexByte(full, '.')+1:])
+		}
+		for _, c := range candidates {
+			if d := distance(given, c); d < least {
+				best, least = k.Name, d
+			}
+		}
+	}
+	return best
+}
+
+// distance is how many bytes have to change to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

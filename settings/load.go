@@ -1,0 +1,146 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// Sources is where Load reads.
+type Sources struct {
+	Global string // file of the user; empty: none
+	Repo   string // file of the store; empty: none
+
+	// Lookup gives an environment variable; nil: there is no environment.
+	Lookup func(name string) (string, bool)
+}
+
+// GlobalFile is where the file of the user lies: tract/config.toml in
+// $XDG_CONFIG_HOME or in ~/.config. It is empty when there is no home.
+func GlobalFile(lookup func(name string) (string, bool)) string {
+	if dir, ok := lookup("XDG_CONFIG_HOME"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tract", "config.toml")
+	}
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if home, ok := lookup(name); ok && home != "" {
+			return filepath.Join(home, ".config", "tract", "config.toml")
+		}
+	}
+	return ""
+}
+
+// Load reads the files and then the environment; later ones win. A file that
+// does not exist sets nothing, and neither does an empty variable. The error
+// names the file and the line, or the variable.
+func Load(s Sources) (Values, error) {
+	var v Values
+	for _, file := range []struct {
+		layer Layer
+		path  string
+	}{{Global, s.Global}, {Repo, s.Repo}} {
+		if file.path == "" {
+			continue
+		}
+		set, err := Read(file.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Values{}, err
+		}
+		for name, value := range set {
+			if v, err = v.Put(name, value, Origin{file.layer, file.path}); err != nil {
+				return Values{}, err
+			}
+		}
+	}
+	if s.Lookup == nil {
+		return v, nil
+	}
+	return v.environment(s.Lookup)
+}
+
+// alias is a variable that others invented and people have set.
+type alias struct {
+	variable string
+	meaning  func(value string) map[string]string // nil: not allowed
+	want     string
+}
+
+var aliases = []alias{
+	{"THINKING", func(value string) map[string]string {
+		return map[string]string{"reasoning.enabled": value}
+	}, ""},
+	{"REASONING_EFFORT", func(value string) map[string]string {
+		return map[string]string{"reasoning.effort": value}
+	}, ""},
+	{"CLEAR_THINKING", clearThinking, "true or false"},
+	{"TRACT_PAGER", func(value string) map[string]string {
+		return map[string]string{"core.pager": value}
+	}, ""},
+	{"TRACT_EDITOR", func(value string) map[string]string {
+		return map[string]string{"core.editor": value}
+	}, ""},
+	{"TRACT_AUTHOR", func(value string) map[string]string {
+		return map[string]string{"user.name": value}
+	}, ""},
+}
+
+// clearThinking: to clear is to send nothing back, not to clear is to send all.
+func clearThinking(value string) map[string]string {
+	switch yes, ok := parseBool(value); {
+	case !ok:
+		return nil
+	case yes == "true":
+		return map[string]string{"reasoning.strip_from_context": "all"}
+	}
+	return map[string]string{"reasoning.strip_from_context": "none", "reasoning.include_in_context": "true"}
+}
+
+// environment sets what the variables say; those of tract's own win.
+func (v Values) environment(lookup func(string) (string, bool)) (Values, error) {
+	put := func(variable, name, value string) (err error) {
+		if v, err = v.Put(name, value, Origin{Environment, variable}); err != nil {
+			return fmt.Errorf("environment variable %s: %w", variable, err)
+		}
+		return nil
+	}
+	for _, a := range aliases {
+		value, ok := lookup(a.variable)
+		if !ok || value == "" {
+			continue
+		}
+		set := a.meaning(value)
+		if set == nil {
+			return Values{}, fmt.Errorf("environment variable %s %q: want %s", a.variable, shorten(value), a.want)
+		}
+		for name, value := range set {
+			if err := put(a.variable, name, value); err != nil {
+				return Values{}, err
+			}
+		}
+	}
+	for _, key := range table {
+		variable := key.Variable()
+		if value, ok := lookup(variable); ok && value != "" && variable != "" {
+			if err := put(variable, key.Name, value); err != nil {
+				return Values{}, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// Variables lists every environment variable that Load looks up.
+func Variables() []string {
+	var names []string
+	for _, a := range aliases {
+		names = append(names, a.variable)
+	}
+	for _, key := range table {
+		if name := key.Variable(); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

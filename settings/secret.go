@@ -1,0 +1,59 @@
+package settings
+
+import "strings"
+
+// secretName tells whether a setting of that name would hold a key.
+func secretName(name string) bool {
+	last := fold(name[strings.LastIndexByte(name, '.')+1:])
+	for _, end := range []string{"apikey", "accesskey", "privatekey", "secretkey", "token", "secret", "password", "passwd", "authorization", "credential", "credentials", "bearer"} {
+		if strings.HasSuffix(last, end) {
+			return true
+		}
+	}
+	return last == "key" || last == "auth" || last == "keys"
+}
+
+// secretHeader tells whether an HTTP header carries a key.
+func secretHeader(name string) bool {
+	folded := fold(name)
+	return secretName(name) || strings.HasSuffix(folded, "key") || strings.HasSuffix(folded, "auth") || strings.Contains(folded, "cookie")
+}
+
+// variableFor names the variable for a key by the provider in its name.
+func variableFor(name string) string {
+	folded := fold(name)
+	for _, p := range []string{"openai", "anthropic", "gemini", "deepseek", "groq", "openrouter", "mistral", "cohere", "cerebras", "moonshot", "xai"} {
+		if strings.Contains(folded, p) {
+			return strings.ToUpper(p) + "_API_KEY"
+		}
+	}
+	switch {
+	case strings.Contains(folded, "google"):
+		return "GEMINI_API_KEY"
+	case strings.Contains(folded, "claude"):
+		return "ANTHROPIC_API_KEY"
+	}
+	return ""
+}
+
+// what the keys of well-known providers begin with
+var keyPrefixes = []string{"sk-", "sk_", "AIza", "gsk_", "xai-", "csk-", "r8_", "hf_", "ghp_", "gho_", "github_pat_", "AKIA", "eyJ"}
+
+// minKey is fewer bytes than such a key has.
+const minKey = 20
+
+// holdsKey tells whether there is something in a value that looks like a key.
+func holdsKey(value string) bool {
+	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r > '~' || r != '-' && r != '_' && !isAlnum(byte(r)) }) {
+		for _, p := range keyPrefixes {
+			if len(word) >= minKey && strings.HasPrefix(word, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
