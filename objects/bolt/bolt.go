@@ -1,0 +1,195 @@
+// Package bolt keeps a store in one bbolt file. Importing it makes bare paths,
+// and "bolt:PATH", known to objects.Open; nobody calls it directly.
+//
+//	import _ "github.com/tract-vcs/tract/objects/bolt"
+//
+//	store, err := objects.Open(ctx, ".tract", objects.Options{Create: true})
+//
+// A path that is a directory, or is nothing yet and does not end in ".db", holds
+// the file tract.db; two lock files, which stay empty, lie beside it.
+//
+// What is promised beyond package objects:
+//
+//   - Any number of processes. No file stays open when nothing is to do: calls
+//     open it, work and close it, and those of one process at one time share what
+//     one of them opened. Whoever asks for it gets it after the transaction that
+//     runs. Waiting ends with the context, or after Options.Wait (10 s) and is
+//     then objects.ErrBusy.
+//   - Batches that come while another is written go together in one transaction,
+//     with one pair of syncs; nobody waits for company.
+//   - A damaged file is an objects.CorruptError, never a crash or a hang, and is
+//     not changed. Reading checks every page and record on its way, and writing
+//     checks the pages it changes before bbolt sees them.
+//   - Creation can be interrupted anywhere: a file has its name only when whole.
+//   - All files are 0600 in a directory of 0700, whatever the umask, and one that
+//     others can write, or that belongs to somebody else, is objects.ErrUnsafe.
+//   - Reading needs no right to write anything.
+//
+// Not promised:
+//
+//   - Anything on network file systems and in folders that a program synchronizes,
+//     where locks and renames are not what they seem.
+//   - That every damage shows at once. A key that has changed is one that is not
+//     there. A list of free pages that has changed, and could still be one, lets
+//     bbolt write over a page in use; what was there is then found to be damaged.
+//   - That a whole file put back from an earlier time is noticed.
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+func init() {
+	objects.Register("", open)
+	objects.Register("bolt", open)
+}
+
+const (
+	fileName    = "tract.db"
+	defaultWait = 10 * time.Second
+)
+
+// store is the file and what this process is doing with it.
+type store struct {
+	path     string
+	wait     time.Duration
+	readOnly bool
+
+	mu      sync.Mutex
+	changed chan struct{} // closed, and made anew, when any of these changes
+	closed  bool
+	shared  *handle // the one that others may join
+	open    int     // handles there are
+	opening bool    // a reader is about to share one
+	wanted  bool    // the writer is about to share one
+
+	claims map[bool]*claim // to the turn, for the exclusive lock or the other
+
+	queue   []*request // who wants to write
+	writing bool       // somebody serves them
+	cancel  func()     // ends the wait of the one who serves them
+
+	moved chan struct{} // closed, and made anew, when a ref moves here
+}
+
+func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
+	path, err := locate(rest)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly,
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err == nil {
+		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
+			return nil, err
+		}
+	}
+	if o.Create && !o.ReadOnly {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			if err := s.create(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := s.view(ctx, "open", func(*look) error { return nil }); err != nil {
+		return nil, err
+	}
+	return objects.Verify(s), nil
+}
+
+// locate finds the file that a path means.
+func locate(path string) (string, error) {
+	if path == "" {
+		return "", errors.New(`open store "": want a path`)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", explainPath("open", path, err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case err == nil && info.IsDir():
+		return filepath.Join(abs, fileName), nil
+	case err == nil || strings.HasSuffix(abs, ".db"):
+		return abs, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return filepath.Join(abs, fileName), nil
+	}
+	return "", explainPath("open", abs, err)
+}
+
+// checkSafe refuses what somebody else can have changed.
+func checkSafe(path string, info fs.FileInfo, user int) error {
+	if uid, known := owner(info); known && user != 0 && uid != user {
+		return fmt.Errorf("open store %s: it belongs to user %d: %w: make a copy that is your own", path, uid, objects.ErrUnsafe)
+	}
+	if shared(info) {
+		return fmt.Errorf("open store %s: others can write it (%v): %w: run chmod go-w on it", path, info.Mode(), objects.ErrUnsafe)
+	}
+	return nil
+}
+
+// Size is objects.Sizer.
+func (s *store) Size(context.Context) (path string, bytes int64, err error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return s.path, 0, explainPath("measure", s.path, err)
+	}
+	return s.path, info.Size(), nil
+}
+
+// Close is objects.Store.
+func (s *store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return objects.ErrClosed
+	}
+	s.closed = true
+	s.signalMoved()
+	s.signal()
+	s.mu.Unlock()
+	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.writing })
+}
+
+// signal wakes up whoever awaits a change. mu is held.
+func (s *store) signal() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// signalMoved wakes up whoever watches a ref. mu is held.
+func (s *store) signalMoved() {
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// await waits until a condition holds that is about what mu guards.
+func (s *store) await(ctx context.Context, holds func() bool) error {
+	for {
+		s.mu.Lock()
+		ok, changed := holds(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

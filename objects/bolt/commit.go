@@ -1,0 +1,275 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// plan is what one transaction will change, beside what is there before it.
+// Nothing of it is in the hands of bbolt before it is whole.
+type plan struct {
+	look  *look
+	refs  map[string]objects.Ref // as they will be; a zero target: not at all
+	was   map[string]objects.Ref // the same refs as they are
+	log   []objects.LogEntry
+	last  *objects.LogEntry // nil: not read yet
+	order []objects.ID      // staged objects
+	size  int
+}
+
+func newPlan(h *handle) *plan {
+	l := newLook(h.file, h.now.meta)
+	l.staged = h.now.staged
+	return &plan{look: l, refs: map[string]objects.Ref{}, was: map[string]objects.Ref{}}
+}
+
+// ref is a ref as it is after what is planned.
+func (p *plan) ref(name string) (objects.Ref, error) {
+	if r, ok := p.refs[name]; ok {
+		return r, nil
+	}
+	return p.look.ref(name)
+}
+
+// add plans a batch, or nothing of it when it gives an error. *ConflictError and
+// *CorruptError say that the batch is at fault or an object; others are damage.
+func (p *plan) add(b objects.Batch) error {
+	moves, err := objects.Moves(b.Refs, func(name string) (objects.ID, error) {
+		r, err := p.ref(name)
+		return r.Target, err
+	})
+	if err != nil {
+		return err
+	}
+	var fresh []objects.ID
+	put := map[objects.ID][]byte{}
+	for _, o := range b.Put {
+		if put[o.ID] != nil {
+			continue
+		}
+		value, err := p.fresh(o)
+		if err != nil {
+			return err
+		}
+		if value != nil {
+			put[o.ID], fresh = value, append(fresh, o.ID)
+		}
+	}
+	if len(moves) > 0 {
+		if err := p.move(b.Note, moves); err != nil {
+			return err
+		}
+	}
+	staged := p.look.staged
+	staged.mu.Lock()
+	defer staged.mu.Unlock()
+	for _, id := range fresh {
+		staged.objects[id] = put[id]
+		p.size += len(put[id])
+	}
+	p.order = append(p.order, fresh...)
+	return nil
+}
+
+// fresh gives the record of an object that is not there yet. One that is there
+// with other bytes is damaged, and putting it must not seem to have worked.
+func (p *plan) fresh(o objects.Object) ([]byte, error) {
+	value := encodeObject(o)
+	have := p.look.staged.objects[o.ID] // only this goroutine writes to it
+	if have == nil {
+		var err error
+		if have, err = p.look.get(objectsBucket, o.ID[:]); err != nil || have == nil {
+			return value, err
+		}
+	}
+	if !bytes.Equal(have, value) {
+		return nil, &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
+	}
+	return nil, nil
+}
+
+func (p *plan) move(note objects.Note, moves []objects.RefUpdate) error {
+	if p.last == nil {
+		last, err := p.look.lastEntry()
+		if err != nil {
+			return err
+		}
+		p.last = &last
+	}
+	were := make([]objects.Ref, len(moves))
+	for i, u := range moves {
+		var err error
+		if were[i], err = p.ref(u.Name); err != nil {
+			return err
+		}
+	}
+	entry := objects.NewLogEntry(*p.last, note, moves)
+	for i, u := range moves {
+		if _, ok := p.refs[u.Name]; !ok {
+			p.was[u.Name] = were[i]
+		}
+		p.refs[u.Name] = objects.Ref{Name: u.Name, Target: u.New, Version: were[i].Version + 1, Updated: entry.Note.Time}
+		if u.New.IsZero() {
+			p.refs[u.Name] = objects.Ref{Name: u.Name}
+		}
+	}
+	p.log, p.last = append(p.log, entry), &entry
+	p.size += 100 * len(moves)
+	return nil
+}
+
+// lastEntry is the newest entry of the log; the zero one when there is none.
+func (l *look) lastEntry() (objects.LogEntry, error) {
+	for e, err := range l.log("", 1<<64-1) {
+		return e, err
+	}
+	return objects.LogEntry{}, nil
+}
+
+// change is one key that a transaction writes, or deletes when value is nil.
+type change struct {
+	bucket     string
+	key, value []byte
+}
+
+// changes lists what is planned in the order of the file.
+func (p *plan) changes() []change {
+	var list []change
+	for _, id := range p.order {
+		list = append(list, change{objectsBucket, bytes.Clone(id[:]), p.look.staged.objects[id]})
+	}
+	for name, r := range p.refs {
+		was := p.was[name]
+		if !was.Target.IsZero() && (r.Target.IsZero() || !was.Updated.Equal(r.Updated)) {
+			list = append(list, change{recentBucket, recentKey(was), nil})
+		}
+		if r.Target.IsZero() {
+			list = append(list, change{refsBucket, []byte(name), nil})
+			continue
+		}
+		list = append(list, change{refsBucket, []byte(name), encodeRef(r)}, change{recentBucket, recentKey(r), []byte{}})
+	}
+	for _, e := range p.log {
+		list = append(list, change{logBucket, logKey(e.Seq), encodeEntry(e)})
+		for _, u := range e.Refs {
+			list = append(list, change{movesBucket, movesKey(u.Name, e.Seq), []byte{}})
+		}
+	}
+	slices.SortFunc(list, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
+	})
+	return list
+}
+
+// commit writes a plan in one transaction. The error says whether it is known
+// that nothing was written; the handle is then not used again.
+func (s *store) commit(h *handle, p *plan) error {
+	if h.before != nil { // see moment
+		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
+	}
+	list := p.changes()
+	err := protect(func() error { return p.guard(list) })
+	if err == nil {
+		err = s.samePlace(h)
+	}
+	if err != nil {
+		h.broken = true
+		return s.explain("write", err)
+	}
+	return s.settle(h, protect(func() error { return transact(h.db, list) }), len(p.log) > 0)
+}
+
+// settle finds out what a transaction has come to. Its error leaves it open only
+// when the new meta page can be seen: then it need not be on the disk.
+func (s *store) settle(h *handle, err error, moved bool) error {
+	now, unread := h.readMeta()
+	h.broken = err != nil || unread != nil
+	if err != nil {
+		if err = s.explain("write", err); unread != nil || now.tx > h.now.meta.tx {
+			return objects.Unknown(err)
+		}
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if unread == nil {
+		h.before, h.now = h.now, newMoment(now)
+	}
+	if moved {
+		s.signalMoved()
+	}
+	return nil
+}
+
+// guard checks every page that bbolt will read or rewrite for a list of changes.
+func (p *plan) guard(list []change) error {
+	seen := map[uint64]bool{}
+	root := tree{root: p.look.meta.root}
+	for _, name := range buckets {
+		if err := p.look.guard(root, []byte(name), seen); err != nil {
+			return err
+		}
+	}
+	for _, c := range list {
+		t, err := p.look.bucket(c.bucket)
+		if err == nil {
+			err = p.look.guard(t, c.key, seen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// samePlace tells that the file is still the one that others will open.
+func (s *store) samePlace(h *handle) error {
+	here, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	mine, err := h.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(here, mine) {
+		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
+	}
+	return nil
+}
+
+// transact writes a list of changes with bbolt.
+func transact(db *bbolt.DB, list []change) error {
+	tx, err := db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	for _, c := range list {
+		b := tx.Bucket([]byte(c.bucket))
+		if b == nil {
+			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
+		}
+		if c.bucket == logBucket {
+			b.FillPercent = 1 // its keys only ascend
+		}
+		if c.value == nil {
+			err = b.Delete(c.key)
+		} else {
+			err = b.Put(c.key, c.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

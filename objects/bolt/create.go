@@ -1,0 +1,113 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.etcd.io/bbolt"
+)
+
+// newSuffix follows the name of a store in that of a file which is to be it.
+const newSuffix = ".new-"
+
+// create makes the store unless it is there. The file is built whole under
+// another name, and then takes its own, which nothing ever has to give up for it.
+func (s *store) create(ctx context.Context) error {
+	dir := filepath.Dir(s.path)
+	if err := makeDir(dir); err != nil {
+		return explainPath("create", s.path, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	side, err := s.lock(waiting, true)
+	if err != nil {
+		return s.waited(ctx, "create", err)
+	}
+	defer side.release()
+	if _, err := os.Lstat(s.path); err == nil {
+		return nil // another process was faster
+	}
+	// Nobody else creates now: these were left by somebody who was interrupted.
+	if old, err := os.ReadDir(dir); err == nil {
+		for _, e := range old {
+			if strings.HasPrefix(e.Name(), filepath.Base(s.path)+newSuffix) {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	return explainPath("create", s.path, s.publish(dir))
+}
+
+// publish builds the file and gives it its name.
+func (s *store) publish(dir string) error {
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*")
+	if path != "" {
+		defer func() { _ = os.Remove(path) }()
+	}
+	if err != nil {
+		return err
+	}
+	err = os.Link(path, s.path)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrExist):
+	default: // a file system without links; nobody else creates now
+		if err := os.Rename(path, s.path); err != nil {
+			return err
+		}
+	}
+	return syncDir(dir)
+}
+
+// build makes an empty store in a file of its own and makes it durable.
+func build(dir, pattern string) (path string, err error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return "", err
+	}
+	path = f.Name()
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+		return path, err
+	}
+	return path, protect(func() error {
+		db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType, NoStatistics: true})
+		if err != nil {
+			return err
+		}
+		err = db.Update(func(tx *bbolt.Tx) error {
+			for _, name := range buckets {
+				if _, err := tx.CreateBucket([]byte(name)); err != nil {
+					return err
+				}
+			}
+			return tx.Bucket([]byte(metaBucket)).Put(formatKey, encodeFormat(formatVersion))
+		})
+		return errors.Join(err, db.Sync(), db.Close())
+	})
+}
+
+// makeDir makes a directory and those above it that are not there.
+func makeDir(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
+		if err := makeDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = os.Mkdir(path, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, e := os.Stat(path); e == nil && info.IsDir() {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, 0o700); err != nil { // the umask may have taken even the owner's bits
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

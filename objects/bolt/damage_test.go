@@ -1,0 +1,315 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// wantSound lets bbolt check the whole file.
+func wantSound(t *testing.T, path string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	err = db.View(func(tx *bbolt.Tx) error {
+		for err := range tx.Check() {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// sample is the file of a small store with branches in its larger trees, and
+// what it holds.
+type sample struct {
+	file    []byte
+	objects map[objects.ID]objects.Object
+	refs    map[string]objects.ID
+	tip     objects.ID
+}
+
+func newSample(t testing.TB, commits int) sample {
+	t.Helper()
+	s, path := fresh(t)
+	m := sample{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
+	for i := range commits {
+		c := object(fmt.Sprint(i, strings.Repeat("x", i*37%3000)))
+		var parents []objects.ID
+		if !m.tip.IsZero() {
+			parents = []objects.ID{m.tip}
+		}
+		k := objects.New(objects.KindCommit, parents, []objects.ID{c.ID}, nil)
+		b := objects.Batch{Put: []objects.Object{c, k}, Refs: []objects.RefUpdate{
+			{Name: "refs/heads/main", Old: m.tip, New: k.ID}, {Name: fmt.Sprint("refs/tags/", i), New: k.ID},
+		}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		m.objects[c.ID], m.objects[k.ID], m.tip = c, k, k.ID
+		m.refs["refs/heads/main"], m.refs[fmt.Sprint("refs/tags/", i)] = k.ID, k.ID
+	}
+	idle(t, s)
+	m.file = mustRead(t, path)
+	return m
+}
+
+// typed are the kinds of error that a damaged file may give.
+var typed = []error{objects.ErrCorrupt, objects.ErrNotFound, objects.ErrFormat}
+
+func wantTyped(t *testing.T, what string, err error) {
+	t.Helper()
+	for _, kind := range typed {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	var conflict *objects.ConflictError
+	if err != nil && !errors.As(err, &conflict) {
+		t.Errorf("%s: %v is of no kind", what, err)
+	}
+}
+
+// tryAll does all that a store can do with a file, and checks that every answer
+// is right or an error of the right kind. It tells whether there was an error.
+func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	before := mustRead(t, path)
+	s, err := objects.Open(ctx, path, objects.Options{Wait: time.Second})
+	if !bytes.Equal(mustRead(t, path), before) {
+		t.Errorf("%s: opening has changed the file", what)
+	}
+	if err != nil {
+		wantTyped(t, what, err)
+		return true
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: close: %v", what, err)
+		}
+	}()
+	note := func(err error) {
+		wantTyped(t, what, err)
+		noticed = noticed || err != nil
+	}
+	var ids []objects.ID
+	for id := range m.objects {
+		ids = append(ids, id)
+	}
+	got := 0
+	check := func(o objects.Object, err error) {
+		if note(err); err == nil {
+			if got++; !bytes.Equal(o.Data, m.objects[o.ID].Data) {
+				t.Errorf("%s: object %s has wrong bytes", what, o.ID.Short())
+			}
+		}
+	}
+	for o, err := range s.Get(ctx, ids) {
+		check(o, err)
+	}
+	noticed = noticed || got != len(ids) // a search that misses is a NotFoundError further up
+	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
+		check(o, err)
+	}
+	for _, newest := range []bool{false, true} {
+		refs, err := s.Refs(ctx, objects.RefQuery{Newest: newest})
+		note(err)
+		for _, r := range refs {
+			if m.refs[r.Name] != r.Target {
+				t.Errorf("%s: ref %s is at %s", what, r.Name, r.Target.Short())
+			}
+		}
+		noticed = noticed || len(refs) != len(m.refs)
+	}
+	_, err = s.Log(ctx, "", 0, 0)
+	note(err)
+	_, err = s.Log(ctx, "refs/heads/main", 0, 0)
+	note(err)
+	_, err = s.Find(ctx, objects.KindCommit, "", 0)
+	note(err)
+	for _, b := range []objects.Batch{
+		batch("refs/heads/new", strings.Repeat("new", 2000)),
+		{Refs: []objects.RefUpdate{{Name: "refs/tags/1", Old: m.refs["refs/tags/1"]}}},
+	} {
+		before := mustRead(t, path)
+		err := s.Apply(ctx, b)
+		if note(err); err != nil && !bytes.Equal(mustRead(t, path), before) {
+			t.Errorf("%s: a batch was refused and the file has changed: %v", what, err)
+		}
+	}
+	note(appendOne(s, t, "new", 1))
+	return noticed
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (m sample) with(t *testing.T, path string, change func(b []byte) []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, change(bytes.Clone(m.file)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesThatAreNoStore(t *testing.T) {
+	m := newSample(t, 40)
+	r := rand.New(rand.NewPCG(3, 4))
+	path := filepath.Join(t.TempDir(), "x.db")
+	for name, change := range map[string]func(b []byte) []byte{
+		"empty":            func([]byte) []byte { return nil },
+		"one byte":         func(b []byte) []byte { return b[:1] },
+		"half a page":      func(b []byte) []byte { return b[:2048] },
+		"one page":         func(b []byte) []byte { return b[:4096] },
+		"two pages":        func(b []byte) []byte { return b[:8192] },
+		"cut in half":      func(b []byte) []byte { return b[:len(b)/2] },
+		"text":             func([]byte) []byte { return []byte(strings.Repeat("no store\n", 5000)) },
+		"zeros":            func(b []byte) []byte { return make([]byte, len(b)) },
+		"no meta pages":    func(b []byte) []byte { clear(b[:8192]); return b },
+		"only meta pages":  func(b []byte) []byte { clear(b[8192:]); return b },
+		"noise":            func(b []byte) []byte { return noise(r, b) },
+		"noise after meta": func(b []byte) []byte { return append(b[:8192:8192], noise(r, b[8192:])...) },
+		"first meta twice": func(b []byte) []byte { copy(b[4096:8192], b[:4096]); return b },
+		"pages in reverse": func(b []byte) []byte { return reversed(b) },
+	} {
+		m.with(t, path, change)
+		if noticed := m.tryAll(t, name, path); !noticed {
+			t.Errorf("%s: nothing was noticed", name)
+		}
+	}
+}
+
+func noise(r *rand.Rand, b []byte) []byte {
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func reversed(b []byte) []byte {
+	var out []byte
+	for at := len(b) - 4096; at >= 8192; at -= 4096 {
+		out = append(out, b[at:at+4096]...)
+	}
+	return append(b[:8192:8192], out...)
+}
+
+// TestBitFlips changes one bit at a time: anywhere, and in the headers and
+// elements of pages, where it does the most. No answer may be wrong, no call may
+// crash or hang.
+func TestBitFlips(t *testing.T) {
+	flips := 120
+	if testing.Short() {
+		flips = 40
+	}
+	m := newSample(t, 40)
+	r := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
+	path := filepath.Join(t.TempDir(), "x.db")
+	noticed := 0
+	for i := range flips {
+		bit := r.IntN(len(m.file) * 8)
+		if i%2 == 0 {
+			bit = r.IntN(len(m.file)/4096)*4096*8 + r.IntN(160*8)
+		}
+		m.with(t, path, func(b []byte) []byte { b[bit/8] ^= 1 << (bit % 8); return b })
+		if m.tryAll(t, fmt.Sprintf("bit %d of page %d", bit%(4096*8), bit/(4096*8)), path) {
+			noticed++
+		}
+	}
+	t.Logf("%d of %d flips were noticed; the others hit what is not in use", noticed, flips)
+	if noticed == 0 {
+		t.Error("no flip was noticed")
+	}
+}
+
+func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
+	m := newSample(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	o := objects.New(objects.KindContent, nil, nil, []byte("0"))
+	at := bytes.Index(m.file, append(bytes.Clone(o.ID[:]), encodeObject(o)...))
+	if at < 0 {
+		t.Fatal("the object is not in the file")
+	}
+	m.with(t, path, func(b []byte) []byte {
+		return bytes.ReplaceAll(b, append(bytes.Clone(o.ID[:]), encodeObject(o)...), append(bytes.Clone(o.ID[:]), 2, 0, 0, '1'))
+	})
+	s := mustOpen(t, path, objects.Options{})
+	var corrupt *objects.CorruptError
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
+		t.Errorf("put: %v, want a CorruptError that names the object", err)
+	}
+	if _, err := objects.Read(t.Context(), s, o.ID); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
+		t.Errorf("read: %v, want a CorruptError that names the object", err)
+	}
+	apply(t, s, "refs/heads/other", "another object is no worse")
+}
+
+func TestFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		bucket string
+		key    []byte
+		value  []byte
+		want   error
+		says   string
+	}{
+		"another bbolt file": {"things", []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
+		"no format":          {metaBucket, []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
+		"a newer format":     {metaBucket, formatKey, encodeFormat(formatVersion + 1), objects.ErrFormat, "upgrade tract"},
+		"a spoilt format":    {metaBucket, formatKey, []byte("v"), objects.ErrCorrupt, "format"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucket([]byte(c.bucket))
+			if err != nil {
+				return err
+			}
+			return b.Put(c.key, c.value)
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = objects.Open(t.Context(), path, objects.Options{})
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestErrorsOfTheSystemKeepTheirNumber(t *testing.T) {
+	s := &store{path: "/x/tract.db"}
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EDQUOT} {
+		flat := fmt.Errorf("file resize error: %s", &os.PathError{Op: "truncate", Path: "/x/tract.db", Err: number})
+		err := s.explain("write", unflatten(flat))
+		if !errors.Is(err, number) || errors.Is(err, objects.ErrCorrupt) || !strings.HasPrefix(err.Error(), "write store /x/tract.db: ") {
+			t.Errorf("%v lost its number: %v", number, err)
+		}
+	}
+}

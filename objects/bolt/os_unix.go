@@ -1,0 +1,60 @@
+//go:build !windows
+
+package bolt
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// noFollow refuses to open a symbolic link.
+const noFollow = syscall.O_NOFOLLOW
+
+// lockFile takes a lock that ends with the file. Without wait it tells whether
+// the lock was free.
+func lockFile(f *os.File, exclusive, wait bool) (bool, error) {
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX
+	}
+	if !wait {
+		how |= syscall.LOCK_NB
+	}
+	for {
+		switch err := syscall.Flock(int(f.Fd()), how); {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// owner is the user whose file it is.
+func owner(info fs.FileInfo) (uid int, known bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
+
+// shared tells whether others than the owner may write.
+func shared(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil // a file system that knows no such thing
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,134 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// TestDamagedMetaPageIsNoWayBack spoils each of the two meta pages. The other one
+// leads to a sound store, but perhaps to one without the last commit.
+func TestDamagedMetaPageIsNoWayBack(t *testing.T) {
+	m := newSample(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	for name, at := range map[string]int{"first": pageHeader + 48, "second": 4096 + pageHeader + 48} {
+		m.with(t, path, func(b []byte) []byte { b[at] ^= 1; return b })
+		_, err := objects.Open(t.Context(), path, objects.Options{})
+		if !errors.Is(err, objects.ErrCorrupt) || !strings.Contains(err.Error(), name+" meta page") || !strings.Contains(err.Error(), path) {
+			t.Errorf("the %s meta page is damaged: %v", name, err)
+		}
+	}
+}
+
+// TestPagesThatLeadAstray sends branches in circles and to wrong places.
+func TestPagesThatLeadAstray(t *testing.T) {
+	m := newSample(t, 120)
+	path := filepath.Join(t.TempDir(), "x.db")
+	f := bytes.NewReader(m.file)
+	now, err := readMeta(f, int64(len(m.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLook(f, now)
+	branches := 0
+	for _, name := range buckets {
+		b, err := l.bucket(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, err := l.top(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if top.leaf {
+			continue
+		}
+		branches++
+		for _, i := range []int{0, top.count - 1} {
+			for _, to := range []uint64{top.id, now.root, now.freelist, 0, 1, now.high - 1, now.high, 1 << 40, 1<<64 - 1} {
+				at := int(top.at) + pageHeader + i*elementSize + 8
+				m.with(t, path, func(b []byte) []byte { order.PutUint64(b[at:], to); return b })
+				if to == top.element(i).child {
+					continue
+				}
+				if what := fmt.Sprintf("branch %d of %s leads to page %d", i, name, to); !m.tryAll(t, what, path) {
+					t.Errorf("%s: nothing was noticed", what)
+				}
+			}
+		}
+	}
+	if branches < 3 {
+		t.Errorf("only %d trees of the sample have branches", branches)
+	}
+}
+
+func TestFreelistThatNamesWhatIsInUse(t *testing.T) {
+	m := newSample(t, 40)
+	path := filepath.Join(t.TempDir(), "x.db")
+	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int(now.freelist) * now.pageSize
+	for name, change := range map[string]func(b []byte){
+		"endless":        func(b []byte) { order.PutUint16(b[10:], 0xffff); order.PutUint64(b[16:], 1<<40) },
+		"more than fit":  func(b []byte) { order.PutUint16(b[10:], 4000) },
+		"the root":       func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.root) },
+		"itself":         func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.freelist) },
+		"a meta page":    func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], 1) },
+		"beyond the end": func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.high) },
+		"twice the same": func(b []byte) { copy(b[24:32], b[16:24]) },
+		"a leaf":         func(b []byte) { order.PutUint16(b[8:], leafPage) },
+		"very long":      func(b []byte) { order.PutUint32(b[12:], 1<<31) },
+	} {
+		m.with(t, path, func(b []byte) []byte { change(b[at:]); return b })
+		s := mustOpen(t, path, objects.Options{})
+		if err := s.Apply(t.Context(), batch("refs/heads/new", "new")); !errors.Is(err, objects.ErrCorrupt) {
+			t.Errorf("a free list that is %s: %v", name, err)
+		}
+		if _, err := objects.Read(t.Context(), s, m.tip); err != nil {
+			t.Errorf("a free list that is %s: read: %v", name, err)
+		}
+	}
+}
+
+// FuzzPages reads whatever a file may hold. Memory and time are bounded by the
+// size of the file.
+func FuzzPages(f *testing.F) {
+	m := newSample(f, 4)
+	f.Add(m.file, uint32(0), uint64(0))
+	f.Fuzz(func(_ *testing.T, file []byte, at uint32, word uint64) {
+		file = bytes.Clone(file)
+		if int(at)+8 <= len(file) {
+			order.PutUint64(file[at:], word)
+		}
+		r := bytes.NewReader(file)
+		now, err := readMeta(r, int64(len(file)))
+		if err != nil {
+			return
+		}
+		_ = checkFreelist(r, now)
+		l := newLook(r, now)
+		for _, name := range buckets {
+			for e, err := range l.ascend(name, nil) {
+				if err != nil {
+					break
+				}
+				_, _ = e.value()
+				if t, err := l.bucket(name); err == nil {
+					_ = l.guard(t, e.key, map[uint64]bool{})
+				}
+			}
+			for _, err := range l.descend(name, []byte{0xff, 0xff}) {
+				if err != nil {
+					break
+				}
+			}
+		}
+	})
+}

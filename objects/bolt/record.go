@@ -1,0 +1,198 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// The buckets of a store, and their keys and values:
+//
+//	meta     "format" -> sealed record: 1 version
+//	objects  id -> kind, varint n, n parents, varint m, m links, data
+//	refs     name -> sealed record: 1 target, 2 version, 3 updated
+//	recent   last moved first (time downwards, name) -> nothing
+//	log      seq -> sealed objects.LogEntry.Record
+//	moves    name, 0, seq -> nothing
+//
+// Numbers in keys are big-endian. An object is checked by its id. A sealed
+// record begins with 8 bytes of the BLAKE3 hash of its key and the rest, since
+// nothing else would show that it has changed.
+const (
+	metaBucket    = "meta"
+	objectsBucket = "objects"
+	refsBucket    = "refs"
+	recentBucket  = "recent"
+	logBucket     = "log"
+	movesBucket   = "moves"
+)
+
+var buckets = []string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket}
+
+// formatVersion is the newest format that this package knows, and writes.
+const formatVersion = 1
+
+var formatKey = []byte("format")
+
+const sealSize = 8
+
+func seal(key, record []byte) []byte {
+	sum := objects.Hash(append(bytes.Clone(key), record...))
+	return append(sum[:sealSize:sealSize], record...)
+}
+
+func unseal(key, value []byte) ([]byte, error) {
+	if len(value) < sealSize || !bytes.Equal(value, seal(key, value[sealSize:])) {
+		return nil, errors.New("wrong checksum")
+	}
+	return value[sealSize:], nil
+}
+
+func encodeFormat(version uint64) []byte {
+	var e canon.Encoder
+	e.Uint(1, version)
+	return seal(formatKey, e.Bytes())
+}
+
+func decodeFormat(value []byte) (version uint64, err error) {
+	record, err := unseal(formatKey, value)
+	if err != nil {
+		return 0, err
+	}
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		if f == 1 {
+			version = d.Uint()
+		} else if version > formatVersion {
+			return version, nil // what a newer format adds here is its own business
+		}
+	}
+	return version, d.Err()
+}
+
+func encodeObject(o objects.Object) []byte {
+	const idSize = len(objects.ID{})
+	b := make([]byte, 0, 1+2*binary.MaxVarintLen16+(len(o.Parents)+len(o.Links))*idSize+len(o.Data))
+	b = append(b, byte(o.Kind))
+	for _, ids := range [][]objects.ID{o.Parents, o.Links} {
+		b = binary.AppendUvarint(b, uint64(len(ids)))
+		for i := range ids {
+			b = append(b, ids[i][:]...)
+		}
+	}
+	return append(b, o.Data...)
+}
+
+// decodeObject reads what encodeObject wrote. The object keeps nothing of b.
+func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
+	o := objects.Object{ID: id}
+	corrupt := func(why string) (objects.Object, error) {
+		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
+	}
+	if len(b) == 0 || !objects.Kind(b[0]).Valid() {
+		return corrupt("its record begins with no kind")
+	}
+	o.Kind, b = objects.Kind(b[0]), b[1:]
+	for _, edges := range []*[]objects.ID{&o.Parents, &o.Links} {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || size > 1 && b[size-1] == 0 || n > objects.MaxEdges {
+			return corrupt("its record has no sound number of parents or links")
+		}
+		if b = b[size:]; uint64(len(b)) < n*uint64(len(id)) {
+			return corrupt("its record is cut off")
+		}
+		if n > 0 {
+			*edges = make([]objects.ID, n)
+		}
+		for i := range *edges {
+			b = b[copy((*edges)[i][:], b):]
+		}
+	}
+	if len(b) > objects.MaxSize {
+		return corrupt("its record is too long")
+	}
+	o.Data = bytes.Clone(b)
+	return o, nil
+}
+
+func encodeRef(r objects.Ref) []byte {
+	var e canon.Encoder
+	e.Raw(1, r.Target[:])
+	e.Uint(2, r.Version)
+	e.Int(3, r.Updated.UnixMilli())
+	return seal([]byte(r.Name), e.Bytes())
+}
+
+func decodeRef(name string, value []byte) (objects.Ref, error) {
+	r, ms := objects.Ref{Name: name}, int64(0)
+	record, err := unseal([]byte(name), value)
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		switch f {
+		case 1:
+			if len(r.Target) != copy(r.Target[:], d.Raw()) || r.Target.IsZero() {
+				d.Refuse("no id")
+			}
+		case 2:
+			r.Version = d.Uint()
+		case 3:
+			ms = d.Int()
+		}
+	}
+	if err == nil {
+		err = d.Err()
+	}
+	if err == nil && (r.Target.IsZero() || r.Version == 0) {
+		err = errors.New("no target")
+	}
+	if err != nil {
+		return objects.Ref{}, fmt.Errorf("ref %q: %w", name, err)
+	}
+	r.Updated = time.UnixMilli(ms).UTC()
+	return r, nil
+}
+
+func logKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
+
+func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Record()) }
+
+func decodeEntry(key, value []byte) (objects.LogEntry, error) {
+	record, err := unseal(key, value)
+	var e objects.LogEntry
+	if err == nil {
+		e, err = objects.ParseLogEntry(record)
+	}
+	if err == nil && !bytes.Equal(key, logKey(e.Seq)) {
+		err = fmt.Errorf("it holds entry %d", e.Seq)
+	}
+	if err != nil {
+		return objects.LogEntry{}, fmt.Errorf("log entry %x: %w", key, err)
+	}
+	return e, nil
+}
+
+// movesKey orders the moves of one ref. No ref name has a zero byte.
+func movesKey(name string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append([]byte(name), 0), seq)
+}
+
+// parseMovesKey gives the number of an entry that moved name.
+func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
+	rest, ok := bytes.CutPrefix(key, append([]byte(name), 0))
+	if !ok || len(rest) != 8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(rest), true
+}
+
+// recentKey orders refs by the time of their last move, the newest first, and
+// those of one time by name.
+func recentKey(r objects.Ref) []byte {
+	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, and then turned round
+	return append(binary.BigEndian.AppendUint64(nil, downwards), r.Name...)
+}

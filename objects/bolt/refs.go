@@ -1,0 +1,260 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// How a watch looks: at the file, and now and then at the ref itself, since a
+// file system may keep time too coarsely to show a second change.
+const (
+	watchFile = 50 * time.Millisecond
+	watchRef  = time.Second
+)
+
+// ref reads one ref; one that is not there has a zero target.
+func (l *look) ref(name string) (objects.Ref, error) {
+	value, err := l.get(refsBucket, []byte(name))
+	if err != nil || value == nil {
+		return objects.Ref{Name: name}, err
+	}
+	return decodeRef(name, value)
+}
+
+// GetRefs is objects.RefReader.
+func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Ref, err error) {
+	err = s.view(ctx, "read", func(l *look) error {
+		for _, name := range names {
+			if name == "" {
+				continue
+			}
+			r, err := l.ref(name)
+			if err != nil {
+				return err
+			}
+			if !r.Target.IsZero() {
+				refs = append(refs, r)
+			}
+		}
+		return nil
+	})
+	return refs, err
+}
+
+// Refs is objects.RefReader.
+func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Ref, err error) {
+	err = s.view(ctx, "list refs of", func(l *look) error {
+		list := l.refsByName(q)
+		if q.Newest {
+			list = l.refsByTime()
+		}
+		for r, err := range list {
+			if err != nil {
+				return err
+			}
+			if r.Name <= q.After || !strings.HasPrefix(r.Name, q.Prefix) {
+				continue
+			}
+			if refs = append(refs, r); q.Limit > 0 && len(refs) == q.Limit {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return refs, nil
+}
+
+// refsByName yields the refs from the first that q may select to the last.
+func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
+	return func(yield func(objects.Ref, error) bool) {
+		for e, err := range l.ascend(refsBucket, []byte(max(q.Prefix, q.After))) {
+			var r objects.Ref
+			if err == nil {
+				var value []byte
+				if value, err = e.value(); err == nil {
+					r, err = decodeRef(string(e.key), value)
+				}
+			}
+			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) {
+				return
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// refsByTime yields all refs, the newest first.
+func (l *look) refsByTime() iter.Seq2[objects.Ref, error] {
+	return func(yield func(objects.Ref, error) bool) {
+		for e, err := range l.ascend(recentBucket, nil) {
+			var r objects.Ref
+			if err == nil && len(e.key) <= 8 {
+				err = errors.New("a key without the name of a ref")
+			}
+			if err == nil {
+				r, err = l.ref(string(e.key[8:]))
+			}
+			if err == nil && (r.Target.IsZero() || !bytes.Equal(recentKey(r), e.key)) {
+				err = fmt.Errorf("ref %q is not where its time says", r.Name)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Log is objects.RefReader. Entries never change, so that pages that go down
+// from the newest are of one moment.
+func (s *store) Log(ctx context.Context, name string, before uint64, limit int) (entries []objects.LogEntry, err error) {
+	if before == 0 {
+		before = math.MaxUint64
+	}
+	for more := true; more; {
+		page := pageKeys
+		if limit > 0 {
+			page = min(page, limit-len(entries))
+		}
+		err := s.view(ctx, "read the log of", func(l *look) error {
+			had := len(entries)
+			for e, err := range l.log(name, before) {
+				if err != nil {
+					return err
+				}
+				if entries = append(entries, e); len(entries)-had == page {
+					break
+				}
+			}
+			more = len(entries)-had == page && len(entries) != limit
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) > 0 {
+			before = entries[len(entries)-1].Seq
+		}
+	}
+	return entries, nil
+}
+
+// log yields the entries below a number, of one ref or of all, the newest first.
+func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
+	if name != "" {
+		return l.logOf(name, before)
+	}
+	return func(yield func(objects.LogEntry, error) bool) {
+		next := objects.LogEntry{}
+		for found, err := range l.descend(logBucket, logKey(before)) {
+			var e objects.LogEntry
+			if err == nil {
+				var value []byte
+				if value, err = found.value(); err == nil {
+					e, err = decodeEntry(found.key, value)
+				}
+			}
+			if err == nil && next.Seq > 0 && (e.Seq != next.Seq-1 || e.Hash != next.Prev) {
+				err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, e.Seq)
+			}
+			if !yield(e, err) {
+				return
+			}
+			next = e
+		}
+	}
+}
+
+func (l *look) logOf(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
+	return func(yield func(objects.LogEntry, error) bool) {
+		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
+			var e objects.LogEntry
+			if err == nil {
+				seq, ok := parseMovesKey(name, found.key)
+				if !ok {
+					return // the moves of the ref before it in order
+				}
+				e, err = l.logEntry(seq)
+			}
+			if err == nil && !slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name }) {
+				err = fmt.Errorf("log entry %d does not move %q", e.Seq, name)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l *look) logEntry(seq uint64) (objects.LogEntry, error) {
+	value, err := l.get(logBucket, logKey(seq))
+	if err == nil && value == nil {
+		err = fmt.Errorf("log entry %d is not there", seq)
+	}
+	if err != nil {
+		return objects.LogEntry{}, err
+	}
+	return decodeEntry(logKey(seq), value)
+}
+
+// Watch is objects.Watcher. It looks at the file, and when that has changed at
+// the ref; a move in this process wakes it up at once.
+func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, error] {
+	return func(yield func(objects.Ref, error) bool) {
+		var last objects.Ref
+		for first := true; ; first = false {
+			s.mu.Lock()
+			moved := s.moved
+			s.mu.Unlock()
+			seen, _ := os.Stat(s.path) // before the ref: a change in between shows
+			now, err := objects.ReadRef(ctx, s, name)
+			if err != nil {
+				yield(objects.Ref{Name: name}, err)
+				return
+			}
+			if first || now != last {
+				if !yield(now, nil) {
+					return
+				}
+				last = now
+			}
+			s.pause(ctx, moved, seen)
+		}
+	}
+}
+
+// pause waits until the store may have changed since a look at its file.
+func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen os.FileInfo) {
+	tick, full := time.NewTicker(watchFile), time.NewTimer(watchRef)
+	defer tick.Stop()
+	defer full.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+			return
+		case <-full.C:
+			return
+		case <-tick.C:
+		}
+		info, err := os.Stat(s.path)
+		if err != nil || seen == nil || !os.SameFile(info, seen) || info.Size() != seen.Size() || !info.ModTime().Equal(seen.ModTime()) {
+			return
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// maxDepth is more levels than a tree of 2^63 pages has; a deeper one is a circle.
+const maxDepth = 24
+
+// keepPages is how many pages a look remembers.
+const keepPages = 1024
+
+// look reads the trees of a file as they were after one transaction. It is for
+// one goroutine.
+type look struct {
+	file    io.ReaderAt
+	meta    meta
+	staged  *staged // what will be put next; nil: nothing
+	pages   map[uint64]*page
+	buckets map[string]tree
+}
+
+func newLook(f io.ReaderAt, m meta) *look {
+	return &look{file: f, meta: m, pages: map[uint64]*page{}, buckets: map[string]tree{}}
+}
+
+// tree is a bucket: by its root, or inline in the tree of buckets.
+type tree struct {
+	root   uint64
+	inline *page
+}
+
+func (l *look) page(id uint64) (*page, error) {
+	if p, ok := l.pages[id]; ok {
+		return p, nil
+	}
+	p, err := readPage(l.file, l.meta, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.pages) == keepPages {
+		clear(l.pages)
+	}
+	l.pages[id] = p
+	return p, nil
+}
+
+func (l *look) top(t tree) (*page, error) {
+	if t.inline != nil {
+		return t.inline, nil
+	}
+	return l.page(t.root)
+}
+
+// leaf goes down to the leaf in which key is, or would be.
+func (l *look) leaf(t tree, key []byte) (*page, error) {
+	p, err := l.top(t)
+	for depth := 0; err == nil && !p.leaf; depth++ {
+		if depth == maxDepth {
+			return nil, fmt.Errorf("page %d: the tree goes in a circle", p.id)
+		}
+		i, e := p.way(key)
+		if e != nil {
+			return nil, e
+		}
+		p, err = l.child(p, i)
+	}
+	return p, err
+}
+
+// child reads the page under an element of a branch. Both have the same first
+// key: bbolt finds the one by the other, and a branch that leads elsewhere shows.
+func (l *look) child(p *page, i int) (*page, error) {
+	c, err := l.page(p.element(i).child)
+	if err != nil {
+		return nil, err
+	}
+	if c.count == 0 {
+		return nil, fmt.Errorf("page %d is empty", c.id)
+	}
+	want, err := p.key(i)
+	if err != nil {
+		return nil, err
+	}
+	got, err := c.key(0)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(got, want) {
+		return nil, fmt.Errorf("page %d does not begin as page %d says", c.id, p.id)
+	}
+	return c, nil
+}
+
+// find gives the entry with exactly that key.
+func (l *look) find(t tree, key []byte) (entry, bool, error) {
+	p, err := l.leaf(t, key)
+	if err != nil {
+		return entry{}, false, err
+	}
+	i, exact, err := p.search(key)
+	if err != nil || !exact {
+		return entry{}, false, err
+	}
+	return entry{key: key, page: p, element: p.element(i)}, true, nil
+}
+
+// errNoBucket says that the file is sound and not a store.
+var errNoBucket = errors.New("no such bucket")
+
+// bucket opens a bucket by name.
+func (l *look) bucket(name string) (tree, error) {
+	if t, ok := l.buckets[name]; ok {
+		return t, nil
+	}
+	e, ok, err := l.find(tree{root: l.meta.root}, []byte(name))
+	if err != nil {
+		return tree{}, err
+	}
+	if !ok || e.flags != subBucket {
+		return tree{}, fmt.Errorf("%w: %q", errNoBucket, name)
+	}
+	b, err := e.bytes()
+	if err != nil {
+		return tree{}, err
+	}
+	if len(b) < pageHeader {
+		return tree{}, fmt.Errorf("bucket %q: a header of %d bytes", name, len(b))
+	}
+	t := tree{root: order.Uint64(b)}
+	if t.root == 0 {
+		if t.inline, err = inlinePage(b[pageHeader:]); err != nil {
+			return tree{}, fmt.Errorf("bucket %q: %w", name, err)
+		}
+	}
+	l.buckets[name] = t
+	return t, nil
+}
+
+// get gives the value of a key of a bucket; nil when there is none.
+func (l *look) get(bucket string, key []byte) ([]byte, error) {
+	t, err := l.bucket(bucket)
+	if err != nil {
+		return nil, err
+	}
+	e, ok, err := l.find(t, key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return e.value()
+}
+
+// entry is one key of a leaf. Its value is read when asked for.
+type entry struct {
+	key  []byte
+	page *page
+	element
+}
+
+func (e entry) value() ([]byte, error) {
+	if e.flags != 0 {
+		return nil, fmt.Errorf("page %d: a bucket in the place of a value", e.page.id)
+	}
+	return e.bytes()
+}
+
+// bytes is never nil, so that an empty value is not taken for none.
+func (e entry) bytes() ([]byte, error) {
+	b, err := e.page.bytes(e.element.value, e.valueSize)
+	if b == nil && err == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// ascend yields the entries of a bucket from key on, in ascending order.
+func (l *look) ascend(bucket string, key []byte) iter.Seq2[entry, error] {
+	return l.scan(bucket, key, false)
+}
+
+// descend yields the entries of a bucket below key, in descending order.
+func (l *look) descend(bucket string, key []byte) iter.Seq2[entry, error] {
+	return l.scan(bucket, key, true)
+}
+
+func (l *look) scan(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		t, err := l.bucket(bucket)
+		var p *page
+		if err == nil {
+			p, err = l.top(t)
+		}
+		if err != nil {
+			yield(entry{}, err)
+			return
+		}
+		s := scan{look: l, from: from, down: down, yield: yield}
+		if _, err := s.visit(p, 0, true); err != nil {
+			yield(entry{}, err)
+		}
+	}
+}
+
+// scan is one walk over a tree.
+type scan struct {
+	look  *look
+	from  []byte
+	down  bool
+	last  []byte // the key yielded last: the next must be beyond it
+	yield func(entry, error) bool
+}
+
+// visit walks over a page and what is below it. At the edge, from may lie in it.
+func (s *scan) visit(p *page, depth int, edge bool) (more bool, err error) {
+	if depth == maxDepth {
+		return false, fmt.Errorf("page %d: the tree goes in a circle", p.id)
+	}
+	first, step := 0, 1
+	if s.down {
+		first, step = p.count-1, -1
+	}
+	if edge {
+		if first, err = s.start(p); err != nil {
+			return false, err
+		}
+	}
+	for i := first; i >= 0 && i < p.count; i += step {
+		if p.leaf {
+			more, err = s.give(p, i)
+		} else {
+			var child *page
+			if child, err = s.look.child(p, i); err == nil {
+				more, err = s.visit(child, depth+1, edge && i == first)
+			}
+		}
+		if err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// start finds the first element of a page at the edge.
+func (s *scan) start(p *page) (int, error) {
+	if !p.leaf {
+		return p.way(s.from)
+	}
+	i, _, err := p.search(s.from)
+	if s.down {
+		i--
+	}
+	return i, err
+}
+
+func (s *scan) give(p *page, i int) (more bool, err error) {
+	key, err := p.key(i)
+	if err != nil {
+		return false, err
+	}
+	if s.last != nil && (bytes.Compare(s.last, key) < 0) == s.down {
+		return false, fmt.Errorf("page %d: key %d is out of order", p.id, i)
+	}
+	s.last = key
+	return s.yield(entry{key: key, page: p, element: p.element(i)}, nil), nil
+}
+
+// guard checks whatever bbolt will read and rewrite when it changes a key: the
+// pages from the root to its leaf, and their neighbours, with which it may join
+// them. seen holds the pages known to be good.
+func (l *look) guard(t tree, key []byte, seen map[uint64]bool) error {
+	p, err := l.top(t)
+	if err != nil {
+		return err
+	}
+	if t.inline != nil || !seen[p.id] {
+		if err := p.check(l.meta.high); err != nil {
+			return err
+		}
+	}
+	for depth := 0; ; depth++ {
+		if seen[p.id] = true; p.leaf {
+			return nil
+		}
+		if depth == maxDepth {
+			return fmt.Errorf("page %d: the tree goes in a circle", p.id)
+		}
+		i, err := p.way(key)
+		if err != nil {
+			return err
+		}
+		for k := max(i-1, 0); k <= min(i+1, p.count-1); k++ {
+			if err := l.guardChild(p, k, seen); err != nil {
+				return err
+			}
+		}
+		if p, err = l.page(p.element(i).child); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *look) guardChild(p *page, i int, seen map[uint64]bool) error {
+	id := p.element(i).child
+	if seen[id] {
+		return nil
+	}
+	child, err := l.child(p, i)
+	if err == nil {
+		err = child.check(l.meta.high)
+	}
+	seen[id] = err == nil
+	return err
+}

@@ -1,0 +1,252 @@
+package bolt
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// roleHold keeps a store locked for writing until standard input ends: PATH.
+func roleHold(args []string) error {
+	ctx := context.Background()
+	s, err := objects.Open(ctx, args[0], objects.Options{})
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, "refs/heads/held", func(objects.ID) (objects.Batch, error) {
+		fmt.Println("held")
+		_, err := io.ReadAll(os.Stdin)
+		return objects.Batch{}, err
+	})
+}
+
+// busy starts a process that says a line when it has begun to do as its role
+// says, and goes on until it is told to end, or killed.
+func busy(t *testing.T, role string, args ...string) (end, kill func()) {
+	t.Helper()
+	cmd := child(t, role, args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	end = func() {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the other process: %v", err)
+		}
+	}
+	return end, func() { _, _ = cmd.Process.Kill(), cmd.Wait() }
+}
+
+func TestWaitEnds(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/main", "x")
+	short := mustOpen(t, path, objects.Options{Wait: 80 * time.Millisecond})
+	idle(t, s)
+	release, _ := busy(t, "hold", path)
+	for name, call := range map[string]func(ctx context.Context, s objects.Store) error{
+		"apply": func(ctx context.Context, s objects.Store) error { return s.Apply(ctx, batch("refs/heads/b", "y")) },
+		"read": func(ctx context.Context, s objects.Store) error {
+			_, err := s.GetRefs(ctx, "refs/heads/main")
+			return err
+		},
+		"open": func(ctx context.Context, s objects.Store) error {
+			_, err := objects.Open(ctx, path, objects.Options{Wait: inner(t, s).wait})
+			return err
+		},
+	} {
+		start := time.Now()
+		err := call(t.Context(), short)
+		if !errors.Is(err, objects.ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "80ms") {
+			t.Errorf("%s of a store that is held: %v", name, err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s gave up after %v", name, took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := call(ctx, s); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objects.ErrBusy) {
+			t.Errorf("%s with a context that ends: %v", name, err)
+		}
+		cancel()
+	}
+	before := runtime.NumGoroutine()
+	for range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		_, readErr := s.GetRefs(ctx, "refs/heads/main")
+		cancel()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+		writeErr := s.Apply(ctx, batch("refs/heads/b", "y"))
+		cancel()
+		if readErr == nil || writeErr == nil {
+			t.Fatal("the store is held, and was not")
+		}
+	}
+	if after := runtime.NumGoroutine(); after > before+8 {
+		t.Errorf("those who gave up have left %d goroutines", after-before)
+	}
+	release()
+	apply(t, s, "refs/heads/b", "y") // nobody who gave up has kept the lock
+	apply(t, short, "refs/heads/c", "y")
+}
+
+func TestKilledHolderLeavesNoLock(t *testing.T) {
+	s, path := fresh(t)
+	_, kill := busy(t, "hold", path)
+	waiting := make(chan error, 2)
+	go func() { waiting <- s.Apply(t.Context(), batch("refs/heads/main", "x")) }()
+	go func() { _, err := s.GetRefs(t.Context(), "refs/heads/main"); waiting <- err }()
+	kill()
+	for range 2 {
+		if err := <-waiting; err != nil {
+			t.Errorf("who waited for a process that was killed: %v", err)
+		}
+	}
+}
+
+// roleFlood never stops to read or to write, with many goroutines, until standard
+// input ends: PATH read|write.
+func roleFlood(args []string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := objects.Open(ctx, args[0], objects.Options{})
+	if err != nil {
+		return err
+	}
+	errs := make([]error, 64)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			ref := fmt.Sprint("refs/heads/flood", i)
+			for ctx.Err() == nil && errs[i] == nil {
+				if args[1] == "write" {
+					errs[i] = increment(ctx, s, ref, "flood")
+				} else {
+					_, errs[i] = s.GetRefs(ctx, ref)
+				}
+			}
+			if ctx.Err() != nil {
+				errs[i] = nil
+			}
+		})
+	}
+	fmt.Println("begun")
+	_, err = io.ReadAll(os.Stdin)
+	cancel()
+	wg.Wait()
+	return errors.Join(append(errs, err, s.Close())...)
+}
+
+// TestNobodyIsShutOut reads and writes beside processes that never pause. Whoever
+// asks for the store gets it after the transaction that runs, or the one after
+// that when he came too late to be seen.
+func TestNobodyIsShutOut(t *testing.T) {
+	for _, what := range []string{"read", "write"} {
+		s, path := fresh(t)
+		end, _ := busy(t, "flood", path, what)
+		var others []int // transactions there were meanwhile
+		for i := range 25 {
+			start, before := time.Now(), transactions(t, path)
+			if err := increment(t.Context(), s, "refs/heads/main", "parent"); err != nil {
+				t.Errorf("write %d beside a process that never stops to %s: %v", i, what, err)
+			}
+			others = append(others, int(transactions(t, path)-before)-1)
+			idle(t, s)
+			if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil || ref.Version != uint64(i+1) {
+				t.Errorf("read %d beside a process that never stops to %s: %+v, %v", i, what, ref, err)
+			}
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("beside a process that never stops to %s a write and a read took %v", what, took)
+			}
+		}
+		end()
+		slices.Sort(others)
+		t.Logf("beside a process that never stops to %s: other transactions during a write: %v", what, others)
+		if others[len(others)*9/10] > 3 { // one may have been slow to come at all
+			t.Errorf("writes waited for many transactions of another process: %v", others)
+		}
+		wantSound(t, path)
+	}
+}
+
+// TestProgramThatKnowsNothingOfTheLockBeside has the file open with bbolt alone.
+func TestProgramThatKnowsNothingOfTheLockBeside(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/main", "x")
+	short := mustOpen(t, path, objects.Options{Wait: 80 * time.Millisecond})
+	idle(t, s)
+	stranger, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := short.Apply(t.Context(), batch("refs/heads/b", "y")); !errors.Is(err, objects.ErrBusy) {
+		t.Errorf("apply: %v", err)
+	}
+	if _, err := short.GetRefs(t.Context(), "refs/heads/main"); !errors.Is(err, objects.ErrBusy) {
+		t.Errorf("read: %v", err)
+	}
+	late := make(chan error, 1)
+	go func() { late <- s.Apply(t.Context(), batch("refs/heads/b", "y")) }()
+	for i := range 20 { // what the waiting writer has seen of the file is old each time
+		err := stranger.Update(func(tx *bbolt.Tx) error {
+			o := object(fmt.Sprint("of a stranger ", i))
+			return tx.Bucket([]byte(objectsBucket)).Put(o.ID[:], encodeObject(o))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stranger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-late; err != nil {
+		t.Errorf("apply, when the file was free: %v", err)
+	}
+	for i := range 20 {
+		if _, err := objects.Read(t.Context(), s, object(fmt.Sprint("of a stranger ", i)).ID); err != nil {
+			t.Errorf("what the stranger has written: %v", err)
+		}
+	}
+	idle(t, s)
+	wantSound(t, path)
+}
+
+func TestLockBesideIsNotNeededForReading(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/main", "x")
+	idle(t, s)
+	for _, name := range []string{turnPath(path), gatePath(path)} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil || ref.Target.IsZero() {
+		t.Errorf("%+v, %v", ref, err)
+	}
+	if left := names(t, filepath.Dir(path)); len(left) != 3 {
+		t.Errorf("the lock files were not made again: %v", left)
+	}
+}

@@ -1,0 +1,229 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// A group is what goes into one transaction. It takes no more requests beyond
+// these, so that neither memory nor the wait of the first one grows.
+const (
+	groupBytes = 16 << 20
+	groupTime  = 20 * time.Millisecond
+)
+
+// request is one Apply or Update that waits for its turn.
+type request struct {
+	batch objects.Batch
+	ref   string          // of an Update; its batch comes when it has seen the tip
+	tip   chan objects.ID // to the one who asks
+	reply chan reply      // back from it
+	done  chan error      // the outcome
+}
+
+type reply struct {
+	batch objects.Batch
+	err   error
+}
+
+// errGone is the reply of a function that never came back.
+var errGone = errors.New("the function given to Update did not return")
+
+// Apply is objects.Writer.
+func (s *store) Apply(ctx context.Context, b objects.Batch) error {
+	return s.submit(ctx, &request{batch: b, done: make(chan error, 1)}, nil)
+}
+
+// Update is objects.Writer. f runs in the goroutine of its caller while the file
+// is locked for writing, so that no other process can come in between.
+func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (objects.Batch, error)) error {
+	r := &request{ref: ref, tip: make(chan objects.ID, 1), reply: make(chan reply, 1), done: make(chan error, 1)}
+	return s.submit(ctx, r, func(tip objects.ID) {
+		answer := reply{err: errGone}
+		defer func() { r.reply <- answer }()
+		answer.batch, answer.err = f(tip)
+	})
+}
+
+// submit queues a request and waits for its outcome. Until somebody serves it,
+// it can be taken back.
+func (s *store) submit(ctx context.Context, r *request, answer func(tip objects.ID)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return objects.ErrClosed
+	case s.readOnly:
+		s.mu.Unlock()
+		return fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
+	}
+	if s.queue = append(s.queue, r); !s.writing {
+		s.writing = true
+		go s.write()
+	}
+	s.mu.Unlock()
+	patience := time.NewTimer(s.wait)
+	defer patience.Stop()
+	over := ctx.Done()
+	for {
+		select {
+		case err := <-r.done:
+			return err
+		case tip := <-r.tip:
+			answer(tip)
+		case <-over:
+			if s.takeBack(r) {
+				return ctx.Err()
+			}
+			over = nil
+		case <-patience.C:
+			if s.takeBack(r) {
+				return s.busy("write")
+			}
+		}
+	}
+}
+
+// takeBack removes a request from the queue, unless it is being served.
+func (s *store) takeBack(r *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, q := range s.queue {
+		if q == r {
+			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			if len(s.queue) == 0 && s.cancel != nil {
+				s.cancel()
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// take takes the next request from the queue; nil when there is none.
+func (s *store) take() *request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil
+	}
+	r := s.queue[0]
+	s.queue = s.queue[1:]
+	return r
+}
+
+// write serves the queue until it is empty. One goroutine does so at a time.
+func (s *store) write() {
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.writing, s.wanted = false, false
+			s.signal()
+			s.mu.Unlock()
+			cancel()
+			return
+		}
+		s.cancel, s.wanted = cancel, true // new readers wait for the handle
+		s.mu.Unlock()
+		h, err := s.openWrite(ctx)
+		if err != nil {
+			s.refuse(ctx, s.explain("write", err))
+		} else {
+			s.serve(h)
+		}
+		cancel()
+	}
+}
+
+// refuse answers all who wait. When they have all gone away that is why there
+// is an error, and who has come since is not concerned.
+func (s *store) refuse(ctx context.Context, err error) {
+	s.mu.Lock()
+	s.wanted = false
+	s.signal()
+	s.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	for r := s.take(); r != nil; r = s.take() {
+		r.done <- err
+	}
+}
+
+// serve writes one group after the other, until nobody waits here or somebody
+// waits elsewhere.
+func (s *store) serve(h *handle) {
+	s.mu.Lock()
+	s.shared = h
+	s.open++
+	s.signal()
+	s.mu.Unlock()
+	for more := true; more; {
+		s.group(h)
+		runtime.Gosched() // who has just been served may come again
+		s.mu.Lock()
+		more = len(s.queue) > 0
+		s.mu.Unlock()
+		more = more && !h.broken && !h.side.wanted()
+	}
+	s.mu.Lock()
+	s.shared, s.wanted = nil, false
+	s.signal()
+	s.mu.Unlock()
+	_ = s.await(context.Background(), func() bool { return h.now.looks == 0 && (h.before == nil || h.before.looks == 0) })
+	s.shut(h)
+}
+
+// group writes what waits in one transaction. A request that fails by itself is
+// answered at once and leaves no trace in it.
+func (s *store) group(h *handle) {
+	p := newPlan(h)
+	var served []*request
+	for start := time.Now(); p.size < groupBytes && time.Since(start) < groupTime; {
+		r := s.take()
+		if r == nil {
+			break
+		}
+		wrote, err := s.plan(p, r)
+		if err != nil || !wrote {
+			r.done <- err
+			continue
+		}
+		served = append(served, r)
+	}
+	if len(served) == 0 {
+		return
+	}
+	err := s.commit(h, p)
+	for _, r := range served {
+		r.done <- err
+	}
+}
+
+// plan adds a request to a plan, once it has seen the tip if it asks for it.
+func (s *store) plan(p *plan, r *request) (wrote bool, err error) {
+	if r.tip != nil {
+		var at objects.Ref
+		err := protect(func() (err error) { at, err = p.ref(r.ref); return err })
+		if err != nil {
+			return false, s.explain("read", err)
+		}
+		r.tip <- at.Target
+		answer := <-r.reply
+		if answer.err != nil {
+			return false, answer.err
+		}
+		r.batch = answer.batch
+	}
+	err = protect(func() error { return p.add(r.batch) })
+	return len(r.batch.Put) > 0 || len(r.batch.Refs) > 0, s.explain("read", err)
+}

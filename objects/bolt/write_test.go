@@ -1,0 +1,374 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// transactions is how many there have been, seen without a lock.
+func transactions(t *testing.T, path string) uint64 {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for range 3 { // somebody may be in the midst of writing one
+		var m meta
+		if m, err = (&handle{file: f}).readMeta(); err == nil {
+			return m.tx
+		}
+	}
+	t.Fatal(err)
+	return 0
+}
+
+// gather makes n requests wait while one update is held, and then serves them.
+// It returns how many transactions they took.
+func gather(t *testing.T, s objects.Store, path string, n int, do func(i int)) uint64 {
+	t.Helper()
+	in := inner(t, s)
+	var wg sync.WaitGroup
+	before := transactions(t, path)
+	err := s.Update(t.Context(), "refs/heads/held", func(objects.ID) (objects.Batch, error) {
+		for i := range n {
+			wg.Go(func() { do(i) })
+		}
+		for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
+			in.mu.Lock()
+			waiting = len(in.queue)
+			in.mu.Unlock()
+		}
+		return objects.Batch{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	return transactions(t, path) - before
+}
+
+func TestWritersShareTransactions(t *testing.T) {
+	s, path := fresh(t)
+	const n = 500
+	took := gather(t, s, path, n, func(i int) {
+		if err := appendOne(s, t, "main", i); err != nil {
+			t.Errorf("writer %d: %v", i, err)
+		}
+	})
+	if took > 5+n/50 { // under the race detector a group may end early, by time
+		t.Errorf("%d writers took %d transactions", n, took)
+	}
+	entries, err := s.Log(t.Context(), "refs/heads/main", 0, 0)
+	if err != nil || len(entries) != n {
+		t.Errorf("%d log entries, %v; want %d", len(entries), err, n)
+	}
+	t.Logf("%d writers took %d transactions", n, took)
+}
+
+func TestOneOfAGroupFailsAlone(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/taken", "taken")
+	bad := errors.New("refused")
+	errs := make([]error, 60)
+	gather(t, s, path, len(errs), func(i int) {
+		switch i % 3 {
+		case 0:
+			errs[i] = s.Apply(t.Context(), batch(fmt.Sprint("refs/heads/", i), fmt.Sprint(i)))
+		case 1: // a conflict, with an object that must not seem put
+			errs[i] = s.Apply(t.Context(), batch("refs/heads/taken", fmt.Sprint(i)))
+		default:
+			errs[i] = s.Update(t.Context(), "refs/heads/taken", func(objects.ID) (objects.Batch, error) { return objects.Batch{}, bad })
+		}
+	})
+	for i, err := range errs {
+		_, conflict := err.(*objects.ConflictError) // as it is: not as the cause of another
+		missing, e := s.Missing(t.Context(), []objects.ID{object(fmt.Sprint(i)).ID})
+		switch {
+		case e != nil:
+			t.Fatal(e)
+		case i%3 == 0 && (err != nil || len(missing) != 0):
+			t.Errorf("a good request among bad ones: %v", err)
+		case i%3 == 1 && (!conflict || len(missing) != 1):
+			t.Errorf("a conflict among good requests: %v, its object missing: %t", err, len(missing) == 1)
+		case i%3 == 2 && err != bad:
+			t.Errorf("an update that gives up: %v", err)
+		}
+	}
+}
+
+func TestFunctionThatPanicsOrEndsItsGoroutine(t *testing.T) {
+	s, _ := fresh(t)
+	func() {
+		defer func() {
+			if r := recover(); r != "mine" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_ = s.Update(t.Context(), "refs/heads/main", func(objects.ID) (objects.Batch, error) { panic("mine") })
+	}()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Update(t.Context(), "refs/heads/main", func(objects.ID) (objects.Batch, error) {
+			runtime.Goexit()
+			return objects.Batch{}, nil
+		})
+	}()
+	<-done
+	apply(t, s, "refs/heads/main", "after")
+}
+
+func TestNothingIsOpenBetweenCalls(t *testing.T) {
+	s, path := fresh(t)
+	tip := line(t, s, "main", 600)
+	idle(t, s)
+	for range s.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+		wantClosed(t, path)
+		break
+	}
+	n := 0
+	for range s.Chain(t.Context(), tip, objects.ChainOptions{}) {
+		if n++; n%97 == 0 {
+			wantClosed(t, path)
+		}
+	}
+	wantClosed(t, path)
+}
+
+// wantClosed checks that no file of this process is the store.
+func wantClosed(t *testing.T, path string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("only Linux lists the open files of a process there")
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, path) {
+			t.Fatalf("%s is open while a loop body runs", to)
+		}
+	}
+}
+
+func TestReadersShareAHandle(t *testing.T) {
+	s, _ := fresh(t)
+	apply(t, s, "refs/heads/main", "x")
+	in := idle(t, s)
+	err := in.view(t.Context(), "read", func(*look) error {
+		for range 10 {
+			if _, err := s.GetRefs(t.Context(), "refs/heads/main"); err != nil {
+				return err
+			}
+		}
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if in.open > 2 { // one of them may have come after the burst
+			t.Errorf("%d handles are open", in.open)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadersDoNotStopAWriter(t *testing.T) {
+	s, _ := fresh(t)
+	apply(t, s, "refs/heads/main", "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := s.GetRefs(ctx, "refs/heads/main"); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	start := time.Now()
+	for i := range 20 {
+		apply(t, s, fmt.Sprint("refs/heads/", i), "x")
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("20 writes beside 8 readers took %v", took)
+	}
+	cancel()
+	wg.Wait()
+}
+
+func TestOutcomeOfAFailedCommit(t *testing.T) {
+	s, path := fresh(t)
+	in := inner(t, s)
+	trouble := fmt.Errorf("fdatasync: %w", syscall.EIO)
+	for _, c := range []struct {
+		name    string
+		written bool
+	}{{"before the meta page", false}, {"after the meta page", true}} {
+		h, err := in.openWrite(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.mu.Lock()
+		in.open++
+		in.mu.Unlock()
+		p := newPlan(h)
+		if err := p.add(batch("refs/heads/main", c.name)); err != nil {
+			t.Fatal(err)
+		}
+		if c.written {
+			if err := transact(h.db, p.changes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = in.settle(h, trouble, true)
+		if objects.IsUnknown(err) != c.written || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
+			t.Errorf("trouble %s: %v, unknown: %t", c.name, err, objects.IsUnknown(err))
+		}
+		if !h.broken {
+			t.Errorf("trouble %s: the handle goes on", c.name)
+		}
+		in.shut(h)
+	}
+	// Repeating it lands once, and is written again: the first time may not be on the disk.
+	before := transactions(t, path)
+	apply(t, s, "refs/heads/main", "after the meta page")
+	if after := transactions(t, path); after != before+1 {
+		t.Errorf("the repeated batch took %d transactions", after-before)
+	}
+	if entries, err := s.Log(t.Context(), "", 0, 0); err != nil || len(entries) != 1 {
+		t.Errorf("log: %v, %v", entries, err)
+	}
+}
+
+func TestFileThatIsReplacedUnderAWriter(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/main", "old")
+	_, other := fresh(t)
+	err := s.Update(t.Context(), "refs/heads/b", func(objects.ID) (objects.Batch, error) {
+		if err := os.Rename(other, path); err != nil {
+			t.Fatal(err)
+		}
+		return batch("refs/heads/b", "lost"), nil
+	})
+	if !errors.Is(err, objects.ErrUnsafe) || objects.IsUnknown(err) {
+		t.Errorf("a commit into a file that has no name any more: %v", err)
+	}
+	apply(t, s, "refs/heads/b", "found")
+	if got, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(got) != 1 || got[0].Target != object("found").ID {
+		t.Errorf("the new file holds %v, %v", got, err)
+	}
+}
+
+// TestManyChangesOfEveryTree moves refs and puts objects at random until every
+// tree has split, joined and shrunk often; the guard must not take any of that
+// for damage, and what is left must be what a map says.
+func TestManyChangesOfEveryTree(t *testing.T) {
+	s, path := fresh(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	want := map[string]objects.ID{}
+	name := func() string { return fmt.Sprintf("refs/heads/%0*d", 1+r.IntN(40), r.IntN(3000)) }
+	for round := range 60 {
+		var b objects.Batch
+		used := map[string]bool{}
+		b.Note.Time = time.UnixMilli(r.Int64N(1 << 40))
+		size := 1 + r.IntN(1+r.IntN(300))
+		for range size {
+			n := name()
+			if round%10 > 6 { // times of deletion
+				for n = range want {
+					break
+				}
+			}
+			if used[n] {
+				continue
+			}
+			used[n] = true
+			o := object(fmt.Sprint(round, n, strings.Repeat("x", r.IntN(1+r.IntN(6000)))))
+			u := objects.RefUpdate{Name: n, Old: want[n], New: o.ID}
+			if !u.Old.IsZero() && (round%10 > 6 || r.IntN(3) == 0) {
+				u.New = objects.ID{}
+			}
+			b.Put, b.Refs = append(b.Put, o), append(b.Refs, u)
+			if want[n] = u.New; u.New.IsZero() {
+				delete(want, n)
+			}
+		}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatalf("round %d, %d refs: %v", round, len(want), err)
+		}
+	}
+	for _, newest := range []bool{false, true} {
+		got, err := s.Refs(t.Context(), objects.RefQuery{Newest: newest})
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d refs, %v; want %d", len(got), err, len(want))
+		}
+		for _, ref := range got {
+			if want[ref.Name] != ref.Target {
+				t.Errorf("%s is at %s, want %s", ref.Name, ref.Target.Short(), want[ref.Name].Short())
+			}
+		}
+	}
+	if _, err := s.Log(t.Context(), "", 0, 0); err != nil {
+		t.Error(err)
+	}
+	wantSound(t, path)
+}
+
+// TestNothingIsWrittenOverWhatIsLookedAt lets somebody look on while the same
+// handle is written to. The transaction after the next would write over the
+// pages of what is seen, so it waits.
+func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
+	s, _ := fresh(t)
+	tip := line(t, s, "main", 40)
+	in := idle(t, s)
+	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	second, third := make(chan error, 1), make(chan error, 1)
+	err := s.Update(t.Context(), "refs/heads/main", func(objects.ID) (objects.Batch, error) {
+		go func() {
+			left <- in.view(t.Context(), "read", func(l *look) error {
+				close(entered)
+				<-leave
+				r, err := l.ref("refs/heads/main")
+				if err == nil && r.Target != tip {
+					err = fmt.Errorf("the branch is at %s in the midst of a look, not at %s", r.Target.Short(), tip.Short())
+				}
+				return err
+			})
+		}()
+		<-entered
+		o := object("first")
+		return objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip, New: o.ID}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		second <- s.Apply(t.Context(), batch("refs/heads/second", "second"))
+		third <- s.Apply(t.Context(), batch("refs/heads/third", "third"))
+	}()
+	select {
+	case err := <-third:
+		third <- err
+		t.Error("two transactions were written while somebody looked at what was before them")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := errors.Join(<-left, <-second); err != nil {
+		t.Error(err)
+	}
+	if err := <-third; err != nil {
+		t.Error(err)
+	}
+}
