@@ -1,0 +1,146 @@
+package diff
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+)
+
+// Likeness is counted in thousandths, what says the same above all.
+const (
+	identical = 2000
+	fitting   = 400 // what must belong together, whatever it says
+	threshold = 300 // less is not alike
+)
+
+// likeness tells how well two blocks belong together; 0: not at all.
+func likeness(a, b *Block, left, right *sketch) int {
+	if a.key == b.key {
+		return identical
+	}
+	if a.Role != b.Role || a.Kind != b.Kind || name(a.Say) != name(b.Say) {
+		return 0
+	}
+	like := left.like(right)
+	if a.Kind == content.KindSystem || id(a.Say) != "" && id(a.Say) == id(b.Say) {
+		like = max(like, fitting)
+	}
+	if like < threshold {
+		return 0
+	}
+	return like
+}
+
+// name is what a block is called; blocks with different names are not alike.
+func name(b content.Block) string {
+	switch b := b.(type) {
+	case content.Text:
+		return b.Name
+	case content.ToolCall:
+		return b.Name
+	}
+	return ""
+}
+
+// id is the tool call that a block belongs to.
+func id(b content.Block) string {
+	switch b := b.(type) {
+	case content.ToolCall:
+		return b.CallID
+	case content.ToolResult:
+		return b.CallID
+	}
+	return ""
+}
+
+// sketch stands for the set of words and pairs of words of a text: of each of
+// 64 parts of that set, the least hash (one-permutation minhash). Zero is none.
+type sketch [64]uint32
+
+// sampled is how much of each end of a text is looked at.
+const sampled = 16 << 10
+
+func sketches(blocks []*Block) []*sketch {
+	list := make([]*sketch, len(blocks))
+	for i, b := range blocks {
+		list[i] = &sketch{}
+		text := b.Say.String()
+		if len(text) <= 2*sampled {
+			list[i].add(text)
+		} else {
+			list[i].add(text[:sampled])
+			list[i].add(text[len(text)-sampled:])
+		}
+	}
+	return list
+}
+
+// like is the part of both sets that both have, in thousandths, by estimate.
+func (s *sketch) like(t *sketch) int {
+	shared, all := 0, 0
+	for i := range s {
+		if s[i]|t[i] == 0 {
+			continue
+		}
+		all++
+		if s[i] == t[i] {
+			shared++
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return 1000 * shared / all
+}
+
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+// add puts the words of a text in. A word is a run of letters and digits of one
+// case; any other rune, and any that is a word by itself in its script, is one.
+func (s *sketch) add(text string) {
+	before, hash, inWord := uint64(0), uint64(fnvOffset), false
+	end := func() {
+		if inWord {
+			s.put(hash)
+			s.put(before*fnvPrime ^ hash)
+			before, hash, inWord = hash, fnvOffset, false
+		}
+	}
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && size == 1 {
+				r = rune(text[i]) + 0x110000 // a stray byte is like no rune
+			}
+		}
+		i += size
+		const ideographs = 0x2e80
+		long := r < ideographs && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
+		if !long {
+			end()
+		}
+		if !long && unicode.IsSpace(r) {
+			continue
+		}
+		hash, inWord = (hash^uint64(unicode.ToLower(r)))*fnvPrime, true
+		if !long {
+			end()
+		}
+	}
+	end()
+}
+
+func (s *sketch) put(hash uint64) {
+	hash ^= hash >> 29 // FNV's low bits are weak
+	hash *= 0xbf58476d1ce4e5b9
+	hash ^= hash >> 32
+	part, least := hash%uint64(len(s)), uint32(hash>>32)|1
+	if s[part] == 0 || least < s[part] {
+		s[part] = least
+	}
+}

@@ -1,0 +1,139 @@
+// Package diff compares two prompts, two texts and two histories.
+//
+// For most uses call [Prompts]: it says which blocks both prompts have, which
+// only one has, and which changed, as data in the order of reading. [Texts]
+// compares the words of a changed block, by lines or by words. [Histories] says
+// which commits only one side has.
+//
+// Everything here ends in bounded time: where two sides are too large or too
+// strange to be compared well, they are said to differ as a whole. No byte is
+// lost or changed on the way, valid UTF-8 or not.
+package diff
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Op says what became of something between the first side, A, and the second, B.
+type Op uint8
+
+// The operations.
+const (
+	Same   Op = iota // on both sides
+	Remove           // on A only
+	Add              // on B only
+	Change           // on both, with other words; never of a Span
+)
+
+var opNames = [...]string{"same", "remove", "add", "change"}
+
+// String is the name of the operation.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("op(%d)", uint8(o))
+}
+
+// MarshalText writes the name of the operation.
+func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Diff is two prompts compared.
+type Diff struct {
+	A, B  objects.ID // the heads
+	Items []Item     // in the order of reading; what A alone has comes before what B alone has
+	Stat  Stat
+}
+
+// Equal tells whether both prompts say the same.
+func (d *Diff) Equal() bool { return d.Stat.Added+d.Stat.Removed+d.Stat.Changed == 0 }
+
+// Item is one block, on one side or both.
+type Item struct {
+	Op   Op
+	A, B *Block // nil where the side does not have it
+}
+
+// Block is one block of a prompt.
+type Block struct {
+	Commit objects.ID
+	Edit   objects.ID // the commit whose content stands for it; zero: its own
+	Role   content.Role
+	Kind   content.Kind
+	Say    content.Block
+	Tokens int // estimated
+
+	key key
+}
+
+// key tells blocks apart by what they say.
+type key struct {
+	role    content.Role
+	content objects.ID
+}
+
+// Stat counts a comparison.
+type Stat struct {
+	Same, Added, Removed, Changed int // blocks
+	TokensA, TokensB              int // of the whole prompts, estimated
+}
+
+func (s *Stat) count(it Item) {
+	switch it.Op {
+	case Same:
+		s.Same++
+	case Add:
+		s.Added++
+	case Remove:
+		s.Removed++
+	case Change:
+		s.Changed++
+	}
+	if it.A != nil {
+		s.TokensA += it.A.Tokens
+	}
+	if it.B != nil {
+		s.TokensB += it.B.Tokens
+	}
+}
+
+// History is two histories compared by first parents.
+type History struct {
+	Base         objects.ID       // the last commit that both have; zero when they share none
+	OnlyA, OnlyB []*commit.Commit // newest first
+}
+
+// Histories compares two lines of commits, each newest first, as a log gives
+// them: to their roots, or to the commit before which both were told to stop.
+func Histories(a, b []*commit.Commit) *History {
+	onA := make(map[objects.ID]int, len(a))
+	for i, c := range a {
+		onA[c.ID] = i
+	}
+	for j, c := range b {
+		if i, both := onA[c.ID]; both {
+			return &History{Base: c.ID, OnlyA: a[:i], OnlyB: b[:j]}
+		}
+	}
+	h := &History{OnlyA: a, OnlyB: b}
+	endA, endB := end(a), end(b)
+	switch {
+	case len(a) == 0:
+		h.Base = endB
+	case len(b) == 0 || endA == endB:
+		h.Base = endA
+	}
+	return h
+}
+
+// end is the commit before which a line stops.
+func end(line []*commit.Commit) objects.ID {
+	if len(line) == 0 {
+		return objects.ID{}
+	}
+	return line[len(line)-1].Parent()
+}
