@@ -1,0 +1,100 @@
+package format
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/diff"
+)
+
+// around is how many lines beside a change are shown.
+const around = 3
+
+// byLine adds a text by lines. Long runs of lines that are the same are folded.
+func (g *page) byLine(spans []diff.Span, b content.Block) {
+	for n, s := range spans {
+		i := g.inkFor(s.Op, b)
+		shown := strings.SplitAfter(s.Text, "\n")
+		if shown[len(shown)-1] == "" {
+			shown = shown[:len(shown)-1]
+		}
+		from, to := 0, 0 // what is folded
+		if s.Op == diff.Same {
+			from, to = folded(len(shown), n > 0, n < len(spans)-1)
+		}
+		for at, line := range shown {
+			if at == from && to > from {
+				g.line(paint(g.ink.dim, "    … "+many(to-from, "line")+" the same"))
+			}
+			if at < from || at >= to {
+				g.marked(i, s.Op, g.one(line))
+			}
+		}
+	}
+}
+
+// marked adds a line with a mark before it.
+func (g *page) marked(i ink, op diff.Op, line string) {
+	g.line(paint(i, strings.TrimRight(marks[op]+"   "+line, " ")))
+}
+
+// folded is the part of n equal lines that need not be shown, between a change
+// before and a change after them.
+func folded(n int, before, after bool) (from, to int) {
+	to = n
+	if before {
+		from = min(around, n)
+	}
+	if after {
+		to = max(n-around, from)
+	}
+	if to-from < 2 { // a line that says so is as long
+		return n, n
+	}
+	return from, to
+}
+
+// byWord adds a text with the changes in its lines.
+func (g *page) byWord(spans []diff.Span, b content.Block) {
+	var line strings.Builder
+	for n, s := range spans {
+		if s.Op == diff.Same {
+			s.Text = foldText(s.Text, n > 0, n < len(spans)-1)
+		}
+		left, right := "", ""
+		if !g.o.Color || b.Kind() == content.KindReasoning { // whose changes have no colours of their own
+			left, right = map[diff.Op]string{diff.Remove: "[-", diff.Add: "{+"}[s.Op], map[diff.Op]string{diff.Remove: "-]", diff.Add: "+}"}[s.Op]
+		}
+		for piece := range strings.SplitAfterSeq(s.Text, "\n") {
+			words, end := strings.CutSuffix(piece, "\n")
+			if words != "" || end && s.Op != diff.Same {
+				shown := g.clean(words)
+				if words == "" {
+					shown = "¶" // a line feed came or went
+				}
+				line.WriteString(paint(g.inkFor(s.Op, b), left+shown+right))
+			}
+			if end {
+				g.line(indent, line.String())
+				line.Reset()
+			}
+		}
+	}
+	if line.Len() > 0 {
+		g.line(indent, line.String())
+	}
+}
+
+// foldText takes long runs of whole lines out of a text that is the same.
+func foldText(text string, before, after bool) string {
+	shown := strings.SplitAfter(text, "\n")
+	from, to := folded(len(shown), before, after)
+	if from == to {
+		return text
+	}
+	note := "… " + many(to-from, "line") + " the same\n"
+	if to == len(shown) {
+		note = strings.TrimSuffix(note, "\n")
+	}
+	return strings.Join(shown[:from], "") + note + strings.Join(shown[to:], "")
+}

@@ -1,0 +1,278 @@
+package format
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/diff"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// DiffStyle is how a difference is shown.
+type DiffStyle struct {
+	Stat bool // a line for each block and a sum, no words
+	Word bool // changes within lines; without colour as [-old-]{+new+}
+}
+
+// marks says what became of a block or a line.
+var marks = map[diff.Op]string{diff.Same: " ", diff.Remove: "-", diff.Add: "+", diff.Change: "~"}
+
+// mark is the ink of what became of something.
+func (k *palette) mark(op diff.Op) ink {
+	switch op {
+	case diff.Remove:
+		return k.removed
+	case diff.Add:
+		return k.added
+	case diff.Change:
+		return k.changed
+	}
+	return k.plain
+}
+
+// Diff writes the difference of two prompts: blocks that only one has, with - or
+// +, and blocks that changed, with ~ and their changed lines or words. What is
+// the same on both sides is counted. Equal prompts are nothing.
+func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
+	if d.Equal() {
+		return
+	}
+	if s.Stat {
+		p.diffStat(d)
+		return
+	}
+	g := p.page()
+	g.line(paint(p.ink.head, "--- "+d.A.Short()))
+	g.line(paint(p.ink.head, "+++ "+d.B.Short()))
+	same := 0
+	for _, it := range d.Items {
+		if it.Op == diff.Same {
+			same++
+			continue
+		}
+		g.sameBlocks(same)
+		same = 0
+		g.item(it, s)
+	}
+	g.sameBlocks(same)
+	g.end()
+}
+
+func (g *page) sameBlocks(n int) {
+	if n > 0 {
+		g.line(paint(g.ink.dim, "  … "+many(n, "block")+" the same"))
+	}
+}
+
+// title is the heading of an item without its mark, and its ids.
+func title(it diff.Item) (said, ids string) {
+	b := it.B
+	if b == nil {
+		b = it.A
+	}
+	ids = blockID(b).Short()
+	if it.A != nil && it.B != nil && blockID(it.A) != blockID(it.B) {
+		ids = blockID(it.A).Short() + " → " + ids
+	}
+	return heading(b.Role, b.Say), ids
+}
+
+// blockID is the commit that says what a block says.
+func blockID(b *diff.Block) objects.ID {
+	if !b.Edit.IsZero() {
+		return b.Edit
+	}
+	return b.Commit
+}
+
+// item adds a block that is not the same on both sides.
+func (g *page) item(it diff.Item, s DiffStyle) {
+	said, ids := title(it)
+	g.line(paint(g.ink.mark(it.Op), marks[it.Op]+" "+said), " ", paint(g.ink.id, ids))
+	switch it.Op {
+	case diff.Remove:
+		g.onlyOn(it.Op, it.A.Say)
+	case diff.Add:
+		g.onlyOn(it.Op, it.B.Say)
+	case diff.Change:
+		g.changed(it, s)
+	}
+}
+
+// spoken is what a block says, or a name for what has no words.
+func spoken(b content.Block) string {
+	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
+		return text
+	}
+	return gist(b)
+}
+
+// onlyOn adds the lines of a block that one side has.
+func (g *page) onlyOn(op diff.Op, b content.Block) {
+	i := g.inkFor(op, b)
+	for line := range lines(g.clean(spoken(b))) {
+		g.marked(i, op, line)
+	}
+}
+
+// inkFor is the ink of a line; thoughts are muted.
+func (g *page) inkFor(op diff.Op, b content.Block) ink {
+	if b.Kind() == content.KindReasoning {
+		return g.ink.dim
+	}
+	return g.ink.mark(op)
+}
+
+// changed adds what changed in a block.
+func (g *page) changed(it diff.Item, s DiffStyle) {
+	a, b := spoken(it.A.Say), spoken(it.B.Say)
+	others := unlike(it.A.Say, it.B.Say)
+	if strings.HasSuffix(a, "\n") != strings.HasSuffix(b, "\n") {
+		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
+		others = append(others, "line feed at the end")
+	}
+	if a == b {
+		g.line(paint(g.ink.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
+		return
+	}
+	// Without a line feed, a last line is not the same as in the middle.
+	a, b = a+"\n", b+"\n"
+	spans := diff.Texts(a, b, diff.TextOptions{Words: s.Word})
+	if s.Word {
+		g.byWord(spans, it.B.Say)
+	} else {
+		g.byLine(spans, it.B.Say)
+	}
+	if len(others) > 0 {
+		g.line(paint(g.ink.dim, "    also differs: "+strings.Join(others, ", ")))
+	}
+}
+
+// unlike names what differs between two blocks of a kind, beside their words.
+func unlike(a, b content.Block) []string {
+	v, w := a.Form(), b.Form()
+	var list []string
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"role", content.RoleOf(a) == content.RoleOf(b)},
+		{"id", v.ID == w.ID},
+		{"type", v.Type == w.Type},
+		{"dialect", v.Dialect == w.Dialect},
+		{"extra fields", string(v.Extra) == string(w.Extra)},
+		{"seal", v.Seal == w.Seal},
+		{"completeness", v.Incomplete == w.Incomplete},
+	} {
+		if !part.same {
+			list = append(list, part.name)
+		}
+	}
+	return append(list, unlikeOwn(a, b)...)
+}
+
+// unlikeOwn names what differs in the fields of their kind.
+func unlikeOwn(a, b content.Block) []string {
+	var list []string
+	differ := func(name string, differs bool) {
+		if differs {
+			list = append(list, name)
+		}
+	}
+	switch a := a.(type) {
+	case content.Text:
+		if b, ok := b.(content.Text); ok {
+			differ("name", a.Name != b.Name)
+		}
+	case content.Reasoning:
+		if b, ok := b.(content.Reasoning); ok {
+			differ("format", a.Format != b.Format)
+			differ("source", a.Source != b.Source)
+			differ("parts", len(a.Parts) != len(b.Parts))
+			differ("tags", a.Open != b.Open || a.Close != b.Close)
+		}
+	case content.ToolCall:
+		if b, ok := b.(content.ToolCall); ok {
+			differ("call id", a.CallID != b.CallID)
+			differ("name", a.Name != b.Name)
+			differ("who runs it", a.Server != b.Server)
+		}
+	case content.ToolResult:
+		if b, ok := b.(content.ToolResult); ok {
+			differ("call id", a.CallID != b.CallID)
+			differ("error", a.IsError != b.IsError)
+			differ("who ran it", a.Server != b.Server)
+		}
+	case content.Media:
+		if b, ok := b.(content.Media); ok {
+			differ("bytes", a.Data != b.Data)
+			differ("place", a.URL != b.URL)
+		}
+	}
+	return list
+}
+
+// diffStat writes a line for each block that is not the same, and the sum.
+func (p *Printer) diffStat(d *diff.Diff) {
+	var rows [][]cell
+	for _, it := range d.Items {
+		if it.Op == diff.Same {
+			continue
+		}
+		said, ids := title(it)
+		change := inked(p.ink.plain, tokenChange(it))
+		change.right = true
+		b := it.B
+		if b == nil {
+			b = it.A
+		}
+		rows = append(rows, []cell{
+			inked(p.ink.mark(it.Op), marks[it.Op]+" "+said), inked(p.ink.id, ids), change, inked(p.ink.plain, Summary(b.Say, summaryCells)),
+		})
+	}
+	g := p.page()
+	g.table(rows)
+	st := d.Stat
+	said := many(st.Changed, "block") + " changed, " + count(int64(st.Added)) + " added, " + count(int64(st.Removed)) + " removed, " + count(int64(st.Same)) + " the same"
+	g.line(said, "; ", count(int64(st.TokensA)), " → ", count(int64(st.TokensB)), " tokens")
+	g.end()
+}
+
+// tokenChange is how many tokens an item brings or takes, with its sign.
+func tokenChange(it diff.Item) string {
+	n := 0
+	if it.A != nil {
+		n -= it.A.Tokens
+	}
+	if it.B != nil {
+		n += it.B.Tokens
+	}
+	if n > 0 {
+		return "+" + count(int64(n))
+	}
+	return count(int64(n))
+}
+
+// History writes the commits that only one of two histories has, - for A and +
+// for B, newest first, and where they part.
+func (p *Printer) History(h *diff.History) {
+	g := p.page()
+	for _, side := range []struct {
+		op   diff.Op
+		only []*commit.Commit
+	}{{diff.Remove, h.OnlyA}, {diff.Add, h.OnlyB}} {
+		for _, c := range side.only {
+			g.add(paint(p.ink.mark(side.op), marks[side.op]), " ", paint(p.ink.id, c.ID.Short()), " ")
+			g.said("+ 1234567 ", what(c), Commit{Commit: c})
+		}
+	}
+	switch {
+	case len(h.OnlyA)+len(h.OnlyB) == 0:
+	case h.Base.IsZero():
+		g.line(paint(p.ink.dim, "no commit in common"))
+	default:
+		g.line(paint(p.ink.dim, "both from "), paint(p.ink.id, h.Base.Short()))
+	}
+	g.end()
+}

@@ -1,0 +1,107 @@
+package format
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// ErrorJSON is an error for programs.
+type ErrorJSON struct {
+	Code    int    `json:"code"` // the exit code
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Rescued string `json:"rescued,omitempty"` // the ref that keeps the reply
+}
+
+// Encode writes one JSON value, indented, and a line feed. Characters that
+// could control a terminal are written as escapes, which mean the same.
+func Encode(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// EncodeLine is Encode on one line.
+func EncodeLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	if _, err := w.Write(escapeJSON(b.Bytes())); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// escapeJSON writes what has no shape as escapes. JSON has such characters, and
+// DEL, only within strings.
+func escapeJSON(text []byte) []byte {
+	var out []byte
+	from, before := 0, rune(start)
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && c != 0x7f {
+			before = rune(c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if hidden(r) || chooses(r) && !chosen(before) {
+			out = append(out, text[from:i]...)
+			out = appendUnits(out, r)
+			from = i + size
+		}
+		before = r
+		i += size
+	}
+	if from == 0 {
+		return text
+	}
+	return append(out, text[from:]...)
+}
+
+// appendUnits appends a rune as JSON escapes.
+func appendUnits(dst []byte, r rune) []byte {
+	if r > 0xffff {
+		r -= 0x10000
+		return fmt.Appendf(dst, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}
+
+// base64Of is text that JSON cannot carry; empty for all other.
+func base64Of(text string) string {
+	if utf8.ValidString(text) {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString([]byte(text))
+}
+
+// asJSON is text that is JSON, as it came; nil when it is not. Blank text is
+// what a call without arguments sends: an empty object.
+func asJSON(text string) json.RawMessage {
+	if len(bytes.TrimSpace([]byte(text))) == 0 {
+		return json.RawMessage("{}")
+	}
+	v, err := rawjson.Parse([]byte(valid(text)))
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(v)
+}
+
+// moment is a time for programs: RFC 3339, UTC. The zero time is absent.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+}

@@ -1,0 +1,169 @@
+package format
+
+import (
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/diff"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+type promptJSON struct {
+	Head     objects.ID     `json:"head"`
+	Target   string         `json:"target,omitempty"`
+	Tokens   compile.Tokens `json:"tokens"`
+	Messages []messageJSON  `json:"messages"`
+	Entries  []entryJSON    `json:"entries"`
+	Pending  []pendingJSON  `json:"pending,omitempty"`
+}
+
+type messageJSON struct {
+	Role    content.Role `json:"role"`
+	Blocks  []*blockJSON `json:"blocks"`
+	Commits []objects.ID `json:"commits"`
+}
+
+type entryJSON struct {
+	Commit objects.ID     `json:"commit"`
+	Edit   objects.ID     `json:"edit,omitzero"`
+	Op     string         `json:"op"`
+	Kind   content.Kind   `json:"kind"`
+	Level  priority.Level `json:"level"`
+	Why    priority.Why   `json:"why"`
+	Sent   bool           `json:"sent"`
+	Turn   int            `json:"turn"`
+	Tokens int            `json:"tokens"`
+}
+
+type pendingJSON struct {
+	Commit objects.ID `json:"commit"`
+	CallID string     `json:"call_id"`
+	Name   string     `json:"name"`
+}
+
+// PromptJSON is a prompt for programs. target is the model it is for, as it was
+// asked; empty: none.
+func PromptJSON(pr *compile.Prompt, target string) any {
+	v := promptJSON{Head: pr.Head, Target: target, Tokens: pr.Tokens, Messages: []messageJSON{}, Entries: []entryJSON{}}
+	for i, m := range pr.Messages {
+		message := messageJSON{Role: m.Role, Commits: pr.Commits[i]}
+		for _, b := range m.Blocks {
+			message.Blocks = append(message.Blocks, newBlock(b))
+		}
+		v.Messages = append(v.Messages, message)
+	}
+	for _, e := range pr.Entries {
+		v.Entries = append(v.Entries, entryJSON{
+			Commit: e.Commit.ID, Edit: e.Edit, Op: e.Commit.Op.String(), Kind: e.Commit.Kind, Level: e.Level, Why: e.Why,
+			Sent: e.Sent, Turn: e.Turn, Tokens: e.Tokens,
+		})
+	}
+	for _, w := range pr.Pending {
+		v.Pending = append(v.Pending, pendingJSON{Commit: w.Commit, CallID: w.Call.CallID, Name: w.Call.Name})
+	}
+	return v
+}
+
+type diffJSON struct {
+	A     objects.ID `json:"a"`
+	B     objects.ID `json:"b"`
+	Equal bool       `json:"equal"`
+	Stat  statJSON   `json:"stat"`
+	Items []itemJSON `json:"items"`
+}
+
+type statJSON struct {
+	Same    int `json:"same"`
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	Changed int `json:"changed"`
+	TokensA int `json:"tokens_a"`
+	TokensB int `json:"tokens_b"`
+}
+
+type itemJSON struct {
+	Op      diff.Op    `json:"op"`
+	A       *sideJSON  `json:"a,omitempty"`
+	B       *sideJSON  `json:"b,omitempty"`
+	Changes []spanJSON `json:"changes,omitempty"` // of the text, by lines
+}
+
+type sideJSON struct {
+	Commit  objects.ID   `json:"commit"`
+	Edit    objects.ID   `json:"edit,omitzero"`
+	Role    content.Role `json:"role"`
+	Kind    content.Kind `json:"kind"`
+	Tokens  int          `json:"tokens"`
+	Content *blockJSON   `json:"content,omitempty"` // of a block that is not the same
+}
+
+type spanJSON struct {
+	Op         diff.Op `json:"op"`
+	Text       string  `json:"text"`
+	TextBase64 string  `json:"text_base64,omitempty"`
+}
+
+func newSide(b *diff.Block, op diff.Op) *sideJSON {
+	if b == nil {
+		return nil
+	}
+	v := &sideJSON{Commit: b.Commit, Edit: b.Edit, Role: b.Role, Kind: b.Kind, Tokens: b.Tokens}
+	if op != diff.Same {
+		v.Content = newBlock(b.Say)
+	}
+	return v
+}
+
+// DiffJSON is the difference of two prompts for programs.
+func DiffJSON(d *diff.Diff) any {
+	s := d.Stat
+	v := diffJSON{
+		A: d.A, B: d.B, Equal: d.Equal(), Items: []itemJSON{},
+		Stat: statJSON{Same: s.Same, Added: s.Added, Removed: s.Removed, Changed: s.Changed, TokensA: s.TokensA, TokensB: s.TokensB},
+	}
+	for _, it := range d.Items {
+		item := itemJSON{Op: it.Op, A: newSide(it.A, it.Op), B: newSide(it.B, it.Op)}
+		if it.Op == diff.Change {
+			for _, span := range diff.Texts(it.A.Say.String(), it.B.Say.String(), diff.TextOptions{}) {
+				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64Of(span.Text)})
+			}
+		}
+		v.Items = append(v.Items, item)
+	}
+	return v
+}
+
+type historyJSON struct {
+	Base  objects.ID `json:"base,omitzero"`
+	OnlyA []stepJSON `json:"only_a"`
+	OnlyB []stepJSON `json:"only_b"`
+}
+
+type stepJSON struct {
+	ID      objects.ID   `json:"id"`
+	Short   string       `json:"short"`
+	Op      string       `json:"op"`
+	Kind    content.Kind `json:"kind"`
+	Role    content.Role `json:"role"`
+	Time    string       `json:"time"`
+	Author  string       `json:"author,omitempty"`
+	Summary string       `json:"summary"`
+	Target  objects.ID   `json:"target,omitzero"`
+}
+
+// HistoryJSON is the difference of two histories for programs.
+func HistoryJSON(h *diff.History) any {
+	return historyJSON{Base: h.Base, OnlyA: newSteps(h.OnlyA), OnlyB: newSteps(h.OnlyB)}
+}
+
+func newSteps(commits []*commit.Commit) []stepJSON {
+	steps := make([]stepJSON, len(commits))
+	for i, c := range commits {
+		steps[i] = stepJSON{
+			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: moment(c.Time),
+			Author: c.Author, Summary: Summary(c.Block, summaryCells), Target: c.Target,
+		}
+	}
+	return steps
+}

@@ -1,0 +1,273 @@
+package format
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Reply is an answer and what became of it, for programs.
+type Reply struct {
+	Text            string       `json:"text"`
+	TextBase64      string       `json:"text_base64,omitempty"`
+	Reasoning       string       `json:"reasoning,omitempty"`
+	ReasoningBase64 string       `json:"reasoning_base64,omitempty"`
+	ToolCalls       []*callJSON  `json:"tool_calls"`
+	Commits         []objects.ID `json:"commits"`
+	Usage           *usageJSON   `json:"usage,omitempty"`
+	FinishReason    string       `json:"finish_reason,omitempty"`
+	Manifest        objects.ID   `json:"manifest,omitzero"`
+	Rescued         string       `json:"rescued,omitempty"`
+}
+
+// NewReply is the reply that says these blocks. Commits, Manifest and Rescued
+// are for the caller to fill in.
+func NewReply(blocks []content.Block, usage content.Usage, finish string) Reply {
+	said := &llm.Response{Blocks: blocks}
+	text, reasoning := said.Text(), said.Reasoning()
+	r := Reply{
+		Text: text, TextBase64: base64Of(text), Reasoning: reasoning, ReasoningBase64: base64Of(reasoning),
+		ToolCalls: []*callJSON{}, Commits: []objects.ID{}, Usage: newUsage(usage), FinishReason: finish,
+	}
+	for _, c := range newCalls(blocks) {
+		if !c.Server {
+			r.ToolCalls = append(r.ToolCalls, c)
+		}
+	}
+	return r
+}
+
+type decodeJSON struct {
+	API          string             `json:"api"`
+	Model        string             `json:"model,omitempty"`
+	ResponseID   string             `json:"response_id,omitempty"`
+	Blocks       []string           `json:"blocks"`
+	Reasoning    []thoughtJSON      `json:"reasoning"`
+	Text         string             `json:"text"`
+	TextBase64   string             `json:"text_base64,omitempty"`
+	ToolCalls    []*callJSON        `json:"tool_calls"`
+	OtherSeals   []otherSealJSON    `json:"signatures_on_other_blocks,omitempty"`
+	Usage        *usageJSON         `json:"usage,omitempty"`
+	FinishReason string             `json:"finish_reason,omitempty"`
+	Incomplete   bool               `json:"incomplete,omitempty"`
+	Error        *responseErrorJSON `json:"error,omitempty"`
+}
+
+type thoughtJSON struct {
+	Form       string   `json:"form"`
+	Text       string   `json:"text"`
+	TextBase64 string   `json:"text_base64,omitempty"`
+	Parts      []string `json:"parts,omitempty"`
+	Source     string   `json:"source,omitempty"`
+	Signature  string   `json:"signature,omitempty"`
+	Encrypted  string   `json:"encrypted,omitempty"`
+	Redacted   bool     `json:"redacted,omitempty"`
+	ID         string   `json:"id,omitempty"`
+	Format     string   `json:"format,omitempty"`
+}
+
+type callJSON struct {
+	ID           string          `json:"id,omitempty"`
+	ItemID       string          `json:"item_id,omitempty"`
+	Name         string          `json:"name"`
+	Arguments    json.RawMessage `json:"arguments,omitempty"`
+	ArgumentsRaw string          `json:"arguments_raw"`
+	Server       bool            `json:"server"`
+	Preceded     bool            `json:"preceded_by_reasoning"`
+	Ref          *int            `json:"reasoning_ref,omitempty"` // index of the call that owns its thoughts
+}
+
+type otherSealJSON struct {
+	Block     int    `json:"block"`
+	Kind      string `json:"kind"`
+	Signature string `json:"signature"`
+}
+
+type responseErrorJSON struct {
+	Message   string          `json:"message"`
+	Type      string          `json:"type,omitempty"`
+	Status    int             `json:"status,omitempty"`
+	Param     string          `json:"param,omitempty"`
+	RequestID string          `json:"request_id,omitempty"`
+	Raw       json.RawMessage `json:"raw,omitempty"`
+}
+
+// DecodeJSON is what a provider's response of an API says, for programs. r may
+// be nil; err is why it broke off, nil when it is whole.
+func DecodeJSON(api string, r *llm.Response, err error) any {
+	v := decodeJSON{API: api, Blocks: []string{}, Reasoning: []thoughtJSON{}, ToolCalls: []*callJSON{}, Error: newResponseError(err)}
+	if r == nil {
+		return v
+	}
+	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, newUsage(r.Usage), r.Incomplete
+	var text strings.Builder
+	for i, b := range r.Blocks {
+		name := blockName(b)
+		v.Blocks = append(v.Blocks, name)
+		if name == "text" {
+			text.WriteString(b.String())
+		}
+		if thought, ok := b.(content.Reasoning); ok {
+			v.Reasoning = append(v.Reasoning, newThought(thought))
+		} else if seal := b.Form().Seal; seal.Data != "" {
+			v.OtherSeals = append(v.OtherSeals, otherSealJSON{Block: i, Kind: name, Signature: seal.Data})
+		}
+	}
+	v.Text, v.TextBase64 = text.String(), base64Of(text.String())
+	v.ToolCalls = append(v.ToolCalls, newCalls(r.Blocks)...)
+	return v
+}
+
+// blockName is what a block of a response is called.
+func blockName(b content.Block) string {
+	switch b := b.(type) {
+	case content.Reasoning:
+		return "reasoning"
+	case content.ToolCall:
+		if b.Server {
+			return "server_tool_call"
+		}
+		return "tool_call"
+	case content.ToolResult:
+		if b.Server {
+			return "server_tool_result"
+		}
+		return "tool_result"
+	case content.Media:
+		return "file"
+	case content.Native:
+		if name := knownItem(nativeType(b)); name != "" {
+			return name
+		}
+		return "other:" + nativeType(b)
+	}
+	if name := knownItem(b.Form().Type); name != "" {
+		return name
+	}
+	return "text"
+}
+
+// knownItem is the name of an item that has a name of its own, by its type.
+func knownItem(itemType string) string {
+	switch itemType {
+	case "refusal", "compaction", "plan":
+		return itemType
+	case "tool_plan":
+		return "plan"
+	}
+	return ""
+}
+
+func newThought(r content.Reasoning) thoughtJSON {
+	v := thoughtJSON{
+		Form: thoughtForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.ID, Format: string(r.Format),
+	}
+	if extra, err := rawjson.Parse(r.Extra); err == nil && extra.Get("format").Text() != "" {
+		v.Format = extra.Get("format").Text()
+	}
+	switch r.Seal.Type {
+	case content.Signature:
+		v.Signature = r.Seal.Data
+	case content.Redacted:
+		v.Encrypted, v.Redacted = r.Seal.Data, true
+	case content.Encrypted, content.Opaque:
+		v.Encrypted = r.Seal.Data
+	}
+	return v
+}
+
+// thoughtForm says how a thought can be read, if at all.
+func thoughtForm(r content.Reasoning) string {
+	switch {
+	case r.Seal.Type == content.Redacted:
+		return "redacted"
+	case r.Format == content.FormatThinkTags:
+		return "tags"
+	case r.String() != "" && strings.Contains(r.Source, "summary"):
+		return "summary"
+	case r.String() != "":
+		return "text"
+	case r.Seal.Type == content.Signature:
+		return "signature"
+	case r.Seal.Data != "":
+		return "encrypted"
+	}
+	return "empty"
+}
+
+// newCalls lists the calls of a response, with the thoughts that led to them.
+func newCalls(blocks []content.Block) []*callJSON {
+	owned, _ := content.Attribute(blocks)
+	place := make(map[int]int, len(owned)) // of a call among the calls
+	calls := make([]*callJSON, len(owned))
+	for i, o := range owned {
+		place[o.Call] = i
+		c := blocks[o.Call].(content.ToolCall)
+		calls[i] = &callJSON{
+			ID: c.CallID, Name: c.Name, Arguments: asJSON(c.Arguments), ArgumentsRaw: c.Arguments,
+			Server: c.Server, Preceded: len(o.Thoughts) > 0,
+		}
+		if c.ID != c.CallID {
+			calls[i].ItemID = c.ID
+		}
+		if o.Ref >= 0 {
+			ref := place[o.Ref]
+			calls[i].Ref = &ref
+		}
+	}
+	return calls
+}
+
+// newResponseError is why a response broke off; nil: it did not.
+func newResponseError(err error) *responseErrorJSON {
+	if err == nil {
+		return nil
+	}
+	v := &responseErrorJSON{Message: err.Error()}
+	var api *llm.APIError
+	switch {
+	case errors.As(err, &api):
+		v.Message, v.Type, v.Status, v.Param, v.RequestID = api.Message, api.Type, api.Status, api.Param, api.RequestID
+		if len(api.Raw) > 0 {
+			v.Raw = asJSON(string(api.Raw))
+		}
+	case errors.Is(err, llm.ErrTruncated):
+		v.Type = "truncated"
+	case errors.Is(err, llm.ErrProtocol):
+		v.Type = "protocol"
+	}
+	return v
+}
+
+type eventJSON struct {
+	Type       string     `json:"type"`
+	Index      *int       `json:"index,omitempty"`
+	Name       string     `json:"name,omitempty"`
+	Text       *string    `json:"text,omitempty"`
+	TextBase64 string     `json:"text_base64,omitempty"`
+	Block      *blockJSON `json:"block,omitempty"`
+	Model      string     `json:"model,omitempty"`
+	ResponseID string     `json:"response_id,omitempty"`
+	Finish     string     `json:"finish_reason,omitempty"`
+	Usage      *usageJSON `json:"usage,omitempty"`
+}
+
+// EventJSON is one event of an answer that is coming, for programs. Text may be
+// cut inside a character; then text_base64 has its bytes.
+func EventJSON(e llm.Event) any {
+	v := eventJSON{Type: e.Type.String()}
+	switch e.Type {
+	case llm.HeadDone:
+		v.Model, v.ResponseID, v.Finish, v.Usage = e.Head.Model, e.Head.ID, e.Head.Finish, newUsage(e.Head.Usage)
+	case llm.BlockDone:
+		v.Index, v.Block = &e.Index, newBlock(e.Block)
+	default:
+		v.Index, v.Name, v.Text, v.TextBase64 = &e.Index, e.Name, &e.Text, base64Of(e.Text)
+	}
+	return v
+}

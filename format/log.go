@@ -1,0 +1,211 @@
+package format
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Commit is a commit and what a list says beside it.
+type Commit struct {
+	*commit.Commit // with its block, origin and label, as far as they are to be shown
+
+	Level priority.Level
+	Why   priority.Why
+	Turn  int              // 0: before the first user message
+	Back  int              // its ~n from where the list began; -1: unsaid
+	Refs  []string         // names that point at it: HEAD -> main, tag: v1
+	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
+}
+
+// LogStyle is how a log shows its commits.
+type LogStyle struct {
+	Oneline bool // a line for each
+	Patch   bool // all of their content, not its first lines
+}
+
+// Log writes one commit of a log. In the long style it begins with an empty
+// line unless it is the first that this printer logs.
+func (p *Printer) Log(c Commit, s LogStyle) {
+	g := p.page()
+	if s.Oneline {
+		g.oneline(c)
+		g.end()
+		return
+	}
+	if p.logged {
+		g.gap()
+	}
+	p.logged = true
+	g.head(c)
+	if c.Block != nil {
+		g.gap()
+	}
+	if s.Patch {
+		g.block(c.Block)
+	} else {
+		g.brief(c.Block)
+	}
+	g.end()
+}
+
+// Receipt writes that a commit was made: "[main 3fa2c1d] user: first line".
+func (p *Printer) Receipt(branch string, c Commit) {
+	g := p.page()
+	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, c.ID.Short()), "] ")
+	g.said("["+Line(branch)+" 1234567] ", what(c.Commit), c)
+	g.end()
+}
+
+// what names a commit: its kind, or what it does to another.
+func what(c *commit.Commit) string {
+	switch c.Op {
+	case commit.Edit:
+		return "edit of " + c.Target.Short()
+	case commit.Annotate:
+		return c.Priority.String() + " " + c.Target.Short()
+	}
+	return c.Kind.String()
+}
+
+// of is the ink of those who speak.
+func (k *palette) of(r content.Role) ink {
+	switch r {
+	case content.RoleSystem:
+		return k.system
+	case content.RoleUser:
+		return k.user
+	case content.RoleAssistant:
+		return k.assistant
+	case content.RoleTool:
+		return k.tool
+	}
+	return k.dim
+}
+
+func (g *page) oneline(c Commit) {
+	before := c.ID.Short() + " "
+	g.add(paint(g.ink.id, c.ID.Short()), " ")
+	if c.Back >= 0 {
+		back := "~" + count(int64(c.Back)) + " "
+		g.add(paint(g.ink.dim, back))
+		before += back
+	}
+	if refs := refList(c.Refs); refs != "" {
+		g.add(paint(g.ink.ref, refs), " ")
+		before += refs + " "
+	}
+	said := what(c.Commit)
+	if l := unusual(c); l != "" {
+		said += " [" + l + "]"
+	}
+	g.said(before, said, c)
+}
+
+// said adds the rest of a line that names a commit and sums up what it says.
+// before is how the line began.
+func (g *page) said(before, name string, c Commit) {
+	summary := Summary(c.Block, g.after(before+name+": "))
+	if summary != "" {
+		name += ": "
+	}
+	if c.Kind == content.KindReasoning && c.Op == commit.Append {
+		g.line(paint(g.ink.thought, name+summary))
+		return
+	}
+	g.line(paint(g.ink.of(c.Role), name), summary)
+}
+
+// unusual is the level of a commit, where it is not that of its kind.
+func unusual(c Commit) string {
+	if c.Op != commit.Append || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
+		return ""
+	}
+	return c.Level.String()
+}
+
+// refList is names in parentheses, as git shows them.
+func refList(refs []string) string {
+	if len(refs) == 0 {
+		return ""
+	}
+	return "(" + Line(strings.Join(refs, ", ")) + ")"
+}
+
+// head adds what a log says above the words of a commit.
+func (g *page) head(c Commit) {
+	g.add(paint(g.ink.id, "commit "+c.ID.String()))
+	if refs := refList(c.Refs); refs != "" {
+		g.add(" ", paint(g.ink.ref, refs))
+	}
+	g.gap()
+	g.kind(c)
+	g.field("Author", c.Author)
+	g.field("Date", g.date(c.Time))
+	if c.From != nil && c.From.Source == commit.SourceModel {
+		g.field("Model", answered(c.From))
+	}
+	g.field("Label", c.Words.Text)
+}
+
+// kind adds what a commit is, by whom, and at which priority, where these are
+// not what its kind says.
+func (g *page) kind(c Commit) {
+	said := what(c.Commit)
+	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
+		said += ", role " + c.Role.String()
+	}
+	value := paint(g.ink.of(c.Role), said)
+	if c.Op == commit.Append && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
+		level := c.Level.String()
+		if c.Why != "" {
+			level += " (" + Line(string(c.Why)) + ")"
+		}
+		value += ", " + paint(g.ink.changed, level)
+	}
+	g.line(pad("Kind:", fieldWidth), value)
+}
+
+// answered is the model that answered, and what it cost, in one line.
+func answered(o *commit.Origin) string {
+	said := joined("/", o.Provider, o.Model)
+	if said == "" {
+		said = "unknown"
+	}
+	if u := o.Usage; !u.IsZero() {
+		said += " · " + usageText(u)
+	}
+	if o.Finish != "" {
+		said += " · " + o.Finish
+	}
+	if o.Incomplete {
+		said += " · incomplete"
+	}
+	return said
+}
+
+// usageText is tokens in words.
+func usageText(u content.Usage) string {
+	in, out := count(u.Input)+" in", count(u.Output)+" out"
+	if u.Cached > 0 {
+		in += " (" + count(u.Cached) + " cached)"
+	}
+	if u.Reasoning > 0 {
+		out += " (" + count(u.Reasoning) + " reasoning)"
+	}
+	return in + ", " + out
+}
+
+// joined joins what is not empty.
+func joined(sep string, words ...string) string {
+	all := ""
+	for _, w := range words {
+		if w != "" && all != "" {
+			all += sep
+		}
+		all += w
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+package format
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Prompt writes a prompt as text: who speaks, then what is said, indented. What
+// it costs is written by [Printer.Tokens].
+func (p *Printer) Prompt(pr *compile.Prompt) {
+	for i, m := range pr.Messages {
+		g := p.page()
+		if i > 0 {
+			g.gap()
+		}
+		g.line(paint(p.ink.of(m.Role), m.Role.String()), "  ", paint(p.ink.id, span(pr.Commits[i])))
+		for j, b := range m.Blocks {
+			if j > 0 {
+				g.gap()
+			}
+			g.block(b)
+		}
+		g.end()
+	}
+	g := p.page()
+	for _, w := range pr.Pending {
+		g.line(paint(p.ink.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.after("waits for a result: "+g.flat(w.Call.CallID)+" ")))
+	}
+	if g.b.Len() > 0 {
+		p.write("\n")
+	}
+	g.end()
+}
+
+// span is the ids from the first to the last.
+func span(ids []objects.ID) string {
+	switch len(ids) {
+	case 0:
+		return ""
+	case 1:
+		return ids[0].Short()
+	}
+	return ids[0].Short() + ".." + ids[len(ids)-1].Short()
+}
+
+// Tokens writes what a prompt costs by estimate: "1,204 tokens effective, 3,000
+// raw; left out: 400, reasoning 1,396".
+func (p *Printer) Tokens(t compile.Tokens) {
+	p.write(paint(p.ink.dim, tokensText(t)) + "\n")
+}
+
+func tokensText(t compile.Tokens) string {
+	number := func(n int) string { return count(int64(n)) }
+	said := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
+	if t.Hidden+t.HiddenReasoning == 0 {
+		return said
+	}
+	said += "; left out: " + number(t.Hidden)
+	if t.HiddenReasoning > 0 {
+		said += ", reasoning " + number(t.HiddenReasoning)
+	}
+	return said
+}
+
+// tokens is what a commit adds to a prompt, by estimate.
+func tokens(c *commit.Commit) int {
+	if c.Op == commit.Annotate {
+		return 0
+	}
+	return compile.Estimate(c.Kind.Weight(c.Size))
+}
+
+// Explain writes a line for every commit of a prompt's history, oldest first: +
+// when it is sent and - when not, its id, kind, priority, tokens, the rule that
+// decided, and what it says as far as that was read.
+func (p *Printer) Explain(pr *compile.Prompt) {
+	edits := map[objects.ID]content.Block{}
+	for _, e := range pr.Entries {
+		if e.Commit.Op == commit.Edit {
+			edits[e.Commit.ID] = e.Commit.Block
+		}
+	}
+	var rows [][]cell
+	for i := range pr.Entries {
+		e := &pr.Entries[i]
+		says := e.Commit.Block
+		if edit := edits[e.Edit]; edit != nil {
+			says = edit
+		}
+		rows = append(rows, p.explain(e, says))
+	}
+	g := p.page()
+	g.table(rows)
+	g.end()
+}
+
+// explain is the line of one commit, which says what block says.
+func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
+	c := e.Commit
+	mark, body := inked(p.ink.added, "+"), p.ink.plain
+	if !e.Sent {
+		mark, body = inked(p.ink.removed, "-"), p.ink.dim
+	}
+	kind, level, cost := c.Kind.String(), e.Level.String(), count(int64(e.Tokens))
+	if c.Op != commit.Append {
+		mark, kind, level, cost = inked(p.ink.dim, " "), c.Op.String(), levelName(c.Priority), ""
+		if c.Op == commit.Edit {
+			level = ""
+		}
+	}
+	levels := map[string]ink{priority.Pinned.String(): p.ink.accent, priority.Skip.String(): p.ink.dim}
+	shade := body
+	if i, ok := levels[level]; ok {
+		shade = i
+	}
+	price := inked(body, cost)
+	price.right = true
+	return []cell{
+		mark, inked(p.ink.id, c.ID.Short()), inked(body, kind), inked(shade, level), price,
+		inked(body, cut(p.flat(string(e.Why)), whyCells)), inked(summaryInk(p.ink, c, body), Summary(block, summaryCells)),
+	}
+}
+
+// whyCells is how much of a reason a list shows.
+const whyCells = 40
+
+// summaryCells is how much of a block a line of a list says, at most.
+const summaryCells = 120
+
+func summaryInk(k *palette, c *commit.Commit, other ink) ink {
+	if c.Kind == content.KindReasoning {
+		return k.thought
+	}
+	return other
+}
+
+// heading is a block in a few words: who, what, and its name.
+func heading(role content.Role, b content.Block) string {
+	words := []string{role.String()}
+	if kind := b.Kind().String(); kind != words[0] {
+		words = append(words, kind)
+	}
+	switch b := b.(type) {
+	case content.ToolCall:
+		words = append(words, b.Name)
+	case content.ToolResult:
+		words = append(words, b.CallID)
+	case content.Text:
+		words = append(words, b.Name)
+	case content.Native:
+		words = append(words, nativeType(b))
+	}
+	return oneLine(strings.Join(words, " "))
+}

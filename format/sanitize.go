@@ -1,0 +1,152 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Sanitize gives text that cannot control a terminal or hide from a reader.
+// Letters, marks, line feeds and tabs stay. Control characters, bidirectional
+// controls, characters without a shape and bytes that are not UTF-8 become
+// visible escapes: \x1b, \u202e, \U000e0041, \xff. The pair CR LF becomes a line
+// feed. Text with nothing to do is returned as it is.
+func Sanitize(s string) string {
+	i := clear(s, 0, start)
+	if i == len(s) {
+		return s
+	}
+	var e escaper
+	return string(e.append(make([]byte, 0, len(s)+16), s))
+}
+
+// Line is Sanitize for one line: line feeds become \n.
+func Line(s string) string {
+	return strings.ReplaceAll(Sanitize(s), "\n", `\n`)
+}
+
+// start stands for the rune before a text.
+const start = '\n'
+
+// clear is the index of the first byte of s, from i on, that cannot be shown.
+// before is the rune that came before it.
+func clear(s string, i int, before rune) int {
+	for i < len(s) {
+		if c := s[i]; c < utf8.RuneSelf {
+			if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+				return i
+			}
+			before = rune(c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 || hidden(r) || chooses(r) && !chosen(before) {
+			return i
+		}
+		before = r
+		i += size
+	}
+	return i
+}
+
+// hidden tells whether a rune, of those that are no printable ASCII, has no shape
+// of its own, or changes the order of others.
+func hidden(r rune) bool {
+	switch {
+	case r < 0xa0: // DEL, C1
+		return true
+	case r < 0x34f:
+		return r == 0xad
+	case r < 0x600 && r > 0x34f, r < 0xfdd0 && r > 0x3164: // most letters, quickly
+		return false
+	}
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, blank)
+}
+
+// blank is what Unicode counts as letters, marks or nothing yet, and fonts show
+// as nothing at all.
+var blank = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner
+		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers
+		{Lo: 0x17b4, Hi: 0x17b5, Stride: 1}, // Khmer inherent vowels
+		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, // Mongolian selectors
+		{Lo: 0x2065, Hi: 0x2065, Stride: 1},
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
+		{Lo: 0xffa0, Hi: 0xffa0, Stride: 1}, // likewise, half width
+		{Lo: 0xfff0, Hi: 0xfff8, Stride: 1},
+	},
+	R32: []unicode.Range32{
+		{Lo: 0xe0000, Hi: 0xe0fff, Stride: 1}, // tags and variation selectors
+	},
+}
+
+// chooses tells whether a rune is a variation selector, which chooses between
+// shapes of the rune before it: text or emoji. It is shown as it is where it can
+// do that; a row of them is a way to hide bytes.
+func chooses(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f }
+
+// chosen tells whether a variation selector can follow r.
+func chosen(r rune) bool { return r > ' ' && !chooses(r) }
+
+// escaper makes text visible piece by piece.
+type escaper struct {
+	before rune // 0: nothing came yet
+}
+
+// append appends what is shown of s. Every piece is taken for whole: a rune or
+// CR LF that is cut between two pieces is shown as its bytes.
+func (e *escaper) append(dst []byte, s string) []byte {
+	before := e.before
+	if before == 0 {
+		before = start
+	}
+	for i := 0; i < len(s); {
+		end := clear(s, i, before)
+		if end > i {
+			dst = append(dst, s[i:end]...)
+			before, _ = utf8.DecodeLastRuneInString(s[i:end])
+		}
+		if i = end; i == len(s) {
+			break
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
+		case r < 0x80 || r == utf8.RuneError && size == 1:
+			dst, before = fmt.Appendf(dst, `\x%02x`, s[i]), '0'
+		default:
+			dst, before = appendRune(dst, r), '0'
+		}
+		i += size
+	}
+	e.before = before
+	return dst
+}
+
+// appendRune appends the escape of a rune, as Go writes it.
+func appendRune(dst []byte, r rune) []byte {
+	if r > 0xffff {
+		return fmt.Appendf(dst, `\U%08x`, r)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}
+
+// whole is how much of s can be shown before more of it comes: all but a rune or
+// CR LF that may be cut at its end.
+func whole(s string) int {
+	if strings.HasSuffix(s, "\r") {
+		return len(s) - 1
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
+		if c := s[len(s)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
+				return len(s) - n
+			}
+			break
+		}
+	}
+	return len(s)
+}

@@ -1,0 +1,155 @@
+package format
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Show writes all that is known of one commit: what it is, what was said about
+// it later, where it came from, and its content.
+func (p *Printer) Show(c Commit) {
+	g := p.page()
+	g.add(paint(p.ink.id, "commit "+c.ID.String()))
+	if refs := refList(c.Refs); refs != "" {
+		g.add(" ", paint(p.ink.ref, refs))
+	}
+	g.gap()
+	g.parents(c.Commit)
+	g.kind(c)
+	g.field("Author", c.Author)
+	g.field("Date", p.date(c.Time))
+	g.place(c)
+	g.field("Key", c.Key)
+	g.field("Label", c.Words.Text)
+	g.pairs("Meta", c.Words.Meta)
+	g.origin(c.From)
+	g.form(c.Block)
+	g.notes(c.Notes)
+	if c.Block != nil {
+		g.gap()
+		g.block(c.Block)
+	}
+	g.end()
+}
+
+func (g *page) parents(c *commit.Commit) {
+	var ids []string
+	for _, id := range c.Parents {
+		ids = append(ids, id.Short())
+	}
+	name := "Parent"
+	if len(ids) > 1 {
+		name = "Parents"
+	}
+	g.field(name, strings.Join(ids, " "))
+}
+
+// place adds where in the conversation a commit stands, and how large it is.
+func (g *page) place(c Commit) {
+	if c.Op == commit.Append {
+		g.field("Turn", fmt.Sprintf("%d, block %d of its message", c.Turn, c.Index+1))
+		size := bytesOf(int(c.Size)) + ", about " + many(tokens(c.Commit), "token")
+		g.field("Size", size)
+	}
+}
+
+func (g *page) pairs(name string, values map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		g.field(name, key+"="+values[key])
+		name = ""
+	}
+}
+
+// origin adds where a block came from.
+func (g *page) origin(o *commit.Origin) {
+	if o == nil {
+		return
+	}
+	g.field("Source", string(o.Source))
+	g.field("Session", o.Session)
+	where := joined("/", o.Provider, o.Model)
+	if about := joined(", ", o.Dialect, o.Endpoint); about != "" {
+		where = strings.TrimSpace(where + " (" + about + ")")
+	}
+	g.field("Model", where)
+	if !o.Usage.IsZero() {
+		g.field("Usage", usageText(o.Usage))
+	}
+	g.field("Finish", o.Finish)
+	if o.Incomplete {
+		g.line(pad("", fieldWidth), paint(g.ink.warn, "the response broke off"))
+	}
+	if o.Unkept > 0 {
+		g.field("Unkept", many(o.Unkept, "thought")+" of the response, as asked")
+	}
+	g.field("Response", o.ResponseID)
+	if !o.Manifest.IsZero() {
+		g.field("Manifest", o.Manifest.String())
+	}
+	if !o.Started.IsZero() {
+		g.field("Started", g.date(o.Started))
+	}
+	if o.Duration > 0 {
+		took := o.Duration.Round(time.Millisecond).String()
+		if o.FirstToken > 0 {
+			took += ", " + o.FirstToken.Round(time.Millisecond).String() + " until the first token"
+		}
+		g.field("Took", took)
+	}
+	g.pairs("Settings", o.Settings)
+	g.field("Importer", o.Importer)
+	g.pairs("Original", o.Original)
+}
+
+// form adds what a block keeps of the form its provider gave it.
+func (g *page) form(b content.Block) {
+	if b == nil {
+		return
+	}
+	w := b.Form()
+	if r, ok := b.(content.Reasoning); ok {
+		g.field("Format", joined(", ", string(r.Format), r.Source))
+	}
+	g.field("Item", joined(" ", w.Type, w.ID))
+	if !w.Seal.IsZero() {
+		seal := w.Seal.Type.String() + ", " + bytesOf(len(w.Seal.Data))
+		if w.Seal.Minted != "" {
+			seal += ", by " + w.Seal.Minted
+		}
+		g.field("Seal", seal)
+	}
+}
+
+// notes adds what was said about a commit later.
+func (g *page) notes(list []*commit.Commit) {
+	for i, n := range list {
+		name := ""
+		if i == 0 {
+			name = "Notes:"
+		}
+		said := "edited"
+		if n.Op == commit.Annotate {
+			said = levelName(n.Priority)
+			if n.Block != nil && n.Block.String() != "" {
+				said += ": " + oneLine(n.Block.String())
+			}
+		}
+		by := joined(", ", Line(n.Author), g.when(n.Time))
+		g.line(pad(name, fieldWidth), paint(g.ink.id, n.ID.Short()), " ", paint(g.ink.changed, said), paint(g.ink.dim, " ("+by+")"))
+	}
+}
+
+// levelName is what an annotation says.
+func levelName(l priority.Level) string {
+	if l == priority.Unset {
+		return "as its kind says"
+	}
+	return l.String()
+}

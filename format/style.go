@@ -1,0 +1,60 @@
+package format
+
+import "github.com/fatih/color"
+
+// ink is a way to show words.
+type ink = *color.Color
+
+// palette is the inks of one printer. It never asks the global state of package
+// color.
+type palette struct {
+	plain, id, ref, head, dim, accent, warn ink
+	added, removed, changed                 ink
+	system, user, assistant, tool           ink
+	thought, tag                            ink
+	shaded                                  bool // thoughts have a background
+}
+
+// Shades one step from the background, of the 256 colours.
+const (
+	shadeOnDark  = 236
+	shadeOnLight = 254
+)
+
+func newPalette(o Options) *palette {
+	mix := func(attributes ...color.Attribute) ink {
+		c := color.New(attributes...)
+		if o.Color {
+			c.EnableColor()
+		} else {
+			c.DisableColor()
+		}
+		return c
+	}
+	var shade []color.Attribute
+	switch o.Background {
+	case Dark:
+		shade = []color.Attribute{48, 5, shadeOnDark}
+	case Light:
+		shade = []color.Attribute{48, 5, shadeOnLight}
+	}
+	plain := color.New()
+	plain.DisableColor()
+	return &palette{
+		plain: plain, id: mix(color.FgYellow), ref: mix(color.FgCyan, color.Bold), head: mix(color.Bold),
+		dim: mix(color.Faint), accent: mix(color.FgGreen, color.Bold), warn: mix(color.FgYellow, color.Bold),
+		added: mix(color.FgGreen), removed: mix(color.FgRed), changed: mix(color.FgYellow),
+		system: mix(color.FgMagenta, color.Bold), user: mix(color.FgCyan, color.Bold),
+		assistant: mix(color.FgGreen, color.Bold), tool: mix(color.FgBlue, color.Bold),
+		thought: mix(append(shade, color.Faint, color.Italic)...), tag: mix(append(shade, color.Faint)...),
+		shaded: o.Color && len(shade) > 0,
+	}
+}
+
+// paint shows words in an ink; no words need none.
+func paint(i ink, s string) string {
+	if s == "" {
+		return ""
+	}
+	return i.Sprint(s)
+}

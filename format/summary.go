@@ -1,0 +1,170 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// Summary is a block in one line, for lists: the first line of it that says
+// something, sanitised and cut to so many cells (0: not cut). What has no words
+// is named in brackets, such as [redacted] or [image cat.png, image/png, 12 kB].
+// No block is an empty line.
+func Summary(b content.Block, width int) string {
+	return cut(oneLine(clip(gist(b), width)), width)
+}
+
+// gist is what a summary says, in the bytes of the block.
+func gist(b content.Block) string {
+	switch b := b.(type) {
+	case nil:
+		return ""
+	case content.Reasoning:
+		if text := firstLine(b.String()); text != "" {
+			return text
+		}
+		return "[" + unreadable(b) + "]"
+	case content.ToolCall:
+		return b.Name + "(" + strings.TrimSpace(b.Arguments) + ")"
+	case content.ToolResult:
+		text := firstLine(resultText(b))
+		if b.IsError {
+			return strings.TrimSpace("error: " + text)
+		}
+		return text
+	case content.Media:
+		return describe(b)
+	case content.Native:
+		return nativeType(b)
+	}
+	return firstLine(b.String())
+}
+
+// firstLine is the first line with a letter or a digit, else the first that is
+// not blank.
+func firstLine(text string) string {
+	first := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			return line
+		}
+		if first == "" {
+			first = line
+		}
+	}
+	return first
+}
+
+// oneLine sanitises text and makes every run of white space one blank.
+func oneLine(s string) string {
+	s = Sanitize(s)
+	for i := range len(s) {
+		if c := s[i]; c == '\n' || c == '\t' || c == ' ' && i+1 < len(s) && s[i+1] == ' ' {
+			return strings.Join(strings.Fields(s), " ")
+		}
+	}
+	return strings.TrimSpace(s)
+}
+
+// unreadable says what a thought without words is.
+func unreadable(r content.Reasoning) string {
+	switch r.Seal.Type {
+	case content.Redacted:
+		return "redacted"
+	case content.Encrypted, content.Opaque:
+		return "encrypted"
+	case content.Signature:
+		return "signature only"
+	}
+	return "empty"
+}
+
+// resultText is the words of a result: those of its text parts, else its JSON.
+func resultText(r content.ToolResult) string {
+	if len(r.Parts) == 0 {
+		return r.Text
+	}
+	v, err := rawjson.Parse(r.Parts)
+	if err != nil {
+		return string(r.Parts)
+	}
+	var texts []string
+	for part := range v.Elements() {
+		if text := part.Get("text"); text.Kind() == rawjson.KindString {
+			texts = append(texts, text.Text())
+		}
+	}
+	if len(texts) == 0 {
+		return string(r.Parts)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// describe names an image or a file.
+func describe(m content.Media) string {
+	parts := []string{m.Of.String()}
+	if name := m.String(); name != "" {
+		parts[0] += " " + name
+	}
+	if m.MediaType != "" {
+		parts = append(parts, m.MediaType)
+	}
+	if m.URL == "" {
+		parts = append(parts, bytesOf(len(m.Data)))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// nativeType is the type of an item that tract does not know: the provider's own
+// word for it, else that of its dialect here.
+func nativeType(n content.Native) string {
+	if v, err := rawjson.Parse([]byte(n.JSON)); err == nil && v.Get("type").Text() != "" {
+		return v.Get("type").Text()
+	}
+	if n.Type != "" {
+		return n.Type
+	}
+	return n.Kind().String()
+}
+
+// bytesOf is a size for people.
+func bytesOf(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 999_500:
+		return fmt.Sprintf("%.3g kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
+}
+
+// count is a number with commas between thousands.
+func count(n int64) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return sign + digits
+}
+
+// many is a number of things.
+func many(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return count(int64(n)) + " " + thing
+}
+
+// valid is text as JSON can carry it.
+func valid(s string) string {
+	return strings.ToValidUTF8(s, string(utf8.RuneError))
+}

@@ -1,0 +1,85 @@
+package format
+
+import (
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// tab is how far tab stops are apart.
+const tab = 8
+
+// width is how many cells a line takes that begins in the first one, as most
+// terminals show it, in every locale alike.
+func width(line string) int {
+	w := 0
+	for {
+		before, after, found := strings.Cut(line, "\t")
+		w += displaywidth.String(before)
+		if !found {
+			return w
+		}
+		w, line = w+tab-w%tab, after
+	}
+}
+
+// expand puts blanks in the place of tabs.
+func expand(line string) string {
+	if !strings.Contains(line, "\t") {
+		return line
+	}
+	var b strings.Builder
+	w := 0
+	for piece := range strings.SplitSeq(line, "\t") {
+		if w > 0 || b.Len() > 0 {
+			gap := tab - w%tab
+			b.WriteString(strings.Repeat(" ", gap))
+			w += gap
+		}
+		b.WriteString(piece)
+		w += displaywidth.String(piece)
+	}
+	return b.String()
+}
+
+// cut shortens a line without tabs to so many cells; 0: it stays.
+func cut(line string, limit int) string {
+	if limit <= 0 || len(line) <= limit {
+		return line
+	}
+	return displaywidth.TruncateString(clip(line, limit), limit, "…")
+}
+
+// clip takes off what of a huge line would be cut anyway. No line needs so many
+// bytes for a cell, but one made to.
+func clip(line string, limit int) string {
+	if most := 64 * (limit + 1); limit > 0 && len(line) > most {
+		return line[:whole(line[:most])] + "…"
+	}
+	return line
+}
+
+// pad fills a line up to so many cells.
+func pad(line string, w int) string {
+	if gap := w - displaywidth.String(line); gap > 0 {
+		return line + strings.Repeat(" ", gap)
+	}
+	return line
+}
+
+// rest is how many cells are left in the last row of a line on a terminal of
+// limit cells, where long lines go on in the next row.
+func rest(line string, limit int) int {
+	w := displaywidth.String(line)
+	if w > limit {
+		w = 0
+		for _, r := range line {
+			n := displaywidth.Rune(r)
+			if w+n > limit {
+				w = 0
+			}
+			w += n
+		}
+	}
+	return limit - w
+}
