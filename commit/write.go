@@ -94,3 +94,12 @@ func contentObjects(b content.Block) (objs []objects.Object, size int64, err err
 	e.Uint(1, uint64(size))
 	return append(objs, objects.New(objects.KindList, nil, chunks, e.Bytes())), size, nil
 }
+
+// ContentID is the id that the content of a commit of the block would have.
+func ContentID(b content.Block) (objects.ID, error) {
+	objs, _, err := contentObjects(b)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return objs[len(objs)-1].ID, nil
+}

@@ -92,3 +92,15 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 	}
 	return h.prompt(head), nil
 }
+
+// Decisions says what the policy makes of every commit of the history of head,
+// oldest first, before a budget and the pairing of tool calls: it reads headers
+// and the words of annotations, no content.
+func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options) ([]Entry, error) {
+	h, err := gather(ctx, r, head)
+	if err != nil {
+		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
+	}
+	h.decide(o)
+	return h.entries, nil
+}

@@ -56,3 +56,19 @@ func (e *APIError) Error() string {
 func (e *APIError) Temporary() bool {
 	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500
 }
+
+// NetworkError is a provider that could not be reached, or could not be heard to
+// the end of its answer.
+type NetworkError struct {
+	Provider string
+	Host     string // where the request went
+	Err      error  // what the network said
+}
+
+// Error names the host and what the network said.
+func (e *NetworkError) Error() string {
+	return fmt.Sprintf("reach %s at %s: %v", e.Provider, e.Host, e.Err)
+}
+
+// Unwrap is what the network said.
+func (e *NetworkError) Unwrap() error { return e.Err }

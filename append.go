@@ -1,0 +1,204 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// ErrEmpty says that a block has nothing in it.
+var ErrEmpty = errors.New("nothing to commit: the text is empty")
+
+// maxKeyed is how far back an idempotency key is looked for.
+const maxKeyed = 1000
+
+// Append adds blocks to the branch as one turn, in one transaction, and returns
+// their commits. It lands on the tip as it is by then, whoever else adds. Blocks
+// of one role that follow one another are one message; with [Key] a repeated
+// call returns the commits of the first.
+func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range blocks {
+		if isEmpty(block) {
+			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
+		}
+	}
+	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
+		return b.drafts(c, tip, blocks), nil
+	})
+}
+
+// System adds an instruction.
+func (b *Branch) System(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
+	return b.one(ctx, content.System(text), opts)
+}
+
+// User adds what a person says.
+func (b *Branch) User(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
+	return b.one(ctx, content.User(text), opts)
+}
+
+// Assistant adds an answer.
+func (b *Branch) Assistant(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
+	return b.one(ctx, content.Assistant(text), opts)
+}
+
+// Reasoning adds a thought. It is left out of prompts unless asked for.
+func (b *Branch) Reasoning(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
+	return b.one(ctx, content.Reasoning{Text: text, Format: content.FormatParsed}, opts)
+}
+
+func (b *Branch) one(ctx context.Context, block content.Block, opts []Option) (objects.ID, error) {
+	ids, err := b.Append(ctx, []content.Block{block}, opts...)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return ids[0], nil
+}
+
+// isEmpty tells whether a block says nothing at all.
+func isEmpty(b content.Block) bool {
+	switch v := b.(type) {
+	case content.Text:
+		return v.Text == "" && v.Seal.IsZero()
+	case content.Reasoning:
+		return v.String() == "" && v.Seal.IsZero() && v.ID == ""
+	}
+	return false
+}
+
+// drafts makes drafts of blocks that a person or a tool brings.
+func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []commit.Draft {
+	origins := map[commit.Source]*commit.Origin{}
+	var drafts []commit.Draft
+	last := tip
+	for i, block := range blocks {
+		source := c.source
+		if source == "" {
+			source = commit.SourceUser
+			if block.Kind() == content.KindToolResult {
+				source = commit.SourceTool
+			}
+		}
+		if origins[source] == nil {
+			origins[source] = &commit.Origin{Source: source, Session: b.name}
+		}
+		d := commit.Draft{
+			Block: block, Role: c.role, Priority: c.priority, Time: c.time, Author: c.author,
+			Key: c.key, Origin: origins[source], Label: c.label,
+		}
+		if d.Role == content.NoRole {
+			d.Role = content.RoleOf(block)
+		}
+		if continues(last, d, i > 0) {
+			d.Index = last.Index + 1
+		}
+		drafts = append(drafts, d)
+		last = &commit.Commit{Op: commit.Append, Kind: block.Kind(), Role: d.Role, Index: d.Index, Origin: d.Origin.Object().ID}
+	}
+	return drafts
+}
+
+// continues tells whether a block goes on with the message that last belongs
+// to: always within one call when the role is the same; otherwise when it has
+// the same origin and both are parts of one message of a model, a thought, a
+// call or what follows them, or results of tools.
+func continues(last *commit.Commit, d commit.Draft, sameCall bool) bool {
+	switch {
+	case last == nil || last.Op != commit.Append || last.Role != d.Role || d.Role == content.NoRole || d.Role == content.RoleSystem:
+		return false
+	case sameCall:
+		return true
+	case last.Origin != d.Origin.Object().ID:
+		return false
+	case d.Role == content.RoleTool:
+		return true
+	}
+	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
+	return d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
+}
+
+// write adds the drafts that make gives for a tip, on whatever tip there is.
+func (b *Branch) write(ctx context.Context, c *call, command string, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	if err := refs.Check(b.name); err != nil {
+		return nil, fmt.Errorf("%s: branch %w", command, err)
+	}
+	var ids []objects.ID
+	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
+		ids = nil
+		if c.key != "" && !at.IsZero() {
+			done, err := b.keyed(ctx, at, c.key)
+			if err != nil || len(done) > 0 {
+				ids = done
+				return objects.Batch{}, err
+			}
+		}
+		tip, err := b.repo.header(ctx, at)
+		if err != nil {
+			return objects.Batch{}, err
+		}
+		drafts, err := make(tip)
+		if err != nil {
+			return objects.Batch{}, err
+		}
+		commits, put, err := commit.Write(tip, drafts...)
+		if err != nil {
+			return objects.Batch{}, err
+		}
+		return b.batch(c, command, at, commits, put, &ids), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s on branch %s: %w", c.verb(command), b.name, err)
+	}
+	return ids, nil
+}
+
+// batch is the batch that moves the branch from at to the last of commits.
+func (b *Branch) batch(c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+	for _, written := range commits {
+		*ids = append(*ids, written.ID)
+		b.repo.headers.put(written)
+	}
+	batch := objects.Batch{Put: put, Note: c.note(command)}
+	if n := len(commits); n > 0 {
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
+	}
+	return batch
+}
+
+func (c *call) verb(command string) string {
+	if c.command != "" {
+		return c.command
+	}
+	return command
+}
+
+func (c *call) note(command string) objects.Note {
+	return objects.Note{Time: c.time, Author: c.author, Command: c.verb(command)}
+}
+
+// keyed finds the commits with an idempotency key, oldest first.
+func (b *Branch) keyed(ctx context.Context, tip objects.ID, key string) ([]objects.ID, error) {
+	var ids []objects.ID
+	for c, err := range commit.Walk(ctx, b.repo.store, tip, maxKeyed) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Key == key {
+			ids = append(ids, c.ID)
+		} else if len(ids) > 0 {
+			break
+		}
+	}
+	slices.Reverse(ids)
+	return ids, nil
+}

@@ -1,0 +1,172 @@
+package tract_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors says what each package of the module may import of the others: only
+// what stands below it. A package that is not here may not exist. Package paths
+// are without the module's; "" is the facade.
+var floors = map[string][]string{
+	// 0: who goes in, and why | bytes under their hash
+	"canon":    {},
+	"priority": {},
+	"objects":  {"canon"},
+
+	// 1: words of a conversation | engines
+	"content":             {"canon", "priority"},
+	"objects/bolt":        {"canon", "objects"},
+	"objects/objectstest": {"objects"},
+
+	// 2: neutral talk with models | the chain
+	"llm/rawjson": {},
+	"llm":         {"content", "llm/rawjson"},
+	"commit":      {"canon", "content", "objects", "priority"},
+	"settings":    {"priority"},
+
+	// 3: model dialects | the prompt | names people type
+	"llm/providers": {"content", "llm", "llm/rawjson"},
+	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
+	"compile":       {"canon", "commit", "content", "objects", "priority"},
+	"refs":          {"commit", "content", "objects"},
+
+	// 4: two prompts compared
+	"diff": {"commit", "compile", "content", "objects"},
+
+	// 5: the facade | the pen
+	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "settings"},
+	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
+
+	// 6: flags, exit codes, hints
+	"cmd/tract": {
+		"", "commit", "compile", "content", "diff", "format", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
+		"objects", "priority", "refs", "settings",
+	},
+	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "objects", "objects/bolt", "refs"},
+}
+
+// owners says which package imports an outside module: exactly one.
+var owners = map[string]string{
+	"github.com/zeebo/blake3":              "objects",
+	"golang.org/x/text":                    "objects",
+	"golang.org/x/sys":                     "objects/bolt",
+	"google.golang.org/protobuf":           "canon",
+	"go.etcd.io/bbolt":                     "objects/bolt",
+	"github.com/gofrs/flock":               "objects/bolt",
+	"github.com/pelletier/go-toml/v2":      "settings",
+	"github.com/sergi/go-diff":             "diff",
+	"github.com/fatih/color":               "format",
+	"github.com/clipperhouse/displaywidth": "format",
+	"github.com/spf13/cobra":               "cmd/tract",
+	"github.com/spf13/pflag":               "cmd/tract",
+	"golang.org/x/term":                    "cmd/tract",
+	"github.com/rogpeppe/go-internal":      "cmd/tract", // in tests
+}
+
+// everywhere is the modules that tests of any package may import.
+var everywhere = []string{"pgregory.net/rapid"}
+
+type goPackage struct {
+	ImportPath, Dir           string
+	Imports                   []string
+	TestImports, XTestImports []string
+	Module                    struct{ Path string }
+}
+
+func list(t *testing.T) (module string, packages []goPackage) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Module", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p goPackage
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		module, packages = p.Module.Path, append(packages, p)
+	}
+	return module, packages
+}
+
+func TestFloors(t *testing.T) {
+	module, packages := list(t)
+	for _, p := range packages {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		below, known := floors[name]
+		if !known {
+			t.Errorf("package %q stands on no floor: put it into the table, or elsewhere", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if rest, ours := strings.CutPrefix(imported, module); ours {
+				if rest = strings.TrimPrefix(rest, "/"); !slices.Contains(below, rest) {
+					t.Errorf("%q imports %q, which does not stand below it", name, rest)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryOutsideModuleHasOneOwner(t *testing.T) {
+	module, packages := list(t)
+	for _, p := range packages {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			first, _, _ := strings.Cut(imported, "/")
+			if !strings.Contains(first, ".") || imported == module || strings.HasPrefix(imported, module+"/") {
+				continue
+			}
+			outside := func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }
+			if slices.ContainsFunc(everywhere, outside) && !slices.Contains(p.Imports, imported) {
+				continue
+			}
+			owned := false
+			for m, owner := range owners {
+				owned = owned || outside(m) && owner == name
+			}
+			if !owned {
+				t.Errorf("%q imports %q, which it does not own", name, imported)
+			}
+		}
+	}
+}
+
+// TestLowRoomsKnowNoMachine keeps what belongs to a program out of the library:
+// the environment, the terminal, the home directory, and, where it has no
+// business, the network.
+func TestLowRoomsKnowNoMachine(t *testing.T) {
+	module, packages := list(t)
+	forbidden := map[string][]string{
+		"os.Getenv(": {"cmd/tract", "cmd/bench"}, "os.LookupEnv(": {"cmd/tract", "cmd/bench"}, "os.UserHomeDir(": {"cmd/tract"},
+		"os.Stdout": {"cmd/tract", "cmd/bench"}, "os.Stderr": {"cmd/tract", "cmd/bench"}, "os.Exit(": {"cmd/tract", "cmd/bench"},
+		`"net/http"`: {"cmd/tract", "cmd/bench", "llm/providers", "llm/llmtest"},
+	}
+	for _, p := range packages {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		files, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, allowed := range forbidden {
+				if strings.Contains(string(code), what) && !slices.Contains(allowed, name) {
+					t.Errorf("%s uses %s", file, what)
+				}
+			}
+		}
+	}
+}

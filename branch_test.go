@@ -1,0 +1,304 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+)
+
+func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
+	image := content.Media{Of: content.KindImage, MediaType: "image/png", Data: "png"}
+	for name, c := range map[string]struct {
+		appends [][]content.Block
+		want    string // the index of each block
+	}{
+		"one call, one role":              {[][]content.Block{{content.User("look"), image}}, "0 1"},
+		"one call, two roles":             {[][]content.Block{{content.User("q"), content.Assistant("a")}}, "0 0"},
+		"two questions":                   {[][]content.Block{{content.User("a")}, {content.User("b")}}, "0 0"},
+		"two answers":                     {[][]content.Block{{content.Assistant("a")}, {content.Assistant("b")}}, "0 0"},
+		"a thought and its answer":        {[][]content.Block{{think("a")}, {content.Assistant("b")}}, "0 1"},
+		"a thought, an answer and a call": {[][]content.Block{{think("a")}, {content.Assistant("b")}, {call("1")}}, "0 1 2"},
+		"an answer and a thought":         {[][]content.Block{{content.Assistant("a")}, {think("b")}}, "0 0"},
+		"results":                         {[][]content.Block{{call("1"), call("2")}, {result("1")}, {result("2")}}, "0 1 0 1"},
+		"two rules":                       {[][]content.Block{{content.System("a"), content.System("b")}}, "0 0"},
+	} {
+		repo := open(t)
+		for _, blocks := range c.appends {
+			must(repo.Branch("main").Append(t.Context(), blocks))(t)
+		}
+		var got []string
+		for c, err := range repo.Log(t.Context(), "main") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append([]string{fmt.Sprint(c.Index)}, got...)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.Chat(t.Context(), says(think("hm")), "Q"))(t)
+	if id := must(main.Assistant(t.Context(), "by hand"))(t); must(repo.Show(t.Context(), id.String()))(t).Index != 0 {
+		t.Error("a block by hand became part of a model's message")
+	}
+}
+
+func TestNothingIsNoCommit(t *testing.T) {
+	main := open(t).Branch("main")
+	for _, b := range []content.Block{content.User(""), content.System(""), content.Reasoning{}} {
+		if _, err := main.Append(t.Context(), []content.Block{b}); !errors.Is(err, tract.ErrEmpty) {
+			t.Errorf("%s: %v", b.Kind(), err)
+		}
+	}
+	must(main.Append(t.Context(), []content.Block{content.ToolResult{CallID: "1"}}))(t)
+	if ids := must(main.Append(t.Context(), nil))(t); ids != nil {
+		t.Errorf("no blocks made %v", ids)
+	}
+}
+
+func TestWhatACommitSaysOfItself(t *testing.T) {
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	repo := open(t, tract.As("ada"), tract.Clock(func() time.Time { return noon }))
+	main := repo.Branch("main")
+	id := must(main.User(t.Context(), "hi", tract.Label("greeting"), tract.Meta("ticket", "42"), tract.Priority(priority.Pinned)))(t)
+	c := must(repo.Show(t.Context(), id.String()))(t)
+	if c.Author != "ada" || !c.Time.Equal(noon) || c.Words.Text != "greeting" || c.Words.Meta["ticket"] != "42" || c.Priority != priority.Pinned || c.From.Session != "main" {
+		t.Errorf("%+v %+v", c, c.From)
+	}
+	id = must(main.User(t.Context(), "hi", tract.Author("bob"), tract.Time(noon.Add(time.Hour)), tract.Command("user")))(t)
+	c = must(repo.Show(t.Context(), id.String()))(t)
+	moves := must(repo.Moves(t.Context(), "refs/heads/main", 1))(t)
+	if c.Author != "bob" || !c.Time.Equal(noon.Add(time.Hour)) || moves[0].Note.Command != "user" || moves[0].Note.Author != "bob" {
+		t.Errorf("%+v, %+v", c, moves)
+	}
+}
+
+func TestAKeyMakesAnAppendSafeToRepeat(t *testing.T) {
+	main := open(t).Branch("main")
+	blocks := []content.Block{content.User("a"), content.Assistant("b")}
+	first := must(main.Append(t.Context(), blocks, tract.Key("k")))(t)
+	must(main.User(t.Context(), "between"))(t)
+	if again := must(main.Append(t.Context(), blocks, tract.Key("k")))(t); !slices.Equal(first, again) {
+		t.Errorf("%v, again %v", first, again)
+	}
+	for range 1000 {
+		must(main.User(t.Context(), "x"))(t)
+	}
+	if late := must(main.Append(t.Context(), blocks, tract.Key("k")))(t); slices.Equal(first, late) {
+		t.Error("a key is remembered for longer than 1,000 commits")
+	}
+}
+
+func TestForkResetDelete(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	first := must(main.User(t.Context(), "a"))(t)
+	second := must(main.User(t.Context(), "b"))(t)
+	side := must(main.Fork(t.Context(), "side", "HEAD~1"))(t)
+	if tip := must(side.Tip(t.Context()))(t); tip != first || side.Name() != "side" {
+		t.Errorf("the fork is at %v", tip)
+	}
+	if _, err := main.Fork(t.Context(), "side", "HEAD"); !errors.Is(err, objects.ErrExists) {
+		t.Errorf("a fork onto a branch that is there: %v", err)
+	}
+	if _, err := main.Fork(t.Context(), "a..b", "HEAD"); err == nil {
+		t.Error("a fork with a bad name")
+	}
+	if err := main.Reset(t.Context(), "HEAD~1"); err != nil || must(main.Tip(t.Context()))(t) != first {
+		t.Errorf("reset: %v", err)
+	}
+	if err := main.Reset(t.Context(), second.String()); err != nil || must(main.Tip(t.Context()))(t) != second {
+		t.Errorf("reset forward: %v", err)
+	}
+	if err := side.Delete(t.Context()); err != nil || !must(side.Tip(t.Context()))(t).IsZero() {
+		t.Errorf("delete: %v", err)
+	}
+	if err := side.Delete(t.Context()); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("delete again: %v", err)
+	}
+	if _, err := repo.Branch("-x").User(t.Context(), "a"); err == nil {
+		t.Error("a branch with a bad name")
+	}
+}
+
+func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	var tips []objects.ID
+	for _, step := range []func(){
+		func() { must(main.User(t.Context(), "a"))(t) },
+		func() { must(main.Chat(t.Context(), says(think("hm"), content.Assistant("x")), "b"))(t) },
+		func() { must(main.Annotate(t.Context(), "HEAD", priority.Skip, ""))(t) },
+		func() { must(main.Edit(t.Context(), "HEAD~3", "B"))(t) },
+	} {
+		tips = append(tips, must(main.Tip(t.Context()))(t))
+		step()
+	}
+	undone := func() string { return must(repo.Undo(t.Context()))(t).Note.Command }
+	for i, want := range []string{"edit", "annotate", "generate", "append", "append"} {
+		if got := undone(); got != want {
+			t.Errorf("undo %d took back %q, want %q", i, got, want)
+		}
+		if at := map[int]int{0: 3, 1: 2, 3: 1, 4: 0}; at[i] > 0 && must(main.Tip(t.Context()))(t) != tips[at[i]] {
+			t.Errorf("undo %d left another tip", i)
+		}
+	}
+	if _, err := repo.Undo(t.Context()); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("undo of nothing: %v", err)
+	}
+	if tip := must(main.Tip(t.Context()))(t); !tip.IsZero() {
+		t.Error("the branch is still there")
+	}
+}
+
+func TestAnnotateAndEditSpeakOfBlocksOnTheBranch(t *testing.T) {
+	repo := open(t)
+	main, other := repo.Branch("main"), repo.Branch("other")
+	block := must(main.User(t.Context(), "first"))(t)
+	foreign := must(other.User(t.Context(), "elsewhere"))(t)
+	edit := must(main.Edit(t.Context(), block.String(), "second"))(t)
+	must(main.Edit(t.Context(), edit.String(), "third"))(t)
+	note := must(main.Annotate(t.Context(), edit.String(), priority.Pinned, "why"))(t)
+	notes := must(repo.Notes(t.Context(), must(main.Tip(t.Context()))(t), block))(t)
+	if len(notes) != 3 || notes[2].Block.String() != "why" || sent(t, repo, "main") != "user:third" {
+		t.Errorf("notes %v, sent %s", notes, sent(t, repo, "main"))
+	}
+	if _, err := main.Annotate(t.Context(), note.String(), priority.Skip, ""); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("an annotation of an annotation: %v", err)
+	}
+	for name, err := range map[string]error{
+		"annotate": second(main.Annotate(t.Context(), foreign.String(), priority.Skip, "")),
+		"edit":     second(main.Edit(t.Context(), foreign.String(), "x")),
+	} {
+		if !errors.Is(err, objects.ErrNotFound) || !strings.Contains(err.Error(), "not on branch main") {
+			t.Errorf("%s of a block elsewhere: %v", name, err)
+		}
+	}
+	if _, err := main.Edit(t.Context(), "HEAD~9", "x"); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := main.Edit(t.Context(), block.String(), ""); !errors.Is(err, tract.ErrEmpty) {
+		t.Errorf("%v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestFollowSeesEveryCommitOnce(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.User(t.Context(), "before"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	changes := make(chan refs.Change)
+	go func() {
+		defer close(changes)
+		for c, err := range main.Follow(ctx, objects.ID{}) {
+			if err != nil {
+				return
+			}
+			changes <- c
+		}
+	}()
+	if c := <-changes; c.Type != refs.Appended || len(c.Added) != 1 {
+		t.Fatalf("at first: %+v", c)
+	}
+	var want, got []objects.ID
+	for i := range 100 {
+		want = append(want, must(main.User(t.Context(), fmt.Sprint(i)))(t))
+	}
+	for len(got) < len(want) {
+		got = append(got, (<-changes).Added...)
+	}
+	if !slices.Equal(got, want) {
+		t.Error("commits were lost or out of order")
+	}
+	if err := main.Reset(t.Context(), "HEAD~1"); err != nil {
+		t.Fatal(err)
+	}
+	if c := <-changes; c.Type != refs.Moved || c.New != want[98] {
+		t.Errorf("after a reset: %+v", c)
+	}
+	if err := main.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := <-changes; c.Type != refs.Deleted {
+		t.Errorf("after a delete: %+v", c)
+	}
+	cancel()
+	if _, more := <-changes; more {
+		t.Error("it goes on after its context")
+	}
+}
+
+// TestManyWriters: 1,000 goroutines on 1,000 branches and 64 on one. Nothing is
+// lost and nobody sees a conflict.
+func TestManyWriters(t *testing.T) {
+	for name, url := range map[string]string{"memory": "mem:", "bolt": filepath.Join(t.TempDir(), "store")} {
+		t.Run(name, func(t *testing.T) {
+			repo, err := tract.Open(t.Context(), url, tract.Create())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = repo.Close() }()
+			const lone, crowd, each = 1000, 64, 5
+			var group sync.WaitGroup
+			write := func(branch string, n int) {
+				for i := range n {
+					text := fmt.Sprintf("%s %d", branch, i)
+					if _, err := repo.Branch(branch).Append(t.Context(), []content.Block{content.User(text), content.Assistant("ok")}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			for i := range lone {
+				group.Go(func() { write(fmt.Sprintf("b%d", i), 1) })
+			}
+			for range crowd {
+				group.Go(func() { write("crowd", each) })
+			}
+			group.Wait()
+			branches := 0
+			for _, err := range repo.Branches(t.Context(), refs.Query{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				branches++
+			}
+			if branches != lone+1 {
+				t.Errorf("%d branches", branches)
+			}
+			if n := len(strings.Fields(kinds(t, repo, "crowd"))); n != crowd*each*2 {
+				t.Errorf("%d commits on one branch, want %d", n, crowd*each*2)
+			}
+		})
+	}
+}
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	if _, err := tract.Open(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	repo := open(t)
+	_ = repo.Close()
+	if _, err := repo.Branch("main").User(t.Context(), "x"); !errors.Is(err, objects.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := second(repo.Branch("main").User(t.Context(), "x", tract.Set("reasoning.strip_from_context", "maybe"))); err == nil {
+		t.Error("a setting with a bad value")
+	}
+}

@@ -1,0 +1,80 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// followEvery is how often a store is asked that cannot tell by itself.
+const followEvery = 200 * time.Millisecond
+
+// Follow yields how the branch moves from after on: first what has come since
+// (after zero: all of it), then each change as it comes, until ctx is done.
+// Changes between two looks may come as one; none is lost. It ends with ctx's
+// error.
+func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[refs.Change, error] {
+	return func(yield func(refs.Change, error) bool) {
+		last := after
+		for ref, err := range b.repo.watch(ctx, b.ref()) {
+			if err != nil {
+				yield(refs.Change{Branch: b.name}, err)
+				return
+			}
+			if ref.Target == last {
+				continue
+			}
+			change, err := b.change(ctx, last, ref.Target)
+			if !yield(change, err) || err != nil {
+				return
+			}
+			last = ref.Target
+		}
+	}
+}
+
+func (b *Branch) change(ctx context.Context, from, to objects.ID) (refs.Change, error) {
+	c := refs.Change{Type: refs.Appended, Branch: b.name, Old: from, New: to}
+	if to.IsZero() {
+		c.Type = refs.Deleted
+		return c, nil
+	}
+	for obj, err := range b.repo.store.Chain(ctx, to, objects.ChainOptions{Stop: []objects.ID{from}}) {
+		if diverged := (*objects.DivergedError)(nil); errors.As(err, &diverged) {
+			c.Type, c.Added = refs.Moved, nil
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Added = append(c.Added, obj.ID)
+	}
+	slices.Reverse(c.Added)
+	return c, nil
+}
+
+// watch yields a ref as it is and whenever it moves.
+func (r *Repo) watch(ctx context.Context, name string) iter.Seq2[objects.Ref, error] {
+	if w, ok := objects.As[objects.Watcher](r.store); ok {
+		return w.Watch(ctx, name)
+	}
+	return func(yield func(objects.Ref, error) bool) {
+		for {
+			ref, err := objects.ReadRef(ctx, r.store, name)
+			if !yield(ref, err) || err != nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(objects.Ref{Name: name}, ctx.Err())
+				return
+			case <-time.After(followEvery):
+			}
+		}
+	}
+}

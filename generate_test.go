@@ -1,0 +1,396 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// The first ten tests are the rules of the design for reasoning traces
+// (docs/design.md), one each.
+
+func TestReasoningIsLeftOutOfPromptsByDefault(t *testing.T) {
+	repo := open(t)
+	must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
+	if got := sent(t, repo, "main"); got != "user:Colour? | assistant:Blue." {
+		t.Error(got)
+	}
+}
+
+func TestIncludeReasoningPutsItIn(t *testing.T) {
+	repo := open(t)
+	must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
+	for name, opt := range map[string]tract.Option{"option": tract.IncludeReasoning(), "setting": tract.Set("reasoning.include_in_context", "true")} {
+		if got := sent(t, repo, "main", opt); got != "user:Colour? | reasoning:hm | assistant:Blue." {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestExplicitSkipBeatsTheFlag(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	r := must(main.Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
+	must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Skip, ""))(t)
+	if got := sent(t, repo, "main", tract.IncludeReasoning()); got != "user:Colour? | assistant:Blue." {
+		t.Error(got)
+	}
+}
+
+func TestExplicitPinShowsItWithoutTheFlag(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	r := must(main.Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
+	must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Pinned, "important step"))(t)
+	p := must(repo.Compile(t.Context(), "main"))(t)
+	if got := messages(p.Messages); got != "user:Colour? | reasoning:hm | assistant:Blue." || p.Entries[1].Why != "annotated: important step" {
+		t.Error(got, p.Entries[1].Why)
+	}
+}
+
+func TestWithoutReasoningItStaysOnTheResponse(t *testing.T) {
+	for name, c := range map[string]struct {
+		open []tract.OpenOption
+		call []tract.Option
+	}{
+		"per call": {nil, []tract.Option{tract.WithReasoning(false)}},
+		"on open":  {[]tract.OpenOption{tract.CommitReasoning(false)}, nil},
+		"setting":  {nil, []tract.Option{tract.Set("reasoning.commit", "off")}},
+	} {
+		repo := open(t, c.open...)
+		r := must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?", c.call...))(t)
+		if r.Reasoning != "hm" || len(r.ReasoningCommits) != 0 || kinds(t, repo, "main") != "user assistant" {
+			t.Errorf("%s: %q, %v, %s", name, r.Reasoning, r.ReasoningCommits, kinds(t, repo, "main"))
+		}
+	}
+}
+
+func TestTheNearestWordOnReasoningWins(t *testing.T) {
+	repo := open(t, tract.CommitReasoning(false))
+	must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?", tract.WithReasoning(true)))(t)
+	if got := kinds(t, repo, "main"); got != "user reasoning assistant" {
+		t.Error(got)
+	}
+}
+
+func TestAClientWithoutAnExtractorWorks(t *testing.T) {
+	repo := open(t)
+	r := must(repo.Branch("main").Chat(t.Context(), says(content.Assistant("hm => Blue.")), "Colour?"))(t)
+	if r.Text != "hm => Blue." || r.Reasoning != "" || kinds(t, repo, "main") != "user assistant" {
+		t.Errorf("%+v, %s", r, kinds(t, repo, "main"))
+	}
+}
+
+func TestAnExtractorIsAskedWhenNoBlockIsReasoning(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	r := must(main.Chat(t.Context(), extracting{says(content.Assistant("hm => Blue."))}, "Colour?"))(t)
+	if r.Text != "Blue." || r.Reasoning != "hm" || kinds(t, repo, "main") != "user reasoning assistant" {
+		t.Errorf("%+v, %s", r, kinds(t, repo, "main"))
+	}
+	thought := must(repo.Show(t.Context(), r.ReasoningCommits[0].String()))(t).Block.(content.Reasoning)
+	if thought.Format != content.FormatRaw || thought.Source != "arrow" {
+		t.Errorf("format and source: %+v", thought)
+	}
+	r = must(main.Chat(t.Context(), extracting{says(think("real"), content.Assistant("a => b"))}, "More?"))(t)
+	if r.Text != "a => b" || r.Reasoning != "real" {
+		t.Errorf("an extractor was asked although there was reasoning: %+v", r)
+	}
+}
+
+func TestAnAnswerWithoutTextMakesNoEmptyCommit(t *testing.T) {
+	for name, c := range map[string]struct {
+		blocks []content.Block
+		want   string
+	}{
+		"reasoning only":    {[]content.Block{think("hm")}, "user reasoning"},
+		"calls":             {[]content.Block{think("hm"), content.Assistant(""), call("1")}, "user reasoning tool-call"},
+		"white space":       {[]content.Block{content.Assistant(" \n"), call("1")}, "user tool-call"},
+		"a sealed nothing":  {[]content.Block{content.Text{Of: content.KindAssistant, Wire: content.Wire{Seal: content.Seal{Type: content.Opaque, Data: "x"}}}}, "user assistant"},
+		"nothing whatever":  {[]content.Block{}, "user note"},
+		"an empty answer":   {[]content.Block{content.Assistant("")}, "user note"},
+		"thoughts and text": {[]content.Block{think("hm"), content.Assistant("x")}, "user reasoning assistant"},
+	} {
+		repo := open(t)
+		r := must(repo.Branch("main").Chat(t.Context(), says(c.blocks...), "Q"))(t)
+		if got := kinds(t, repo, "main"); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		last := must(repo.Show(t.Context(), "main"))(t)
+		if last.From == nil || last.From.Usage.Output != 5 || len(r.Commits) == 0 {
+			t.Errorf("%s: what it cost is lost", name)
+		}
+	}
+}
+
+func TestTimeTravelHasThePrioritiesOfThatTime(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
+	then := must(main.Tip(t.Context()))(t)
+	must(main.Annotate(t.Context(), "main~2", priority.Skip, "noise"))(t)
+	if got := sent(t, repo, then.String()); got != "user:Colour? | assistant:Blue." {
+		t.Errorf("then: %s", got)
+	}
+	if got := sent(t, repo, "main"); got != "assistant:Blue." {
+		t.Errorf("now: %s", got)
+	}
+}
+
+func TestAToolLoopSendsItsThoughtsBack(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("ask the tool"), call("1"), call("2")).then(think("cold"), content.Assistant("Cold."))
+	r := must(main.Chat(t.Context(), m, "Weather?"))(t)
+	if len(r.ToolCalls) != 2 {
+		t.Fatalf("calls %v", r.ToolCalls)
+	}
+	var pending *tract.PendingError
+	if _, err := main.Generate(t.Context(), m); !errors.As(err, &pending) || len(pending.Calls) != 2 || !strings.Contains(err.Error(), "1, 2") {
+		t.Fatalf("generate with pending calls: %v", err)
+	}
+	must(main.Append(t.Context(), []content.Block{result("2")}))(t)
+	if calls := must(main.Pending(t.Context()))(t); len(calls) != 1 || calls[0].CallID != "1" {
+		t.Fatalf("pending %v", calls)
+	}
+	must(main.Append(t.Context(), []content.Block{result("1")}))(t)
+	must(main.Generate(t.Context(), m))(t)
+	request := m.asked[1].Messages
+	if len(request) != 3 || request[1].Blocks[0].(content.Reasoning).Seal.Data != "sig-ask the tool" {
+		t.Fatalf("the second request: %+v", request)
+	}
+	if results := request[2].Blocks; results[0].(content.ToolResult).CallID != "1" || results[1].(content.ToolResult).CallID != "2" {
+		t.Error("results are not in the order of their calls")
+	}
+	if got := kinds(t, repo, "main"); got != "user reasoning tool-call tool-call tool-result tool-result reasoning assistant" {
+		t.Error(got)
+	}
+}
+
+func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("a"), call("1"), think("b"), call("2")).then(content.Assistant("Cold.")).then(content.Assistant("Bye."))
+	must(main.Chat(t.Context(), m, "Weather?", tract.WithReasoning(false)))(t)
+	must(main.Append(t.Context(), []content.Block{result("1"), result("2")}))(t)
+
+	var rule *tract.RuleError
+	if _, err := repo.Branch("main").Generate(t.Context(), m); !errors.As(err, &rule) || rule.Rule != "reasoning-not-kept" {
+		t.Errorf("a handle that never had the thoughts: %v", err)
+	}
+	must(main.Generate(t.Context(), m))(t)
+	got := messages(m.asked[1].Messages)
+	if want := `user:Weather? | reasoning:a | tool-call:{"city":"Oslo"} | reasoning:b | tool-call:{"city":"Oslo"} | tool-result:4 degrees | tool-result:4 degrees`; got != want {
+		t.Errorf("sent %s", got)
+	}
+	must(main.Chat(t.Context(), m, "Thanks."))(t)
+	if got := messages(m.asked[2].Messages); strings.Contains(got, "reasoning") {
+		t.Errorf("after the loop: %s", got)
+	}
+}
+
+func TestStreamingIsSeenAsItComes(t *testing.T) {
+	repo := open(t)
+	var seen strings.Builder
+	watch := tract.OnEvent(func(e llm.Event) {
+		if e.Type != llm.BlockDone {
+			seen.WriteString(e.Text)
+		}
+	})
+	r := must(repo.Branch("main").Chat(t.Context(), streaming{says(think("hm"), content.Assistant("Blue."))}, "Colour?", watch))(t)
+	if seen.String() != "hmBlue." || r.Text != "Blue." || r.Finish != "stop" || kinds(t, repo, "main") != "user reasoning assistant" {
+		t.Errorf("saw %q, %+v", seen.String(), r)
+	}
+}
+
+func TestABrokenStreamIsKept(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := streaming{says()}
+	m.answers = []answer{{blocks: []content.Block{think("hm"), content.Assistant("Blu")}, err: llm.ErrTruncated}}
+	_, err := main.Chat(t.Context(), m, "Colour?")
+	var broken *tract.IncompleteError
+	if !errors.As(err, &broken) || !errors.Is(err, llm.ErrTruncated) || !strings.Contains(err.Error(), broken.Rescued) {
+		t.Fatalf("%v", err)
+	}
+	if kinds(t, repo, "main") != "user" {
+		t.Errorf("the branch has %s", kinds(t, repo, "main"))
+	}
+	rescues := must(repo.Rescues(t.Context()))(t)
+	if len(rescues) != 1 || rescues[0].Branch != "main" || "refs/rescued/"+rescues[0].Name != broken.Rescued {
+		t.Fatalf("rescued: %+v, want %s", rescues, broken.Rescued)
+	}
+	reply := must(repo.Rescued(t.Context(), rescues[0].Name))(t)
+	if len(reply) != 2 || reply[0].Block.Form().Incomplete || !reply[1].Block.Form().Incomplete || !reply[0].From.Incomplete || reply[1].Block.String() != "Blu" {
+		t.Errorf("what is kept: %+v", reply)
+	}
+	must(main.TakeRescue(t.Context(), rescues[0].Name))(t)
+	if kinds(t, repo, "main") != "user reasoning assistant" || len(must(repo.Rescues(t.Context()))(t)) != 0 {
+		t.Error("the reply was not taken")
+	}
+}
+
+func TestACancelledGenerateKeepsWhatCame(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	watch := tract.OnEvent(func(llm.Event) {
+		if n++; n == 8 {
+			cancel()
+		}
+	})
+	_, err := main.Chat(ctx, streaming{says(think("thought"), content.Assistant("A long answer."))}, "Q", watch)
+	var broken *tract.IncompleteError
+	if !errors.As(err, &broken) || !errors.Is(err, context.Canceled) || broken.Response.Reasoning != "thought" {
+		t.Fatalf("%v", err)
+	}
+	if reply := must(repo.Rescued(t.Context(), broken.Rescued))(t); len(reply) != 1 {
+		t.Errorf("kept %d commits", len(reply))
+	}
+}
+
+func TestAReplyWhoseBranchMovedIsKept(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("hm"), content.Assistant("Blue."))
+	m.between = func() { must(repo.Branch("main").User(t.Context(), "Wait!"))(t) }
+	_, err := main.Chat(t.Context(), m, "Colour?")
+	var moved *tract.ConflictError
+	if !errors.As(err, &moved) || moved.Response.Text != "Blue." || moved.Rescued == "" {
+		t.Fatalf("%v", err)
+	}
+	if kinds(t, repo, "main") != "user user" {
+		t.Error(kinds(t, repo, "main"))
+	}
+	ids := must(main.TakeRescue(t.Context(), moved.Rescued))(t)
+	if kinds(t, repo, "main") != "user user reasoning assistant" || len(ids) != 2 {
+		t.Error(kinds(t, repo, "main"))
+	}
+	taken := must(repo.Show(t.Context(), "main"))(t)
+	if taken.From.Usage.Output != 5 || taken.Index != 1 {
+		t.Errorf("taken with %+v", taken.From)
+	}
+}
+
+func TestAFailedQuestionStaysAndCanBeAskedAgain(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := &model{answers: []answer{{err: &llm.APIError{Provider: "x", Status: 500}}}}
+	var api *llm.APIError
+	if _, err := main.Chat(t.Context(), m, "Colour?"); !errors.As(err, &api) {
+		t.Fatalf("%v", err)
+	}
+	if kinds(t, repo, "main") != "user" || len(must(repo.Rescues(t.Context()))(t)) != 0 {
+		t.Error(kinds(t, repo, "main"))
+	}
+	must(main.Generate(t.Context(), m.then(content.Assistant("Blue."))))(t)
+	if kinds(t, repo, "main") != "user assistant" {
+		t.Error(kinds(t, repo, "main"))
+	}
+}
+
+func TestARepeatedChatIsPaidOnce(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("hm"), content.Assistant("Blue."))
+	first := must(main.Chat(t.Context(), m, "Colour?", tract.Key("k1")))(t)
+	again := must(main.Chat(t.Context(), m, "Colour?", tract.Key("k1")))(t)
+	if !slices.Equal(first.Commits, again.Commits) || again.Text != "Blue." || again.Reasoning != "hm" || again.Usage.Output != 5 || len(m.asked) != 1 {
+		t.Errorf("first %+v, again %+v, asked %d times", first, again, len(m.asked))
+	}
+}
+
+func TestPrepareAndAccept(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.User(t.Context(), "Colour?"))(t)
+	x := must(main.Prepare(t.Context(), plainTarget{}, tract.Set("model", "m2")))(t)
+	if string(x.Body) != "user: Colour?\n" || x.Request.Settings.Model != "m2" {
+		t.Fatalf("body %q", x.Body)
+	}
+	r := must(main.Accept(t.Context(), x, strings.NewReader("reasoning: hm\nassistant: Blue.\n")))(t)
+	if r.Text != "Blue." || kinds(t, repo, "main") != "user reasoning assistant" {
+		t.Errorf("%+v", r)
+	}
+	var moved *tract.ConflictError
+	if _, err := main.Accept(t.Context(), x, strings.NewReader("assistant: late")); !errors.As(err, &moved) {
+		t.Errorf("an exchange accepted twice: %v", err)
+	}
+	var broken *tract.IncompleteError
+	x = must(main.Prepare(t.Context(), plainTarget{}))(t)
+	if _, err := main.Accept(t.Context(), x, strings.NewReader("reasoning: hm\ncut: Bl")); !errors.As(err, &broken) || broken.Response.Reasoning != "hm" {
+		t.Errorf("a cut body: %v", err)
+	}
+}
+
+func TestEveryReplySaysWhatItsRequestWasMadeOf(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.System(t.Context(), "Be brief."))(t)
+	tool := llm.Tool{Name: "weather", Schema: []byte(`{"type":"object"}`)}
+	m := says(think("a"), call("1")).then(think("b"), content.Assistant("Cold.")).then(content.Assistant("Bye."))
+	var prev objects.ID
+	for _, step := range []func(){
+		func() { must(main.Chat(t.Context(), m, "Weather?", tract.Tools(tool), tract.Set("model", "m1")))(t) },
+		func() {
+			must(main.Append(t.Context(), []content.Block{result("1")}))(t)
+			must(main.Generate(t.Context(), m, tract.Tools(tool)))(t)
+		},
+		func() { must(main.Chat(t.Context(), m, "Bye", tract.IncludeReasoning()))(t) },
+	} {
+		step()
+		last := must(repo.Show(t.Context(), "main"))(t)
+		manifest := must(compile.ReadManifest(t.Context(), repo.Store(), last.From.Manifest))(t)
+		if manifest.Prev != prev {
+			t.Error("manifests are not chained")
+		}
+		flags := must(compile.ReadFlags(t.Context(), repo.Store(), last.From.Manifest))(t)
+		again := must(compile.Chain(t.Context(), repo.Store(), manifest.Head, manifest.Options))(t)
+		if !slices.Equal(flags, again.Flags()) {
+			t.Errorf("sent %v, compiled again %v", flags, again.Flags())
+		}
+		prev = last.From.Manifest
+	}
+	if last := must(repo.Show(t.Context(), "main~5"))(t); last.From.Settings["model"] != "m1" {
+		t.Errorf("settings of %s: %v", last.Kind, last.From.Settings)
+	}
+}
+
+func TestAStoreThatFailsLosesNothing(t *testing.T) {
+	// A store that cannot be written gives the reply back in the error.
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("hm"), content.Assistant("Blue."))
+	must(main.User(t.Context(), "Colour?"))(t)
+	m.between = func() { _ = repo.Close() }
+	var unsaved *tract.UnsavedError
+	if _, err := main.Generate(t.Context(), m); !errors.As(err, &unsaved) || unsaved.Response.Text != "Blue." || !errors.Is(err, objects.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUsageIsCountedOnceForAMessage(t *testing.T) {
+	repo := open(t)
+	must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("a"), call("1")), "Q"))(t)
+	origins := map[objects.ID]*commit.Origin{}
+	for c, err := range repo.Log(t.Context(), "main") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		origins[c.Origin] = c.From
+	}
+	if len(origins) != 2 {
+		t.Errorf("%d origins, want the user's and the reply's", len(origins))
+	}
+}

@@ -1,0 +1,140 @@
+package tract
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// Option says more about one call. An option that a call has no use for is
+// ignored.
+type Option func(*call) error
+
+// call is what the options of a call say.
+type call struct {
+	settings  settings.Values
+	author    string
+	command   string
+	key       string
+	label     commit.Label
+	time      time.Time
+	priority  priority.Level
+	role      content.Role
+	source    commit.Source
+	limit     int
+	until     time.Time
+	budget    int
+	target    llm.Target
+	reasoning *bool
+	include   bool
+	stream    *bool
+	tools     []llm.Tool
+	also      []content.Block
+	ready     func(*llm.Request)
+	watch     func(llm.Event)
+}
+
+func (r *Repo) call(opts []Option) (*call, error) {
+	c := &call{settings: r.settings, author: r.author, time: r.clock()}
+	for _, opt := range opts {
+		if err := opt(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Set gives one setting another value for this call.
+func Set(key, value string) Option {
+	return func(c *call) (err error) {
+		c.settings, err = c.settings.With(key, value)
+		return err
+	}
+}
+
+// IncludeReasoning sends past reasoning that is left out only by default.
+func IncludeReasoning() Option { return func(c *call) error { c.include = true; return nil } }
+
+// WithReasoning says whether the thoughts of a reply are committed. They are on
+// the Response either way.
+func WithReasoning(yes bool) Option {
+	return func(c *call) error { c.reasoning = &yes; return nil }
+}
+
+// Budget is the most tokens that a prompt may take.
+func Budget(tokens int) Option {
+	return func(c *call) error {
+		if tokens < 0 {
+			return fmt.Errorf("budget of %d tokens: want 0 or more", tokens)
+		}
+		c.budget = tokens
+		return nil
+	}
+}
+
+// Tools is what the model may call.
+func Tools(tools ...llm.Tool) Option { return func(c *call) error { c.tools = tools; return nil } }
+
+// OnRequest sees each request when it is ready, before it is sent.
+func OnRequest(f func(*llm.Request)) Option { return func(c *call) error { c.ready = f; return nil } }
+
+// Also puts a message of the user after the prompt of a Request, as if its
+// blocks had been added.
+func Also(blocks ...content.Block) Option {
+	return func(c *call) error { c.also = blocks; return nil }
+}
+
+// OnEvent sees the answer as it comes. It is called by the goroutine that asks.
+func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = f; return nil } }
+
+// Stream says whether to ask for the answer as it comes. Generate and Chat do
+// when the client can; Prepare does when told.
+func Stream(yes bool) Option { return func(c *call) error { c.stream = &yes; return nil } }
+
+// Key makes a call safe to repeat: when one of the last 1,000 commits of the
+// branch has the key, nothing is done and what was done then is returned.
+func Key(k string) Option { return func(c *call) error { c.key = k; return nil } }
+
+// Author names who makes the commits.
+func Author(name string) Option { return func(c *call) error { c.author = name; return nil } }
+
+// Label puts a line on the commit.
+func Label(text string) Option { return func(c *call) error { c.label.Text = text; return nil } }
+
+// Meta puts a named value on the commit.
+func Meta(key, value string) Option {
+	return func(c *call) error {
+		if c.label.Meta == nil {
+			c.label.Meta = map[string]string{}
+		}
+		c.label.Meta[key] = value
+		return nil
+	}
+}
+
+// Priority gives the commit a priority of its own.
+func Priority(l priority.Level) Option { return func(c *call) error { c.priority = l; return nil } }
+
+// Role says who says the block, when not who usually does.
+func Role(r content.Role) Option { return func(c *call) error { c.role = r; return nil } }
+
+// Time is when the commit says it was made.
+func Time(t time.Time) Option { return func(c *call) error { c.time = t; return nil } }
+
+// Command names the command that moves a ref, for the ref log: a word, never
+// arguments.
+func Command(name string) Option { return func(c *call) error { c.command = name; return nil } }
+
+// Limit is the most commits of a Log.
+func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }
+
+// Until compiles the history as it was at a time.
+func Until(t time.Time) Option { return func(c *call) error { c.until = t; return nil } }
+
+// For compiles for a target.
+func For(t llm.Target) Option { return func(c *call) error { c.target = t; return nil } }

@@ -1,0 +1,137 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Rescue is a reply that could not land.
+type Rescue struct {
+	Name   string // BRANCH/TIME
+	Branch string
+	Tip    objects.ID
+	Time   time.Time
+}
+
+// Rescues lists the replies that could not land, oldest first.
+func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
+	list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: refs.Rescued})
+	if err != nil {
+		return nil, fmt.Errorf("list rescued replies: %w", err)
+	}
+	var all []Rescue
+	for _, ref := range list {
+		name := strings.TrimPrefix(ref.Name, refs.Rescued)
+		branch := name[:max(strings.LastIndexByte(name, '/'), 0)]
+		all = append(all, Rescue{Name: name, Branch: branch, Tip: ref.Target, Time: ref.Updated})
+	}
+	slices.SortStableFunc(all, func(a, b Rescue) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// Rescued gives the commits of a rescued reply, oldest first, as Show gives
+// them.
+func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, error) {
+	ref, err := r.rescueRef(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var reply []*commit.Commit
+	for c, err := range commit.Walk(ctx, r.store, ref.Target, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("rescue %s: %w", name, err)
+		}
+		if len(reply) > 0 && c.Origin != reply[0].Origin {
+			break
+		}
+		reply = append(reply, c)
+	}
+	slices.Reverse(reply)
+	return reply, commit.LoadAll(ctx, r.store, reply...)
+}
+
+func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
+	ref, err := objects.ReadRef(ctx, r.store, refs.Rescued+name)
+	if err == nil && ref.Target.IsZero() {
+		err = &refs.UnknownError{Rev: name, Why: "there is no rescued reply of that name"}
+	}
+	return ref, err
+}
+
+// TakeRescue lands a rescued reply on the tip of the branch and takes it off the
+// list, in one transaction. On the tip that it answered it lands as it is; on
+// any other, its blocks are committed again on top.
+func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([]objects.ID, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := b.repo.Rescued(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := b.repo.rescueRef(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var ids []objects.ID
+	err = b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
+		ids = nil
+		commits, put := reply, []objects.Object(nil)
+		if reply[0].Parent() != at {
+			tip, err := b.repo.header(ctx, at)
+			if err != nil {
+				return objects.Batch{}, err
+			}
+			if commits, put, err = commit.Write(tip, again(reply)...); err != nil {
+				return objects.Batch{}, err
+			}
+		}
+		batch := b.batch(c, "rescue take", at, commits, put, &ids)
+		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
+		return batch, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rescue take %s: %w", name, err)
+	}
+	return ids, nil
+}
+
+// again is drafts of commits as they are, for another parent.
+func again(commits []*commit.Commit) []commit.Draft {
+	drafts := make([]commit.Draft, len(commits))
+	for i, c := range commits {
+		drafts[i] = commit.Draft{
+			Op: c.Op, Block: c.Block, Role: c.Role, Index: c.Index, Target: c.Target, Priority: c.Priority,
+			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.From, Label: c.Words,
+		}
+	}
+	return drafts
+}
+
+// DropRescue takes a rescued reply off the list. Its commits stay in the store,
+// and the ref log says what they are.
+func (r *Repo) DropRescue(ctx context.Context, name string, opts ...Option) error {
+	c, err := r.call(opts)
+	if err != nil {
+		return err
+	}
+	ref, err := r.rescueRef(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = r.move(ctx, c, "rescue drop", objects.RefUpdate{Name: ref.Name, Old: ref.Target})
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
+		return fmt.Errorf("rescue drop %s: somebody else took it", name)
+	}
+	return err
+}

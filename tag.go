@@ -1,0 +1,136 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Tags lists the tags.
+func (r *Repo) Tags(ctx context.Context, q refs.Query) iter.Seq2[refs.Info, error] {
+	return r.infos(ctx, refs.Tags, q)
+}
+
+// Tag gives a commit a name that stays where it is. A tag of that name must not
+// exist: objects.ErrExists.
+func (r *Repo) Tag(ctx context.Context, name, rev string, opts ...Option) error {
+	id, err := r.Resolve(ctx, rev)
+	if err != nil {
+		return fmt.Errorf("tag: %w", err)
+	}
+	return r.newRef(ctx, "tag", refs.Tags, name, id, opts)
+}
+
+// DeleteTag removes a tag. The commit it named stays.
+func (r *Repo) DeleteTag(ctx context.Context, name string, opts ...Option) error {
+	c, err := r.call(opts)
+	if err != nil {
+		return err
+	}
+	ref, err := objects.ReadRef(ctx, r.store, refs.Tags+name)
+	if err == nil && ref.Target.IsZero() {
+		err = &refs.UnknownError{Rev: name, Why: "there is no tag of that name"}
+	}
+	if err == nil {
+		err = r.move(ctx, c, "delete tag", objects.RefUpdate{Name: ref.Name, Old: ref.Target})
+	}
+	if err != nil {
+		return fmt.Errorf("delete tag: %w", err)
+	}
+	return nil
+}
+
+// newRef makes a ref that must not exist yet.
+func (r *Repo) newRef(ctx context.Context, command, folder, name string, at objects.ID, opts []Option) error {
+	c, err := r.call(opts)
+	if err != nil {
+		return err
+	}
+	if err := refs.Check(name); err != nil {
+		return fmt.Errorf("%s %w", command, err)
+	}
+	err = r.move(ctx, c, command, objects.RefUpdate{Name: folder + name, New: at})
+	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) {
+		err = objects.ErrExists
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", command, name, err)
+	}
+	return nil
+}
+
+// Rename gives the branch another name, with its description. A branch of that
+// name must not exist: objects.ErrExists.
+func (b *Branch) Rename(ctx context.Context, name string, opts ...Option) (*Branch, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := refs.Check(name); err != nil {
+		return nil, fmt.Errorf("rename: branch %w", err)
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tip.IsZero() {
+		return nil, b.errNoCommits("rename")
+	}
+	moves := []objects.RefUpdate{{Name: b.ref(), Old: tip}, {Name: refs.Heads + name, New: tip}}
+	described, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil {
+		return nil, err
+	}
+	if !described.Target.IsZero() {
+		moves = append(moves, objects.RefUpdate{Name: described.Name, Old: described.Target}, objects.RefUpdate{Name: refs.Describe + name, New: described.Target})
+	}
+	err = b.repo.move(ctx, c, "rename", moves...)
+	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Ref == refs.Heads+name {
+		return nil, fmt.Errorf("rename: branch %q: %w", name, objects.ErrExists)
+	}
+	if err := b.conflict("rename", err); err != nil {
+		return nil, err
+	}
+	return b.repo.Branch(name), nil
+}
+
+// Describe says what the branch is about; the empty text takes that back.
+func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) error {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return err
+	}
+	if err := refs.Check(b.name); err != nil {
+		return fmt.Errorf("describe: branch %w", err)
+	}
+	old, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil {
+		return err
+	}
+	batch := objects.Batch{Note: c.note("describe")}
+	update := objects.RefUpdate{Name: refs.Describe + b.name, Old: old.Target}
+	if text != "" {
+		label := commit.Label{Text: text}.Object()
+		update.New, batch.Put = label.ID, []objects.Object{label}
+	}
+	if update.Old == update.New {
+		return nil
+	}
+	batch.Refs = []objects.RefUpdate{update}
+	return b.conflict("describe", b.repo.store.Apply(ctx, batch))
+}
+
+// Description is what Describe said of the branch, or empty.
+func (b *Branch) Description(ctx context.Context) (string, error) {
+	ref, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil || ref.Target.IsZero() {
+		return "", err
+	}
+	label, err := commit.ReadLabel(ctx, b.repo.store, ref.Target)
+	return label.Text, err
+}
