@@ -58,7 +58,6 @@ var owners = map[string]string{
 	"golang.org/x/sys":                     "objects/bolt",
 	"google.golang.org/protobuf":           "canon",
 	"go.etcd.io/bbolt":                     "objects/bolt",
-	"github.com/gofrs/flock":               "objects/bolt",
 	"github.com/pelletier/go-toml/v2":      "settings",
 	"github.com/sergi/go-diff":             "diff",
 	"github.com/fatih/color":               "format",

@@ -2,6 +2,7 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -137,7 +138,7 @@ func (r *Repo) Notes(ctx context.Context, tip, id objects.ID) ([]*commit.Commit,
 	var notes []*commit.Commit
 	for c, err := range commit.Walk(ctx, r.store, tip, 0, id) {
 		if err != nil {
-			if _, apart := err.(*objects.DivergedError); apart {
+			if _, apart := errors.AsType[*objects.DivergedError](err); apart {
 				return nil, nil
 			}
 			return nil, fmt.Errorf("notes of %s: %w", id.Short(), err)

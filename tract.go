@@ -153,7 +153,7 @@ type headers struct {
 	byID map[objects.ID]*commit.Commit
 }
 
-// most headers that are remembered
+// most headers that are remembered.
 const maxHeaders = 4096
 
 func (h *headers) put(c *commit.Commit) {

@@ -10,13 +10,6 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Which links a commit has, in the order they come.
-const (
-	hasContent = 1 << iota
-	hasOrigin
-	hasLabel
-)
-
 // object makes the object of c and sets its id.
 func (c *Commit) object() objects.Object {
 	var links []objects.ID

@@ -22,7 +22,8 @@ func TestAttribute(t *testing.T) {
 		{
 			"interleaved with a server's tool",
 			[]Block{think, server, result, think, say, call, call, think, say},
-			[]Owned{{1, []int{0}, -1}, {5, []int{3}, -1}, {6, nil, 5}}, []int{7},
+			[]Owned{{1, []int{0}, -1}, {5, []int{3}, -1}, {6, nil, 5}},
+			[]int{7},
 		},
 	} {
 		calls, rest := Attribute(c.blocks)

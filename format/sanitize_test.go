@@ -133,8 +133,11 @@ func showLive(text, thoughts *Printer, n int, bad string) {
 	pieces(llm.ReasoningDelta, 0)
 	l.Event(llm.Event{Type: llm.BlockDone, Index: 0, Block: content.Reasoning{Text: bad + bad + bad}})
 	for i, b := range []content.Block{
-		content.ToolCall{CallID: bad, Name: bad, Arguments: bad}, content.ToolResult{Text: bad}, content.Native{JSON: bad},
-		content.Media{Of: content.KindFile, Name: bad}, content.Reasoning{Wire: content.Wire{Seal: content.Seal{Type: content.Redacted}}},
+		content.ToolCall{CallID: bad, Name: bad, Arguments: bad},
+		content.ToolResult{Text: bad},
+		content.Native{JSON: bad},
+		content.Media{Of: content.KindFile, Name: bad},
+		content.Reasoning{Wire: content.Wire{Seal: content.Seal{Type: content.Redacted}}},
 	} {
 		l.Event(llm.Event{Type: llm.BlockDone, Index: 2 + i, Block: b})
 	}

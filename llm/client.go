@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/tract-vcs/tract/content"
 )
@@ -114,13 +115,13 @@ type Head struct {
 
 // Text is the answer: all text of the model, joined with nothing.
 func (r *Response) Text() string {
-	text := ""
+	var text strings.Builder
 	for _, b := range r.Blocks {
 		if b.Kind() == content.KindAssistant {
-			text += b.String()
+			text.WriteString(b.String())
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Reasoning is all readable thoughts, joined with a blank line.

@@ -20,7 +20,7 @@ func ParseID(s string) (ID, error) {
 		return ID{}, fmt.Errorf("object id %q: want %d hexadecimal digits, have %d", s, 2*len(id), len(s))
 	}
 	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
-		return ID{}, fmt.Errorf("object id %q: %q is not a hexadecimal digit", s, byte(err.(hex.InvalidByteError)))
+		return ID{}, fmt.Errorf("object id %q: not hexadecimal: %w", s, err)
 	}
 	return id, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 			}
 			seen[id] = true
 			obj, err := m.get(id)
-			if _, missing := err.(*NotFoundError); missing {
+			if errors.Is(err, ErrNotFound) {
 				continue
 			}
 			if err == nil {
@@ -229,7 +230,7 @@ func (m *memory) Update(ctx context.Context, ref string, f func(tip ID) (Batch, 
 			return err
 		}
 		err = m.Apply(ctx, b)
-		if c, ok := err.(*ConflictError); !ok || c.Ref != ref || c.Have == at.Target {
+		if c, moved := errors.AsType[*ConflictError](err); !moved || c.Ref != ref || c.Have == at.Target {
 			return err // the last: f does not move the ref from where it is
 		}
 	}

@@ -118,8 +118,8 @@ func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind)
 	if id, err := r.call(ctx, base); err != nil || !id.IsZero() {
 		return id, err
 	}
-	if strings.HasPrefix(base, Heads) {
-		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", strings.TrimPrefix(base, Heads))}
+	if after, ok := strings.CutPrefix(base, Heads); ok {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", after)}
 	}
 	return objects.ID{}, r.unknown(ctx, rev, base)
 }
@@ -230,7 +230,7 @@ func (r Resolver) past(ctx context.Context, rev, name, when string) (objects.ID,
 		}
 		for _, e := range entries {
 			if oldest = e; !e.Note.Time.After(t) {
-				return target(rev, full, e, t)
+				return target(rev, full, e)
 			}
 		}
 		if len(entries) < page {
@@ -252,7 +252,7 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 	case err != nil:
 		return objects.ID{}, err
 	case len(entries) > moves:
-		return target(rev, full, entries[moves], time.Time{})
+		return target(rev, full, entries[moves])
 	case len(entries) == moves && moves > 0:
 		for _, u := range entries[moves-1].Refs {
 			if u.Name == full && !u.Old.IsZero() {
@@ -264,7 +264,7 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 }
 
 // target is where a log entry left a ref.
-func target(rev, full string, e objects.LogEntry, t time.Time) (objects.ID, error) {
+func target(rev, full string, e objects.LogEntry) (objects.ID, error) {
 	for _, u := range e.Refs {
 		if u.Name == full && !u.New.IsZero() {
 			return u.New, nil

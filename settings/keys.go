@@ -69,7 +69,7 @@ var table = []Key{
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
 }
 
-// other names that people use
+// other names that people use.
 var synonyms = map[string]string{"author": "user.name"}
 
 var byFolded = func() map[string]Key {

@@ -36,7 +36,7 @@ func variableFor(name string) string {
 	return ""
 }
 
-// what the keys of well-known providers begin with
+// what the keys of well-known providers begin with.
 var keyPrefixes = []string{"sk-", "sk_", "AIza", "gsk_", "xai-", "csk-", "r8_", "hf_", "ghp_", "gho_", "github_pat_", "AKIA", "eyJ"}
 
 // minKey is fewer bytes than such a key has.

@@ -91,12 +91,31 @@ func TestUnknownNamesAreRefusedWithTheNearest(t *testing.T) {
 
 func TestBadValuesSayWhatIsAllowed(t *testing.T) {
 	for _, c := range [][2]string{
-		{"reasoning.enabled", "maybe"}, {"reasoning.effort", "turbo"}, {"reasoning.max_tokens", "-1"}, {"reasoning.max_tokens", "1.5"},
-		{"reasoning.max_tokens", ""}, {"reasoning.max_tokens", "k"}, {"reasoning.max_tokens", "99999999999999999999"}, {"temperature", "2.1"},
-		{"temperature", "NaN"}, {"temperature", "0x1p0"}, {"reasoning.budget_warn", "80"}, {"reasoning.ttl", "7"}, {"reasoning.ttl", "7y"},
-		{"reasoning.ttl", "99999999999999w"}, {"reasoning.tags", "a b="}, {"base_url", "ftp://x"}, {"base_url", "localhost:80"},
-		{"model", ""}, {"model", "a\nb"}, {"model", "a\x1b[31mb"}, {"model", "\xff"}, {"request.extra", "[1]"}, {"request.extra", "null"},
-		{"request.headers.A B", "x"}, {"user.name", strings.Repeat("x", 1<<17)},
+		{"reasoning.enabled", "maybe"},
+		{"reasoning.effort", "turbo"},
+		{"reasoning.max_tokens", "-1"},
+		{"reasoning.max_tokens", "1.5"},
+		{"reasoning.max_tokens", ""},
+		{"reasoning.max_tokens", "k"},
+		{"reasoning.max_tokens", "99999999999999999999"},
+		{"temperature", "2.1"},
+		{"temperature", "NaN"},
+		{"temperature", "0x1p0"},
+		{"reasoning.budget_warn", "80"},
+		{"reasoning.ttl", "7"},
+		{"reasoning.ttl", "7y"},
+		{"reasoning.ttl", "99999999999999w"},
+		{"reasoning.tags", "a b="},
+		{"base_url", "ftp://x"},
+		{"base_url", "localhost:80"},
+		{"model", ""},
+		{"model", "a\nb"},
+		{"model", "a\x1b[31mb"},
+		{"model", "\xff"},
+		{"request.extra", "[1]"},
+		{"request.extra", "null"},
+		{"request.headers.A B", "x"},
+		{"user.name", strings.Repeat("x", 1<<17)},
 	} {
 		_, err := Values{}.With(c[0], c[1])
 		var bad *ValueError

@@ -153,7 +153,7 @@ func parseFraction(text string, most float64) (string, bool) {
 	return strconv.FormatFloat(f, 'f', -1, 64), true
 }
 
-// the units of a duration, longest first
+// the units of a duration, longest first.
 var units = []struct {
 	name byte
 	size time.Duration
@@ -192,7 +192,8 @@ func duration(text string) (time.Duration, bool) {
 		i := slices.IndexFunc(units, func(u struct {
 			name byte
 			size time.Duration
-		}) bool {
+		},
+		) bool {
 			return u.name == rest[at]
 		})
 		if i < 0 || time.Duration(n) > maxDuration/units[i].size {

@@ -1,6 +1,9 @@
 package rawjson
 
-import "bytes"
+import (
+	"bytes"
+	"maps"
+)
 
 // Equal tells whether a and b are the same JSON value: white space and the order
 // of members do not matter, of members with equal keys the last counts, strings
@@ -71,10 +74,7 @@ func equalObjects(a, b Value, depth int) bool {
 
 // lastMembers has the members of v that count.
 func lastMembers(v Value) map[string]Value {
-	m := make(map[string]Value)
-	for key, val := range v.Members() {
-		m[key] = val
-	}
+	m := maps.Collect(v.Members())
 	return m
 }
 

@@ -140,7 +140,7 @@ func AppendString(dst []byte, s string) []byte {
 func appendEscaped(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	start := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		esc := escapes[s[i]]
 		if esc == 0 {
 			continue

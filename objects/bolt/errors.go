@@ -73,8 +73,8 @@ func unflatten(err error) error {
 		return err
 	}
 	for _, number := range flattened {
-		if strings.HasSuffix(err.Error(), number.Error()) {
-			return fmt.Errorf("%s%w", strings.TrimSuffix(err.Error(), number.Error()), number)
+		if before, ok := strings.CutSuffix(err.Error(), number.Error()); ok {
+			return fmt.Errorf("%s%w", before, number)
 		}
 	}
 	return err

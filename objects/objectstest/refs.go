@@ -22,8 +22,10 @@ func someRefs(t *testing.T, s objects.Store) []objects.Ref {
 	t.Helper()
 	var all []objects.Ref
 	a := content("a")
-	for i, name := range []string{"refs/heads/a", "refs/heads/a/b", "refs/heads/a-b", "refs/heads/ab", "refs/heads/b",
-		"refs/heads/ä", "refs/heads/Z", "refs/tags/a", "refs/notes/x/y", "refs/headstrong/a"} {
+	for i, name := range []string{
+		"refs/heads/a", "refs/heads/a/b", "refs/heads/a-b", "refs/heads/ab", "refs/heads/b",
+		"refs/heads/ä", "refs/heads/Z", "refs/tags/a", "refs/notes/x/y", "refs/headstrong/a",
+	} {
 		b := move(name, objects.ID{}, a)
 		b.Note.Time = noon.Add(time.Duration(i*7%5) * time.Hour)
 		apply(t, s, b)

@@ -1,0 +1,84 @@
+# Nothing but Go is needed for `make test`. `make help` says what there is.
+
+GO       ?= go
+FUZZTIME ?= 10s
+TIMEOUT  ?= 20m
+VERSION  ?= $(patsubst v%,%,$(shell git describe --tags 2>/dev/null))
+LINT      = .tools/golangci-lint-$(LINT_VERSION)
+LINT_VERSION = v2.15.0
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.DEFAULT_GOAL := help
+.PHONY: help build check fmt vet lint test race fuzz bench golden docs dist torture module
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+build: ## bin/tract
+	$(GO) build -trimpath -o bin/ ./cmd/tract
+
+check: fmt vet lint ## what every commit passes: format, vet, lint, short tests
+	$(GO) test -short -timeout $(TIMEOUT) ./...
+
+fmt:
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+# Without a network, and without the tool of an earlier run, lint is left out.
+lint:
+	@if [ ! -x $(LINT) ]; then \
+		mkdir -p .tools && echo '*' > .tools/.gitignore; \
+		if GOBIN="$(CURDIR)/.tools" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION); \
+		then mv .tools/golangci-lint $(LINT); \
+		else echo "golangci-lint $(LINT_VERSION) cannot be had here: lint is left out"; fi; fi
+	@if [ -x $(LINT) ]; then $(LINT) run ./...; fi
+
+# Recorded provider responses are checked too where TRACT_SHARED names their folder.
+test: ## every test; needs nothing but Go
+	$(GO) test -timeout $(TIMEOUT) ./...
+
+race: ## every test, with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$dir"/*_test.go); do \
+			echo "$$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" < /dev/null || exit 1; \
+		done || exit 1; \
+	done
+
+bench: ## measure commits, compiles and the program; writes bench.json
+	$(GO) run ./cmd/bench -out bench.json
+
+golden: ## write the golden files of format and cmd/tract anew
+	$(GO) test ./format ./cmd/tract -update
+
+docs: ## write docs/cli from the help texts
+	$(GO) run ./cmd/tract man --format markdown --dir docs/cli
+
+dist: ## static binaries for every platform, with SHA256SUMS, in dist/
+	@rm -rf dist && mkdir dist
+	@for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} suffix=; \
+		if [ $$os = windows ]; then suffix=.exe; fi; \
+		echo "dist/tract-$$os-$$arch$$suffix"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w$(if $(VERSION), -X main.version=$(VERSION))' -o dist/tract-$$os-$$arch$$suffix ./cmd/tract || exit 1; \
+	done
+	@cd dist && { sha256sum tract-* 2>/dev/null || shasum -a 256 tract-*; } > SHA256SUMS
+
+torture: ## the long forms: an hour or more
+	TRACT_TORTURE=1 CGO_ENABLED=1 $(GO) test -race -count=3 -timeout 6h ./...
+	$(MAKE) fuzz FUZZTIME=5m
+
+module: ## give the module another path: make module NEW=example.org/tract
+	@case "$(NEW)" in ''|*[!A-Za-z0-9._~/-]*) echo 'usage: make module NEW=example.org/tract'; exit 2;; esac
+	@old=$$($(GO) list -m) && pattern=$$(printf '%s' "$$old" | sed 's/\./\\./g') && \
+	git ls-files -co --exclude-standard -z | xargs -0 grep -lIF "$$old" -- 2>/dev/null | while read -r file; do \
+		echo "$$file"; \
+		sed "s|$$pattern|$(NEW)|g" "$$file" > "$$file.new" && cat "$$file.new" > "$$file" && rm "$$file.new" || exit 1; \
+		case "$$file" in *.go) gofmt -w "$$file" || exit 1;; esac; \
+	done
+	$(GO) build ./...
