@@ -23,6 +23,7 @@ var _ = register(dialect{
 	encode:    encodeChat,
 	replay:    func(t target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
 	wantsTurn: func(t target) bool { return !t.profile.wire.silent },
+	request:   requestChat,
 	outline:   outlineChat,
 	rules:     chatRules,
 })

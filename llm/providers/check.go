@@ -179,13 +179,19 @@ func (c *checking) emptyOnes() {
 // foreignSeals looks at the open turn: elsewhere nobody misses them.
 func (c *checking) foreignSeals() {
 	for i := openFrom(c.req.Messages); i < len(c.req.Messages); i++ {
-		for _, b := range c.req.Messages[i].Blocks {
+		for j, b := range c.req.Messages[i].Blocks {
 			seal := b.Form().Seal
 			if seal.Data != "" && !c.opens(seal) {
-				c.found("", callID(b), "a %s was sealed by %s and is sent without its seal", b.Kind(), seal.Minted)
+				c.foundBlock(i, j, "a %s was sealed by %s and is sent without its seal", b.Kind(), seal.Minted)
 			}
 		}
 	}
+}
+
+// foundBlock notes a problem of one block of the request.
+func (c *checking) foundBlock(message, block int, text string, args ...any) {
+	c.found("", callID(c.req.Messages[message].Blocks[block]), text, args...)
+	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
 }
 
 func callID(b content.Block) string {
@@ -207,10 +213,10 @@ func openFrom(messages []content.Message) int {
 }
 
 func (c *checking) notUTF8() {
-	for _, m := range c.req.Messages {
-		for _, b := range m.Blocks {
+	for i, m := range c.req.Messages {
+		for j, b := range m.Blocks {
 			if _, media := b.(content.Media); !media && !rawjson.Clean(b.String()) {
-				c.found("", callID(b), "a %s is not UTF-8: U+FFFD is sent for what JSON cannot carry", b.Kind())
+				c.foundBlock(i, j, "a %s block is not UTF-8: U+FFFD is sent for what JSON cannot carry", b.Kind())
 			}
 		}
 	}

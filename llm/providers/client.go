@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/llm"
@@ -118,7 +119,10 @@ func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 // the whole of it.
 func (c *Client) endpoint(t target, stream bool) *url.URL {
 	u := *c.base
-	path := t.dialect.path(t.model, stream)
+	path, query, asks := strings.Cut(t.dialect.path(t.model, stream), "?")
+	if asks {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+query, "&")
+	}
 	base := strings.TrimRight(u.Path, "/")
 	first, _, _ := strings.Cut(path[1:], "/")
 	switch {
@@ -128,8 +132,14 @@ func (c *Client) endpoint(t target, stream bool) *url.URL {
 		path = path[1+len(first):]
 	}
 	u.Path, u.RawPath, u.Fragment = base+path, "", ""
+	if text, err := url.PathUnescape(path); err == nil && text != path { // a model's name may have slashes
+		u.Path, u.RawPath = base+text, (&url.URL{Path: base}).EscapedPath()+path
+	}
 	return &u
 }
+
+// needModel is the dialects that cannot be asked without a model's name.
+var needModel = []string{"messages", "gemini", "converse", "invoke", "cohere", "ollama"}
 
 // ready tells what is missing for a request to be sent.
 func (c *Client) ready(t target) error {
@@ -144,7 +154,7 @@ func (c *Client) ready(t target) error {
 	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.signed() {
 		return &noKey{p}
 	}
-	if t.model == "" && (p.NeedsKey && own || t.dialect.name == "messages") {
+	if t.model == "" && (p.NeedsKey && own || slices.Contains(needModel, t.dialect.name)) {
 		return fmt.Errorf("ask %s: no model: name one in the settings or the request", p.Name)
 	}
 	return nil

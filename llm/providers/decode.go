@@ -151,17 +151,18 @@ func apiError(provider string, v rawjson.Value) *llm.APIError {
 		e.Message = plain(v)
 		return e
 	}
-	for _, key := range []string{"type", "status", "code"} {
+	for _, key := range []string{"type", "status", "code", "__type"} {
 		if e.Type == "" {
 			e.Type = plain(v.Get(key))
 		}
 	}
-	for _, key := range []string{"message", "detail", "error_description"} {
+	for _, key := range []string{"message", "Message", "detail", "error_description"} {
 		if e.Message == "" {
 			e.Message = plain(v.Get(key))
 		}
 	}
 	e.Param = plain(v.Get("param"))
+	e.RetryAfter = retryDelay(v.Get("details"))
 	return e
 }
 

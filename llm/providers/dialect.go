@@ -28,6 +28,9 @@ type dialect struct {
 	replay func(t target, blocks []content.Block) rawjson.Value
 	// wantsTurn tells whether an open tool loop must go back with its thoughts.
 	wantsTurn func(t target) bool
+	// request reads the messages, tools and settings of a request body, an object;
+	// nil where nobody wrote it yet. It ends with settle.
+	request func(t target, v rawjson.Value) (*llm.Request, error)
 	// outline says what a request body says, for the rules that all dialects have
 	// in common; rules are what its servers refuse beyond them. Both may be nil.
 	outline func(body rawjson.Value) []said
@@ -101,9 +104,15 @@ func has(list []string, word string) bool {
 	return false
 }
 
-// words is the runs of letters in the last part of a model's name.
+// words is the runs of letters in the last part of a model's name. On Bedrock that
+// may begin with a region, before the vendor: us.anthropic.claude-opus.
 func words(model string) []string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
+	if region, rest, _ := strings.Cut(model, "."); region != "" {
+		if _, name, _ := strings.Cut(rest, "."); name != "" && unicode.IsLetter(rune(rest[0])) && unicode.IsLetter(rune(name[0])) {
+			model = rest
+		}
+	}
 	return strings.FieldsFunc(model, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 

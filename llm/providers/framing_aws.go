@@ -30,6 +30,7 @@ const (
 // ends inside a message is io.ErrUnexpectedEOF.
 func messagesOfAWS(r io.Reader, yield func(frame, error) bool) {
 	var message bytes.Buffer
+	event := "" // the last one: most are alike
 	for {
 		message.Reset()
 		switch err := readAWS(r, &message); {
@@ -39,7 +40,8 @@ func messagesOfAWS(r io.Reader, yield func(frame, error) bool) {
 			yield(frame{}, err)
 			return
 		}
-		f, err := frameOfAWS(message.Bytes())
+		f, err := frameOfAWS(message.Bytes(), event)
+		event = f.event
 		if err != nil {
 			yield(frame{}, err)
 			return
@@ -87,7 +89,7 @@ func cutAWS(err error, message *bytes.Buffer) error {
 
 // frameOfAWS is what a message says. An event of InvokeModel is only a wrapping:
 // what the model itself said lies in it in base64.
-func frameOfAWS(message []byte) (frame, error) {
+func frameOfAWS(message []byte, was string) (frame, error) {
 	headers := message[awsPrelude:]
 	n := binary.BigEndian.Uint32(message[4:])
 	payload := headers[n:]
@@ -95,55 +97,78 @@ func frameOfAWS(message []byte) (frame, error) {
 	if !ok {
 		return frame{}, fmt.Errorf("%w: event stream: headers that cannot be read", llm.ErrProtocol)
 	}
-	f := frame{event: h[":event-type"], data: payload}
-	switch h[":message-type"] {
+	switch string(h.message) {
 	case "exception":
-		return frame{event: h[":exception-type"], data: payload, failed: true}, nil
+		return frame{event: string(h.exception), data: payload, failed: true}, nil
 	case "error":
 		var o rawjson.Object
-		o.SetString("message", h[":error-message"])
-		return frame{event: h[":error-code"], data: o.Bytes(), failed: true}, nil
+		o.SetString("message", string(h.words))
+		return frame{event: string(h.code), data: o.Bytes(), failed: true}, nil
 	}
-	if v, err := rawjson.Parse(payload); err == nil && f.event == "chunk" && v.Get("bytes").Kind() == rawjson.KindString {
-		data, err := base64.StdEncoding.DecodeString(v.Get("bytes").Text())
-		if err != nil {
-			return frame{}, fmt.Errorf("%w: event stream: %w", llm.ErrProtocol, err)
+	if string(h.event) == "chunk" {
+		if v, err := rawjson.Parse(payload); err == nil && v.Get("bytes").Kind() == rawjson.KindString {
+			data, err := base64.StdEncoding.DecodeString(v.Get("bytes").Text())
+			if err != nil {
+				return frame{}, fmt.Errorf("%w: event stream: %w", llm.ErrProtocol, err)
+			}
+			return frame{data: data}, nil
 		}
-		return frame{data: data}, nil
 	}
-	return f, nil
+	if string(h.event) != was {
+		was = string(h.event)
+	}
+	return frame{event: was, data: payload}, nil
+}
+
+// awsHeaders is the headers that say something here.
+type awsHeaders struct{ message, event, exception, code, words []byte }
+
+// place is where a header is put; nil for one that is not needed.
+func (h *awsHeaders) place(name []byte) *[]byte {
+	switch string(name) {
+	case ":message-type":
+		return &h.message
+	case ":event-type":
+		return &h.event
+	case ":exception-type":
+		return &h.exception
+	case ":error-code":
+		return &h.code
+	case ":error-message":
+		return &h.words
+	}
+	return nil
 }
 
 // awsSizes is the size of a header's value by its type: negative when two bytes
 // before it tell.
 var awsSizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
+// awsString is the type of a header that is a string.
 const awsString = 7
 
-// headersOfAWS reads the headers that are strings, and tells whether all could be
-// read.
-func headersOfAWS(b []byte) (map[string]string, bool) {
-	found := map[string]string{}
+// headersOfAWS reads headers, and tells whether all could be read.
+func headersOfAWS(b []byte) (h awsHeaders, ok bool) {
 	for len(b) > 0 {
 		n := int(b[0])
 		if len(b) < n+2 || int(b[n+1]) >= len(awsSizes) {
-			return nil, false
+			return h, false
 		}
 		name, kind, rest := b[1:n+1], b[n+1], b[n+2:]
 		size := awsSizes[kind]
 		if size < 0 {
 			if len(rest) < 2 {
-				return nil, false
+				return h, false
 			}
 			size, rest = int(binary.BigEndian.Uint16(rest)), rest[2:]
 		}
 		if len(rest) < size {
-			return nil, false
+			return h, false
 		}
-		if kind == awsString {
-			found[string(name)] = string(rest[:size])
+		if to := h.place(name); to != nil && kind == awsString {
+			*to = rest[:size]
 		}
 		b = rest[size:]
 	}
-	return found, true
+	return h, true
 }

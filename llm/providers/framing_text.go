@@ -49,7 +49,7 @@ func elements(r io.Reader, yield func(frame, error) bool) {
 			yield(frame{last: true}, nil)
 			return
 		case want != 0 || c != '{':
-			yield(frame{}, fmt.Errorf("%w: no list of events: %q", llm.ErrProtocol, excerpt(t.buf[t.pos:])))
+			yield(frame{}, fmt.Errorf("%w: no list of events: %q in it", llm.ErrProtocol, c))
 			return
 		}
 		t.from = t.pos

@@ -24,6 +24,7 @@ var _ = register(dialect{
 	encode:    encodeMessages,
 	replay:    replayMessages,
 	wantsTurn: func(target) bool { return true },
+	request:   requestMessages,
 	outline:   outlineMessages,
 	rules:     messagesRules,
 })

@@ -56,6 +56,14 @@ func recordedMessages(t testing.TB) []recording {
 
 func manifest(t testing.TB, dir string) (list []recording) {
 	t.Helper()
+	return recordings(t, dir, func(r *recording) bool {
+		return r.API == "messages" && (r.Container == "sse" || r.Container == "json")
+	})
+}
+
+// recordings reads those recordings of a folder that are wanted.
+func recordings(t testing.TB, dir string, wanted func(*recording) bool) (list []recording) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +73,7 @@ func manifest(t testing.TB, dir string) (list []recording) {
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(dir, err)
 		}
-		if r.API != "messages" || r.Container != "sse" && r.Container != "json" {
+		if !wanted(&r) {
 			continue
 		}
 		if r.body, err = os.ReadFile(filepath.Join(dir, r.File)); err != nil {
@@ -76,8 +84,21 @@ func manifest(t testing.TB, dir string) (list []recording) {
 	return list
 }
 
+// dialect is what the API of the recording is called here.
+func (r *recording) dialect() string {
+	switch r.API {
+	case "":
+		return "messages"
+	case "bedrock-converse":
+		return "converse"
+	case "gemini-interactions":
+		return "interactions"
+	}
+	return r.API
+}
+
 func (r *recording) target() target {
-	t, _, err := find("messages", r.Provider)
+	t, _, err := find(r.dialect(), r.Provider)
 	if err != nil {
 		panic(err)
 	}
@@ -124,6 +145,9 @@ func bare(s string) string {
 func kindName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
+		if b.Type == coherePlan {
+			return "plan"
+		}
 		return "text"
 	case content.Reasoning:
 		return "reasoning"
@@ -134,6 +158,8 @@ func kindName(b content.Block) string {
 		return "tool_call"
 	case content.ToolResult:
 		return "server_tool_result"
+	case content.Media:
+		return "file"
 	case content.Native:
 		if b.Type == "compaction" {
 			return b.Type

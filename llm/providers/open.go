@@ -53,6 +53,9 @@ const (
 // a server of its own: it needs a BaseURL, and speaks chat when no dialect is
 // given. Nothing is sent and no key is wanted before the client is asked.
 func Open(name string, c Config) (*Client, error) {
+	if p, _ := Lookup(name); c.Dialect == "" && p.wire.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
+		c.Dialect = p.wire.compatible
+	}
 	t, known, err := find(c.Dialect, name)
 	if err != nil {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
@@ -71,6 +74,9 @@ func Open(name string, c Config) (*Client, error) {
 	base := c.BaseURL
 	if base == "" {
 		base = t.profile.BaseURL
+		if t.dialect.name == t.profile.wire.compatible {
+			base += compatiblePath
+		}
 	}
 	if base != "" {
 		if client.base, err = url.Parse(base); err != nil || client.base.Host == "" || client.base.Scheme != "http" && client.base.Scheme != "https" {
@@ -89,6 +95,9 @@ func Open(name string, c Config) (*Client, error) {
 	return client, nil
 }
 
+// compatiblePath is where a server has a dialect beside its own.
+const compatiblePath = "/v1"
+
 // find is the target of a provider, whose wire format may be given; known tells
 // whether the provider is.
 func find(api, provider string) (t target, known bool, err error) {
@@ -99,11 +108,11 @@ func find(api, provider string) (t target, known bool, err error) {
 	if api == "" {
 		api = p.Dialect
 	}
-	d := dialects[strings.ToLower(api)]
-	if d == nil {
+	name, found := FindDialect(api)
+	if !found {
 		return target{}, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
 	}
-	return target{dialect: d, profile: p}, known, nil
+	return target{dialect: dialects[name], profile: p}, known, nil
 }
 
 // Decode reads one response body without a client: what [llm.Target].Decode

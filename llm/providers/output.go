@@ -146,9 +146,9 @@ func empty(b content.Block) bool {
 	w := b.Form()
 	switch b := b.(type) {
 	case content.Text:
-		return b.Text == ""
+		return b.Text == "" && w.Seal.Data == ""
 	case content.Reasoning:
-		return b.Text == "" && w.Seal.Data == "" && w.ID == "" && w.Extra == nil
+		return b.String() == "" && w.Seal.Data == "" && w.ID == "" && w.Extra == nil
 	}
 	return false
 }

@@ -45,6 +45,9 @@ type wire struct {
 	noStreamOptions bool
 	// effort is the field for the reasoning settings when it is an object.
 	effort string
+	// compatible is the dialect that it speaks below /v1, beside its own; empty: it
+	// does not.
+	compatible string
 	// budget is the field for a thinking budget of its own.
 	budget string
 	// solo: think tags come with both tags or not at all; a closing one alone is
@@ -57,10 +60,21 @@ type wire struct {
 var vendors = table(
 	Profile{Name: "chat", Dialect: "chat"},
 	Profile{Name: "messages", Dialect: "messages"},
+	Profile{Name: "responses", Dialect: "responses"},
+	Profile{Name: "converse", Dialect: "converse"},
+	Profile{Name: "invoke", Dialect: "invoke"},
 
 	Profile{
 		Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
 		KeyEnv: []string{"ANTHROPIC_API_KEY"},
+	},
+	Profile{
+		Name: "google", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	},
+	Profile{
+		Name: "interactions", Dialect: "interactions", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 	},
 	Profile{
 		Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
@@ -143,17 +157,54 @@ var vendors = table(
 		KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
 	},
 	Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
-	Profile{Name: "ollama", Dialect: "chat", BaseURL: "http://localhost:11434/v1", wire: wire{thought: "reasoning", plain: true}},
+	Profile{ // a base URL of its own has its region in it: https://bedrock-runtime.REGION.amazonaws.com
+		Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
+	},
+	Profile{
+		Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
+	},
+	Profile{ // at a base URL that ends in /v1 it speaks chat
+		Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
+		wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
+	},
 	Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{plain: true}},
 	Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
 	Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{plain: true}},
 	Profile{Name: "openai-compatible", Dialect: "chat"},
+
+	// Vendors that speak chat by default, over the responses dialect.
+	Profile{
+		Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENAI_API_KEY"}, wire: wire{silent: true},
+	},
+	Profile{
+		Name: "azure-responses", Dialect: "responses", NeedsKey: true,
+		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", silent: true},
+	},
+	Profile{
+		Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"XAI_API_KEY"}, wire: wire{silent: true},
+	},
+	Profile{
+		Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
+		KeyEnv: []string{"DEEPSEEK_API_KEY"},
+	},
+	Profile{
+		Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{effort: "reasoning"},
+	},
+	Profile{
+		Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
+		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"},
+	},
+	Profile{Name: "lmstudio-responses", Dialect: "responses", BaseURL: "http://localhost:1234/v1"},
 )
 
 // aliases is other names of providers.
 var aliases = map[string]string{
 	"claude": "anthropic", "azure-openai": "azure", "kimi": "moonshotai", "moonshot": "moonshotai", "glm": "zai", "z-ai": "zai", "zhipu": "zai",
 	"grok": "xai", "hf": "huggingface", "qwen": "alibaba", "dashscope": "alibaba", "llamacpp": "llama-cpp", "llama.cpp": "llama-cpp",
+	"gemini": "google", "google-gemini": "google", "gemini-interactions": "interactions", "google-interactions": "interactions",
 	"lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
 }
 
@@ -190,6 +241,21 @@ func Names() []string {
 			}
 		}
 	})
+}
+
+// dialectAliases is other names of wire formats.
+var dialectAliases = map[string]string{
+	"chat-completions": "chat", "anthropic-messages": "messages", "bedrock-converse": "converse", "bedrock-invoke": "invoke", "gemini-interactions": "interactions",
+}
+
+// FindDialect gives a wire format by its name or one of its other names; case
+// does not matter.
+func FindDialect(name string) (dialect string, known bool) {
+	name = strings.ToLower(name)
+	if other, ok := dialectAliases[name]; ok {
+		name = other
+	}
+	return name, dialects[name] != nil
 }
 
 // Dialects lists the wire formats, in order.

@@ -81,17 +81,16 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 		}
 	}
 	r := &try{Client: c, target: t, stream: req.Stream, url: c.endpoint(t, req.Stream), body: body}
-	reduced := false
 	for n := 0; ; {
 		a, err := r.send(ctx)
 		if err == nil {
 			return a, nil
 		}
 		var api *llm.APIError
-		if errors.As(err, &api) && api.Status == http.StatusBadRequest && !reduced {
+		if errors.As(err, &api) && api.Status == http.StatusBadRequest {
 			if less := withoutOwn(t, api, r.body, req.Settings.Extra); less != nil {
 				c.log("%s does not know a field that tract added: asking without it", t.profile.Name)
-				r.body, reduced = less, true
+				r.body = less
 				continue
 			}
 		}
@@ -227,8 +226,14 @@ func (r *try) refused(res *http.Response, body io.Reader) error {
 // ownFields is the fields that each dialect sets though nobody said so: to have
 // thoughts shown that the model has anyway, and to be told what they cost.
 var ownFields = map[string][][]string{
-	"messages": {{"thinking", "display"}},
-	"chat":     {{"stream_options"}},
+	"messages":  {{"thinking", "display"}},
+	"invoke":    {{"thinking", "display"}},
+	"converse":  {{"additionalModelRequestFields", "thinking", "display"}},
+	"chat":      {{"stream_options"}},
+	"responses": {{"reasoning", "summary"}, {"include"}},
+	"gemini":    {{"generationConfig", "thinkingConfig", "includeThoughts"}},
+
+	"interactions": {{"generation_config", "thinking_summaries"}},
 }
 
 // withoutOwn is the body without the fields that a provider refuses and nobody
@@ -237,12 +242,20 @@ func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
 	for _, path := range ownFields[t.dialect.name] {
 		v, err := rawjson.Parse(body)
 		last := path[len(path)-1]
-		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !strings.Contains(e.Param+" "+e.Message, last) {
+		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !names(e, last) {
 			continue
 		}
 		return without(v, path)
 	}
 	return nil
+}
+
+// names tells whether an error is about a field. Google spells its fields in two
+// ways, and of a model that does not think it says only that.
+func names(e *llm.APIError, field string) bool {
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	text := fold(e.Param + " " + e.Message)
+	return strings.Contains(text, fold(field)) || field == "includeThoughts" && strings.Contains(text, "thinking is not")
 }
 
 // without is an object without the member at the end of a path.

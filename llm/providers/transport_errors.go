@@ -41,7 +41,12 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 		e.Message = http.StatusText(res.StatusCode)
 	}
 	e.Status = res.StatusCode
-	e.RetryAfter = retryAfter(res.Header, time.Now())
+	if e.Type == "" { // Amazon adds where the type is defined
+		e.Type, _, _ = strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
+	}
+	if after := retryAfter(res.Header, time.Now()); after > 0 {
+		e.RetryAfter = after
+	}
 	if e.RequestID == "" {
 		e.RequestID = requestID(res.Header)
 	}
