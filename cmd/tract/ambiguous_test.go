@@ -39,7 +39,7 @@ func twins(t *testing.T, dir string) (begin, one, other string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer repo.Close() //nolint:errcheck // all is committed by then
+	defer repo.Close()
 	seen := map[string]string{}
 	for n := 0; ; n += 200 {
 		var blocks []content.Block

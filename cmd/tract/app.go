@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -324,12 +323,4 @@ func orHead(args []string) string {
 		return "HEAD"
 	}
 	return args[0]
-}
-
-// back writes "REV~n", and REV itself for 0.
-func back(rev string, n int) string {
-	if n == 0 {
-		return rev
-	}
-	return rev + "~" + strconv.Itoa(n)
 }

@@ -57,7 +57,10 @@ func (o *asking) apply(a *app) error {
 		return err
 	}
 	for _, f := range []struct{ key, value, flag string }{
-		{"provider", o.provider, "--provider"}, {"model", o.model, "--model"}, {"base_url", o.baseURL, "--base-url"}, {"reasoning.effort", o.effort, "--effort"},
+		{"provider", o.provider, "--provider"},
+		{"model", o.model, "--model"},
+		{"base_url", o.baseURL, "--base-url"},
+		{"reasoning.effort", o.effort, "--effort"},
 		{"max_output_tokens", number(o.maxTokens), "--max-tokens"},
 	} {
 		if f.value == "" {

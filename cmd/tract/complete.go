@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-// most names that a completion offers
+// most names that a completion offers.
 const maxOffered = 200
 
 func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFunc) {

@@ -45,8 +45,15 @@ func (a *app) doctor(ctx context.Context) error {
 		name string
 		find func(context.Context) (string, error)
 	}{
-		{"settings", a.checkSettings}, {"store", a.checkStore}, {"permissions", a.checkPermissions}, {"HEAD", a.checkHead},
-		{"branches", a.checkBranches}, {"rescued replies", a.checkRescues}, {"provider", a.checkProvider}, {"keys", checkKeys}, {"terminal", a.checkTerminal},
+		{"settings", a.checkSettings},
+		{"store", a.checkStore},
+		{"permissions", a.checkPermissions},
+		{"HEAD", a.checkHead},
+		{"branches", a.checkBranches},
+		{"rescued replies", a.checkRescues},
+		{"provider", a.checkProvider},
+		{"keys", checkKeys},
+		{"terminal", a.checkTerminal},
 	} {
 		f := finding{Name: check.name}
 		detail, err := check.find(ctx)

@@ -5,32 +5,23 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
-// followed is how many commits a follower shows before what comes.
-const followed = 10
+// followedFirst is how many commits a follower shows before what comes.
+const followedFirst = 10
 
 // follow shows the last commits of a branch, oldest first, and then each as it
 // comes, until the person ends it.
 func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
-	name, err := a.branchName()
+	branch, err := a.followedBranch(args)
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 && args[0] != "HEAD" && args[0] != "@" {
-		name = args[0]
-	}
-	if name == "" {
-		return hinted(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
-	}
-	if err := refs.Check(name); err != nil {
-		return &failure{code: codeUsage, kind: "usage", hint: "log --follow takes the name of a branch", cause: err}
-	}
-	branch := a.repo.Branch(name)
 	tip, err := branch.Tip(ctx)
 	if err != nil {
 		return err
@@ -42,31 +33,56 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 	}
 	for change, err := range branch.Follow(ctx, tip) {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // ending a follower is no failure
+			return nil // ending a follower is no failure
+		}
+		if err == nil {
+			err = a.followed(ctx, o, keep, change)
 		}
 		if err != nil {
 			return err
 		}
-		if change.Type == refs.Deleted {
-			a.note("branch %s was deleted", name)
+	}
+	return nil
+}
+
+// followedBranch is the branch that is named, or that of HEAD.
+func (a *app) followedBranch(args []string) (*tract.Branch, error) {
+	name, err := a.branchName()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 && args[0] != "HEAD" && args[0] != "@" {
+		name = args[0]
+	}
+	if name == "" {
+		return nil, hinted(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
+	}
+	if err := refs.Check(name); err != nil {
+		return nil, &failure{code: codeUsage, kind: "usage", hint: "log --follow takes the name of a branch", cause: err}
+	}
+	return a.repo.Branch(name), nil
+}
+
+// followed shows what came with one change of a branch.
+func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change refs.Change) error {
+	ids := change.Added
+	switch change.Type {
+	case refs.Deleted:
+		a.note("branch %s was deleted", change.Branch)
+	case refs.Moved:
+		a.note("branch %s was moved to %s", change.Branch, change.New.Short())
+		ids = []objects.ID{change.New}
+	}
+	for _, id := range ids {
+		c, err := a.repo.Show(ctx, id.String())
+		if err != nil {
+			return err
+		}
+		if !keep(c) {
 			continue
 		}
-		ids := change.Added
-		if change.Type == refs.Moved {
-			a.note("branch %s was moved to %s", name, change.New.Short())
-			ids = []objects.ID{change.New}
-		}
-		for _, id := range ids {
-			c, err := a.repo.Show(ctx, id.String())
-			if err != nil {
-				return err
-			}
-			if !keep(c) {
-				continue
-			}
-			if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1}); err != nil {
-				return err
-			}
+		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -75,7 +91,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID) error {
 	before := *o
 	if before.limit == 0 {
-		before.limit = followed
+		before.limit = followedFirst
 	}
 	w := &logWalk{repo: a.repo, keep: keep, o: &before}
 	var last []format.Commit

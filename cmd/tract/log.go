@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
@@ -137,92 +133,6 @@ func (a *app) logJSON(o *logOptions, commits iter.Seq2[format.Commit, error]) er
 	return format.Encode(a.out, list)
 }
 
-// filter is what the flags let through.
-func (o *logOptions) filter(a *app, cmd *cobra.Command) (func(*commit.Commit) bool, error) {
-	var tests []func(c *commit.Commit) bool
-	add := func(test func(c *commit.Commit) bool) { tests = append(tests, test) }
-	if o.kind != "" {
-		kind, err := content.ParseKind(o.kind)
-		if err != nil {
-			return nil, usage(cmd, "--%s", err)
-		}
-		add(func(c *commit.Commit) bool { return c.Kind == kind && c.Op != commit.Annotate })
-	}
-	if o.role != "" {
-		role, err := content.ParseRole(o.role)
-		if err != nil {
-			return nil, usage(cmd, "--%s", err)
-		}
-		add(func(c *commit.Commit) bool { return c.Role == role })
-	}
-	for _, re := range []struct {
-		flag, text string
-		of         func(c *commit.Commit) string
-	}{
-		{"--author", o.author, func(c *commit.Commit) string { return c.Author }},
-		{"--grep", o.grep, wordsOf},
-	} {
-		if re.text == "" {
-			continue
-		}
-		if _, err := regexp.Compile(re.text); err != nil {
-			return nil, usage(cmd, "%s %q: %s", re.flag, re.text, err)
-		}
-		r, err := regexp.Compile("(?m)" + re.text) // ^ and $ are those of a line, as in git
-		if err != nil {
-			return nil, usage(cmd, "%s %q: %s", re.flag, re.text, err)
-		}
-		add(func(c *commit.Commit) bool { return r.MatchString(re.of(c)) })
-	}
-	for _, bound := range []struct {
-		flag, text string
-		in         func(made, t time.Time) bool
-	}{
-		{"--since", o.since, func(made, t time.Time) bool { return !made.Before(t) }},
-		{"--until", o.until, func(made, t time.Time) bool { return !made.After(t) }},
-	} {
-		if bound.text == "" {
-			continue
-		}
-		t, err := refs.ParseTime(bound.text, time.Now())
-		if err != nil {
-			return nil, usage(cmd, "%s: %s", bound.flag, err)
-		}
-		add(func(c *commit.Commit) bool { return bound.in(c.Time, t) })
-	}
-	if !o.annotations {
-		add(func(c *commit.Commit) bool { return c.Op != commit.Annotate })
-	}
-	v, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	if hidden := !a.json && !o.jsonl && !v.Bool("reasoning.include_in_response"); o.noReasoning || hidden && !o.reasoning {
-		add(func(c *commit.Commit) bool { return c.Kind != content.KindReasoning })
-	}
-	return func(c *commit.Commit) bool {
-		for _, test := range tests {
-			if !test(c) {
-				return false
-			}
-		}
-		return true
-	}, nil
-}
-
-// wordsOf is all words of a commit: what --grep looks at.
-func wordsOf(c *commit.Commit) string {
-	text := c.Words.Text
-	if c.Block == nil {
-		return text
-	}
-	text += "\n" + c.Block.String()
-	if call, ok := c.Block.(content.ToolCall); ok {
-		text += "\n" + call.Name
-	}
-	return text
-}
-
 // logWalk gives the commits of a log with what is shown beside them.
 type logWalk struct {
 	repo    *tract.Repo
@@ -306,19 +216,12 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 	return func(yield func(format.Commit, error) bool) {
 		back, shown := -1, 0
 		for c, err := range walk {
-			var damage *objects.CorruptError
-			if err != nil && (c == nil || !errors.As(err, &damage)) {
+			if err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
 			back++
-			if c.Op != commit.Append {
-				w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
-			}
-			kept := w.keep(c)
-			if !kept && w.passed != nil {
-				w.passed(c)
-			}
+			kept := w.meet(c)
 			if kept && !yield(w.dress(c, back), nil) {
 				return
 			}
@@ -330,6 +233,17 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 			}
 		}
 	}
+}
+
+// meet notes what a commit says of earlier ones and tells whether it is shown.
+func (w *logWalk) meet(c *commit.Commit) (kept bool) {
+	if c.Op != commit.Append {
+		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
+	}
+	if kept = w.keep(c); !kept && w.passed != nil {
+		w.passed(c)
+	}
+	return kept
 }
 
 // dress puts beside a commit what is known of it here.

@@ -230,7 +230,7 @@ func jsonHas(ts *testscript.TestScript, neg bool, args []string) {
 	if err := d.Decode(&v); err != nil {
 		ts.Fatalf("%s is no JSON: %v", args[0], err)
 	}
-	for _, step := range strings.Split(args[1], ".") {
+	for step := range strings.SplitSeq(args[1], ".") {
 		switch at := v.(type) {
 		case map[string]any:
 			if v = at[step]; step == "len" {

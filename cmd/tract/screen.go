@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -194,7 +195,7 @@ func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
 	if command == "" {
 		return write(a.out, options)
 	}
-	pager := exec.Command("sh", "-c", command)
+	pager := exec.CommandContext(context.Background(), "sh", "-c", command) // it ends itself: Ctrl-C is a key of its own there
 	pager.Stdout, pager.Stderr, pager.Env = a.out, a.err, os.Environ()
 	if os.Getenv("LESSCHARSET") == "" {
 		pager.Env = append(pager.Env, "LESSCHARSET=utf-8")

@@ -36,6 +36,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	}
 	// An answer is stopped by its own context, not by that of the process.
 	ctx := context.WithoutCancel(cmd.Context())
+	cmd.SetContext(ctx)
 	if _, _, err := a.prepare(cmd, &o.asking); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (s *session) do(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
 	if strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n") {
-		for _, c := range sessionCommands {
+		for _, c := range sessionCommands() {
 			if c.name == word {
 				return c.run(s, ctx, rest)
 			}
@@ -127,16 +128,14 @@ func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Bran
 	})
 }
 
-// sessionCommands is what can be typed instead of a text.
-var sessionCommands []sessionCommand
-
 type sessionCommand struct {
 	name, args, about string
 	run               func(s *session, ctx context.Context, rest string) error
 }
 
-func init() { // the list names /help, which reads the list
-	sessionCommands = []sessionCommand{
+// sessionCommands is what can be typed instead of a text.
+func sessionCommands() []sessionCommand {
+	return []sessionCommand{
 		{"/thinking", "effort|clear|on|off …", "how to think: effort high, clear true, on, off", (*session).thinking},
 		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
 		{"/edit", "", "write the text in $EDITOR", (*session).write},
@@ -153,7 +152,7 @@ func init() { // the list names /help, which reads the list
 
 func (s *session) help(context.Context, string) error {
 	var rows [][]string
-	for _, c := range sessionCommands {
+	for _, c := range sessionCommands() {
 		rows = append(rows, []string{c.name + " " + c.args, c.about})
 	}
 	p := s.a.printer()
