@@ -99,9 +99,10 @@ func TestIdsGrowWithTheConversation(t *testing.T) {
 // TestWhatIsNoConversationIsSaid names file and place.
 func TestWhatIsNoConversationIsSaid(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "log: it is empty",
-		"[]":                             "log: no conversation in a known format: it begins with nothing",
-		`{"id":1,"choices":[]}`:          "log: no conversation in a known format: it begins with an object of id, choices",
+		"":                      "log: it is empty",
+		"[]":                    "log: no conversation in a known format: it begins with nothing",
+		`{"id":1,"choices":[]}`: "log: no conversation in a known format: it begins with an object of id, choices",
+		`{"type":"message","role":"assistant","content":[],"usage":{}}`: "log: it is one response of a model",
 		"17":                             "log: no conversation in a known format: it begins with a number",
 		"hello":                          "log:1: ",
 		`[{"role":"user","content":`:     "log:1: the last line is damaged",

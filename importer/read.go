@@ -91,6 +91,8 @@ func found(name string, v rawjson.Value) (Format, error) {
 	switch {
 	case isClaudeCode(v):
 		return ClaudeCode, nil
+	case v.Get("role").Kind() == rawjson.KindString && v.Get("usage") != nil:
+		return Auto, &UnknownError{name, "it is one response of a model, no conversation (tract decode --commit adds one to a branch)"}
 	case isBody(v), v.Get("role").Kind() == rawjson.KindString:
 		return Auto, nil // each conversation tells its own
 	}

@@ -14,7 +14,8 @@ import (
 type dialect struct {
 	name string
 
-	// path is where requests go, below the base URL.
+	// path is where requests go, below the base URL, escaped as in a URL. A query may
+	// follow.
 	path func(model string, stream bool) string
 	// sign puts the key, which may be empty, and what else the format demands
 	// into the headers.

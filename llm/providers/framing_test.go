@@ -223,6 +223,22 @@ func TestABodyWithoutAnEndIsRefused(t *testing.T) {
 	}
 }
 
+// TestADeepTextIsRefused: 256 brackets in each other, and no more.
+func TestADeepTextIsRefused(t *testing.T) {
+	deep := `{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}"
+	tt, _, err := find("ollama", "ollama")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{"one text": deep, "lines": deep + deep, "array": "[" + deep + "]", "events": event(deep), "Amazon's": string(awsEvent("x", deep))} {
+		for _, err = range tt.decode(strings.NewReader(body), FramingFound) {
+		}
+		if !errors.Is(err, llm.ErrProtocol) {
+			t.Errorf("%s: %v, want %v", name, err, llm.ErrProtocol)
+		}
+	}
+}
+
 // TestABodyThatStopsGivingIsLeft: readers that give nothing are broken.
 func TestABodyThatStopsGivingIsLeft(t *testing.T) {
 	silent := readerFunc(func([]byte) (int, error) { return 0, nil })

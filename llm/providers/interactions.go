@@ -23,6 +23,7 @@ var _ = register(dialect{
 	encode:    encodeInteractions,
 	replay:    replayInteractions,
 	wantsTurn: func(target) bool { return true },
+	request:   requestInteractions,
 	outline:   outlineInteractions,
 	rules:     interactionsRules,
 })

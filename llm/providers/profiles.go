@@ -205,7 +205,7 @@ var aliases = map[string]string{
 	"claude": "anthropic", "azure-openai": "azure", "kimi": "moonshotai", "moonshot": "moonshotai", "glm": "zai", "z-ai": "zai", "zhipu": "zai",
 	"grok": "xai", "hf": "huggingface", "qwen": "alibaba", "dashscope": "alibaba", "llamacpp": "llama-cpp", "llama.cpp": "llama-cpp",
 	"gemini": "google", "google-gemini": "google", "gemini-interactions": "interactions", "google-interactions": "interactions",
-	"lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
+	"aws-bedrock": "bedrock", "amazon-bedrock": "bedrock", "lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
 }
 
 func table(list ...Profile) map[string]Profile {

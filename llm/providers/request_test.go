@@ -125,6 +125,11 @@ func TestRequestsAreReadIntoBlocks(t *testing.T) {
 				{"role":"user","content":[{"toolResult":{"toolUseId":"t1","content":[{"text":"dark"}],"status":"error"}},{"text":"Well?"}]}],
 			"inferenceConfig":{"maxTokens":9,"temperature":0.5,"topP":0.5},"toolConfig":{"tools":[{"toolSpec":{"name":"look","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{"type":"default"}}],"toolChoice":{"any":{}}}}`,
 			"system[system] user[user image file native] assistant[reasoning tool-call] tool[tool-result] user[user]"},
+		"interactions": {"interactions", "", `{"model":"gemini-3-pro","store":false,"system_instruction":"Be brief.","input":[{"type":"user_input","content":[{"type":"text","text":"What is it?"},{"type":"image","mime_type":"image/png","data":"iVBORw0KGgo="}]},
+				{"type":"thought","signature":"s1","summary":[{"type":"text","text":"Hm."}]},{"type":"function_call","id":"c1","name":"look","arguments":{}},
+				{"type":"function_result","name":"look","call_id":"c1","result":"dark","is_error":true},{"type":"model_output","content":[{"type":"text","text":"Dark."}]}],
+			"generation_config":{"temperature":0.5,"thinking_level":"low","top_p":0.5},"tools":[{"type":"function","name":"look","parameters":{"type":"object","properties":{}}},{"type":"google_search"}]}`,
+			"system[system] user[user image] assistant[reasoning tool-call] tool[tool-result] assistant[assistant]"},
 		"invoke": {"invoke", "", `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, "user[user]"},
 		"ollama": {"ollama", "", `{"model":"gpt-oss:20b","stream":false,"think":"low","options":{"num_predict":9,"temperature":0.5,"top_k":3},"keep_alive":"5m",
 			"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is it?","images":["iVBORw0KGgo="]},
@@ -200,6 +205,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Add("responses", `{"input":[{"role":"user","content":"a"},{"type":"reasoning","summary":[]},{"type":"function_call","call_id":"c","name":"f","arguments":""}]}`)
 	f.Add("converse", `{"messages":[{"role":"user","content":[{"text":"a"},{"toolResult":{"toolUseId":"t","content":[]}}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f"}}]}]}`)
 	f.Add("ollama", `{"messages":[{"role":"user","content":"a","images":["AAAA"]},{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool","content":"c"}]}`)
+	f.Add("interactions", `{"input":[{"type":"user_input","content":[{"type":"text","text":"a"}]},{"type":"function_call","id":"c","name":"f"},{"type":"function_result","call_id":"c","result":{}}]}`)
 	f.Add("cohere", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_plan":"b"}]}`)
 	f.Fuzz(func(t *testing.T, api, body string) {
 		req, err := DecodeRequest(api, "", []byte(body))
