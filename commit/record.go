@@ -114,16 +114,20 @@ func parse(obj objects.Object) (*Commit, error) {
 func (c *Commit) check() error {
 	wrong := func(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
 	switch {
-	case c.Op == 0:
+	case c.Op >= opEnd || opNames[c.Op] == "":
 		return wrong("no operation")
 	case c.Kind.Traits().Name == "":
 		return wrong("unknown kind")
 	case c.Role > content.RoleTool:
 		return wrong("unknown role")
-	case c.Op != Annotate && c.Content.IsZero():
+	case (c.Op == Append || c.Op == Edit) && c.Content.IsZero():
 		return wrong("no content")
-	case (c.Op == Append) != c.Target.IsZero():
+	case (c.Op == Append || c.Op == Merge) != c.Target.IsZero():
 		return wrong("target does not fit the operation")
+	case len(c.Parents) > 2 || (c.Op == Merge) != (len(c.Parents) == 2):
+		return wrong("parents do not fit the operation")
+	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.Content.IsZero() && c.Kind != content.KindSummary):
+		return wrong("a merge of one history, or with words that are no summary")
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return wrong("depth does not fit the parents")
 	}

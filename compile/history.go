@@ -2,7 +2,6 @@ package compile
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -17,34 +16,37 @@ type history struct {
 	messages int
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
+	brings   map[objects.ID]int            // of a merge: how many entries before it
 }
 
-// gather walks the chain once and numbers its turns. The last edit and the last
-// annotation of a commit are the first that a walk from the head meets.
+// gather reads the history once and numbers its turns. The last edit and the last
+// annotation of a commit are those that count. What a merge brings is read as if it
+// had been said here; it begins a message, wherever it was forked.
 func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, error) {
-	h := &history{edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
-	for c, err := range commit.Walk(ctx, r, head, 0) {
-		if err != nil {
-			return nil, err
-		}
-		h.entries = append(h.entries, Entry{Commit: c})
-		switch {
-		case c.Op == commit.Edit && h.edits[c.Target] == nil:
+	line, brings, err := commit.Line(ctx, r, head)
+	if err != nil {
+		return nil, err
+	}
+	h := &history{
+		entries: make([]Entry, len(line)), brings: brings,
+		edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{},
+	}
+	var before objects.ID
+	for i, c := range line {
+		switch c.Op {
+		case commit.Edit:
 			h.edits[c.Target] = c
-		case c.Op == commit.Annotate && h.notes[c.Target] == nil:
+		case commit.Annotate:
 			h.notes[c.Target] = c
 		}
-	}
-	slices.Reverse(h.entries)
-	for i := range h.entries {
-		e := &h.entries[i]
-		if e.Commit.BeginsTurn() {
+		if c.BeginsTurn() {
 			h.turns++
 		}
-		if e.Commit.Op == commit.Append && e.Commit.Index == 0 {
+		if c.Says() && (c.Index == 0 || c.Parent() != before) {
 			h.messages++
 		}
-		e.Turn, e.message = h.turns, h.messages
+		h.entries[i] = Entry{Commit: c, Turn: h.turns, message: h.messages}
+		before = c.ID
 	}
 	return h, h.reasons(ctx, r)
 }
@@ -58,9 +60,19 @@ func (h *history) reasons(ctx context.Context, r objects.Reader) error {
 	return commit.Load(ctx, r, list...)
 }
 
+// edit is the edit that counts for an entry; nil when there is none. One that gives
+// a block its own words back, seal and all, is none.
+func (h *history) edit(e *Entry) *commit.Commit {
+	edit := h.edits[e.Commit.ID]
+	if edit == nil || edit.Content == e.Commit.Content {
+		return nil
+	}
+	return edit
+}
+
 // says is the commit whose content stands for an entry.
 func (h *history) says(e *Entry) *commit.Commit {
-	if edit := h.edits[e.Commit.ID]; edit != nil {
+	if edit := h.edit(e); edit != nil {
 		return edit
 	}
 	return e.Commit
@@ -74,7 +86,7 @@ func (h *history) decide(o Options) {
 	lastThought, open := -1, false
 	for i := range h.entries {
 		switch e := &h.entries[i]; {
-		case e.Commit.Op != commit.Append:
+		case !e.Commit.Says():
 		case e.Commit.Kind == content.KindReasoning:
 			lastThought = e.Turn
 		case e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult:
@@ -84,8 +96,12 @@ func (h *history) decide(o Options) {
 	for i := range h.entries {
 		e := &h.entries[i]
 		c := e.Commit
-		if c.Op != commit.Append {
-			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+c.Target.Short())
+		if !c.Says() {
+			of := c.Target
+			if c.Op == commit.Merge {
+				of = c.Second()
+			}
+			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+of.Short())
 			continue
 		}
 		facts := priority.Facts{
@@ -106,11 +122,12 @@ func (h *history) decide(o Options) {
 		if c.Role == content.NoRole && e.Sent {
 			e.Sent, e.Why = false, "a "+priority.Why(c.Kind.String())+" is never sent"
 		}
-		if edit := h.edits[c.ID]; edit != nil {
+		if edit := h.edit(e); edit != nil {
 			e.Edit = edit.ID
 		}
 		e.Tokens = Estimate(c.Kind.Weight(h.says(e).Size))
 	}
+	h.sumUp()
 }
 
 // leaveOut takes an entry out of the prompt for a reason of its own.
@@ -125,11 +142,11 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 	return commit.Load(ctx, r, list...)
 }
 
-// filter lists the appended entries that are ok.
+// filter lists the entries that are blocks and ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
+		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
 			list = append(list, e)
 		}
 	}

@@ -3,7 +3,6 @@ package compile
 import (
 	"slices"
 
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -77,7 +76,7 @@ func (p *Prompt) sortResults(at int, order map[string]int) {
 }
 
 func (t *Tokens) count(e *Entry) {
-	if e.Commit.Op != commit.Append {
+	if !e.Commit.Says() {
 		return
 	}
 	t.Raw += e.Tokens

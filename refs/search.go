@@ -80,6 +80,7 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 		page = page[:0]
 		return objects.ID{}, nil
 	}
+	var merged []objects.ID
 	for c, err := range commit.Walk(ctx, r.Store, tip, 0) {
 		if err != nil {
 			return objects.ID{}, err
@@ -88,6 +89,9 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 			break
 		}
 		seen[c.ID] = true
+		if c.Op == commit.Merge {
+			merged = append(merged, c.Second())
+		}
 		if !header(c) {
 			continue
 		}
@@ -97,7 +101,11 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 			}
 		}
 	}
-	return look()
+	id, err := look()
+	for i := 0; i < len(merged) && err == nil && id.IsZero(); i++ {
+		id, err = r.searchLine(ctx, merged[i], seen, header, block)
+	}
+	return id, err
 }
 
 // distance is how many letters have to change to make b of a.

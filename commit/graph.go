@@ -1,0 +1,211 @@
+package commit
+
+import (
+	"container/heap"
+	"context"
+	"iter"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// History yields the commits that tips have and without has not, each once and
+// before its parents, the deepest first. Both parents count. It reads little more
+// than it yields; an error is the last element.
+func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
+	return func(yield func(*Commit, error) bool) {
+		f := newFrontier(r)
+		err := f.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) paint {
+			if i < len(tips) {
+				return left
+			}
+			return settled
+		})
+		for err == nil && f.open > 0 {
+			var c *Commit
+			var p paint
+			c, p = f.pop()
+			if p&settled == 0 && !yield(c, nil) {
+				return
+			}
+			err = f.parents(ctx, c, p)
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// MergeBases finds the last commits that two histories share, by both parents:
+// none when they share none, several when they were merged crosswise.
+func MergeBases(ctx context.Context, r objects.Reader, a, b objects.ID) ([]objects.ID, error) {
+	f := newFrontier(r)
+	err := f.begin(ctx, []objects.ID{a, b}, func(i int) paint { return left << i })
+	var bases []objects.ID
+	for err == nil && f.open > 0 {
+		c, p := f.pop()
+		if p == left|right {
+			bases = append(bases, c.ID)
+			p |= settled
+		}
+		err = f.parents(ctx, c, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bases, nil
+}
+
+// MergeBase is the deepest of MergeBases; zero when there is none.
+func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.ID, error) {
+	bases, err := MergeBases(ctx, r, a, b)
+	if err != nil || len(bases) == 0 {
+		return objects.ID{}, err
+	}
+	return bases[0], nil
+}
+
+// paint is from where a commit was reached.
+type paint uint8
+
+const (
+	left    paint = 1 << iota
+	right         // of the two whose base is looked for
+	settled       // nothing more is to be learned below
+)
+
+// frontier is the edge of a walk over whole histories. A parent is never as deep as
+// its child, so the deepest commit of the edge has been reached by all its children.
+type frontier struct {
+	r     objects.Reader
+	edge  edge
+	at    map[objects.ID]*reached // what is on the edge
+	ahead map[objects.ID]*Commit  // what was read and not reached yet
+	page  int                     // how many commits of a line are read at once
+	open  int                     // how many on the edge are not settled
+}
+
+type reached struct {
+	*Commit
+	paint paint
+}
+
+func newFrontier(r objects.Reader) *frontier {
+	return &frontier{r: r, at: map[objects.ID]*reached{}, ahead: map[objects.ID]*Commit{}, page: 8}
+}
+
+// begin puts the tips on the edge.
+func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) paint) error {
+	if len(tips) > 2 {
+		for obj, err := range f.r.Get(ctx, tips) {
+			if err != nil {
+				return err
+			}
+			c, err := Parse(obj)
+			if err != nil {
+				return err
+			}
+			f.ahead[c.ID] = c
+		}
+	}
+	for i, id := range tips {
+		if id.IsZero() {
+			continue
+		}
+		if err := f.reach(ctx, id, of(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach puts a commit on the edge, or adds paint to one that is there.
+func (f *frontier) reach(ctx context.Context, id objects.ID, p paint) error {
+	if n := f.at[id]; n != nil {
+		if n.paint&settled == 0 && p&settled != 0 {
+			f.open--
+		}
+		n.paint |= p
+		return nil
+	}
+	c := f.ahead[id]
+	if c == nil {
+		if err := f.read(ctx, id); err != nil {
+			return err
+		}
+		c = f.ahead[id]
+	}
+	delete(f.ahead, id)
+	n := &reached{c, p}
+	f.at[id] = n
+	heap.Push(&f.edge, n)
+	if p&settled == 0 {
+		f.open++
+	}
+	return nil
+}
+
+// maxPage is most commits that are read ahead of one line.
+const maxPage = 256
+
+// read reads a commit, and those before it while nobody else has.
+func (f *frontier) read(ctx context.Context, id objects.ID) error {
+	for c, err := range Walk(ctx, f.r, id, f.page) {
+		if err != nil {
+			return err
+		}
+		if f.ahead[c.ID] != nil || f.at[c.ID] != nil {
+			break
+		}
+		f.ahead[c.ID] = c
+	}
+	f.page = min(2*f.page, maxPage)
+	if f.ahead[id] == nil {
+		return &objects.NotFoundError{ID: id}
+	}
+	return nil
+}
+
+// pop takes the deepest commit off the edge.
+func (f *frontier) pop() (*Commit, paint) {
+	n := heap.Pop(&f.edge).(*reached)
+	delete(f.at, n.ID)
+	if n.paint&settled == 0 {
+		f.open--
+	}
+	return n.Commit, n.paint
+}
+
+// parents puts the parents of a commit on the edge.
+func (f *frontier) parents(ctx context.Context, c *Commit, p paint) error {
+	for _, id := range c.Parents {
+		if err := f.reach(ctx, id, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edge is a heap of commits, the deepest on top; of several the latest.
+type edge []*reached
+
+func (e edge) Len() int      { return len(e) }
+func (e edge) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *edge) Push(x any)   { *e = append(*e, x.(*reached)) }
+
+func (e edge) Less(i, j int) bool {
+	a, b := e[i].Commit, e[j].Commit
+	switch {
+	case a.Depth != b.Depth:
+		return a.Depth > b.Depth
+	case !a.Time.Equal(b.Time):
+		return a.Time.After(b.Time)
+	}
+	return a.ID.Compare(b.ID) > 0
+}
+
+func (e *edge) Pop() any {
+	last := len(*e) - 1
+	n := (*e)[last]
+	*e = (*e)[:last]
+	return n
+}
