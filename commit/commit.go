@@ -27,10 +27,11 @@ const (
 	Append   Op = 1 + iota // adds a block
 	Edit                   // replaces the content of Target from here on
 	Annotate               // gives Target a priority from here on
+	Compress               // a summary that stands for First to Target from here on
 	opEnd
 )
 
-var opNames = [...]string{"", "append", "edit", "annotate"}
+var opNames = [...]string{"", "append", "edit", "annotate", "compress"}
 
 // String is the name of the operation.
 func (o Op) String() string {
@@ -39,6 +40,30 @@ func (o Op) String() string {
 	}
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
+
+// Cover is what a summary stands for in its range.
+type Cover uint8
+
+// The covers. Their numbers are in records and never change.
+const (
+	CoverAll       Cover = iota
+	CoverDialogue        // thoughts stay as they are
+	CoverReasoning       // thoughts only
+	coverEnd
+)
+
+var coverNames = [...]string{"all", "dialogue", "reasoning"}
+
+// String is the name of the cover.
+func (c Cover) String() string {
+	if c < coverEnd {
+		return coverNames[c]
+	}
+	return fmt.Sprintf("cover(%d)", uint8(c))
+}
+
+// MarshalText writes the name of the cover.
+func (c Cover) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Commit is one step of a history. Links that it does not have are zero.
 type Commit struct {
@@ -53,7 +78,9 @@ type Commit struct {
 	Role     content.Role
 	Index    int            // of the block in its message; 0 begins one
 	Size     int64          // bytes of the content's record
-	Target   objects.ID     // of an Edit or Annotate: the Append it speaks of
+	Target   objects.ID     // of an Edit or Annotate: the commit it speaks of; of a Compress: the last of its range
+	First    objects.ID     // of a Compress: the first of its range
+	Covers   Cover          // of a Compress: what of its range it stands for
 	Priority priority.Level // given by a person, else Unset
 	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
 	Author   string
@@ -85,6 +112,9 @@ func (c *Commit) Parent() objects.ID {
 	}
 	return c.Parents[0]
 }
+
+// Speaks tells whether c adds words of its own to a prompt: a block, or a summary.
+func (c *Commit) Speaks() bool { return c.Op == Append || c.Op == Compress }
 
 // BeginsTurn tells whether a turn begins at c: the first block of a user message
 // that is not only tool results.

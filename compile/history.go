@@ -41,7 +41,7 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 		if e.Commit.BeginsTurn() {
 			h.turns++
 		}
-		if e.Commit.Op == commit.Append && e.Commit.Index == 0 {
+		if e.Commit.Speaks() && e.Commit.Index == 0 {
 			h.messages++
 		}
 		e.Turn, e.message = h.turns, h.messages
@@ -84,7 +84,7 @@ func (h *history) decide(o Options) {
 	for i := range h.entries {
 		e := &h.entries[i]
 		c := e.Commit
-		if c.Op != commit.Append {
+		if !c.Speaks() {
 			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+c.Target.Short())
 			continue
 		}
@@ -92,7 +92,7 @@ func (h *history) decide(o Options) {
 			Default:   c.Kind.Traits().Level,
 			Explicit:  c.Priority,
 			Reasoning: c.Kind == content.KindReasoning,
-			OpenTurn:  open && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
+			OpenTurn:  open && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
 			LastTurn:  e.Turn == lastThought,
 		}
 		if n := h.notes[c.ID]; n != nil {
@@ -116,6 +116,9 @@ func (h *history) decide(o Options) {
 // leaveOut takes an entry out of the prompt for a reason of its own.
 func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
 
+// comeBack takes an entry into the prompt after all.
+func (e *Entry) comeBack(why priority.Why) { e.Sent, e.Why, e.Hidden = true, why, objects.ID{} }
+
 // load reads the blocks that stand for some entries.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
 	list := make([]*commit.Commit, len(entries))
@@ -125,11 +128,11 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 	return commit.Load(ctx, r, list...)
 }
 
-// filter lists the appended entries that are ok.
+// filter lists the entries with words of their own that are ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
+		if e := &h.entries[i]; e.Commit.Speaks() && ok(e) {
 			list = append(list, e)
 		}
 	}
@@ -167,9 +170,9 @@ func (h *history) fit(budget int) error {
 	turns[h.turns].Keep = true
 	for _, e := range h.sent() {
 		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
-			turns[e.Turn].Fixed += e.Tokens
+			turns[e.Turn+e.sentIn].Fixed += e.Tokens
 		} else {
-			turns[e.Turn].Tokens += e.Tokens
+			turns[e.Turn+e.sentIn].Tokens += e.Tokens
 		}
 	}
 	drop, err := priority.Fit(budget, turns)
@@ -177,7 +180,7 @@ func (h *history) fit(budget int) error {
 		return err
 	}
 	for _, e := range h.sent() {
-		if drop[e.Turn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
+		if drop[e.Turn+e.sentIn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
 			e.leaveOut("budget")
 		}
 	}

@@ -1,0 +1,178 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// summaries lets each summary stand for its range, the oldest first: a later one
+// may stand for an earlier one. One that is skipped stands for nothing.
+func (h *history) summaries() {
+	places := map[objects.ID]int{}
+	var list []int
+	for i, e := range h.entries {
+		if e.Commit.Op == commit.Compress {
+			list = append(list, i)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	for i, e := range h.entries {
+		places[e.Commit.ID] = i
+	}
+	var standing []*span
+	for _, at := range list {
+		s := &span{entry: &h.entries[at], place: -1}
+		first, known := places[s.entry.Commit.First]
+		last, knownToo := places[s.entry.Commit.Target]
+		if !known || !knownToo || !s.entry.Sent {
+			continue
+		}
+		s.first, s.last = first, last
+		h.standIn(s, standing, func(note *commit.Commit) bool { return places[note.ID] > at })
+		standing = append(standing, s)
+	}
+	for _, s := range standing {
+		place := &h.entries[s.place]
+		place.ahead = append(place.ahead, s.entry)
+		s.entry.sentIn = place.Turn - s.entry.Turn
+	}
+}
+
+// span is a summary and where its range lies.
+type span struct {
+	entry       *Entry
+	first, last int
+	place       int // where the summary is sent
+}
+
+// standIn leaves out what s stands for: the blocks of its range, and summaries
+// that stand for a part of it. What an annotation after s speaks of stays.
+func (h *history) standIn(s *span, standing []*span, after func(note *commit.Commit) bool) {
+	hide := func(e *Entry, place int) {
+		e.leaveOut(priority.Why("summary " + s.entry.Commit.ID.Short()))
+		e.Hidden = s.entry.Commit.ID
+		if s.place < 0 || place < s.place {
+			s.place = place
+		}
+	}
+	for i := s.first; i <= s.last; i++ {
+		e := &h.entries[i]
+		note := h.notes[e.Commit.ID]
+		kept := note != nil && note.Priority != priority.Unset && after(note)
+		if e.Commit.Op == commit.Append && !kept && covers(s.entry.Commit.Covers, e) {
+			hide(e, i)
+		}
+	}
+	for _, t := range standing {
+		if s.first <= t.first && t.last <= s.last && covers(s.entry.Commit.Covers, t.entry) {
+			hide(t.entry, t.place)
+		}
+	}
+	if s.place < 0 {
+		s.place = s.first
+	}
+}
+
+// covers tells whether a summary stands for an entry of its range.
+func covers(c commit.Cover, e *Entry) bool {
+	thought := e.Commit.Kind == content.KindReasoning
+	return e.Sent && e.Level == priority.Normal && e.Why != priority.WhyOpenTurn && e.Commit.Kind != content.KindSystem &&
+		(c == commit.CoverAll || (c == commit.CoverReasoning) == thought)
+}
+
+// Summarized lists the entries that a summary stands for, oldest first.
+func (p *Prompt) Summarized(summary objects.ID) []*Entry {
+	var list []*Entry
+	for i := range p.Entries {
+		if p.Entries[i].Hidden == summary {
+			list = append(list, &p.Entries[i])
+		}
+	}
+	return list
+}
+
+// RangeError says that no summary can stand for a range.
+type RangeError struct{ Why string }
+
+// Error says why.
+func (e *RangeError) Error() string { return e.Why }
+
+// Range finds the commits that a summary of first to last would have to stand
+// for: the same, or more where a message, a tool call and its result, or an
+// earlier summary would be cut. A range that reaches into an open tool loop, or
+// has nothing that could be left out, is a *[RangeError].
+func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, err error) {
+	from, to = p.index(first), p.index(last)
+	if from < 0 || to < 0 || from > to {
+		return 0, 0, &RangeError{"it is no range of this history"}
+	}
+	for {
+		wider := p.widen(from, to)
+		if wider == [2]int{from, to} {
+			break
+		}
+		from, to = wider[0], wider[1]
+	}
+	some := false
+	for i := from; i <= to; i++ {
+		e := &p.Entries[i]
+		if e.Why == priority.WhyOpenTurn {
+			return 0, 0, &RangeError{"it reaches into the open tool loop, which is never cut"}
+		}
+		some = some || e.Commit.Speaks() && covers(c, e) || !e.Hidden.IsZero() ||
+			c == commit.CoverReasoning && e.Commit.Kind == content.KindReasoning
+	}
+	if !some {
+		return 0, 0, &RangeError{"there is nothing in it that a summary could stand for"}
+	}
+	return from, to, nil
+}
+
+func (p *Prompt) index(id objects.ID) int {
+	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Commit.ID == id })
+}
+
+// widen takes in what must not be apart from what lies in a range.
+func (p *Prompt) widen(from, to int) [2]int {
+	low, high := from, to
+	messages, calls := map[int]bool{}, map[string]bool{}
+	hidden := map[objects.ID]bool{}
+	for i := from; i <= to; i++ {
+		e := &p.Entries[i]
+		hidden[e.Hidden] = true
+		if e.Commit.Op != commit.Append {
+			continue
+		}
+		messages[e.message] = true
+		if id := callID(e.Commit.Block); id != "" {
+			calls[id] = true
+		}
+	}
+	delete(hidden, objects.ID{})
+	turns := [2]int{p.Entries[from].Turn, p.Entries[to].Turn}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		near := e.Turn >= turns[0] && e.Turn <= turns[1]
+		joined := e.Commit.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Commit.Block)])
+		if joined || hidden[e.Hidden] {
+			low, high = min(low, i), max(high, i)
+		}
+	}
+	return [2]int{low, high}
+}
+
+func callID(b content.Block) string {
+	switch b := b.(type) {
+	case content.ToolCall:
+		return b.CallID
+	case content.ToolResult:
+		return b.CallID
+	}
+	return ""
+}
