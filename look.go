@@ -193,7 +193,7 @@ func (r *Repo) Saw(ctx context.Context, rev string) (*compile.Prompt, error) {
 		return nil, err
 	}
 	if c.From == nil || c.From.Manifest.IsZero() {
-		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), &refs.UnknownError{Rev: rev, Why: "it is no reply of a model, so there is no prompt that it was given to"})
+		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), noReply(rev))
 	}
 	m, err := compile.ReadManifest(ctx, r.store, c.From.Manifest)
 	if err != nil {

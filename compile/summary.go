@@ -134,6 +134,54 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 	return from, to, nil
 }
 
+// Covered lists the entries between two indexes that a summary would stand for:
+// those that are sent, and earlier summaries of a part of the range.
+func (p *Prompt) Covered(from, to int, c commit.Cover) []*Entry {
+	var list []*Entry
+	inside := map[objects.ID]bool{}
+	for i := from; i <= to; i++ {
+		e := &p.Entries[i]
+		inside[e.Commit.ID] = true
+		if e.Commit.Op == commit.Append && covers(c, e) {
+			list = append(list, e)
+		}
+	}
+	var earlier []*Entry
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if e.Commit.Op == commit.Compress && inside[e.Commit.First] && inside[e.Commit.Target] && covers(c, e) {
+			earlier = append(earlier, e)
+		}
+	}
+	return append(earlier, list...)
+}
+
+// OldTurns is the range of all turns but the newest ones, as many of these as take
+// a quarter of the prompt, and at least one. last is zero when there is none.
+func (p *Prompt) OldTurns() (first, last objects.ID) {
+	if len(p.Entries) == 0 {
+		return first, last
+	}
+	newest := p.Entries[len(p.Entries)-1].Turn
+	turns := make([]int, newest+1)
+	for _, e := range p.Entries {
+		if e.Sent && e.Commit.Op == commit.Append && e.Commit.Kind != content.KindSystem {
+			turns[e.Turn] += e.Tokens
+		}
+	}
+	old, kept := newest-1, turns[newest]
+	for old > 0 && (kept+turns[old])*4 <= p.Tokens.Effective {
+		kept += turns[old]
+		old--
+	}
+	for _, e := range p.Entries {
+		if e.Turn <= old {
+			last = e.Commit.ID
+		}
+	}
+	return p.Entries[0].Commit.ID, last
+}
+
 func (p *Prompt) index(id objects.ID) int {
 	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Commit.ID == id })
 }
@@ -145,7 +193,7 @@ func (p *Prompt) widen(from, to int) [2]int {
 	hidden := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
 		e := &p.Entries[i]
-		hidden[e.Hidden] = true
+		hidden[p.outermost(e)] = true
 		if e.Commit.Op != commit.Append {
 			continue
 		}
@@ -160,11 +208,24 @@ func (p *Prompt) widen(from, to int) [2]int {
 		e := &p.Entries[i]
 		near := e.Turn >= turns[0] && e.Turn <= turns[1]
 		joined := e.Commit.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Commit.Block)])
-		if joined || hidden[e.Hidden] {
+		if joined || hidden[p.outermost(e)] {
 			low, high = min(low, i), max(high, i)
 		}
 	}
 	return [2]int{low, high}
+}
+
+// outermost is the summary that is sent where e is not; zero: none stands for e.
+func (p *Prompt) outermost(e *Entry) objects.ID {
+	id := e.Hidden
+	for !id.IsZero() {
+		by := p.Entries[p.index(id)].Hidden
+		if by.IsZero() {
+			break
+		}
+		id = by
+	}
+	return id
 }
 
 func callID(b content.Block) string {
