@@ -80,7 +80,7 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 		return nil, err
 	}
 	r := &Range{First: p.Entries[from].Commit.ID, Last: p.Entries[to].Commit.ID, covers: c.covers, tip: tip}
-	r.Widened = r.First != first || r.Last != last
+	r.Widened = from < p.Index(first) || to > p.Index(last)
 	edits := map[objects.ID]*commit.Commit{}
 	for _, e := range p.Entries {
 		edits[e.Commit.ID] = e.Commit

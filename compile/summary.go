@@ -105,10 +105,10 @@ func (e *RangeError) Error() string { return e.Why }
 
 // Range finds the commits that a summary of first to last would have to stand
 // for: the same, or more where a message, a tool call and its result, or an
-// earlier summary would be cut. A range that reaches into an open tool loop, or
+// earlier summary would be cut, and less where its ends stay as they are. A range that reaches into an open tool loop, or
 // has nothing that could be left out, is a *[RangeError].
 func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, err error) {
-	from, to = p.index(first), p.index(last)
+	from, to = p.Index(first), p.Index(last)
 	if from < 0 || to < 0 || from > to {
 		return 0, 0, &RangeError{"it is no range of this history"}
 	}
@@ -119,16 +119,22 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 		}
 		from, to = wider[0], wider[1]
 	}
-	some := false
 	for i := from; i <= to; i++ {
-		e := &p.Entries[i]
-		if e.Why == priority.WhyOpenTurn {
+		if p.Entries[i].Why == priority.WhyOpenTurn {
 			return 0, 0, &RangeError{"it reaches into the open tool loop, which is never cut"}
 		}
-		some = some || e.Commit.Speaks() && covers(c, e) || !e.Hidden.IsZero() ||
-			c == commit.CoverReasoning && e.Commit.Kind == content.KindReasoning
 	}
-	if !some {
+	matters := func(e *Entry) bool {
+		thought := e.Commit.Kind == content.KindReasoning && c != commit.CoverDialogue
+		return e.Commit.Op == commit.Append && (covers(c, e) || thought || !e.Hidden.IsZero())
+	}
+	for from <= to && !matters(&p.Entries[from]) {
+		from++
+	}
+	for from <= to && !matters(&p.Entries[to]) {
+		to--
+	}
+	if from > to {
 		return 0, 0, &RangeError{"there is nothing in it that a summary could stand for"}
 	}
 	return from, to, nil
@@ -182,7 +188,8 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	return p.Entries[0].Commit.ID, last
 }
 
-func (p *Prompt) index(id objects.ID) int {
+// Index is the place of a commit among the entries, -1 when it is none of them.
+func (p *Prompt) Index(id objects.ID) int {
 	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Commit.ID == id })
 }
 
@@ -203,12 +210,16 @@ func (p *Prompt) widen(from, to int) [2]int {
 		}
 	}
 	delete(hidden, objects.ID{})
+	for id := range hidden {
+		summary := p.Entries[p.Index(id)].Commit
+		low, high = min(low, p.Index(summary.First)), max(high, p.Index(summary.Target))
+	}
 	turns := [2]int{p.Entries[from].Turn, p.Entries[to].Turn}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		near := e.Turn >= turns[0] && e.Turn <= turns[1]
 		joined := e.Commit.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Commit.Block)])
-		if joined || hidden[p.outermost(e)] {
+		if joined {
 			low, high = min(low, i), max(high, i)
 		}
 	}
@@ -219,7 +230,7 @@ func (p *Prompt) widen(from, to int) [2]int {
 func (p *Prompt) outermost(e *Entry) objects.ID {
 	id := e.Hidden
 	for !id.IsZero() {
-		by := p.Entries[p.index(id)].Hidden
+		by := p.Entries[p.Index(id)].Hidden
 		if by.IsZero() {
 			break
 		}
