@@ -113,8 +113,8 @@ func (c *Commit) Parent() objects.ID {
 	return c.Parents[0]
 }
 
-// Speaks tells whether c adds words of its own to a prompt: a block, or a summary.
-func (c *Commit) Speaks() bool { return c.Op == Append || c.Op == Compress }
+// Says tells whether c adds words of its own to a prompt: a block, or a summary.
+func (c *Commit) Says() bool { return c.Op == Append || c.Op == Compress }
 
 // BeginsTurn tells whether a turn begins at c: the first block of a user message
 // that is not only tool results.

@@ -41,7 +41,7 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 		if e.Commit.BeginsTurn() {
 			h.turns++
 		}
-		if e.Commit.Speaks() && e.Commit.Index == 0 {
+		if e.Commit.Says() && e.Commit.Index == 0 {
 			h.messages++
 		}
 		e.Turn, e.message = h.turns, h.messages
@@ -84,7 +84,7 @@ func (h *history) decide(o Options) {
 	for i := range h.entries {
 		e := &h.entries[i]
 		c := e.Commit
-		if !c.Speaks() {
+		if !c.Says() {
 			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+c.Target.Short())
 			continue
 		}
@@ -132,7 +132,7 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Speaks() && ok(e) {
+		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
 			list = append(list, e)
 		}
 	}

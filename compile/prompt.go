@@ -97,7 +97,7 @@ func (p *Prompt) sortResults(at int, order map[string]int) {
 }
 
 func (t *Tokens) count(e *Entry) {
-	if !e.Commit.Speaks() {
+	if !e.Commit.Says() {
 		return
 	}
 	t.Raw += e.Tokens
