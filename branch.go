@@ -125,9 +125,7 @@ func (b *Branch) target(ctx context.Context, tip *commit.Commit, id objects.ID) 
 	case commit.Annotate:
 		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is an annotation, not a block; name the block, " + c.Target.Short()}
 	case commit.Merge:
-		if !c.Says() {
-			return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge without words, not a block"}
-		}
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge, not a block; tract revert takes back what it brought"}
 	}
 	if tip == nil {
 		return nil, &refs.UnknownError{Rev: id.Short(), Why: "the branch has no commits yet"}

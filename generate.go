@@ -43,6 +43,8 @@ type Exchange struct {
 	tip     objects.ID   // the reply insists on it
 	done    []objects.ID // a reply with this idempotency key is there already
 	tools   *objects.Object
+	sent    []byte // as the client tells
+	unkept  int    // thoughts in it that no commit has
 	started time.Time
 	first   time.Duration
 }
@@ -63,6 +65,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 		return b.recall(ctx, x.done)
 	}
 	x.started = b.repo.clock()
+	x.Request.OnSent = func(body []byte) { x.sent = body }
 	var reply *llm.Response
 	if x.Request.Stream {
 		reply, err = llm.Collect(streamer.Stream(ctx, x.Request), x.watch(b.repo.clock))
@@ -169,31 +172,43 @@ func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stre
 			return x, err
 		}
 	}
-	x.Prompt, err = compile.Chain(ctx, b.repo.store, tip, c.compileOptions())
-	if err != nil {
+	if err := b.fill(ctx, x, stream); err != nil {
 		return nil, err
 	}
+	return x, nil
+}
+
+// fill makes the request of an exchange from its tip.
+func (b *Branch) fill(ctx context.Context, x *Exchange, stream bool) (err error) {
+	c := x.call
+	x.Prompt, err = compile.Chain(ctx, b.repo.store, x.tip, c.compileOptions())
+	if err != nil {
+		return err
+	}
 	if calls := x.Prompt.Pending; len(calls) > 0 {
-		return nil, pendingError(b.name, calls)
+		return pendingError(b.name, calls)
 	}
 	messages, kept := b.withUnkept(x)
+	for _, thoughts := range kept {
+		x.unkept += len(thoughts)
+	}
 	if len(messages) == 0 {
-		return nil, fmt.Errorf("generate: %w", &refs.UnknownError{Rev: b.name, Why: "everything on it is left out of the prompt; see compile --explain"})
+		return fmt.Errorf("generate: %w", &refs.UnknownError{Rev: b.name, Why: "everything on it is left out of the prompt; see compile --explain"})
 	}
 	x.Request = &llm.Request{Messages: messages, Tools: c.tools, Settings: c.modelSettings(), Stream: stream}
-	if target != nil {
-		if x.Body, err = target.Encode(x.Request); err != nil {
-			return nil, fmt.Errorf("generate: %w", err)
+	if x.Target != nil {
+		if x.Body, err = x.Target.Encode(x.Request); err != nil {
+			return fmt.Errorf("generate: %w", err)
 		}
 		x.Request.Body = x.Body
 	}
 	if err := b.check(ctx, x, kept); err != nil {
-		return nil, err
+		return err
 	}
 	if c.ready != nil {
 		c.ready(x.Request)
 	}
-	return x, b.manifest(ctx, x)
+	return b.manifest(ctx, x)
 }
 
 // check looks for what the provider would refuse the request for.
@@ -229,6 +244,7 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 	s := x.Request.Settings
 	m := &compile.Manifest{
 		Head: x.tip, Options: x.call.compileOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
+		Asked: asked(x.Request), Unkept: x.unkept,
 	}
 	if x.Target != nil {
 		at := x.Target.Address()

@@ -84,8 +84,12 @@ func (c *call) asked() map[string]string {
 
 // finish completes the manifest with what the client sent, and makes its object.
 func (x *Exchange) finish(reply *llm.Response) objects.Object {
-	if len(reply.Sent) > 0 {
-		if sent := objects.Hash(reply.Sent); sent != x.Manifest.Compiled {
+	body := x.sent
+	if body == nil {
+		body = reply.Sent
+	}
+	if len(body) > 0 {
+		if sent := objects.Hash(body); sent != x.Manifest.Compiled {
 			x.Manifest.Sent = sent
 		}
 	}

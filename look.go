@@ -148,7 +148,7 @@ func (r *Repo) Notes(ctx context.Context, tip, id objects.ID) ([]*commit.Commit,
 	}
 	slices.Reverse(notes)
 	if merged {
-		line, _, err := commit.Line(ctx, r.store, tip)
+		line, err := commit.Line(ctx, r.store, tip)
 		if err != nil {
 			return nil, fmt.Errorf("notes of %s: %w", id.Short(), err)
 		}
@@ -200,7 +200,7 @@ func (r *Repo) Saw(ctx context.Context, rev string) (*compile.Prompt, error) {
 		return nil, err
 	}
 	if c.From == nil || c.From.Manifest.IsZero() {
-		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), &refs.UnknownError{Rev: rev, Why: "it is no reply of a model, so there is no prompt that it was given to"})
+		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), noReply(rev))
 	}
 	m, err := compile.ReadManifest(ctx, r.store, c.From.Manifest)
 	if err != nil {

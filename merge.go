@@ -102,7 +102,7 @@ func (b *Branch) Merge(ctx context.Context, rev string, m Merging, opts ...Optio
 func (b *Branch) merge(ctx context.Context, c *call, m Merging, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
-		if r.Brings, _, err = commit.Line(ctx, store, r.Theirs); err != nil {
+		if r.Brings, err = commit.Line(ctx, store, r.Theirs); err != nil {
 			return err
 		}
 	} else {
@@ -174,13 +174,17 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 		return err
 	}
 	r.Conflicts = p.resolved
-	drafts, err := b.joining(ctx, c, m, r)
-	if err != nil {
-		return err
-	}
+	r.Kind = Merged
 	changes := p.restate
 	if m.Squash {
 		r.Kind, changes = Squashed, p.brought
+	}
+	if m.DryRun {
+		m.Summarize = nil // nothing is asked for nothing
+	}
+	drafts, more, err := b.joining(ctx, c, m, r)
+	if err != nil {
+		return err
 	}
 	for _, change := range changes {
 		d, err := b.changeDraft(ctx, c, change)
@@ -197,7 +201,7 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 		r.Tip = r.Ours
 		return err
 	}
-	batch := b.batch(c, "merge", r.Ours, commits, put, &r.Commits)
+	batch := b.batch(c, "merge", r.Ours, commits, append(more, put...), &r.Commits)
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
 	}
@@ -205,29 +209,28 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 }
 
 // joining is the drafts of the merge itself: a merge commit, or for a squash the
-// blocks, and in either case the summary in place of them.
-func (b *Branch) joining(ctx context.Context, c *call, m Merging, r *MergeResult) ([]commit.Draft, error) {
-	r.Kind = Merged
-	d := b.draft(c, commit.Merge, objects.ID{})
+// blocks, and a summary behind the one, or in place of the others. put is what has
+// to be put besides.
+func (b *Branch) joining(ctx context.Context, c *call, m Merging, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
+	summary, put, err := b.summary(ctx, c, m, r)
 	switch {
-	case m.Summary != "":
-		d.Block = content.Text{Of: content.KindSummary, Text: m.Summary}
-	case m.Summarize != nil:
-		summary, origin, err := b.summarize(ctx, c, m.Summarize, r.Brings)
-		if err != nil {
-			return nil, err
-		}
-		d.Block, d.Origin = summary, origin
+	case err != nil:
+		return nil, nil, err
+	case m.Squash && summary != nil:
+		summary.Op, summary.First, summary.Target, summary.Label = commit.Append, objects.ID{}, objects.ID{}, c.label
+		return []commit.Draft{*summary}, put, nil
+	case m.Squash:
+		drafts, err = b.repo.flat(ctx, r)
+		return drafts, nil, err
 	}
-	if m.Squash {
-		if d.Block == nil {
-			return b.repo.flat(ctx, r)
-		}
-		d.Op = commit.Append
-		return []commit.Draft{d}, nil
-	}
-	var err error
+	d := b.draft(c, commit.Merge, objects.ID{})
 	d.Brings = r.Brings
-	d.Second, err = b.repo.header(ctx, r.Theirs)
-	return []commit.Draft{d}, err
+	if d.Second, err = b.repo.header(ctx, r.Theirs); err != nil {
+		return nil, nil, err
+	}
+	drafts = []commit.Draft{d}
+	if summary != nil {
+		drafts = append(drafts, *summary)
+	}
+	return drafts, put, nil
 }

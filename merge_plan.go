@@ -98,11 +98,11 @@ func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
 	for _, c := range r.Brings {
 		p.new[c.ID] = true
 	}
-	ours, _, err := commit.Line(ctx, p.repo.store, r.Ours)
+	ours, err := commit.Line(ctx, p.repo.store, r.Ours)
 	if err != nil {
 		return err
 	}
-	theirs, _, err := commit.Line(ctx, p.repo.store, r.Theirs)
+	theirs, err := commit.Line(ctx, p.repo.store, r.Theirs)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (w *world) all(name string, do func(context.Context, *tract.Repo) error) {
 
 func expected(err error) bool {
 	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotForward) || errors.Is(err, tract.ErrEmpty) ||
-		errors.As(err, new(*tract.OpenTurnError)) || errors.As(err, new(*tract.MergeConflictError))
+		errors.As(err, new(*tract.OpenTurnError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
 }
 
 func pick[T any](w *world, list []T) T { return list[w.r.IntN(len(list))] }
@@ -163,6 +163,11 @@ func (w *world) step() {
 	case n < 17:
 		w.all("cherry-pick", func(ctx context.Context, repo *tract.Repo) error {
 			_, err := repo.Branch(on).CherryPick(ctx, []string{from})
+			return err
+		})
+	case n < 18 && kind < 4:
+		w.all("compress", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Compress(ctx, at+".."+on, text)
 			return err
 		})
 	case n < 18:
@@ -317,7 +322,7 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 	head := header(p.Head)
 	var brings []*commit.Commit
 	if head.Op == commit.Merge {
-		line, _, err := commit.Line(ctx, store, head.Parent())
+		line, err := commit.Line(ctx, store, head.Parent())
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -375,7 +380,7 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 			newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40)
 		})
 	}
-	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork"} {
+	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork", "compress"} {
 		if did[name] < 20 {
 			t.Errorf("%s worked only %d times: the histories show little", name, did[name])
 		}

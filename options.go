@@ -36,6 +36,7 @@ type call struct {
 	stream    *bool
 	tools     []llm.Tool
 	also      []content.Block
+	covers    commit.Cover
 	force     bool
 	warn      func(Problem)
 	ready     func(*llm.Request)

@@ -59,7 +59,7 @@ func (p *picking) rev(ctx context.Context, b *Branch, rev string) error {
 	if !from.IsZero() {
 		list, err := commit.Brings(ctx, p.repo.store, from, to)
 		for _, c := range list {
-			if err == nil && c.Op != commit.Merge {
+			if err == nil && c.Op != commit.Merge && c.Op != commit.Compress {
 				err = p.one(ctx, c)
 			}
 		}
@@ -68,6 +68,9 @@ func (p *picking) rev(ctx context.Context, b *Branch, rev string) error {
 	c, err := p.repo.header(ctx, to)
 	if err != nil {
 		return err
+	}
+	if c.Op == commit.Compress {
+		return &refs.UnknownError{Rev: rev, Why: "it is a summary of what lies before it; tract compress makes one here"}
 	}
 	if c.Op == commit.Merge {
 		return &refs.UnknownError{Rev: rev, Why: "it is a merge; name the commits that it brought, such as " + c.Parents[0].Short() + ".." + c.Parents[1].Short()}
@@ -240,11 +243,11 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 	var drafts []commit.Draft
 	var before *commit.Commit
 	for _, c := range m.Brings {
-		if !c.Says() {
+		if c.Op != commit.Append && c.Op != commit.Compress {
 			continue
 		}
 		d := again([]*commit.Commit{c})[0]
-		d.Op, d.Key, d.Index, d.Target = commit.Append, "", 0, objects.ID{}
+		d.Op, d.Key, d.Index, d.Target, d.First, d.Covers = commit.Append, "", 0, objects.ID{}, objects.ID{}, commit.CoverAll
 		if before != nil && goesOn(before, c) {
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
@@ -254,7 +257,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 		if note := last[subject{c.ID, commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
-		if e := at[c.ID]; e != nil && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
+		if e := at[c.ID]; e != nil && !e.Hidden.IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
 			d.Priority = priority.Skip // a summary stands for it
 		}
 		drafts, before = append(drafts, d), c

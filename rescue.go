@@ -111,7 +111,7 @@ func again(commits []*commit.Commit) []commit.Draft {
 	drafts := make([]commit.Draft, len(commits))
 	for i, c := range commits {
 		drafts[i] = commit.Draft{
-			Op: c.Op, Block: c.Block, Role: c.Role, Index: c.Index, Target: c.Target, Priority: c.Priority,
+			Op: c.Op, Block: c.Block, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Covers: c.Covers, Priority: c.Priority,
 			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.From, Label: c.Words,
 		}
 	}

@@ -72,9 +72,6 @@ func (b *Branch) reverting(ctx context.Context, c *call, tip, reverted *commit.C
 		}
 		return []commit.Draft{b.noted(c, reverted.Target, level, reason)}, nil
 	case commit.Merge:
-		if reverted.Says() {
-			return []commit.Draft{skip(reverted.ID)}, nil
-		}
 		brought, err := commit.Brings(ctx, b.repo.store, reverted.Parents[0], reverted.Parents[1])
 		var drafts []commit.Draft
 		for _, of := range brought {

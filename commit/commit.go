@@ -27,26 +27,50 @@ const (
 	Append   Op = 1 + iota // adds a block
 	Edit                   // replaces the content of Target from here on
 	Annotate               // gives Target a priority from here on
-	_                      // 4 is compress
+	Compress               // a summary that stands for First to Target from here on
 	Merge                  // brings what the second parent has and the first has not
 	opEnd
 )
 
-var opNames = [opEnd]string{Append: "append", Edit: "edit", Annotate: "annotate", Merge: "merge"}
+var opNames = [...]string{"", "append", "edit", "annotate", "compress", "merge"}
 
 // String is the name of the operation.
 func (o Op) String() string {
-	if o < opEnd && opNames[o] != "" {
+	if o > 0 && o < opEnd {
 		return opNames[o]
 	}
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
 
+// Cover is what a summary stands for in its range.
+type Cover uint8
+
+// The covers. Their numbers are in records and never change.
+const (
+	CoverAll       Cover = iota
+	CoverDialogue        // thoughts stay as they are
+	CoverReasoning       // thoughts only
+	coverEnd
+)
+
+var coverNames = [...]string{"all", "dialogue", "reasoning"}
+
+// String is the name of the cover.
+func (c Cover) String() string {
+	if c < coverEnd {
+		return coverNames[c]
+	}
+	return fmt.Sprintf("cover(%d)", uint8(c))
+}
+
+// MarshalText writes the name of the cover.
+func (c Cover) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // Commit is one step of a history. Links that it does not have are zero.
 type Commit struct {
 	ID      objects.ID
 	Parents []objects.ID
-	Content objects.ID // the block; of an Annotate, a note with the reason; of a Merge, a summary of what it brings
+	Content objects.ID // the block; of an Annotate, a note with the reason
 	Origin  objects.ID // where it came from, shared by the blocks of a message
 	Label   objects.ID // words that a person put on it
 
@@ -55,7 +79,9 @@ type Commit struct {
 	Role     content.Role
 	Index    int            // of the block in its message; 0 begins one
 	Size     int64          // bytes of the content's record
-	Target   objects.ID     // of an Edit or Annotate: the Append it speaks of
+	Target   objects.ID     // of an Edit or Annotate: the commit it speaks of; of a Compress: the last of its range
+	First    objects.ID     // of a Compress: the first of its range
+	Covers   Cover          // of a Compress: what of its range it stands for
 	Priority priority.Level // given by a person, else Unset
 	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
 	Author   string
@@ -75,8 +101,7 @@ type Commit struct {
 // Weight is running sums over the blocks of a history, in bytes of prompt
 // (content.Kind.Weight). Edits do not change them: a commit with edits or
 // annotations before it has a Mark that says so. Of a Merge it is that of the
-// first parent and of each block that the second brings; what a summary stands
-// for is not sent.
+// first parent and of each block that the second brings.
 type Weight struct {
 	All  int64 // every block
 	Sent int64 // those that are sent when nobody says otherwise
@@ -98,9 +123,8 @@ func (c *Commit) Second() objects.ID {
 	return c.Parents[1]
 }
 
-// Says tells whether c is a block of its own in the conversation: an Append, or a
-// Merge with a summary.
-func (c *Commit) Says() bool { return c.Op == Append || c.Op == Merge && !c.Content.IsZero() }
+// Says tells whether c adds words of its own to a prompt: a block, or a summary.
+func (c *Commit) Says() bool { return c.Op == Append || c.Op == Compress }
 
 // BeginsTurn tells whether a turn begins at c: the first block of a user message
 // that is not only tool results.
@@ -138,9 +162,7 @@ func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 	for _, b := range brings {
 		own := b.weight()
 		c.Weight.All += own.All
-		if !c.Says() {
-			c.Weight.Sent += own.Sent
-		}
+		c.Weight.Sent += own.Sent
 	}
 	own := c.weight()
 	c.Weight.All += own.All
@@ -149,7 +171,7 @@ func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 
 // weight is what c alone weighs.
 func (c *Commit) weight() (w Weight) {
-	if !c.Says() {
+	if c.Op != Append {
 		return w
 	}
 	w.All = c.Kind.Weight(c.Size)

@@ -40,6 +40,10 @@ func conversation() []Draft {
 		{Op: Annotate, Target: objects.Hash([]byte("y")), Time: noon},
 		{Op: Edit, Target: objects.Hash([]byte("z")), Block: content.User("Why not?"), Time: noon},
 		{Block: content.ToolResult{CallID: "c", Text: "4"}, Time: noon},
+		{
+			Op: Compress, First: objects.Hash([]byte("a")), Target: objects.Hash([]byte("b")), Covers: CoverDialogue,
+			Block: content.Text{Of: content.KindSummary, Text: "Somebody asked why."}, Time: noon,
+		},
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 
 // Line gives a whole history in the order in which a prompt is made of it, oldest
 // first: the line of the first parent, then what the second brings beyond it, then
-// what follows. Every commit is in it once, and after its parents. For each merge
-// brings tells how many commits before it came by it; nil when there is no merge.
-func Line(ctx context.Context, r objects.Reader, tip objects.ID) (line []*Commit, brings map[objects.ID]int, err error) {
+// what follows. Every commit is in it once, and after its parents.
+func Line(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit, error) {
 	l := liner{r: r}
 	if err := l.add(ctx, tip); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return l.line, l.brings, nil
+	return l.line, nil
 }
 
 // Brings gives what a second history has beyond a first, in the order of Line.
@@ -27,7 +26,7 @@ func Brings(ctx context.Context, r objects.Reader, first, second objects.ID) ([]
 		}
 		only[c.ID] = true
 	}
-	l := liner{r: r, only: only, have: map[objects.ID]bool{}, brings: map[objects.ID]int{}}
+	l := liner{r: r, only: only, have: map[objects.ID]bool{}}
 	if err := l.add(ctx, second); err != nil {
 		return nil, err
 	}
@@ -37,11 +36,10 @@ func Brings(ctx context.Context, r objects.Reader, first, second objects.ID) ([]
 // liner puts histories one after the other. What it has is complete: with a commit
 // everything before it.
 type liner struct {
-	r      objects.Reader
-	line   []*Commit
-	brings map[objects.ID]int
-	have   map[objects.ID]bool // nil until there is a merge
-	only   map[objects.ID]bool // nil: all
+	r    objects.Reader
+	line []*Commit
+	have map[objects.ID]bool // nil until there is a merge
+	only map[objects.ID]bool // nil: all
 }
 
 func (l *liner) add(ctx context.Context, tip objects.ID) error {
@@ -57,18 +55,16 @@ func (l *liner) add(ctx context.Context, tip objects.ID) error {
 			break
 		}
 		if c.Op == Merge && l.have == nil {
-			l.have, l.brings = map[objects.ID]bool{}, map[objects.ID]int{}
+			l.have = map[objects.ID]bool{}
 		}
 		chain = append(chain, c)
 	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		c := chain[i]
 		if c.Op == Merge {
-			before := len(l.line)
 			if err := l.add(ctx, c.Second()); err != nil {
 				return err
 			}
-			l.brings[c.ID] = len(l.line) - before
 		}
 		if l.have != nil {
 			l.have[c.ID] = true

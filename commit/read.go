@@ -123,6 +123,17 @@ func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Bloc
 	return decodeContent(ctx, r, obj)
 }
 
+// Fill gives a commit its block from the object of its content, which was read
+// with it.
+func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
+	block, err := decodeContent(ctx, r, obj)
+	if err != nil {
+		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
+	}
+	c.Block = block
+	return nil
+}
+
 func decodeContent(ctx context.Context, r objects.Reader, obj objects.Object) (content.Block, error) {
 	record := obj.Data
 	switch obj.Kind {

@@ -36,6 +36,8 @@ func (c *Commit) object() objects.Object {
 	e.Uint(13, uint64(c.Weight.All))
 	e.Uint(14, uint64(c.Weight.Sent))
 	e.Uint(15, has)
+	c.First.Encode(&e, 16)
+	e.Uint(17, uint64(c.Covers))
 	obj := objects.New(objects.KindCommit, c.Parents, links, e.Bytes())
 	c.ID = obj.ID
 	return obj
@@ -91,6 +93,10 @@ func parse(obj objects.Object) (*Commit, error) {
 			c.Weight.Sent = int64(d.Small(1 << 62))
 		case 15:
 			has = d.Small(1 << 3)
+		case 16:
+			c.First = objects.DecodeID(d)
+		case 17:
+			c.Covers = Cover(d.Small(uint64(coverEnd)))
 		}
 	}
 	if err := d.Err(); err != nil {
@@ -114,20 +120,24 @@ func parse(obj objects.Object) (*Commit, error) {
 func (c *Commit) check() error {
 	wrong := func(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
 	switch {
-	case c.Op >= opEnd || opNames[c.Op] == "":
+	case c.Op == 0:
 		return wrong("no operation")
 	case c.Kind.Traits().Name == "":
 		return wrong("unknown kind")
 	case c.Role > content.RoleTool:
 		return wrong("unknown role")
-	case (c.Op == Append || c.Op == Edit) && c.Content.IsZero():
+	case c.Op != Annotate && c.Op != Merge && c.Content.IsZero():
 		return wrong("no content")
 	case (c.Op == Append || c.Op == Merge) != c.Target.IsZero():
 		return wrong("target does not fit the operation")
 	case len(c.Parents) > 2 || (c.Op == Merge) != (len(c.Parents) == 2):
 		return wrong("parents do not fit the operation")
-	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.Content.IsZero() && c.Kind != content.KindSummary):
-		return wrong("a merge of one history, or with words that are no summary")
+	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.Content.IsZero()):
+		return wrong("a merge of one history, or with words")
+	case c.Op == Compress && (c.Kind != content.KindSummary || c.First.IsZero()):
+		return wrong("a summary without its words or its range")
+	case c.Op != Compress && (!c.First.IsZero() || c.Covers != CoverAll):
+		return wrong("a range that no summary stands for")
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return wrong("depth does not fit the parents")
 	}

@@ -16,7 +16,9 @@ type Draft struct {
 	Block    content.Block // of an Annotate: a note with the reason; of a Merge: a summary; may be nil of both
 	Role     content.Role  // who says it; content.RoleOf(Block) when zero
 	Index    int           // of the block in its message
-	Target   objects.ID    // of an Edit or Annotate
+	Target   objects.ID    // of an Edit, Annotate or Compress
+	First    objects.ID    // of a Compress
+	Covers   Cover         // of a Compress
 	Priority priority.Level
 	Time     time.Time
 	Author   string
@@ -36,7 +38,7 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 	origins := map[*Origin]objects.ID{}
 	for _, d := range drafts {
 		c := &Commit{
-			Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, Priority: d.Priority,
+			Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
 			Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
 		}
 		if parent != nil {

@@ -43,12 +43,15 @@ type Entry struct {
 	Level  priority.Level
 	Why    priority.Why
 	Sent   bool
-	Turn   int // 0 is what comes before the first user message
-	Tokens int // estimated
+	Hidden objects.ID // the summary that stands for it; zero: none
+	Turn   int        // 0 is what comes before the first user message
+	Tokens int        // estimated
 
-	message int    // counts the messages of the history
-	holds   *Entry // of a named system block: what is sent in its place
-	moved   bool   // is sent in the place of another
+	message int      // counts the messages of the history
+	holds   *Entry   // of a named system block: what is sent in its place
+	moved   bool     // is sent in the place of another
+	ahead   []*Entry // summaries that are sent before it
+	sentIn  int      // of a summary: how many turns away it is sent
 }
 
 // Tokens counts a prompt by estimate. Raw is the sum of the others.
@@ -80,6 +83,7 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
 	h.decide(o)
+	h.summaries()
 	for _, stage := range []func() error{
 		func() error { return h.load(ctx, r, h.systems()) },
 		func() error { h.replaceSystems(); return h.fit(o.Budget) },
@@ -102,5 +106,6 @@ func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}
 	h.decide(o)
+	h.summaries()
 	return h.entries, nil
 }

@@ -15,21 +15,21 @@ type history struct {
 	turns    int // number of the last turn
 	messages int
 	edits    map[objects.ID]*commit.Commit
-	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
-	brings   map[objects.ID]int            // of a merge: how many entries before it
+	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
+	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
 }
 
 // gather reads the history once and numbers its turns. The last edit and the last
 // annotation of a commit are those that count. What a merge brings is read as if it
 // had been said here; it begins a message, wherever it was forked.
 func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, error) {
-	line, brings, err := commit.Line(ctx, r, head)
+	line, err := commit.Line(ctx, r, head)
 	if err != nil {
 		return nil, err
 	}
 	h := &history{
-		entries: make([]Entry, len(line)), brings: brings,
-		edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{},
+		entries: make([]Entry, len(line)),
+		edits:   map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{},
 	}
 	var before objects.ID
 	for i, c := range line {
@@ -47,6 +47,9 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 		}
 		h.entries[i] = Entry{Commit: c, Turn: h.turns, message: h.messages}
 		before = c.ID
+	}
+	if err := h.brought(ctx, r, head); err != nil {
+		return nil, err
 	}
 	return h, h.reasons(ctx, r)
 }
@@ -84,8 +87,11 @@ func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
 	lastThought, open := -1, false
+	merged := -1 // a merge closes what was open: none is made inside a tool loop
 	for i := range h.entries {
 		switch e := &h.entries[i]; {
+		case e.Commit.Op == commit.Merge:
+			merged, open = i, false
 		case !e.Commit.Says():
 		case e.Commit.Kind == content.KindReasoning:
 			lastThought = e.Turn
@@ -108,7 +114,7 @@ func (h *history) decide(o Options) {
 			Default:   c.Kind.Traits().Level,
 			Explicit:  c.Priority,
 			Reasoning: c.Kind == content.KindReasoning,
-			OpenTurn:  open && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
+			OpenTurn:  open && i > merged && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
 			LastTurn:  e.Turn == lastThought,
 		}
 		if n := h.notes[c.ID]; n != nil {
@@ -127,11 +133,13 @@ func (h *history) decide(o Options) {
 		}
 		e.Tokens = Estimate(c.Kind.Weight(h.says(e).Size))
 	}
-	h.sumUp()
 }
 
 // leaveOut takes an entry out of the prompt for a reason of its own.
 func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
+
+// comeBack takes an entry into the prompt after all.
+func (e *Entry) comeBack(why priority.Why) { e.Sent, e.Why, e.Hidden = true, why, objects.ID{} }
 
 // load reads the blocks that stand for some entries.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
@@ -142,7 +150,7 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 	return commit.Load(ctx, r, list...)
 }
 
-// filter lists the entries that are blocks and ok.
+// filter lists the entries with words of their own that are ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
 	var list []*Entry
 	for i := range h.entries {
@@ -184,9 +192,9 @@ func (h *history) fit(budget int) error {
 	turns[h.turns].Keep = true
 	for _, e := range h.sent() {
 		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
-			turns[e.Turn].Fixed += e.Tokens
+			turns[e.Turn+e.sentIn].Fixed += e.Tokens
 		} else {
-			turns[e.Turn].Tokens += e.Tokens
+			turns[e.Turn+e.sentIn].Tokens += e.Tokens
 		}
 	}
 	drop, err := priority.Fit(budget, turns)
@@ -194,7 +202,7 @@ func (h *history) fit(budget int) error {
 		return err
 	}
 	for _, e := range h.sent() {
-		if drop[e.Turn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
+		if drop[e.Turn+e.sentIn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
 			e.leaveOut("budget")
 		}
 	}

@@ -23,6 +23,12 @@ type Manifest struct {
 	ToolChoice string
 	Encoder    int // version of the encoder that made the body
 
+	// Asked is everything else that the body was made with, as names and values;
+	// nil in a manifest of an older version, which does not say. Unkept is how many
+	// thoughts were sent that no commit has: such a body cannot be made again.
+	Asked  map[string]string
+	Unkept int
+
 	// Which commits of the history were sent, oldest first: the first Same as in
 	// Prev, then runs of commits that were sent and were not, in turn.
 	Same uint64
@@ -103,6 +109,8 @@ func (m *Manifest) Object() objects.Object {
 	e.Uints(11, m.Runs)
 	m.Compiled.Encode(&e, 12)
 	m.Sent.Encode(&e, 13)
+	e.Map(14, m.Asked)
+	e.Uint(15, uint64(max(m.Unkept, 0)))
 	return objects.New(objects.KindManifest, parents, links, e.Bytes())
 }
 
@@ -158,6 +166,14 @@ func (m *Manifest) decode(d *canon.Decoder) {
 		m.Compiled = objects.DecodeID(d)
 	case 13:
 		m.Sent = objects.DecodeID(d)
+	case 14:
+		if m.Asked == nil {
+			m.Asked = map[string]string{}
+		}
+		k, v := d.Pair()
+		m.Asked[k] = v
+	case 15:
+		m.Unkept = int(d.Small(1 << 31))
 	}
 }
 

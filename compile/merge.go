@@ -1,43 +1,67 @@
 package compile
 
 import (
+	"context"
+
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/priority"
 )
 
-// sumUp leaves out what the summary of a merge stands for: what the merge brings
-// and is of normal priority. What is pinned stays, and what is annotated after the
-// merge comes back.
-func (h *history) sumUp() {
-	var at map[objects.ID]int
-	for i := range h.entries {
-		m := h.entries[i].Commit
-		if m.Op != commit.Merge || !m.Says() {
+// brought finds the ranges of the summaries that merges brought. Where a summary was
+// made its range was a part of the line; here other commits may lie between, for
+// which it does not stand.
+func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID) error {
+	own := head // the commits that head has by first parent
+	for i := len(h.entries) - 1; i >= 0; i-- {
+		c := h.entries[i].Commit
+		if c.ID == own {
+			own = c.Parent()
 			continue
 		}
-		if at == nil {
-			at = h.places()
+		if c.Op != commit.Compress {
+			continue
 		}
-		for j := i - h.brings[m.ID]; j < i; j++ {
-			e := &h.entries[j]
-			n := h.notes[e.Commit.ID]
-			if !e.Sent || e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem || n != nil && at[n.ID] > i {
-				continue
-			}
-			e.leaveOut(priority.Why("summed up by " + m.ID.Short()))
+		line, err := commit.Line(ctx, r, c.Parent())
+		if err != nil {
+			return err
+		}
+		if h.ranges == nil {
+			h.ranges = map[objects.ID]map[objects.ID]bool{}
+		}
+		h.ranges[c.ID] = between(line, c.First, c.Target)
+	}
+	return nil
+}
+
+// between is the commits of a line from one to another.
+func between(line []*commit.Commit, first, last objects.ID) map[objects.ID]bool {
+	set := map[objects.ID]bool{}
+	in := false
+	for _, c := range line {
+		if in = in || c.ID == first; in {
+			set[c.ID] = true
+		}
+		if c.ID == last {
+			break
+		}
+	}
+	return set
+}
+
+// stretch makes the span reach from the first to the last commit of its range that
+// the history has.
+func (s *span) stretch(places map[objects.ID]int) {
+	for id := range s.only {
+		if at, ok := places[id]; ok {
+			s.first, s.last = min(s.first, at), max(s.last, at)
 		}
 	}
 }
 
-// places tells where each annotation stands.
-func (h *history) places() map[objects.ID]int {
-	at := map[objects.ID]int{}
-	for i := range h.entries {
-		if c := h.entries[i].Commit; c.Op == commit.Annotate {
-			at[c.ID] = i
-		}
+// has tells whether the range of s has that of another summary in it.
+func (s *span) has(t *span) bool {
+	if s.only != nil {
+		return s.only[t.entry.Commit.First] && s.only[t.entry.Commit.Target]
 	}
-	return at
+	return s.first <= t.first && t.last <= s.last
 }

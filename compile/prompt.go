@@ -1,8 +1,10 @@
 package compile
 
 import (
+	"iter"
 	"slices"
 
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -13,13 +15,9 @@ func (h *history) prompt(head objects.ID) *Prompt {
 	order := map[string]int{} // of tool calls, by id
 	var before *Entry
 	for i := range h.entries {
-		e := &h.entries[i]
-		p.Tokens.count(e)
-		if e.holds != nil {
-			e = e.holds
-		} else if e.moved {
-			continue
-		}
+		p.Tokens.count(&h.entries[i])
+	}
+	for e := range h.placed() {
 		if !e.Sent {
 			continue
 		}
@@ -42,6 +40,29 @@ func (h *history) prompt(head objects.ID) *Prompt {
 		}
 	}
 	return p
+}
+
+// placed yields the entries in the order of the prompt: those that are sent in
+// the place of others are there and nowhere else.
+func (h *history) placed() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i := range h.entries {
+			e := &h.entries[i]
+			for _, summary := range e.ahead {
+				if !yield(summary) {
+					return
+				}
+			}
+			if e.holds != nil {
+				e = e.holds
+			} else if e.moved || e.Commit.Op != commit.Append {
+				continue
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // begins tells whether an entry begins a message of the prompt. Results that

@@ -82,9 +82,13 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 	switch pinned := call.Level == priority.Pinned || result.Level == priority.Pinned; {
 	case call.Sent == result.Sent:
 	case pinned && call.Sent && result.Level != priority.Skip:
-		result.Sent, result.Why = true, "its call is pinned"
+		result.comeBack("its call is pinned")
 	case pinned && result.Sent && call.Level != priority.Skip:
-		call.Sent, call.Why = true, "its result is pinned"
+		call.comeBack("its result is pinned")
+	case call.Sent && !result.Hidden.IsZero():
+		result.comeBack("its call is sent")
+	case result.Sent && !call.Hidden.IsZero():
+		call.comeBack("its result is sent")
 	case call.Sent:
 		call.leaveOut("its result is left out")
 	default:

@@ -65,6 +65,10 @@ type Request struct {
 
 	// Body is what Encode made of all this. When it is set it is what is sent.
 	Body []byte
+
+	// OnSent is told the body of the request that is being answered, which is not
+	// Body when the client had to ask anew without a part of it. It may be nil.
+	OnSent func(body []byte)
 }
 
 // Settings is how a model is asked. The zero value leaves all to the provider.

@@ -1,6 +1,11 @@
 package llm
 
-import "github.com/tract-vcs/tract/llm/rawjson"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
 
 // AppendTools appends tool definitions as one JSON array, in a form of its own
 // that no provider reads: what a manifest keeps of them. Equal definitions give
@@ -18,4 +23,22 @@ func AppendTools(dst []byte, tools []Tool) []byte {
 		list.Add(o.Bytes())
 	}
 	return append(dst, list.Bytes()...)
+}
+
+// ReadTools reads what AppendTools made: the same definitions, byte for byte.
+func ReadTools(b []byte) ([]Tool, error) {
+	list, err := rawjson.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("read tools: %w", err)
+	}
+	if list.Kind() != rawjson.KindArray {
+		return nil, errors.New("read tools: want an array")
+	}
+	var tools []Tool
+	for v := range list.Elements() {
+		tools = append(tools, Tool{
+			Name: v.Get("name").Text(), Description: v.Get("description").Text(), Schema: v.Get("schema"), Native: v.Get("native"),
+		})
+	}
+	return tools, nil
 }

@@ -84,6 +84,9 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 	for n := 0; ; {
 		a, err := r.send(ctx)
 		if err == nil {
+			if req.OnSent != nil {
+				req.OnSent(a.sent)
+			}
 			return a, nil
 		}
 		var api *llm.APIError

@@ -1,0 +1,282 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Range is a part of a history that a summary may stand for.
+type Range struct {
+	First, Last objects.ID
+	Widened     bool             // beyond what was asked, so that nothing is cut in the middle
+	Commits     []*commit.Commit // what the summary would leave out of prompts, oldest first, with their blocks
+	Tokens      int              // that these take in the prompt, by estimate
+
+	covers commit.Cover
+	tip    objects.ID
+}
+
+// Covers says what of its range a summary stands for.
+func Covers(c commit.Cover) Option { return func(o *call) error { o.covers = c; return nil } }
+
+// Compressible finds what a summary of a range would stand for: A..B is what B
+// has and A has not, a single revision all up to it, and the empty range all turns
+// but the newest, as far as these take a quarter of the prompt. The commits that
+// are pinned, of the system or left out stay as they are. The error for a range
+// that cannot be compressed is a *[compile.RangeError].
+func (b *Branch) Compressible(ctx context.Context, rng string, opts ...Option) (*Range, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tip.IsZero() {
+		return nil, b.errNoCommits("compress")
+	}
+	found, err := b.compressible(ctx, c, tip, rng)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return found, nil
+}
+
+func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string) (*Range, error) {
+	o := compile.Options{Policy: c.compileOptions().Policy}
+	if c.covers == commit.CoverReasoning {
+		o.Policy = priority.Policy{IncludeReasoning: true}
+	}
+	p, err := compile.Chain(ctx, b.repo.store, tip, o)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := b.ends(ctx, p, rng)
+	if err != nil {
+		return nil, err
+	}
+	var tools []*commit.Commit // that compiling had no need to read
+	for _, e := range p.Entries {
+		if e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult {
+			tools = append(tools, e.Commit)
+		}
+	}
+	if err := commit.Load(ctx, b.repo.store, tools...); err != nil {
+		return nil, err
+	}
+	from, to, err := p.Range(first, last, c.covers)
+	if err != nil {
+		return nil, err
+	}
+	r := &Range{First: p.Entries[from].Commit.ID, Last: p.Entries[to].Commit.ID, covers: c.covers, tip: tip}
+	r.Widened = from < p.Index(first) || to > p.Index(last)
+	edits := map[objects.ID]*commit.Commit{}
+	for _, e := range p.Entries {
+		edits[e.Commit.ID] = e.Commit
+	}
+	for _, e := range p.Covered(from, to, c.covers) {
+		said := e.Commit
+		if edit := edits[e.Edit]; edit != nil {
+			said = edit
+		}
+		r.Commits = append(r.Commits, said)
+		r.Tokens += e.Tokens
+	}
+	return r, commit.Load(ctx, b.repo.store, r.Commits...)
+}
+
+// ends finds the first and the last commit that a range names.
+func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first, last objects.ID, err error) {
+	if rng == "" {
+		first, last = p.OldTurns()
+		if last.IsZero() {
+			err = &compile.RangeError{Why: "there is no turn before the newest"}
+		}
+		return first, last, err
+	}
+	from, to, err := b.resolver().Range(ctx, rng)
+	if err != nil {
+		return first, last, err
+	}
+	if from == to {
+		return first, last, &compile.RangeError{Why: fmt.Sprintf("the range %s is empty", rng)}
+	}
+	after := from.IsZero()
+	for _, e := range p.Entries {
+		if after && first.IsZero() {
+			first = e.Commit.ID
+		}
+		after = after || e.Commit.ID == from
+		if e.Commit.ID == to {
+			last = to
+		}
+	}
+	if first.IsZero() || last.IsZero() {
+		err = &refs.UnknownError{Rev: rng, Why: "it is no range of branch " + b.name}
+	}
+	return first, last, err
+}
+
+// Compress commits a summary that stands for a range in every prompt from here
+// on, and returns its id. The originals stay on the history: [Branch.Expand] brings
+// them back. It insists on the tip it saw: *[ConflictError].
+func (b *Branch) Compress(ctx context.Context, rng, text string, opts ...Option) (objects.ID, error) {
+	if strings.TrimSpace(text) == "" {
+		return objects.ID{}, fmt.Errorf("compress: %w", ErrEmpty)
+	}
+	r, err := b.Compressible(ctx, rng, opts...)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return b.compress(ctx, r, text, nil, nil, opts)
+}
+
+// compress commits the summary of a range; origin is of the model that wrote it,
+// nil when a person did, and put is what goes with it.
+func (b *Branch) compress(ctx context.Context, r *Range, text string, origin *commit.Origin, put []objects.Object, opts []Option) (objects.ID, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	tip, err := b.repo.header(ctx, r.tip)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	d := b.draft(c, commit.Compress, r.Last)
+	d.First, d.Covers, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
+	if origin != nil {
+		d.Origin = origin
+	}
+	commits, objs, err := commit.Write(tip, d)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("compress: %w", err)
+	}
+	var ids []objects.ID
+	if err := b.repo.store.Apply(ctx, b.batch(c, "compress", r.tip, commits, append(put, objs...), &ids)); err != nil {
+		return objects.ID{}, b.conflict("compress", err)
+	}
+	return ids[0], nil
+}
+
+// Instruction is what a model is told that writes a summary.
+const Instruction = "You keep the memory of a conversation between a user and an assistant that uses tools. " +
+	"Write down what the assistant needs in order to go on without the original: what the user wants and decided, facts, names, numbers " +
+	"and identifiers exactly as they are, what was tried and how it ended, and what is still open. Leave out small talk and what was " +
+	"superseded. Write plain text, as short as that allows, and nothing about this task."
+
+// Summarize lets a model write the summary of a range and commits it as Compress
+// does. The request and its manifest are kept like those of any reply.
+func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, opts ...Option) (objects.ID, error) {
+	r, err := b.Compressible(ctx, rng, opts...)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	text, origin, put, err := b.askSummary(ctx, c, client, r)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("compress: %w", err)
+	}
+	return b.compress(ctx, r, text, origin, put, opts)
+}
+
+// askSummary lets a model sum up a range. put is the request, as far as it is kept.
+func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Range) (text string, origin *commit.Origin, put []objects.Object, err error) {
+	// The question is a short history of its own, which no branch has: the
+	// manifest links to it.
+	drafts := b.drafts(c, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
+	for i := range drafts {
+		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, "", commit.Label{}
+	}
+	question, put, err := commit.Write(nil, drafts...)
+	if err == nil {
+		err = b.repo.store.Apply(ctx, objects.Batch{Put: put})
+	}
+	if err != nil {
+		return "", nil, nil, err
+	}
+	target, _ := client.(llm.Target)
+	x := &Exchange{Target: target, call: c, tip: question[len(question)-1].ID, started: b.repo.clock()}
+	c.target, c.tools = target, nil
+	if err := b.fill(ctx, x, false); err != nil {
+		return "", nil, nil, err
+	}
+	x.Request.OnSent = func(body []byte) { x.sent = body }
+	reply, err := client.Generate(ctx, x.Request)
+	if err == nil && (reply == nil || strings.TrimSpace(reply.Text()) == "") {
+		err = errors.New("the model wrote no summary")
+	}
+	if err == nil && reply.Incomplete {
+		err = llm.ErrTruncated
+	}
+	if err != nil {
+		return "", nil, nil, err
+	}
+	origin = b.replyOrigin(x, reply, false)
+	manifest := x.finish(reply)
+	origin.Manifest = manifest.ID
+	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
+}
+
+// transcript is what a range says, for a model to read.
+func (r *Range) transcript() string {
+	var b strings.Builder
+	for _, c := range r.Commits {
+		switch said := c.Block.(type) {
+		case content.ToolCall:
+			fmt.Fprintf(&b, "[tool call %s %s]\n%s\n\n", said.Name, said.CallID, said.Arguments)
+		case content.ToolResult:
+			fmt.Fprintf(&b, "[tool result %s]\n%s\n\n", said.CallID, said.String())
+		default:
+			fmt.Fprintf(&b, "[%s]\n%s\n\n", c.Kind, c.Block.String())
+		}
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// Expand takes a summary out of prompts from here on, and brings back what it
+// stands for: an annotation whose id is returned. The revision may be the summary
+// or a commit that it stands for.
+func (b *Branch) Expand(ctx context.Context, rev string, opts ...Option) (objects.ID, error) {
+	id, err := b.resolver().Resolve(ctx, rev)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("expand: %w", err)
+	}
+	c, err := b.repo.header(ctx, id)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("expand: %w", err)
+	}
+	if c.Op != commit.Compress {
+		tip, err := b.Tip(ctx)
+		if err != nil {
+			return objects.ID{}, err
+		}
+		entries, err := compile.Decisions(ctx, b.repo.store, tip, compile.Options{Policy: priority.Policy{IncludeReasoning: true}})
+		if err != nil {
+			return objects.ID{}, fmt.Errorf("expand: %w", err)
+		}
+		id = objects.ID{}
+		for _, e := range entries {
+			if e.Commit.ID == c.ID {
+				id = e.Hidden
+			}
+		}
+		if id.IsZero() {
+			return objects.ID{}, fmt.Errorf("expand: %w", &refs.UnknownError{Rev: rev, Why: "no summary stands for it"})
+		}
+	}
+	return b.Annotate(ctx, id.String(), priority.Skip, "expanded", append([]Option{Command("expand")}, opts...)...)
+}

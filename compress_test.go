@@ -1,0 +1,223 @@
+package tract_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"pgregory.net/rapid"
+)
+
+func user(text string) content.Block      { return content.User(text) }
+func assistant(text string) content.Block { return content.Assistant(text) }
+
+// toldStory is a conversation of three turns, the second with a tool.
+func toldStory(t *testing.T) (*tract.Repo, *tract.Branch) {
+	t.Helper()
+	repo := open(t)
+	main := repo.Branch("main")
+	for _, turn := range [][]content.Block{
+		{content.System("Be brief.")},
+		{user("one")}, {assistant("uno")},
+		{user("two")}, {think("hm"), call("c1")}, {result("c1")}, {assistant("dos")},
+		{user("three")}, {assistant("tres")},
+	} {
+		must(main.Append(t.Context(), turn))(t)
+	}
+	return repo, main
+}
+
+func TestASummaryStandsForItsRange(t *testing.T) {
+	repo, main := toldStory(t)
+	before := sent(t, repo, "main")
+	old := must(repo.Resolve(t.Context(), "main"))(t)
+	id := must(main.Compress(t.Context(), "main~2", "They counted to two."))(t)
+	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:They counted to two. | user:three | assistant:tres"; got != want {
+		t.Errorf("prompt %q\nwant   %q", got, want)
+	}
+	if got := sent(t, repo, old.String()); got != before {
+		t.Errorf("the prompt of the past has changed: %q", got)
+	}
+	p := must(repo.Compile(t.Context(), "main"))(t)
+	if hidden := p.Summarized(id); len(hidden) != 6 || hidden[0].Why != priority.Why("summary "+id.Short()) {
+		t.Errorf("%d commits are hidden, the first because of %q", len(hidden), hidden[0].Why)
+	}
+	must(main.Expand(t.Context(), ":/dos"))(t)
+	if got := sent(t, repo, "main"); got != before {
+		t.Errorf("expanded it is %q, want %q", got, before)
+	}
+}
+
+func TestWhatIsPinnedStaysBesideTheSummary(t *testing.T) {
+	repo, main := toldStory(t)
+	must(main.Annotate(t.Context(), ":/uno", priority.Pinned, "a fact"))(t)
+	must(main.Compress(t.Context(), ":/dos", "They counted."))(t)
+	want := "system:Be brief. | summary:They counted. | assistant:uno | user:three | assistant:tres"
+	if got := sent(t, repo, "main"); got != want {
+		t.Errorf("prompt %q\nwant   %q", got, want)
+	}
+	must(main.Annotate(t.Context(), "c1", priority.Normal, "look again"))(t)
+	want = "system:Be brief. | summary:They counted. | assistant:uno | tool-call:" + call("").String() + " | tool-result:4 degrees | user:three | assistant:tres"
+	if got := sent(t, repo, "main"); got != want {
+		t.Errorf("with a call brought back %q\nwant %q", got, want)
+	}
+}
+
+func TestARangeIsWidenedRatherThanCut(t *testing.T) {
+	repo, main := toldStory(t)
+	callID := must(repo.Resolve(t.Context(), "c1"))(t)
+	r := must(main.Compressible(t.Context(), callID.String()+"~1.."+callID.String()))(t)
+	if !r.Widened || len(r.Commits) != 2 {
+		t.Errorf("a call was cut from its result: %d commits, widened %v", len(r.Commits), r.Widened)
+	}
+	must(main.Compress(t.Context(), ":/uno", "First."))(t)
+	part := must(repo.Resolve(t.Context(), ":/one"))(t).String() + ".." + must(repo.Resolve(t.Context(), ":/dos"))(t).String()
+	r = must(main.Compressible(t.Context(), part))(t)
+	if !r.Widened || r.Commits[0].Op != commit.Compress {
+		t.Errorf("an earlier summary was cut: widened %v, begins with %s", r.Widened, r.Commits[0].Op)
+	}
+	must(main.Compress(t.Context(), part, "Both."))(t)
+	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:Both. | user:three | assistant:tres"; got != want {
+		t.Errorf("prompt %q\nwant   %q", got, want)
+	}
+}
+
+func TestThoughtsAreCompressedApart(t *testing.T) {
+	repo, main := toldStory(t)
+	must(main.Compress(t.Context(), ":/dos", "It thought.", tract.Covers(commit.CoverReasoning)))(t)
+	if got := sent(t, repo, "main", tract.IncludeReasoning()); strings.Contains(got, "reasoning:") || !strings.Contains(got, "summary:It thought. | tool-call") {
+		t.Errorf("the summary of thoughts is not in their place: %q", got)
+	}
+	repo, main = toldStory(t)
+	must(main.Compress(t.Context(), ":/dos", "They spoke.", tract.Covers(commit.CoverDialogue)))(t)
+	if got := sent(t, repo, "main", tract.IncludeReasoning()); !strings.Contains(got, "reasoning:hm") || strings.Contains(got, "user:two") {
+		t.Errorf("the thoughts were not kept: %q", got)
+	}
+}
+
+func TestAnOpenTurnIsNotCompressed(t *testing.T) {
+	_, main := toldStory(t)
+	must(main.User(t.Context(), "four"))(t)
+	must(main.Append(t.Context(), []content.Block{think("so"), call("c2")}))(t)
+	for _, rng := range []string{"main", "main~4..main", "main..main", "main~2..main~4"} {
+		_, err := main.Compress(t.Context(), rng, "x")
+		if bad, ok := errors.AsType[*compile.RangeError](err); !ok {
+			t.Errorf("%s: %v, %v", rng, err, bad)
+		}
+	}
+	if _, err := main.Compress(t.Context(), ":/dos", " "); !errors.Is(err, tract.ErrEmpty) {
+		t.Errorf("an empty summary: %v", err)
+	}
+}
+
+func TestAModelWritesTheSummary(t *testing.T) {
+	repo, main := toldStory(t)
+	m := says(assistant(" They counted to two. "))
+	id := must(main.Summarize(t.Context(), m, "", tract.Set("temperature", "0")))(t)
+	if asked := messages(m.asked[0].Messages); !strings.Contains(asked, "[user]\ntwo") || !strings.Contains(asked, "[tool result c1]\n4 degrees") || strings.Contains(asked, "three") {
+		t.Errorf("asked %q", asked)
+	}
+	c := must(repo.Show(t.Context(), id.String()))(t)
+	if c.Block.String() != "They counted to two." || c.From.Model != "test-model" || c.From.Usage.Input != 10 || c.From.Manifest.IsZero() {
+		t.Errorf("summary %q of %+v", c.Block, c.From)
+	}
+	saw := must(repo.Saw(t.Context(), id.String()))(t)
+	if messages(saw.Messages) != messages(m.asked[0].Messages) {
+		t.Errorf("the prompt of the summary is not kept: %q", messages(saw.Messages))
+	}
+	if _, err := main.Summarize(t.Context(), says(), "main~3..main~2"); err == nil {
+		t.Error("a model that fails wrote a summary")
+	}
+}
+
+// TestSummariesInRandomHistories holds compile to its rules whatever was said,
+// pinned and compressed: a call goes with its result, what is pinned stays, every
+// block is sent once or stood for, and a prompt never changes afterwards.
+func TestSummariesInRandomHistories(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		repo := must(tract.Open(t.Context(), "mem:"))(t)
+		defer repo.Close() //nolint:errcheck // in memory
+		main := repo.Branch("main")
+		known := map[objects.ID]string{}
+		for step := range rapid.IntRange(3, 40).Draw(rt, "steps") {
+			name := fmt.Sprint("c", step)
+			switch rapid.SampledFrom([]string{"turn", "turn", "tool", "pin", "skip", "normal", "compress", "expand"}).Draw(rt, "do") {
+			case "turn":
+				must(main.Append(t.Context(), []content.Block{user(name)}))(t)
+				must(main.Append(t.Context(), []content.Block{think(name), assistant(name)}))(t)
+			case "tool":
+				must(main.Append(t.Context(), []content.Block{user(name)}))(t)
+				must(main.Append(t.Context(), []content.Block{think(name), call(name)}))(t)
+				must(main.Append(t.Context(), []content.Block{result(name)}))(t)
+			case "pin", "skip", "normal":
+				_, _ = main.Annotate(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")), rapid.SampledFrom([]priority.Level{priority.Pinned, priority.Skip, priority.Normal, priority.Unset}).Draw(rt, "level"), "")
+			case "compress":
+				a, n := rapid.IntRange(0, 15).Draw(rt, "from"), rapid.IntRange(1, 15).Draw(rt, "length")
+				_, _ = main.Compress(t.Context(), fmt.Sprintf("main~%d..main~%d", a+n, a), "summary "+name, tract.Covers(commit.Cover(rapid.IntRange(0, 2).Draw(rt, "covers"))))
+			case "expand":
+				_, _ = main.Expand(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")))
+			}
+			tip := must(main.Tip(t.Context()))(t)
+			if tip.IsZero() {
+				continue
+			}
+			include := tract.Set("reasoning.include_in_context", fmt.Sprint(rapid.Bool().Draw(rt, "include")))
+			p := must(repo.Compile(t.Context(), tip.String(), include))(t)
+			checkPrompt(rt, p)
+			known[tip] = sent(t, repo, tip.String())
+		}
+		for tip, was := range known {
+			if now := sent(t, repo, tip.String()); now != was {
+				rt.Fatalf("the prompt of %s was %q and is %q", tip.Short(), was, now)
+			}
+		}
+	})
+}
+
+func checkPrompt(t *rapid.T, p *compile.Prompt) {
+	times := map[objects.ID]int{}
+	calls, results := map[string]bool{}, map[string]bool{}
+	for i, m := range p.Messages {
+		for j, b := range m.Blocks {
+			times[p.Commits[i][j]]++
+			switch b := b.(type) {
+			case content.ToolCall:
+				calls[b.CallID] = true
+			case content.ToolResult:
+				results[b.CallID] = calls[b.CallID]
+			}
+		}
+	}
+	for id, paired := range results {
+		if !paired {
+			t.Fatalf("the result of %s comes without its call", id)
+		}
+	}
+	for id := range calls {
+		if _, paired := results[id]; !paired {
+			t.Fatalf("the call %s goes without its result", id)
+		}
+	}
+	for _, e := range p.Entries {
+		want := 0
+		if e.Sent {
+			want = 1
+		}
+		if times[e.Commit.ID] != want {
+			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.Commit.ID.Short(), e.Commit.Op, e.Why, times[e.Commit.ID], e.Sent)
+		}
+		if e.Sent == !e.Hidden.IsZero() && e.Sent {
+			t.Fatalf("%s is sent and stood for", e.Commit.ID.Short())
+		}
+		if e.Level == priority.Pinned && !e.Sent && e.Commit.Role != content.NoRole && e.Commit.Kind != content.KindToolCall && e.Commit.Kind != content.KindToolResult {
+			t.Fatalf("%s is pinned and left out: %s", e.Commit.ID.Short(), e.Why)
+		}
+	}
+}

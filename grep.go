@@ -1,0 +1,149 @@
+package tract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Match is one line of a block that a pattern matches.
+type Match struct {
+	Commit *commit.Commit // with its block, without its origin
+	Line   int            // from 1
+	Text   string         // of the line, without its line feed
+	Spans  [][]int        // where the pattern matches in Text: pairs of beginning and end
+}
+
+// Grep is what to look for.
+type Grep struct {
+	Pattern *regexp.Regexp
+	Kinds   []content.Kind // only these; nil: all, thoughts, calls and results among them
+	Revs    []string       // histories of these; nil: of all branches, tags and rescued replies
+	First   bool           // only the first line of a block that matches
+}
+
+// Grep yields the lines of a history that a pattern matches, newest block first,
+// as they are found. The words of edits and the reasons of annotations are looked
+// at too. Of a tool call the name and the arguments are lines.
+func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
+	return func(yield func(Match, error) bool) {
+		tips, err := r.tips(ctx, g.Revs)
+		if err != nil {
+			yield(Match{}, fmt.Errorf("grep: %w", err))
+			return
+		}
+		literal, _ := g.Pattern.LiteralPrefix()
+		s := &search{Grep: g, literal: []byte(literal), kinds: map[content.Kind]bool{}}
+		for _, k := range g.Kinds {
+			s.kinds[k] = true
+		}
+		for c, err := range r.contents(ctx, tips, s.worth) {
+			if err != nil {
+				yield(Match{}, fmt.Errorf("grep: %w", err))
+				return
+			}
+			if !s.look(c, yield) {
+				return
+			}
+		}
+	}
+}
+
+// search is a Grep on its way.
+type search struct {
+	Grep
+	literal []byte // that every match begins with; empty: not known
+	kinds   map[content.Kind]bool
+}
+
+// worth tells whether a commit may match, by its header and the record of its
+// content, in which words stand byte for byte.
+func (s *search) worth(c *commit.Commit, record objects.Object) bool {
+	if len(s.kinds) > 0 && !s.kinds[c.Kind] {
+		return false
+	}
+	if record.Kind != objects.KindContent || len(s.literal) == 0 {
+		return true
+	}
+	return bytes.Contains(record.Data, s.literal)
+}
+
+// look yields the lines of a commit that match; more is false when nobody wants
+// the next.
+func (s *search) look(c *commit.Commit, yield func(Match, error) bool) (more bool) {
+	n := 0
+	for line := range strings.Lines(wordsOf(c.Block)) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		spans := s.Pattern.FindAllStringIndex(line, -1)
+		if spans == nil {
+			continue
+		}
+		if !yield(Match{Commit: c, Line: n, Text: line, Spans: spans}, nil) {
+			return false
+		}
+		if s.First {
+			break
+		}
+	}
+	return true
+}
+
+// wordsOf is all words of a block.
+func wordsOf(b content.Block) string {
+	switch b := b.(type) {
+	case nil:
+		return ""
+	case content.ToolCall:
+		return b.Name + "\n" + b.Arguments
+	case content.ToolResult:
+		if b.Text == "" {
+			return string(b.Parts)
+		}
+	}
+	return b.String()
+}
+
+// contents walks the histories of tips as everything does, and yields the commits
+// with content that worth lets through, with their blocks.
+func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(*commit.Commit, objects.Object) bool) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		seen := map[objects.ID]bool{}
+		for len(tips) > 0 {
+			tip := tips[0]
+			if tips = tips[1:]; seen[tip] {
+				continue
+			}
+			var c *commit.Commit
+			for obj, err := range r.store.Chain(ctx, tip, objects.ChainOptions{Content: true}) {
+				if err == nil && obj.Kind == objects.KindCommit {
+					if seen[obj.ID] {
+						break
+					}
+					if c, err = commit.Parse(obj); err == nil {
+						if seen[c.ID] = true; len(c.Parents) > 1 {
+							tips = append(tips, c.Parents[1:]...)
+						}
+						continue
+					}
+				}
+				if err == nil && (obj.ID != c.Content || !worth(c, obj)) {
+					continue
+				}
+				if err == nil {
+					err = commit.Fill(ctx, r.store, c, obj)
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Verdict says what came of making a request again.
+type Verdict string
+
+// The verdicts.
+const (
+	Same         Verdict = "same"             // the hash of the body proves it
+	Differs      Verdict = "differs"          // the same history makes another request now
+	OlderEncoder Verdict = "older encoder"    // other bytes, and another version wrote the old ones
+	Unprovable   Verdict = "not reproducible" // something that made the body is not kept; Why says what
+)
+
+// Remade is a request that was made again from its manifest.
+type Remade struct {
+	ID       objects.ID // of the manifest
+	Commit   objects.ID // the last block of the reply
+	Manifest *compile.Manifest
+	Prompt   *compile.Prompt
+	Request  *llm.Request // its Body is nil when there is no target to make it
+	Verdict  Verdict
+	Why      string // of another verdict than Same
+}
+
+// Targets gives the wire format that a manifest names. It may return nil for one
+// that it does not know.
+type Targets func(m *compile.Manifest) (llm.Target, error)
+
+// Remake makes the request again that a reply answered: the revision may be any
+// commit of the reply.
+func (r *Repo) Remake(ctx context.Context, rev string, targets Targets) (*Remade, error) {
+	c, err := r.Show(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	if c.From == nil || c.From.Manifest.IsZero() {
+		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), noReply(rev))
+	}
+	return r.remake(ctx, c.From.Manifest, c.ID, targets)
+}
+
+func noReply(rev string) error {
+	return &refs.UnknownError{Rev: rev, Why: "it is no reply of a model, so there is no prompt that it was given to"}
+}
+
+func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets) (*Remade, error) {
+	x := &Remade{ID: id, Commit: reply}
+	var err error
+	if x.Manifest, err = compile.ReadManifest(ctx, r.store, id); err != nil {
+		return nil, err
+	}
+	m := x.Manifest
+	if x.Prompt, err = compile.Chain(ctx, r.store, m.Head, m.Options); err != nil {
+		return nil, err
+	}
+	flags, err := compile.ReadFlags(ctx, r.store, id)
+	if err != nil {
+		return nil, err
+	}
+	if x.Request, err = r.askedAgain(ctx, m); err != nil {
+		return nil, err
+	}
+	x.Request.Messages = x.Prompt.Messages
+	switch {
+	case !slices.Equal(flags, x.Prompt.Flags()):
+		x.Verdict, x.Why = Differs, "other commits would be sent now"
+	case m.Compiled.IsZero():
+		x.Verdict, x.Why = Unprovable, "its client had a form of its own and gave no body; the same commits would be sent"
+	case m.Asked == nil:
+		x.Verdict, x.Why = Unprovable, "an older version made it, which did not write down how the model was asked"
+	case m.Unkept > 0:
+		x.Verdict, x.Why = Unprovable, fmt.Sprintf("%d of its thoughts were not committed", m.Unkept)
+	default:
+		return x, x.encode(targets)
+	}
+	return x, nil
+}
+
+// encode makes the body and compares its hash.
+func (x *Remade) encode(targets Targets) error {
+	target, err := targets(x.Manifest)
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		x.Verdict, x.Why = Unprovable, fmt.Sprintf("the dialect %q of provider %q is not known here", x.Manifest.Dialect, x.Manifest.Provider)
+		return nil
+	}
+	if x.Request.Body, err = target.Encode(x.Request); err != nil {
+		x.Verdict, x.Why = Differs, err.Error()
+		return nil //nolint:nilerr // that it cannot be encoded is the answer
+	}
+	switch now := target.Address().Encoder; {
+	case objects.Hash(x.Request.Body) == x.Manifest.Compiled:
+		x.Verdict = Same
+	case now != x.Manifest.Encoder:
+		x.Verdict, x.Why = OlderEncoder, fmt.Sprintf("encoder %d made it, here is %d", x.Manifest.Encoder, now)
+	default:
+		x.Verdict, x.Why = Differs, "the body has another hash"
+	}
+	return nil
+}
+
+// Verify makes the requests of all replies on the histories of revisions again,
+// newest first, each once: of all branches, tags and rescued replies when no
+// revision is given. passed, if not nil, is told each commit that was looked at.
+func (r *Repo) Verify(ctx context.Context, targets Targets, passed func(), revs ...string) iter.Seq2[*Remade, error] {
+	return func(yield func(*Remade, error) bool) {
+		tips, err := r.tips(ctx, revs)
+		if err != nil {
+			yield(nil, fmt.Errorf("verify: %w", err))
+			return
+		}
+		origins := map[objects.ID]bool{{}: true}
+		for c, err := range r.everything(ctx, tips) {
+			var origin *commit.Origin
+			if err == nil && passed != nil {
+				passed()
+			}
+			if err == nil && !origins[c.Origin] {
+				origins[c.Origin] = true
+				origin, err = commit.ReadOrigin(ctx, r.store, c.Origin)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("verify: %w", err))
+				return
+			}
+			if origin == nil || origin.Manifest.IsZero() {
+				continue
+			}
+			x, err := r.remake(ctx, origin.Manifest, c.ID, targets)
+			if err != nil {
+				err = fmt.Errorf("verify %s: %w", c.ID.Short(), err)
+			}
+			if !yield(x, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// tips is the commits of revisions; of all refs when there are none.
+func (r *Repo) tips(ctx context.Context, revs []string) ([]objects.ID, error) {
+	var ids []objects.ID
+	for _, rev := range revs {
+		id, err := r.Resolve(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	if len(revs) > 0 {
+		return ids, nil
+	}
+	for _, folder := range []string{refs.Heads, refs.Tags, refs.Rescued} {
+		list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: folder})
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range list {
+			ids = append(ids, ref.Target)
+		}
+	}
+	return ids, nil
+}
+
+// everything walks the histories of tips, by all parents, and yields each commit
+// once.
+func (r *Repo) everything(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		seen := map[objects.ID]bool{}
+		for len(tips) > 0 {
+			tip := tips[0]
+			tips = tips[1:]
+			if seen[tip] {
+				continue
+			}
+			for c, err := range commit.Walk(ctx, r.store, tip, 0) {
+				if err == nil && seen[c.ID] {
+					break
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+				seen[c.ID] = true
+				if len(c.Parents) > 1 {
+					tips = append(tips, c.Parents[1:]...)
+				}
+			}
+		}
+	}
+}
