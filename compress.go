@@ -210,7 +210,7 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	}
 	target, _ := client.(llm.Target)
 	x := &Exchange{Target: target, call: c, tip: question[len(question)-1].ID, started: b.repo.clock()}
-	c.target, c.tools = target, nil
+	c.target, c.tools, c.plain = target, nil, true
 	if err := b.fill(ctx, x, false); err != nil {
 		return "", nil, nil, err
 	}

@@ -298,7 +298,7 @@ func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Ori
 // modelSettings is how the settings say the model is to be asked.
 func (c *call) modelSettings() llm.Settings {
 	v := c.settings
-	return llm.Settings{
+	s := llm.Settings{
 		Model: v.Text("model"), MaxOutputTokens: v.Int("max_output_tokens"), Temperature: v.Float("temperature"), ToolChoice: v.Text("tool_choice"),
 		Reasoning: llm.Reasoning{
 			Disabled: !v.Bool("reasoning.enabled"), Effort: v.Text("reasoning.effort"), Summary: v.Text("reasoning.summary"),
@@ -306,4 +306,8 @@ func (c *call) modelSettings() llm.Settings {
 		},
 		Extra: []byte(v.Text("request.extra")),
 	}
+	if c.plain {
+		s.ToolChoice = ""
+	}
+	return s
 }

@@ -37,6 +37,7 @@ type call struct {
 	tools     []llm.Tool
 	also      []content.Block
 	covers    commit.Cover
+	plain     bool // no tools, whatever the settings say
 	force     bool
 	warn      func(Problem)
 	ready     func(*llm.Request)

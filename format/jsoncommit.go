@@ -29,6 +29,8 @@ type commitJSON struct {
 	Tokens    int               `json:"tokens"`
 	ContentID objects.ID        `json:"content_id,omitzero"`
 	Target    objects.ID        `json:"target,omitzero"`
+	First     objects.ID        `json:"first,omitzero"`   // of a summary: its range is first to target
+	Covers    string            `json:"covers,omitempty"` // of a summary: all, dialogue or reasoning
 	Refs      []string          `json:"refs,omitempty"`
 	Origin    *originJSON       `json:"origin,omitempty"`
 	Meta      map[string]string `json:"meta,omitempty"`
@@ -84,6 +86,9 @@ func newCommit(c Commit) *commitJSON {
 		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key, Label: c.Words.Text,
 		Summary: Summary(c.Block, summaryCells), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
 		Refs: c.Refs, Origin: newOrigin(c.From), Meta: c.Words.Meta,
+	}
+	if c.Op == commit.Compress {
+		v.First, v.Covers = c.First, c.Covers.String()
 	}
 	if v.Parents == nil {
 		v.Parents = []objects.ID{}

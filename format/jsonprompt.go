@@ -32,6 +32,7 @@ type entryJSON struct {
 	Level  priority.Level `json:"level"`
 	Why    priority.Why   `json:"why"`
 	Sent   bool           `json:"sent"`
+	Hidden objects.ID     `json:"summary,omitzero"` // that stands for it
 	Turn   int            `json:"turn"`
 	Tokens int            `json:"tokens"`
 }
@@ -56,7 +57,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	for _, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.Commit.ID, Edit: e.Edit, Op: e.Commit.Op.String(), Kind: e.Commit.Kind, Level: e.Level, Why: e.Why,
-			Sent: e.Sent, Turn: e.Turn, Tokens: e.Tokens,
+			Sent: e.Sent, Hidden: e.Hidden, Turn: e.Turn, Tokens: e.Tokens,
 		})
 	}
 	for _, w := range pr.Pending {

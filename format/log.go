@@ -66,6 +66,8 @@ func what(c *commit.Commit) string {
 		return "edit of " + c.Target.Short()
 	case commit.Annotate:
 		return c.Priority.String() + " " + c.Target.Short()
+	case commit.Compress:
+		return "summary of " + c.First.Short() + ".." + c.Target.Short()
 	}
 	return c.Kind.String()
 }
@@ -120,7 +122,7 @@ func (g *page) said(before, name string, c Commit) {
 
 // unusual is the level of a commit, where it is not that of its kind.
 func unusual(c Commit) string {
-	if c.Op != commit.Append || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
+	if !c.Says() || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
 		return ""
 	}
 	return c.Level.String()
@@ -158,7 +160,7 @@ func (g *page) kind(c Commit) {
 		said += ", role " + c.Role.String()
 	}
 	value := paint(g.ink.of(c.Role), said)
-	if c.Op == commit.Append && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
+	if c.Says() && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
 		level := c.Level.String()
 		if c.Why != "" {
 			level += " (" + Line(string(c.Why)) + ")"

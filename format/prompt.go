@@ -107,7 +107,7 @@ func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
 		mark, body = inked(p.ink.removed, "-"), p.ink.dim
 	}
 	kind, level, cost := c.Kind.String(), e.Level.String(), count(int64(e.Tokens))
-	if c.Op != commit.Append {
+	if !c.Says() {
 		mark, kind, level, cost = inked(p.ink.dim, " "), c.Op.String(), levelName(c.Priority), ""
 		if c.Op == commit.Edit {
 			level = ""

@@ -20,6 +20,7 @@ const (
 	Text     Type = "text"     // one line
 	URL      Type = "url"      // of http or https
 	JSON     Type = "json"     // an object, without white space
+	Amount   Type = "amount"   // tokens as a Number, or a part of the model's window as a Fraction such as 0.8
 )
 
 // Key is what is known of one setting.
@@ -61,6 +62,9 @@ var table = []Key{
 	{Name: "reasoning.budget", Type: Number, Doc: "most reasoning tokens of a session; 0 is no limit"},
 	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Doc: "part of the budget at which to warn once"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract reasoning prune` takes away"},
+
+	{Name: "context_window", Type: Number, Doc: "tokens that the model takes; what compress.at is a part of"},
+	{Name: "compress.at", Type: Amount, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
 
 	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored"},
 	{Name: "user.name", Type: Text, Doc: "author of commits"},

@@ -20,6 +20,7 @@ func TestDefaultsOfTheModel(t *testing.T) {
 		"reasoning.budget": "", "reasoning.budget_warn": "0.8", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
 		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "core.editor": "", "user.name": "",
+		"context_window": "", "compress.at": "",
 	}
 	got := map[string]string{}
 	for _, k := range Keys() {
@@ -56,6 +57,10 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"reasoning.ttl", "2w 36h", "reasoning.ttl", "15d12h"},
 		{"reasoning.ttl", "0", "reasoning.ttl", "none"},
 		{"reasoning.tags", "<Scratchpad>, plan plan", "reasoning.tags", "scratchpad,plan"},
+		{"compress.at", "80k", "compress.at", "80000"},
+		{"compress.at", "80%", "compress.at", "0.8"},
+		{"compress.at", "100%", "compress.at", "1.0"},
+		{"compress.at", "off", "compress.at", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
 		{"author", "Ada", "user.name", "Ada"},
 		{"baseURL", "http://localhost:11434/v1", "base_url", "http://localhost:11434/v1"},
@@ -206,4 +211,25 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestCompressAtCountsTokens(t *testing.T) {
+	for _, c := range []struct {
+		at, window string
+		want       int
+	}{{"", "", 0}, {"9k", "", 9000}, {"0.5", "200k", 100_000}, {"100%", "8000", 8000}, {"0.5", "", 0}} {
+		var v Values
+		var err error
+		for key, value := range map[string]string{"compress.at": c.at, "context_window": c.window} {
+			if value == "" {
+				continue
+			}
+			if v, err = v.With(key, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := v.CompressAt(); got != c.want {
+			t.Errorf("compress.at %q of %q is %d tokens, want %d", c.at, c.window, got, c.want)
+		}
+	}
 }

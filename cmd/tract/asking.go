@@ -24,12 +24,20 @@ type asking struct {
 	noReasoning, noStream, dryRun, jsonl, force  bool
 }
 
-func (o *asking) flags(a *app, cmd *cobra.Command) {
+// who adds the flags that say whom to ask.
+func (o *asking) who(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.provider, "provider", "", "who to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
 	f.StringVarP(&o.model, "model", "m", "", "model to ask")
 	f.StringVar(&o.baseURL, "base-url", "", "where to ask, when not at the provider's own address")
 	f.StringVar(&o.effort, "effort", "", "how hard to think: none, minimal, low, medium, high, xhigh, max; none asks it not to think")
+	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "effort", cobra.FixedCompletions(efforts(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *asking) flags(a *app, cmd *cobra.Command) {
+	o.who(a, cmd)
+	f := cmd.Flags()
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
 	f.StringVar(&o.tools, "tools", "", "file of what the model may call: a JSON array in OpenAI or Anthropic form")
 	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is asked and committed once")
@@ -38,8 +46,6 @@ func (o *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the request and send nothing")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
-	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "effort", cobra.FixedCompletions(efforts(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func efforts() []string {

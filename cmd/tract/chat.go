@@ -21,6 +21,7 @@ type chatOptions struct {
 	attach  []string
 	fresh   string
 	goingOn bool
+	auto    bool // compress
 }
 
 // unnamed is the value of --new without a name, as the help shows it.
@@ -49,6 +50,7 @@ Without a text, on a terminal, it is a session: /help lists its commands.`,
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "an image or a file to send along, as a path or an address")
 	f.StringVar(&o.fresh, "new", "", "begin an empty conversation, on a branch of this name, and go there")
 	f.BoolVarP(&o.goingOn, "continue", "c", false, "go on with the conversation that was moved last")
+	f.BoolVar(&o.auto, "auto-compress", false, "when the prompt has passed compress.at, let the model sum up its older turns first")
 	f.Lookup("new").NoOptDefVal = unnamed
 	cmd.MarkFlagsMutuallyExclusive("new", "continue")
 	return cmd
@@ -84,9 +86,18 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	return s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
+	if o.auto {
+		if err := a.suggest(ctx, b, client, true); err != nil {
+			return err
+		}
+	}
+	err = s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
 		return b.Ask(ctx, client, blocks, append(opts, more...)...)
 	})
+	if err == nil && !o.auto {
+		err = a.suggest(ctx, b, client, false)
+	}
+	return err
 }
 
 // chatBlocks is what is said: attachments, then what came through a pipe, then

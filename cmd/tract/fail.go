@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
@@ -92,6 +93,7 @@ var kinds = []struct {
 	{as[*tract.PendingError], codeNo, "pending", ""},
 	{as[*tract.RuleError], codeNo, "rule", "ask again from where the thoughts were: tract reset, or commit reasoning from now on"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
+	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
 	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
 	{as[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},
 	{as[*settings.ValueError], codeUsage, "setting", "tract config list --all lists the settings"},

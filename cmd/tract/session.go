@@ -123,9 +123,18 @@ func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Bran
 	if err != nil {
 		return err
 	}
-	return shown.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
+	if s.o.auto {
+		if err := s.a.suggest(ctx, b, client, true); err != nil {
+			return err
+		}
+	}
+	err = shown.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
 		return ask(ctx, b, client, append(opts, more...))
 	})
+	if err == nil && !s.o.auto {
+		err = s.a.suggest(ctx, b, client, false)
+	}
+	return err
 }
 
 type sessionCommand struct {

@@ -29,14 +29,15 @@ wait for a result, and which replies could not land.`,
 }
 
 type statusJSON struct {
-	Head    objects.ID     `json:"head,omitzero"`
-	Branch  string         `json:"branch,omitempty"`
-	Commits uint64         `json:"commits"`
-	Tokens  compile.Tokens `json:"tokens"`
-	Pending []pendingJSON  `json:"pending,omitempty"`
-	Rescued []string       `json:"rescued,omitempty"`
-	Store   storeJSON      `json:"store"`
-	Budget  budgetJSON     `json:"budget"`
+	Head     objects.ID     `json:"head,omitzero"`
+	Branch   string         `json:"branch,omitempty"`
+	Commits  uint64         `json:"commits"`
+	Tokens   compile.Tokens `json:"tokens"`
+	Pending  []pendingJSON  `json:"pending,omitempty"`
+	Rescued  []string       `json:"rescued,omitempty"`
+	Store    storeJSON      `json:"store"`
+	Budget   budgetJSON     `json:"budget"`
+	Compress *largeJSON     `json:"compress,omitempty"` // when compress.at is set
 }
 
 type pendingJSON struct {
@@ -49,6 +50,12 @@ type storeJSON struct {
 	Engine string `json:"engine"`
 	Path   string `json:"path,omitempty"`
 	Bytes  int64  `json:"bytes"`
+}
+
+// largeJSON is whether the prompt has passed compress.at.
+type largeJSON struct {
+	At      int  `json:"at"`
+	Suggest bool `json:"suggest"`
 }
 
 // budgetJSON is reasoning tokens of the session.
@@ -85,6 +92,9 @@ func (a *app) status(ctx context.Context) error {
 	}
 	for _, name := range s.Rescued {
 		p.Text("A reply could not land: tract rescue show " + name + "\n")
+	}
+	if s.Compress != nil && s.Compress.Suggest {
+		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
 	if s.Budget.Limit > 0 {
 		p.Text("Reasoning: " + strconv.FormatInt(s.Budget.Used, 10) + " of " + strconv.Itoa(s.Budget.Limit) + " tokens\n")
@@ -135,6 +145,13 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
+	at, yes, err := a.large(s.Tokens.Effective)
+	if err != nil {
+		return nil, err
+	}
+	if at > 0 {
+		s.Compress = &largeJSON{At: at, Suggest: yes}
+	}
 	for _, c := range p.Pending {
 		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})
 	}

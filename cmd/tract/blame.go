@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newBlame)
+
+func newBlame(a *app) *cobra.Command {
+	o := &prompting{}
+	cmd := &cobra.Command{
+		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from", GroupID: groupLook,
+		Long: `Show the lines of the prompt of a revision, each with the commit that brought it,
+the author or the model, and the time. A line that an edit left as it was is that
+of the commit before the edit.`,
+		Example: `  tract blame
+  tract blame main~4 --include-reasoning
+  tract blame --json | jq '.[] | select(.model) | .text'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, orHead(args)) },
+	}
+	o.flags(cmd)
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	found, err := a.repo.Blame(ctx, id.String(), o.options()...)
+	if err != nil {
+		return err
+	}
+	lines := make([]format.Blamed, len(found))
+	for i, l := range found {
+		lines[i] = format.Blamed{Block: l.Block, Said: l.Said, Role: l.Role, Kind: l.Kind, Text: l.Text}
+	}
+	if a.json {
+		return format.Encode(a.out, format.BlameJSON(lines))
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Blame(lines)
+		return nil
+	})
+}

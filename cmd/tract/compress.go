@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var (
+	_ = register(newCompress)
+	_ = register(newExpand)
+)
+
+type compressOptions struct {
+	asking
+	file          string
+	keep, only    bool
+	label, author string
+}
+
+func newCompress(a *app) *cobra.Command {
+	o := &compressOptions{}
+	cmd := &cobra.Command{
+		Use: "compress [A..B|REV]", Short: "Let a summary stand for a range of commits", GroupID: groupShape,
+		Long: `Commit a summary that stands for a range of commits in every prompt from now on.
+A..B is what B has and A has not, one revision is all up to it, and without a
+range it is all turns but the newest. The summary is read from a file or stdin
+with -F, else the model of the settings writes it.
+
+What is pinned or of the system stays in place. A message, a tool call and its
+result, and an earlier summary are never cut: the range is widened. The commits
+stay in the history; tract expand brings them back, tract annotate one of them.`,
+		Example: `  tract compress main~40..main~8 -F summary.md
+  echo "We chose SQLite." | tract compress :/SQLite -F -
+  tract compress --provider anthropic --model claude-haiku-4-5
+  tract compress HEAD~20..HEAD --only-reasoning -F thoughts.md
+  tract compress HEAD~20..HEAD --dry-run`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "text-file", "F", "", "take the summary from a file, - for stdin")
+	f.BoolVar(&o.keep, "keep-reasoning", false, "stand for what was said and done, not for thoughts")
+	f.BoolVar(&o.only, "only-reasoning", false, "stand for thoughts only")
+	f.StringVar(&o.label, "label", "", "a label on the commit: a line for people, never sent")
+	f.StringVar(&o.author, "author", "", "who makes the commit")
+	o.who(a, cmd)
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the summary")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would stand for")
+	cmd.MarkFlagsMutuallyExclusive("keep-reasoning", "only-reasoning")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+// covers is what of its range the summary stands for.
+func (o *compressOptions) covers() commit.Cover {
+	switch {
+	case o.keep:
+		return commit.CoverDialogue
+	case o.only:
+		return commit.CoverReasoning
+	}
+	return commit.CoverAll
+}
+
+func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) error {
+	ctx := cmd.Context()
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	opts := []tract.Option{tract.Command("compress"), tract.Covers(o.covers())}
+	if o.label != "" {
+		opts = append(opts, tract.Label(o.label))
+	}
+	if o.author != "" {
+		opts = append(opts, tract.Author(o.author))
+	}
+	rng := ""
+	if len(args) == 1 {
+		if rng, err = a.spec(ctx, args[0]); err != nil {
+			return err
+		}
+	}
+	r, err := b.Compressible(ctx, rng, opts...)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.printRange(r)
+	}
+	if r.Widened {
+		a.note("the range is widened to %s..%s, so that nothing is cut in the middle", r.First.Short(), r.Last.Short())
+	}
+	id, err := a.summary(cmd, o, b, rng, opts)
+	if err != nil {
+		return err
+	}
+	a.note("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, id.Short())
+	return a.added(ctx, b, id)
+}
+
+// summary commits the words that -F gives, else those of a model.
+func (a *app) summary(cmd *cobra.Command, o *compressOptions, b *tract.Branch, rng string, opts []tract.Option) (objects.ID, error) {
+	ctx := cmd.Context()
+	if o.file != "" {
+		text, err := (&words{file: o.file}).read(ctx, a, cmd, nil, "")
+		if err != nil {
+			return objects.ID{}, err
+		}
+		a.warnBytes(text)
+		return b.Compress(ctx, rng, text, opts...)
+	}
+	if err := o.apply(a); err != nil {
+		return objects.ID{}, err
+	}
+	client, err := a.client()
+	if err != nil {
+		f := classify(err)
+		f.hint = "give the summary with -F FILE, or - for stdin; for a model: " + f.hint
+		return objects.ID{}, f
+	}
+	set, err := a.changed()
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return b.Summarize(ctx, client, rng, append(set, opts...)...)
+}
+
+// changed is the settings that somebody set, for the library.
+func (a *app) changed() ([]tract.Option, error) {
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	var opts []tract.Option
+	for key, value := range v.Changed() {
+		opts = append(opts, tract.Set(key, value))
+	}
+	return opts, nil
+}
+
+// printRange lists what a summary would stand for.
+func (a *app) printRange(r *tract.Range) error {
+	if a.json {
+		v := struct {
+			First   objects.ID `json:"first"`
+			Last    objects.ID `json:"last"`
+			Widened bool       `json:"widened,omitempty"`
+			Tokens  int        `json:"tokens"`
+			Commits []any      `json:"commits"`
+		}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
+		for _, c := range r.Commits {
+			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+		}
+		return format.Encode(a.out, v)
+	}
+	return a.page(func(p *format.Printer) error {
+		for _, c := range r.Commits {
+			p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+		}
+		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
+		return nil
+	})
+}
+
+func newExpand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "expand REV", Short: "Bring back what a summary stands for", GroupID: groupShape,
+		Long: `Bring back what a summary stands for in every prompt from now on. The revision is
+the summary, or a commit that it stands for.`,
+		Example: `  tract expand :/SQLite
+  tract expand 3fa2c1d`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeFirstRevision,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			b, err := a.current(ctx)
+			if err != nil {
+				return err
+			}
+			at, err := a.resolve(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			id, err := b.Expand(ctx, at.String())
+			if err != nil {
+				return err
+			}
+			return a.added(ctx, b, id)
+		},
+	}
+}
+
+// large tells whether a prompt has passed compress.at, and how many tokens that is.
+func (a *app) large(tokens int) (at int, yes bool, err error) {
+	v, err := a.settings()
+	if err != nil {
+		return 0, false, err
+	}
+	at = v.CompressAt()
+	return at, at > 0 && tokens > at, nil
+}
+
+// suggest says that the prompt of a branch has grown past compress.at, or lets the
+// model write a summary when that is asked for.
+func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto bool) error {
+	tip, err := b.Tip(ctx)
+	if err != nil || tip.IsZero() {
+		return err
+	}
+	v, err := a.settings()
+	if err != nil || v.CompressAt() == 0 {
+		return err
+	}
+	p, err := a.repo.Compile(ctx, tip.String(), tract.For(client))
+	if err != nil {
+		return err
+	}
+	at, yes, err := a.large(p.Tokens.Effective)
+	switch {
+	case err != nil || !yes:
+		return err
+	case !auto:
+		a.note("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
+		return nil
+	}
+	set, err := a.changed()
+	if err != nil {
+		return err
+	}
+	id, err := b.Summarize(ctx, client, "", append(set, tract.Command("compress"))...)
+	if errors.As(err, new(*compile.RangeError)) {
+		a.note("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
+		return nil
+	}
+	if err == nil {
+		a.note("the older turns are compressed: tract expand %s brings them back", id.Short())
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newGrep)
+
+type grepOptions struct {
+	all, ignoreCase, names, jsonl, fixed bool
+	kinds                                []string
+	limit                                int
+}
+
+func newGrep(a *app) *cobra.Command {
+	o := &grepOptions{}
+	cmd := &cobra.Command{
+		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done", GroupID: groupLook,
+		Long: `Find the lines that a regular expression matches in all blocks of a history: what
+was said and thought, the calls of tools and what they gave, edits and the reasons
+of annotations. The newest come first, as they are found. The exit code is 1 when
+nothing matches.`,
+		Example: `  tract grep deadline
+  tract grep -i 'rate.?limit' --all --kind tool-result
+  tract grep -F 'os.Exit(1)' main~100
+  tract grep TODO -l`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.grep(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "search all branches, tags and rescued replies")
+	f.StringSliceVar(&o.kinds, "kind", nil, "only these kinds of block")
+	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "let upper and lower case be the same")
+	f.BoolVarP(&o.fixed, "fixed-strings", "F", false, "take RE as it is: a text, no expression")
+	f.BoolVarP(&o.names, "name-only", "l", false, "only name the commits")
+	f.IntVarP(&o.limit, "max-count", "n", 0, "stop after so many lines")
+	f.BoolVar(&o.jsonl, "jsonl", false, "write JSON, a match a line")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completeRevisions(cmd, args, begin)
+	}
+	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// query is what the flags and the arguments look for.
+func (o *grepOptions) query(cmd *cobra.Command, args []string) (tract.Grep, error) {
+	g := tract.Grep{First: o.names}
+	if o.all && len(args) > 1 {
+		return g, usage(cmd, "both --all and a revision given: give one")
+	}
+	if o.limit < 0 {
+		return g, usage(cmd, "-n %d: want a number of lines", o.limit)
+	}
+	expression := args[0]
+	if o.fixed {
+		expression = regexp.QuoteMeta(expression)
+	}
+	if _, err := regexp.Compile(expression); err != nil {
+		return g, usage(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	if o.ignoreCase {
+		expression = "(?i)" + expression
+	}
+	g.Pattern = regexp.MustCompile(expression)
+	for _, name := range o.kinds {
+		k, err := content.ParseKind(name)
+		if err != nil {
+			return g, usage(cmd, "--%s", err)
+		}
+		g.Kinds = append(g.Kinds, k)
+	}
+	return g, nil
+}
+
+func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
+	ctx := cmd.Context()
+	g, err := o.query(cmd, args)
+	if err != nil {
+		return err
+	}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	if !o.all {
+		id, err := a.resolve(ctx, orHead(args[1:]))
+		if err != nil {
+			return err
+		}
+		g.Revs = []string{id.String()}
+	}
+	found := 0
+	list := []any{}
+	search := func(show func(format.Match) error) error {
+		for m, err := range repo.Grep(ctx, g) {
+			if err != nil {
+				return err
+			}
+			found++
+			if err := show(format.Match{Commit: m.Commit, Line: m.Line, Text: m.Text, Spans: m.Spans}); err != nil {
+				return err
+			}
+			if o.limit > 0 && found >= o.limit {
+				break
+			}
+		}
+		return nil
+	}
+	switch {
+	case o.jsonl:
+		err = search(func(m format.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
+	case a.json:
+		err = search(func(m format.Match) error { list = append(list, format.MatchJSON(m)); return nil })
+		if err == nil {
+			err = format.Encode(a.out, list)
+		}
+	default:
+		err = a.pageTo(func(w io.Writer, options format.Options) error {
+			p := format.New(w, options)
+			return search(func(m format.Match) error {
+				o.print(p, m)
+				return p.Err()
+			})
+		})
+	}
+	if err == nil && found == 0 {
+		return no()
+	}
+	return err
+}
+
+func (o *grepOptions) print(p *format.Printer, m format.Match) {
+	if o.names {
+		p.Log(format.Commit{Commit: m.Commit, Back: -1}, format.LogStyle{Oneline: true})
+		return
+	}
+	p.Match(m)
+}

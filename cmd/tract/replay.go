@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/diff"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newReplay)
+
+type replayOptions struct {
+	asking
+	format.DiffStyle
+	to string
+}
+
+func newReplay(a *app) *cobra.Command {
+	o := &replayOptions{}
+	cmd := &cobra.Command{
+		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers", GroupID: groupTalk,
+		Long: `Ask the same prompt again that the reply of a revision was given to, on a new
+branch, and show how the new reply differs from the old one. It is asked in the
+same way, of the same model, where flags do not say otherwise. HEAD stays where
+it is.`,
+		Example: `  tract replay
+  tract replay toolu_01A --model claude-opus-4-5
+  tract replay HEAD~4 --provider openai --model gpt-5 --to gpt --word`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, orHead(args)) },
+	}
+	o.who(a, cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.to, "to", "", "name of the new branch; replay-TIME when it is not given")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
+	f.BoolVar(&o.Word, "word", false, "compare words instead of lines")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
+	ctx := cmd.Context()
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	client, opts, err := a.askAgain(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	name := o.to
+	if name == "" {
+		name = "replay-" + time.Now().Format("20060102-150405")
+	}
+	if err := checkName("branch", name); err != nil {
+		return err
+	}
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	again, err := repo.Replay(ctx, client, id.String(), name, append(opts, tract.Command("replay"), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest))...)
+	if err != nil {
+		return branchError(err)
+	}
+	tip := again.Response.Commits[len(again.Response.Commits)-1]
+	d, err := repo.Diff(ctx, again.Old.String(), tip.String(), tract.Set("reasoning.strip_from_context", "none"), tract.IncludeReasoning())
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, replayJSON{
+			Branch: name, Old: again.Old, Target: tip, Same: again.Same, Equal: d.Equal(), Model: again.Response.Model,
+			Reply: newReply(again.Response), Diff: format.DiffJSON(d),
+		})
+	}
+	return a.replayed(o, again, name, d)
+}
+
+type replayJSON struct {
+	Branch string       `json:"branch"`
+	Old    objects.ID   `json:"old"`    // the last block of the old reply
+	Target objects.ID   `json:"target"` // and of the new one
+	Same   bool         `json:"same_request"`
+	Equal  bool         `json:"equal"`
+	Model  string       `json:"model,omitempty"`
+	Reply  format.Reply `json:"reply"`
+	Diff   any          `json:"diff"`
+}
+
+func newReply(r *tract.Response) format.Reply {
+	v := format.NewReply(r.Blocks, r.Usage, r.Finish)
+	v.Commits, v.Manifest = r.Commits, r.Manifest
+	return v
+}
+
+// replayed shows what came of it.
+func (a *app) replayed(o *replayOptions, again *tract.Replayed, name string, d *diff.Diff) error {
+	request := "another request"
+	if again.Same {
+		request = "the same request, byte for byte"
+	}
+	a.note("branch %s: %s, answered by %s", name, request, firstOf(again.Response.Model, "the model"))
+	if d.Equal() {
+		p := a.printer()
+		p.Text("both replies are the same\n")
+		return p.Err()
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Diff(d, o.DiffStyle)
+		return nil
+	})
+}
+
+// askAgain makes the client of the reply, or the one that the flags name.
+func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (model, []tract.Option, error) {
+	x, err := a.repo.Remake(ctx, id.String(), targetOf)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := a.repo.Show(ctx, id.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := a.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	var opts []tract.Option
+	if o.effort != "" {
+		opts = append(opts, tract.Set("reasoning.effort", o.effort))
+	}
+	if o.maxTokens != 0 {
+		opts = append(opts, tract.Set("max_output_tokens", number(o.maxTokens)))
+	}
+	if o.model != "" {
+		opts = append(opts, tract.Set("model", o.model))
+	}
+	if o.provider == "" && v.Text("provider") != c.From.Provider {
+		o.provider = x.Manifest.Provider
+	}
+	if o.model == "" {
+		o.model = x.Manifest.Model
+	}
+	if err := o.apply(a); err != nil {
+		return nil, nil, err
+	}
+	client, err := a.client()
+	if err != nil && errors.As(err, new(*failure)) {
+		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.From.Provider, c.From.Endpoint)
+	}
+	return client, opts, err
+}

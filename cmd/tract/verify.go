@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newVerify)
+
+func newVerify(a *app) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use: "verify [REV]", Short: "Make the requests of the past again and compare their hashes", GroupID: groupStore,
+		Long: `Make the request of every reply on the history of a revision again, from what was
+stored with it, and compare the hash of the body: same, differs, made by an older
+encoder, or not reproducible, with the reason. The exit code is 1 when one differs.`,
+		Example: `  tract verify
+  tract verify main~20
+  tract verify --all --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd, all, args) },
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "the replies of all branches, tags and rescued replies")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+type verifyJSON struct {
+	Checked    int            `json:"checked"`
+	Same       int            `json:"same"`
+	Differs    int            `json:"differs"`
+	Older      int            `json:"older_encoder"`
+	Unprovable int            `json:"not_reproducible"`
+	Commits    int            `json:"commits"` // that were looked at
+	Manifests  []verifiedJSON `json:"manifests"`
+}
+
+type verifiedJSON struct {
+	Manifest objects.ID    `json:"manifest"`
+	Commit   objects.ID    `json:"commit"`
+	Verdict  tract.Verdict `json:"verdict"`
+	Why      string        `json:"why,omitempty"`
+}
+
+func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
+	ctx := cmd.Context()
+	if all && len(args) > 0 {
+		return usage(cmd, "both --all and a revision given: give one")
+	}
+	v, err := a.verified(ctx, all, orHead(args))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = format.Encode(a.out, v)
+	} else {
+		err = a.printVerified(v)
+	}
+	if err == nil && v.Differs > 0 {
+		return no()
+	}
+	return err
+}
+
+func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var revs []string
+	if !all {
+		id, err := a.resolve(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		revs = []string{id.String()}
+	}
+	v := &verifyJSON{Manifests: []verifiedJSON{}}
+	told := a.progress()
+	for x, err := range repo.Verify(ctx, targetOf, func() { v.Commits++; told("%d commits, %d requests", v.Commits, v.Checked) }, revs...) {
+		if err != nil {
+			told("")
+			return nil, err
+		}
+		v.Checked++
+		switch x.Verdict {
+		case tract.Same:
+			v.Same++
+		case tract.Differs:
+			v.Differs++
+		case tract.OlderEncoder:
+			v.Older++
+		case tract.Unprovable:
+			v.Unprovable++
+		}
+		v.Manifests = append(v.Manifests, verifiedJSON{x.ID, x.Commit, x.Verdict, x.Why})
+	}
+	told("")
+	return v, nil
+}
+
+func (a *app) printVerified(v *verifyJSON) error {
+	p := a.printer()
+	var rows [][]string
+	for _, m := range v.Manifests {
+		if m.Verdict == tract.Same && !a.verbose {
+			continue
+		}
+		verdict := string(m.Verdict)
+		if m.Verdict == tract.Differs {
+			verdict = p.Warn(verdict)
+		}
+		rows = append(rows, []string{m.Commit.Short(), verdict, m.Why})
+	}
+	p.Table(rows)
+	p.Text(fmt.Sprintf("%s: %d same, %d differ, %d by an older encoder, %d not reproducible\n",
+		count(uint64(v.Checked), "request"), v.Same, v.Differs, v.Older, v.Unprovable))
+	return p.Err()
+}
+
+// progressPause is how often a terminal is told how far long work is.
+const progressPause = 100 * time.Millisecond
+
+// progress gives a function that says on a terminal how far the work is; the empty
+// text ends it. Elsewhere it says nothing.
+func (a *app) progress() func(text string, args ...any) {
+	if !isTerminal(a.err) || a.json {
+		return func(string, ...any) {}
+	}
+	last, shown := time.Now(), false
+	return func(text string, args ...any) {
+		switch {
+		case text == "" && shown:
+			fmt.Fprint(a.err, "\r\x1b[K")
+		case text != "" && time.Since(last) >= progressPause:
+			last, shown = time.Now(), true
+			fmt.Fprintf(a.err, "\r\x1b[K"+text, args...)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+)
+
+var _ = register(newWhy)
+
+type whyOptions struct {
+	prompt bool
+	not    string
+}
+
+func newWhy(a *app) *cobra.Command {
+	o := &whyOptions{}
+	cmd := &cobra.Command{
+		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost", GroupID: groupLook,
+		Long: `Say what led to a block: the thoughts that it belongs to, the prompt that its
+model saw, how the model was asked, what it cost, and the edits, annotations and
+summaries that shaped that prompt. The block is named by a revision or by the id
+of a tool call.
+
+--prompt writes the body of the request, byte for byte; a hash that was stored
+with the reply proves it. --not says of a block why it was not in that prompt.`,
+		Example: `  tract why
+  tract why toolu_01A
+  tract why HEAD~2 --prompt | jq .messages
+  tract why --not :/deadline toolu_01A`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, orHead(args)) },
+	}
+	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the body of the request as it was sent")
+	cmd.Flags().StringVar(&o.not, "not", "", "say why the block of this revision was not in the prompt")
+	cmd.MarkFlagsMutuallyExclusive("prompt", "not")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "not", a.completeRevisions)
+	return cmd
+}
+
+func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.not != "":
+		return a.whyNot(ctx, o.not, id.String())
+	case o.prompt:
+		return a.whyPrompt(ctx, id.String())
+	}
+	w, err := a.repo.Why(ctx, id.String())
+	if err != nil {
+		return err
+	}
+	shown := format.Why{
+		Commit: w.Commit, Question: w.Question, Reasoning: w.Reasoning, Ref: w.Ref,
+		Manifest: w.Manifest, Request: w.Request, Prompt: w.Prompt, Shaped: w.Shaped,
+	}
+	if w.Request != nil {
+		x, err := a.repo.Remake(ctx, w.Commit.ID.String(), targetOf)
+		if err != nil {
+			return err
+		}
+		shown.Verdict, shown.Problem = string(x.Verdict), x.Why
+	}
+	if a.json {
+		return format.Encode(a.out, format.WhyJSON(shown))
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Why(shown)
+		return nil
+	})
+}
+
+// targetOf is the wire format that a manifest names.
+func targetOf(m *compile.Manifest) (llm.Target, error) {
+	if _, known := providers.FindDialect(m.Dialect); !known {
+		return nil, nil
+	}
+	return providers.Open(m.Provider, providers.Config{Model: m.Model, Dialect: m.Dialect})
+}
+
+// whyPrompt writes the body of a request, when its hash proves it.
+func (a *app) whyPrompt(ctx context.Context, rev string) error {
+	x, err := a.repo.Remake(ctx, rev, targetOf)
+	if err != nil {
+		return err
+	}
+	if x.Verdict == tract.Same && !x.Manifest.Sent.IsZero() {
+		x.Verdict, x.Why = tract.Unprovable, "the client sent other bytes than it was given, such as without a field that the provider did not know"
+	}
+	if x.Verdict != tract.Same {
+		err := fmt.Errorf("the request of %s cannot be written byte for byte: %s: %s", x.Commit.Short(), x.Verdict, x.Why)
+		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its words"}
+	}
+	_, err = a.out.Write(x.Request.Body)
+	return err
+}
+
+func (a *app) whyNot(ctx context.Context, rev, in string) error {
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	found, err := a.repo.WhyNot(ctx, id.String(), in)
+	if err != nil {
+		return err
+	}
+	shown := format.Absence{Commit: found.Commit, Sent: found.Sent, Level: found.Level, Why: found.Why, By: found.By}
+	if shown.Prompt, err = a.resolve(ctx, in); err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, format.AbsenceJSON(shown))
+	}
+	p := a.printer()
+	p.Absence(shown)
+	return p.Err()
+}

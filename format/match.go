@@ -1,0 +1,52 @@
+package format
+
+import (
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Match is a line of a block in which something was found.
+type Match struct {
+	Commit *commit.Commit
+	Line   int
+	Text   string
+	Spans  [][]int // where in Text, in order: pairs of beginning and end
+}
+
+// Match writes one line: the commit, its kind, the number of the line, and the line
+// with what was found highlighted.
+func (p *Printer) Match(m Match) {
+	g := p.page()
+	g.add(paint(p.ink.id, m.Commit.ID.Short()), " ", paint(p.ink.of(m.Commit.Role), what(m.Commit)), paint(p.ink.dim, ":"), count(int64(m.Line)), paint(p.ink.dim, ":"), " ")
+	body := p.ink.plain
+	if m.Commit.Kind == content.KindReasoning {
+		body = p.ink.thought
+	}
+	at := 0
+	for _, s := range m.Spans {
+		g.add(paint(body, p.one(m.Text[at:s[0]])), paint(p.ink.warn, p.one(m.Text[s[0]:s[1]])))
+		at = s[1]
+	}
+	g.line(paint(body, p.one(m.Text[at:])))
+	g.end()
+}
+
+// MatchJSON is a match for programs.
+func MatchJSON(m Match) any {
+	v := struct {
+		Commit objects.ID   `json:"commit"`
+		Op     string       `json:"op"`
+		Kind   content.Kind `json:"kind"`
+		Role   content.Role `json:"role"`
+		Time   string       `json:"time"`
+		Line   int          `json:"line"`
+		Text   string       `json:"text"`
+		Base64 string       `json:"text_base64,omitempty"`
+		Spans  [][]int      `json:"spans"`
+	}{
+		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: moment(m.Commit.Time),
+		Line: m.Line, Text: m.Text, Base64: base64Of(m.Text), Spans: m.Spans,
+	}
+	return v
+}

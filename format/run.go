@@ -1,0 +1,97 @@
+package format
+
+import (
+	"strconv"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/diff"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Run writes where two runs differ for the first time, in thoughts, words, calls,
+// arguments and results. Equal runs are nothing.
+func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
+	if r.Equal() {
+		return
+	}
+	g := p.page()
+	from := "no commit in common"
+	if !base.IsZero() {
+		from = "both from " + base.Short()
+	}
+	g.line(paint(p.ink.dim, from+"; "+many(r.Same, "step")+" the same of "+strconv.Itoa(r.Steps[0])+" and "+strconv.Itoa(r.Steps[1])))
+	for _, point := range r.First {
+		g.point(point, s)
+	}
+	g.end()
+}
+
+// point adds one divergence.
+func (g *page) point(pt diff.Point, s DiffStyle) {
+	g.line(paint(g.ink.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.ink.id, sideIDs(pt.A)+" → "+sideIDs(pt.B)))
+	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
+		for _, side := range []struct {
+			op   diff.Op
+			said []*commit.Commit
+		}{{diff.Remove, pt.A}, {diff.Add, pt.B}} {
+			for _, c := range side.said {
+				g.marked(g.ink.mark(side.op), side.op, Summary(c.Block, 0))
+			}
+		}
+		return
+	}
+	for i := range max(len(pt.A), len(pt.B)) {
+		it := diff.Item{Op: diff.Change}
+		if i < len(pt.A) {
+			it.A = &diff.Block{Commit: pt.A[i].ID, Role: pt.A[i].Role, Kind: pt.A[i].Kind, Say: pt.A[i].Block}
+		}
+		if i < len(pt.B) {
+			it.B = &diff.Block{Commit: pt.B[i].ID, Role: pt.B[i].Role, Kind: pt.B[i].Kind, Say: pt.B[i].Block}
+		}
+		switch {
+		case it.B == nil:
+			g.onlyOn(diff.Remove, it.A.Say)
+		case it.A == nil:
+			g.onlyOn(diff.Add, it.B.Say)
+		case it.A.Say.String() != it.B.Say.String():
+			g.changed(it, s)
+		}
+	}
+}
+
+func sideIDs(commits []*commit.Commit) string {
+	if len(commits) == 0 {
+		return "nothing"
+	}
+	return commits[0].ID.Short()
+}
+
+// RunJSON is two runs compared, for programs.
+func RunJSON(r *diff.Run, a, b, base objects.ID) any {
+	type pointJSON struct {
+		Part diff.Part  `json:"part"`
+		Step int        `json:"step"`
+		A    []showJSON `json:"a"`
+		B    []showJSON `json:"b"`
+	}
+	v := struct {
+		A     objects.ID  `json:"a"`
+		B     objects.ID  `json:"b"`
+		Base  objects.ID  `json:"base,omitzero"`
+		Equal bool        `json:"equal"`
+		Same  int         `json:"same_steps"`
+		Steps [2]int      `json:"steps"`
+		First []pointJSON `json:"first"`
+	}{A: a, B: b, Base: base, Equal: r.Equal(), Same: r.Same, Steps: r.Steps, First: []pointJSON{}}
+	side := func(commits []*commit.Commit) []showJSON {
+		list := []showJSON{}
+		for _, c := range commits {
+			list = append(list, showJSON{commitJSON: newCommit(Commit{Commit: c}), Content: newBlock(c.Block), Annotations: []annotationJSON{}})
+		}
+		return list
+	}
+	for _, p := range r.First {
+		v.First = append(v.First, pointJSON{Part: p.Part, Step: p.Step, A: side(p.A), B: side(p.B)})
+	}
+	return v
+}

@@ -1,0 +1,300 @@
+package format
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Why is what led to one block.
+type Why struct {
+	Commit    *commit.Commit
+	Question  *commit.Commit   // nil: none
+	Reasoning []*commit.Commit // with their blocks
+	Ref       objects.ID       // the call that the thoughts belong to, when it is another
+	Manifest  objects.ID       // zero: the block is no reply, or came from elsewhere
+	Request   *compile.Manifest
+	Prompt    *compile.Prompt
+	Shaped    []*commit.Commit
+	Verdict   string // whether the request can be made again: same, or why not
+	Problem   string // of another verdict
+}
+
+// Why writes what led to a block: its question, its thoughts, and what its model
+// was asked.
+func (p *Printer) Why(w Why) {
+	g := p.page()
+	g.add(paint(p.ink.id, w.Commit.ID.Short()), " ")
+	g.said(w.Commit.ID.Short()+" ", what(w.Commit), Commit{Commit: w.Commit})
+	if w.Question != nil {
+		g.field("Asked", w.Question.ID.Short()+" "+Summary(w.Question.Block, summaryCells))
+	}
+	g.field("By", joined(", ", w.Commit.Author, p.date(w.Commit.Time)))
+	if o := w.Commit.From; o != nil {
+		g.field("Model", answered(o))
+		if o.Duration > 0 {
+			g.field("Took", o.Duration.String())
+		}
+	}
+	if w.Request != nil {
+		g.asked(w)
+	}
+	g.gap()
+	if len(w.Reasoning) == 0 {
+		g.line(paint(p.ink.dim, g.silence(w)))
+	}
+	for _, c := range w.Reasoning {
+		about := ""
+		if !w.Ref.IsZero() {
+			about = paint(p.ink.dim, " of the call beside it, "+w.Ref.Short())
+		}
+		g.line(paint(p.ink.id, c.ID.Short()), about)
+		g.block(c.Block)
+	}
+	g.end()
+}
+
+// silence says why there are no thoughts.
+func (g *page) silence(w Why) string {
+	o := w.Commit.From
+	switch {
+	case w.Commit.Role != content.RoleAssistant:
+		return "no model said this"
+	case o != nil && o.Unkept > 0:
+		return many(o.Unkept, "thought") + " of this reply were not committed, as asked"
+	case o != nil && o.Usage.Reasoning > 0:
+		return count(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
+	}
+	return "no reasoning came before it"
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// asked adds what a model was asked.
+func (g *page) asked(w Why) {
+	m := w.Request
+	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), many(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
+	g.field("Manifest", w.Manifest.String())
+	settings := maps.Clone(m.Asked)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	for name, value := range map[string]string{"model": m.Model, "tool_choice": m.ToolChoice} {
+		if value != "" {
+			settings[name] = value
+		}
+	}
+	if m.Options.Budget > 0 {
+		settings["budget"] = fmt.Sprint(m.Options.Budget)
+	}
+	if m.Options.Policy.IncludeReasoning {
+		settings["reasoning.include_in_context"] = "true"
+	}
+	if m.Options.Policy.Strip != priority.StripNone {
+		settings["reasoning.strip_from_context"] = m.Options.Policy.Strip.String()
+	}
+	g.pairs("Settings", settings)
+	if !m.Tools.IsZero() {
+		g.field("Tools", m.Tools.Short())
+	}
+	if w.Verdict != "" {
+		g.field("Body", joined(": ", w.Verdict, w.Problem))
+	}
+	for i, c := range w.Shaped {
+		name := ""
+		if i == 0 {
+			name = "Shaped by:"
+		}
+		g.line(pad(name, fieldWidth), " ", paint(g.ink.id, c.ID.Short()), " ", paint(g.ink.changed, what(c)), suffix(c))
+	}
+}
+
+// suffix is the words of a commit that shapes prompts, in a line.
+func suffix(c *commit.Commit) string {
+	if s := Summary(c.Block, summaryCells); s != "" {
+		return ": " + s
+	}
+	return ""
+}
+
+type whyJSON struct {
+	Commit    objects.ID        `json:"commit"`
+	Kind      content.Kind      `json:"kind"`
+	Question  objects.ID        `json:"question,omitzero"`
+	Reasoning []whyThoughtJSON  `json:"reasoning"`
+	Ref       objects.ID        `json:"reasoning_ref,omitzero"`
+	Prompt    *whyPromptJSON    `json:"prompt,omitempty"`
+	Settings  map[string]string `json:"settings,omitempty"`
+	Usage     *usageJSON        `json:"usage,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Provider  string            `json:"provider,omitempty"`
+	Dialect   string            `json:"dialect,omitempty"`
+	Duration  int64             `json:"duration_ms,omitempty"`
+	Shaped    []stepJSON        `json:"shaped_by,omitempty"`
+}
+
+type whyThoughtJSON struct {
+	Commit     objects.ID `json:"commit"`
+	Text       string     `json:"text"`
+	TextBase64 string     `json:"text_base64,omitempty"`
+}
+
+type whyPromptJSON struct {
+	Head     objects.ID `json:"head"`
+	Manifest objects.ID `json:"manifest"`
+	Messages int        `json:"messages"`
+	Tokens   int        `json:"tokens"`
+	Tools    objects.ID `json:"tools,omitzero"`
+	Body     objects.ID `json:"body,omitzero"` // hash of the request body
+	Verdict  string     `json:"verdict,omitempty"`
+	Why      string     `json:"why,omitempty"`
+}
+
+// WhyJSON is what led to a block, for programs.
+func WhyJSON(w Why) any {
+	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyThoughtJSON{}, Ref: w.Ref}
+	if w.Question != nil {
+		v.Question = w.Question.ID
+	}
+	for _, c := range w.Reasoning {
+		text := c.Block.String()
+		v.Reasoning = append(v.Reasoning, whyThoughtJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
+	}
+	if o := w.Commit.From; o != nil {
+		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
+		v.Duration = o.Duration.Milliseconds()
+	}
+	if m := w.Request; m != nil {
+		v.Prompt = &whyPromptJSON{
+			Head: m.Head, Manifest: w.Manifest, Messages: len(w.Prompt.Messages), Tokens: w.Prompt.Tokens.Effective, Tools: m.Tools,
+			Body: m.Compiled, Verdict: w.Verdict, Why: w.Problem,
+		}
+		if m.Asked != nil {
+			v.Settings = m.Asked
+		}
+	}
+	if len(w.Shaped) > 0 {
+		v.Shaped = newSteps(w.Shaped)
+	}
+	return v
+}
+
+// Absence is why a block is not in a prompt, or that it is.
+type Absence struct {
+	Commit *commit.Commit
+	Prompt objects.ID // the reply that it was for, or the head
+	Sent   bool
+	Level  priority.Level
+	Why    priority.Why
+	By     *commit.Commit // the annotation or the summary that did it; nil: none
+}
+
+// Absence writes why a block is not in a prompt.
+func (p *Printer) Absence(a Absence) {
+	g := p.page()
+	g.add(paint(p.ink.id, a.Commit.ID.Short()), " ")
+	g.said(a.Commit.ID.Short()+" ", what(a.Commit), Commit{Commit: a.Commit})
+	verb := "was left out of the prompt of "
+	if a.Sent {
+		verb = "was in the prompt of "
+	}
+	g.line(indent, verb, paint(p.ink.id, a.Prompt.Short()), ": ", a.Level.String(), " (", Line(string(a.Why)), ")")
+	if a.By != nil {
+		by := joined(", ", Line(a.By.Author), p.when(a.By.Time))
+		g.line(indent, "by ", paint(p.ink.id, a.By.ID.Short()), " ", what(a.By), suffix(a.By), paint(p.ink.dim, " ("+by+")"))
+	}
+	g.end()
+}
+
+// AbsenceJSON is Absence for programs.
+func AbsenceJSON(a Absence) any {
+	v := struct {
+		Commit objects.ID     `json:"commit"`
+		Prompt objects.ID     `json:"prompt"`
+		Sent   bool           `json:"sent"`
+		Level  priority.Level `json:"level"`
+		Why    priority.Why   `json:"why"`
+		By     *stepJSON      `json:"by,omitempty"`
+	}{Commit: a.Commit.ID, Prompt: a.Prompt, Sent: a.Sent, Level: a.Level, Why: a.Why}
+	if a.By != nil {
+		v.By = &newSteps([]*commit.Commit{a.By})[0]
+	}
+	return v
+}
+
+// Blamed is one line of a prompt and who brought it.
+type Blamed struct {
+	Block objects.ID
+	Said  *commit.Commit // that brought the line, with its origin
+	Role  content.Role
+	Kind  content.Kind
+	Text  string
+}
+
+// Blame writes the lines of a prompt, each with the commit that brought it, who
+// made that, and when.
+func (p *Printer) Blame(lines []Blamed) {
+	rows := make([][]cell, len(lines))
+	for i, l := range lines {
+		when := l.Said.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
+		body := p.ink.plain
+		if l.Kind == content.KindReasoning {
+			body = p.ink.thought
+		}
+		rows[i] = []cell{
+			inked(p.ink.id, l.Said.ID.Short()), inked(p.ink.plain, cut(p.flat(speaker(l.Said)), speakerCells)),
+			inked(p.ink.dim, when), inked(p.ink.of(l.Role), l.Kind.String()), inked(body, p.one(strings.ReplaceAll(l.Text, "\t", "    "))),
+		}
+	}
+	g := p.page()
+	g.table(rows)
+	g.end()
+}
+
+// speakerCells is how much of a name blame shows.
+const speakerCells = 28
+
+// speaker is who a commit is of: the model that answered, else its author.
+func speaker(c *commit.Commit) string {
+	if c.From != nil && c.From.Model != "" && c.Op != commit.Edit {
+		return c.From.Model
+	}
+	return c.Author
+}
+
+// BlameJSON is Blame for programs.
+func BlameJSON(lines []Blamed) any {
+	type lineJSON struct {
+		Commit objects.ID   `json:"commit"`
+		Block  objects.ID   `json:"block"`
+		Role   content.Role `json:"role"`
+		Kind   content.Kind `json:"kind"`
+		Author string       `json:"author,omitempty"`
+		Model  string       `json:"model,omitempty"`
+		Time   string       `json:"time"`
+		Text   string       `json:"text"`
+		Base64 string       `json:"text_base64,omitempty"`
+	}
+	list := make([]lineJSON, len(lines))
+	for i, l := range lines {
+		list[i] = lineJSON{
+			Commit: l.Said.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Said.Author, Time: moment(l.Said.Time),
+			Text: l.Text, Base64: base64Of(l.Text),
+		}
+		if l.Said.From != nil {
+			list[i].Model = l.Said.From.Model
+		}
+	}
+	return list
+}
