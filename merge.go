@@ -193,6 +193,9 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 		}
 		drafts = append(drafts, d)
 	}
+	if last := len(drafts) - 1; m.Squash && last >= 0 && drafts[last].Label.IsZero() {
+		drafts[last].Label = c.label
+	}
 	if m.DryRun {
 		return nil
 	}

@@ -16,9 +16,9 @@ import (
 var ErrNoChange = errors.New("nothing to change: it is so already")
 
 // Revert takes a commit of the branch back from here on, with a reason, and returns
-// the commits that do it. A block is left out of prompts, and of a merge every block
-// that it brought; an edit gives way to the words before it, an annotation to the
-// priority before it. What prompts of the past had stays.
+// the commits that do it. A block is left out of prompts; an edit gives way to the
+// words before it, an annotation to the priority before it; of a merge all that it
+// brought is taken back. What prompts of the past had stays.
 func (b *Branch) Revert(ctx context.Context, rev, reason string, opts ...Option) ([]objects.ID, error) {
 	c, err := b.repo.call(opts)
 	if err != nil {
@@ -56,32 +56,64 @@ func (b *Branch) on(ctx context.Context, tip *commit.Commit, id objects.ID) erro
 }
 
 func (b *Branch) reverting(ctx context.Context, c *call, tip, reverted *commit.Commit, reason string) ([]commit.Draft, error) {
-	skip := func(of objects.ID) commit.Draft { return b.noted(c, of, priority.Skip, reason) }
 	switch reverted.Op {
-	case commit.Edit:
-		d, err := b.wordsOf(ctx, c, tip, reverted.Target, reverted.Parent())
+	case commit.Edit, commit.Annotate:
+		d, err := b.before(ctx, c, tip, subject{reverted.Target, reverted.Op}, reverted.Parent(), reason)
 		return []commit.Draft{d}, err
-	case commit.Annotate:
-		before, err := b.repo.lastSaid(ctx, reverted.Parent(), subject{reverted.Target, commit.Annotate})
+	case commit.Merge:
+		return b.revertingMerge(ctx, c, tip, reverted, reason)
+	}
+	return []commit.Draft{b.noted(c, reverted.ID, priority.Skip, reason)}, nil
+}
+
+// revertingMerge leaves out the blocks that a merge brought, and takes back what it
+// brought of others, where nobody has said more since.
+func (b *Branch) revertingMerge(ctx context.Context, c *call, tip, merge *commit.Commit, reason string) ([]commit.Draft, error) {
+	brought, err := commit.Brings(ctx, b.repo.store, merge.Parent(), merge.Second())
+	if err != nil {
+		return nil, err
+	}
+	var drafts []commit.Draft
+	in := map[objects.ID]bool{}
+	for _, of := range brought {
+		if in[of.ID] = true; of.Says() {
+			drafts = append(drafts, b.noted(c, of.ID, priority.Skip, reason))
+		}
+	}
+	_, order := sayings(brought)
+	for _, s := range order {
+		if in[s.of] {
+			continue
+		}
+		last, err := b.repo.lastSaid(ctx, tip.ID, s)
 		if err != nil {
 			return nil, err
 		}
-		level := priority.Unset
-		if before != nil {
-			level = before.Priority
+		if !in[last.ID] {
+			continue
 		}
-		return []commit.Draft{b.noted(c, reverted.Target, level, reason)}, nil
-	case commit.Merge:
-		brought, err := commit.Brings(ctx, b.repo.store, reverted.Parents[0], reverted.Parents[1])
-		var drafts []commit.Draft
-		for _, of := range brought {
-			if of.Says() {
-				drafts = append(drafts, skip(of.ID))
-			}
+		d, err := b.before(ctx, c, tip, s, merge.Parent(), reason)
+		if err != nil && !errors.Is(err, ErrNoChange) {
+			return nil, err
 		}
-		return drafts, err
+		if err == nil {
+			drafts = append(drafts, d)
+		}
 	}
-	return []commit.Draft{skip(reverted.ID)}, nil
+	return drafts, nil
+}
+
+// before is the draft that makes a subject be what it was at a commit.
+func (b *Branch) before(ctx context.Context, c *call, tip *commit.Commit, s subject, at objects.ID, reason string) (commit.Draft, error) {
+	if s.op == commit.Edit {
+		return b.wordsOf(ctx, c, tip, s.of, at)
+	}
+	level := priority.Unset
+	last, err := b.repo.lastSaid(ctx, at, s)
+	if err == nil && last != nil {
+		level = last.Priority
+	}
+	return b.noted(c, s.of, level, reason), err
 }
 
 // noted is the draft of an annotation.

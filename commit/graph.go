@@ -1,38 +1,124 @@
 package commit
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
 // History yields the commits that tips have and without has not, each once and
-// before its parents, the deepest first. Both parents count. It reads little more
-// than it yields; an error is the last element.
+// before its parents, line by line: after a merge first what the second parent
+// brings, newest first, as in the order of [Line] backwards. Both parents count. It
+// reads little more than it yields; an error is the last element.
 func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		f := newFrontier(r)
-		err := f.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) paint {
-			if i < len(tips) {
-				return left
+		h := &lines{frontier: newFrontier(r)}
+		err := h.start(ctx, tips, without)
+		for err == nil {
+			var n *reached
+			if n, err = h.next(ctx); n == nil {
+				break
 			}
-			return settled
-		})
-		for err == nil && f.open > 0 {
-			var c *Commit
-			var p paint
-			c, p = f.pop()
-			if p&settled == 0 && !yield(c, nil) {
+			if !yield(n.Commit, nil) {
 				return
 			}
-			err = f.parents(ctx, c, p)
+			err = h.shown(ctx, n)
 		}
 		if err != nil {
 			yield(nil, err)
 		}
 	}
+}
+
+// lines is a walk that goes on with a line as long as it can. A commit is shown
+// when all its children have been.
+type lines struct {
+	*frontier
+	tips  []*reached // the deepest last
+	ready []*reached // the one to show next last
+}
+
+func (h *lines) start(ctx context.Context, tips, without []objects.ID) error {
+	h.all = map[objects.ID]*reached{}
+	err := h.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) paint {
+		if i < len(tips) {
+			return left
+		}
+		return settled
+	})
+	for _, id := range tips {
+		if n := h.all[id]; n != nil && !slices.Contains(h.tips, n) {
+			h.tips = append(h.tips, n)
+		}
+	}
+	slices.SortFunc(h.tips, func(a, b *reached) int { return b.before(a) })
+	return err
+}
+
+// next is the commit to show next; nil when there is none.
+func (h *lines) next(ctx context.Context) (*reached, error) {
+	for len(h.ready) == 0 && len(h.tips) > 0 {
+		tip := h.tips[len(h.tips)-1]
+		h.tips = h.tips[:len(h.tips)-1]
+		if err := h.explore(ctx, tip.Depth); err != nil {
+			return nil, err
+		}
+		if tip.paint&settled == 0 && tip.children == 0 {
+			h.ready = append(h.ready, tip)
+		}
+	}
+	if len(h.ready) == 0 {
+		return nil, nil
+	}
+	n := h.ready[len(h.ready)-1]
+	h.ready = h.ready[:len(h.ready)-1]
+	return n, nil
+}
+
+// shown makes the parents ready whose last child it was.
+func (h *lines) shown(ctx context.Context, n *reached) error {
+	if len(n.Parents) > 0 {
+		if err := h.explore(ctx, n.Depth-1); err != nil {
+			return err
+		}
+	}
+	for _, id := range n.Parents {
+		parent := h.all[id]
+		if parent == nil {
+			continue // nobody wants it
+		}
+		if err := h.explore(ctx, parent.Depth); err != nil {
+			return err
+		}
+		if parent.children--; parent.children == 0 && parent.paint&settled == 0 {
+			h.ready = append(h.ready, parent)
+		}
+	}
+	delete(h.all, n.ID)
+	return nil
+}
+
+// explore finds all commits deeper than a depth, and with them all children of
+// those that are at it.
+func (h *lines) explore(ctx context.Context, depth uint64) error {
+	for len(h.edge) > 0 && h.edge[0].Depth > depth {
+		c, p := h.pop()
+		if err := h.parents(ctx, c, p); err != nil {
+			return err
+		}
+		if p&settled != 0 {
+			delete(h.all, c.ID)
+			continue
+		}
+		for _, id := range c.Parents {
+			h.all[id].children++
+		}
+	}
+	return nil
 }
 
 // MergeBases finds the last commits that two histories share, by both parents:
@@ -79,6 +165,7 @@ type frontier struct {
 	r     objects.Reader
 	edge  edge
 	at    map[objects.ID]*reached // what is on the edge
+	all   map[objects.ID]*reached // what was reached and is still to be shown; nil when nothing is
 	ahead map[objects.ID]*Commit  // what was read and not reached yet
 	page  int                     // how many commits of a line are read at once
 	open  int                     // how many on the edge are not settled
@@ -86,7 +173,8 @@ type frontier struct {
 
 type reached struct {
 	*Commit
-	paint paint
+	paint    paint
+	children int // that were found and are not shown yet
 }
 
 func newFrontier(r objects.Reader) *frontier {
@@ -135,8 +223,10 @@ func (f *frontier) reach(ctx context.Context, id objects.ID, p paint) error {
 		c = f.ahead[id]
 	}
 	delete(f.ahead, id)
-	n := &reached{c, p}
-	f.at[id] = n
+	n := &reached{Commit: c, paint: p}
+	if f.at[id] = n; f.all != nil {
+		f.all[id] = n
+	}
 	heap.Push(&f.edge, n)
 	if p&settled == 0 {
 		f.open++
@@ -192,15 +282,11 @@ func (e edge) Len() int      { return len(e) }
 func (e edge) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 func (e *edge) Push(x any)   { *e = append(*e, x.(*reached)) }
 
-func (e edge) Less(i, j int) bool {
-	a, b := e[i].Commit, e[j].Commit
-	switch {
-	case a.Depth != b.Depth:
-		return a.Depth > b.Depth
-	case !a.Time.Equal(b.Time):
-		return a.Time.After(b.Time)
-	}
-	return a.ID.Compare(b.ID) > 0
+func (e edge) Less(i, j int) bool { return e[i].before(e[j]) < 0 }
+
+// before orders commits: the deepest first, of several the latest.
+func (n *reached) before(m *reached) int {
+	return cmp.Or(cmp.Compare(m.Depth, n.Depth), m.Time.Compare(n.Time), m.ID.Compare(n.ID))
 }
 
 func (e *edge) Pop() any {

@@ -29,7 +29,7 @@ func (r Resolver) saying(ctx context.Context, rev, words string) (objects.ID, er
 		return objects.ID{}, &UnknownError{Rev: rev, Why: "want words after :/"}
 	}
 	id, err := r.search(ctx,
-		func(c *commit.Commit) bool { return c.Op != commit.Annotate },
+		func(c *commit.Commit) bool { return c.Op != commit.Annotate && c.Op != commit.Merge },
 		func(b content.Block) bool { return strings.Contains(b.String(), words) })
 	if err == nil && id.IsZero() {
 		err = &UnknownError{Rev: rev, Why: "no commit says that"}

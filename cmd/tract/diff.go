@@ -100,7 +100,8 @@ func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (diff
 	}
 	lines := make([][]*commit.Commit, 2)
 	for i, tip := range []objects.ID{before, after} {
-		for c, err := range commit.Walk(ctx, a.repo.Store(), tip, 0, base) {
+		other := []objects.ID{before, after}[1-i]
+		for c, err := range commit.History(ctx, a.repo.Store(), []objects.ID{tip}, []objects.ID{other}) {
 			if err != nil {
 				return false, fmt.Errorf("diff: %w", err)
 			}
@@ -111,6 +112,7 @@ func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (diff
 		}
 	}
 	h := diff.Histories(lines[0], lines[1])
+	h.Base = base
 	differ = len(h.OnlyA)+len(h.OnlyB) > 0
 	if a.json {
 		return differ, format.Encode(a.out, format.HistoryJSON(h))

@@ -67,7 +67,8 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
 	f.StringVar(&o.author, "author", "", "who merges")
 	cmd.MarkFlagsMutuallyExclusive("ours", "theirs")
 	cmd.MarkFlagsMutuallyExclusive("ff-only", "no-ff")
-	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize", "squash")
+	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize")
+	cmd.MarkFlagsMutuallyExclusive("append", "squash")
 	cmd.MarkFlagsMutuallyExclusive("no-commit", "dry-run")
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
@@ -237,16 +238,19 @@ func (a *app) merged(ctx context.Context, b *tract.Branch, o *mergeOptions, r *t
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")
 	case tract.FastForward:
-		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward, %s\n", capital(done), tipOf(r.Ours), r.Theirs.Short(), brought))
+		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), tipOf(r.Ours), r.Theirs.Short(), brought))
 	default:
-		text := fmt.Sprintf("%s into %s by %s: %s from %s", capital(done), b.Name(), r.Kind, brought, r.Theirs.Short())
+		text := fmt.Sprintf("%s %s of %s into %s", capital(done), brought, r.Theirs.Short(), b.Name())
+		if r.Kind == tract.Squashed {
+			text += ", squashed"
+		}
 		if !r.Tip.IsZero() {
-			text += ", now at " + r.Tip.Short()
+			text += ": " + r.Tip.Short()
 		}
 		p.Text(text + "\n")
-		if n := len(r.Conflicts); n > 0 {
-			p.Text(count(uint64(n), "conflict") + " ended\n")
-		}
+	}
+	if n := len(r.Conflicts); n > 0 {
+		p.Text("Ended " + count(uint64(n), "conflict") + "\n")
 	}
 	if o.NoMove && r.Tip != r.Ours {
 		a.note("the branch has not moved: tract diff HEAD %s shows what would change, tract reset %[1]s takes it", r.Tip.Short())

@@ -49,8 +49,8 @@ func newRevert(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revert REV", Short: "Take a commit back from now on", GroupID: groupShape,
 		Long: `Take a commit back from now on; prompts of the past do not change. A block is left
-out of prompts, as tract skip does; of a merge, every block that it brought. An
-edit gives way to the words before it, an annotation to the priority before it.`,
+out of prompts, as tract skip does. An edit gives way to the words before it, an
+annotation to the priority before it. Of a merge, all that it brought is taken back.`,
 		Example: `  tract revert HEAD~1 -m "a wrong lead"
   tract revert :/noon`,
 		Args:              cobra.ExactArgs(1),
