@@ -15,8 +15,12 @@ import (
 // brings, newest first, as in the order of [Line] backwards. Both parents count. It
 // reads little more than it yields; an error is the last element.
 func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
+	return history(ctx, r, tips, without, farBack)
+}
+
+func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, far uint64) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		h := &lines{frontier: newFrontier(r)}
+		h := &lines{frontier: newFrontier(r), far: far}
 		err := h.start(ctx, tips, without)
 		for err == nil {
 			var n *reached
@@ -38,6 +42,7 @@ func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) 
 // when all its children have been.
 type lines struct {
 	*frontier
+	far   uint64
 	tips  []*reached // the deepest last
 	ready []*reached // the one to show next last
 }
@@ -67,7 +72,7 @@ func (h *lines) next(ctx context.Context) (*reached, error) {
 		if err := h.explore(ctx, tip.Depth); err != nil {
 			return nil, err
 		}
-		if tip.paint&settled == 0 && tip.children == 0 {
+		if h.all[tip.ID] == tip && tip.paint&settled == 0 && tip.children == 0 {
 			h.ready = append(h.ready, tip)
 		}
 	}
@@ -79,7 +84,9 @@ func (h *lines) next(ctx context.Context) (*reached, error) {
 	return n, nil
 }
 
-// shown makes the parents ready whose last child it was.
+// shown makes the parents ready whose last child it was. A second parent that lies
+// far back waits until the line at hand is done: all that is deeper would have to be
+// read first.
 func (h *lines) shown(ctx context.Context, n *reached) error {
 	if len(n.Parents) > 0 {
 		if err := h.explore(ctx, n.Depth-1); err != nil {
@@ -91,6 +98,12 @@ func (h *lines) shown(ctx context.Context, n *reached) error {
 		if parent == nil {
 			continue // nobody wants it
 		}
+		if parent.Depth+h.far < n.Depth {
+			parent.children--
+			h.tips = append(h.tips, parent)
+			slices.SortFunc(h.tips, func(a, b *reached) int { return b.before(a) })
+			continue
+		}
 		if err := h.explore(ctx, parent.Depth); err != nil {
 			return err
 		}
@@ -101,6 +114,10 @@ func (h *lines) shown(ctx context.Context, n *reached) error {
 	delete(h.all, n.ID)
 	return nil
 }
+
+// farBack is how much deeper than its parent a merge may be for that parent's line
+// to be shown at once.
+const farBack = 256
 
 // explore finds all commits deeper than a depth, and with them all children of
 // those that are at it.
