@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/bits"
 	"slices"
 
@@ -140,6 +141,9 @@ type bisectJSON struct {
 func (a *app) tell(ctx context.Context, b *bisection) error {
 	v := bisectJSON{Left: len(b.left), Steps: b.steps()}
 	p := a.printer()
+	if a.json {
+		p = format.New(io.Discard, format.Options{})
+	}
 	switch {
 	case b.bad.IsZero() || len(b.good) == 0:
 		v.State = "waiting"
