@@ -93,7 +93,15 @@ func (a *app) client() (*providers.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, base := v.Text("provider"), v.Text("base_url")
+	return a.clientOf(v.Text("provider"), v.Text("base_url"))
+}
+
+// clientOf makes the client of a provider; one of the two may be empty.
+func (a *app) clientOf(name, base string) (*providers.Client, error) {
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
 	if name == "" && base == "" {
 		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is named")}
 		err.hint = "tract config set provider NAME, or --provider NAME; any server: --base-url URL"
