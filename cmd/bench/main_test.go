@@ -27,6 +27,7 @@ func TestBenchPrintsWhatItWrites(t *testing.T) {
 	}
 	for _, name := range []string{
 		"JSON line, fdatasync", "commit", "commit, 64 goroutines, one branch, rate", "compile, warm, 30 commits", "log of 20, new handle, 30 commits",
+		"decode a chat stream", "decode a responses stream, allocated",
 	} {
 		if r.value(name) <= 0 {
 			t.Errorf("%q was not measured", name)
