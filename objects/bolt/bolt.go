@@ -76,11 +76,16 @@ type store struct {
 
 	claims map[bool]*claim // to the turn, for the exclusive lock or the other
 
-	queue   []*request // who wants to write
-	writing bool       // somebody serves them
-	cancel  func()     // ends the wait of the one who serves them
+	queue   []*request    // who wants to write
+	writing bool          // somebody serves them
+	asked   chan struct{} // wakes up the one who serves them
+	cancel  func()        // ends the wait of the one who serves them
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
+
+	loading sync.Mutex
+	over    *overlay // as the last handle left it; nil: to be read anew
+	journal os.FileInfo
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
@@ -90,7 +95,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	}
 	s := &store{
 		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly,
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
 		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
@@ -161,6 +166,7 @@ func (s *store) Close() error {
 	s.closed = true
 	s.signalMoved()
 	s.signal()
+	s.ask()
 	s.mu.Unlock()
 	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.writing })
 }

@@ -172,7 +172,7 @@ func TestProcessesCreateAtOnce(t *testing.T) {
 		if refs, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(refs) != processes {
 			t.Errorf("round %d: %d of %d processes wrote into the store that stayed, %v", round, len(refs), processes, err)
 		}
-		if left := names(t, dir); len(left) != 3 {
+		if left := names(t, dir); len(left) != 4 {
 			t.Errorf("round %d: creation left %v", round, left)
 		}
 	}
@@ -185,7 +185,7 @@ func TestCreationThatWasInterrupted(t *testing.T) {
 	}
 	s := mustOpen(t, dir, objects.Options{Create: true})
 	apply(t, s, "refs/heads/main", "x")
-	if left := names(t, dir); len(left) != 3 {
+	if left := names(t, dir); len(left) != 4 {
 		t.Errorf("the directory holds %v", left)
 	}
 }

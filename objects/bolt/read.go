@@ -39,6 +39,19 @@ func (l *look) object(id objects.ID) (objects.Object, error) {
 	return decodeObject(id, value)
 }
 
+// has tells whether an object is there, without reading it.
+func (l *look) has(id objects.ID) (bool, error) {
+	if _, edited := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen); edited {
+		return true, nil
+	}
+	t, err := l.bucket(objectsBucket)
+	if err != nil {
+		return false, err
+	}
+	_, ok, err := l.find(t, id[:])
+	return ok, err
+}
+
 // found is an element of a sequence.
 type found struct {
 	object objects.Object
@@ -85,12 +98,8 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
 	for page := range slices.Chunk(ids, pageKeys) {
 		err = s.view(ctx, "read", func(l *look) error {
-			t, err := l.bucket(objectsBucket)
-			if err != nil {
-				return err
-			}
 			for _, id := range page {
-				_, ok, err := l.find(t, id[:])
+				ok, err := l.has(id)
 				if err != nil {
 					return err
 				}
@@ -148,7 +157,7 @@ func (l *look) findPage(ids *[]objects.ID, kind objects.Kind, prefix string, fro
 			return bytes.Clone(e.key), nil
 		}
 		if kind != 0 {
-			first, err := e.page.bytes(e.element.value, min(1, e.valueSize))
+			first, err := e.first()
 			if err != nil {
 				return nil, err
 			}

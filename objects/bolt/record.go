@@ -14,6 +14,7 @@ import (
 // The buckets of a store, and their keys and values:
 //
 //	meta     "format" -> sealed record: 1 version
+//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
 //	objects  id -> kind, varint n, n parents, varint m, m links, data
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
@@ -32,10 +33,22 @@ const (
 	movesBucket   = "moves"
 )
 
-var buckets = []string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket}
+// buckets are all of them; their numbers are in the journal and never change.
+var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket}
 
-// formatVersion is the newest format that this package knows, and writes.
-const formatVersion = 1
+const bucketCount = len(buckets)
+
+func bucketNumber(name string) int {
+	for i := range buckets {
+		if buckets[i] == name {
+			return i
+		}
+	}
+	panic("bolt: no bucket " + name) // a mistake of this package
+}
+
+// formatVersion is the format that this package knows, and writes.
+const formatVersion = 2
 
 var formatKey = []byte("format")
 

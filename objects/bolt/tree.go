@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 )
 
 // maxDepth is more levels than a tree of 2^63 pages has; a deeper one is a circle.
@@ -19,7 +20,9 @@ const keepPages = 1024
 type look struct {
 	file    io.ReaderAt
 	meta    meta
-	staged  *staged // what will be put next; nil: nothing
+	over    *overlay // what the journal says; nil: nothing
+	seen    mark     // of it
+	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
 	buckets map[string]tree
 }
@@ -143,6 +146,11 @@ func (l *look) bucket(name string) (tree, error) {
 
 // get gives the value of a key of a bucket; nil when there is none.
 func (l *look) get(bucket string, key []byte) ([]byte, error) {
+	if l.over != nil {
+		if value, edited := l.over.get(bucketNumber(bucket), key, &l.seen); edited {
+			return value, nil
+		}
+	}
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return nil, err
@@ -154,18 +162,31 @@ func (l *look) get(bucket string, key []byte) ([]byte, error) {
 	return e.value()
 }
 
-// entry is one key of a leaf. Its value is read when asked for.
+// entry is one key of a leaf, whose value is read when asked for, or of the
+// journal.
 type entry struct {
 	key  []byte
-	page *page
+	page *page // nil: of the journal
+	over []byte
 	element
 }
 
 func (e entry) value() ([]byte, error) {
+	if e.page == nil {
+		return e.over, nil
+	}
 	if e.flags != 0 {
 		return nil, fmt.Errorf("page %d: a bucket in the place of a value", e.page.id)
 	}
 	return e.bytes()
+}
+
+// first is the first byte of the value, if it has one.
+func (e entry) first() ([]byte, error) {
+	if e.page == nil {
+		return e.over[:min(1, len(e.over))], nil
+	}
+	return e.page.bytes(e.element.value, min(1, e.valueSize))
 }
 
 // bytes is never nil, so that an empty value is not taken for none.
@@ -187,7 +208,56 @@ func (l *look) descend(bucket string, key []byte) iter.Seq2[entry, error] {
 	return l.scan(bucket, key, true)
 }
 
+// scan yields what the file has and what the journal has, in one order.
 func (l *look) scan(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+	tree := l.scanTree(bucket, from, down)
+	if l.over == nil {
+		return tree
+	}
+	edits := l.over.sorted(bucketNumber(bucket), &l.seen)
+	if len(edits) == 0 {
+		return tree
+	}
+	at, _ := slices.BinarySearchFunc(edits, from, func(e edit, key []byte) int { return bytes.Compare(e.key, key) })
+	if down {
+		edits = slices.Clone(edits[:at])
+		slices.Reverse(edits)
+	} else {
+		edits = edits[at:]
+	}
+	return func(yield func(entry, error) bool) {
+		for e, err := range tree {
+			for err == nil && len(edits) > 0 {
+				c := bytes.Compare(edits[0].key, e.key)
+				if c != 0 && (c > 0) != down {
+					break
+				}
+				over := edits[0]
+				edits = edits[1:]
+				if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+					return
+				}
+				if c == 0 {
+					e.key = nil // it is replaced
+					break
+				}
+			}
+			if e.key == nil && err == nil {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, over := range edits {
+			if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *look) scanTree(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		t, err := l.bucket(bucket)
 		var p *page

@@ -1,0 +1,137 @@
+package bolt
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+)
+
+// overlay is what the journal says of the keys of the file beneath it. It only
+// grows, so that whoever has a mark sees it as it was then.
+type overlay struct {
+	gen uint64 // of the frames it is made of
+	end int64  // of the last of them in the journal
+	seq uint64 // of the last of them
+
+	mu    sync.RWMutex
+	trees [bucketCount]branch
+	kept  *listing
+}
+
+// listing is a sorted list of one bucket, kept for the next who asks.
+type listing struct {
+	bucket int
+	mark   int32
+	sorted []edit
+}
+
+// branch is the edits of one bucket, in the order in which they came.
+type branch struct {
+	edits []edit
+	last  map[string]int32 // the last edit of a key
+}
+
+// edit is a new value of a key; nil deletes it.
+type edit struct {
+	key, value []byte
+	before     int32 // the edit of the same key before this one; -1: none
+}
+
+// mark is how much of an overlay somebody sees: so many edits of each bucket.
+type mark [bucketCount]int32
+
+func newOverlay(gen uint64, seq uint64) *overlay {
+	o := &overlay{gen: gen, end: journalStart, seq: seq}
+	for i := range o.trees {
+		o.trees[i].last = map[string]int32{}
+	}
+	return o
+}
+
+// add takes in the changes of one frame, which ends there.
+func (o *overlay) add(list []change, end int64, seq uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range list {
+		b := &o.trees[bucketNumber(c.bucket)]
+		before, ok := b.last[string(c.key)]
+		if !ok {
+			before = -1
+		}
+		b.last[string(c.key)] = int32(len(b.edits))
+		b.edits = append(b.edits, edit{c.key, c.value, before})
+	}
+	o.end, o.seq = end, seq
+}
+
+// now is all that is there.
+func (o *overlay) now() (m mark) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for i := range m {
+		m[i] = int32(len(o.trees[i].edits))
+	}
+	return m
+}
+
+// get finds the value of a key as of a mark. A key that was deleted has none.
+func (o *overlay) get(bucket int, key []byte, m *mark) (value []byte, edited bool) {
+	if m[bucket] == 0 {
+		return nil, false
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	b := &o.trees[bucket]
+	i, ok := b.last[string(key)]
+	if !ok {
+		return nil, false
+	}
+	for i >= m[bucket] {
+		if i = b.edits[i].before; i < 0 {
+			return nil, false
+		}
+	}
+	return b.edits[i].value, true
+}
+
+// sorted lists the last edits of a bucket as of a mark by key.
+func (o *overlay) sorted(bucket int, m *mark) []edit {
+	n := m[bucket]
+	if n == 0 {
+		return nil
+	}
+	o.mu.RLock()
+	kept := o.kept
+	edits := o.trees[bucket].edits[:n:n]
+	o.mu.RUnlock()
+	if kept != nil && kept.bucket == bucket && kept.mark == n {
+		return kept.sorted
+	}
+	list := slices.Clone(edits)
+	byKey := func(a, b edit) int { return bytes.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(list, byKey) {
+		slices.SortStableFunc(list, byKey)
+	}
+	kept = &listing{bucket: bucket, mark: n}
+	for i, e := range list {
+		if i+1 == len(list) || !bytes.Equal(e.key, list[i+1].key) {
+			kept.sorted = append(kept.sorted, e)
+		}
+	}
+	o.mu.Lock()
+	o.kept = kept
+	o.mu.Unlock()
+	return kept.sorted
+}
+
+// changes lists the last edit of every key.
+func (o *overlay) changes() []change {
+	m := o.now()
+	var list []change
+	for i, name := range buckets {
+		for _, e := range o.sorted(i, &m) {
+			list = append(list, change{name, e.key, e.value})
+		}
+	}
+	return list
+}
