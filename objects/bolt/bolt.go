@@ -147,13 +147,21 @@ func checkSafe(path string, info fs.FileInfo, user int) error {
 	return nil
 }
 
+// ChecksObjects is objects.Checker: what lies in a pack whose checksum is right was
+// hashed when the checksum was made, what comes from the journal when it came, and
+// all else is hashed when it is read.
+func (s *store) ChecksObjects() bool { return true }
+
 // Size is objects.Sizer.
 func (s *store) Size(context.Context) (path string, bytes int64, err error) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return s.path, 0, explainPath("measure", s.path, err)
+	for _, name := range []string{s.path, journalPath(s.path)} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return s.path, 0, explainPath("measure", s.path, err)
+		}
+		bytes += info.Size()
 	}
-	return s.path, info.Size(), nil
+	return s.path, bytes, nil
 }
 
 // Close is objects.Store.

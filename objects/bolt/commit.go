@@ -2,11 +2,9 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -83,17 +81,14 @@ func (p *plan) add(b objects.Batch) error {
 // with other bytes is damaged, and putting it must not seem to have worked.
 func (p *plan) fresh(o objects.Object) ([]byte, error) {
 	value := encodeObject(o)
-	have := p.look.staged.objects[o.ID] // only this goroutine writes to it
-	if have == nil {
-		var err error
-		if have, err = p.look.get(objectsBucket, o.ID[:]); err != nil || have == nil {
-			return value, err
-		}
-	}
-	if !bytes.Equal(have, value) {
+	have, err := p.look.object(o.ID)
+	switch {
+	case errors.Is(err, objects.ErrNotFound):
+		return value, nil
+	case err == nil && !bytes.Equal(encodeObject(have), value):
 		return nil, &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
 	}
-	return nil, nil
+	return nil, err
 }
 
 func (p *plan) move(note objects.Note, moves []objects.RefUpdate) error {
@@ -140,7 +135,7 @@ type change struct {
 	key, value []byte
 }
 
-// changes lists what is planned in the order of the file.
+// changes lists what is planned, objects in the order in which they came.
 func (p *plan) changes() []change {
 	var list []change
 	for _, id := range p.order {
@@ -163,9 +158,6 @@ func (p *plan) changes() []change {
 			list = append(list, change{movesBucket, movesKey(u.Name, e.Seq), []byte{}})
 		}
 	}
-	slices.SortFunc(list, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
-	})
 	return list
 }
 

@@ -273,14 +273,11 @@ func TestBitFlips(t *testing.T) {
 func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
-	o := objects.New(objects.KindContent, nil, nil, []byte("0"))
-	at := bytes.Index(m.file, append(bytes.Clone(o.ID[:]), encodeObject(o)...))
-	if at < 0 {
-		t.Fatal("the object is not in the file")
+	o := object("2" + strings.Repeat("x", 74))
+	if bytes.Count(m.file, o.Data) != 1 {
+		t.Fatal("the object is not in the file, or twice")
 	}
-	m.with(t, path, func(b []byte) []byte {
-		return bytes.ReplaceAll(b, append(bytes.Clone(o.ID[:]), encodeObject(o)...), append(bytes.Clone(o.ID[:]), 2, 0, 0, '1'))
-	})
+	m.with(t, path, func(b []byte) []byte { b[bytes.Index(b, o.Data)] = '3'; return b })
 	s := mustOpen(t, path, objects.Options{})
 	var corrupt *objects.CorruptError
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
@@ -288,6 +285,20 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	}
 	if _, err := objects.Read(t.Context(), s, o.ID); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
 		t.Errorf("read: %v, want a CorruptError that names the object", err)
+	}
+	for id, other := range m.objects { // those that lie beside it are no worse
+		if got, err := objects.Read(t.Context(), s, id); id != o.ID && (err != nil || !bytes.Equal(got.Data, other.Data)) {
+			t.Errorf("object %s, beside the damaged one: %v", id.Short(), err)
+		}
+	}
+	n := 0
+	for got, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil && (!errors.As(err, &corrupt) || corrupt.ID != o.ID) || err == nil && got.ID == o.ID {
+			t.Errorf("object %s in a chain: %v", got.ID.Short(), err)
+		}
+	}
+	if n != len(m.objects) {
+		t.Errorf("a chain of %d objects has %d with a damaged one", len(m.objects), n)
 	}
 	apply(t, s, "refs/heads/other", "another object is no worse")
 }

@@ -29,12 +29,28 @@ func (s *store) fold(h *handle, more []change) error {
 	if len(more) > 0 {
 		bound.seq++
 	}
-	list := append(h.journal.over.changes(), more...)
+	list, records := h.journal.over.changes(), h.journal.over.objects()
+	for _, c := range more {
+		if c.bucket == objectsBucket {
+			records = append(records, edit{key: c.key, value: c.value})
+		} else {
+			list = append(list, c)
+		}
+	}
+	l := newLook(h.file, h.now.meta)
+	err := protect(func() error {
+		packed, err := sealObjects(l, records)
+		list = append(list, packed...)
+		return err
+	})
+	if err != nil {
+		return s.explain("write", err)
+	}
 	slices.SortStableFunc(list, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
 	})
 	list = append(list, change{metaBucket, journalKey, bound.encode()})
-	err := protect(func() error { return guard(newLook(h.file, h.now.meta), list) })
+	err = protect(func() error { return guard(l, list) })
 	if err == nil {
 		err = protect(func() error { return checkFreelist(h.file, h.now.meta) })
 	}
@@ -161,8 +177,9 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 		if b == nil {
 			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
 		}
-		if c.bucket == logBucket {
-			b.FillPercent = 1 // its keys only ascend
+		switch c.bucket {
+		case logBucket, headsBucket, bodiesBucket:
+			b.FillPercent = 1 // their keys only ascend
 		}
 		if c.value == nil {
 			err = b.Delete(c.key)

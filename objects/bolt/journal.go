@@ -153,17 +153,22 @@ func encodeFrame(b binding, at int64, seq uint64, list []change) []byte {
 
 func aligned(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
 
+// frameLength is how long the frame is that begins so; 0: none does.
+func frameLength(b binding, head []byte) int64 {
+	if len(head) < frameSize || string(head[:4]) != frameMagic || binary.BigEndian.Uint64(head[8:]) != b.gen {
+		return 0
+	}
+	return frameSize + int64(binary.BigEndian.Uint32(head[4:]))
+}
+
 // parseFrame reads the frame at the beginning of b, which lies at a place of the
 // journal. A frame of another generation or store, and half a frame, is none.
 func parseFrame(b binding, at int64, f []byte) (payload []byte, seq uint64, ok bool) {
-	if len(f) < frameSize || string(f[:4]) != frameMagic || binary.BigEndian.Uint64(f[8:]) != b.gen {
+	size := frameLength(b, f)
+	if size == 0 || size > int64(len(f)) {
 		return nil, 0, false
 	}
-	size := binary.BigEndian.Uint32(f[4:])
-	if uint64(size) > uint64(len(f)-frameSize) {
-		return nil, 0, false
-	}
-	payload = f[frameSize : frameSize+int(size) : frameSize+int(size)]
+	payload = f[frameSize:size:size]
 	if binary.BigEndian.Uint64(f[24:]) != frameSum(b.salt, at, f, payload) {
 		return nil, 0, false
 	}
@@ -215,45 +220,55 @@ func (j *journal) read(to int64) error {
 		return err
 	}
 	size := min(info.Size(), 1<<31)
-	var buf []byte
-	from := j.over.end // where buf begins
-	fill := func(at, n int64) bool {
-		if at+n <= from+int64(len(buf)) {
-			return true
-		}
-		n = min(max(n, journalFirst), size-at)
-		if n <= 0 {
-			return false
-		}
-		buf, from = make([]byte, n), at
-		_, err = j.file.ReadAt(buf, at)
-		return err == nil
-	}
+	r := window{file: j.file, size: size}
 	for {
 		at := j.over.end
-		if !fill(at, frameSize) {
+		head, err := r.bytes(at, frameSize)
+		if err != nil {
+			return err
+		}
+		need := frameLength(j.bound, head)
+		if need == 0 || at+need > size {
 			break
 		}
-		if n := int64(len(buf)) - (at - from); n >= frameSize {
-			need := frameSize + int64(binary.BigEndian.Uint32(buf[at-from+4:]))
-			if string(buf[at-from:at-from+4]) != frameMagic || at+need > size || !fill(at, need) {
-				break
-			}
+		frame, err := r.bytes(at, need)
+		if err != nil {
+			return err
 		}
-		payload, seq, ok := parseFrame(j.bound, at, buf[at-from:])
+		payload, seq, ok := parseFrame(j.bound, at, frame)
 		if !ok || seq != j.over.seq+1 {
 			break
 		}
-		list, e := parseChanges(payload)
-		if e != nil {
-			return fmt.Errorf("journal frame %d: %w", seq, e)
+		list, err := parseChanges(payload)
+		if err != nil {
+			return fmt.Errorf("journal frame %d: %w", seq, err)
 		}
-		j.over.add(list, at+aligned(frameSize+int64(len(payload))), seq)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		j.over.add(list, at+aligned(need), seq)
 	}
 	return j.checkEnd(to, size)
+}
+
+// window reads a file in pieces that grow. What it gives stays as it is.
+type window struct {
+	file io.ReaderAt
+	size int64
+	buf  []byte
+	from int64 // where buf lies
+}
+
+// bytes gives so many bytes, or fewer at the end of the file.
+func (w *window) bytes(at, n int64) ([]byte, error) {
+	if n = min(n, w.size-at); n <= 0 {
+		return nil, nil
+	}
+	if at+n > w.from+int64(len(w.buf)) {
+		more := min(max(n, min(4*int64(len(w.buf)), 256<<10)), w.size-at)
+		w.buf, w.from = make([]byte, more), at
+		if _, err := w.file.ReadAt(w.buf, at); err != nil {
+			return nil, err
+		}
+	}
+	return w.buf[at-w.from : at-w.from+n : at-w.from+n], nil
 }
 
 // checkEnd tells a journal that a crash has torn, at its end, from one that lost

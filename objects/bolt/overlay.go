@@ -124,14 +124,25 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 	return kept.sorted
 }
 
-// changes lists the last edit of every key.
+// changes lists the last edit of every key but those of objects.
 func (o *overlay) changes() []change {
 	m := o.now()
 	var list []change
 	for i, name := range buckets {
+		if name == objectsBucket {
+			continue
+		}
 		for _, e := range o.sorted(i, &m) {
 			list = append(list, change{name, e.key, e.value})
 		}
 	}
 	return list
+}
+
+// objects lists the records that were put, in the order in which they came.
+func (o *overlay) objects() []edit {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	edits := o.trees[bucketNumber(objectsBucket)].edits
+	return edits[:len(edits):len(edits)]
 }

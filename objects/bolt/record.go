@@ -15,6 +15,9 @@ import (
 //
 //	meta     "format" -> sealed record: 1 version
 //	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
+//	heads    pack -> head of a pack
+//	bodies   pack -> body of it
+//	index    first 8 bytes of an id, pack, slot (2 bytes) -> nothing
 //	objects  id -> kind, varint n, n parents, varint m, m links, data
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
@@ -31,10 +34,13 @@ const (
 	recentBucket  = "recent"
 	logBucket     = "log"
 	movesBucket   = "moves"
+	headsBucket   = "heads"
+	bodiesBucket  = "bodies"
+	indexBucket   = "index"
 )
 
 // buckets are all of them; their numbers are in the journal and never change.
-var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket}
+var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket}
 
 const bucketCount = len(buckets)
 

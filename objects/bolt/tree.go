@@ -24,6 +24,7 @@ type look struct {
 	seen    mark     // of it
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
+	packs   map[uint32]*pack
 	buckets map[string]tree
 }
 
@@ -187,6 +188,14 @@ func (e entry) first() ([]byte, error) {
 		return e.over[:min(1, len(e.over))], nil
 	}
 	return e.page.bytes(e.element.value, min(1, e.valueSize))
+}
+
+// part is a piece of the value.
+func (e entry) part(at, n int) ([]byte, error) {
+	if e.flags != 0 || at < 0 || n < 0 || at > e.valueSize-n {
+		return nil, fmt.Errorf("page %d: bytes %d to %d of a value of %d", e.page.id, at, at+n, e.valueSize)
+	}
+	return e.page.bytes(e.element.value+at, n)
 }
 
 // bytes is never nil, so that an empty value is not taken for none.
