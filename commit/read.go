@@ -25,17 +25,30 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 // are as in [objects.ChainOptions]. An error is the last element.
 func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
+		var room []Commit // one by one they take as long to make as to read
+		author, size := "", 1
 		for obj, err := range r.Chain(ctx, tip, objects.ChainOptions{Limit: limit, Stop: stop}) {
-			var c *Commit
-			if err == nil {
-				c, err = Parse(obj)
+			if err == nil && len(room) == 0 {
+				room, size = make([]Commit, size), min(2*size, walkRoom)
 			}
-			if !yield(c, err) || err != nil {
+			if err == nil {
+				err = room[0].read(obj, author)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			c := &room[0]
+			room, author = room[1:], c.Author
+			if !yield(c, nil) {
 				return
 			}
 		}
 	}
 }
+
+// walkRoom is most commits that a walk makes at once. They stay in memory together.
+const walkRoom = 32
 
 // Load fills in the blocks of commits that have content and no block yet. It
 // reads each content once.

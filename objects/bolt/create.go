@@ -122,7 +122,7 @@ func build(dir, pattern string, bound binding) (path string, err error) {
 				}
 			}
 			meta := tx.Bucket([]byte(metaBucket))
-			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, bound.encode()))
+			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, bound.encode()), meta.Put(runsKey, runs{}.encode()))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

@@ -178,7 +178,7 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
 		}
 		switch c.bucket {
-		case logBucket, headsBucket, bodiesBucket:
+		case logBucket, headsBucket, bodiesBucket, indexBucket:
 			b.FillPercent = 1 // their keys only ascend
 		}
 		if c.value == nil {

@@ -87,23 +87,6 @@ func (l *look) has(id objects.ID) (bool, error) {
 	return ok, err
 }
 
-// locate finds an object in a pack by the beginning of its id.
-func (l *look) locate(id objects.ID) (place, bool, error) {
-	for e, err := range l.scanTree(indexBucket, id[:indexPrefix], false) {
-		if err != nil || !bytes.HasPrefix(e.key, id[:indexPrefix]) {
-			return place{}, false, err
-		}
-		at, err := parseIndexKey(e.key)
-		if err != nil {
-			return place{}, false, err
-		}
-		if ok, err := l.confirm(at, id); ok || err != nil {
-			return at, ok, err
-		}
-	}
-	return place{}, false, nil
-}
-
 // confirm tells whether it is the object with an id that lies somewhere.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
 	if p := l.packs[at.pack]; p != nil {

@@ -36,30 +36,6 @@ const (
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// place is where an object lies.
-type place struct {
-	pack uint32
-	slot int
-}
-
-const indexPrefix = 8
-
-// indexKey is the beginning of an id and a place.
-func indexKey(id objects.ID, at place) []byte {
-	b := append(make([]byte, 0, indexPrefix+6), id[:indexPrefix]...)
-	b = binary.BigEndian.AppendUint32(b, at.pack)
-	return binary.BigEndian.AppendUint16(b, uint16(at.slot))
-}
-
-func parseIndexKey(key []byte) (at place, err error) {
-	if len(key) != indexPrefix+6 {
-		return at, fmt.Errorf("an index key of %d bytes", len(key))
-	}
-	at.pack = binary.BigEndian.Uint32(key[indexPrefix:])
-	at.slot = int(binary.BigEndian.Uint16(key[indexPrefix+4:]))
-	return at, nil
-}
-
 // encodePack makes the two values of a pack.
 func encodePack(n uint32, list []objects.Object) (head, body []byte) {
 	key := packKey(n)

@@ -193,4 +193,3 @@ func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []object
 	}
 	return missing, nil
 }
-

@@ -15,9 +15,10 @@ import (
 //
 //	meta     "format" -> sealed record: 1 version
 //	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
+//	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
-//	index    first 8 bytes of an id, pack, slot (2 bytes) -> nothing
+//	index    level, run, first 8 bytes of an id -> piece of the index
 //	objects  id -> kind, varint n, n parents, varint m, m links, data
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing

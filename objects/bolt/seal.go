@@ -32,15 +32,17 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 	if err != nil || len(list) == 0 {
 		return loose, err
 	}
+	var entries []indexEntry
 	for _, run := range cut(inLines(list)) {
 		head, body := encodePack(n, run)
 		loose = append(loose, change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body})
 		for i := range run {
-			loose = append(loose, change{indexBucket, indexKey(run[i].ID, place{n, i}), []byte{}})
+			entries = append(entries, newIndexEntry(run[i].ID, place{n, i}))
 		}
 		n++
 	}
-	return loose, nil
+	index, err := l.addRun(entries)
+	return append(loose, index...), err
 }
 
 // nextPack is the number of the next pack.

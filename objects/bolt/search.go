@@ -42,11 +42,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 			}
 		}
 	}
-	slices.SortFunc(q.ids, objects.ID.Compare)
-	q.ids = slices.Compact(q.ids)
-	if limit > 0 && len(q.ids) > limit {
-		q.ids = q.ids[:limit]
-	}
+	q.cut()
 	return q.ids, nil
 }
 
@@ -101,38 +97,47 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 // packed searches the packs: by the index, or all of them when most would be
 // read anyway.
 func (q *search) packed(l *look, from []byte) ([]byte, error) {
-	if len(q.prefix) < 3 && q.limit == 0 {
+	if len(q.prefix) < 3 && (q.limit == 0 || q.kind != 0) {
 		return nil, q.all(l)
 	}
-	from = from[:min(len(from), indexPrefix)]
-	digits := q.prefix[:min(len(q.prefix), 2*indexPrefix)]
-	seen := 0
-	for e, err := range l.ascend(indexBucket, from) {
-		if err != nil {
+	all, err := l.runs()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all.list {
+		q.found = 0
+		if err := q.inRun(l, r, from[:min(len(from), indexPrefix)]); err != nil {
 			return nil, err
-		}
-		at, err := parseIndexKey(e.key)
-		if err != nil {
-			return nil, err
-		}
-		if !strings.HasPrefix(hex.EncodeToString(e.key[:indexPrefix]), digits) {
-			return nil, nil
-		}
-		if seen++; seen > pageKeys && !bytes.HasPrefix(e.key, from) {
-			return bytes.Clone(e.key[:indexPrefix]), nil
-		}
-		p, err := l.pack(at.pack)
-		if err != nil {
-			return nil, err
-		}
-		if at.slot >= len(p.slots) {
-			return nil, fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, len(p.slots))
-		}
-		if q.match(p, at.slot) && q.add(p.id(at.slot)) {
-			return nil, nil
 		}
 	}
 	return nil, nil
+}
+
+func (q *search) inRun(l *look, r run, from []byte) error {
+	digits := q.prefix[:min(len(q.prefix), 2*indexPrefix)]
+	for entries, err := range l.chunks(r, from) {
+		if err != nil {
+			return err
+		}
+		for i := searchEntries(entries, from); i < len(entries); i += entrySize {
+			e := indexEntry(entries[i:])
+			if !strings.HasPrefix(hex.EncodeToString(e[:indexPrefix]), digits) {
+				return nil
+			}
+			at := e.place()
+			p, err := l.pack(at.pack)
+			if err != nil {
+				return err
+			}
+			if at.slot >= len(p.slots) {
+				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, len(p.slots))
+			}
+			if q.match(p, at.slot) && q.add(p.id(at.slot)) {
+				return nil
+			}
+		}
+	}
+	return nil
 }
 
 // all searches every pack, in their order.
@@ -154,8 +159,20 @@ func (q *search) all(l *look) error {
 				q.add(p.id(i))
 			}
 		}
+		if q.limit > 0 && len(q.ids) > pageKeys+2*q.limit {
+			q.cut()
+		}
 	}
 	return nil
+}
+
+// cut keeps the least ids, as many as are asked for.
+func (q *search) cut() {
+	slices.SortFunc(q.ids, objects.ID.Compare)
+	q.ids = slices.Compact(q.ids)
+	if q.limit > 0 && len(q.ids) > q.limit {
+		q.ids = q.ids[:q.limit]
+	}
 }
 
 func (q *search) match(p *pack, slot int) bool {

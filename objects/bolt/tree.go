@@ -25,6 +25,7 @@ type look struct {
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
 	packs   map[uint32]*pack
+	index   *runs // nil: not read yet
 	buckets map[string]tree
 }
 
