@@ -22,49 +22,60 @@ type ahead struct {
 	ctx     context.Context //nolint:containedctx // a walk is one call
 	options objects.ChainOptions
 	runs    [2][]objects.Object // two, since a walk to a fork point goes down two lines in turn
+	room    [2][]objects.Object // what they are pieces of, used again
 	last    int                 // the run read last
 	size    int                 // of the last page
+	packs   int                 // that it may read
 }
 
 // get gives every object that was read at most once, so that it is the caller's own.
 func (a *ahead) get(id objects.ID) (objects.Object, error) {
 	for i, run := range a.runs {
-		for k, o := range run {
-			if o.ID == id {
+		for k := range run {
+			if run[k].ID == id {
 				a.runs[i] = run[k+1:]
-				return o, nil
+				return run[k], nil
 			}
 		}
-	}
-	run, err := a.read(id)
-	if err != nil {
-		return objects.Object{}, err
 	}
 	if len(a.runs[a.last]) > 0 {
 		a.last = 1 - a.last
 	}
-	a.runs[a.last] = run[1:]
+	run, err := a.read(id, a.room[a.last][:0])
+	if err != nil {
+		return objects.Object{}, err
+	}
+	a.room[a.last], a.runs[a.last] = run, run[1:]
 	return run[0], nil
 }
 
 // read reads an object and those that a walk will ask for next. It begins with
 // few: many a walk ends soon.
-func (a *ahead) read(id objects.ID) (run []objects.Object, err error) {
+func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, error) {
 	a.size = min(max(4*a.size, 8), pageObjects)
 	limit := a.size
 	if a.options.Limit > 0 {
 		limit = min(limit, 2*a.options.Limit)
 	}
-	err = a.store.view(a.ctx, "read", func(l *look) error {
-		for size := 0; len(run) < limit && size < pageBytes; {
-			p, slot, err := l.packOf(id)
+	if a.packs = min(2*a.packs, pagePacks); a.packs == 0 {
+		a.packs = 1
+	}
+	err := a.store.view(a.ctx, "read", func(l *look) error {
+		packs := 0
+		var last *pack
+		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < pageBytes; {
+			p, slot, err := l.packOf(id, last)
 			if err != nil {
 				return first(run, err)
 			}
-			if p != nil {
-				more, err := a.walkPack(l, p, slot)
-				run = append(run, more...)
-				return first(run, err)
+			if last = p; p != nil {
+				had := len(run)
+				next, n, err := a.walkPack(l, p, slot, &run)
+				if err != nil || next.IsZero() || len(run) == had {
+					return first(run, err)
+				}
+				packs, id, size = packs+1, next, size+n
+				continue
 			}
 			o, err := l.object(id)
 			if err != nil {
@@ -86,6 +97,9 @@ func (a *ahead) read(id objects.ID) (run []objects.Object, err error) {
 	return run, err
 }
 
+// pagePacks is most packs that a walk reads at one look.
+const pagePacks = 8
+
 // first lets an error out only when there is nothing before it: if the walk comes
 // that far, it asks again.
 func first(run []objects.Object, err error) error {
@@ -95,10 +109,17 @@ func first(run []objects.Object, err error) error {
 	return err
 }
 
-// packOf gives the pack that an object lies in, and where; nil: it is in none.
-func (l *look) packOf(id objects.ID) (*pack, int, error) {
+// packOf gives the pack that an object lies in, and where; nil: it is in none. It
+// looks first where a line comes from that begins a pack: at the end of the one
+// before.
+func (l *look) packOf(id objects.ID, after *pack) (*pack, int, error) {
 	if value, err := l.record(id); value != nil || err != nil {
 		return nil, 0, err
+	}
+	if after != nil && after.n > 1 {
+		if p, err := l.pack(after.n - 1); err == nil && p.id(len(p.slots)-1) == id {
+			return p, len(p.slots) - 1, nil
+		}
 	}
 	at, ok, err := l.locate(id)
 	if err != nil || !ok {
@@ -108,8 +129,9 @@ func (l *look) packOf(id objects.ID) (*pack, int, error) {
 	return p, at.slot, damaged(id, err)
 }
 
-// walkPack gives the line that ends at a slot as far as it lies in the pack.
-func (a *ahead) walkPack(l *look, p *pack, slot int) (run []objects.Object, err error) {
+// walkPack adds the line that ends at a slot as far as it lies in the pack, and
+// gives the parent that comes next, and how many bytes there were.
+func (a *ahead) walkPack(l *look, p *pack, slot int, run *[]objects.Object) (next objects.ID, size int, err error) {
 	limit := len(p.slots)
 	if a.options.Limit > 0 {
 		limit = min(limit, a.options.Limit)
@@ -120,17 +142,18 @@ func (a *ahead) walkPack(l *look, p *pack, slot int) (run []objects.Object, err 
 		if body, sound, err = l.body(p); err != nil {
 			body = nil // one by one, to see which of them is damaged
 		}
+		size += len(body)
 	}
-	run = make([]objects.Object, 0, min(limit, slot+1))
+	size += len(p.head)
 	room := make([]objects.ID, 0, 2*min(limit, slot+1))
 	for ; slot >= 0 && limit > 0; limit-- {
 		o := p.object(slot, &room)
 		if o.Kind != objects.KindCommit || !p.sound {
 			if o, err = l.packed(p, slot); err != nil {
-				return run, err
+				return next, size, err
 			}
 		}
-		run = append(run, o)
+		*run = append(*run, o)
 		if a.options.Content && len(o.Links) > 0 {
 			k := p.link(slot)
 			var content objects.Object
@@ -140,11 +163,13 @@ func (a *ahead) walkPack(l *look, p *pack, slot int) (run []objects.Object, err 
 				content, err = l.object(o.Links[0])
 			}
 			if err != nil {
-				return run, nil // the walk asks for it
+				return objects.ID{}, size, nil // the walk asks for it
 			}
-			run = append(run, content)
+			*run = append(*run, content)
 		}
-		slot = p.parent(slot)
+		if slot = p.parent(slot); slot < 0 && len(o.Parents) > 0 {
+			next = o.Parents[0]
+		}
 	}
-	return run, nil
+	return next, size, nil
 }
