@@ -12,7 +12,7 @@ import (
 // their stores wrapped. One that is a [Checker] is trusted with the hashing.
 func Verify(s Store) Store {
 	c, ok := s.(Checker)
-	return &verified{s, ok && c.ChecksObjects()}
+	return &verified{Store: s, checks: ok && c.ChecksObjects()}
 }
 
 // Checker is an engine that verifies the objects it gives by itself: each by its
@@ -26,7 +26,11 @@ type Checker interface {
 type verified struct {
 	Store
 	checks bool // the engine verifies what it gives
+	memo   Memo
 }
+
+// Memo is Rememberer.
+func (v *verified) Memo() *Memo { return &v.memo }
 
 // Unwrap gives the engine; see [As].
 func (v *verified) Unwrap() Store { return v.Store }
