@@ -177,6 +177,9 @@ func (h *history) replaceSystems() {
 
 // fit drops whole turns from the oldest until the rest is within the budget.
 func (h *history) fit(budget int) error {
+	if budget <= 0 {
+		return nil
+	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
 	for _, e := range h.sent() {

@@ -2,8 +2,10 @@ package bolt
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/tract-vcs/tract/objects"
@@ -37,17 +39,28 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	}
 }
 
-// unique is ids without those that come again.
+// spread is odd and not known to who makes ids.
+var spread = rand.Uint64() | 1
+
+// unique is ids without those that come again. Ids are hashes already, so that a
+// table of places needs next to nothing of its own.
 func unique(ids []objects.ID) []objects.ID {
-	if len(ids) < 2 {
-		return slices.Clone(ids)
+	bits := 2
+	for 1<<bits < 2*len(ids) {
+		bits++
 	}
-	seen := make(map[objects.ID]struct{}, len(ids))
+	table := make([]int32, 1<<bits) // places in list, from 1
 	list := make([]objects.ID, 0, len(ids))
-	for _, id := range ids {
-		if seen[id] = struct{}{}; len(seen) > len(list) {
-			list = append(list, id)
+next:
+	for i := range ids {
+		at := int(binary.LittleEndian.Uint64(ids[i][:]) * spread >> (64 - bits))
+		for ; table[at] != 0; at = (at + 1) & (len(table) - 1) {
+			if list[table[at]-1] == ids[i] {
+				continue next
+			}
 		}
+		list = append(list, ids[i])
+		table[at] = int32(len(list))
 	}
 	return list
 }
