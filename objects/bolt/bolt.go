@@ -65,6 +65,7 @@ type store struct {
 	path     string
 	wait     time.Duration
 	readOnly bool
+	limit    int64 // bytes of the journal after which it is folded
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when any of these changes
@@ -94,7 +95,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly,
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly, limit: journalLimit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {

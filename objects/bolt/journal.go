@@ -322,7 +322,7 @@ func (j *journal) reserve(end int64) error {
 // a failed sync the system may hold it for written.
 func (j *journal) rewrite(from int64) error {
 	b := make([]byte, j.over.end-from)
-	if _, err := j.file.ReadAt(b, from); err != nil {
+	if _, err := j.file.ReadAt(b, from); err != nil && !errors.Is(err, io.EOF) { // zeros at the end may be missing
 		return err
 	}
 	if _, err := j.file.WriteAt(b, from); err != nil {

@@ -14,6 +14,7 @@ import (
 // A page of an answer is what is read at one look, before it is yielded.
 const (
 	pageObjects = 256
+	getObjects  = 1024
 	pageBytes   = 1 << 20
 	pageKeys    = 4096
 )
@@ -109,7 +110,7 @@ func (g *getter) read(l *look) error {
 				if err := g.take(l, w); err != nil {
 					return err
 				}
-				if w = (wanted{pack: c.pack}); len(g.page) >= pageObjects {
+				if w = (wanted{pack: c.pack}); len(g.page) >= getObjects {
 					return nil
 				}
 				fallthrough
@@ -120,7 +121,7 @@ func (g *getter) read(l *look) error {
 				continue
 			}
 		}
-		if len(g.page) >= pageObjects {
+		if len(g.page) >= getObjects {
 			break
 		}
 		o, err := l.object(id)

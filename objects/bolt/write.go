@@ -178,7 +178,7 @@ func (s *store) serve(h *handle) {
 	s.mu.Unlock()
 	for more := true; more; {
 		s.group(h)
-		if !h.broken && h.journal.over.end > journalLimit {
+		if !h.broken && h.journal.over.end > s.limit {
 			_ = s.fold(h, nil) // if it cannot be now, a later one says so
 		}
 		runtime.Gosched() // who has just been served may come again
