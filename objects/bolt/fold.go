@@ -58,6 +58,7 @@ func (s *store) fold(h *handle, more []change) error {
 		return s.explain("write", err)
 	}
 	if err := s.settle(h, s.transact(h, list)); err != nil {
+		h.broken = true // a frame of this generation may not count any more
 		return err
 	}
 	h.journal.bound = bound

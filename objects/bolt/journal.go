@@ -196,13 +196,19 @@ func (h *handle) acknowledged() (int64, error) {
 	return a.end, nil
 }
 
-// settleTail makes durable what the last writer left that was not acknowledged:
-// its sync may have failed, or nobody knows of it.
+// settleTail makes durable what the last writer left that was not acknowledged. It
+// may have been stopped after a fold and before the sync of the file: what the
+// journal held must not be written over before that.
 func (h *handle) settleTail() error {
 	to, err := h.acknowledged()
 	j := &h.journal
 	if err != nil || to == j.over.end {
 		return err
+	}
+	if to == 0 {
+		if err := h.file.Sync(); err != nil {
+			return err
+		}
 	}
 	if to = max(to, journalStart); to < j.over.end {
 		if err := j.rewrite(to); err != nil {

@@ -194,6 +194,29 @@ func TestFileFromBeforeAFold(t *testing.T) {
 	}
 }
 
+// TestWriterStoppedAfterAFold leaves the anchor as it was before, so that the next
+// writer knows nothing of the fold but what the file says.
+func TestWriterStoppedAfterAFold(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	m.write(t, path, m.file, m.journal, m.anchor)
+	s := mustOpen(t, path, objects.Options{})
+	fold(t, s)
+	if err := os.WriteFile(gatePath(path), m.anchor, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.count(t, path); err != nil || n != 3 {
+		t.Errorf("%d commits, %v", n, err)
+	}
+	apply(t, s, "refs/heads/next", "next")
+	if n, err := m.count(t, path); err != nil || n != 4 {
+		t.Errorf("%d commits after another one, %v", n, err)
+	}
+	if n := transactions(t, path); n != 4 {
+		t.Errorf("the anchor says that %d groups were acknowledged", n)
+	}
+}
+
 // TestFoldingIsNotSeen reads everything back while the journal is folded again and
 // again, here and in another process that has seen the journal before.
 func TestFoldingIsNotSeen(t *testing.T) {
