@@ -53,8 +53,13 @@ const walkRoom = 32
 // Load fills in the blocks of commits that have content and no block yet. It
 // reads each content once.
 func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
-	var rest []*Commit
-	var ids []objects.ID
+	n := 0
+	for _, c := range commits {
+		if c.Block == nil && !c.Content.IsZero() {
+			n++
+		}
+	}
+	rest, ids := make([]*Commit, 0, n), make([]objects.ID, 0, n)
 	for _, c := range commits {
 		if c.Block == nil && !c.Content.IsZero() {
 			rest, ids = append(rest, c), append(ids, c.Content)

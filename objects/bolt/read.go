@@ -121,8 +121,11 @@ func (g *getter) read(l *look) error {
 				continue
 			}
 		}
-		if len(g.page) >= getObjects {
-			break
+		if err := g.take(l, w); err != nil { // what was asked for before comes before
+			return err
+		}
+		if w = (wanted{}); len(g.page) >= getObjects {
+			return nil
 		}
 		o, err := l.object(id)
 		if err == nil || ofOneObject(err) {
