@@ -68,6 +68,7 @@ next:
 
 // getter is one Get.
 type getter struct {
+	scan scanning
 	rest []objects.ID
 	page []found
 }
@@ -89,6 +90,9 @@ type wanted struct {
 // last of the packs that are read for them.
 func (g *getter) read(l *look) error {
 	c := cursor{look: l}
+	if len(g.rest) > pageObjects {
+		l.scan = &g.scan
+	}
 	w := wanted{}
 	size := 0
 	for len(g.rest) > 0 && size < pageBytes {
