@@ -18,13 +18,13 @@ import (
 // search looks into few runs. The index can be made again from the packs.
 //
 //	entry    the first 8 bytes of an id, pack u32, slot u16
-//	chunk    sum u64, at most 250 entries; its key is level (one byte), number of
+//	chunk    sum u64, at most 140 entries; its key is level (one byte), number of
 //	         the run u32, and the beginning of its first entry
 //	runs     in meta, sealed: 1 level, number and entries of each run, the oldest
 //	         first; 2 number of the last run
 const (
 	runFan       = 4
-	chunkEntries = 250 // so that a chunk fills a page
+	chunkEntries = 140 // so that two fill a page, which bbolt does not go below
 	entrySize    = 14
 	indexPrefix  = 8
 )
