@@ -88,7 +88,7 @@ func (m journaled) whole(at int64) (n int) {
 // journal, and zeros or nothing behind. What is whole is there, and writing goes
 // on. With an anchor that says more, it was no crash.
 func TestJournalCutAtEveryOffset(t *testing.T) {
-	m := newJournaled(t, 4)
+	m := newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
 	end := m.ends[len(m.ends)-1]
 	step := int64(1)
@@ -111,6 +111,9 @@ func TestJournalCutAtEveryOffset(t *testing.T) {
 				if again, err := m.count(t, path); err != nil || again != n+1 {
 					t.Fatalf("%s at %d: %d commits after another one, %v; want %d", what, at, again, err, n+1)
 				}
+			}
+			if at%5 > 0 {
+				continue
 			}
 			m.write(t, path, m.file, journal, m.anchor)
 			if n, err := m.count(t, path); err == nil && n != len(m.ends) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
