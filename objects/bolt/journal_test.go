@@ -276,6 +276,30 @@ func TestFoldingIsNotSeen(t *testing.T) {
 	wantSound(t, path)
 }
 
+// TestCloseFoldsALargeJournal leaves little beside the file, and all in it.
+func TestCloseFoldsALargeJournal(t *testing.T) {
+	s, path := fresh(t)
+	tip := line(t, s, "main", 900)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(journalPath(path))
+	if err != nil || info.Size() != journalFirst {
+		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
+	}
+	again := mustOpen(t, path, objects.Options{})
+	n := 0
+	for _, err := range again.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 1800 {
+		t.Errorf("a chain of %d objects", n)
+	}
+	apply(t, again, "refs/heads/next", "next")
+}
+
 func FuzzChanges(f *testing.F) {
 	list := []change{{refsBucket, []byte("refs/heads/x"), []byte("value")}, {recentBucket, []byte{1}, nil}, {objectsBucket, []byte("k"), []byte{}}}
 	frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
