@@ -180,6 +180,24 @@ func TestJournalThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestJournalWithoutItsStore is not thrown away for a new store; an empty one is.
+func TestJournalWithoutItsStore(t *testing.T) {
+	for _, commits := range []int{0, 1} {
+		s, path := fresh(t)
+		for i := range commits {
+			apply(t, s, fmt.Sprint("refs/heads/", i), "content")
+		}
+		idle(t, s)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		_, err := objects.Open(t.Context(), path, objects.Options{Create: true})
+		if (err == nil) != (commits == 0) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			t.Errorf("a journal of %d commits: %v", commits, err)
+		}
+	}
+}
+
 // TestFileFromBeforeAFold puts an old file back: its journal has begun anew since.
 func TestFileFromBeforeAFold(t *testing.T) {
 	s, path := fresh(t)
