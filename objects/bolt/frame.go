@@ -46,7 +46,7 @@ const (
 	journalLimit = 2 << 20   // when it is folded into the file
 	journalClose = 512 << 10 // when it is folded at the end
 	journalMost  = 4 << 20   // it is not written beyond this
-	frameMost    = 1 << 20   // larger groups go into the file at once
+	frameMost    = 512 << 10 // larger groups go into the file at once
 )
 
 var journalKey = []byte("journal")
