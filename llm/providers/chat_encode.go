@@ -1,0 +1,240 @@
+package providers
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeChat writes a request. Equal requests give equal bytes.
+func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
+	t = t.asked(req.Settings)
+	s, w := req.Settings, t.profile.wire
+	var body rawjson.Object
+	if t.model != "" {
+		body.SetString("model", t.model)
+	}
+	p := chatPrompt{target: t, native: s.Reasoning.Native}
+	for _, m := range req.Messages {
+		p.add(m)
+	}
+	p.wait.flush(&p.list)
+	body.Set("messages", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", chatTools(req.Tools))
+		body.Set("tool_choice", chatToolChoice(s.ToolChoice))
+	}
+	setPlain(&body, s, orElse(w.limit, "max_tokens"))
+	chatEffort(w, s.Reasoning, &body)
+	if req.Stream {
+		body.SetBool("stream", true)
+		if !w.noStreamOptions {
+			body.Set("stream_options", rawjson.Value(`{"include_usage":true}`))
+		}
+	}
+	return t.finished(&body, s)
+}
+
+// chatEffort writes how much the model is to think, if anything is told. Thoughts
+// are not asked for: servers that have them show them.
+func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
+	if w.effort == "" {
+		if r.Effort != "" {
+			body.SetString("reasoning_effort", r.Effort)
+		}
+		if w.budget != "" && r.MaxTokens > 0 {
+			body.SetInt(w.budget, int64(r.MaxTokens))
+		}
+		return
+	}
+	var o rawjson.Object
+	switch { // one of the two, the server says
+	case r.MaxTokens > 0:
+		o.SetInt("max_tokens", int64(r.MaxTokens))
+	case r.Effort != "":
+		o.SetString("effort", r.Effort)
+	default:
+		return
+	}
+	body.Set(w.effort, o.Bytes())
+}
+
+func chatTools(tools []llm.Tool) rawjson.Value {
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
+		var f, o rawjson.Object
+		setTool(&f, t)
+		f.Set("parameters", schemaOf(t, noArguments))
+		o.SetString("type", "function")
+		o.Set("function", f.Bytes())
+		return o.Bytes()
+	})
+}
+
+// chatToolChoice is the tool choice; nil when it is unsaid.
+func chatToolChoice(choice string) rawjson.Value {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none", "required":
+		return rawjson.AppendString(nil, choice)
+	}
+	var f, o rawjson.Object
+	f.SetString("name", choice)
+	o.SetString("type", "function")
+	o.Set("function", f.Bytes())
+	return o.Bytes()
+}
+
+// chatPrompt gathers the messages of a request.
+type chatPrompt struct {
+	target
+	native bool
+	list   rawjson.Array
+	wait   waiting
+	legacy map[string]string // calls in function_call: name by id
+}
+
+// add adds a message. Results are messages of their own, wherever they stand.
+func (p *chatPrompt) add(m content.Message) {
+	if m.Role == content.RoleAssistant {
+		p.answer(m.Blocks)
+		return
+	}
+	var others []content.Block
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			if !b.Server {
+				p.result(b)
+			}
+		case content.Text:
+			if b.Kind() == content.KindNote {
+				continue
+			}
+			if m.Role == content.RoleSystem {
+				p.message("system", rawjson.AppendString(nil, b.Text), b)
+				continue
+			}
+			others = append(others, b)
+		case content.Media, content.Native:
+			others = append(others, b)
+		}
+	}
+	if m.Role != content.NoRole && len(others) > 0 {
+		p.user(others)
+	}
+}
+
+// answer adds what the model said.
+func (p *chatPrompt) answer(blocks []content.Block) {
+	p.wait.next(blocks, &p.list)
+	for _, b := range blocks {
+		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Type == chatLegacy && p.own(c) {
+			if p.legacy == nil {
+				p.legacy = map[string]string{}
+			}
+			p.legacy[c.CallID] = c.Name
+		}
+	}
+	p.list.Add(replayChat(p.target, blocks, p.native))
+}
+
+func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
+	p.wait.flush(&p.list)
+	var o rawjson.Object
+	o.SetString("role", role)
+	o.Set("content", body)
+	if b != nil && p.own(b) && !p.profile.wire.strict {
+		o.Merge(rawjson.Value(b.Form().Extra).Get(chatOfMessage))
+	}
+	p.list.Add(o.Bytes())
+}
+
+// user writes what a person says: a string when it is words only, as some servers
+// take nothing else.
+func (p *chatPrompt) user(blocks []content.Block) {
+	var list rawjson.Array
+	var words []string
+	for _, b := range blocks {
+		part := p.part(b)
+		if t, ok := b.(content.Text); ok {
+			words = append(words, t.Text)
+		}
+		list.Add(part)
+	}
+	if len(words) == len(blocks) {
+		p.message("user", rawjson.AppendString(nil, strings.Join(words, "\n\n")), blocks[0])
+	} else if list.Bytes().At(0) != nil {
+		p.message("user", list.Bytes(), nil)
+	}
+}
+
+// part is a part of a content that is a list; nil when it cannot be sent.
+func (p *chatPrompt) part(b content.Block) rawjson.Value {
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		o.SetString("type", "text")
+		o.SetString("text", b.Text)
+	case content.Media:
+		return p.media(b)
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.own(b) || !strings.HasPrefix(b.Type, chatPart) {
+			return nil
+		}
+		return v
+	}
+	return o.Bytes()
+}
+
+// media writes an image, a sound or a file: its bytes, or where they lie.
+func (p *chatPrompt) media(m content.Media) rawjson.Value {
+	kind, data, inline := inlineData(m)
+	url := m.URL
+	if inline {
+		url = dataURL(kind, data)
+	}
+	if url == "" {
+		return nil
+	}
+	var o, in rawjson.Object
+	key := "file"
+	switch format, sound := strings.CutPrefix(kind, "audio/"); {
+	case m.Of == content.KindImage:
+		key = "image_url"
+		in.SetString("url", url)
+	case sound && inline:
+		key = "input_audio"
+		in.SetString("data", base64Of(data))
+		in.SetString("format", strings.Replace(strings.TrimPrefix(format, "x-"), "mpeg", "mp3", 1))
+	default:
+		in.SetString("filename", orElse(m.Name, "file"))
+		in.SetString("file_data", url)
+	}
+	if p.own(m) {
+		in.Merge(rawjson.Value(m.Extra).Get(key))
+	}
+	o.SetString("type", key)
+	o.Set(key, in.Bytes())
+	if p.own(m) {
+		o.Merge(m.Extra)
+	}
+	return o.Bytes()
+}
+
+// result writes what came of a call.
+func (p *chatPrompt) result(r content.ToolResult) {
+	var o rawjson.Object
+	if name, ok := p.legacy[r.CallID]; ok {
+		o.SetString("role", "function")
+		o.SetString("name", name)
+	} else {
+		o.SetString("role", "tool")
+		o.SetString("tool_call_id", p.callID(r.CallID))
+	}
+	o.Set("content", p.resultValue(r))
+	p.wait.add(r.CallID, o.Bytes())
+}

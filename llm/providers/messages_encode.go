@@ -1,0 +1,246 @@
+package providers
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// messagesLimit is the output limit when nobody gives one: the format demands
+// one, and this much every model allows that is still served.
+const messagesLimit = 8192
+
+// encodeMessages writes a request. Equal requests give equal bytes.
+func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	var body rawjson.Object
+	if t.model != "" {
+		body.SetString("model", t.model)
+	}
+	p := newMessagesPrompt(t)
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			if r, ok := b.(content.ToolResult); ok && r.Server && !t.own(r) {
+				p.lost[r.CallID] = true
+			}
+		}
+	}
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			p.add(m.Role, b)
+		}
+	}
+	p.flush()
+	limit := messagesThinking(t, t.withinLoop(req), &body)
+	body.SetInt("max_tokens", int64(limit))
+	if p.system.Bytes().At(0) != nil {
+		body.Set("system", p.system.Bytes())
+	}
+	body.Set("messages", p.list.Bytes())
+	if p.container != "" && p.results {
+		body.SetString("container", p.container)
+	}
+	if len(req.Tools) > 0 {
+		body.Set("tools", messagesTools(req.Tools))
+		body.Set("tool_choice", messagesChoice(s.ToolChoice))
+	}
+	setTemperature(&body, s)
+	if req.Stream {
+		body.SetBool("stream", true)
+	}
+	return t.finished(&body, s)
+}
+
+// replayMessages writes the message that stands for one response.
+func replayMessages(t target, blocks []content.Block) rawjson.Value {
+	p := newMessagesPrompt(t)
+	for _, b := range blocks {
+		p.add(content.RoleAssistant, b)
+	}
+	p.flush()
+	return sendable(clone(p.list.Bytes().At(0)))
+}
+
+// messagesPrompt gathers blocks into messages whose roles alternate.
+type messagesPrompt struct {
+	target
+	turns
+	lost      map[string]bool // calls of the provider's own tools whose results cannot be sent
+	container string          // where the code waits that called a tool
+}
+
+func newMessagesPrompt(t target) *messagesPrompt {
+	return &messagesPrompt{target: t, turns: turns{modelRole: "assistant", member: "content"}, lost: map[string]bool{}}
+}
+
+// add adds a block of a message to the message of the wire that takes it.
+func (p *messagesPrompt) add(role content.Role, b content.Block) {
+	if n, ok := b.(content.Native); ok && n.Type == "container" && p.own(b) {
+		p.container = rawjson.Value(n.JSON).Get("id").Text()
+		return
+	}
+	if _, media := b.(content.Media); media && role == content.RoleAssistant {
+		return // an answer is words only
+	}
+	v := p.block(b)
+	to, begun := p.enter(role, b, v)
+	if begun && to == p.modelRole {
+		p.container = ""
+	}
+	if to != "" {
+		p.take(b, v)
+	}
+}
+
+// block is a content block of the wire; nil when it cannot be sent.
+func (p *messagesPrompt) block(b content.Block) rawjson.Value {
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
+			return nil // text without a word is refused
+		}
+		o.SetString("type", "text")
+		o.SetString("text", b.Text)
+	case content.Reasoning:
+		if !p.reasoning(b, &o) {
+			return nil
+		}
+	case content.ToolCall:
+		if b.Server && (!p.own(b) || p.lost[b.CallID]) {
+			return nil
+		}
+		o.SetString("type", orElse(p.typeOf(b), "tool_use"))
+		o.SetString("id", wordID(b.CallID, 0))
+		o.SetString("name", b.Name)
+		o.Set("input", argumentsObject(b.Arguments))
+	case content.ToolResult:
+		if b.Server && !p.own(b) {
+			return nil
+		}
+		o.SetString("type", orElse(p.typeOf(b), "tool_result"))
+		o.SetString("tool_use_id", wordID(b.CallID, 0))
+		o.Set("content", messagesResultContent(b, p.own(b)))
+		if b.IsError {
+			o.SetBool("is_error", true)
+		}
+	case content.Media:
+		messagesMedia(b, &o)
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.own(b) {
+			return nil
+		}
+		return v
+	default:
+		return nil
+	}
+	if p.own(b) {
+		o.Merge(b.Form().Extra)
+	}
+	if _, ok := b.(content.Media); ok && o.Bytes().Get("source") == nil {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// typeOf is the type that a block of this dialect came with.
+func (p *messagesPrompt) typeOf(b content.Block) string {
+	if p.own(b) {
+		return b.Form().Type
+	}
+	return ""
+}
+
+// reasoning writes a thought. One goes back with the seal of its model, and to
+// Anthropic never without one. Servers that only speak its format may not seal
+// thoughts at all: they get their own back as they gave them.
+func (p *messagesPrompt) reasoning(r content.Reasoning, o *rawjson.Object) bool {
+	switch {
+	case !p.own(r) || r.Incomplete:
+		return false
+	case p.opens(r.Seal) && r.Seal.Type == content.Redacted:
+		o.SetString("type", "redacted_thinking")
+		o.SetString("data", r.Seal.Data)
+		return true
+	case p.opens(r.Seal):
+		o.SetString("type", "thinking")
+		o.SetString("thinking", r.String())
+		o.SetString("signature", r.Seal.Data)
+		return true
+	case r.Seal.Data == "" && r.String() != "" && p.profile.Name != "anthropic":
+		o.SetString("type", "thinking")
+		o.SetString("thinking", r.String())
+		return true
+	}
+	return false
+}
+
+// messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
+// another dialect are sent as the JSON they are.
+func messagesResultContent(r content.ToolResult, own bool) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && (own || messagesParts(v)) {
+		return v
+	}
+	text := r.String()
+	if text == "" {
+		if !r.IsError {
+			return nil
+		}
+		text = "error" // one without a word is refused
+	}
+	return rawjson.AppendString(nil, text)
+}
+
+// messagesParts tells whether v is content as the format has it.
+func messagesParts(v rawjson.Value) bool {
+	if v.Kind() != rawjson.KindArray {
+		return false
+	}
+	for part := range v.Elements() {
+		switch part.Get("type").Text() {
+		case "text":
+			if part.Get("text").Kind() != rawjson.KindString {
+				return false
+			}
+		case "image", "document":
+			if part.Get("source").Kind() != rawjson.KindObject {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// messagesMedia writes an image or a file: its bytes, or where they lie.
+func messagesMedia(m content.Media, o *rawjson.Object) {
+	o.SetString("type", "document")
+	if m.Of == content.KindImage {
+		o.SetString("type", "image")
+	} else if m.Name != "" {
+		o.SetString("title", m.Name)
+	}
+	var source rawjson.Object
+	media, data, inline := inlineData(m)
+	switch {
+	case !inline && m.URL == "":
+		return // its source is in what came with it
+	case !inline:
+		source.SetString("type", "url")
+		source.SetString("url", m.URL)
+	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
+		source.SetString("type", "text")
+		source.SetString("media_type", "text/plain")
+		source.SetString("data", data)
+	default:
+		source.SetString("type", "base64")
+		source.SetString("media_type", media)
+		source.SetString("data", base64Of(data))
+	}
+	o.Set("source", source.Bytes())
+}

@@ -1,0 +1,132 @@
+package providers
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// messagesBudgets is how many tokens an effort may think, where a model takes no
+// word for it. Less than the first is refused.
+var messagesBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
+
+// messagesThinking writes how much the model is to think, if anything is told,
+// and returns the output limit. On the wire that counts the thoughts too, and has
+// to be more than their budget: where it is not, it is for the answer alone.
+func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int) {
+	limit = s.MaxOutputTokens
+	if limit <= 0 {
+		limit = messagesLimit
+	}
+	r := s.Reasoning
+	var o rawjson.Object
+	switch budget := r.MaxTokens; {
+	case budget > 0:
+		if limit <= budget {
+			limit += budget
+		}
+		o.SetString("type", "enabled")
+		o.SetInt("budget_tokens", int64(budget))
+	case r.Effort == "none":
+		o.SetString("type", "disabled")
+		body.Set("thinking", o.Bytes())
+		return limit
+	case messagesBudgets[r.Effort] == 0:
+		return limit
+	case adaptive(t.model):
+		o.SetString("type", "adaptive")
+		var effort rawjson.Object
+		effort.SetString("effort", strings.Replace(r.Effort, "minimal", "low", 1))
+		body.Set("output_config", effort.Bytes())
+		if !r.Disabled && r.Summary != "none" {
+			o.SetString("display", "summarized")
+		}
+	default:
+		budget = messagesBudgets[r.Effort]
+		if s.MaxOutputTokens <= 0 {
+			limit += budget
+		} else if least := messagesBudgets["minimal"]; limit <= least {
+			return limit // there is no room to think
+		} else if budget >= limit {
+			budget = max(limit/2, least)
+		}
+		o.SetString("type", "enabled")
+		o.SetInt("budget_tokens", int64(budget))
+	}
+	body.Set("thinking", o.Bytes())
+	return limit
+}
+
+// withinLoop is the settings of a request as its open tool loop allows them. With a
+// budget to think, the answers of the loop have to begin with their thoughts; those
+// of another dialect or family cannot, so none is asked for until the loop closes.
+func (t target) withinLoop(req *llm.Request) llm.Settings {
+	s := req.Settings
+	if adaptive(t.model) || s.Reasoning.Effort == "none" && s.Reasoning.MaxTokens == 0 {
+		return s
+	}
+	for _, m := range req.Messages[openFrom(req.Messages):] {
+		for _, b := range m.Blocks {
+			call, isCall := b.(content.ToolCall)
+			_, isThought := b.(content.Reasoning)
+			seal := b.Form().Seal
+			if isCall && !call.Server && !t.own(b) || isThought && seal.Data != "" && !t.opens(seal) {
+				s.Reasoning.Effort, s.Reasoning.MaxTokens = "", 0
+				return s
+			}
+		}
+	}
+	return s
+}
+
+// adaptive tells whether a model is told its effort by a word. Those of Anthropic
+// up to version 4.5, and all of others, want a budget.
+func adaptive(model string) bool {
+	name := strings.ToLower(model)
+	at := strings.Index(name, "claude")
+	if at < 0 {
+		return false
+	}
+	var version []int // the numbers of the name, dates and revisions left out
+	for _, word := range strings.FieldsFunc(name[at:], func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.Atoi(word); err == nil && len(word) <= 2 {
+			version = append(version, n)
+		}
+	}
+	switch {
+	case len(version) == 0:
+		return false
+	case version[0] != 4:
+		return version[0] > 4
+	}
+	return len(version) > 1 && version[1] > 5
+}
+
+func messagesTools(tools []llm.Tool) rawjson.Value {
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
+		var o rawjson.Object
+		setTool(&o, t)
+		o.Set("input_schema", schemaOf(t, `{"type":"object"}`))
+		return o.Bytes()
+	})
+}
+
+// messagesChoice is the tool choice; nil when it is unsaid.
+func messagesChoice(choice string) rawjson.Value {
+	var o rawjson.Object
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none":
+		o.SetString("type", choice)
+	case "required":
+		o.SetString("type", "any")
+	default:
+		o.SetString("type", "tool")
+		o.SetString("name", choice)
+	}
+	return o.Bytes()
+}
