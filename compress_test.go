@@ -195,6 +195,10 @@ func TestSummariesInRandomHistories(t *testing.T) {
 				rt.Fatal(err)
 			}
 			known[tip] = sent(t, repo, tip.String())
+			anew, err := compile.Chain(t.Context(), struct{ objects.Reader }{repo.Store()}, tip, compile.Options{})
+			if err != nil || messages(anew.Messages) != known[tip] {
+				rt.Fatalf("compiled anew it is %q, %v\nwas %q", messages(anew.Messages), err, known[tip])
+			}
 		}
 		for tip, was := range known {
 			if now := sent(t, repo, tip.String()); now != was {
