@@ -12,6 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
 )
 
 // Replayed is the prompt of a reply, asked again.
@@ -55,6 +56,7 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 func asBefore(x *Remade) []Option {
 	m := x.Manifest
 	opts := []Option{
+		onlyCommit,
 		Tools(x.Request.Tools...), Budget(m.Options.Budget), Stream(x.Request.Stream),
 		Set("reasoning.strip_from_context", m.Options.Policy.Strip.String()),
 		Set("reasoning.include_in_context", strconv.FormatBool(m.Options.Policy.IncludeReasoning)),
@@ -71,6 +73,16 @@ func asBefore(x *Remade) []Option {
 		opts = append(opts, Set("tool_choice", m.ToolChoice))
 	}
 	return opts
+}
+
+// onlyCommit forgets the settings of today, but for what becomes of thoughts.
+func onlyCommit(c *call) (err error) {
+	kept := c.settings.Text("secrets.mask")
+	commits := c.settings.Bool("reasoning.commit")
+	if c.settings, err = (settings.Values{}).With("reasoning.commit", strconv.FormatBool(commits)); err == nil {
+		c.settings, err = c.settings.With("secrets.mask", kept)
+	}
+	return err
 }
 
 // endOfReply is the last block of the reply that a commit belongs to, on the

@@ -3,9 +3,12 @@ package tract
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/diff"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -46,6 +49,60 @@ func asked(req *llm.Request) map[string]string {
 		m[askedFormat] = "native"
 	}
 	return m
+}
+
+// AskedChange is how one part of a request was asked, by two manifests. What one
+// does not say is empty.
+type AskedChange struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// DiffRequests compares what two replies were given: the prompts as they were
+// sent, and in which way they were asked.
+func (r *Repo) DiffRequests(ctx context.Context, a, b string) (*diff.Diff, []AskedChange, error) {
+	var sides [2]*Remade
+	for i, rev := range []string{a, b} {
+		x, err := r.Remake(ctx, rev, func(*compile.Manifest) (llm.Target, error) { return nil, nil })
+		if err != nil {
+			return nil, nil, fmt.Errorf("diff: %w", err)
+		}
+		sides[i] = x
+	}
+	before, after := askedWhole(sides[0].Manifest), askedWhole(sides[1].Manifest)
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	changes := []AskedChange{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if before[name] != after[name] {
+			changes = append(changes, AskedChange{name, before[name], after[name]})
+		}
+	}
+	return diff.Prompts(sides[0].Prompt, sides[1].Prompt), changes, nil
+}
+
+// askedWhole is everything that a manifest says beside the prompt.
+func askedWhole(m *compile.Manifest) map[string]string {
+	all := maps.Clone(m.Asked)
+	if all == nil {
+		all = map[string]string{}
+	}
+	put := func(name, value string, said bool) {
+		if said {
+			all[name] = value
+		}
+	}
+	put("provider", m.Provider, m.Provider != "")
+	put("dialect", m.Dialect, m.Dialect != "")
+	put("model", m.Model, m.Model != "")
+	put("tool_choice", m.ToolChoice, m.ToolChoice != "")
+	put("tools", m.Tools.String(), !m.Tools.IsZero())
+	put("budget", strconv.Itoa(m.Options.Budget), m.Options.Budget > 0)
+	put("reasoning.include_in_context", "true", m.Options.Policy.IncludeReasoning)
+	put("reasoning.strip_from_context", m.Options.Policy.Strip.String(), m.Options.Policy.Strip != 0)
+	put("encoder", strconv.Itoa(m.Encoder), m.Encoder != 0)
+	return all
 }
 
 // askedAgain is the request of a manifest without its messages.

@@ -130,7 +130,7 @@ func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first
 
 // Compress commits a summary that stands for a range in every prompt from here
 // on, and returns its id. The originals stay on the history: [Branch.Expand] brings
-// them back. It insists on the tip it saw: *[ConflictError].
+// them back. A branch that was moved elsewhere meanwhile is a *[ConflictError].
 func (b *Branch) Compress(ctx context.Context, rng, text string, opts ...Option) (objects.ID, error) {
 	if strings.TrimSpace(text) == "" {
 		return objects.ID{}, fmt.Errorf("compress: %w", ErrEmpty)
@@ -139,34 +139,46 @@ func (b *Branch) Compress(ctx context.Context, rng, text string, opts ...Option)
 	if err != nil {
 		return objects.ID{}, err
 	}
-	return b.compress(ctx, r, text, nil, nil, opts)
+	return b.compress(ctx, r, text, nil, opts)
 }
 
 // compress commits the summary of a range; origin is of the model that wrote it,
-// nil when a person did, and put is what goes with it.
-func (b *Branch) compress(ctx context.Context, r *Range, text string, origin *commit.Origin, put []objects.Object, opts []Option) (objects.ID, error) {
+// nil when a person did. What was added meanwhile does not matter: the range is
+// where it was.
+func (b *Branch) compress(ctx context.Context, r *Range, text string, origin *commit.Origin, opts []Option) (objects.ID, error) {
 	c, err := b.repo.call(opts)
 	if err != nil {
 		return objects.ID{}, err
 	}
-	tip, err := b.repo.header(ctx, r.tip)
+	ids, err := b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
+		if err := b.grewFrom(ctx, r.tip, tip); err != nil {
+			return nil, err
+		}
+		d := b.draft(c, commit.Compress, r.Last)
+		d.First, d.Covers, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
+		if origin != nil {
+			d.Origin = origin
+		}
+		return []commit.Draft{d}, nil
+	})
 	if err != nil {
 		return objects.ID{}, err
 	}
-	d := b.draft(c, commit.Compress, r.Last)
-	d.First, d.Covers, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
-	if origin != nil {
-		d.Origin = origin
-	}
-	commits, objs, err := commit.Write(tip, d)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("compress: %w", err)
-	}
-	var ids []objects.ID
-	if err := b.repo.store.Apply(ctx, b.batch(c, "compress", r.tip, commits, append(put, objs...), &ids)); err != nil {
-		return objects.ID{}, b.conflict("compress", err)
-	}
 	return ids[0], nil
+}
+
+// grewFrom says when a tip is not one that was reached from another by adding.
+func (b *Branch) grewFrom(ctx context.Context, from objects.ID, tip *commit.Commit) error {
+	moved := &ConflictError{Operation: "compress", Branch: b.name, Expected: from}
+	if tip == nil {
+		return moved
+	}
+	moved.Actual = tip.ID
+	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, from)
+	if err == nil && base != from {
+		err = moved
+	}
+	return err
 }
 
 // Instruction is what a model is told that writes a summary.
@@ -186,14 +198,17 @@ func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, o
 	if err != nil {
 		return objects.ID{}, err
 	}
-	text, origin, put, err := b.askSummary(ctx, c, client, r)
+	text, origin, manifest, err := b.askSummary(ctx, c, client, r)
+	if err == nil {
+		err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
+	}
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("compress: %w", err)
 	}
-	return b.compress(ctx, r, text, origin, put, opts)
+	return b.compress(ctx, r, text, origin, opts)
 }
 
-// askSummary lets a model sum up a range. put is the request, as far as it is kept.
+// askSummary lets a model sum up a range. put is the manifest of the request.
 func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Range) (text string, origin *commit.Origin, put []objects.Object, err error) {
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.

@@ -137,6 +137,25 @@ func TestAModelWritesTheSummary(t *testing.T) {
 	}
 }
 
+func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
+	repo, main := toldStory(t)
+	m := says(assistant("They counted."))
+	m.between = func() { must(main.User(t.Context(), "four"))(t) }
+	must(main.Summarize(t.Context(), m, ""))(t)
+	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:They counted. | user:three | assistant:tres | user:four"; got != want {
+		t.Errorf("prompt %q\nwant   %q", got, want)
+	}
+	m = says(assistant("Lost."))
+	m.between = func() {
+		if err := main.Reset(t.Context(), "main~4"); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := main.Summarize(t.Context(), m, "main~2..main~1"); !errors.As(err, new(*tract.ConflictError)) {
+		t.Errorf("on a branch that went elsewhere: %v", err)
+	}
+}
+
 // TestSummariesInRandomHistories holds compile to its rules whatever was said,
 // pinned and compressed: a call goes with its result, what is pinned stays, every
 // block is sent once or stood for, and a prompt never changes afterwards.
@@ -169,9 +188,17 @@ func TestSummariesInRandomHistories(t *testing.T) {
 				continue
 			}
 			include := tract.Set("reasoning.include_in_context", fmt.Sprint(rapid.Bool().Draw(rt, "include")))
-			p := must(repo.Compile(t.Context(), tip.String(), include))(t)
-			checkPrompt(rt, p)
+			budget := tract.Budget(rapid.IntRange(0, 60).Draw(rt, "budget"))
+			if p, err := repo.Compile(t.Context(), tip.String(), include, budget); err == nil {
+				checkPrompt(rt, p)
+			} else if !errors.As(err, new(*priority.OverBudgetError)) {
+				rt.Fatal(err)
+			}
 			known[tip] = sent(t, repo, tip.String())
+			anew, err := compile.Chain(t.Context(), struct{ objects.Reader }{repo.Store()}, tip, compile.Options{})
+			if err != nil || messages(anew.Messages) != known[tip] {
+				rt.Fatalf("compiled anew it is %q, %v\nwas %q", messages(anew.Messages), err, known[tip])
+			}
 		}
 		for tip, was := range known {
 			if now := sent(t, repo, tip.String()); now != was {

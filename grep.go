@@ -63,21 +63,18 @@ type search struct {
 	kinds   map[content.Kind]bool
 }
 
-// worth tells whether a commit may match, by its header and the record of its
-// content, in which words stand byte for byte.
-func (s *search) worth(c *commit.Commit, record objects.Object) bool {
-	if len(s.kinds) > 0 && !s.kinds[c.Kind] {
-		return false
-	}
-	if record.Kind != objects.KindContent || len(s.literal) == 0 {
-		return true
-	}
-	return bytes.Contains(record.Data, s.literal)
+// worth tells whether the record of a content may match: words stand in it byte
+// for byte.
+func (s *search) worth(record objects.Object) bool {
+	return record.Kind != objects.KindContent || len(s.literal) == 0 || bytes.Contains(record.Data, s.literal)
 }
 
 // look yields the lines of a commit that match; more is false when nobody wants
 // the next.
 func (s *search) look(c *commit.Commit, yield func(Match, error) bool) (more bool) {
+	if len(s.kinds) > 0 && !s.kinds[c.Kind] {
+		return true
+	}
 	n := 0
 	for line := range strings.Lines(wordsOf(c.Block)) {
 		n++
@@ -112,8 +109,9 @@ func wordsOf(b content.Block) string {
 }
 
 // contents walks the histories of tips as everything does, and yields the commits
-// with content that worth lets through, with their blocks.
-func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(*commit.Commit, objects.Object) bool) iter.Seq2[*commit.Commit, error] {
+// whose content worth lets through, with their blocks. The headers of the others
+// are not parsed.
+func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(record objects.Object) bool) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		seen := map[objects.ID]bool{}
 		for len(tips) > 0 {
@@ -121,24 +119,22 @@ func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(*comm
 			if tips = tips[1:]; seen[tip] {
 				continue
 			}
-			var c *commit.Commit
+			var header objects.Object
 			for obj, err := range r.store.Chain(ctx, tip, objects.ChainOptions{Content: true}) {
 				if err == nil && obj.Kind == objects.KindCommit {
 					if seen[obj.ID] {
 						break
 					}
-					if c, err = commit.Parse(obj); err == nil {
-						if seen[c.ID] = true; len(c.Parents) > 1 {
-							tips = append(tips, c.Parents[1:]...)
-						}
-						continue
-					}
-				}
-				if err == nil && (obj.ID != c.Content || !worth(c, obj)) {
+					seen[obj.ID], header = true, obj
+					tips = append(tips, obj.Parents[min(1, len(obj.Parents)):]...)
 					continue
 				}
-				if err == nil {
-					err = commit.Fill(ctx, r.store, c, obj)
+				if err == nil && !worth(obj) {
+					continue
+				}
+				c, err := filled(ctx, r.store, header, obj, err)
+				if c == nil && err == nil {
+					continue
 				}
 				if !yield(c, err) || err != nil {
 					return
@@ -146,4 +142,17 @@ func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(*comm
 			}
 		}
 	}
+}
+
+// filled is a commit with its block, from the objects of both; nil when what was
+// read with it is not its content.
+func filled(ctx context.Context, r objects.Reader, header, record objects.Object, err error) (*commit.Commit, error) {
+	if err != nil {
+		return nil, err
+	}
+	c, err := commit.Parse(header)
+	if err != nil || c.Content != record.ID {
+		return nil, err
+	}
+	return c, commit.Fill(ctx, r, c, record)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
@@ -181,13 +182,17 @@ func (r *Repo) compile(ctx context.Context, rev string, c *call) (*compile.Promp
 
 // Diff compares the prompts of two revisions.
 func (r *Repo) Diff(ctx context.Context, a, b string, opts ...Option) (*diff.Diff, error) {
-	before, err := r.Compile(ctx, a, opts...)
-	if err != nil {
-		return nil, err
+	var before, after *compile.Prompt
+	var errBefore, errAfter error
+	var both sync.WaitGroup
+	both.Go(func() { before, errBefore = r.Compile(ctx, a, opts...) })
+	after, errAfter = r.Compile(ctx, b, opts...)
+	both.Wait()
+	if errBefore != nil {
+		return nil, errBefore
 	}
-	after, err := r.Compile(ctx, b, opts...)
-	if err != nil {
-		return nil, err
+	if errAfter != nil {
+		return nil, errAfter
 	}
 	return diff.Prompts(before, after), nil
 }

@@ -239,6 +239,10 @@ func (w *world) look() {
 				continue
 			}
 			w.seen[p.Head] = text
+			fresh := must(compile.Chain(w.t.Context(), struct{ objects.Reader }{repo.Store()}, p.Head, compile.Options{Policy: priority.Policy{IncludeReasoning: true}}))(w.t)
+			if got := fmt.Sprint(fresh.Messages, fresh.Commits, fresh.Tokens, fresh.Pending, fresh.Flags()); got != text {
+				w.t.Fatalf("branch %s: what is remembered gives another prompt:\n%s\n%s", name, text, got)
+			}
 			w.once(p)
 			w.paired(p)
 			w.firstParent(repo, p)

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 	"github.com/tract-vcs/tract/llm/providers"
 )
@@ -113,10 +115,37 @@ func TestRecordedAnswersLandAndGoBack(t *testing.T) {
 			if len(first.ToolCalls) > 0 {
 				checkSentBack(t, r, first, follow)
 			}
+			checkRemade(t, repo, follow)
 		})
 	}
 	if looped < 30 {
 		t.Errorf("only %d recordings have a thought and a tool call", looped)
+	}
+}
+
+// targetOf is the wire format that a manifest names, from nothing but the manifest.
+func targetOf(m *compile.Manifest) (llm.Target, error) {
+	return providers.Open(m.Provider, providers.Config{Dialect: m.Dialect, Model: m.Model})
+}
+
+// checkRemade makes every request again from what is stored, and compares the last
+// with what the server was sent.
+func checkRemade(t *testing.T, repo *tract.Repo, last []byte) {
+	t.Helper()
+	n := 0
+	for x, err := range repo.Verify(t.Context(), targetOf, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; x.Verdict != tract.Same {
+			t.Errorf("request %d: %s: %s", n, x.Verdict, x.Why)
+		}
+		if n == 2 && string(x.Request.Body) != string(last) {
+			t.Errorf("the request is made again as\n%s\nit was sent as\n%s", x.Request.Body, last)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d requests were verified, want 2", n)
 	}
 }
 

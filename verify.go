@@ -115,41 +115,63 @@ func (x *Remade) encode(targets Targets) error {
 }
 
 // Verify makes the requests of all replies on the histories of revisions again,
-// newest first, each once: of all branches, tags and rescued replies when no
-// revision is given. passed, if not nil, is told each commit that was looked at.
-func (r *Repo) Verify(ctx context.Context, targets Targets, passed func(), revs ...string) iter.Seq2[*Remade, error] {
+// the oldest of a history first, each once: of all branches, tags and rescued
+// replies when no revision is given. looked, if not nil, is told how many commits
+// were looked at, and how many requests there are.
+func (r *Repo) Verify(ctx context.Context, targets Targets, looked func(commits, requests int), revs ...string) iter.Seq2[*Remade, error] {
 	return func(yield func(*Remade, error) bool) {
-		tips, err := r.tips(ctx, revs)
+		replies, err := r.replies(ctx, looked, revs)
 		if err != nil {
 			yield(nil, fmt.Errorf("verify: %w", err))
 			return
 		}
-		origins := map[objects.ID]bool{{}: true}
-		for c, err := range r.everything(ctx, tips) {
-			var origin *commit.Origin
-			if err == nil && passed != nil {
-				passed()
-			}
-			if err == nil && !origins[c.Origin] {
-				origins[c.Origin] = true
-				origin, err = commit.ReadOrigin(ctx, r.store, c.Origin)
-			}
+		for _, reply := range slices.Backward(replies) { // a prompt is compiled fastest after those before it
+			x, err := r.remake(ctx, reply.manifest, reply.commit, targets)
 			if err != nil {
-				yield(nil, fmt.Errorf("verify: %w", err))
-				return
-			}
-			if origin == nil || origin.Manifest.IsZero() {
-				continue
-			}
-			x, err := r.remake(ctx, origin.Manifest, c.ID, targets)
-			if err != nil {
-				err = fmt.Errorf("verify %s: %w", c.ID.Short(), err)
+				err = fmt.Errorf("verify %s: %w", reply.commit.Short(), err)
 			}
 			if !yield(x, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// reply is the last block of a reply, and what its request was made of.
+type reply struct{ commit, manifest objects.ID }
+
+// replies lists the replies on the histories of revisions, newest first.
+func (r *Repo) replies(ctx context.Context, looked func(commits, requests int), revs []string) ([]reply, error) {
+	tips, err := r.tips(ctx, revs)
+	if err != nil {
+		return nil, err
+	}
+	var list []reply
+	origins := map[objects.ID]bool{{}: true}
+	commits := 0
+	for c, err := range r.everything(ctx, tips) {
+		if err != nil {
+			return nil, err
+		}
+		if commits++; looked != nil {
+			looked(commits, len(list))
+		}
+		if origins[c.Origin] {
+			continue
+		}
+		origins[c.Origin] = true
+		origin, err := commit.ReadOrigin(ctx, r.store, c.Origin)
+		if err != nil {
+			return nil, err
+		}
+		if !origin.Manifest.IsZero() {
+			list = append(list, reply{c.ID, origin.Manifest})
+		}
+	}
+	if looked != nil {
+		looked(commits, len(list))
+	}
+	return list, nil
 }
 
 // tips is the commits of revisions; of all refs when there are none.

@@ -105,7 +105,7 @@ func (w *Why) attribute(turn []*commit.Commit) {
 			break
 		}
 	}
-	if len(turn) > 0 && turn[0].BeginsTurn() && self != 0 {
+	if len(turn) > 0 && turn[0].BeginsTurn() && self != 0 && w.Commit.Op == commit.Append {
 		w.Question = turn[0]
 	}
 	if w.Commit.Role != content.RoleAssistant || self < 0 {

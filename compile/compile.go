@@ -26,7 +26,8 @@ type Options struct {
 	DropOpen bool // the target does not want the thoughts of an open tool loop back
 }
 
-// Prompt is what a model is sent, and why.
+// Prompt is what a model is sent, and why. Prompts of one history share memory:
+// nobody changes what Chain gave.
 type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
@@ -77,8 +78,16 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
 // fit is a *[priority.OverBudgetError].
+//
+// A store that is an [objects.Rememberer] remembers the prompts compiled last. What
+// is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := gather(ctx, r, head)
+	known := recall(r, o)
+	h, err := gather(ctx, r, head, known)
+	if err == nil && h.base != nil && !h.base.holds(h, o) {
+		known = nil
+		h, err = gather(ctx, r, head, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
@@ -94,14 +103,14 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 		}
 	}
-	return h.prompt(head), nil
+	return h.prompt(head, recall(r, o)), nil
 }
 
 // Decisions says what the policy makes of every commit of the history of head,
 // oldest first, before a budget and the pairing of tool calls: it reads headers
 // and the words of annotations, no content.
 func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options) ([]Entry, error) {
-	h, err := gather(ctx, r, head)
+	h, err := gather(ctx, r, head, nil)
 	if err != nil {
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}

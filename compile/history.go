@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -9,30 +10,51 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// history is a chain on its way to become a prompt.
+// history is a chain on its way to become a prompt, or the end of one.
 type history struct {
+	base     *base // what comes before the entries; nil: nothing
 	entries  []Entry
 	turns    int // number of the last turn
 	messages int
+	thought  int // the last turn that has reasoning; -1: none has
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
 }
 
-// gather reads the history once and numbers its turns. The last edit and the last
-// annotation of a commit are those that count. What a merge brings is read as if it
-// had been said here; it begins a message, wherever it was forked.
-func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, error) {
-	line, err := commit.Line(ctx, r, head)
-	if err != nil {
-		return nil, err
+// most is more commits than are made room for before they come.
+const most = 1 << 20
+
+// gather walks the chain once, to a base that is known or to the root, and numbers
+// its turns. The last edit and the last annotation of a commit are those that count.
+func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
+	h := &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+	for c, err := range commit.Walk(ctx, r, head, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if h.base = known.at(c.ID); h.base != nil {
+			break
+		}
+		if c.Op == commit.Merge {
+			if err := h.line(ctx, r, head); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if len(h.entries) == 64 { // it is no short one
+			h.entries = slices.Grow(h.entries, int(min(c.Depth+1, most)))
+		}
+		h.entries = append(h.entries, Entry{Commit: c})
 	}
-	h := &history{
-		entries: make([]Entry, len(line)),
-		edits:   map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{},
-	}
+	slices.Reverse(h.entries)
 	var before objects.ID
-	for i, c := range line {
+	if b := h.base; b != nil {
+		h.turns, h.messages, h.thought, before = b.turns, b.messages, b.thought, b.tip
+	}
+	for i := range h.entries {
+		e := &h.entries[i]
+		c := e.Commit
 		switch c.Op {
 		case commit.Edit:
 			h.edits[c.Target] = c
@@ -45,11 +67,11 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 		if c.Says() && (c.Index == 0 || c.Parent() != before) {
 			h.messages++
 		}
-		h.entries[i] = Entry{Commit: c, Turn: h.turns, message: h.messages}
+		e.Turn, e.message = h.turns, h.messages
+		if c.Op == commit.Append && c.Kind == content.KindReasoning {
+			h.thought = e.Turn
+		}
 		before = c.ID
-	}
-	if err := h.brought(ctx, r, head); err != nil {
-		return nil, err
 	}
 	return h, h.reasons(ctx, r)
 }
@@ -86,16 +108,13 @@ func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
 
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
-	lastThought, open := -1, false
+	open := false
 	merged := -1 // a merge closes what was open: none is made inside a tool loop
 	for i := range h.entries {
 		switch e := &h.entries[i]; {
 		case e.Commit.Op == commit.Merge:
 			merged, open = i, false
-		case !e.Commit.Says():
-		case e.Commit.Kind == content.KindReasoning:
-			lastThought = e.Turn
-		case e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult:
+		case e.Commit.Op == commit.Append && isTool(e.Commit.Kind):
 			open = open || e.Turn == h.turns
 		}
 	}
@@ -115,7 +134,7 @@ func (h *history) decide(o Options) {
 			Explicit:  c.Priority,
 			Reasoning: c.Kind == content.KindReasoning,
 			OpenTurn:  open && i > merged && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
-			LastTurn:  e.Turn == lastThought,
+			LastTurn:  e.Turn == h.thought,
 		}
 		if n := h.notes[c.ID]; n != nil {
 			facts.Explicit = n.Priority
@@ -152,7 +171,13 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 
 // filter lists the entries with words of their own that are ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
-	var list []*Entry
+	n := 0
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
+			n++
+		}
+	}
+	list := make([]*Entry, 0, n)
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
 			list = append(list, e)
@@ -188,6 +213,9 @@ func (h *history) replaceSystems() {
 
 // fit drops whole turns from the oldest until the rest is within the budget.
 func (h *history) fit(budget int) error {
+	if budget <= 0 {
+		return nil
+	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
 	for _, e := range h.sent() {

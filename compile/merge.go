@@ -7,12 +7,27 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// line reads the whole history in the order in which merges put it, newest first.
+// What a merge brings is read as if it had been said there; it begins a message,
+// wherever it was forked.
+func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) error {
+	line, err := commit.Line(ctx, r, head)
+	if err != nil {
+		return err
+	}
+	h.entries = make([]Entry, len(line))
+	for i, c := range line {
+		h.entries[len(line)-1-i] = Entry{Commit: c}
+	}
+	return h.brought(ctx, r, head)
+}
+
 // brought finds the ranges of the summaries that merges brought. Where a summary was
 // made its range was a part of the line; here other commits may lie between, for
 // which it does not stand.
 func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID) error {
 	own := head // the commits that head has by first parent
-	for i := len(h.entries) - 1; i >= 0; i-- {
+	for i := range h.entries {
 		c := h.entries[i].Commit
 		if c.ID == own {
 			own = c.Parent()

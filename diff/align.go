@@ -3,6 +3,7 @@ package diff
 import (
 	"slices"
 	"sort"
+	"sync"
 )
 
 // pair is two places that belong together.
@@ -106,7 +107,11 @@ func (g *grid) bounds(row int) (lo, hi int) {
 
 // align pairs blocks so that the sum of their likeness is greatest.
 func align(a, b []*Block) []pair {
-	left, right := sketches(a), sketches(b)
+	var left, right []*sketch
+	var both sync.WaitGroup
+	both.Go(func() { left = sketches(a) })
+	right = sketches(b)
+	both.Wait()
 	g := newGrid(len(a), len(b))
 	g.fill(func(i, j int) int { return likeness(a[i], b[j], left[i], right[j]) })
 	return g.trace()

@@ -36,11 +36,9 @@ func (p *Printer) Why(w Why) {
 		g.field("Asked", w.Question.ID.Short()+" "+Summary(w.Question.Block, summaryCells))
 	}
 	g.field("By", joined(", ", w.Commit.Author, p.date(w.Commit.Time)))
-	if o := w.Commit.From; o != nil {
+	if o := w.Commit.From; o != nil && (o.Model != "" || o.Provider != "") {
 		g.field("Model", answered(o))
-		if o.Duration > 0 {
-			g.field("Took", o.Duration.String())
-		}
+		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
 	if w.Request != nil {
 		g.asked(w)

@@ -44,7 +44,7 @@ func (o *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "thoughts are shown and not stored; --effort none asks not to think")
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole answer")
 	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the request and send nothing")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field; send nothing")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
 }
 
@@ -93,7 +93,15 @@ func (a *app) client() (*providers.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, base := v.Text("provider"), v.Text("base_url")
+	return a.clientOf(v.Text("provider"), v.Text("base_url"))
+}
+
+// clientOf makes the client of a provider; one of the two may be empty.
+func (a *app) clientOf(name, base string) (*providers.Client, error) {
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
 	if name == "" && base == "" {
 		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is named")}
 		err.hint = "tract config set provider NAME, or --provider NAME; any server: --base-url URL"

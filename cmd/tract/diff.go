@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/diff"
 	"github.com/tract-vcs/tract/format"
@@ -17,7 +19,7 @@ var _ = register(newDiff)
 type diffOptions struct {
 	prompting
 	format.DiffStyle
-	exitCode, history bool
+	exitCode, history, manifest, run bool
 }
 
 func newDiff(a *app) *cobra.Command {
@@ -25,11 +27,17 @@ func newDiff(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff A [B] | diff A..B", Short: "Compare two prompts", GroupID: groupLook,
 		Long: `Compare the prompts of two revisions: which blocks only one has, and which words
-changed. B is HEAD when it is not given. --history compares the commits instead.`,
+changed. B is HEAD when it is not given. --history compares the commits instead.
+
+--manifest compares what two replies were given: their prompts as they were sent
+then, and how they were asked. --run compares two runs of an agent from where they
+part, and names the first thought, call, argument and result that differ.`,
 		Example: `  tract diff HEAD~2
   tract diff main try-2 --word
   tract diff main..try-2 --stat
-  tract diff main try-2 --history`,
+  tract diff main try-2 --history
+  tract diff main~4 main --manifest
+  tract diff --run main try-2`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd, o, args) },
 	}
@@ -39,6 +47,9 @@ changed. B is HEAD when it is not given. --history compares the commits instead.
 	f.BoolVar(&o.Word, "word", false, "compare words instead of lines")
 	f.BoolVar(&o.exitCode, "exit-code", false, "exit with 1 when they differ")
 	f.BoolVar(&o.history, "history", false, "compare commits instead of prompts")
+	f.BoolVar(&o.manifest, "manifest", false, "compare what two replies were given, and how they were asked")
+	f.BoolVar(&o.run, "run", false, "name where two runs differ for the first time")
+	cmd.MarkFlagsMutuallyExclusive("history", "manifest", "run")
 	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
 }
@@ -50,9 +61,14 @@ func (a *app) diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 		return err
 	}
 	differ := false
-	if o.history {
+	switch {
+	case o.history:
 		differ, err = a.diffHistories(ctx, before, after)
-	} else {
+	case o.manifest:
+		differ, err = a.diffManifests(ctx, o, before, after)
+	case o.run:
+		differ, err = a.diffRuns(ctx, o, before, after)
+	default:
 		differ, err = a.diffPrompts(ctx, o, before, after)
 	}
 	if err == nil && differ && o.exitCode {
@@ -93,23 +109,72 @@ func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after obj
 	})
 }
 
-func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (differ bool, err error) {
-	base, err := commit.MergeBase(ctx, a.repo.Store(), before, after)
-	if err != nil {
-		return false, fmt.Errorf("diff: %w", err)
+// parted is the commits that each of two histories has and the other has not,
+// loaded, newest first, and the last that both have.
+func (a *app) parted(ctx context.Context, before, after objects.ID) (lines [2][]*commit.Commit, base objects.ID, err error) {
+	if base, err = commit.MergeBase(ctx, a.repo.Store(), before, after); err != nil {
+		return lines, base, fmt.Errorf("diff: %w", err)
 	}
-	lines := make([][]*commit.Commit, 2)
 	for i, tip := range []objects.ID{before, after} {
 		other := []objects.ID{before, after}[1-i]
 		for c, err := range commit.History(ctx, a.repo.Store(), []objects.ID{tip}, []objects.ID{other}) {
 			if err != nil {
-				return false, fmt.Errorf("diff: %w", err)
+				return lines, base, fmt.Errorf("diff: %w", err)
 			}
 			lines[i] = append(lines[i], c)
 		}
 		if err := commit.LoadAll(ctx, a.repo.Store(), lines[i]...); err != nil {
-			return false, fmt.Errorf("diff: %w", err)
+			return lines, base, fmt.Errorf("diff: %w", err)
 		}
+	}
+	return lines, base, nil
+}
+
+func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
+	lines, base, err := a.parted(ctx, before, after)
+	if err != nil {
+		return false, err
+	}
+	for i := range lines {
+		slices.Reverse(lines[i])
+	}
+	r := diff.Runs(lines[0], lines[1])
+	if a.json {
+		return !r.Equal(), format.Encode(a.out, format.RunJSON(r, before, after, base))
+	}
+	return !r.Equal(), a.page(func(p *format.Printer) error {
+		p.Run(r, base, o.DiffStyle)
+		return nil
+	})
+}
+
+func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
+	d, asked, err := a.repo.DiffRequests(ctx, before.String(), after.String())
+	if err != nil {
+		return false, err
+	}
+	differ = !d.Equal() || len(asked) > 0
+	if a.json {
+		return differ, format.Encode(a.out, struct {
+			Asked []tract.AskedChange `json:"asked"`
+			Diff  any                 `json:"diff"`
+		}{asked, format.DiffJSON(d)})
+	}
+	return differ, a.page(func(p *format.Printer) error {
+		var rows [][]string
+		for _, c := range asked {
+			rows = append(rows, []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")})
+		}
+		p.Table(rows)
+		p.Diff(d, o.DiffStyle)
+		return nil
+	})
+}
+
+func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (differ bool, err error) {
+	lines, base, err := a.parted(ctx, before, after)
+	if err != nil {
+		return false, err
 	}
 	h := diff.Histories(lines[0], lines[1])
 	h.Base = base

@@ -98,7 +98,7 @@ var kinds = []struct {
 	{is(tract.ErrNotForward), codeNo, "diverged", ""},
 	{is(tract.ErrUnrelated), codeNo, "unrelated", ""},
 	{is(tract.ErrNoChange), codeNo, "no_change", "tract show tells how it was edited"},
-	{as[*tract.RuleError], codeNo, "rule", "ask again from where the thoughts were: tract reset, or commit reasoning from now on"},
+	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force asks anyway"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
 	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},

@@ -141,8 +141,9 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (mo
 	if o.model != "" {
 		opts = append(opts, tract.Set("model", o.model))
 	}
-	if o.provider == "" && v.Text("provider") != c.From.Provider {
-		o.provider = x.Manifest.Provider
+	name, base := firstOf(o.provider, x.Manifest.Provider), o.baseURL
+	if base == "" && (o.provider == "" || o.provider == v.Text("provider")) && name == firstOf(v.Text("provider"), "chat") {
+		base = v.Text("base_url") // which is that of the provider of the settings
 	}
 	if o.model == "" {
 		o.model = x.Manifest.Model
@@ -150,7 +151,7 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (mo
 	if err := o.apply(a); err != nil {
 		return nil, nil, err
 	}
-	client, err := a.client()
+	client, err := a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
 		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.From.Provider, c.From.Endpoint)
 	}

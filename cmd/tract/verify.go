@@ -83,12 +83,18 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 	}
 	v := &verifyJSON{Manifests: []verifiedJSON{}}
 	told := a.progress()
-	for x, err := range repo.Verify(ctx, targetOf, func() { v.Commits++; told("%d commits, %d requests", v.Commits, v.Checked) }, revs...) {
+	total := 0
+	looked := func(commits, requests int) {
+		v.Commits, total = commits, requests
+		told("%d commits, %d requests", commits, requests)
+	}
+	for x, err := range repo.Verify(ctx, targetOf, looked, revs...) {
 		if err != nil {
 			told("")
 			return nil, err
 		}
 		v.Checked++
+		told("%d of %d requests", v.Checked, total)
 		switch x.Verdict {
 		case tract.Same:
 			v.Same++

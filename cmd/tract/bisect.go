@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newBisect)
+
+func newBisect(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "bisect", Short: "Find the commit that made the answer go wrong", GroupID: groupLook,
+		Long: `Find the commit after which a prompt is bad, by halving the commits between one
+whose prompt was good and one whose prompt is bad. Look at the prompt that is
+named each time, with tract compile REV or by asking a model, and say good or bad.
+A command can do that by itself: tract bisect run.
+
+What was said so far is kept in the folder of the store; HEAD stays where it is.`,
+		Example: `  tract bisect start HEAD main~40
+  tract bisect good
+  tract bisect bad
+  tract bisect run sh -c '! grep -q deprecated'
+  tract bisect reset`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisectGoOn(cmd.Context()) },
+	}
+	mark := func(word, short string) *cobra.Command {
+		return &cobra.Command{
+			Use: word + " [REV...]", Short: short, Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
+			RunE: func(cmd *cobra.Command, args []string) error { return a.bisectMark(cmd.Context(), word, args) },
+		}
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "start [BAD [GOOD...]]", Short: "Begin a search", Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
+			RunE: func(cmd *cobra.Command, args []string) error { return a.bisectStart(cmd.Context(), args) },
+		},
+		mark("good", "Say that the prompt is good: of the commit that was named, or of others"),
+		mark("bad", "Say that the prompt is bad: of the commit that was named, or of another"),
+		mark("skip", "Say that the prompt cannot be judged"),
+		newBisectRun(a),
+		&cobra.Command{
+			Use: "log", Short: "Show what was said so far", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.bisectLog() },
+		},
+		&cobra.Command{
+			Use: "reset", Short: "End the search", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.bisectReset() },
+		},
+	)
+	return cmd
+}
+
+// bisection is what is known of a search.
+type bisection struct {
+	bad  objects.ID // zero: not said yet
+	good []objects.ID
+	skip map[objects.ID]bool
+
+	left  []*commit.Commit // what may be the first bad one, oldest first: the last of them is bad
+	next  *commit.Commit   // to be judged; nil: there is none
+	found bool             // left is one commit
+}
+
+// add takes what was said of a commit.
+func (b *bisection) add(word string, id objects.ID) {
+	switch word {
+	case "bad":
+		b.bad = id
+	case "good":
+		b.good = append(b.good, id)
+	case "skip":
+		b.skip[id] = true
+	}
+}
+
+// halve finds what is left and what to judge next.
+func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
+	b.left, b.next, b.found = nil, nil, false
+	if b.bad.IsZero() || len(b.good) == 0 {
+		return nil
+	}
+	on := map[objects.ID]bool{}
+	for _, id := range b.good {
+		on[id] = true
+	}
+	reached := false
+	for c, err := range commit.Walk(ctx, r, b.bad, 0) {
+		if err != nil {
+			return fmt.Errorf("bisect: %w", err)
+		}
+		if on[c.ID] {
+			reached = true
+			break
+		}
+		b.left = append(b.left, c)
+	}
+	if !reached || len(b.left) == 0 {
+		err := fmt.Errorf("bisect: no good commit comes before the bad one, %s", b.bad.Short())
+		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect reset, then tract bisect start BAD GOOD"}
+	}
+	slices.Reverse(b.left)
+	if b.found = len(b.left) == 1; b.found {
+		return nil
+	}
+	// The nearest to the middle that is not skipped.
+	middle, last := (len(b.left)-1)/2, len(b.left)-1
+	for away := range len(b.left) {
+		for _, at := range []int{middle - away, middle + away} {
+			if at >= 0 && at < last && !b.skip[b.left[at].ID] {
+				b.next = b.left[at]
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// steps is about how many more commits have to be judged.
+func (b *bisection) steps() int { return bits.Len(uint(max(len(b.left)-1, 0))) }
+
+type bisectJSON struct {
+	State    string       `json:"state"` // waiting, testing, found or stuck
+	Needs    []string     `json:"needs,omitempty"`
+	Next     objects.ID   `json:"next,omitzero"`
+	Left     int          `json:"left"`
+	Steps    int          `json:"steps"`
+	FirstBad any          `json:"first_bad,omitempty"`
+	Suspects []objects.ID `json:"suspects,omitempty"`
+}
+
+// tell says where a search stands.
+func (a *app) tell(ctx context.Context, b *bisection) error {
+	v := bisectJSON{Left: len(b.left), Steps: b.steps()}
+	p := a.printer()
+	if a.json {
+		p = format.New(io.Discard, format.Options{})
+	}
+	switch {
+	case b.bad.IsZero() || len(b.good) == 0:
+		v.State = "waiting"
+		if b.bad.IsZero() {
+			v.Needs = append(v.Needs, "bad")
+		}
+		if len(b.good) == 0 {
+			v.Needs = append(v.Needs, "good")
+		}
+		for _, word := range v.Needs {
+			p.Text("waiting for a " + word + " commit: tract bisect " + word + " REV\n")
+		}
+	case b.found:
+		v.State = "found"
+		c := b.left[0]
+		if err := commit.LoadAll(ctx, a.repo.Store(), c); err != nil {
+			return err
+		}
+		shown := format.Commit{Commit: c, Level: c.Priority, Back: -1}
+		v.FirstBad = format.CommitJSON(shown)
+		p.Text(p.Warn(c.ID.Short()) + " is the first bad commit\n\n")
+		p.Log(shown, format.LogStyle{Patch: true})
+	case b.next == nil:
+		v.State = "stuck"
+		p.Text("only commits that were skipped are left; the first bad one is one of:\n")
+		for _, c := range b.left {
+			v.Suspects = append(v.Suspects, c.ID)
+			p.Text(c.ID.Short() + "\n")
+		}
+	default:
+		v.State, v.Next = "testing", b.next.ID
+		if err := commit.LoadAll(ctx, a.repo.Store(), b.next); err != nil {
+			return err
+		}
+		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.left)-1), "commit"), count(uint64(b.steps()), "step")))
+		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority, Back: -1}, format.LogStyle{Oneline: true})
+	}
+	if a.json {
+		return format.Encode(a.out, v)
+	}
+	return p.Err()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+type bisectRunOptions struct{ style, to string }
+
+func newBisectRun(a *app) *cobra.Command {
+	o := &bisectRunOptions{}
+	cmd := &cobra.Command{
+		Use: "run COMMAND [ARGUMENT...]", Short: "Let a command judge each prompt",
+		Long: `Let a command judge each prompt until the first bad commit is found. It gets the
+prompt on stdin, the path of a file with it in TRACT_PROMPT, and the commit in
+TRACT_COMMIT. It says good with exit code 0, bad with 1 to 127, and with 125 that
+the prompt cannot be judged; any other ends the search.`,
+		Example: `  tract bisect run grep -q deadline
+  tract bisect run --for chat ./ask-and-check.sh`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command is its own
+	f.StringVar(&o.style, "format", "text", "what the command gets: text, or json for the neutral form")
+	f.StringVar(&o.to, "for", "", "give the request body for a DIALECT or provider, with /MODEL")
+	return cmd
+}
+
+// codeSkip is how a command says that it cannot judge.
+const codeSkip = 125
+
+func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) error {
+	ctx := cmd.Context()
+	if o.style != "text" && o.style != "json" {
+		return usage(cmd, "--format %q: want text or json", o.style)
+	}
+	b, err := a.bisection(ctx)
+	if err != nil {
+		return err
+	}
+	if b.bad.IsZero() || len(b.good) == 0 {
+		err := errors.New("bisect run: a good and a bad commit have to be named first")
+		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect start BAD GOOD"}
+	}
+	for b.next != nil {
+		id := b.next.ID
+		code, err := a.judge(cmd, o, id, args)
+		if err != nil {
+			return err
+		}
+		word := "bad"
+		switch {
+		case code == codeSkip:
+			word = "skip"
+		case code == 0:
+			word = "good"
+		case code < 0 || code > 127:
+			err := fmt.Errorf("bisect run: %s ended with exit code %d at %s", args[0], code, id.Short())
+			return &failure{code: codeNo, kind: "bisect", cause: err, hint: "0 is good, 125 is skip, other codes to 127 are bad"}
+		}
+		a.note("%s is %s", id.Short(), word)
+		b.add(word, id)
+		if err := b.halve(ctx, a.repo.Store()); err != nil {
+			return err
+		}
+		if err := a.bisectSay(false, word+" "+id.String()); err != nil {
+			return err
+		}
+	}
+	if err := a.tell(ctx, b); err != nil {
+		return err
+	}
+	if !b.found {
+		return no()
+	}
+	return nil
+}
+
+// judge runs the command on the prompt of a commit and gives its exit code.
+func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
+	ctx := cmd.Context()
+	prompt, err := a.promptFor(ctx, cmd, o, id)
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.CreateTemp("", "tract-prompt-*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // nothing depends on it
+	_, err = f.Write(prompt)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return 0, err
+	}
+	run := exec.CommandContext(ctx, args[0], args[1:]...)
+	run.Stdin, run.Stdout, run.Stderr = bytes.NewReader(prompt), a.out, a.err
+	if a.json {
+		run.Stdout = a.err
+	}
+	run.Env = append(os.Environ(), "TRACT_PROMPT="+f.Name(), "TRACT_COMMIT="+id.String())
+	err = run.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		return exit.ExitCode(), nil
+	}
+	if err != nil && ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	if err != nil && run.ProcessState == nil {
+		return 0, hinted(fmt.Errorf("bisect run: %w", err), "give a command that can be run, such as sh -c '...'")
+	}
+	return run.ProcessState.ExitCode(), nil // whether or not it read all of its stdin
+}
+
+// promptFor is the prompt of a commit as the command wants it.
+func (a *app) promptFor(ctx context.Context, cmd *cobra.Command, o *bisectRunOptions, id objects.ID) ([]byte, error) {
+	var b bytes.Buffer
+	if o.to != "" {
+		target, err := targetFor(cmd, o.to)
+		if err != nil {
+			return nil, err
+		}
+		req, err := a.repo.Request(ctx, id.String(), target)
+		if err != nil {
+			return nil, err
+		}
+		return req.Body, nil
+	}
+	p, err := a.repo.Compile(ctx, id.String())
+	if err != nil {
+		return nil, err
+	}
+	if o.style == "json" {
+		err := format.Encode(&b, format.PromptJSON(p, ""))
+		return b.Bytes(), err
+	}
+	pen := format.New(&b, format.Options{Raw: true})
+	pen.Prompt(p)
+	return b.Bytes(), pen.Err()
+}

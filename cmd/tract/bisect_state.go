@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// A search is kept as a log: a line for each thing that was said, a word and an
+// id. Reading it again gives the state.
+
+// bisectFile is where the log lies.
+func (a *app) bisectFile() (string, error) {
+	p, err := a.findPlace()
+	if err != nil {
+		return "", err
+	}
+	if p.root == "" {
+		return "", hinted(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
+	}
+	return filepath.Join(p.root, "BISECT"), nil
+}
+
+var errNoSearch = &failure{
+	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search is going on"), hint: "tract bisect start BAD GOOD begins one",
+}
+
+// bisection reads the search that is going on.
+func (a *app) bisection(ctx context.Context) (*bisection, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	path, err := a.bisectFile()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoSearch
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := &bisection{skip: map[objects.ID]bool{}}
+	for line := range strings.Lines(string(text)) {
+		word, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "start" {
+			continue
+		}
+		id, err := objects.ParseID(digits)
+		if err != nil {
+			return nil, hinted(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
+		}
+		b.add(word, id)
+	}
+	return b, b.halve(ctx, repo.Store())
+}
+
+// say adds lines to the log.
+func (a *app) bisectSay(begin bool, lines ...string) error {
+	path, err := a.bisectFile()
+	if err != nil {
+		return err
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if begin {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, how, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (a *app) bisectStart(ctx context.Context, args []string) error {
+	lines := []string{"start"}
+	for i, rev := range args {
+		id, err := a.resolve(ctx, rev)
+		if err != nil {
+			return err
+		}
+		word := "good"
+		if i == 0 {
+			word = "bad"
+		}
+		lines = append(lines, word+" "+id.String())
+	}
+	if _, err := a.open(ctx, false); err != nil {
+		return err
+	}
+	if err := a.bisectSay(true, lines...); err != nil {
+		return err
+	}
+	return a.bisectGoOn(ctx)
+}
+
+// bisectGoOn says where the search stands.
+func (a *app) bisectGoOn(ctx context.Context) error {
+	b, err := a.bisection(ctx)
+	if err != nil {
+		return err
+	}
+	return a.tell(ctx, b)
+}
+
+// bisectMark takes what is said of the commit that was named, or of others.
+func (a *app) bisectMark(ctx context.Context, word string, args []string) error {
+	b, err := a.bisection(ctx)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, rev := range args {
+		id, err := a.resolve(ctx, rev)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, word+" "+id.String())
+	}
+	if len(args) == 0 && b.next != nil {
+		lines = []string{word + " " + b.next.ID.String()}
+	}
+	if len(lines) == 0 {
+		id, err := a.resolve(ctx, "HEAD")
+		if err != nil {
+			return err
+		}
+		lines = []string{word + " " + id.String()}
+	}
+	return a.bisectTake(ctx, b, lines)
+}
+
+// bisectTake adds what fits to the log: a line that leaves nothing to search is
+// refused and not kept.
+func (a *app) bisectTake(ctx context.Context, b *bisection, lines []string) error {
+	for _, line := range lines {
+		word, digits, _ := strings.Cut(line, " ")
+		id, err := objects.ParseID(digits)
+		if err != nil {
+			return err
+		}
+		b.add(word, id)
+	}
+	if err := b.halve(ctx, a.repo.Store()); err != nil {
+		return err
+	}
+	if err := a.bisectSay(false, lines...); err != nil {
+		return err
+	}
+	return a.tell(ctx, b)
+}
+
+func (a *app) bisectLog() error {
+	path, err := a.bisectFile()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoSearch
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, strings.Split(strings.TrimSpace(string(text)), "\n"))
+	}
+	p := a.printer()
+	p.Text(string(text))
+	return p.Err()
+}
+
+func (a *app) bisectReset() error {
+	path, err := a.bisectFile()
+	if err != nil {
+		return err
+	}
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoSearch
+	}
+	if err == nil && a.json {
+		return format.Encode(a.out, map[string]bool{"done": true})
+	}
+	return err
+}
