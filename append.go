@@ -183,7 +183,7 @@ func (c *call) verb(command string) string {
 }
 
 func (c *call) note(command string) objects.Note {
-	return objects.Note{Time: c.time, Author: c.author, Command: c.verb(command)}
+	return objects.Note{Time: c.now, Author: c.author, Command: c.verb(command)}
 }
 
 // keyed finds the commits with an idempotency key, oldest first.

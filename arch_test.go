@@ -36,8 +36,9 @@ var floors = map[string][]string{
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
 	"refs":          {"commit", "content", "objects"},
 
-	// 4: two prompts compared
-	"diff": {"commit", "compile", "content", "objects"},
+	// 4: two prompts compared | what other programs kept
+	"diff":     {"commit", "compile", "content", "objects"},
+	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
 
 	// 5: the facade | the pen
 	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "settings"},
@@ -45,7 +46,7 @@ var floors = map[string][]string{
 
 	// 6: flags, exit codes, hints
 	"cmd/tract": {
-		"", "commit", "compile", "content", "diff", "format", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
+		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
 		"objects", "priority", "refs", "settings",
 	},
 	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "objects", "objects/bolt", "refs"},

@@ -302,3 +302,23 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		t.Error("a setting with a bad value")
 	}
 }
+
+// TestATakenNameIsTaken: also when it is at the commit that it was asked for.
+func TestATakenNameIsTaken(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.User(t.Context(), "hi"))(t)
+	must(main.Fork(t.Context(), "try", "main"))(t)
+	if _, err := main.Fork(t.Context(), "try", "main"); !errors.Is(err, objects.ErrExists) {
+		t.Errorf("fork: %v", err)
+	}
+	if _, err := main.Rename(t.Context(), "try"); !errors.Is(err, objects.ErrExists) {
+		t.Errorf("rename: %v", err)
+	}
+	if err := repo.Tag(t.Context(), "v1", "main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.Tag(t.Context(), "v1", "main"); !errors.Is(err, objects.ErrExists) {
+		t.Errorf("tag: %v", err)
+	}
+}

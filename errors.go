@@ -79,15 +79,3 @@ func (e *PendingError) Error() string {
 	}
 	return fmt.Sprintf("generate: branch %s has tool calls without a result: %s", e.Branch, strings.Join(names, ", "))
 }
-
-// RuleError says that a provider would refuse the request, and by which rule.
-type RuleError struct {
-	Rule    string // such as reasoning-not-kept
-	Commit  objects.ID
-	Message string
-}
-
-// Error names the rule.
-func (e *RuleError) Error() string {
-	return fmt.Sprintf("generate: %s (%s at %s)", e.Message, e.Rule, e.Commit.Short())
-}

@@ -176,10 +176,7 @@ func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stre
 	if calls := x.Prompt.Pending; len(calls) > 0 {
 		return nil, pendingError(b.name, calls)
 	}
-	messages, err := b.withUnkept(ctx, x)
-	if err != nil {
-		return nil, err
-	}
+	messages, kept := b.withUnkept(x)
 	if len(messages) == 0 {
 		return nil, fmt.Errorf("generate: %w", &refs.UnknownError{Rev: b.name, Why: "everything on it is left out of the prompt; see compile --explain"})
 	}
@@ -190,10 +187,33 @@ func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stre
 		}
 		x.Request.Body = x.Body
 	}
+	if err := b.check(ctx, x, kept); err != nil {
+		return nil, err
+	}
 	if c.ready != nil {
 		c.ready(x.Request)
 	}
 	return x, b.manifest(ctx, x)
+}
+
+// check looks for what the provider would refuse the request for.
+func (b *Branch) check(ctx context.Context, x *Exchange, kept map[objects.ID][]content.Block) error {
+	problems, err := b.repo.problems(ctx, x.Prompt, x.Target, x.Request, kept)
+	if err != nil {
+		return err
+	}
+	var refused []Problem
+	for _, p := range problems {
+		if !p.Warning && !x.call.force {
+			refused = append(refused, p)
+		} else if x.call.warn != nil {
+			x.call.warn(p)
+		}
+	}
+	if len(refused) > 0 {
+		return &RuleError{Problems: refused}
+	}
+	return nil
 }
 
 func pendingError(branch string, pending []compile.Pending) error {

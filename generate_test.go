@@ -185,7 +185,7 @@ func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
 	must(main.Append(t.Context(), []content.Block{result("1"), result("2")}))(t)
 
 	var rule *tract.RuleError
-	if _, err := repo.Branch("main").Generate(t.Context(), m); !errors.As(err, &rule) || rule.Rule != "reasoning-not-kept" {
+	if _, err := repo.Branch("main").Generate(t.Context(), m); !errors.As(err, &rule) || rule.Problems[0].Rule != "reasoning-not-kept" {
 		t.Errorf("a handle that never had the thoughts: %v", err)
 	}
 	must(main.Generate(t.Context(), m))(t)

@@ -31,7 +31,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 	}
 	r := x.response(reply)
 	drafts, unkept := b.replyDrafts(x, reply, cause != nil)
-	tip, err := b.repo.header(ctx, x.tip)
+	tip, err := b.repo.header(context.WithoutCancel(ctx), x.tip) // an answer that was stopped is kept too
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}

@@ -22,7 +22,8 @@ type call struct {
 	command   string
 	key       string
 	label     commit.Label
-	time      time.Time
+	time      time.Time // that the commits are given
+	now       time.Time
 	priority  priority.Level
 	role      content.Role
 	source    commit.Source
@@ -35,12 +36,15 @@ type call struct {
 	stream    *bool
 	tools     []llm.Tool
 	also      []content.Block
+	force     bool
+	warn      func(Problem)
 	ready     func(*llm.Request)
 	watch     func(llm.Event)
 }
 
 func (r *Repo) call(opts []Option) (*call, error) {
-	c := &call{settings: r.settings, author: r.author, time: r.clock()}
+	now := r.clock()
+	c := &call{settings: r.settings, author: r.author, time: now, now: now}
 	for _, opt := range opts {
 		if err := opt(c); err != nil {
 			return nil, err
@@ -82,6 +86,14 @@ func Tools(tools ...llm.Tool) Option { return func(c *call) error { c.tools = to
 
 // OnRequest sees each request when it is ready, before it is sent.
 func OnRequest(f func(*llm.Request)) Option { return func(c *call) error { c.ready = f; return nil } }
+
+// OnWarning sees what a provider may answer less well because of, and, with
+// [Force], what it would refuse.
+func OnWarning(f func(Problem)) Option { return func(c *call) error { c.warn = f; return nil } }
+
+// Force sends a request although a rule says that it will be refused. Calls that
+// wait for a result are refused all the same.
+func Force() Option { return func(c *call) error { c.force = true; return nil } }
 
 // Also puts a message of the user after the prompt of a Request, as if its
 // blocks had been added.

@@ -54,14 +54,27 @@ func (r *Repo) newRef(ctx context.Context, command, folder, name string, at obje
 	if err := refs.Check(name); err != nil {
 		return fmt.Errorf("%s %w", command, err)
 	}
-	err = r.move(ctx, c, command, objects.RefUpdate{Name: folder + name, New: at})
-	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) {
+	err = r.vacant(ctx, folder+name)
+	if err == nil {
+		err = r.move(ctx, c, command, objects.RefUpdate{Name: folder + name, New: at})
+	}
+	if _, taken := errors.AsType[*objects.ConflictError](err); taken {
 		err = objects.ErrExists
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", command, name, err)
 	}
 	return nil
+}
+
+// vacant tells whether a name is free. A ref that is already where a batch wants
+// it is no conflict, so that has to be asked before.
+func (r *Repo) vacant(ctx context.Context, ref string) error {
+	there, err := objects.ReadRef(ctx, r.store, ref)
+	if err == nil && !there.Target.IsZero() {
+		err = objects.ErrExists
+	}
+	return err
 }
 
 // Rename gives the branch another name, with its description. A branch of that
@@ -88,6 +101,9 @@ func (b *Branch) Rename(ctx context.Context, name string, opts ...Option) (*Bran
 	}
 	if !described.Target.IsZero() {
 		moves = append(moves, objects.RefUpdate{Name: described.Name, Old: described.Target}, objects.RefUpdate{Name: refs.Describe + name, New: described.Target})
+	}
+	if err := b.repo.vacant(ctx, refs.Heads+name); err != nil {
+		return nil, fmt.Errorf("rename: branch %q: %w", name, err)
 	}
 	err = b.repo.move(ctx, c, "rename", moves...)
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Ref == refs.Heads+name {

@@ -1,7 +1,6 @@
 package tract
 
 import (
-	"context"
 	"maps"
 
 	"github.com/tract-vcs/tract/commit"
@@ -27,11 +26,9 @@ func (b *Branch) keepThoughts(unkept map[int][]content.Block, commits []*commit.
 }
 
 // withUnkept is the messages of a prompt with the thoughts of its open turn that
-// were not committed. One whose thoughts nobody has any more, and whose target
-// wants them, is a *[RuleError].
-func (b *Branch) withUnkept(ctx context.Context, x *Exchange) ([]content.Message, error) {
+// were not committed, and those thoughts, by the commit they stand before.
+func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
-	wanted := x.Target == nil || x.Target.WantsTurn()
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
 	for i := len(x.Prompt.Entries) - 1; i >= 0 && x.Prompt.Entries[i].Turn == last; i-- {
 		open[x.Prompt.Entries[i].Commit.ID] = true
@@ -40,13 +37,7 @@ func (b *Branch) withUnkept(ctx context.Context, x *Exchange) ([]content.Message
 	maps.DeleteFunc(b.unkept, func(id objects.ID, _ []content.Block) bool { return !open[id] })
 	kept := maps.Clone(b.unkept)
 	b.mu.Unlock()
-	if !wanted {
-		return x.Prompt.Messages, nil
-	}
-	if err := b.checkKept(ctx, x, open, kept); err != nil {
-		return nil, err
-	}
-	if len(kept) == 0 {
+	if len(kept) == 0 || x.Target != nil && !x.Target.WantsTurn() {
 		return x.Prompt.Messages, nil
 	}
 	messages := make([]content.Message, len(x.Prompt.Messages))
@@ -56,31 +47,5 @@ func (b *Branch) withUnkept(ctx context.Context, x *Exchange) ([]content.Message
 			messages[i].Blocks = append(append(messages[i].Blocks, kept[x.Prompt.Commits[i][j]]...), block)
 		}
 	}
-	return messages, nil
-}
-
-// checkKept looks for replies of the open turn whose thoughts were not committed
-// and are not remembered either.
-func (b *Branch) checkKept(ctx context.Context, x *Exchange, open map[objects.ID]bool, kept map[objects.ID][]content.Block) error {
-	remembered := map[objects.ID]bool{} // by origin
-	for _, e := range x.Prompt.Entries {
-		if len(kept[e.Commit.ID]) > 0 {
-			remembered[e.Commit.Origin] = true
-		}
-	}
-	for _, e := range x.Prompt.Entries {
-		c := e.Commit
-		if !open[c.ID] || c.Kind != content.KindToolCall || c.Origin.IsZero() || remembered[c.Origin] {
-			continue
-		}
-		origin, err := commit.ReadOrigin(ctx, b.repo.store, c.Origin)
-		if err != nil {
-			return err
-		}
-		if origin.Unkept > 0 {
-			return &RuleError{Rule: "reasoning-not-kept", Commit: c.ID, Message: "the thoughts before this tool call were not committed, and its provider wants them back"}
-		}
-		remembered[c.Origin] = true
-	}
-	return nil
+	return messages, kept
 }

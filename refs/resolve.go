@@ -112,14 +112,14 @@ func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind)
 	if ref, err := r.ref(ctx, base); err != nil || !ref.Target.IsZero() {
 		return ref.Target, err
 	}
+	if after, ok := strings.CutPrefix(base, Heads); ok {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", after)}
+	}
 	if id, err := r.digits(ctx, base, kind); err != nil || !id.IsZero() {
 		return id, err
 	}
 	if id, err := r.call(ctx, base); err != nil || !id.IsZero() {
 		return id, err
-	}
-	if after, ok := strings.CutPrefix(base, Heads); ok {
-		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", after)}
 	}
 	return objects.ID{}, r.unknown(ctx, rev, base)
 }

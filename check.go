@@ -1,0 +1,226 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Problem is a reason for which a provider would refuse a request, and the
+// commit that it comes from, zero when none can be named.
+type Problem struct {
+	llm.Problem
+	Commit objects.ID
+}
+
+// RuleError says that a provider would refuse the request, and by which rules.
+type RuleError struct {
+	Problems []Problem // the first is no warning
+}
+
+// Error names the first rule.
+func (e *RuleError) Error() string {
+	p := e.Problems[0]
+	text := fmt.Sprintf("generate: the provider would refuse it: %s (rule %s", p.Message, p.Rule)
+	if !p.Commit.IsZero() {
+		text += ", commit " + p.Commit.Short()
+	}
+	if n := len(e.Problems) - 1; n > 0 {
+		text += fmt.Sprintf("; %d more", n)
+	}
+	return text + ")"
+}
+
+// Check says why a target would refuse the prompt of a revision: nothing known
+// when the list is empty. Generate does the same before it asks.
+func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, opts ...Option) ([]Problem, error) {
+	c, err := r.call(append(opts[:len(opts):len(opts)], For(t)))
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.compile(ctx, rev, c)
+	if err != nil {
+		return nil, err
+	}
+	req := &llm.Request{Messages: p.Messages, Tools: c.tools, Settings: c.modelSettings()}
+	if req.Body, err = t.Encode(req); err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	problems, err := r.problems(ctx, p, t, req, nil)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	return problems, nil
+}
+
+// problems lists what is wrong with a request: first what its history tells,
+// then what its target knows. kept is thoughts that are not committed and go
+// back all the same, by the commit they stand before.
+func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
+	list, err := r.historyProblems(ctx, p, t, kept)
+	if err != nil {
+		return nil, err
+	}
+	checker, ok := t.(llm.Checker)
+	if !ok {
+		return list, nil
+	}
+	pending := map[string]bool{}
+	for _, problem := range list {
+		if problem.Rule == rulePending {
+			pending[problem.CallID] = true
+		}
+	}
+	for _, found := range checker.Check(req) {
+		if found.Rule == "tool-result-missing" && pending[found.CallID] {
+			continue // said already
+		}
+		list = append(list, Problem{Problem: found, Commit: placeOf(p, found, len(kept) == 0)})
+	}
+	return list, nil
+}
+
+// placeOf is the commit that a problem comes from.
+func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
+	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Commits) && at.Block > 0 && at.Block <= len(p.Commits[at.Message-1]) {
+		return p.Commits[at.Message-1][at.Block-1]
+	}
+	if found.CallID == "" {
+		return objects.ID{}
+	}
+	for i := len(p.Messages) - 1; i >= 0; i-- {
+		for j, b := range p.Messages[i].Blocks {
+			call, isCall := b.(content.ToolCall)
+			result, isResult := b.(content.ToolResult)
+			if isCall && call.CallID == found.CallID || isResult && result.CallID == found.CallID {
+				return p.Commits[i][j]
+			}
+		}
+	}
+	return objects.ID{}
+}
+
+// The rules that only a history can tell of.
+const (
+	rulePending = "pending-call"
+	ruleNotKept = "reasoning-not-kept"
+	ruleLeftOut = "reasoning-left-out"
+	ruleEdited  = "reasoning-edited"
+	ruleOrder   = "reasoning-order"
+)
+
+func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, kept map[objects.ID][]content.Block) ([]Problem, error) {
+	var list []Problem
+	for _, pending := range p.Pending {
+		list = append(list, Problem{Commit: pending.Commit, Problem: llm.Problem{
+			Rule: rulePending, CallID: pending.Call.CallID, Message: "the tool call " + pending.Call.CallID + " waits for its result",
+		}})
+	}
+	// A client of unknown form gets the thoughts too, and tells nobody whether it
+	// minds; nor does a server that is only compatible.
+	strict := t != nil && t.Address().Dialect != "chat"
+	if t != nil && !t.WantsTurn() {
+		return list, nil
+	}
+	loop, err := r.openLoop(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range loop {
+		list = append(list, loop[i].problems(strict, kept)...)
+	}
+	return list, nil
+}
+
+// loopReply is one reply of a model in the open tool loop.
+type loopReply struct {
+	origin   *commit.Origin
+	calls    []*compile.Entry // that are sent
+	thoughts []*compile.Entry
+	sent     []*compile.Entry // in the order of the prompt
+}
+
+// openLoop is the replies of the last turn that called tools.
+func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, error) {
+	if len(p.Entries) == 0 {
+		return nil, nil
+	}
+	last := p.Entries[len(p.Entries)-1].Turn
+	places := map[objects.ID]int{}
+	var replies []loopReply
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		c := e.Commit
+		if e.Turn != last || c.Op != commit.Append || c.Role != content.RoleAssistant || c.Origin.IsZero() {
+			continue
+		}
+		at, known := places[c.Origin]
+		if !known {
+			origin, err := commit.ReadOrigin(ctx, r.store, c.Origin)
+			if err != nil {
+				return nil, err
+			}
+			if origin.Source != commit.SourceModel && origin.Source != commit.SourceImport {
+				continue
+			}
+			at = len(replies)
+			places[c.Origin], replies = at, append(replies, loopReply{origin: origin})
+		}
+		reply := &replies[at]
+		if e.Sent {
+			reply.sent = append(reply.sent, e)
+		}
+		switch {
+		case c.Kind == content.KindReasoning:
+			reply.thoughts = append(reply.thoughts, e)
+		case c.Kind == content.KindToolCall && e.Sent:
+			reply.calls = append(reply.calls, e)
+		}
+	}
+	var all []*commit.Commit
+	for _, reply := range replies {
+		for _, e := range reply.thoughts {
+			all = append(all, e.Commit)
+		}
+	}
+	return replies, commit.Load(ctx, r.store, all...)
+}
+
+// problems is what is wrong with the thoughts of a reply whose tool calls go
+// back.
+func (l *loopReply) problems(strict bool, kept map[objects.ID][]content.Block) (list []Problem) {
+	if len(l.calls) == 0 {
+		return nil
+	}
+	call := l.calls[0]
+	add := func(rule string, at *compile.Entry, text string) {
+		list = append(list, Problem{Commit: at.Commit.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !strict && rule != ruleNotKept}})
+	}
+	remembered := false
+	for _, e := range l.sent {
+		remembered = remembered || len(kept[e.Commit.ID]) > 0
+	}
+	if l.origin.Unkept > 0 && !remembered {
+		add(ruleNotKept, call, "the thoughts before this tool call were not committed, and its provider wants them back")
+	}
+	for _, e := range l.thoughts {
+		sealed := e.Commit.Block != nil && !e.Commit.Block.Form().Seal.IsZero()
+		switch {
+		case !e.Sent && (sealed || !strict):
+			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why)+"), and its provider wants it back")
+		case e.Sent && sealed && !e.Edit.IsZero():
+			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")
+		}
+	}
+	for i := 1; i < len(l.sent); i++ {
+		if l.sent[i].Commit.Index < l.sent[i-1].Commit.Index {
+			add(ruleOrder, l.sent[i], "the blocks of a reply are not in the order in which they came")
+		}
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// adding is what every command that commits a block can say about the commit.
+type adding struct {
+	words
+	label, author, level, date, key string
+	meta                            []string
+}
+
+func (o *adding) flags(a *app, cmd *cobra.Command) {
+	o.words.flags(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&o.label, "message", "m", "", "a label on the commit: a line for people, never sent")
+	f.StringArrayVar(&o.meta, "meta", nil, "a named value on the commit, as KEY=VALUE")
+	f.StringVar(&o.author, "author", "", "who makes the commit")
+	f.StringVar(&o.level, "priority", "", "skip, normal or pinned")
+	f.StringVar(&o.date, "date", "", "when it was said, such as 2026-11-01T10:00")
+	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is committed once")
+	a.completeFlag(cmd, "priority", cobra.FixedCompletions([]string{"skip", "normal", "pinned"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// options is what the flags say, for the library.
+func (o *adding) options(cmd *cobra.Command) ([]tract.Option, error) {
+	opts := []tract.Option{tract.Command(cmd.Name())}
+	if o.label != "" {
+		opts = append(opts, tract.Label(o.label))
+	}
+	for _, pair := range o.meta {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok || k == "" {
+			return nil, usage(cmd, "--meta %q: want KEY=VALUE", pair)
+		}
+		opts = append(opts, tract.Meta(k, v))
+	}
+	if o.author != "" {
+		opts = append(opts, tract.Author(o.author))
+	}
+	if o.level != "" {
+		l, err := priority.ParseLevel(o.level)
+		if err != nil {
+			return nil, usage(cmd, "--%s", err)
+		}
+		opts = append(opts, tract.Priority(l))
+	}
+	if o.date != "" {
+		t, err := refs.ParseTime(o.date, time.Now())
+		if err != nil {
+			return nil, usage(cmd, "--date: %s", err)
+		}
+		opts = append(opts, tract.Time(t))
+	}
+	if o.key != "" {
+		opts = append(opts, tract.Key(o.key))
+	}
+	return opts, nil
+}
+
+// added says what was committed.
+func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
+	var list []any
+	p := a.printer()
+	for _, id := range ids {
+		c, err := a.repo.Show(ctx, id.String())
+		if err != nil {
+			return err
+		}
+		shown := format.Commit{Commit: c, Level: c.Priority, Back: -1}
+		if a.json {
+			list = append(list, format.CommitJSON(shown))
+			continue
+		}
+		p.Receipt(b.Name(), shown)
+	}
+	switch {
+	case !a.json:
+		return p.Err()
+	case len(list) == 1:
+		return format.Encode(a.out, list[0])
+	}
+	return format.Encode(a.out, list)
+}
+
+// put gives a setting a value written as KEY=VALUE.
+func put(v settings.Values, pair string) (settings.Values, error) {
+	key, value, ok := strings.Cut(pair, "=")
+	if !ok {
+		return v, &failure{code: codeUsage, kind: "usage", hint: "such as --set reasoning.effort=high", cause: fmt.Errorf("--set %q: want KEY=VALUE", pair)}
+	}
+	return v.Put(key, value, settings.Origin{Layer: settings.Call, Name: "--set"})
+}

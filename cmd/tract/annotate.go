@@ -1,0 +1,82 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/priority"
+)
+
+var (
+	_ = register(newAnnotate)
+	_ = register(newPin)
+	_ = register(newSkip)
+)
+
+func newAnnotate(a *app) *cobra.Command {
+	cmd := newPriority(a, "annotate REV skip|normal|pinned|default", "Give a block a priority from now on",
+		`Give a block a priority from now on: skip leaves it out of prompts, pinned keeps
+it in whatever the budget, normal sends it while there is room, default takes an
+earlier annotation back. Prompts of the past do not change.`,
+		`  tract annotate HEAD~2 skip -m "a wrong lead"
+  tract annotate :/deadline pinned
+  tract annotate 3fa2c1d default`)
+	cmd.Args = cobra.ExactArgs(2)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return []string{"skip", "normal", "pinned", "default"}, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completeFirstRevision(cmd, args, begin)
+	}
+	return cmd
+}
+
+func newPin(a *app) *cobra.Command {
+	return newPriority(a, "pin REV", "Keep a block in every prompt from now on", "Keep a block in every prompt from now on: short for tract annotate REV pinned.",
+		`  tract pin HEAD~4 -m "the deadline"`)
+}
+
+func newSkip(a *app) *cobra.Command {
+	return newPriority(a, "skip REV", "Leave a block out of prompts from now on", "Leave a block out of prompts from now on: short for tract annotate REV skip.",
+		`  tract skip HEAD~1 -m "off topic"`)
+}
+
+func newPriority(a *app, use, short, long, example string) *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example, GroupID: groupShape,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			word := map[string]string{"pin": "pinned", "skip": "skip"}[cmd.Name()]
+			if len(args) == 2 {
+				word = args[1]
+			}
+			return a.annotate(cmd, args[0], word, reason)
+		},
+	}
+	cmd.Flags().StringVarP(&reason, "message", "m", "", "why")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
+	ctx := cmd.Context()
+	level, err := priority.ParseLevel(strings.ToLower(word))
+	if err != nil {
+		return usage(cmd, "%s", err)
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	id, err := b.Annotate(ctx, at.String(), level, reason, tract.Command(cmd.Name()))
+	if err != nil {
+		return err
+	}
+	return a.added(ctx, b, id)
+}

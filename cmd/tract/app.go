@@ -1,0 +1,326 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// app is what all commands of one process share. Nothing is opened before it is
+// needed.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	screen   screen
+
+	// global flags
+	dir, url, branch, from string
+	set                    []string
+	json, verbose          bool
+
+	place    *place
+	values   *settings.Values
+	repo     *tract.Repo
+	readOnly bool
+	began    bool // the command itself runs
+}
+
+func newApp(in io.Reader, out, errOut io.Writer) *app {
+	return &app{in: in, out: out, err: errOut, screen: screen{out: out, err: errOut}}
+}
+
+func (a *app) globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&a.dir, "dir", "", "folder that holds the store (or TRACT_DIR)")
+	f.StringVar(&a.url, "store", "", "URL of a store, such as mem:")
+	f.StringVarP(&a.branch, "branch", "b", "", "branch to work on, made when it is missing (or TRACT_BRANCH)")
+	f.StringVar(&a.from, "from", "", "revision that a branch made by --branch begins at")
+	f.StringArrayVar(&a.set, "set", nil, "setting for this command, as KEY=VALUE")
+	f.BoolVar(&a.json, "json", false, "write JSON")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what goes on (or TRACT_DEBUG=1)")
+	f.StringVar(&a.screen.color, "color", "auto", "colour: auto, always or never")
+	f.BoolVar(&a.screen.noPager, "no-pager", false, "never use a pager")
+	complete := func(name string, c cobra.CompletionFunc) {
+		if err := root.RegisterFlagCompletionFunc(name, c); err != nil {
+			panic(err) // the flag was just made
+		}
+	}
+	complete("branch", a.completeBranches)
+	complete("from", a.completeRevisions)
+	complete("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	complete("set", a.completeSettings)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if debug, ok := os.LookupEnv("TRACT_DEBUG"); ok && debug != "" && debug != "0" {
+			a.verbose = true
+		}
+		if a.branch == "" {
+			a.branch = os.Getenv("TRACT_BRANCH")
+		}
+		if !slices.Contains([]string{"auto", "always", "never"}, a.screen.color) {
+			return usage(cmd, "--color %q: want auto, always or never", a.screen.color)
+		}
+		if a.branch != "" {
+			return checkName("branch", a.branch)
+		}
+		return nil
+	}
+}
+
+// settings is what files, the environment and flags say.
+func (a *app) settings() (settings.Values, error) {
+	if a.values != nil {
+		return *a.values, nil
+	}
+	p, err := a.findPlace()
+	if err != nil {
+		return settings.Values{}, err
+	}
+	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Repo: p.config(), Lookup: os.LookupEnv})
+	if err != nil {
+		return settings.Values{}, settingsError(err)
+	}
+	for _, s := range a.set {
+		if v, err = put(v, s); err != nil {
+			return settings.Values{}, err
+		}
+	}
+	a.values = &v
+	a.screen.pager = v.Text("core.pager")
+	return v, nil
+}
+
+// settingsError is for settings that cannot be read: commands that would list
+// them cannot either, so the way out is another.
+func settingsError(err error) error {
+	f := classify(err)
+	if f.kind == "failed" {
+		f.code, f.kind = codeUsage, "setting"
+	}
+	if f.kind == "setting" {
+		f.hint = "mend it where it stands; tract config unset KEY takes a line out of the file"
+	}
+	return f
+}
+
+// open opens the store, for reading only or not. Writing makes the personal
+// store where it is the one that serves.
+func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
+	if a.repo != nil && (!write || !a.readOnly) {
+		return a.repo, nil
+	}
+	p, err := a.findPlace()
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v))}
+	switch {
+	case !write:
+		opts = append(opts, tract.ReadOnly())
+	case p.personal:
+		opts = append(opts, tract.Create())
+	}
+	if err := a.close(); err != nil {
+		return nil, err
+	}
+	repo, err := tract.Open(ctx, p.url, opts...)
+	if errors.Is(err, objects.ErrNotFound) {
+		return nil, hinted(err, "tract init makes a store here")
+	}
+	if err != nil {
+		return nil, a.storeError(err)
+	}
+	if p.personal && !a.json {
+		fmt.Fprintf(a.err, "tract: no store here or above; using your own in %s\n", p.root)
+	}
+	a.repo, a.readOnly = repo, !write
+	return repo, nil
+}
+
+// storeError makes an address that no engine can do with one of usage.
+func (a *app) storeError(err error) error {
+	f := classify(err)
+	if a.url != "" && f.kind == "failed" {
+		f.code, f.kind, f.hint = codeUsage, "usage", "such as --store bolt:PATH, --store mem: or --dir PATH"
+	}
+	return f
+}
+
+func (a *app) close() error {
+	if a.repo == nil {
+		return nil
+	}
+	repo := a.repo
+	a.repo = nil
+	return repo.Close()
+}
+
+// author is who makes commits: the setting, else the user of the system.
+func author(v settings.Values) string {
+	for _, name := range []string{v.Text("user.name"), os.Getenv("USER"), os.Getenv("LOGNAME"), os.Getenv("USERNAME")} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// branchName is the branch to work on: the one asked for, else that of HEAD. It
+// is empty when HEAD is at a commit.
+func (a *app) branchName() (string, error) {
+	if a.branch != "" {
+		return a.branch, nil
+	}
+	h, err := a.head()
+	return h.branch, err
+}
+
+// current is the branch to add to. One that is asked for with --from and is not
+// there begins at that revision.
+func (a *app) current(ctx context.Context) (*tract.Branch, error) {
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.branchName()
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		h, err := a.head()
+		if err != nil {
+			return nil, err
+		}
+		err = fmt.Errorf("HEAD is at commit %s and on no branch, so nothing can be added", h.at.Short())
+		return nil, hinted(err, "tract switch -c NAME makes a branch here, tract switch NAME goes to one")
+	}
+	b := repo.Branch(name)
+	if a.from == "" {
+		return b, nil
+	}
+	if tip, err := b.Tip(ctx); err != nil || !tip.IsZero() {
+		return b, err
+	}
+	at, err := a.resolveFrom(ctx, a.from)
+	if err != nil {
+		return nil, err
+	}
+	return b.Fork(ctx, name, at.String(), tract.Command("branch"))
+}
+
+// resolver turns the revisions revs into ids. HEAD is the branch asked for, else
+// HEAD; on a branch without commits there is none.
+func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return refs.Resolver{}, err
+	}
+	h := head{branch: a.branch}
+	if h.branch == "" {
+		if h, err = a.head(); err != nil {
+			return refs.Resolver{}, err
+		}
+	}
+	r := refs.Resolver{Store: repo.Store(), Head: h.String(), Now: time.Now}
+	if h.branch == "" {
+		return r, nil
+	}
+	tip, err := repo.Branch(h.branch).Tip(ctx)
+	if err != nil || !tip.IsZero() {
+		return r, err
+	}
+	r.Head = ""
+	if slices.ContainsFunc(revs, saysHead) {
+		return r, emptyBranch(h.branch)
+	}
+	return r, nil
+}
+
+func emptyBranch(name string) error {
+	return &failure{
+		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("branch %q has no commits yet", name),
+		hint: "tract user TEXT commits a first block, tract chat TEXT asks a model",
+	}
+}
+
+// saysHead tells whether a revision or a range counts from HEAD.
+func saysHead(rev string) bool {
+	return strings.Contains(rev, "HEAD") || strings.HasPrefix(rev, "@") || strings.HasPrefix(rev, "..") || strings.HasSuffix(rev, "..")
+}
+
+// resolve gives the commit that a revision names.
+func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
+	r, err := a.resolver(ctx, rev)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return r.Resolve(ctx, rev)
+}
+
+// resolveFrom is resolve for --from, in which HEAD is HEAD and not the branch
+// that is about to be made.
+func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {
+	branch := a.branch
+	a.branch = ""
+	defer func() { a.branch = branch }()
+	return a.resolve(ctx, rev)
+}
+
+// spec resolves a revision or a range and writes it with whole ids.
+func (a *app) spec(ctx context.Context, rev string) (string, error) {
+	r, err := a.resolver(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	from, to, err := r.Range(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	if from.IsZero() {
+		return to.String(), nil
+	}
+	return from.String() + ".." + to.String(), nil
+}
+
+// printer is the pen on stdout.
+func (a *app) printer() *format.Printer { return a.screen.pen(a.out) }
+
+// stories is the pen on stderr.
+func (a *app) stories() *format.Printer { return a.screen.pen(a.err) }
+
+// note tells a story on stderr. Programs that ask for JSON are spared.
+func (a *app) note(text string, args ...any) {
+	if !a.json {
+		fmt.Fprintf(a.err, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
+	}
+}
+
+// debug says what goes on, when asked.
+func (a *app) debug(text string, args ...any) {
+	if a.verbose {
+		fmt.Fprintf(a.err, "tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...)))
+	}
+}
+
+// orHead is the one argument of a command, or HEAD.
+func orHead(args []string) string {
+	if len(args) == 0 {
+		return "HEAD"
+	}
+	return args[0]
+}

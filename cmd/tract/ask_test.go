@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/llm/llmtest"
+)
+
+// slow is an answer that begins well and then takes its time.
+var slow = llmtest.Exchange{
+	Chunks: []string{
+		`data: {"id":"r","model":"m","choices":[{"index":0,"delta":{"reasoning_content":"scattering"}}]}` + "\n\n" +
+			`data: {"id":"r","model":"m","choices":[{"index":0,"delta":{"content":"Because\n"}}]}` + "\n\n",
+		`data: [DONE]` + "\n\n",
+	},
+	Pace: time.Hour,
+}
+
+// TestInterruptedAnswer stops a process in the middle of an answer: it ends at
+// once with 130, what came is kept and named, and the branch is as it was.
+func TestInterruptedAnswer(t *testing.T) {
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
+	server := llmtest.Start(t, slow)
+	ask := exec.CommandContext(t.Context(), "tract", "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
+	var said bytes.Buffer
+	ask.Stderr = &said
+	out, err := ask.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "Because\n" {
+		t.Fatalf("the answer begins with %q: %v", line, err)
+	}
+	if err := ask.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := ask.Wait(); !errors.As(err, &exit) || exit.ExitCode() != codeInterrupted {
+		t.Errorf("the process ended with %v: %s", err, &said)
+	}
+	if !strings.Contains(said.String(), "tract: hint: tract rescue show main/") {
+		t.Errorf("it is not said where the reply is: %s", &said)
+	}
+	if out, _ := command(t, codeOK, "log", "--oneline", "--dir", dir); strings.Count(out, "\n") != 1 {
+		t.Errorf("the log is %s", out)
+	}
+	if kept := rescued(t, dir); len(kept) != 1 || kept[0].Blocks != 2 {
+		t.Errorf("rescued: %v", kept)
+	}
+}
+
+// TestBranchMovesMeanwhile lets somebody else commit while the model answers: the
+// reply is not put upon what it did not see, it is kept, and can be taken.
+func TestBranchMovesMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
+	server := llmtest.Start(t, llmtest.Exchange{
+		Check: func(*llmtest.Request) error {
+			if out, err := exec.CommandContext(t.Context(), "tract", "user", "Wait!", "--dir", dir).CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		},
+		Body: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Because."},"finish_reason":"stop"}]}`,
+	})
+	out, said := command(t, codeBusy, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir, "--json")
+	var fault struct {
+		Error struct{ Kind, Hint, Rescued string }
+	}
+	if err := json.Unmarshal([]byte(said), &fault); err != nil {
+		t.Fatalf("%s: %v", said, err)
+	}
+	if e := fault.Error; e.Kind != "moved" || !strings.HasPrefix(e.Rescued, "refs/rescued/main/") || !strings.HasPrefix(e.Hint, "tract rescue take main/") {
+		t.Errorf("the error is %s", said)
+	}
+	if !strings.Contains(out, `"text": "Because."`) || !strings.Contains(out, fault.Error.Rescued) {
+		t.Errorf("the reply is %s", out)
+	}
+	kept := rescued(t, dir)
+	if len(kept) != 1 {
+		t.Fatalf("rescued: %v", kept)
+	}
+	command(t, codeOK, "rescue", "take", kept[0].Name, "--dir", dir)
+	if out, _ := command(t, codeOK, "log", "--oneline", "--dir", dir); strings.Count(out, "\n") != 3 || !strings.Contains(out, "~0 (HEAD -> main) assistant: Because.") {
+		t.Errorf("the log is %s", out)
+	}
+}
+
+// rescued is what rescue list gives.
+func rescued(t *testing.T, dir string) []rescueJSON {
+	t.Helper()
+	out, _ := command(t, codeOK, "rescue", "list", "--json", "--dir", dir)
+	var list []rescueJSON
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	return list
+}

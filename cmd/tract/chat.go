@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newChat)
+
+type chatOptions struct {
+	asking
+	system  string
+	attach  []string
+	fresh   string
+	goingOn bool
+}
+
+// unnamed is the value of --new without a name, as the help shows it.
+const unnamed = "chat-TIME"
+
+func newChat(a *app) *cobra.Command {
+	o := &chatOptions{}
+	cmd := &cobra.Command{
+		Use: "chat [TEXT|-]", Short: "Say something and commit what the model answers", GroupID: groupTalk,
+		Long: `Commit what you say, ask the model, and commit what it answers. What comes through
+a pipe is sent before the text. When asking fails what you said stays: tract
+generate asks again.
+
+Without a text, on a terminal, it is a session: /help lists its commands.`,
+		Example: `  tract chat "Why is the sky blue?" --provider anthropic --model claude-sonnet-4-5
+  git diff | tract chat "Write a commit message"
+  tract chat -a sky.png -s "You are a physicist." "What colour is this?"
+  tract chat --new=research "Let us begin anew"
+  tract chat`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.chat(cmd, o, args) },
+	}
+	o.asking.flags(a, cmd)
+	f := cmd.Flags()
+	f.StringVarP(&o.system, "system", "s", "", "an instruction, in the place of an earlier one given so")
+	f.StringArrayVarP(&o.attach, "attach", "a", nil, "an image or a file to send along, as a path or an address")
+	f.StringVar(&o.fresh, "new", "", "begin an empty conversation, on a branch of this name, and go there")
+	f.BoolVarP(&o.goingOn, "continue", "c", false, "go on with the conversation that was moved last")
+	f.Lookup("new").NoOptDefVal = unnamed
+	cmd.MarkFlagsMutuallyExclusive("new", "continue")
+	return cmd
+}
+
+func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
+	ctx := cmd.Context()
+	if len(args) == 0 && isTerminal(a.in) && isTerminal(a.out) && !a.json && !o.jsonl {
+		return a.session(cmd, o)
+	}
+	blocks, err := a.chatBlocks(cmd, o, args)
+	if err != nil {
+		return err
+	}
+	client, opts, err := a.prepare(cmd, &o.asking)
+	if err != nil {
+		return err
+	}
+	if err := a.choose(ctx, o); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.dryChat(ctx, o, client, blocks, opts)
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.instruct(ctx, b, o.system); err != nil {
+		return err
+	}
+	s, err := a.asker(&o.asking)
+	if err != nil {
+		return err
+	}
+	return s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
+		return b.Ask(ctx, client, blocks, append(opts, more...)...)
+	})
+}
+
+// chatBlocks is what is said: attachments, then what came through a pipe, then
+// the text.
+func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]content.Block, error) {
+	if len(args) > 1 {
+		return nil, usage(cmd, "%d texts given: put quotes around one text", len(args))
+	}
+	var parts []string
+	if len(args) == 1 && args[0] != "-" {
+		piped, err := a.piped()
+		if err != nil {
+			return nil, err
+		}
+		parts = []string{piped, args[0]}
+	} else {
+		text, err := (&words{}).read(cmd.Context(), a, cmd, args, "")
+		if err != nil {
+			return nil, err
+		}
+		parts = []string{text}
+	}
+	var said []string
+	for _, part := range parts {
+		if part != "" {
+			said = append(said, part)
+		}
+	}
+	var blocks []content.Block
+	for _, path := range o.attach {
+		m, err := media(mediaKind(path), path, "")
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, m)
+	}
+	text := strings.Join(said, "\n\n")
+	a.warnBytes(text)
+	if text == "" && len(blocks) > 0 {
+		return blocks, nil
+	}
+	if text == "" {
+		return nil, fmt.Errorf("chat: %w", tract.ErrEmpty)
+	}
+	return append(blocks, content.User(text)), nil
+}
+
+// choose goes to the conversation that --new or --continue names.
+func (a *app) choose(ctx context.Context, o *chatOptions) error {
+	switch {
+	case o.goingOn:
+		repo, err := a.open(ctx, false)
+		if err != nil {
+			return err
+		}
+		for info, err := range repo.Branches(ctx, refs.Query{Newest: true, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			a.branch = info.Name
+		}
+	case o.fresh != "" && o.dryRun:
+		a.branch = freshName(o.fresh)
+	case o.fresh != "":
+		return a.beginNew(ctx, freshName(o.fresh))
+	}
+	return nil
+}
+
+func freshName(name string) string {
+	if name == unnamed {
+		return "chat-" + time.Now().Format("20060102-150405")
+	}
+	return name
+}
+
+// beginNew goes to an empty branch.
+func (a *app) beginNew(ctx context.Context, name string) error {
+	if err := checkName("branch", name); err != nil {
+		return err
+	}
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	tip, err := repo.Branch(name).Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if !tip.IsZero() {
+		return branchError(fmt.Errorf("begin branch %q: %w", name, objects.ErrExists))
+	}
+	if err := a.setHead(head{branch: name}); err != nil {
+		return err
+	}
+	a.branch = ""
+	a.note("a new conversation, on branch %s", name)
+	return nil
+}
+
+// chatSystem is the name of the instruction that --system gives, so that a later
+// one takes its place.
+const chatSystem = "chat"
+
+// instruct commits an instruction, unless it is the one that holds already.
+func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error {
+	if text == "" {
+		return nil
+	}
+	block := content.System(text)
+	block.Name = chatSystem
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if !tip.IsZero() {
+		p, err := a.repo.Compile(ctx, tip.String())
+		if err != nil {
+			return err
+		}
+		for _, m := range p.Messages {
+			for _, said := range m.Blocks {
+				if t, ok := said.(content.Text); ok && t.Of == content.KindSystem && t.Name == chatSystem && t.Text == text {
+					return nil
+				}
+			}
+		}
+	}
+	_, err = b.Append(ctx, []content.Block{block}, tract.Command("chat"))
+	return err
+}
+
+// dryChat prints the request that a chat would send.
+func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks []content.Block, opts []tract.Option) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	name, err := a.branchName()
+	if err != nil {
+		return err
+	}
+	rev := ""
+	if name != "" {
+		tip, err := repo.Branch(name).Tip(ctx)
+		if err != nil {
+			return err
+		}
+		if !tip.IsZero() {
+			rev = tip.String()
+		}
+	}
+	if o.system != "" {
+		a.note("--system is not in the request that --dry-run prints: it would be committed first")
+	}
+	return a.printRequest(ctx, rev, client, append(opts, tract.Also(blocks...)))
+}

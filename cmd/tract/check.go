@@ -1,0 +1,111 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newCheck)
+
+type checkOptions struct {
+	prompting
+	to string
+}
+
+func newCheck(a *app) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt", GroupID: groupLook,
+		Long: `Say whether a provider would accept the prompt of a revision, and if not, by which
+rule and because of which commit. Without --for it is the provider of the
+settings. Nothing is sent. The exit code is 1 when it would be refused.`,
+		Example: `  tract check --for anthropic/claude-sonnet-4-5
+  tract check HEAD~2 --for chat --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, orHead(args)) },
+	}
+	o.prompting.flags(cmd)
+	cmd.Flags().StringVar(&o.to, "for", "", "the DIALECT or provider, with /MODEL")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "for", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// checkJSON is what check says, for programs.
+type checkJSON struct {
+	OK       bool          `json:"ok"`
+	Problems []problemJSON `json:"problems"`
+}
+
+type problemJSON struct {
+	Rule    string     `json:"rule"`
+	Commit  objects.ID `json:"commit,omitzero"`
+	CallID  string     `json:"call_id,omitempty"`
+	Path    string     `json:"path,omitempty"`
+	Message string     `json:"message"`
+	Warning bool       `json:"warning,omitempty"`
+}
+
+func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
+	ctx := cmd.Context()
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	target, err := a.checkTarget(cmd, o)
+	if err != nil {
+		return err
+	}
+	problems, err := a.repo.Check(ctx, id.String(), target, o.options()...)
+	if err != nil {
+		return err
+	}
+	v := checkJSON{OK: true, Problems: []problemJSON{}}
+	p := a.printer()
+	var rows [][]string
+	for _, found := range problems {
+		v.OK = v.OK && found.Warning
+		v.Problems = append(v.Problems, problemJSON{found.Rule, found.Commit, found.CallID, found.Path, found.Message, found.Warning})
+		rows = append(rows, []string{severity(p, found), found.Rule, shortOrGone(found.Commit), found.Message})
+	}
+	if a.json {
+		err = format.Encode(a.out, v)
+	} else {
+		p.Table(rows)
+		if v.OK {
+			p.Text("nothing known speaks against it\n")
+		}
+		err = p.Err()
+	}
+	if err == nil && !v.OK {
+		return no()
+	}
+	return err
+}
+
+func severity(p *format.Printer, found tract.Problem) string {
+	if found.Warning {
+		return "warning"
+	}
+	return p.Warn("refused")
+}
+
+// checkTarget is the target of --for, or that of the settings.
+func (a *app) checkTarget(cmd *cobra.Command, o *checkOptions) (*providers.Client, error) {
+	if o.to == "" {
+		return a.client()
+	}
+	return targetFor(cmd, o.to)
+}
+
+// warn says what a provider may mind.
+func (a *app) warn(found tract.Problem) {
+	at := ""
+	if !found.Commit.IsZero() {
+		at = " (" + found.Commit.Short() + ")"
+	}
+	a.note("warning: %s%s [%s]", found.Message, at, found.Rule)
+}

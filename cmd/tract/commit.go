@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+)
+
+var _ = register(newCommit)
+
+type commitOptions struct {
+	adding
+	kind, role, callID, name, path, edit string
+}
+
+func newCommit(a *app) *cobra.Command {
+	o := &commitOptions{}
+	cmd := &cobra.Command{
+		Use: "commit [TEXT|-]", Short: "Commit a block of any kind", GroupID: groupTalk,
+		Long: `Commit a block of any kind. For most uses there is a shorter command: tract
+system, user, assistant, reasoning, tool-call and tool-result. An image or a
+file is given with --file, as a path or an address.`,
+		Example: `  tract commit --kind note "The model mixes up the two dates here."
+  tract commit --kind image --file sky.png
+  tract commit --kind artifact -F report.md
+  tract commit --kind tool-call --tool-call-id call_1 --name search '{"q":"sky"}'
+  tract commit --edit HEAD~2 "Why is the sky blue at noon?"`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.commit(cmd, o, args) },
+	}
+	o.flags(a, cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.kind, "kind", "user", "kind of block: "+strings.Join(kindNames(), ", "))
+	f.StringVar(&o.role, "role", "", "who says it, when not who usually does: system, user, assistant, tool, none")
+	f.StringVar(&o.callID, "tool-call-id", "", "id of the tool call that is made or answered")
+	f.StringVar(&o.name, "name", "", "name of the tool, the instruction, or the file")
+	f.StringVar(&o.path, "file", "", "path or address of an image or a file")
+	f.StringVar(&o.edit, "edit", "", "replace the text of this commit from here on")
+	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "role", cobra.FixedCompletions([]string{"system", "user", "assistant", "tool", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "edit", a.completeRevisions)
+	return cmd
+}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range content.Kinds() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {
+	if o.edit != "" {
+		return a.editBlock(cmd, &o.adding, o.edit, args)
+	}
+	ctx := cmd.Context()
+	opts, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	kind, err := content.ParseKind(o.kind)
+	if err != nil {
+		return usage(cmd, "--%s", err)
+	}
+	if o.role != "" {
+		role, err := content.ParseRole(o.role)
+		if err != nil {
+			return usage(cmd, "--%s", err)
+		}
+		opts = append(opts, tract.Role(role))
+	}
+	block, err := a.blockOf(cmd, o, kind, args)
+	if err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{block}, opts...)
+	if err != nil {
+		return err
+	}
+	a.warnBytes(block.String())
+	return a.added(ctx, b, ids...)
+}
+
+// blockOf makes the block that the flags and the text describe.
+func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
+	if kind == content.KindImage || kind == content.KindFile {
+		if o.path == "" || len(args) > 0 || o.file != "" {
+			return nil, usage(cmd, "a block of kind %s is given with --file PATH, and has no text", kind)
+		}
+		return media(kind, o.path, o.name)
+	}
+	if o.path != "" {
+		return nil, usage(cmd, "--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
+	}
+	tool := kind == content.KindToolCall || kind == content.KindToolResult
+	if tool && o.callID == "" {
+		return nil, usage(cmd, "a block of kind %s needs --tool-call-id", kind)
+	}
+	if kind == content.KindToolCall && o.name == "" {
+		return nil, usage(cmd, "a block of kind %s needs the --name of the tool", kind)
+	}
+	text, err := o.read(cmd.Context(), a, cmd, args, "")
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case content.KindToolCall:
+		return content.ToolCall{CallID: o.callID, Name: o.name, Arguments: firstOf(text, "{}")}, nil
+	case content.KindToolResult:
+		return content.ToolResult{CallID: o.callID, Name: o.name, Text: text}, nil
+	case content.KindReasoning:
+		return content.Reasoning{Text: text, Format: content.FormatParsed}, nil
+	case content.KindNative:
+		if !json.Valid([]byte(text)) {
+			return nil, usage(cmd, "a block of kind native is a provider's item as JSON, and the text is none")
+		}
+		return content.Native{JSON: text}, nil
+	}
+	return content.Text{Of: kind, Name: o.name, Text: text}, nil
+}
+
+// media makes the block of an image or a file at a path or an address.
+func media(kind content.Kind, path, name string) (content.Block, error) {
+	typeOf := func(path string) string {
+		t, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(path)), ";")
+		return t
+	}
+	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
+		return content.Media{Of: kind, URL: path, MediaType: typeOf(path), Name: name}, nil
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if data == "" {
+		return nil, fmt.Errorf("%s %s: %w", kind, path, tract.ErrEmpty)
+	}
+	m := content.Media{Of: kind, MediaType: typeOf(path), Name: firstOf(name, filepath.Base(path)), Data: data}
+	if m.MediaType == "" {
+		m.MediaType, _, _ = strings.Cut(http.DetectContentType([]byte(data[:min(len(data), 512)])), ";")
+	}
+	return m, nil
+}
+
+// mediaKind is the kind of block for an attachment.
+func mediaKind(path string) content.Kind {
+	if strings.HasPrefix(mime.TypeByExtension(strings.ToLower(filepath.Ext(path))), "image/") {
+		return content.KindImage
+	}
+	return content.KindFile
+}

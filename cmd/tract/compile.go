@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newCompile)
+
+type compileOptions struct {
+	prompting
+	until, to, style string
+	explain          bool
+}
+
+// prompting is what decides on a prompt, for compile and diff.
+type prompting struct {
+	include bool
+	budget  uint
+}
+
+func (o *prompting) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "send past reasoning that is left out only by default")
+	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; whole turns go, the oldest first")
+}
+
+func (o *prompting) options() []tract.Option {
+	opts := []tract.Option{tract.Budget(int(min(o.budget, math.MaxInt)))}
+	if o.include {
+		opts = append(opts, tract.IncludeReasoning())
+	}
+	return opts
+}
+
+func newCompile(a *app) *cobra.Command {
+	o := &compileOptions{}
+	cmd := &cobra.Command{
+		Use: "compile [REV]", Short: "Show the prompt that a model would get", GroupID: groupLook,
+		Long: `Show the prompt that a model would get: of a revision as it was then, or of the
+time that --until names. --explain says for every commit whether it goes in, and
+by which rule. --for gives the body of the request for a dialect or a provider.`,
+		Example: `  tract compile
+  tract compile HEAD~4 --include-reasoning
+  tract compile --explain --budget 8000
+  tract compile --until yesterday
+  tract compile --for anthropic/claude-sonnet-4-5 | jq .messages`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compile(cmd, o, orHead(args)) },
+	}
+	o.prompting.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.until, "until", "", "the prompt as it was at a time, such as yesterday")
+	f.StringVar(&o.to, "for", "", "the request body for a DIALECT or provider, with /MODEL")
+	f.StringVar(&o.style, "format", "text", "text, or json for the neutral form")
+	f.BoolVar(&o.explain, "explain", false, "list every commit with its level and the reason")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "for", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
+	ctx := cmd.Context()
+	if o.style != "text" && o.style != "json" {
+		return usage(cmd, "--format %q: want text or json", o.style)
+	}
+	opts := o.options()
+	if o.until != "" {
+		t, err := refs.ParseTime(o.until, time.Now())
+		if err != nil {
+			return usage(cmd, "--until: %s", err)
+		}
+		opts = append(opts, tract.Until(t))
+	}
+	var target llm.Target
+	if o.to != "" {
+		t, err := targetFor(cmd, o.to)
+		if err != nil {
+			return err
+		}
+		target, opts = t, append(opts, tract.For(t))
+	}
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	if target != nil && !a.json && !o.explain && o.style == "text" {
+		if err := a.printRequest(ctx, id.String(), target, opts); err != nil {
+			return err
+		}
+		return a.warnOfRules(ctx, id.String(), target, opts)
+	}
+	p, err := a.repo.Compile(ctx, id.String(), opts...)
+	if err != nil {
+		return err
+	}
+	if a.json || o.style == "json" {
+		return format.Encode(a.out, format.PromptJSON(p, o.to))
+	}
+	if o.explain {
+		if err := a.loadLeftOut(ctx, p); err != nil {
+			return err
+		}
+	}
+	return a.page(func(pen *format.Printer) error {
+		if o.explain {
+			pen.Explain(p)
+		} else {
+			pen.Prompt(p)
+		}
+		pen.Tokens(p.Tokens)
+		return nil
+	})
+}
+
+// loadLeftOut reads what compiling had no need to: the words of blocks that are
+// left out.
+func (a *app) loadLeftOut(ctx context.Context, p *compile.Prompt) error {
+	var list []*commit.Commit
+	for _, e := range p.Entries {
+		if e.Commit.Block == nil {
+			list = append(list, e.Commit)
+		}
+	}
+	return commit.Load(ctx, a.repo.Store(), list...)
+}
+
+// printRequest writes the body of a request as it would be sent.
+func (a *app) printRequest(ctx context.Context, rev string, target llm.Target, opts []tract.Option) error {
+	req, err := a.repo.Request(ctx, rev, target, opts...)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(append(req.Body, '\n'))
+	return err
+}
+
+// warnOfRules says why a request that was printed would be refused.
+func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, opts []tract.Option) error {
+	problems, err := a.repo.Check(ctx, rev, target, opts...)
+	if err != nil {
+		return err
+	}
+	for _, found := range problems {
+		a.warn(found)
+	}
+	return nil
+}
+
+// targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for
+// its dialect.
+func targetFor(cmd *cobra.Command, name string) (*providers.Client, error) {
+	provider, model, _ := strings.Cut(name, "/")
+	if _, known := providers.Lookup(provider); !known {
+		return nil, usage(cmd, "--for %q: want one of %s, with /MODEL or without", name, strings.Join(providers.Dialects(), ", "))
+	}
+	return providers.Open(provider, providers.Config{Model: model})
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// most names that a completion offers.
+const maxOffered = 200
+
+func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(name, c); err != nil {
+		panic(err) // the command has no such flag
+	}
+}
+
+// offered is the names that begin so, without complaint: a completion that knows
+// nothing offers nothing.
+func (a *app) offered(cmd *cobra.Command, begin string, folders ...string) []string {
+	repo, err := a.open(cmd.Context(), false)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, folder := range folders {
+		infos := repo.Branches
+		if folder == refs.Tags {
+			infos = repo.Tags
+		}
+		for info, err := range infos(cmd.Context(), refs.Query{Prefix: begin, Limit: maxOffered}) {
+			if err != nil {
+				return names
+			}
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
+func (a *app) completeBranches(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+	return a.offered(cmd, begin, refs.Heads), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeTags(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+	return a.offered(cmd, begin, refs.Tags), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeRevisions(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+	names := a.offered(cmd, begin, refs.Heads, refs.Tags)
+	if strings.HasPrefix("HEAD", begin) {
+		names = append(names, "HEAD")
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFirstRevision completes revisions in the place of the first argument.
+func (a *app) completeFirstRevision(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return a.completeRevisions(cmd, args, begin)
+}
+
+func (a *app) completePending(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	repo, err := a.open(cmd.Context(), false)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	name, err := a.branchName()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	calls, err := repo.Branch(name).Pending(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []string
+	for _, c := range calls {
+		ids = append(ids, c.CallID+"\t"+c.Name)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	repo, err := a.open(cmd.Context(), false)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	rescues, err := repo.Rescues(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, r := range rescues {
+		names = append(names, r.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeKeys completes the name of a setting, then its value.
+func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		return choices(args[0]), cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, k := range settings.Keys() {
+		names = append(names, k.Name+"\t"+k.Doc)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func choices(key string) []string {
+	k, err := settings.Find(key)
+	switch {
+	case err != nil:
+		return nil
+	case k.Type == settings.Bool:
+		return []string{"true", "false"}
+	}
+	return k.Choices
+}
+
+// completeSettings completes KEY=VALUE.
+func (a *app) completeSettings(_ *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if key, _, ok := strings.Cut(begin, "="); ok {
+		for _, c := range choices(key) {
+			list = append(list, key+"="+c)
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, k := range settings.Keys() {
+		list = append(list, k.Name+"=")
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

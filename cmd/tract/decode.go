@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+)
+
+var _ = register(newDecode)
+
+type decodeOptions struct {
+	api, provider, model, stream string
+	replay, commit               bool
+}
+
+func newDecode(a *app) *cobra.Command {
+	o := &decodeOptions{}
+	cmd := &cobra.Command{
+		Use: "decode FILE|-", Short: "Read one provider response as blocks, without a store", GroupID: groupPlumb,
+		Long: `Read one provider response, JSON or a stream, and show the blocks in it: the
+thoughts with their seals, the text, the tool calls, and what it cost. No store
+is needed. --replay prints what stands for it in the next request. --commit adds
+it to the branch instead, with where it came from; one that is there already, by
+its id, is not added again.`,
+		Example: `  tract decode --api messages answer.sse
+  curl -N ... | tract decode --api chat --json -
+  tract decode --provider openrouter --replay answer.json
+  tract decode --provider anthropic --commit answer.sse`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd, o, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (found by looking)")
+	f.StringVar(&o.provider, "provider", "", "whose response it is; an unknown one gets what its API has in common")
+	f.StringVar(&o.model, "model", "", "model that was asked, for the seals")
+	f.StringVar(&o.stream, "stream", "", "yes: a stream, no: one JSON text (found by looking)")
+	f.BoolVar(&o.replay, "replay", false, "print the assistant part of the next request")
+	f.BoolVar(&o.commit, "commit", false, "add the response to the branch")
+	cmd.MarkFlagsMutuallyExclusive("replay", "commit")
+	a.completeFlag(cmd, "api", cobra.FixedCompletions(providers.Dialects(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "stream", cobra.FixedCompletions([]string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
+	framing, known := map[string]providers.Framing{"": providers.FramingFound, "yes": providers.FramingStream, "no": providers.FramingJSON}[o.stream]
+	if !known {
+		return usage(cmd, "--stream %q: want yes or no", o.stream)
+	}
+	if _, known := providers.FindDialect(o.api); o.api != "" && !known {
+		return usage(cmd, "--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
+	}
+	body := a.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		body = f
+	}
+	api, body, err := o.dialect(body)
+	if err != nil {
+		return err
+	}
+	events := providers.Decode(api, o.provider, o.model, body, framing)
+	if o.replay {
+		r, err := llm.Collect(events, nil)
+		return a.decodeReplay(o, api, r, err)
+	}
+	if o.commit {
+		return a.decodeCommit(cmd.Context(), o, api, events)
+	}
+	if a.json {
+		r, err := collect(events)
+		if errors.Is(err, llm.ErrProtocol) && r == nil {
+			return decodeError(err)
+		}
+		return format.Encode(a.out, format.DecodeJSON(api, r, err))
+	}
+	return a.decodeShow(events)
+}
+
+// collect reads a response, with the calls that it broke off in: they are shown,
+// and would not be kept.
+func collect(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
+	var a llm.Accumulator
+	r, err := llm.Collect(events, a.Add)
+	if r != nil {
+		for _, call := range a.Unfinished() {
+			r.Blocks = append(r.Blocks, call)
+		}
+	}
+	return r, err
+}
+
+// dialect is the wire format asked for, the one that the body looks like, or
+// that of the provider.
+func (o *decodeOptions) dialect(body io.Reader) (string, io.Reader, error) {
+	if name, known := providers.FindDialect(o.api); known {
+		return name, body, nil
+	}
+	begin := make([]byte, 4096)
+	n, err := io.ReadFull(body, begin)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return "", nil, err
+	}
+	begin = begin[:n]
+	body = io.MultiReader(bytes.NewReader(begin), body)
+	plain := bytes.Join(bytes.Fields(begin), nil)
+	for _, d := range dialectSigns {
+		if bytes.Contains(plain, []byte(d.sign)) {
+			return d.dialect, body, nil
+		}
+	}
+	if p, known := providers.Lookup(o.provider); known {
+		return p.Dialect, body, nil
+	}
+	return "chat", body, nil
+}
+
+// dialectSigns is what a response begins with, by its dialect; the first that is
+// there counts. White space is taken out.
+var dialectSigns = []struct{ sign, dialect string }{
+	{`"choices":[`, "chat"},
+	{`"type":"response.`, "responses"},
+	{`"object":"response"`, "responses"},
+	{`"type":"message_start"`, "messages"},
+	{`"type":"message","role":"assistant"`, "messages"},
+	{`"type":"content_block_`, "messages"},
+	{`"candidates":[`, "gemini"},
+	{`"usageMetadata":`, "gemini"},
+	{`"object":"interaction"`, "interactions"},
+	{`"event_type":"interaction.`, "interactions"},
+	{`{"bytes":"`, "invoke"},
+	{`:event-type`, "converse"},
+	{`"stopReason":`, "converse"},
+	{`"contentBlockDelta":`, "converse"},
+	{`"messageStart":`, "converse"},
+	{`"type":"message-start"`, "cohere"},
+	{`"finish_reason":"COMPLETE"`, "cohere"},
+	{`"billed_units":`, "cohere"},
+	{`"done":`, "ollama"},
+	{`"type":"message"`, "messages"},
+}
+
+// decodeError gives what cannot be read a hint: here nobody was asked.
+func decodeError(err error) error {
+	if errors.Is(err, llm.ErrProtocol) {
+		return hinted(err, "want the body of one response; --api and --stream say what it is, when looking does not")
+	}
+	return err
+}
+
+func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err error) error {
+	if r == nil {
+		return decodeError(err)
+	}
+	part, replayErr := providers.Replay(api, o.provider, firstOf(o.model, r.Model), r.Blocks)
+	if replayErr != nil {
+		return replayErr
+	}
+	if part == nil {
+		part = []byte("null")
+	}
+	if _, writeErr := a.out.Write(append(part, '\n')); writeErr != nil {
+		return writeErr
+	}
+	return err
+}
+
+// decodeCommit adds a response to the branch. One that broke off is added as far as
+// it came, and marked.
+func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, events iter.Seq2[llm.Event, error]) error {
+	r, broken := llm.Collect(events, nil)
+	if r == nil || broken != nil && (len(r.Blocks) == 0 || !errors.Is(broken, llm.ErrTruncated)) {
+		return decodeError(broken)
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	r.Model = firstOf(r.Model, o.model)
+	r.From = llm.Address{Provider: o.provider, Dialect: api}
+	if p, known := providers.Lookup(o.provider); known {
+		r.From.Provider = p.Name
+	}
+	ids, err := b.AppendReply(ctx, r, tract.Command("decode"))
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		a.note("warning: %s; what came is committed", broken)
+	}
+	return a.added(ctx, b, ids...)
+}
+
+// decodeShow shows a response as generate would.
+func (a *app) decodeShow(events iter.Seq2[llm.Event, error]) error {
+	p := a.screen.shaded(a.out)
+	live := format.NewLive(p, p)
+	r, err := llm.Collect(events, live.Event)
+	if r != nil {
+		live.Close(r.Usage, "the provider")
+	}
+	if err != nil {
+		return decodeError(err)
+	}
+	if u := r.Usage; !u.IsZero() {
+		p.Text(p.Dim(usageLine(r.Usage)) + "\n")
+	}
+	return p.Err()
+}

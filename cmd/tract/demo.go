@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/llm/llmtest"
+)
+
+var _ = register(newDemo)
+
+// demoPace is the time between two words of an answer, for an eye to follow.
+const demoPace = 25 * time.Millisecond
+
+func newDemo(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "demo [DIR]", Short: "See it work, without a key", GroupID: groupStore,
+		Long: `See it work, without a key: a conversation of three turns with a model that is a
+recording, played by a server of tract's own on this machine. Everything else is
+real: the requests, the streams, the store. It is made in DIR, or in a new
+temporary folder, and stays there for you to look around.`,
+		Example: "  tract demo\n  tract demo ~/tract-demo",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.demo(cmd.Context(), args) },
+	}
+}
+
+// demo is one showing.
+type demo struct {
+	a    *app
+	dir  string
+	base string
+}
+
+func (a *app) demo(ctx context.Context, args []string) error {
+	dir, err := demoFolder(args)
+	if err != nil {
+		return err
+	}
+	pace := time.Duration(0)
+	if isTerminal(a.out) {
+		pace = demoPace
+	}
+	server, err := llmtest.Serve(demoScript(pace)...)
+	if err != nil {
+		return err
+	}
+	defer server.Close() //nolint:errcheck // nothing is lost with it
+	d := &demo{a: a, dir: dir, base: server.URL()}
+	if err := d.show(ctx); err != nil {
+		return err
+	}
+	if err := server.Err(); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	d.next()
+	return nil
+}
+
+// demoFolder is a folder for the store of the demo, in which there is none yet.
+func demoFolder(args []string) (string, error) {
+	if len(args) == 0 {
+		return os.MkdirTemp("", "tract-demo-")
+	}
+	dir, err := filepath.Abs(args[0])
+	if err != nil {
+		return "", err
+	}
+	if isFolder(filepath.Join(dir, folder)) {
+		return "", hinted(fmt.Errorf("demo: there is a store in %s already", dir), "tract demo without a folder makes a new one")
+	}
+	return dir, os.MkdirAll(dir, 0o777)
+}
+
+// show is the conversation and the look back at it.
+func (d *demo) show(ctx context.Context) error {
+	d.say("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
+	tools := filepath.Join(d.dir, "tools.json")
+	if err := os.WriteFile(tools, []byte(demoTools+"\n"), 0o600); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		say      string
+		provider string
+		args     []string
+	}{
+		{"A store, and an instruction.", "", []string{"init", d.dir}},
+		{"", "", []string{"system", "You are a physicist. Be brief."}},
+		{"Turn 1: the thought is streamed, shown and committed before the answer.", "messages", []string{"chat", demoQuestion}},
+		{"Turn 2: the model thinks and calls a tool. Its thought is signed.", "messages", []string{"chat", demoAsk, "--tools", tools}},
+		{"The result goes back with the signed thought, byte for byte: the server would refuse it otherwise.", "", []string{"tool-result", demoCall, demoForecast}},
+		{"", "messages", []string{"generate", "--tools", tools}},
+		{"Turn 3: another kind of server, OpenAI-compatible, on the same history.", "chat", []string{"chat", demoLast}},
+		{"Look back. Every block is a commit that never changes:", "", []string{"log", "--oneline"}},
+		{"What the model would get next. The thoughts stay in the history, and out of the prompt:", "", []string{"compile"}},
+		{"Why is each block in it, or not?", "", []string{"compile", "--explain"}},
+		{"Leave the weather out from now on, and see how the prompt changes:", "", []string{"skip", demoCall, "-m", "the weather will change"}},
+		{"", "", []string{"diff", "HEAD~1", "HEAD"}},
+	} {
+		if step.say != "" {
+			d.say(step.say)
+		}
+		if err := d.run(ctx, step.provider, step.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say is a line of the teller.
+func (d *demo) say(text string) {
+	p := d.a.printer()
+	p.Text("\n" + p.Accent("# "+text) + "\n")
+}
+
+// run runs one command as a person would type it. What only the demo needs is
+// not shown.
+func (d *demo) run(ctx context.Context, provider string, args []string) error {
+	shown := make([]string, len(args))
+	for i, arg := range args {
+		shown[i] = strings.ReplaceAll(arg, d.dir+string(filepath.Separator), "")
+		if strings.ContainsAny(arg, " ?°") {
+			shown[i] = `"` + shown[i] + `"`
+		}
+	}
+	p := d.a.printer()
+	p.Text(p.Dim("$ tract "+strings.Join(shown, " ")) + "\n")
+	args = append(args, "--no-pager", "--color", d.a.screen.color)
+	if args[0] != "init" {
+		args = append(args, "--dir", d.dir)
+	}
+	if provider != "" {
+		args = append(args, "--provider", provider, "--model", demoModel, "--base-url", d.base+"/v1")
+	}
+	if code := run(ctx, args, strings.NewReader(""), d.a.out, d.a.out); code != codeOK {
+		return &failure{code: code, kind: "demo", cause: errors.New("demo: that did not work"), hint: "please tell us: it should"}
+	}
+	return nil
+}
+
+// next says what to try.
+func (d *demo) next() {
+	p := d.a.printer()
+	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
+	for _, line := range []string{
+		"cd " + d.dir,
+		"tract log -p                       all words, thoughts too",
+		"tract show HEAD~4 --prompt         what the model saw when it said that",
+		"tract compile --include-reasoning  the prompt with past thoughts",
+		"tract undo                         take the last command back",
+		"tract switch -c try-2 HEAD~6       fork the conversation before the tool call",
+	} {
+		p.Text("  " + line + "\n")
+	}
+	p.Text("With a model of your own: tract init, tract config set provider anthropic, tract chat \"…\"\n")
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newDoctor)
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check the store, the settings and the terminal", GroupID: groupStore,
+		Long: `Check what tract needs: the store and who may read it, HEAD, every branch, the
+settings, which keys the environment has (never their values), the terminal. It
+changes nothing. The exit code is 1 when something is wrong.`,
+		Example: "  tract doctor\n  tract doctor --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// finding is what doctor found out about one thing.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	list := []finding{
+		{Name: "tract", OK: true, Detail: version + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
+	}
+	for _, check := range []struct {
+		name string
+		find func(context.Context) (string, error)
+	}{
+		{"settings", a.checkSettings},
+		{"store", a.checkStore},
+		{"permissions", a.checkPermissions},
+		{"HEAD", a.checkHead},
+		{"branches", a.checkBranches},
+		{"rescued replies", a.checkRescues},
+		{"provider", a.checkProvider},
+		{"keys", checkKeys},
+		{"terminal", a.checkTerminal},
+	} {
+		f := finding{Name: check.name}
+		detail, err := check.find(ctx)
+		if f.OK, f.Detail = err == nil, detail; err != nil {
+			what := classify(err)
+			f.Detail, f.Hint = what.Error(), what.hint
+		}
+		list = append(list, f)
+	}
+	bad := false
+	var rows [][]string
+	p := a.printer()
+	for _, f := range list {
+		mark := "ok"
+		if !f.OK {
+			mark, bad = "WRONG", true
+		}
+		detail := f.Detail
+		if f.Hint != "" {
+			detail += " (hint: " + f.Hint + ")"
+		}
+		rows = append(rows, []string{mark, f.Name, detail})
+	}
+	if a.json {
+		if err := format.Encode(a.out, list); err != nil {
+			return err
+		}
+	} else {
+		p.Table(rows)
+	}
+	if bad {
+		return no()
+	}
+	return p.Err()
+}
+
+func (a *app) checkSettings(context.Context) (string, error) {
+	v, err := a.settings()
+	if err != nil {
+		return "", err
+	}
+	return count(uint64(len(v.Changed())), "setting") + " changed", nil
+}
+
+func (a *app) checkStore(ctx context.Context) (string, error) {
+	if _, err := a.open(ctx, false); err != nil {
+		return "", err
+	}
+	s := a.storeStatus()
+	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.place.url), (s.Bytes+1023)/1024), nil
+}
+
+func (a *app) checkPermissions(context.Context) (string, error) {
+	p, err := a.findPlace()
+	if err != nil || p.root == "" {
+		return "nothing to check", err
+	}
+	info, err := os.Stat(p.root)
+	if err != nil {
+		return "", err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return "", hinted(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", p.root)
+	}
+	f, err := os.CreateTemp(p.root, "doctor-")
+	if err != nil {
+		return "yours alone, and read-only", nil //nolint:nilerr // a store may be read-only
+	}
+	err = f.Close()
+	if removeErr := os.Remove(filepath.Clean(f.Name())); err == nil {
+		err = removeErr
+	}
+	return "yours alone", err
+}
+
+func (a *app) checkHead(ctx context.Context) (string, error) {
+	h, err := a.head()
+	if err != nil || h.branch != "" {
+		return "on branch " + h.branch, err
+	}
+	_, err = a.resolve(ctx, h.at.String())
+	return "at commit " + h.at.Short(), err
+}
+
+// checkBranches reads the tip of every branch.
+func (a *app) checkBranches(ctx context.Context) (string, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	n := uint64(0)
+	for info, err := range repo.Branches(ctx, refs.Query{}) {
+		if err != nil {
+			return "", err
+		}
+		if _, err := objects.Read(ctx, repo.Store(), info.Tip); err != nil {
+			return "", fmt.Errorf("branch %s: %w", info.Name, err)
+		}
+		n++
+	}
+	return strings.Replace(count(n, "branch"), "branchs", "branches", 1), nil
+}
+
+func (a *app) checkRescues(ctx context.Context) (string, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	list, err := repo.Rescues(ctx)
+	if err != nil || len(list) == 0 {
+		return "none", err
+	}
+	return fmt.Sprintf("%d wait: tract rescue list", len(list)), nil
+}
+
+func (a *app) checkProvider(context.Context) (string, error) {
+	v, err := a.settings()
+	if err != nil {
+		return "", err
+	}
+	if v.Text("provider") == "" && v.Text("base_url") == "" {
+		return "none is set; --provider names one", nil
+	}
+	client, err := a.client()
+	if err != nil {
+		return "", err
+	}
+	at := client.Address()
+	return fmt.Sprintf("%s, dialect %s, model %s, host %s", at.Provider, at.Dialect, firstOf(at.Model, "not set"), firstOf(at.Endpoint, "none")), nil
+}
+
+// checkKeys lists the variables that hold a key, not what they hold.
+func checkKeys(context.Context) (string, error) {
+	var found []string
+	for _, name := range providers.Names() {
+		p, _ := providers.Lookup(name)
+		for _, env := range p.KeyEnv {
+			if p.Name == name && os.Getenv(env) != "" {
+				found = append(found, env)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return "none in the environment", nil
+	}
+	return strings.Join(found, ", "), nil
+}
+
+func (a *app) checkTerminal(context.Context) (string, error) {
+	o := a.screen.shadedOptions(a.out)
+	background := map[format.Background]string{format.Unknown: "unknown", format.Dark: "dark", format.Light: "light"}[o.Background]
+	return fmt.Sprintf("terminal %t, width %d, colour %t, background %s, pager %q", isTerminal(a.out), o.Width, o.Color, background, a.screen.pagerCommand()), nil
+}

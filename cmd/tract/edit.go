@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+var _ = register(newEdit)
+
+func newEdit(a *app) *cobra.Command {
+	o := &adding{}
+	cmd := &cobra.Command{
+		Use: "edit REV [TEXT|-]", Short: "Replace the text of a block from now on", GroupID: groupShape,
+		Long: `Replace the text of a block from now on. The old text stays in the history: it
+is what earlier prompts had, and tract show and tract diff find it. The kind and
+the role stay; a seal that proved the old text goes. On a terminal, without a
+text, the block is opened in $EDITOR.`,
+		Example: `  tract edit HEAD~3 "Why is the sky blue at noon?"
+  tract edit :/noon -F question.md`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd, o, args[0], args[1:]) },
+	}
+	o.flags(a, cmd)
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string) error {
+	ctx := cmd.Context()
+	opts, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	before := ""
+	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
+		before = c.Block.String()
+	}
+	text, err := o.read(ctx, a, cmd, args, before)
+	if err != nil {
+		return err
+	}
+	edited, err := b.Edit(ctx, id.String(), text, opts...)
+	if err != nil {
+		return err
+	}
+	a.warnBytes(text)
+	return a.added(ctx, b, edited)
+}

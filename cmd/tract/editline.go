@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// editline reads what a person writes on a terminal: lines with editing and
+// history, pasted text of any length, and texts of several lines (Alt-Enter).
+type editline struct {
+	in     *os.File
+	term   *term.Terminal
+	keys   *keys
+	before []string // the lines before the one that is edited
+}
+
+// nextLine is what Alt-Enter becomes on its way to the line editor, which knows
+// no such key: a key that it has no use for.
+const nextLine = 0x0f
+
+func newEditline(in *os.File, out io.Writer) *editline {
+	e := &editline{in: in, keys: &keys{in: in}}
+	e.term = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{e.keys, out}, "")
+	e.term.AutoCompleteCallback = func(line string, _ int, key rune) (string, int, bool) {
+		if key != nextLine {
+			return "", 0, false
+		}
+		e.before = append(e.before, line)
+		fmt.Fprintf(e.term, "  %s\n", line)
+		return "", 0, true
+	}
+	return e
+}
+
+// read gives one text. io.EOF is the end, by Ctrl-D or Ctrl-C.
+func (e *editline) read(prompt string) (string, error) {
+	state, err := term.MakeRaw(int(e.in.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(int(e.in.Fd()), state) //nolint:errcheck // nothing better can be done
+	if columns := width(e.in); columns > 0 {
+		_ = e.term.SetSize(columns, 24) // only the width matters
+	}
+	e.term.SetPrompt(prompt)
+	e.term.SetBracketedPasteMode(true)
+	defer e.term.SetBracketedPasteMode(false)
+	e.before, e.keys.pastes = nil, nil
+	line, err := e.term.ReadLine()
+	if err != nil {
+		return "", err
+	}
+	text := strings.Join(append(e.before, line), "\n")
+	for _, p := range e.keys.pastes {
+		text = strings.Replace(text, p.name, p.text, 1)
+	}
+	return text, nil
+}
+
+// paste is a pasted text and what stands for it in the line.
+type paste struct{ name, text string }
+
+// keys is what is typed, on its way to the line editor, which cuts long lines
+// and knows none of several: a long paste becomes a name, Alt-Enter a key.
+type keys struct {
+	in     io.Reader
+	held   []byte // read, and not understood yet
+	ready  []byte
+	pastes []paste
+}
+
+var (
+	pasteBegin = []byte("\x1b[200~")
+	pasteEnd   = []byte("\x1b[201~")
+)
+
+// longestTyped is how many bytes of a paste go into the line as if they were
+// typed.
+const longestTyped = 400
+
+// Read gives the keys.
+func (k *keys) Read(p []byte) (int, error) {
+	for buf := make([]byte, 4096); len(k.ready) == 0; {
+		n, err := k.in.Read(buf)
+		if n == 0 && err != nil {
+			return 0, err
+		}
+		k.held = append(k.held, buf[:n]...)
+		k.understand()
+	}
+	n := copy(p, k.ready)
+	k.ready = k.ready[n:]
+	return n, nil
+}
+
+// understand moves what is understood from held to ready.
+func (k *keys) understand() {
+	for len(k.held) > 0 {
+		at := bytes.IndexByte(k.held, 0x1b)
+		if at < 0 {
+			k.ready, k.held = append(k.ready, k.held...), nil
+			return
+		}
+		k.ready, k.held = append(k.ready, k.held[:at]...), k.held[at:]
+		switch {
+		case len(k.held) == 1:
+			return // the rest of the key is to come
+		case k.held[1] == '\r' || k.held[1] == '\n':
+			k.ready, k.held = append(k.ready, nextLine), k.held[2:]
+		case bytes.HasPrefix(k.held, pasteBegin):
+			end := bytes.Index(k.held, pasteEnd)
+			if end < 0 {
+				return
+			}
+			k.pasted(string(k.held[len(pasteBegin):end]))
+			k.held = k.held[end+len(pasteEnd):]
+		case bytes.HasPrefix(pasteBegin, k.held):
+			return
+		default:
+			k.ready, k.held = append(k.ready, k.held[0]), k.held[1:]
+		}
+	}
+}
+
+func (k *keys) pasted(text string) {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	clean := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) < 0
+	if clean && len(text) <= longestTyped {
+		k.ready = append(k.ready, text...)
+		return
+	}
+	name := fmt.Sprintf("[paste %d: %d bytes, %d lines]", len(k.pastes)+1, len(text), strings.Count(text, "\n")+1)
+	k.pastes = append(k.pastes, paste{name, text})
+	k.ready = append(k.ready, name...)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// The exit codes: the one table.
+const (
+	codeOK          = 0
+	codeNo          = 1 // a negative answer, or an operation that did not work
+	codeUsage       = 2
+	codeNotFound    = 3
+	codeBusy        = 4
+	codeDamaged     = 5
+	codeProvider    = 6
+	codeInterrupted = 130
+)
+
+const exitCodeHelp = `
+Exit codes: 0 ok, 1 a negative answer or an operation that did not work, 2 usage,
+3 not found or ambiguous, 4 busy or moved, 5 damaged, 6 provider, 130 interrupted.
+`
+
+// failure is an error that knows its exit code, its kind and what to do.
+type failure struct {
+	code    int
+	kind    string // for programs: one word
+	hint    string
+	rescued string // ref that a reply is kept under
+	cause   error
+	quiet   bool // there is nothing to say beside the code
+}
+
+func (f *failure) Error() string { return f.cause.Error() }
+func (f *failure) Unwrap() error { return f.cause }
+
+// usage is a mistake on the command line.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &failure{code: codeUsage, kind: "usage", hint: "see " + cmd.CommandPath() + " --help", cause: fmt.Errorf(format, args...)}
+}
+
+// no is a negative answer: an exit code and no message.
+func no() error {
+	return &failure{code: codeNo, kind: "no", quiet: true, cause: errors.New("no")}
+}
+
+// hinted gives an error a hint of its own.
+func hinted(err error, hint string, args ...any) error {
+	f := classify(err)
+	f.hint = fmt.Sprintf(hint, args...)
+	return f
+}
+
+// kinds maps what can be wrong to exit codes and hints: the one place. The first
+// that fits counts.
+var kinds = []struct {
+	is   func(error) bool
+	code int
+	kind string
+	hint string
+}{
+	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
+	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
+	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
+	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
+	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
+	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract doctor says what is known"},
+	{is(objects.ErrFormat), codeDamaged, "format", "upgrade tract"},
+	{is(objects.ErrUnsafe), codeNo, "unsafe", "make the store your own: chmod -R go-rwx, or chown"},
+	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
+	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
+	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
+	{as[*llm.APIError], codeProvider, "provider", ""},
+	{is(llm.ErrTimeout), codeProvider, "timeout", "try again; the question is kept, tract generate asks it once more"},
+	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},
+	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
+	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
+	{as[*tract.PendingError], codeNo, "pending", ""},
+	{as[*tract.RuleError], codeNo, "rule", "ask again from where the thoughts were: tract reset, or commit reasoning from now on"},
+	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
+	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
+	{as[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},
+	{as[*settings.ValueError], codeUsage, "setting", "tract config list --all lists the settings"},
+	{as[*settings.SecretError], codeUsage, "secret", ""},
+	{is(context.Canceled), codeInterrupted, "interrupted", ""},
+	{is(context.DeadlineExceeded), codeBusy, "timeout", ""},
+	{is(syscall.ENOSPC), codeNo, "no_space", "make room on the disk; nothing was changed"},
+	{is(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
+	{is(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
+	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is no folder"},
+}
+
+func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+
+func as[T error](err error) bool {
+	var t T
+	return errors.As(err, &t)
+}
+
+// classify finds out what an error means at the terminal.
+func classify(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		copied := *f
+		copied.cause = err
+		return &copied
+	}
+	f = &failure{code: codeNo, kind: "failed", cause: err}
+	for _, k := range kinds {
+		if k.is(err) {
+			f.code, f.kind, f.hint = k.code, k.kind, k.hint
+			break
+		}
+	}
+	f.details(err)
+	if f.hint == "" && f.kind == "failed" {
+		f.hint = "tract doctor checks the store, the settings and the terminal"
+	}
+	return f
+}
+
+// details makes the hint of an error that carries more than its kind.
+func (f *failure) details(err error) {
+	var unknown *refs.UnknownError
+	var pending *tract.PendingError
+	var moved *tract.ConflictError
+	var broken *tract.IncompleteError
+	var api *llm.APIError
+	var hinter interface{ Hint() string }
+	switch {
+	case errors.As(err, &moved):
+		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
+		f.hint = "look at what came in between (tract log), then try again"
+		if moved.Rescued != "" {
+			f.hint = "tract rescue take " + strings.TrimPrefix(moved.Rescued, refs.Rescued) + " puts the reply on the branch as it is now"
+		}
+	case errors.As(err, &broken):
+		f.rescued = broken.Rescued
+		f.hint = "tract rescue show " + strings.TrimPrefix(broken.Rescued, refs.Rescued) + " shows what came; tract generate asks again"
+	case errors.As(err, &pending):
+		f.hint = fmt.Sprintf("tract tool-result %s -F -, or tract tool-result %[1]s --abandon", pending.Calls[0].CallID)
+	case errors.As(err, &unknown) && unknown.Nearest != "":
+		f.hint = fmt.Sprintf("did you mean %q?", unknown.Nearest)
+	case errors.As(err, &unknown) && f.hint == "":
+		f.hint = "tract branch lists branches, tract log shows commits"
+	case errors.As(err, &api):
+		f.hint = apiHint(api)
+	case errors.As(err, &hinter) && hinter.Hint() != "":
+		f.hint = hinter.Hint()
+	}
+}
+
+func apiHint(e *llm.APIError) string {
+	switch {
+	case e.Status == 401 || e.Status == 403:
+		return "check the key in the environment, and that it is for this provider"
+	case e.Status == 404:
+		return "check --model and --base-url"
+	case e.Status == 429:
+		return "the provider asks to slow down; the question is kept, tract generate asks it once more"
+	case e.Temporary() || e.Status == 0:
+		return "the question is kept, tract generate asks it once more"
+	}
+	return "tract generate --dry-run shows the request"
+}
+
+// report prints an error and gives its exit code.
+func (a *app) report(ctx context.Context, err error) int {
+	if err == nil {
+		return codeOK
+	}
+	f := classify(err)
+	if ctx.Err() != nil && f.rescued == "" {
+		f.code, f.kind, f.hint = codeInterrupted, "interrupted", ""
+	}
+	switch {
+	case f.quiet:
+	case a.json:
+		a.reportJSON(f)
+	default:
+		message := format.Line(f.Error())
+		fmt.Fprintf(a.err, "tract: error: %s\n", message)
+		if f.hint != "" {
+			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
+		}
+	}
+	return f.code
+}
+
+func (a *app) reportJSON(f *failure) {
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.Error(), Hint: f.hint, Rescued: f.rescued}
+	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// followedFirst is how many commits a follower shows before what comes.
+const followedFirst = 10
+
+// follow shows the last commits of a branch, oldest first, and then each as it
+// comes, until the person ends it.
+func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
+	branch, err := a.followedBranch(args)
+	if err != nil {
+		return err
+	}
+	tip, err := branch.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if !tip.IsZero() {
+		if err := a.lastOnes(ctx, o, keep, tip); err != nil {
+			return err
+		}
+	}
+	for change, err := range branch.Follow(ctx, tip) {
+		if ctx.Err() != nil {
+			return nil // ending a follower is no failure
+		}
+		if err == nil {
+			err = a.followed(ctx, o, keep, change)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followedBranch is the branch that is named, or that of HEAD.
+func (a *app) followedBranch(args []string) (*tract.Branch, error) {
+	name, err := a.branchName()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 && args[0] != "HEAD" && args[0] != "@" {
+		name = args[0]
+	}
+	if name == "" {
+		return nil, hinted(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
+	}
+	if err := refs.Check(name); err != nil {
+		return nil, &failure{code: codeUsage, kind: "usage", hint: "log --follow takes the name of a branch", cause: err}
+	}
+	return a.repo.Branch(name), nil
+}
+
+// followed shows what came with one change of a branch.
+func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change refs.Change) error {
+	ids := change.Added
+	switch change.Type {
+	case refs.Deleted:
+		a.note("branch %s was deleted", change.Branch)
+	case refs.Moved:
+		a.note("branch %s was moved to %s", change.Branch, change.New.Short())
+		ids = []objects.ID{change.New}
+	}
+	for _, id := range ids {
+		c, err := a.repo.Show(ctx, id.String())
+		if err != nil {
+			return err
+		}
+		if !keep(c) {
+			continue
+		}
+		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID) error {
+	before := *o
+	if before.limit == 0 {
+		before.limit = followedFirst
+	}
+	w := &logWalk{repo: a.repo, keep: keep, o: &before}
+	var last []format.Commit
+	for c, err := range w.newestFirst(ctx, tip.String()) {
+		if err != nil {
+			return err
+		}
+		last = append(last, c)
+	}
+	for _, c := range slices.Backward(last) {
+		if err := a.followedCommit(o, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followedCommit shows one commit at once; a program gets one line.
+func (a *app) followedCommit(o *logOptions, c format.Commit) error {
+	if a.json || o.jsonl {
+		return format.EncodeLine(a.out, format.CommitJSON(c))
+	}
+	p := a.screen.shaded(a.out)
+	p.Log(c, o.LogStyle)
+	return p.Err()
+}

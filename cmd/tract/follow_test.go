@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/llm/llmtest"
+)
+
+// seenCommit is a commit as another process wrote it.
+type seenCommit struct {
+	ID, Kind string
+	Time     time.Time
+	at       time.Time // when it was seen
+}
+
+// TestTwoProcesses lets one process ask, again and again, while another follows
+// the log: neither fails, and every commit is seen, in order, within a second.
+func TestTwoProcesses(t *testing.T) {
+	const rounds = 8
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	var script []llmtest.Exchange
+	for range rounds {
+		script = append(script, llmtest.Exchange{Body: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","reasoning":"a thought","content":"An answer."},"finish_reason":"stop"}]}`})
+	}
+	server := llmtest.Start(t, script...)
+
+	follower := exec.CommandContext(t.Context(), "tract", "log", "--follow", "--jsonl", "--dir", dir)
+	follower.Stderr = os.Stderr
+	out, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan seenCommit, 100)
+	go watch(t, out, seen)
+
+	var want []string
+	for range rounds {
+		said := process(t, "user", "Why?", "--dir", dir, "--json")
+		process(t, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
+		want = append(want, said, "reasoning", "assistant")
+	}
+	var kinds []string
+	for range 3 * rounds {
+		select {
+		case c, ok := <-seen:
+			if !ok {
+				t.Fatalf("the follower ended after %d commits", len(kinds))
+			}
+			if late := c.at.Sub(c.Time); late > time.Second {
+				t.Errorf("%s %s was seen %s after its time", c.Kind, c.ID, late)
+			}
+			kinds = append(kinds, c.Kind)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("only %d commits were seen", len(kinds))
+		}
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("seen: %v\nwant: %v", kinds, want)
+	}
+	if err := follower.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for c := range seen { // to the end of what it writes
+		t.Errorf("one more: %s %s", c.Kind, c.ID)
+	}
+	if err := follower.Wait(); err != nil {
+		t.Errorf("the follower: %v", err)
+	}
+}
+
+// watch notes what a follower writes, line by line.
+func watch(t *testing.T, out io.Reader, seen chan<- seenCommit) {
+	defer close(seen)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		c := seenCommit{at: time.Now()}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Errorf("%s: %v", lines.Bytes(), err)
+		}
+		seen <- c
+	}
+}
+
+// process runs tract as a process of its own and gives the kind of the commit
+// that it says it made, if any.
+func process(t *testing.T, args ...string) (kind string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "tract", args...).Output()
+	if err != nil {
+		t.Fatalf("tract %v: %v", args, err)
+	}
+	var c seenCommit
+	if err := json.Unmarshal(out, &c); err != nil {
+		return ""
+	}
+	return c.Kind
+}

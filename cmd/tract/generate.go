@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/llm"
+)
+
+var _ = register(newGenerate)
+
+func newGenerate(a *app) *cobra.Command {
+	o := &asking{}
+	cmd := &cobra.Command{
+		Use: "generate", Short: "Ask the model what comes next, and commit what it says", GroupID: groupTalk,
+		Long: `Ask the model what comes next on the branch, and commit what it says: the thoughts
+before the answer, in one transaction. A reply that breaks off, or whose branch
+moved meanwhile, is kept: see tract rescue.
+
+On a terminal the thoughts are shown as they come; in a pipe the answer alone
+goes to stdout. Keys are read from the environment, such as ANTHROPIC_API_KEY.`,
+		Example: `  tract user "Why is the sky blue?" && tract generate --provider anthropic --model claude-sonnet-4-5
+  tract generate --base-url http://localhost:11434/v1 --model qwen3
+  tract generate --effort high --tools tools.json
+  tract generate --dry-run | jq .messages`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.generate(cmd, o) },
+	}
+	o.flags(a, cmd)
+	return cmd
+}
+
+func (a *app) generate(cmd *cobra.Command, o *asking) error {
+	ctx := cmd.Context()
+	client, opts, err := a.prepare(cmd, o)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		id, err := a.resolve(ctx, "HEAD")
+		if err != nil {
+			return err
+		}
+		return a.printRequest(ctx, id.String(), client, opts)
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if tip.IsZero() {
+		return emptyBranch(b.Name())
+	}
+	s, err := a.asker(o)
+	if err != nil {
+		return err
+	}
+	return s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
+		return b.Generate(ctx, client, append(opts, more...)...)
+	})
+}
+
+// model is a provider's client, as commands use it.
+type model interface {
+	llm.Client
+	llm.Target
+}
+
+// prepare makes the client and the options of a question.
+func (a *app) prepare(cmd *cobra.Command, o *asking) (model, []tract.Option, error) {
+	if err := o.apply(a); err != nil {
+		return nil, nil, err
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts, err := o.options(a, cmd, client)
+	return client, opts, err
+}
+
+// responseOf is the reply that an error carries, or nil.
+func responseOf(err error) *tract.Response {
+	var broken *tract.IncompleteError
+	var moved *tract.ConflictError
+	var unsaved *tract.UnsavedError
+	switch {
+	case errors.As(err, &broken):
+		return broken.Response
+	case errors.As(err, &moved):
+		return moved.Response
+	case errors.As(err, &unsaved):
+		return unsaved.Response
+	}
+	return nil
+}

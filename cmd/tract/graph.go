@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// tips is the commits that branches and tags are at, each once.
+func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
+	var list []objects.ID
+	seen := map[objects.ID]bool{}
+	for _, infos := range []iter.Seq2[refs.Info, error]{repo.Branches(ctx, refs.Query{}), repo.Tags(ctx, refs.Query{})} {
+		for info, err := range infos {
+			if err != nil {
+				return nil, err
+			}
+			if !seen[info.Tip] {
+				seen[info.Tip], list = true, append(list, info.Tip)
+			}
+		}
+	}
+	return list, nil
+}
+
+// walker is a walk that is stopped at a commit.
+type walker struct {
+	at   *commit.Commit
+	next func() (*commit.Commit, error, bool)
+	stop func()
+}
+
+// everything yields the commits of all branches and tags, each once, and every
+// commit before its parents.
+func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		tips, err := tips(ctx, w.repo)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		var walks []*walker
+		defer func() {
+			for _, walk := range walks {
+				walk.stop()
+			}
+		}()
+		for _, tip := range tips {
+			walk := &walker{}
+			walk.next, walk.stop = iter.Pull2(w.repo.Log(ctx, tip.String()))
+			walks = append(walks, walk)
+			if err := walk.step(); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for last := (objects.ID{}); ; {
+			walk := deepest(walks)
+			if walk == nil {
+				return
+			}
+			c := walk.at
+			if c.ID == last {
+				walk.end() // the rest is what another walk gives
+				continue
+			}
+			last = c.ID
+			if !yield(c, nil) {
+				return
+			}
+			if err := walk.step(); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+func (w *walker) step() error {
+	c, err, more := w.next()
+	if err != nil {
+		return err
+	}
+	if w.at = c; !more {
+		w.end()
+	}
+	return nil
+}
+
+func (w *walker) end() {
+	w.stop()
+	w.at = nil
+}
+
+// deepest is the walk whose commit has the most before it; of several at one
+// depth, those at the same commit come one after the other.
+func deepest(walks []*walker) *walker {
+	var best *walker
+	for _, w := range walks {
+		if w.at == nil {
+			continue
+		}
+		if best == nil || w.at.Depth > best.at.Depth || w.at.Depth == best.at.Depth && later(w.at, best.at) {
+			best = w
+		}
+	}
+	return best
+}
+
+func later(a, b *commit.Commit) bool {
+	if !a.Time.Equal(b.Time) {
+		return a.Time.After(b.Time)
+	}
+	return a.ID.Compare(b.ID) > 0
+}
+
+// graph draws the lines of histories to the left of a log.
+type graph struct {
+	g     *gutter
+	p     *format.Printer
+	draw  bool
+	lanes []objects.ID // the commit that each line waits for
+}
+
+func newGraph(draw bool, w io.Writer, o format.Options) *graph {
+	g := &gutter{w: w}
+	return &graph{g: g, p: format.New(g, o), draw: draw}
+}
+
+// log shows a commit, newest first, with its place in the graph.
+func (g *graph) log(c format.Commit, style format.LogStyle) {
+	if !g.draw {
+		g.p.Log(c, style)
+		return
+	}
+	at, waiting := slices.Index(g.lanes, c.ID), len(g.lanes)
+	if at < 0 {
+		at = len(g.lanes)
+		g.lanes = append(g.lanes, c.ID)
+	}
+	for i := len(g.lanes) - 1; i > at; i-- {
+		if g.lanes[i] == c.ID {
+			g.p.Text(strings.Repeat("| ", i)[:2*i-1] + "/" + strings.Repeat(" /", len(g.lanes)-i-1) + "\n")
+			g.lanes = slices.Delete(g.lanes, i, i+1)
+			waiting--
+		}
+	}
+	g.lanes[at] = c.Parent()
+	g.g.gap, g.g.first, g.g.rest = bars(waiting, -1, ""), bars(len(g.lanes), at, "* "), bars(len(g.lanes), -1, "")
+	if c.Parent().IsZero() {
+		g.g.rest = bars(len(g.lanes), at, "  ")
+		g.lanes = slices.Delete(g.lanes, at, at+1)
+	}
+	g.g.ahead = true
+	g.p.Log(c, style)
+	g.g.ahead, g.g.rest = false, ""
+}
+
+// pass is for a commit that is not shown: its lines wait for its parent.
+func (g *graph) pass(c *commit.Commit) {
+	for i, id := range g.lanes {
+		if id == c.ID {
+			g.lanes[i] = c.Parent()
+		}
+	}
+	g.lanes = slices.DeleteFunc(g.lanes, objects.ID.IsZero)
+}
+
+// gutter puts something before each line that is written: before the first line
+// what is first, before the others the rest, and before an empty line that comes
+// ahead of the first the gap.
+type gutter struct {
+	w                io.Writer
+	gap, first, rest string
+	ahead, inLine    bool // ahead: the first line is still to come
+}
+
+// Write writes whole or fails.
+func (g *gutter) Write(b []byte) (int, error) {
+	var out []byte
+	for line := range bytes.Lines(b) {
+		switch {
+		case g.inLine:
+		case g.ahead && len(line) == 1:
+			out = append(out, g.gap...)
+		case g.ahead:
+			out = append(out, g.first...)
+			g.ahead = false
+		default:
+			out = append(out, g.rest...)
+		}
+		out = append(out, line...)
+		g.inLine = line[len(line)-1] != '\n'
+	}
+	if _, err := g.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// bars is a line of the graph: a bar for each lane, mark in the place of one.
+func bars(lanes, at int, mark string) string {
+	var b strings.Builder
+	for i := range lanes {
+		if i == at {
+			b.WriteString(mark)
+			continue
+		}
+		b.WriteString("| ")
+	}
+	return b.String()
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// firstBranch is the branch of a store that nobody named one for.
+const firstBranch = "main"
+
+// head is where HEAD is: on a branch, or at a commit.
+type head struct {
+	branch string
+	at     objects.ID // when it is on no branch
+}
+
+// String is the branch or the id, for a resolver.
+func (h head) String() string {
+	if h.branch != "" {
+		return h.branch
+	}
+	return h.at.String()
+}
+
+// head reads the file HEAD of the store's folder. A store without one is on its
+// first branch.
+func (a *app) head() (head, error) {
+	p, err := a.findPlace()
+	if err != nil || p.root == "" {
+		return head{branch: firstBranch}, err
+	}
+	path := filepath.Join(p.root, "HEAD")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return head{branch: firstBranch}, nil
+	}
+	if err != nil {
+		return head{}, err
+	}
+	h, err := parseHead(strings.TrimSpace(string(text)))
+	if err != nil {
+		return head{}, hinted(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
+	}
+	return h, nil
+}
+
+func parseHead(line string) (head, error) {
+	if name, ok := strings.CutPrefix(line, "ref: "+refs.Heads); ok {
+		return head{branch: name}, refs.Check(name)
+	}
+	id, err := objects.ParseID(line)
+	return head{at: id}, err
+}
+
+// setHead moves HEAD: a new file takes the place of the old one.
+func (a *app) setHead(h head) error {
+	p, err := a.findPlace()
+	if err != nil {
+		return err
+	}
+	if p.root == "" {
+		return hinted(fmt.Errorf("move HEAD: the store %s has no working folder", p.url), "name the branch with --branch")
+	}
+	line := h.at.String()
+	if h.branch != "" {
+		line = "ref: " + refs.Heads + h.branch
+	}
+	f, err := os.CreateTemp(p.root, "HEAD-")
+	if err != nil {
+		return fmt.Errorf("move HEAD: %w", err)
+	}
+	_, err = f.WriteString(line + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(p.root, "HEAD"))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it may be renamed already
+		return fmt.Errorf("move HEAD: %w", err)
+	}
+	return nil
+}

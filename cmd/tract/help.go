@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// newHelp is help as a command. Unlike cobra's own it refuses what is no command.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command", GroupID: groupStore,
+		Long:    "Show the help of a command: what --help shows.",
+		Example: "  tract help log\n  tract help config set",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			page, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(page, rest[0])
+			}
+			page.InitDefaultHelpFlag()
+			return page.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if page, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, sub := range page.Commands() {
+					if sub.IsAvailableCommand() {
+						names = append(names, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}

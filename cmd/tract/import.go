@@ -1,0 +1,323 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/importer"
+)
+
+var _ = register(newImport)
+
+type importOptions struct {
+	as, format string
+	dry        bool
+}
+
+func newImport(a *app) *cobra.Command {
+	o := &importOptions{}
+	cmd := &cobra.Command{
+		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept", GroupID: groupTalk,
+		Long: `Bring in conversations: message arrays and request bodies of OpenAI and
+Anthropic, alone or one a line, and the session logs of Claude Code. What a file
+is, is found by looking; of a folder, every .json and .jsonl file in it is tried.
+
+Each session becomes a branch, named after it: after its id, or after the file. A
+session that forks, that was compacted, or that had subagents, becomes several:
+NAME/fork-1, NAME/compact-1, NAME/agent-ID. Thoughts keep their seals, blocks
+their times and where they came from. Nothing is pinned, and only what was an
+instruction there is one here.
+
+A second import adds nothing; of a log that has grown it adds what is new. Where
+a file is damaged, what comes before that is kept.`,
+		Example: `  tract import ~/.claude/projects/my-project
+  tract import session.jsonl --as fix-the-parser
+  tract import --dry-run messages.json
+  curl ... | tract import - --as from-the-web`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importAll(cmd, o, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.as, "as", "", "name of the branch")
+	f.StringVar(&o.format, "format", string(importer.Auto), "what the file holds: "+formatNames())
+	f.BoolVar(&o.dry, "dry-run", false, "only say what would come")
+	a.completeFlag(cmd, "format", cobra.FixedCompletions(strings.Split(formatNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range importer.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// importJSON is what came to one branch.
+type importJSON struct {
+	Session string `json:"session"`
+	Branch  string `json:"branch"`
+	Commits int    `json:"commits"` // blocks that the source has
+	Added   int    `json:"added"`   // of them, that were not there yet
+	Source  string `json:"source"`
+}
+
+// importing is one run of the command.
+type importing struct {
+	app    *app
+	repo   *tract.Repo
+	o      *importOptions
+	folder bool
+	done   []importJSON
+	blocks int // read so far
+	failed int // files
+}
+
+func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
+	ctx := cmd.Context()
+	if !slices.Contains(importer.Formats(), importer.Format(o.format)) {
+		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
+	}
+	files, folder := []string{path}, false
+	if path != "-" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if folder = info.IsDir(); folder {
+			if files, err = logsIn(path); err != nil {
+				return err
+			}
+		}
+	}
+	repo, err := a.open(ctx, !o.dry)
+	if err != nil {
+		return err
+	}
+	m := &importing{app: a, repo: repo, o: o, folder: folder}
+	for _, file := range files {
+		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
+			break
+		}
+		if err != nil && !m.skips(err) {
+			m.failed++
+			a.note("error: %s", err)
+		}
+		err = nil
+	}
+	if m.failed > 0 {
+		err = fmt.Errorf("import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
+		err = hinted(err, "the errors above say why; what came before them is kept")
+	}
+	if showErr := m.show(); err == nil {
+		err = showErr
+	}
+	return importError(err)
+}
+
+// logsIn is the files of a folder that may hold conversations, in order.
+func logsIn(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != root && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+		case d.Type().IsRegular() && (strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".json")):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// importError gives what went wrong a hint.
+func importError(err error) error {
+	switch {
+	case as[*tract.DivergedError](err):
+		return hinted(err, "tract import --as NAME brings it to a branch of its own")
+	case as[*importer.UnknownError](err):
+		return hinted(err, "want a message array, a request body, or a session log; --format says which when looking does not")
+	case as[*importer.LineError](err):
+		return hinted(err, "what comes before that line is kept; mend the line and import again")
+	}
+	return err
+}
+
+// skips tells whether a file of a folder is none of ours, and says so.
+func (m *importing) skips(err error) bool {
+	if !as[*importer.UnknownError](err) {
+		return false
+	}
+	m.app.note("passed over %s", err)
+	return true
+}
+
+// file imports one file.
+func (m *importing) file(ctx context.Context, path string) error {
+	name, in := path, m.app.in
+	if path == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	n := namer{as: m.o.as, sessions: map[string]string{}}
+	if path != "-" {
+		n.stem = cleanName(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	}
+	if m.folder && n.as != "" {
+		n.within = true
+	}
+	add := m.repo.Import
+	if m.o.dry {
+		add = m.repo.PlanImport
+	}
+	list, err := add(ctx, m.read(name, in, &n), tract.Command("import"))
+	for _, b := range list {
+		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
+	}
+	m.progress(name, true)
+	return err
+}
+
+// read yields the messages of a file with their branches.
+func (m *importing) read(name string, in io.Reader, n *namer) iter.Seq2[tract.Foreign, error] {
+	return func(yield func(tract.Foreign, error) bool) {
+		for e, err := range importer.Read(name, in, importer.Format(m.o.format)) {
+			if err != nil {
+				yield(tract.Foreign{}, err)
+				return
+			}
+			branch := n.branch(&e)
+			if branch == "" {
+				yield(tract.Foreign{}, hinted(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
+				return
+			}
+			f := tract.Foreign{Branch: branch, From: e.From, Origin: commit.Origin{
+				Provider: e.Provider, Dialect: e.Dialect, Model: e.Model, ResponseID: e.ResponseID,
+				Finish: e.Finish, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
+			}}
+			if e.Compaction {
+				f.Label.Text = "stands for what was said before (compacted)"
+			}
+			for _, p := range e.Parts {
+				f.Parts = append(f.Parts, tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block})
+			}
+			if !yield(f, nil) {
+				return
+			}
+			m.blocks += len(e.Parts)
+			m.progress(name, false)
+		}
+	}
+}
+
+// namer gives the sessions of one file the names of branches.
+type namer struct {
+	as, stem string
+	within   bool   // as is the first part of all names
+	first    string // session that has the name given
+	sessions map[string]string
+}
+
+func (n *namer) branch(e *importer.Entry) string {
+	id := e.Original["session"]
+	own := cleanName(id)
+	if own == "" {
+		own = n.stem
+		if e.Session != "" {
+			own += "/" + e.Session
+		}
+	}
+	if n.first == "" {
+		n.first = "=" + e.Session
+	}
+	name := own
+	switch {
+	case n.as != "" && !n.within && n.first == "="+e.Session:
+		name = n.as
+	case n.as != "" && id == "" && !n.within:
+		name = n.as + "/" + e.Session
+	case n.as != "":
+		name = n.as + "/" + own
+	case strings.HasPrefix(own, "/"):
+		return "" // from stdin
+	}
+	if e.Thread != "" && name != "" {
+		name += "/" + e.Thread
+	}
+	n.sessions[name] = cmp.Or(id, e.Session, name)
+	return name
+}
+
+// cleanName makes the name of a branch of what is nearly one.
+func cleanName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" ~^:?*[\\\"'`<>|/@", r) || !unicode.IsPrint(r) {
+			return '-'
+		}
+		return r
+	}, s)
+	for strings.Contains(s, "..") {
+		s = strings.ReplaceAll(s, "..", ".")
+	}
+	return strings.TrimRight(strings.TrimLeft(strings.TrimSuffix(s, ".lock"), ".-"), ".")
+}
+
+// progressStep is how many blocks are read between two words of progress.
+const progressStep = 200
+
+// progress says on a terminal how far the import is.
+func (m *importing) progress(name string, end bool) {
+	if m.app.json || !isTerminal(m.app.err) || !end && m.blocks%progressStep != 0 {
+		return
+	}
+	line := ""
+	if !end {
+		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(uint64(m.blocks), "block")
+	}
+	fmt.Fprintf(m.app.err, "\r\x1b[K%s", line)
+}
+
+// show says what came.
+func (m *importing) show() error {
+	if m.app.json {
+		if m.done == nil {
+			m.done = []importJSON{}
+		}
+		return format.Encode(m.app.out, m.done)
+	}
+	did := "added"
+	if m.o.dry {
+		did = "would be added"
+	}
+	var rows [][]string
+	for _, d := range m.done {
+		rows = append(rows, []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(uint64(d.Commits), "block") + " " + did, d.Source})
+	}
+	p := m.app.printer()
+	p.Table(rows)
+	return p.Err()
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newInit)
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "init [DIR]", Short: "Make a store", GroupID: groupStore,
+		Long: `Make a store in the folder ` + folder + ` of DIR, or of this folder. It is for you
+alone (mode 0700), and git ignores it. Running it again is harmless.`,
+		Example: `  tract init
+  tract init -b research ~/agents`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.init(cmd, args) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+}
+
+func (a *app) init(cmd *cobra.Command, args []string) error {
+	p, err := a.newPlace(args)
+	if err != nil {
+		return err
+	}
+	name := a.branch
+	if name == "" {
+		name = firstBranch
+	}
+	if p.root != "" {
+		if err := os.MkdirAll(filepath.Dir(p.root), 0o777); err != nil {
+			return err
+		}
+	}
+	repo, err := tract.Open(cmd.Context(), p.url, tract.Create())
+	if err != nil {
+		return a.storeError(err)
+	}
+	a.place, a.repo = p, repo
+	again := true
+	if p.root != "" {
+		if again, err = a.furnish(p.root, name); err != nil {
+			return err
+		}
+	}
+	h, err := a.head()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again})
+	}
+	verb := "Made a store in"
+	if again {
+		verb = "There is a store already in"
+	}
+	pen := a.printer()
+	pen.Text(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")\n")
+	return pen.Err()
+}
+
+// newPlace is where init makes the store.
+func (a *app) newPlace(args []string) (*place, error) {
+	switch {
+	case a.url != "":
+		return placeOf(a.url), nil
+	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
+		here, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		return placeOf(filepath.Join(here, folder)), nil
+	case len(args) == 0:
+		return placeOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR")))), nil
+	}
+	dir, err := filepath.Abs(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return placeOf(filepath.Join(dir, folder)), nil
+}
+
+// furnish puts HEAD and .gitignore into the folder of a store and tells whether
+// HEAD was there.
+func (a *app) furnish(root, branch string) (again bool, err error) {
+	ignore := filepath.Join(root, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
+			return false, err
+		}
+	}
+	_, err = os.Lstat(filepath.Join(root, "HEAD"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, a.setHead(head{branch: branch})
+	}
+	return true, err
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newLog)
+
+type logOptions struct {
+	format.LogStyle
+	graph, reverse, all, annotations, turns, follow, jsonl bool
+	reasoning, noReasoning                                 bool
+	limit                                                  int
+	kind, role, author, since, until, grep                 string
+}
+
+func newLog(a *app) *cobra.Command {
+	o := &logOptions{}
+	cmd := &cobra.Command{
+		Use: "log [REV|A..B]", Short: "Show the history, newest first", GroupID: groupLook,
+		Long: `Show the commits of a revision, newest first. Reasoning is folded to one line
+unless -p is given; annotations are shown with --annotations.`,
+		Example: `  tract log --oneline
+  tract log -p -n 3
+  tract log --kind tool-call --grep weather
+  tract log main..try-2
+  tract log --follow`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.log(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Oneline, "oneline", false, "one line a commit, with its own ~n")
+	f.BoolVarP(&o.Patch, "patch", "p", false, "show the whole content")
+	f.BoolVar(&o.graph, "graph", false, "draw how the histories hang together")
+	f.BoolVar(&o.reverse, "reverse", false, "oldest first")
+	f.BoolVar(&o.all, "all", false, "the commits of all branches and tags")
+	f.BoolVar(&o.annotations, "annotations", false, "show annotations too")
+	f.BoolVar(&o.turns, "turns", false, "let -n count turns instead of commits")
+	f.BoolVar(&o.follow, "follow", false, "go on and show what comes")
+	f.BoolVar(&o.jsonl, "jsonl", false, "write JSON, a commit a line")
+	f.BoolVar(&o.reasoning, "reasoning", false, "show reasoning whatever the settings say")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "leave reasoning out")
+	f.IntVarP(&o.limit, "max-count", "n", 0, "show so many")
+	f.StringVar(&o.kind, "kind", "", "only this kind of block")
+	f.StringVar(&o.role, "role", "", "only this role")
+	f.StringVar(&o.author, "author", "", "only commits of authors that this matches")
+	f.StringVar(&o.since, "since", "", "only what was made at a time or later")
+	f.StringVar(&o.until, "until", "", "only what was made at a time or before")
+	f.StringVar(&o.grep, "grep", "", "only what says something that this matches")
+	cmd.MarkFlagsMutuallyExclusive("reasoning", "no-reasoning")
+	cmd.MarkFlagsMutuallyExclusive("graph", "reverse")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
+	ctx := cmd.Context()
+	keep, err := o.filter(a, cmd)
+	if err != nil {
+		return err
+	}
+	if o.limit < 0 {
+		return usage(cmd, "-n %d: want a number of commits", o.limit)
+	}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	if o.follow {
+		return a.follow(ctx, o, keep, args)
+	}
+	spec := ""
+	if !o.all {
+		if spec, err = a.spec(ctx, orHead(args)); err != nil {
+			return err
+		}
+	}
+	w := &logWalk{repo: repo, keep: keep, o: o, numbers: !o.all}
+	if w.refs, err = a.decorations(ctx, repo); err != nil {
+		return err
+	}
+	if a.json || o.jsonl {
+		if err := w.count(ctx, a, spec); err != nil {
+			return err
+		}
+		return a.logJSON(o, w.commits(ctx, spec))
+	}
+	return a.pageTo(func(out io.Writer, options format.Options) error {
+		g := newGraph(o.graph, out, options)
+		w.passed = g.pass
+		for c, err := range w.commits(ctx, spec) {
+			if err != nil {
+				return err
+			}
+			g.log(c, o.LogStyle)
+			if err := g.p.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) logJSON(o *logOptions, commits iter.Seq2[format.Commit, error]) error {
+	list := []any{}
+	for c, err := range commits {
+		if err != nil {
+			return err
+		}
+		if !o.jsonl {
+			list = append(list, format.CommitJSON(c))
+			continue
+		}
+		if err := format.EncodeLine(a.out, format.CommitJSON(c)); err != nil {
+			return err
+		}
+	}
+	if o.jsonl {
+		return nil
+	}
+	return format.Encode(a.out, list)
+}
+
+// logWalk gives the commits of a log with what is shown beside them.
+type logWalk struct {
+	repo    *tract.Repo
+	keep    func(*commit.Commit) bool
+	o       *logOptions
+	numbers bool                          // every row is REV~n
+	passed  func(*commit.Commit)          // told of what is not shown; may be nil
+	refs    map[objects.ID][]string       // names of commits
+	entries map[objects.ID]*compile.Entry // where turns and levels are counted
+	notes   map[objects.ID][]*commit.Commit
+}
+
+// count computes turn and priority of every commit below the heads, which takes
+// a walk to the root.
+func (w *logWalk) count(ctx context.Context, a *app, spec string) error {
+	heads := []string{spec}
+	if w.o.all {
+		heads = nil
+		tips, err := tips(ctx, w.repo)
+		if err != nil {
+			return err
+		}
+		for _, tip := range tips {
+			heads = append(heads, tip.String())
+		}
+	}
+	v, err := a.settings()
+	if err != nil {
+		return err
+	}
+	w.entries = map[objects.ID]*compile.Entry{}
+	for _, h := range heads {
+		_, to, err := refs.Resolver{Store: w.repo.Store()}.Range(ctx, h)
+		if err != nil {
+			return err
+		}
+		if w.entries[to] != nil {
+			continue
+		}
+		entries, err := compile.Decisions(ctx, w.repo.Store(), to, compile.Options{Policy: v.Policy()})
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if id := entries[i].Commit.ID; w.entries[id] == nil {
+				w.entries[id] = &entries[i]
+			}
+		}
+	}
+	return nil
+}
+
+// commits yields what the filter lets through, as far as the limit.
+func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
+	if !w.o.reverse {
+		return w.newestFirst(ctx, spec)
+	}
+	return func(yield func(format.Commit, error) bool) {
+		var all []format.Commit
+		for c, err := range w.newestFirst(ctx, spec) {
+			if err != nil {
+				yield(c, err)
+				return
+			}
+			all = append(all, c)
+		}
+		for i := len(all) - 1; i >= 0; i-- {
+			if !yield(all[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
+	walk := w.repo.Log(ctx, spec)
+	if w.o.all {
+		walk = w.everything(ctx)
+	}
+	w.notes = map[objects.ID][]*commit.Commit{}
+	return func(yield func(format.Commit, error) bool) {
+		back, shown := -1, 0
+		for c, err := range walk {
+			if err != nil {
+				yield(format.Commit{}, err)
+				return
+			}
+			back++
+			kept := w.meet(c)
+			if kept && !yield(w.dress(c, back), nil) {
+				return
+			}
+			if w.o.turns && c.BeginsTurn() || !w.o.turns && kept {
+				shown++
+			}
+			if w.o.limit > 0 && shown >= w.o.limit {
+				return
+			}
+		}
+	}
+}
+
+// meet notes what a commit says of earlier ones and tells whether it is shown.
+func (w *logWalk) meet(c *commit.Commit) (kept bool) {
+	if c.Op != commit.Append {
+		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
+	}
+	if kept = w.keep(c); !kept && w.passed != nil {
+		w.passed(c)
+	}
+	return kept
+}
+
+// dress puts beside a commit what is known of it here.
+func (w *logWalk) dress(c *commit.Commit, back int) format.Commit {
+	dressed := format.Commit{Commit: c, Level: c.Priority, Back: -1, Refs: w.refs[c.ID], Notes: w.notes[c.ID]}
+	if w.numbers {
+		dressed.Back = back
+	}
+	if e := w.entries[c.ID]; e != nil {
+		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why, e.Turn
+		return dressed
+	}
+	for i := len(dressed.Notes) - 1; i >= 0; i-- {
+		if n := dressed.Notes[i]; n.Op == commit.Annotate {
+			dressed.Level = n.Priority
+			break
+		}
+	}
+	return dressed
+}
+
+// decorations is the names that point at commits: branches, tags and HEAD.
+func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID][]string, error) {
+	h, err := a.head()
+	if err != nil {
+		return nil, err
+	}
+	names := map[objects.ID][]string{}
+	if h.branch == "" {
+		names[h.at] = []string{"HEAD"}
+	}
+	for b, err := range repo.Branches(ctx, refs.Query{Limit: maxDecorated, Newest: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if b.Name == h.branch {
+			names[b.Tip] = append([]string{"HEAD -> " + b.Name}, names[b.Tip]...)
+			continue
+		}
+		names[b.Tip] = append(names[b.Tip], b.Name)
+	}
+	for t, err := range repo.Tags(ctx, refs.Query{Limit: maxDecorated, Newest: true}) {
+		if err != nil {
+			return nil, err
+		}
+		names[t.Tip] = append(names[t.Tip], fmt.Sprintf("tag: %s", t.Name))
+	}
+	return names, nil
+}
+
+// maxDecorated is how many branches, and tags, are named in a log: the newest.
+const maxDecorated = 1000

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// folder is the name of the folder that holds a store.
+const folder = ".tract"
+
+// place is where the store of this process lies.
+type place struct {
+	url      string
+	root     string // the folder of HEAD and config.toml; empty: there is none
+	personal bool   // nobody asked for it and none is above
+}
+
+// config is the file of the store's settings; empty: there is none.
+func (p *place) config() string {
+	if p.root == "" {
+		return ""
+	}
+	return filepath.Join(p.root, "config.toml")
+}
+
+// findPlace finds the store: --store, --dir, TRACT_DIR, a folder above, the
+// personal one.
+func (a *app) findPlace() (*place, error) {
+	if a.place != nil {
+		return a.place, nil
+	}
+	p, err := a.search()
+	if err != nil {
+		return nil, err
+	}
+	a.place = p
+	return p, nil
+}
+
+func (a *app) search() (*place, error) {
+	dir := a.dir
+	if dir == "" {
+		dir = os.Getenv("TRACT_DIR")
+	}
+	switch {
+	case a.url != "":
+		return placeOf(a.url), nil
+	case dir != "":
+		return placeOf(storeIn(dir)), nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if found := upward(here); found != "" {
+		return placeOf(found), nil
+	}
+	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Lookup: os.LookupEnv})
+	if err != nil {
+		return nil, err
+	}
+	if own := personal(); own != "" && v.Bool("core.personal") {
+		p := placeOf(own)
+		p.personal = true
+		return p, nil
+	}
+	err = fmt.Errorf("find the store: there is no %s in %s or above: %w", folder, here, objects.ErrNotFound)
+	return nil, hinted(err, "tract init makes a store here")
+}
+
+// placeOf is the place of a URL. One with a scheme has no folder.
+func placeOf(url string) *place {
+	p := &place{url: url}
+	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
+		p.root = url
+	} else if scheme == "bolt" {
+		p.root = rest
+	}
+	return p
+}
+
+// storeIn is the store that --dir means: the folder itself, or the one in it.
+func storeIn(dir string) string {
+	inner := filepath.Join(dir, folder)
+	if filepath.Base(filepath.Clean(dir)) == folder || !isFolder(inner) && hasStore(dir) {
+		return dir
+	}
+	return inner
+}
+
+// hasStore tells whether a folder looks like a store.
+func hasStore(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if e.Name() == "HEAD" || filepath.Ext(e.Name()) == ".db" {
+			return true
+		}
+	}
+	return false
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// upward finds the store of a folder or of one above it. It does not leave the
+// folders of one owner: what another user put above is not ours.
+func upward(dir string) string {
+	first, known := owner(dir)
+	for {
+		if own, ok := owner(dir); known && ok && own != first {
+			return ""
+		}
+		if found := filepath.Join(dir, folder); isFolder(found) {
+			return found
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// personal is the folder of the store that serves where there is none upward.
+func personal() string {
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "tract")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "share", "tract")
+	}
+	return ""
+}

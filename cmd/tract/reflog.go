@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var (
+	_ = register(newReflog)
+	_ = register(newUndo)
+)
+
+type reflogOptions struct {
+	limit int
+	all   bool
+}
+
+func newReflog(a *app) *cobra.Command {
+	o := &reflogOptions{}
+	cmd := &cobra.Command{
+		Use: "reflog [BRANCH]", Short: "Show where a branch was", GroupID: groupShape,
+		Long: `Show how a branch moved, newest first. The first column can be given to any
+command, and BRANCH@{n} says the same.`,
+		Example: `  tract reflog
+  tract reflog --all -n 20
+  tract reset main@{1}`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, o, args) },
+	}
+	cmd.Flags().IntVarP(&o.limit, "max-count", "n", 0, "show so many")
+	cmd.Flags().BoolVar(&o.all, "all", false, "the moves of all refs")
+	cmd.ValidArgsFunction = a.completeBranches
+	return cmd
+}
+
+// moveJSON is one entry of the ref log.
+type moveJSON struct {
+	Seq     uint64        `json:"seq"`
+	Time    time.Time     `json:"time"`
+	Author  string        `json:"author,omitempty"`
+	Command string        `json:"command"`
+	Refs    []moveRefJSON `json:"refs"`
+	Hash    objects.ID    `json:"hash"`
+}
+
+type moveRefJSON struct {
+	Name string     `json:"name"`
+	Old  objects.ID `json:"old,omitzero"`
+	New  objects.ID `json:"new,omitzero"`
+}
+
+func moveOf(e objects.LogEntry) moveJSON {
+	m := moveJSON{Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash}
+	for _, u := range e.Refs {
+		m.Refs = append(m.Refs, moveRefJSON(u))
+	}
+	return m
+}
+
+func (a *app) reflog(cmd *cobra.Command, o *reflogOptions, args []string) error {
+	ctx := cmd.Context()
+	ref, err := a.reflogRef(ctx, o, args)
+	if err != nil {
+		return err
+	}
+	moves, err := a.repo.Moves(ctx, ref, o.limit)
+	if err != nil {
+		return err
+	}
+	if len(moves) == 0 && ref != "" {
+		return &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref of that name was ever moved"}
+	}
+	if a.json {
+		list := []moveJSON{}
+		for _, e := range moves {
+			list = append(list, moveOf(e))
+		}
+		return format.Encode(a.out, list)
+	}
+	var rows [][]string
+	for n, e := range moves {
+		for _, u := range e.Refs {
+			if ref != "" && u.Name != ref {
+				continue
+			}
+			at := fmt.Sprintf("%s@{%d}", refs.Name(u.Name), n)
+			if ref == "" {
+				at = refs.Name(u.Name)
+			}
+			rows = append(rows, []string{shortOrGone(u.New), at, e.Note.Time.Local().Format(time.DateTime), e.Note.Author, e.Note.Command})
+		}
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Table(rows)
+		return nil
+	})
+}
+
+// reflogRef is the ref whose moves are asked for; empty: all.
+func (a *app) reflogRef(ctx context.Context, o *reflogOptions, args []string) (string, error) {
+	if _, err := a.open(ctx, false); err != nil || o.all {
+		return "", err
+	}
+	name, err := a.branchName()
+	if len(args) == 1 {
+		name = args[0]
+	}
+	switch {
+	case err != nil || name == "":
+		return "", err
+	case strings.HasPrefix(name, "refs/"):
+		return name, nil
+	}
+	return refs.Heads + name, nil
+}
+
+func shortOrGone(id objects.ID) string {
+	if id.IsZero() {
+		return "-------"
+	}
+	return id.Short()
+}
+
+func newUndo(a *app) *cobra.Command {
+	dryRun := false
+	cmd := &cobra.Command{
+		Use: "undo", Short: "Take back the last command that moved a ref", GroupID: groupShape,
+		Long: `Take back the last command that moved a ref, whoever gave it: the refs go back
+to where they were. Its commits stay in the store. A second undo takes back the
+command before that one.`,
+		Example: `  tract undo --dry-run
+  tract undo`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.undo(cmd.Context(), dryRun) },
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
+	return cmd
+}
+
+func (a *app) undo(ctx context.Context, dryRun bool) error {
+	repo, err := a.open(ctx, !dryRun)
+	if err != nil {
+		return err
+	}
+	var entry objects.LogEntry
+	if dryRun {
+		entry, err = repo.LastMove(ctx)
+	} else {
+		entry, err = repo.Undo(ctx, tract.Command("undo"))
+	}
+	if as[*refs.UnknownError](err) {
+		return &failure{code: codeNotFound, kind: "not_found", cause: errors.New("undo: there is nothing left to take back"), hint: "tract reflog --all shows what moved"}
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, map[string]any{"undone": moveOf(entry), "dry_run": dryRun})
+	}
+	p := a.printer()
+	word := "Took back"
+	if dryRun {
+		word = "Would take back"
+	}
+	p.Text(fmt.Sprintf("%s %q of %s\n", word, entry.Note.Command, entry.Note.Time.Local().Format(time.DateTime)))
+	for _, u := range entry.Refs {
+		p.Text(fmt.Sprintf("  %s: %s back to %s\n", refs.Name(u.Name), shortOrGone(u.New), shortOrGone(u.Old)))
+	}
+	return p.Err()
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newRescue)
+
+func newRescue(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rescue", Short: "Replies that could not land", GroupID: groupTalk,
+		Long: `A reply that broke off, or whose branch moved while the model answered, is not
+lost: it is kept under a name of its own. List those replies, look at them, put
+them on a branch, or take them off the list.`,
+		Example: `  tract rescue list
+  tract rescue show main/20261121T101500.000Z
+  tract rescue take main/20261121T101500.000Z`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
+	}
+	dryRun := false
+	list := &cobra.Command{
+		Use: "list", Short: "List replies that could not land", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
+	}
+	show := &cobra.Command{
+		Use: "show NAME", Short: "Show a reply that could not land", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueShow(cmd.Context(), args[0]) },
+	}
+	take := &cobra.Command{
+		Use: "take NAME", Short: "Put a reply on the branch as it is now", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueTake(cmd.Context(), args[0]) },
+	}
+	drop := &cobra.Command{
+		Use: "drop NAME", Short: "Take a reply off the list; its commits stay", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args[0], dryRun) },
+	}
+	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be dropped")
+	cmd.AddCommand(list, show, take, drop)
+	return cmd
+}
+
+type rescueJSON struct {
+	Name   string     `json:"name"`
+	Branch string     `json:"branch"`
+	Target objects.ID `json:"target"`
+	Time   time.Time  `json:"time"`
+	Blocks int        `json:"blocks"`
+	Text   string     `json:"summary,omitempty"`
+}
+
+func (a *app) rescueList(ctx context.Context) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	rescues, err := repo.Rescues(ctx)
+	if err != nil {
+		return err
+	}
+	list, rows := []rescueJSON{}, [][]string{}
+	for _, r := range rescues {
+		reply, err := repo.Rescued(ctx, r.Name)
+		if err != nil {
+			return err
+		}
+		said := format.Summary(reply[len(reply)-1].Block, 0)
+		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), said})
+		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
+	}
+	if a.json {
+		return format.Encode(a.out, list)
+	}
+	p := a.printer()
+	p.Table(rows)
+	return p.Err()
+}
+
+func (a *app) rescueShow(ctx context.Context, name string) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	reply, err := repo.Rescued(ctx, name)
+	if err != nil {
+		return rescueError(err)
+	}
+	if a.json {
+		list := []any{}
+		for _, c := range reply {
+			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority, Back: -1}))
+		}
+		return format.Encode(a.out, list)
+	}
+	return a.page(func(p *format.Printer) error {
+		for _, c := range reply {
+			p.Show(format.Commit{Commit: c, Level: c.Priority, Back: -1})
+		}
+		return nil
+	})
+}
+
+// rescueError points to the list when a name is not on it.
+func rescueError(err error) error {
+	if as[*refs.UnknownError](err) {
+		return hinted(err, "tract rescue list shows their names")
+	}
+	return err
+}
+
+func (a *app) rescueTake(ctx context.Context, name string) error {
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := b.TakeRescue(ctx, name, tract.Command("rescue take"))
+	if err != nil {
+		return rescueError(err)
+	}
+	return a.added(ctx, b, ids...)
+}
+
+func (a *app) rescueDrop(ctx context.Context, name string, dryRun bool) error {
+	repo, err := a.open(ctx, !dryRun)
+	if err != nil {
+		return err
+	}
+	reply, err := repo.Rescued(ctx, name)
+	if err != nil {
+		return rescueError(err)
+	}
+	tip := reply[len(reply)-1].ID
+	what := "would drop"
+	if !dryRun {
+		if err := repo.DropRescue(ctx, name, tract.Command("rescue drop")); err != nil {
+			return err
+		}
+		what = "dropped"
+	}
+	if a.json {
+		return format.Encode(a.out, map[string]any{"name": name, "target": tip, "done": what})
+	}
+	p := a.printer()
+	p.Text("Rescued reply " + name + ": " + what + " (its commits stay, at " + tip.Short() + ")\n")
+	return p.Err()
+}

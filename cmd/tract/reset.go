@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newReset)
+
+func newReset(a *app) *cobra.Command {
+	dryRun := false
+	cmd := &cobra.Command{
+		Use: "reset REV", Short: "Move the branch to another commit", GroupID: groupShape,
+		Long: `Move the branch to another commit. Only the ref moves: what it leaves behind
+stays in the store, tract reflog says where it was, and tract undo goes back.`,
+		Example: `  tract reset HEAD~2
+  tract reset main@{1}`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd, args[0], dryRun) },
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say where it would go")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
+	ctx := cmd.Context()
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	from, err := b.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	what := "would move"
+	if !dryRun {
+		if err := b.Reset(ctx, to.String(), tract.Command("reset")); err != nil {
+			return err
+		}
+		what = "moved"
+	}
+	if a.json {
+		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
+	}
+	c, err := a.repo.Show(ctx, to.String())
+	if err != nil {
+		return err
+	}
+	p := a.printer()
+	if dryRun {
+		p.Text("Would move ")
+	} else {
+		p.Text("Moved ")
+	}
+	p.Text(b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.Summary(c.Block, 60) + "\n")
+	return p.Err()
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// run executes one command line and returns its exit code. It is main without
+// the process, so that tests can call it.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	a := newApp(in, out, errOut)
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.began && !errors.As(err, new(*failure)) {
+		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: exclusive(err)}
+	}
+	if err != nil && !a.began && slices.Contains(args, "--json") {
+		a.json = true // it may stand behind the flag that is wrong
+	}
+	if closeErr := a.close(); err == nil {
+		err = closeErr
+	}
+	return a.report(ctx, err)
+}
+
+// exclusive says in fewer words than cobra which flags do not go together.
+func exclusive(err error) error {
+	_, group, ok := strings.Cut(err.Error(), "; [")
+	flags, _, _ := strings.Cut(group, "] were all set")
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("--%s given: give one", strings.ReplaceAll(flags, " ", " and --"))
+}
+
+// The groups of commands in the help.
+const (
+	groupTalk  = "talk"
+	groupLook  = "look"
+	groupShape = "shape"
+	groupStore = "store"
+	groupPlumb = "plumbing"
+)
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tract",
+		Short: "Keep what a language model saw, thought and said",
+		Long: `Tract keeps the context of language models in a content-addressed store: every
+block of a conversation is an immutable commit, the thoughts before an answer
+are committed with it, and the prompt of any moment can be compiled again.`,
+		Example: `  tract demo                        see it work, without a key
+  tract init
+  tract chat "Why is the sky blue?" --provider anthropic --model claude-sonnet-4-5
+  tract log
+  tract compile --explain`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(cmd, "%s", err)
+	})
+	root.AddGroup(
+		&cobra.Group{ID: groupTalk, Title: "Talk:"},
+		&cobra.Group{ID: groupLook, Title: "Look back:"},
+		&cobra.Group{ID: groupShape, Title: "Shape what is sent, and the history:"},
+		&cobra.Group{ID: groupStore, Title: "The store and its settings:"},
+		&cobra.Group{ID: groupPlumb, Title: "Plumbing:"},
+	)
+	a.globalFlags(root)
+	for _, command := range commands {
+		root.AddCommand(command(a))
+	}
+	root.SetHelpCommand(newHelp())
+	usageOf := root.UsageFunc() // no template: that would keep the linker from leaving out what nothing calls
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		defer cmd.Print(exitCodeHelp)
+		return usageOf(cmd)
+	})
+	a.mark(root)
+	return root
+}
+
+// commands makes every command. The file of a command adds its constructor.
+var commands []func(*app) *cobra.Command
+
+// register adds the constructor of a command; it is called once by its file.
+func register(command func(*app) *cobra.Command) struct{} {
+	commands = append(commands, command)
+	return struct{}{}
+}
+
+// unknownCommand says which command may have been meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	f := classify(usage(cmd, "%q is no command of %s", name, cmd.CommandPath()))
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		f.hint = "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return f
+}
+
+// mark makes a wrong number of arguments an error of usage, and notes when a
+// command begins: what goes wrong before that is one too.
+func (a *app) mark(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			switch {
+			case err == nil || errors.As(err, new(*failure)):
+				return err
+			case cmd.HasSubCommands():
+				return unknownCommand(cmd, args[0])
+			}
+			_, want, _ := strings.Cut(cmd.Use, " ")
+			if want == "" {
+				want = "none"
+			}
+			return usage(cmd, "%s given: want %s", count(uint64(len(args)), "argument"), want)
+		}
+	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		a.mark(sub)
+	}
+}

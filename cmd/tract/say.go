@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/content"
+)
+
+var (
+	_ = register(newSystem)
+	_ = register(newUser)
+	_ = register(newAssistant)
+	_ = register(newReasoning)
+)
+
+// sayOptions is for the commands that commit one block of text.
+type sayOptions struct {
+	adding
+	name           string // of a system block
+	format, source string // of reasoning
+}
+
+// maker makes the block of a text.
+type maker func(cmd *cobra.Command, text string) (content.Block, error)
+
+func newSystem(a *app) *cobra.Command {
+	o := &sayOptions{}
+	cmd := newSay(a, o, "system", "Commit an instruction", `Commit an instruction to the model. It is pinned: it goes into every prompt. One
+with a --name stands until a later one of that name takes its place.`,
+		`  tract system "You are brief."
+  tract system --name style -F style.md`,
+		func(_ *cobra.Command, text string) (content.Block, error) {
+			b := content.System(text)
+			b.Name = o.name
+			return b, nil
+		})
+	cmd.Flags().StringVar(&o.name, "name", "", "name of the instruction; a later one of the same name replaces it")
+	return cmd
+}
+
+func newUser(a *app) *cobra.Command {
+	return newSay(a, &sayOptions{}, "user", "Commit what a person says", "Commit what a person says. It begins a turn.",
+		`  tract user "Why is the sky blue?"
+  git diff | tract user
+  tract user -F question.md -m "first try"`,
+		func(_ *cobra.Command, text string) (content.Block, error) { return content.User(text), nil })
+}
+
+func newAssistant(a *app) *cobra.Command {
+	return newSay(a, &sayOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had given it.",
+		`  tract assistant "Because of Rayleigh scattering."`,
+		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
+}
+
+func newReasoning(a *app) *cobra.Command {
+	o := &sayOptions{}
+	cmd := newSay(a, o, "reasoning", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
+asked for: see tract compile --include-reasoning, and tract pin.`,
+		`  tract reasoning "The question is about scattering, not about reflection."
+  tract reasoning --format raw --source reasoning_content -F thought.txt`,
+		func(cmd *cobra.Command, text string) (content.Block, error) {
+			f, err := content.ParseFormat(o.format)
+			if err != nil {
+				return nil, usage(cmd, "--%s", strings.TrimPrefix(err.Error(), "reasoning "))
+			}
+			return content.Reasoning{Text: text, Format: f, Source: o.source}, nil
+		})
+	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "how the thought came: parsed, raw, think_tags, anthropic, …")
+	cmd.Flags().StringVar(&o.source, "source", "", "field of the response it came from, such as reasoning_content")
+	return cmd
+}
+
+func newSay(a *app, o *sayOptions, name, short, long, example string, block maker) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name + " [TEXT|-]", Short: short, GroupID: groupTalk,
+		Long: long + `
+
+The text is the argument, a file (-F FILE), stdin (- or a pipe), or, on a
+terminal, what you write in $EDITOR. It is kept byte for byte.`,
+		Example: example,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.say(cmd, o, args, block)
+		},
+	}
+	o.flags(a, cmd)
+	return cmd
+}
+
+func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker) error {
+	ctx := cmd.Context()
+	opts, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	text, err := o.read(ctx, a, cmd, args, "")
+	if err != nil {
+		return err
+	}
+	said, err := block(cmd, text)
+	if err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{said}, opts...)
+	if err != nil {
+		return err
+	}
+	a.warnBytes(text)
+	return a.added(ctx, b, ids...)
+}
+
+// warnBytes says that a text is kept as it is and cannot be sent as it is.
+func (a *app) warnBytes(text string) {
+	if !utf8.ValidString(text) {
+		fmt.Fprintln(a.err, "tract: warning: the text is not UTF-8: it is kept byte for byte, and U+FFFD is sent for what JSON cannot carry")
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tract-vcs/tract/format"
+	"golang.org/x/term"
+)
+
+// screen knows the terminal: whether there is one, its width, its colours, and
+// the pager.
+type screen struct {
+	out, err io.Writer
+	color    string // --color
+	noPager  bool
+	raw      bool // --raw: stored text goes out as it is
+	pager    string
+
+	background *format.Background // once it was asked for
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// pen writes to a stream as it can take it.
+func (s *screen) pen(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
+
+// shaded is pen for what may show thoughts, on a shade of the terminal's own
+// background. To know that the terminal has to be asked, so others do without.
+func (s *screen) shaded(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
+
+func (s *screen) shadedOptions(w io.Writer) format.Options {
+	o := s.options(w)
+	if o.Color {
+		o.Background = s.shade(w)
+	}
+	return o
+}
+
+// options is how to write to a stream.
+func (s *screen) options(w io.Writer) format.Options {
+	o := format.Options{Color: s.colors(w), Raw: s.raw, Now: time.Now(), Zone: time.Local}
+	if isTerminal(w) {
+		o.Width = width(w)
+	}
+	return o
+}
+
+// colors tells whether a stream gets colours.
+func (s *screen) colors(w io.Writer) bool {
+	force := os.Getenv("CLICOLOR_FORCE")
+	switch {
+	case s.color == "always":
+		return true
+	case s.color == "never", os.Getenv("NO_COLOR") != "":
+		return false
+	case force != "" && force != "0":
+		return true
+	case os.Getenv("CLICOLOR") == "0", os.Getenv("TERM") == "dumb":
+		return false
+	}
+	return isTerminal(w)
+}
+
+// width is the columns of a terminal; 0 when they are not known.
+func width(w any) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || columns < 0 {
+		return 0
+	}
+	return columns
+}
+
+// shade finds out whether the terminal is dark or light: from COLORFGBG, else by
+// asking it.
+func (s *screen) shade(w io.Writer) format.Background {
+	if s.background != nil {
+		return *s.background
+	}
+	found := shadeOf(os.Getenv("COLORFGBG"))
+	if found == format.Unknown && isTerminal(w) {
+		found = askShade()
+	}
+	s.background = &found
+	return found
+}
+
+// shadeOf reads COLORFGBG, "FOREGROUND;BACKGROUND" with colours by number.
+func shadeOf(colors string) format.Background {
+	n, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
+	switch {
+	case err != nil || n < 0 || n > 15:
+		return format.Unknown
+	case n == 7 || n > 8:
+		return format.Light
+	}
+	return format.Dark
+}
+
+// askTime is how long a terminal may take to say its background.
+const askTime = 100 * time.Millisecond
+
+// askShade asks the terminal for its background colour (OSC 11), and for its
+// attributes, which every terminal answers: one that does not know the first
+// costs no wait. The terminal is opened anew, so that a read can be bounded in
+// time and takes nothing from stdin.
+func askShade() format.Background {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return format.Unknown
+	}
+	defer tty.Close() //nolint:errcheck // it was only asked
+	raw, err := tty.SyscallConn()
+	if err != nil || tty.SetReadDeadline(time.Now().Add(askTime)) != nil {
+		return format.Unknown
+	}
+	var state *term.State
+	var stateErr error
+	if err := raw.Control(func(fd uintptr) { state, stateErr = term.MakeRaw(int(fd)) }); err != nil || stateErr != nil {
+		return format.Unknown
+	}
+	defer raw.Control(func(fd uintptr) { _ = term.Restore(int(fd), state) }) //nolint:errcheck // nothing better can be done
+	if _, err := io.WriteString(tty, "\x1b]11;?\x1b\\\x1b[c"); err != nil {
+		return format.Unknown
+	}
+	return shadeAnswered(answer(tty))
+}
+
+// answer reads until the attributes are there ("... c") or the time is over.
+func answer(tty io.Reader) string {
+	var said []byte
+	for buf := make([]byte, 64); len(said) < 256; {
+		n, err := tty.Read(buf)
+		said = append(said, buf[:n]...)
+		if err != nil || n > 0 && buf[n-1] == 'c' {
+			break
+		}
+	}
+	return string(said)
+}
+
+// shadeAnswered reads "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
+func shadeAnswered(answer string) format.Background {
+	_, colors, ok := strings.Cut(answer, "rgb:")
+	parts := strings.FieldsFunc(colors, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
+	if !ok || len(parts) < 3 {
+		return format.Unknown
+	}
+	light := 0.0
+	for i, weight := range []float64{0.299, 0.587, 0.114} {
+		n, err := strconv.ParseUint(parts[i], 16, 64)
+		if err != nil || len(parts[i]) > 4 {
+			return format.Unknown
+		}
+		light += weight * float64(n) / float64(uint64(1)<<(4*len(parts[i]))-1)
+	}
+	if light > 0.5 {
+		return format.Light
+	}
+	return format.Dark
+}
+
+// page runs write with a printer on the pager, when stdout is a terminal, else
+// on stdout.
+func (a *app) page(write func(p *format.Printer) error) error {
+	return a.pageTo(func(w io.Writer, o format.Options) error {
+		p := format.New(w, o)
+		if err := write(p); err != nil {
+			return err
+		}
+		return p.Err()
+	})
+}
+
+// pageTo is page for who needs the stream itself. A reader that goes away ends
+// it without complaint.
+func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
+	options := a.screen.shadedOptions(a.out)
+	command := a.screen.pagerCommand()
+	if command == "" {
+		return write(a.out, options)
+	}
+	pager := exec.CommandContext(context.Background(), "sh", "-c", command) // it ends itself: Ctrl-C is a key of its own there
+	pager.Stdout, pager.Stderr, pager.Env = a.out, a.err, os.Environ()
+	if os.Getenv("LESSCHARSET") == "" {
+		pager.Env = append(pager.Env, "LESSCHARSET=utf-8")
+	}
+	pipe, err := pager.StdinPipe()
+	if err == nil {
+		err = pager.Start()
+	}
+	if err != nil {
+		a.note("pager %q: %s", command, err)
+		return write(a.out, options)
+	}
+	err = write(pipe, options)
+	if errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	_ = pipe.Close() // the pager may be gone already
+	if waitErr := pager.Wait(); err == nil && waitErr != nil {
+		a.note("pager %q: %s", command, waitErr)
+	}
+	return err
+}
+
+// pagerCommand is the pager to use; empty: none.
+func (s *screen) pagerCommand() string {
+	if s.noPager || !isTerminal(s.out) {
+		return ""
+	}
+	command, chosen := os.LookupEnv("TRACT_PAGER")
+	if !chosen {
+		command = firstOf(s.pager, os.Getenv("PAGER"), "less -FRX")
+	}
+	if command == "cat" {
+		return ""
+	}
+	return command
+}

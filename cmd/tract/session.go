@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// session is a conversation on a terminal.
+type session struct {
+	a      *app
+	cmd    *cobra.Command
+	o      *chatOptions
+	edit   *editline
+	attach []content.Block // to be sent with the next text
+	over   bool
+}
+
+// session runs a conversation until the person leaves.
+func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
+	in, ok := a.in.(*os.File)
+	if !ok {
+		return usage(cmd, "want a text")
+	}
+	// An answer is stopped by its own context, not by that of the process.
+	ctx := context.WithoutCancel(cmd.Context())
+	cmd.SetContext(ctx)
+	if _, _, err := a.prepare(cmd, &o.asking); err != nil {
+		return err
+	}
+	if err := a.choose(ctx, o); err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.instruct(ctx, b, o.system); err != nil {
+		return err
+	}
+	s := &session{a: a, cmd: cmd, o: o, edit: newEditline(in, a.out)}
+	for _, path := range o.attach {
+		if err := s.attachFile(path); err != nil {
+			return err
+		}
+	}
+	a.note("branch %s; /help lists commands, Ctrl-D leaves", b.Name())
+	for !s.over {
+		name, err := a.branchName()
+		if err != nil {
+			return err
+		}
+		text, err := s.edit.read(name + "> ")
+		if err == io.EOF {
+			fmt.Fprintln(a.out)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.do(ctx, text); err != nil {
+			a.report(ctx, err) // and go on
+		}
+	}
+	return nil
+}
+
+// do does what one text says.
+func (s *session) do(ctx context.Context, text string) error {
+	word, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	if strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n") {
+		for _, c := range sessionCommands() {
+			if c.name == word {
+				return c.run(s, ctx, rest)
+			}
+		}
+		return hinted(fmt.Errorf("%s: no such command", word), "/help lists them; a text that begins with / can be sent with a space before it")
+	}
+	if text = strings.TrimPrefix(text, " "); strings.TrimSpace(text) == "" && len(s.attach) == 0 {
+		return nil
+	}
+	return s.say(ctx, text)
+}
+
+// say sends a text and what was attached.
+func (s *session) say(ctx context.Context, text string) error {
+	blocks := slices.Clone(s.attach)
+	if text != "" {
+		blocks = append(blocks, content.User(text))
+	}
+	s.attach = nil
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
+		return b.Ask(ctx, client, blocks, opts...)
+	})
+}
+
+// ask asks and shows the answer. Ctrl-C stops it; what came is kept.
+func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, []tract.Option) (*tract.Response, error)) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	client, opts, err := s.a.prepare(s.cmd, &s.o.asking)
+	if err != nil {
+		return err
+	}
+	b, err := s.a.current(ctx)
+	if err != nil {
+		return err
+	}
+	shown, err := s.a.asker(&s.o.asking)
+	if err != nil {
+		return err
+	}
+	return shown.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
+		return ask(ctx, b, client, append(opts, more...))
+	})
+}
+
+type sessionCommand struct {
+	name, args, about string
+	run               func(s *session, ctx context.Context, rest string) error
+}
+
+// sessionCommands is what can be typed instead of a text.
+func sessionCommands() []sessionCommand {
+	return []sessionCommand{
+		{"/thinking", "effort|clear|on|off …", "how to think: effort high, clear true, on, off", (*session).thinking},
+		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
+		{"/edit", "", "write the text in $EDITOR", (*session).write},
+		{"/attach", "FILE|URL", "send an image or a file with the next text", func(s *session, _ context.Context, rest string) error { return s.attachFile(rest) }},
+		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
+		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", (*session).branch},
+		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", (*session).retry},
+		{"/log", "", "show the last commits", (*session).log},
+		{"/undo", "", "take back the last command that moved a ref", func(s *session, ctx context.Context, _ string) error { return s.a.undo(ctx, false) }},
+		{"/help", "", "this list", (*session).help},
+		{"/quit", "", "leave", func(s *session, _ context.Context, _ string) error { s.over = true; return nil }},
+	}
+}
+
+func (s *session) help(context.Context, string) error {
+	var rows [][]string
+	for _, c := range sessionCommands() {
+		rows = append(rows, []string{c.name + " " + c.args, c.about})
+	}
+	p := s.a.printer()
+	p.Table(rows)
+	p.Text("Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves.\n")
+	return p.Err()
+}
+
+// thinking sets how the model thinks, in words of its own.
+func (s *session) thinking(ctx context.Context, rest string) error {
+	word, value, _ := strings.Cut(rest, " ")
+	switch word {
+	case "on", "off":
+		return s.put("reasoning.enabled", fmt.Sprint(word == "on"))
+	case "effort":
+		return s.put("reasoning.effort", value)
+	case "clear":
+		if value == "true" {
+			return s.put("reasoning.strip_from_context", "all")
+		}
+		if err := s.put("reasoning.include_in_context", "true"); err != nil {
+			return err
+		}
+		return s.put("reasoning.strip_from_context", "none")
+	case "":
+		return s.set(ctx, "reasoning.effort")
+	}
+	return hinted(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking off")
+}
+
+func (s *session) set(_ context.Context, rest string) error {
+	key, value, given := strings.Cut(rest, " ")
+	if given {
+		return s.put(key, strings.TrimSpace(value))
+	}
+	item, err := (*s.a.values).Get(key)
+	if err != nil {
+		return err
+	}
+	s.a.note("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
+	return nil
+}
+
+func (s *session) put(key, value string) error {
+	v, err := s.a.values.Put(key, value, settings.Origin{Layer: settings.Call, Name: "/set"})
+	if err != nil {
+		return err
+	}
+	s.a.values = &v
+	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0 // they are in the settings by now
+	item, err := v.Get(key)
+	if err == nil {
+		s.a.note("%s is %s", item.Key.Name, item.Value)
+	}
+	return err
+}
+
+func (s *session) write(ctx context.Context, rest string) error {
+	text, err := s.a.edit(ctx, rest)
+	if err != nil || text == "" {
+		return err
+	}
+	return s.say(ctx, text)
+}
+
+func (s *session) attachFile(path string) error {
+	m, err := media(mediaKind(path), path, "")
+	if err != nil {
+		return err
+	}
+	s.attach = append(s.attach, m)
+	s.a.note("%s goes with the next text", format.Summary(m, 0))
+	return nil
+}
+
+func (s *session) begin(ctx context.Context, rest string) error {
+	return s.a.beginNew(ctx, freshName(firstOf(rest, unnamed)))
+}
+
+func (s *session) branch(ctx context.Context, name string) error {
+	if name == "" {
+		return s.a.listBranches(s.cmd, &branchOptions{sort: "name"}, nil)
+	}
+	s.a.branch = ""
+	if tip, err := s.a.repo.Branch(name).Tip(ctx); err != nil || !tip.IsZero() {
+		if err != nil {
+			return err
+		}
+		return s.a.switchToBranch(ctx, name)
+	}
+	return s.a.switchToNew(ctx, name, "HEAD")
+}
+
+// retry asks the last question again, of another model if one is named. The
+// answer that is there stays on its branch.
+func (s *session) retry(ctx context.Context, name string) error {
+	if name != "" {
+		if err := s.put("model", name); err != nil {
+			return err
+		}
+	}
+	question, err := s.lastQuestion(ctx)
+	if err != nil {
+		return err
+	}
+	branch := strings.Replace(freshName(unnamed), "chat-", "retry-", 1)
+	if err := s.a.switchToNew(ctx, branch, question); err != nil {
+		return err
+	}
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
+		return b.Generate(ctx, client, opts...)
+	})
+}
+
+// lastQuestion is the end of the last user message.
+func (s *session) lastQuestion(ctx context.Context) (string, error) {
+	tip, err := s.a.resolve(ctx, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	for c, err := range commit.Walk(ctx, s.a.repo.Store(), tip, 0) {
+		if err != nil {
+			return "", err
+		}
+		if c.Op == commit.Append && c.Role == content.RoleUser {
+			return c.ID.String(), nil
+		}
+	}
+	return "", errors.New("/retry: there is no question on the branch")
+}
+
+func (s *session) log(context.Context, string) error {
+	return s.a.log(s.cmd, &logOptions{LogStyle: format.LogStyle{Oneline: true}, limit: 20}, nil)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newShow)
+
+type showOptions struct{ raw, prompt bool }
+
+func newShow(a *app) *cobra.Command {
+	o := &showOptions{}
+	cmd := &cobra.Command{
+		Use: "show [REV]", Short: "Show one commit: its content, notes and origin", GroupID: groupLook,
+		Long: `Show one commit: what it says, what was noted about it since, and where it came
+from. --prompt shows what the model saw when it said it; --raw gives the exact
+bytes of the content.`,
+		Example: `  tract show
+  tract show HEAD~2 --raw > answer.md
+  tract show toolu_01A --prompt`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, orHead(args)) },
+	}
+	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
+	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the reply was given to")
+	cmd.MarkFlagsMutuallyExclusive("raw", "prompt")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	if o.prompt {
+		p, err := a.repo.Saw(ctx, id.String())
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return format.Encode(a.out, format.PromptJSON(p, ""))
+		}
+		return a.page(func(pen *format.Printer) error {
+			pen.Prompt(p)
+			return nil
+		})
+	}
+	c, err := a.repo.Show(ctx, id.String())
+	if err != nil {
+		return err
+	}
+	if o.raw {
+		return writeRaw(a.out, c.Block)
+	}
+	dressed, err := a.dressed(ctx, c)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, format.ShowJSON(dressed))
+	}
+	return a.page(func(pen *format.Printer) error {
+		pen.Show(dressed)
+		return nil
+	})
+}
+
+// writeRaw writes what a block holds: the bytes of media, else its words.
+func writeRaw(w io.Writer, b content.Block) error {
+	text := ""
+	if m, ok := b.(content.Media); ok && m.Data != "" {
+		text = m.Data
+	} else if b != nil {
+		text = b.String()
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// dressed puts beside a commit what is said of it: on the branch at hand when it
+// is there, else up to the commit itself.
+func (a *app) dressed(ctx context.Context, c *commit.Commit) (format.Commit, error) {
+	dressed := format.Commit{Commit: c, Back: -1}
+	v, err := a.settings()
+	if err != nil {
+		return dressed, err
+	}
+	names, err := a.decorations(ctx, a.repo)
+	if err != nil {
+		return dressed, err
+	}
+	dressed.Refs = names[c.ID]
+	head := c.ID
+	if tip, err := a.resolve(ctx, "HEAD"); err == nil {
+		base, err := commit.MergeBase(ctx, a.repo.Store(), tip, c.ID)
+		if err != nil {
+			return dressed, err
+		}
+		if base == c.ID {
+			head = tip
+		}
+	}
+	if dressed.Notes, err = a.repo.Notes(ctx, head, c.ID); err != nil {
+		return dressed, err
+	}
+	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
+	if err != nil {
+		return dressed, err
+	}
+	if e := find(entries, c.ID); e != nil {
+		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why, e.Turn
+		return dressed, nil
+	}
+	return dressed, fmt.Errorf("show %s: it is not on the history of %s", c.ID.Short(), head.Short())
+}
+
+func find(entries []compile.Entry, id objects.ID) *compile.Entry {
+	for i := range entries {
+		if entries[i].Commit.ID == id {
+			return &entries[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newTag)
+
+type tagOptions struct{ list, delete, dryRun bool }
+
+func newTag(a *app) *cobra.Command {
+	o := &tagOptions{}
+	cmd := &cobra.Command{
+		Use: "tag [NAME [REV]]", Short: "List, make or delete tags", GroupID: groupShape,
+		Long: `Without a name, list the tags; with one, give a commit (HEAD) a name that stays
+where it is.`,
+		Example: `  tract tag
+  tract tag good-answer HEAD~1
+  tract tag -d good-answer`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.tags(cmd, o, args) },
+	}
+	cmd.Flags().BoolVarP(&o.list, "list", "l", false, "list tags; NAME is how they begin")
+	cmd.Flags().BoolVarP(&o.delete, "delete", "d", false, "delete tags")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
+	cmd.MarkFlagsMutuallyExclusive("list", "delete")
+	cmd.ValidArgsFunction = a.completeTags
+	return cmd
+}
+
+func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
+	ctx := cmd.Context()
+	switch {
+	case o.delete && len(args) == 0:
+		return usage(cmd, "want the name of a tag")
+	case o.delete:
+		return a.deleteTags(ctx, o, args)
+	case o.list || len(args) == 0:
+		return a.listTags(ctx, args)
+	case len(args) > 2:
+		return usage(cmd, "want NAME and one revision")
+	}
+	if err := checkName("tag", args[0]); err != nil {
+		return err
+	}
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	at, err := a.resolve(ctx, orHead(args[1:]))
+	if err != nil {
+		return err
+	}
+	there, err := objects.ReadRef(ctx, repo.Store(), refs.Tags+args[0])
+	if err == nil && !there.Target.IsZero() { // even at that commit, as git does
+		err = fmt.Errorf("make tag %q: %w", args[0], objects.ErrExists)
+	}
+	if err == nil {
+		err = repo.Tag(ctx, args[0], at.String(), tract.Command("tag"))
+	}
+	if errors.Is(err, objects.ErrExists) {
+		return hinted(err, "choose another name; tract tag -d takes the old one away")
+	}
+	if err != nil {
+		return err
+	}
+	return a.saidTag("made", args[0], at)
+}
+
+func (a *app) saidTag(what, name string, at objects.ID) error {
+	if a.json {
+		return format.Encode(a.out, map[string]any{"tag": name, "target": at, "done": what})
+	}
+	p := a.printer()
+	p.Text(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")\n")
+	return p.Err()
+}
+
+func (a *app) listTags(ctx context.Context, args []string) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	q := refs.Query{}
+	if len(args) > 0 {
+		q.Prefix = strings.TrimRight(args[0], "*")
+	}
+	type row struct {
+		Name    string     `json:"name"`
+		Target  objects.ID `json:"target"`
+		Updated time.Time  `json:"updated"`
+		Summary string     `json:"summary,omitempty"`
+	}
+	rows := []row{}
+	var table [][]string
+	for info, err := range repo.Tags(ctx, q) {
+		if err != nil {
+			return err
+		}
+		c, err := repo.Show(ctx, info.Tip.String())
+		if err != nil {
+			return err
+		}
+		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.Summary(c.Block, 0)}
+		rows = append(rows, r)
+		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), r.Summary})
+	}
+	if a.json {
+		return format.Encode(a.out, rows)
+	}
+	p := a.printer()
+	p.Table(table)
+	return p.Err()
+}
+
+func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
+	repo, err := a.open(ctx, !o.dryRun)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		at, err := a.resolve(ctx, refs.Tags+name)
+		if errors.Is(err, objects.ErrNotFound) {
+			return hinted(&refs.UnknownError{Rev: name, Why: "there is no tag of that name"}, "tract tag lists tags")
+		}
+		if err != nil {
+			return err
+		}
+		what := "would delete"
+		if !o.dryRun {
+			if err := repo.DeleteTag(ctx, name, tract.Command("tag -d")); err != nil {
+				return err
+			}
+			what = "deleted"
+		}
+		if err := a.saidTag(what, name, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

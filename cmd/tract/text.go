@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// words is where the text of a command comes from: an argument, -F FILE, - for
+// stdin, a pipe, or an editor on a terminal.
+type words struct{ file string }
+
+func (w *words) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "take the text from a file, - for stdin, byte for byte")
+}
+
+// read gives the text. args is what is left of the arguments for it; before is
+// what an editor begins with.
+func (w *words) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
+	switch {
+	case len(args) > 1:
+		return "", usage(cmd, "%d texts given: put quotes around one text", len(args))
+	case len(args) == 1 && w.file != "":
+		return "", usage(cmd, "both a text and -F given: give one")
+	case w.file != "" && w.file != "-":
+		return readFile(w.file)
+	case w.file == "-" || len(args) == 1 && args[0] == "-":
+		return bounded(a.in, "stdin")
+	case len(args) == 1:
+		return args[0], nil
+	case !isTerminal(a.in):
+		return bounded(a.in, "stdin")
+	}
+	return a.edit(ctx, before)
+}
+
+// readFile reads a file that may be as long as a block. One that says that it is
+// longer is not read at all.
+func readFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if info, err := f.Stat(); err == nil && info.Size() > content.MaxSize {
+		return "", tooLong(path)
+	}
+	return bounded(f, path)
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("read %s: %w of %d MiB for one block", name, objects.ErrLimit, content.MaxSize>>20)
+}
+
+// bounded reads a text that may be as long as a block and no longer, so that an
+// endless one does not fill the memory.
+func bounded(r io.Reader, name string) (string, error) {
+	var b strings.Builder
+	n, err := io.Copy(&b, io.LimitReader(r, content.MaxSize+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	if n > content.MaxSize {
+		return "", tooLong(name)
+	}
+	return b.String(), nil
+}
+
+// edit lets the person write in an editor, as git does.
+func (a *app) edit(ctx context.Context, before string) (string, error) {
+	v, err := a.settings()
+	if err != nil {
+		return "", err
+	}
+	editor := firstOf(os.Getenv("TRACT_EDITOR"), v.Text("core.editor"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	f, err := os.CreateTemp("", "tract-*.md")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // nothing depends on it
+	_, err = f.WriteString(before)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", err
+	}
+	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, f.Name())
+	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.err
+	if err := run.Run(); err != nil {
+		return "", hinted(fmt.Errorf("editor %q: %w", editor, err), "set core.editor or $EDITOR, or give the text as an argument")
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		return "", err
+	}
+	if len(text) > content.MaxSize {
+		return "", tooLong("the text")
+	}
+	return strings.TrimRight(string(text), "\n"), nil
+}
+
+// piped is what came through a pipe, or nothing.
+func (a *app) piped() (string, error) {
+	f, ok := a.in.(*os.File)
+	if !ok {
+		return bounded(a.in, "stdin")
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 && !info.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // a closed stdin is no pipe
+	}
+	return bounded(f, "stdin")
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

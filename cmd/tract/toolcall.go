@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/content"
+)
+
+var _ = register(newToolCall)
+
+func newToolCall(a *app) *cobra.Command {
+	o := &adding{}
+	cmd := &cobra.Command{
+		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand", GroupID: groupTalk,
+		Long: `Commit a tool call by hand, as if a model had made it. It waits for its result:
+tract tool-result ID. Without arguments it is called with {}.`,
+		Example: `  tract tool-call call_1 get_weather '{"city":"Paris"}'
+  tract tool-call call_2 search -F arguments.json`,
+		Args: cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.toolCall(cmd, o, args) },
+	}
+	o.flags(a, cmd)
+	return cmd
+}
+
+func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
+	ctx := cmd.Context()
+	opts, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	arguments := "{}"
+	if len(args) == 3 || o.file != "" || !isTerminal(a.in) {
+		if arguments, err = o.read(ctx, a, cmd, args[2:], ""); err != nil {
+			return err
+		}
+	}
+	switch {
+	case args[0] == "" || args[1] == "":
+		return usage(cmd, "tool call %q of %q: want an id and a name", args[0], args[1])
+	case arguments == "":
+		arguments = "{}"
+	case !json.Valid([]byte(arguments)):
+		a.note("warning: the arguments are not JSON; they are kept as they are")
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{content.ToolCall{CallID: args[0], Name: args[1], Arguments: arguments}}, opts...)
+	if err != nil {
+		return err
+	}
+	return a.added(ctx, b, ids...)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newToolResult)
+
+// abandoned is what a call is told that nobody will run.
+const abandoned = "The call was abandoned: it was not run."
+
+type toolResultOptions struct {
+	adding
+	failed, abandon bool
+}
+
+func newToolResult(a *app) *cobra.Command {
+	o := &toolResultOptions{}
+	cmd := &cobra.Command{
+		Use: "tool-result ID [TEXT|-]", Short: "Commit what a tool call gave", GroupID: groupTalk,
+		Long: `Commit the result of a tool call that waits for one. tract status lists those
+calls. A call that will never be run is ended with --abandon.`,
+		Example: `  tract tool-result call_1 "14 degrees, rain"
+  ./run-tool | tract tool-result call_2 -F -
+  tract tool-result call_3 --abandon`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.toolResult(cmd, o, args) },
+	}
+	o.flags(a, cmd)
+	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text says how")
+	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will not be run")
+	cmd.ValidArgsFunction = a.completePending
+	return cmd
+}
+
+func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
+	ctx := cmd.Context()
+	opts, err := o.options(cmd)
+	if err != nil {
+		return err
+	}
+	result := content.ToolResult{CallID: args[0], IsError: o.failed}
+	if o.abandon {
+		if len(args) > 1 || o.file != "" {
+			return usage(cmd, "both --abandon and a text given: give one")
+		}
+		result.Text, result.IsError = abandoned, true
+	} else if result.Text, err = o.read(ctx, a, cmd, args[1:], ""); err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	if result.Name, err = a.waiting(ctx, b, args[0]); err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{result}, opts...)
+	if err != nil {
+		return err
+	}
+	a.warnBytes(result.Text)
+	return a.added(ctx, b, ids...)
+}
+
+// waiting is the name of the tool that a call which waits for a result called.
+func (a *app) waiting(ctx context.Context, b *tract.Branch, id string) (name string, err error) {
+	calls, err := b.Pending(ctx)
+	if err != nil {
+		return "", err
+	}
+	var waiting []string
+	for _, c := range calls {
+		if c.CallID == id {
+			return c.Name, nil
+		}
+		waiting = append(waiting, c.CallID)
+	}
+	err = fmt.Errorf("tool result: %w", &refs.UnknownError{Rev: id, Why: "no call of that id waits for a result on branch " + b.Name()})
+	if len(waiting) == 0 {
+		return "", hinted(err, "no call waits; tract tool-call makes one by hand")
+	}
+	return "", hinted(err, "these wait: %s", strings.Join(waiting, ", "))
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newVersion)
+
+// version is that of a release; make dist fills it in.
+var version = "0.1.0-dev"
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Say which tract this is", GroupID: groupStore, Args: cobra.NoArgs,
+		Long:    "Say which tract this is, what it was built with, and which store format it writes.",
+		Example: "  tract version --json",
+		RunE: func(*cobra.Command, []string) error {
+			v := map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v["module"] = info.Main.Path
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						v["commit"] = s.Value
+					}
+				}
+			}
+			if a.json {
+				return format.Encode(a.out, v)
+			}
+			p := a.printer()
+			p.Text("tract version " + version + " (" + v["go"] + " " + v["os"] + "/" + v["arch"] + ")\n")
+			return p.Err()
+		},
+	}
+}

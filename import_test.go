@@ -1,0 +1,321 @@
+package tract_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// foreign is the messages of a log, each session on the branch of its id.
+func foreign(text []byte) iter.Seq2[tract.Foreign, error] {
+	return func(yield func(tract.Foreign, error) bool) {
+		for e, err := range importer.Read("log", bytes.NewReader(text), importer.Auto) {
+			f := tract.Foreign{Branch: strings.Trim("s"+e.Session+"/"+e.Thread, "/"), From: e.From, Origin: commit.Origin{
+				Model: e.Model, Dialect: e.Dialect, ResponseID: e.ResponseID, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
+			}}
+			for _, p := range e.Parts {
+				f.Parts = append(f.Parts, tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block})
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func sessionLogs(t *testing.T) map[string][]byte {
+	t.Helper()
+	shared := os.Getenv("TRACT_SHARED")
+	if shared == "" {
+		shared = "../shared"
+	}
+	files, _ := filepath.Glob(filepath.Join(shared, "sessions/claude-code/*.jsonl"))
+	own, err := filepath.Glob("importer/testdata/claude-[pf]*.jsonl")
+	if err != nil || len(own) == 0 {
+		t.Fatal("no logs in importer/testdata")
+	}
+	logs := map[string][]byte{}
+	for _, file := range append(files, own...) {
+		if logs[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return logs
+}
+
+func memory(t *testing.T, opts ...tract.OpenOption) *tract.Repo {
+	t.Helper()
+	repo, err := tract.Open(t.Context(), "mem:", append(opts, tract.Create())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = repo.Close() })
+	return repo
+}
+
+// branches is the commits of every branch, oldest first.
+func branches(t *testing.T, repo *tract.Repo) map[string][]*commit.Commit {
+	t.Helper()
+	all := map[string][]*commit.Commit{}
+	for b, err := range repo.Branches(t.Context(), refs.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, err := range repo.Log(t.Context(), b.Name) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[b.Name] = append([]*commit.Commit{c}, all[b.Name]...)
+		}
+	}
+	return all
+}
+
+// TestImportBringsASessionOnce: what it brought it does not bring again, and what
+// it brought can be sent.
+func TestImportBringsASessionOnce(t *testing.T) {
+	target, err := providers.Open("anthropic", providers.Config{Model: "claude-opus-4-5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, log := range sessionLogs(t) {
+		t.Run(name, func(t *testing.T) {
+			repo := memory(t)
+			plan, err := repo.PlanImport(t.Context(), foreign(log))
+			if err != nil || len(branches(t, repo)) != 0 {
+				t.Fatalf("a plan wrote, or %v", err)
+			}
+			first, err := repo.Import(t.Context(), foreign(log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := repo.Import(t.Context(), foreign(log))
+			if err != nil || len(first) != len(again) || len(first) != len(plan) {
+				t.Fatal(first, again, plan, err)
+			}
+			for i, b := range first {
+				if b.Added != b.Parts || b.Added == 0 || again[i].Added != 0 || again[i].Tip != b.Tip || again[i].Parts != b.Parts || plan[i].Added != b.Added {
+					t.Errorf("first %+v, again %+v, planned %+v", b, again[i], plan[i])
+				}
+			}
+			for branch, commits := range branches(t, repo) {
+				for _, c := range commits {
+					if c.From == nil || c.From.Source != commit.SourceImport || c.From.Importer != "claude-code" || c.From.Original["uuid"] == "" {
+						t.Fatalf("%s: the origin of %s is %+v", branch, c.ID.Short(), c.From)
+					}
+					if c.Priority != priority.Unset || c.Kind == content.KindSystem || c.Time.Year() != 2026 {
+						t.Errorf("%s: %s is %s, %s, of %s", branch, c.ID.Short(), c.Kind, c.Priority, c.Time)
+					}
+				}
+				req, err := repo.Request(t.Context(), branch, target, tract.IncludeReasoning())
+				if err != nil {
+					t.Fatalf("%s cannot be sent: %v", branch, err)
+				}
+				for _, c := range commits {
+					if seal := c.Block.Form().Seal.Data; !bytes.Contains(req.Body, []byte(seal)) {
+						t.Errorf("%s is sent without the seal of %s", branch, c.ID.Short())
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestImportOfALogThatGrows imports a log after each of its lines: in the end it
+// is what one import brings.
+func TestImportOfALogThatGrows(t *testing.T) {
+	logs := sessionLogs(t)
+	for _, name := range []string{"claude-forks.jsonl", "claude-parallel.jsonl", "forks-small.jsonl", "plain-thinking.jsonl"} {
+		lines := bytes.SplitAfter(logs[name], []byte("\n"))
+		if len(lines) < 2 {
+			continue // no shared folder
+		}
+		bit, whole := memory(t), memory(t)
+		total := 0
+		for n := range lines {
+			done, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)))
+			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
+				t.Fatalf("%s: after line %d: %v", name, n+1, err)
+			}
+			for _, b := range done {
+				total += b.Added
+			}
+		}
+		if _, err := whole.Import(t.Context(), foreign(logs[name])); err != nil {
+			t.Fatal(err)
+		}
+		have, want := branches(t, bit), branches(t, whole)
+		if len(have) != len(want) {
+			t.Errorf("%s: %d branches, want %d", name, len(have), len(want))
+		}
+		for branch := range want {
+			keys := func(list []*commit.Commit) map[string]int {
+				m := map[string]int{}
+				for _, c := range list {
+					m[c.Key]++
+				}
+				return m
+			}
+			a, b := keys(have[branch]), keys(want[branch])
+			for key, n := range b {
+				if n != 1 || a[key] != 1 {
+					t.Errorf("%s: %s: %s came %d times in pieces, %d at once", name, branch, key, a[key], n)
+				}
+			}
+			if len(a) != len(b) {
+				t.Errorf("%s: %s: %d commits in pieces, %d at once", name, branch, len(a), len(b))
+			}
+		}
+	}
+}
+
+// TestImportCountsAMessageOnce: the lines of one answer share where they came from,
+// also when a later import brings some of them.
+func TestImportCountsAMessageOnce(t *testing.T) {
+	log := sessionLogs(t)["claude-parallel.jsonl"]
+	at := bytes.Index(log, []byte(`"uuid":"a4"`))
+	at += bytes.IndexByte(log[at:], '\n') + 1
+	repo := memory(t)
+	for _, part := range [][]byte{log[:at], log} {
+		if _, err := repo.Import(t.Context(), foreign(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	origins := map[objects.ID]int{}
+	for _, commits := range branches(t, repo) {
+		for _, c := range commits {
+			if c.From.ResponseID == "msg_1" && c.Role == content.RoleAssistant {
+				origins[c.Origin]++
+				if c.Index != 0 && c.Index != 1 && c.Kind == content.KindReasoning {
+					t.Errorf("the thought has index %d", c.Index)
+				}
+			}
+		}
+	}
+	if len(origins) != 1 {
+		t.Errorf("one answer has %d origins", len(origins))
+	}
+}
+
+// TestImportRefusesToMix: a branch that went on by itself is left as it is.
+func TestImportRefusesToMix(t *testing.T) {
+	ctx := t.Context()
+	repo := memory(t)
+	say := func(words ...string) iter.Seq2[tract.Foreign, error] {
+		return func(yield func(tract.Foreign, error) bool) {
+			for _, w := range words {
+				if !yield(tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: w, Block: content.User(w)}}}, nil) {
+					return
+				}
+			}
+		}
+	}
+	if _, err := repo.Import(ctx, say("one", "two")); err != nil {
+		t.Fatal(err)
+	}
+	var diverged *tract.DivergedError
+	if _, err := repo.Import(ctx, say("one", "TWO")); !errors.As(err, &diverged) || diverged.Branch != "b" {
+		t.Errorf("another source gives %v", err)
+	}
+	if _, err := repo.Branch("b").Annotate(ctx, "b", priority.Pinned, ""); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := repo.Import(ctx, say("one", "two", "three")); err != nil || done[0].Added != 1 {
+		t.Errorf("after an annotation: %+v, %v", done, err)
+	}
+	if _, err := repo.Branch("b").User(ctx, "my own"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := repo.Import(ctx, say("one", "two", "three")); err != nil || done[0].Added != 0 || done[0].Parts != 3 {
+		t.Errorf("the same once more: %+v, %v", done, err)
+	}
+	if _, err := repo.Import(ctx, say("one", "two", "three", "four")); !errors.As(err, &diverged) {
+		t.Errorf("a branch with words of its own gives %v", err)
+	}
+	if _, err := repo.Import(ctx, say("no ..name")); err != nil {
+		t.Logf("an id may be anything: %v", err)
+	}
+	for _, bad := range []tract.Foreign{{Branch: "a..b"}, {Branch: "c", From: "nothing", Parts: []tract.ForeignPart{{ID: "x", Block: content.User("x")}}}} {
+		_, err := repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(bad, nil) })
+		if err == nil {
+			t.Errorf("%+v is imported", bad)
+		}
+	}
+}
+
+// TestImportKeepsWhatCameBeforeAnError, of the list or of the person who stops it.
+func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
+	repo := memory(t)
+	damage := errors.New("damaged")
+	many := func(stop func(int) error) iter.Seq2[tract.Foreign, error] {
+		return func(yield func(tract.Foreign, error) bool) {
+			for i := range 1000 {
+				err := stop(i)
+				f := tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: time.Duration(i).String(), Block: content.User("x")}}}
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	done, err := repo.Import(t.Context(), many(func(i int) error {
+		if i == 300 {
+			return damage
+		}
+		return nil
+	}))
+	if !errors.Is(err, damage) || done[0].Added != 300 || len(branches(t, repo)["b"]) != 300 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done, err = repo.Import(ctx, many(func(i int) error {
+		if i == 900 {
+			cancel()
+		}
+		return nil
+	}))
+	if have := len(branches(t, repo)["b"]); !errors.Is(err, context.Canceled) || done[0].Added != have-300 || have <= 300 || have >= 1000 {
+		t.Errorf("%+v, %d commits, %v", done, have, err)
+	}
+}
+
+// TestAppendReplyAddsASavedReply as one message with where it came from, once.
+func TestAppendReplyAddsASavedReply(t *testing.T) {
+	ctx := t.Context()
+	b := memory(t).Branch("main")
+	if _, err := b.User(ctx, "Why?"); err != nil {
+		t.Fatal(err)
+	}
+	reply := &llm.Response{
+		Head:   llm.Head{ID: "msg_1", Model: "claude-opus-4-5", Finish: "end_turn", Usage: content.Usage{Input: 3, Output: 5}},
+		From:   llm.Address{Provider: "anthropic", Dialect: "messages"},
+		Blocks: []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("Because.")},
+	}
+	first, err := b.AppendReply(ctx, reply)
+	if err != nil || len(first) != 2 {
+		t.Fatal(first, err)
+	}
+	again, err := b.AppendReply(ctx, reply)
+	if err != nil || len(again) != 2 || again[1] != first[1] {
+		t.Errorf("a second time gives %v, %v", again, err)
+	}
+	if _, err := b.AppendReply(ctx, &llm.Response{}); !errors.Is(err, tract.ErrEmpty) {
+		t.Errorf("a reply without a block gives %v", err)
+	}
+}

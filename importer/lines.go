@@ -1,0 +1,94 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// maxLine is how many bytes a line, or a file that is one JSON text, may have.
+const maxLine = 64 << 20
+
+var errTooLong = fmt.Errorf("more than %d MiB in one piece", maxLine>>20)
+
+// lines reads a file line by line.
+type lines struct {
+	file string
+	r    *bufio.Reader
+	n    int // of the line read last, from 1
+	buf  []byte
+}
+
+func newLines(file string, r io.Reader) *lines {
+	return &lines{file: file, r: bufio.NewReaderSize(r, 64<<10)}
+}
+
+// next is the next line that is not empty, without its end; io.EOF after the
+// last. It is valid until the next call.
+func (l *lines) next() ([]byte, error) {
+	for {
+		l.buf = l.buf[:0]
+		l.n++
+		for {
+			piece, err := l.r.ReadSlice('\n')
+			if len(l.buf)+len(piece) > maxLine {
+				return nil, l.wrong(errTooLong)
+			}
+			l.buf = append(l.buf, piece...)
+			if err == bufio.ErrBufferFull {
+				continue
+			}
+			if err != nil && (err != io.EOF || len(l.buf) == 0) {
+				if err != io.EOF {
+					err = l.wrong(err)
+				}
+				return nil, err
+			}
+			break
+		}
+		if line := bytes.TrimSpace(l.buf); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// value is the next line as JSON.
+func (l *lines) value() (rawjson.Value, error) {
+	line, err := l.next()
+	if err != nil {
+		return nil, err
+	}
+	v, err := rawjson.Parse(line)
+	if err != nil {
+		return nil, l.wrong(err)
+	}
+	return v, nil
+}
+
+// all is the rest of the file from the last line on.
+func (l *lines) all() ([]byte, error) {
+	var rest bytes.Buffer
+	rest.Write(l.buf)
+	n, err := rest.ReadFrom(io.LimitReader(l.r, int64(maxLine+1-rest.Len())))
+	if err == nil && n > 0 && rest.Len() > maxLine {
+		err = errTooLong
+	}
+	if err != nil {
+		return nil, l.wrong(err)
+	}
+	return rest.Bytes(), nil
+}
+
+// wrong is an error about the line read last.
+func (l *lines) wrong(err error) error {
+	e := &LineError{File: l.file, Line: l.n, Cause: err}
+	if _, syntax := errors.AsType[*rawjson.SyntaxError](err); syntax {
+		_, end := l.r.Peek(1)
+		e.Last = end == io.EOF
+	}
+	return e
+}

@@ -1,0 +1,239 @@
+package importer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// readMessages reads message arrays and request bodies: one, or one a line, or an
+// array of them; or one array with a message a line. v is the first value.
+func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) error {
+	m := messageReader{l: l, format: f, out: out}
+	single := v.Kind() == rawjson.KindObject && !isBody(v)
+	switch {
+	case single && !whole:
+		return m.oneALine(v)
+	case single:
+		var list rawjson.Array
+		list.Add(v)
+		v = list.Bytes()
+	case v.Kind() == rawjson.KindArray && (isBody(v.At(0)) || v.At(0).Kind() == rawjson.KindArray):
+		for e := range v.Elements() {
+			if err := m.conversation(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for {
+		if err := m.conversation(v); err != nil || whole || out.left {
+			return err
+		}
+		var err error
+		if v, err = l.value(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// holder is the member of a request body that holds the conversation, and the
+// dialect that calls it so; empty when the value is none. The messages of chat are
+// those of Anthropic too.
+func holder(v rawjson.Value) (key, api string) {
+	switch {
+	case v.Get("messages").At(0).Get("role").Kind() == rawjson.KindString:
+		return "messages", "chat"
+	case v.Get("input").At(0).Get("role") != nil, v.Get("input").At(0).Get("type") != nil:
+		return "input", "responses"
+	case v.Get("contents").At(0).Get("parts") != nil:
+		return "contents", "gemini"
+	}
+	return "", ""
+}
+
+// isBody tells whether a value is a request body.
+func isBody(v rawjson.Value) bool {
+	key, _ := holder(v)
+	return key != ""
+}
+
+// messageReader reads conversations one after the other.
+type messageReader struct {
+	l      *lines
+	format Format
+	out    *sink
+	n      int // conversations so far
+}
+
+// oneALine reads a conversation with a message on each line. It is decoded as a
+// whole: what a message means can depend on those before it.
+func (m *messageReader) oneALine(v rawjson.Value) error {
+	var list rawjson.Array
+	var err error
+	for size := 0; err == nil; {
+		var one rawjson.Array
+		one.Add(v)
+		size += len(v)
+		if _, err = m.decode(one.Bytes()); err != nil {
+			err = m.l.wrong(err)
+		} else if size > maxLine {
+			err = m.l.wrong(errTooLong)
+		} else {
+			list.Add(v)
+			v, err = m.l.value()
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	if list.Bytes().At(0) == nil {
+		return err
+	}
+	if bad := m.conversation(list.Bytes()); bad != nil {
+		return bad
+	}
+	return err
+}
+
+// decoded is a conversation and whose format it is in.
+type decoded struct {
+	*llm.Request
+	api string
+}
+
+// decode reads a request body or an array of messages.
+func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
+	if v.Kind() == rawjson.KindArray {
+		key := "messages"
+		if m.format != Anthropic && hasItems(v) {
+			key = "input"
+		}
+		var o rawjson.Object
+		o.Set(key, v)
+		v = o.Bytes()
+	}
+	f := m.format
+	if f == Auto {
+		f = spoken(v)
+	}
+	api := "messages"
+	if f == OpenAI {
+		api = "chat"
+		if _, other := holder(v); other != "" {
+			api = other
+		}
+	}
+	req, err := providers.DecodeRequest(api, "", v)
+	return decoded{req, api}, err
+}
+
+// conversation puts out a conversation.
+func (m *messageReader) conversation(v rawjson.Value) error {
+	req, err := m.decode(v)
+	if err != nil {
+		return m.l.wrong(err)
+	}
+	if m.n++; len(req.Messages) == 0 {
+		return m.l.wrong(errors.New("a conversation without a message"))
+	}
+	id, session := "", ""
+	if m.n > 1 {
+		session = strconv.Itoa(m.n)
+	}
+	for _, said := range req.Messages {
+		e := Entry{Importer: "messages", Session: session, Line: m.l.n}
+		if said.Role == content.RoleAssistant {
+			e.Dialect, e.Model = req.api, req.Settings.Model
+		}
+		for _, b := range said.Blocks {
+			id = chained(id, said.Role, b)
+			e.Parts = append(e.Parts, Part{ID: id, Block: b})
+		}
+		m.out.put(e)
+	}
+	return nil
+}
+
+// chained is the id of a block in a source that has none: what it says, and all
+// before it. So a conversation that has grown keeps its ids, and another one that
+// begins alike has other ids from where it differs. The dialect does not count: it
+// may show only later.
+func chained(before string, role content.Role, b content.Block) string {
+	said := []string{before, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data}
+	switch b := b.(type) {
+	case content.ToolCall:
+		said = append(said, b.CallID, b.Name)
+	case content.ToolResult:
+		said = append(said, b.CallID)
+	case content.Media:
+		said = append(said, b.Data)
+	}
+	h := sha256.New()
+	for _, s := range said {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// hasItems tells whether an array is one of the items that OpenAI's Responses take:
+// calls and results are no parts of messages there.
+func hasItems(list rawjson.Value) bool {
+	for v := range list.Elements() {
+		if v.Get("role") == nil && v.Get("type") != nil {
+			return true
+		}
+		switch v.Get("content").At(0).Get("type").Text() {
+		case "input_text", "output_text":
+			return true
+		}
+	}
+	return false
+}
+
+// spoken is the format of a request body, by what only one of the two has. What
+// could be both is OpenAI's, unless it asks a Claude.
+func spoken(v rawjson.Value) Format {
+	if _, api := holder(v); api == "responses" || api == "gemini" {
+		return OpenAI // or what is not Anthropic's
+	}
+	for _, key := range []string{"system", "anthropic_version", "stop_sequences", "thinking"} {
+		if v.Get(key) != nil {
+			return Anthropic
+		}
+	}
+	for m := range v.Get("messages").Elements() {
+		if role := m.Get("role").Text(); slices.Contains([]string{"system", "developer", "tool", "function"}, role) {
+			return OpenAI
+		}
+		for _, key := range []string{"tool_calls", "function_call", "reasoning_content", "reasoning_details"} {
+			if m.Get(key) != nil {
+				return OpenAI
+			}
+		}
+		for part := range m.Get("content").Elements() {
+			switch part.Get("type").Text() {
+			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use":
+				return Anthropic
+			case "image_url", "input_audio", "file":
+				return OpenAI
+			}
+		}
+	}
+	if v.Get("tools").At(0).Get("input_schema") != nil || strings.Contains(v.Get("model").Text(), "claude") {
+		return Anthropic
+	}
+	return OpenAI
+}

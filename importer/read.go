@@ -1,0 +1,122 @@
+package importer
+
+import (
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// Read reads a file in a format, or finds that out by looking, and yields its
+// messages in order. name is what errors call it. What is no conversation is an
+// *[UnknownError], a line that cannot be read a *[LineError]; an error is the last
+// element, and what came before it holds.
+func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		l := newLines(name, r)
+		v, whole, err := l.first()
+		if err == io.EOF {
+			err = &UnknownError{name, "it is empty"}
+		}
+		if err == nil && f == Auto {
+			f, err = found(name, v)
+		}
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		out := &sink{yield: yield}
+		switch {
+		case f == ClaudeCode:
+			err = readClaudeCode(l, v, whole, out)
+		default:
+			err = readMessages(l, v, whole, f, out)
+		}
+		if err != nil && !out.left {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// sink takes entries until the consumer goes away.
+type sink struct {
+	yield func(Entry, error) bool
+	left  bool
+}
+
+func (s *sink) put(e Entry) {
+	if !s.left {
+		s.left = !s.yield(e, nil)
+	}
+}
+
+// first reads the first line as JSON; whole tells that the file is one JSON text,
+// over one line or many.
+func (l *lines) first() (v rawjson.Value, whole bool, err error) {
+	line, err := l.next()
+	if err != nil {
+		return nil, false, err
+	}
+	v, err = rawjson.Parse(line)
+	if err == nil {
+		if _, end := l.r.Peek(1); end == io.EOF {
+			return v, true, nil
+		}
+		return v, false, nil
+	}
+	syntax, _ := errors.AsType[*rawjson.SyntaxError](err)
+	if syntax == nil || !syntax.Truncated {
+		return nil, false, l.wrong(err)
+	}
+	broken := l.wrong(err)
+	text, err := l.all()
+	if err != nil {
+		return nil, false, err
+	}
+	if v, err = rawjson.Parse(text); err != nil {
+		return nil, false, broken
+	}
+	return v, true, nil
+}
+
+// found is the format that the first value of a file is in.
+func found(name string, v rawjson.Value) (Format, error) {
+	for v.Kind() == rawjson.KindArray {
+		v = v.At(0)
+	}
+	if v.Kind() != rawjson.KindObject {
+		return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + begins(v)}
+	}
+	switch {
+	case isClaudeCode(v):
+		return ClaudeCode, nil
+	case v.Get("role").Kind() == rawjson.KindString && v.Get("usage") != nil:
+		return Auto, &UnknownError{name, "it is one response of a model, no conversation (tract decode --commit adds one to a branch)"}
+	case isBody(v), v.Get("role").Kind() == rawjson.KindString:
+		return Auto, nil // each conversation tells its own
+	}
+	return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + begins(v)}
+}
+
+// begins is what a value is, in few words.
+func begins(v rawjson.Value) string {
+	switch v.Kind() {
+	case rawjson.KindAbsent:
+		return "nothing"
+	case rawjson.KindObject:
+		keys := ""
+		for key := range v.Members() {
+			if len(keys)+len(key) > 60 {
+				keys += ", ..."
+				break
+			}
+			if keys != "" {
+				keys += ", "
+			}
+			keys += key
+		}
+		return "an object of " + keys
+	}
+	return "a " + v.Kind().String()
+}

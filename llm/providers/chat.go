@@ -1,0 +1,276 @@
+package providers
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// The chat dialect: OpenAI's chat completions, and what others made of them. A
+// response is one message whose fields have no order; the blocks made of it come
+// in the order in which a stream brings them, and from one piece as reasoning,
+// server tools, text, refusal, calls. They go back as that one message: what it
+// has beyond the fields known here is in the Extra of its blocks.
+var _ = register(dialect{
+	name:      "chat",
+	path:      func(string, bool) string { return "/chat/completions" },
+	sign:      signChat,
+	read:      func(o *output) reader { return &chat{output: o} },
+	encode:    encodeChat,
+	replay:    func(t target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
+	wantsTurn: func(t target) bool { return !t.profile.wire.silent },
+	request:   requestChat,
+	outline:   outlineChat,
+	rules:     chatRules,
+})
+
+// signChat puts the key where the server wants it.
+func signChat(h http.Header, t target, key string) {
+	switch {
+	case key == "":
+	case t.profile.wire.keyHeader != "":
+		h.Set(t.profile.wire.keyHeader, key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// chat reads one response.
+type chat struct {
+	*output
+	once     bool // it came in one piece, so that its message can be rebuilt to the letter
+	began    bool // a choice was seen
+	finished bool
+
+	id, model rawjson.Value // as they last came
+
+	words chatWords
+	minds chatMinds
+	calls chatCalls
+	rest  chatRest
+}
+
+// chatBody is the members of a response or a chunk that are looked at, each of its
+// choices and of its messages: one walk finds them all.
+type chatBody struct {
+	id, model, choices, usage, groq, failed, object rawjson.Value
+}
+
+type chatChoice struct {
+	index, delta, message, finish, usage, failed rawjson.Value
+}
+
+func readChatBody(v rawjson.Value) (b chatBody) {
+	for key, m := range v.Members() {
+		switch key {
+		case "id":
+			b.id = m
+		case "model":
+			b.model = m
+		case "choices":
+			b.choices = m
+		case "usage":
+			b.usage = m
+		case "x_groq":
+			b.groq = m
+		case "error":
+			b.failed = m
+		case "object":
+			b.object = m
+		}
+	}
+	return b
+}
+
+func readChatChoice(v rawjson.Value) (c chatChoice) {
+	for key, m := range v.Members() {
+		switch key {
+		case "index":
+			c.index = m
+		case "delta":
+			c.delta = m
+		case "message":
+			c.message = m
+		case "finish_reason":
+			c.finish = m
+		case "usage":
+			c.usage = m
+		case "error":
+			c.failed = m
+		}
+	}
+	return c
+}
+
+// whole reads a response in one piece.
+func (c *chat) whole(v rawjson.Value) error {
+	c.once = true
+	b := readChatBody(v)
+	choice := readChatChoice(b.choices.At(0))
+	message := choice.message
+	if message.Kind() != rawjson.KindObject {
+		message = choice.delta
+	}
+	failure := c.failure(v, b.failed, choice.failed, b.object.Text() == "error")
+	if message.Kind() != rawjson.KindObject {
+		if failure != nil {
+			return failure
+		}
+		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, excerpt(v))
+	}
+	c.head(b)
+	if err := c.message(message); err != nil {
+		return err
+	}
+	c.finish(choice.finish)
+	c.finished = true
+	return failure
+}
+
+// event reads one chunk of a stream. Chunks without choices may hold usage, an
+// error, or what is nobody's business.
+func (c *chat) event(name string, v rawjson.Value) error {
+	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
+		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, excerpt(v))
+	}
+	b := readChatBody(v)
+	c.head(b)
+	var failed rawjson.Value
+	for e := range b.choices.Elements() {
+		choice := readChatChoice(e)
+		if n, _ := choice.index.Int(); n != 0 {
+			continue
+		}
+		d := choice.delta
+		if d == nil && !c.began {
+			d = choice.message // a later one repeats what came
+		}
+		c.began = c.began || d != nil
+		if err := c.message(d); err != nil {
+			return err
+		}
+		c.finish(choice.finish)
+		c.cost(choice.usage)
+		failed = choice.failed
+	}
+	if failed == nil {
+		failed = b.groq.Get("error")
+	}
+	return c.failure(v, b.failed, failed, name == "error" || b.object.Text() == "error")
+}
+
+// failure is the error that a response or a chunk holds, or nil. Google sends one
+// in a list. all tells that nothing else is in it.
+func (c *chat) failure(v, failed, other rawjson.Value, all bool) error {
+	if v.Kind() == rawjson.KindArray {
+		failed = v.At(0).Get("error")
+	}
+	for _, e := range []rawjson.Value{failed, other} {
+		if !hollow(e) && plain(e) != "" && plain(e) != "false" {
+			return apiError(c.profile.Name, e)
+		}
+	}
+	if all {
+		return apiError(c.profile.Name, v)
+	}
+	return nil
+}
+
+// head reads what a response or a chunk says about itself.
+func (c *chat) head(b chatBody) {
+	first := c.id == nil && c.model == nil
+	if len(b.id) > len(`""`) && !bytes.Equal(b.id, c.id) {
+		c.id = clone(b.id)
+		c.about(func(h *llm.Head) { h.ID = plain(b.id) })
+	}
+	if len(b.model) > len(`""`) && !bytes.Equal(b.model, c.model) {
+		c.model = clone(b.model)
+		c.about(func(h *llm.Head) { h.Model = plain(b.model) })
+	}
+	if first {
+		c.giveHead()
+	}
+	c.cost(b.groq.Get("usage"))
+	c.cost(b.usage)
+}
+
+// cost reads a report of usage, of which some servers put one into the choice.
+func (c *chat) cost(v rawjson.Value) {
+	if v.Kind() == rawjson.KindObject {
+		c.usage(chatUsage(v))
+	}
+}
+
+// finish reads why a choice ended, if it did. Some servers send another chunk
+// afterwards, in which it did not.
+func (c *chat) finish(why rawjson.Value) {
+	if plain(why) == "" {
+		return
+	}
+	c.finished = true
+	c.about(func(h *llm.Head) { h.Finish = plain(why) })
+	c.endCalls()
+}
+
+// end puts out what was held back.
+func (c *chat) end(said bool) bool {
+	whole := c.finished || said && c.began
+	c.endWords()
+	c.endMinds()
+	c.endRest()
+	if c.once {
+		open := c.open
+		c.open = nil
+		for _, p := range open {
+			c.done(p)
+		}
+	}
+	return whole
+}
+
+// start begins a block. In a stream the one before it is whole then, but for a
+// call whose arguments are not.
+func (c *chat) start(b content.Block) (*part, error) {
+	if p := c.last; p != nil && !c.once && (!isCall(p.block) || wholeJSON(p.text)) {
+		c.done(p)
+	}
+	return c.begin(b)
+}
+
+// came puts out a block that came whole.
+func (c *chat) came(b content.Block) (*part, error) {
+	p, err := c.start(b)
+	if err == nil && !c.once {
+		c.done(p)
+	}
+	return p, err
+}
+
+// chatUsage reads a report of usage. The output of some servers leaves reasoning
+// out: it does when only the three together make the total.
+func chatUsage(v rawjson.Value) content.Usage {
+	n := func(paths ...[]string) int64 {
+		for _, path := range paths {
+			if n, _ := v.Get(path...).Int(); n > 0 {
+				return n
+			}
+		}
+		return 0
+	}
+	u := content.Usage{
+		Input:      n([]string{"prompt_tokens"}, []string{"input_tokens"}),
+		Output:     n([]string{"completion_tokens"}, []string{"output_tokens"}),
+		Reasoning:  n([]string{"completion_tokens_details", "reasoning_tokens"}, []string{"reasoning_tokens"}),
+		Cached:     n([]string{"prompt_tokens_details", "cached_tokens"}, []string{"cached_tokens"}, []string{"num_cached_tokens"}, []string{"prompt_cache_hit_tokens"}),
+		CacheWrite: n([]string{"prompt_tokens_details", "cache_write_tokens"}, []string{"cache_creation_input_tokens"}),
+		Raw:        clone(v),
+	}
+	if total := n([]string{"total_tokens"}); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	return u
+}

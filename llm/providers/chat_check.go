@@ -1,0 +1,87 @@
+package providers
+
+import (
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// outlineChat says what a request body of the chat dialect says; that of cohere
+// is built alike.
+func outlineChat(body rawjson.Value) []said {
+	var list []said
+	for i, m := range numbered(body.Get("messages")) {
+		role := m.Get("role").Text()
+		s := said{group: i, path: at("messages", i), model: role == "assistant"}
+		if role == "tool" {
+			s.what, s.id = saidResult, m.Get("tool_call_id").Text()
+			list = append(list, s)
+			continue
+		}
+		calls := 0
+		for j, call := range numbered(m.Get("tool_calls")) {
+			list = append(list, said{what: saidCall, id: call.Get("id").Text(), group: i, path: at("messages", i, "tool_calls", j), model: true})
+			calls++
+		}
+		if calls == 0 {
+			s.empty = isBlank(m.Get("content")) && !hasThought(m)
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// isBlank tells whether content says nothing: it is missing, null, "" or [].
+func isBlank(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.KindString:
+		return v.Text() == ""
+	case rawjson.KindArray:
+		for range v.Elements() {
+			return false
+		}
+	}
+	return v.Kind() != rawjson.KindObject
+}
+
+// thoughtFields is where a message of the chat dialect can hold thoughts.
+var thoughtFields = []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque"}
+
+func hasThought(m rawjson.Value) bool {
+	for _, field := range thoughtFields {
+		if !isBlank(m.Get(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+// chatRules is what OpenAI-compatible servers refuse.
+var chatRules = []rule{
+	{
+		name:     "reasoning-content-missing",
+		evidence: `Kimi 400: "thinking is enabled but reasoning_content is missing in assistant tool call message"; DeepSeek V4 400: reasoning_content "must be passed back" (see docs/providers.md)`,
+		warns:    true,
+		find:     reasoningContentMissing,
+	},
+}
+
+// demandsThoughts is the providers that refuse a tool loop without its thoughts.
+// A model of theirs that does not think is not told apart, so that it is a
+// warning.
+var demandsThoughts = map[string]bool{"moonshotai": true, "deepseek": true}
+
+func reasoningContentMissing(c *checking) {
+	if !demandsThoughts[c.profile.Name] {
+		return
+	}
+	from := -1
+	for i, m := range numbered(c.body.Get("messages")) {
+		if m.Get("role").Text() == "user" {
+			from = i
+		}
+	}
+	for i, m := range numbered(c.body.Get("messages")) {
+		if i > from && m.Get("role").Text() == "assistant" && !isBlank(m.Get("tool_calls")) && !hasThought(m) {
+			c.found(at("messages", i), m.Get("tool_calls").At(0).Get("id").Text(), "a message with tool calls goes back without reasoning_content")
+		}
+	}
+}

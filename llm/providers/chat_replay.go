@@ -1,0 +1,308 @@
+package providers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// replayChat writes the assistant message that stands for one response. native
+// asks for thoughts of others in the server's own form, where it has one.
+func replayChat(t target, blocks []content.Block, native bool) rawjson.Value {
+	m := chatTurn{target: t, native: native, plain: map[string][]string{}}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			m.text(b)
+		case content.Reasoning:
+			m.think(b)
+		case content.ToolCall:
+			m.call(b)
+		case content.ToolResult:
+			m.answered(b)
+		case content.Native:
+			m.known(b)
+		}
+		if t.own(b) {
+			m.rest(rawjson.Value(b.Form().Extra).Get(chatOfMessage))
+		}
+	}
+	return sendable(m.message())
+}
+
+// chatTurn gathers the blocks of one response into a message.
+type chatTurn struct {
+	target
+	native bool
+
+	words   []string        // the content, unless it is a list
+	parts   []rawjson.Value // the content as a list
+	listed  bool            // it has to be one
+	refusal string
+	plain   map[string][]string // plain fields of thoughts
+	details rawjson.Array
+	said    []string // all thoughts, as the fields that repeat them say it
+	copies  []string // those fields
+	opaque  string
+	google  string // Google's seal on the message
+	calls   rawjson.Array
+	legacy  rawjson.Value
+	runs    []rawjson.Object // tools that the server ran
+	runIDs  []string
+	more    rawjson.Object // members of the message that are no block
+}
+
+// rest takes members of the message that a block brought along.
+func (m *chatTurn) rest(v rawjson.Value) {
+	for key, member := range v.Members() {
+		if !m.profile.wire.strict || key == "content" || key == "refusal" && m.profile.wire.refusal {
+			m.more.Set(key, member)
+		}
+	}
+}
+
+// message puts it together; nil when there is nothing to say.
+func (m *chatTurn) message() rawjson.Value {
+	var fields, o rawjson.Object
+	m.thoughts(&fields)
+	m.called(&fields)
+	if m.refusal != "" {
+		fields.SetString("refusal", m.refusal)
+	}
+	if m.google != "" {
+		fields.Set("extra_content", googled(m.more.Bytes().Get("extra_content"), m.google))
+	}
+	o.SetString("role", "assistant")
+	left := m.more.Bytes().Get("content")
+	switch {
+	case m.listed:
+		var list rawjson.Array
+		for _, part := range m.parts {
+			list.Add(part)
+		}
+		o.Set("content", list.Bytes())
+	case len(m.words) > 0:
+		o.SetString("content", strings.Join(m.words, "")+left.Text())
+	case left != nil:
+		o.Set("content", left)
+	case fields.Bytes().Get("tool_calls") != nil || m.legacy != nil: // then none is needed
+	case !hollow(fields.Bytes()) || told(m.more.Bytes()):
+		o.SetString("content", "")
+	}
+	o.Merge(fields.Bytes())
+	o.Merge(m.more.Bytes())
+	if !told(rawjson.Without(o.Bytes(), "role")) {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// told tells whether any member of an object holds something.
+func told(v rawjson.Value) bool {
+	for _, member := range v.Members() {
+		if !hollow(member) {
+			return true
+		}
+	}
+	return false
+}
+
+// thoughts writes the fields for thoughts.
+func (m *chatTurn) thoughts(o *rawjson.Object) {
+	for _, field := range chatFields {
+		if text := m.plain[field]; text != nil {
+			o.SetString(field, strings.Join(text, ""))
+		}
+	}
+	if list := m.details.Bytes(); !hollow(list) {
+		o.Set("reasoning_details", list)
+	}
+	for _, field := range m.copies {
+		if said := strings.Join(m.said, ""); said != "" && o.Bytes().Get(field) == nil {
+			o.SetString(field, said)
+		}
+	}
+	if m.opaque != "" {
+		o.SetString("reasoning_opaque", m.opaque)
+	}
+}
+
+// called writes the fields for calls.
+func (m *chatTurn) called(o *rawjson.Object) {
+	if list := m.calls.Bytes(); !hollow(list) {
+		o.Set("tool_calls", list)
+	}
+	o.Set("function_call", m.legacy)
+	var runs rawjson.Array
+	for i := range m.runs {
+		runs.Add(m.runs[i].Bytes())
+	}
+	if list := runs.Bytes(); !hollow(list) {
+		o.Set("executed_tools", list)
+	}
+}
+
+// text adds to the content.
+func (m *chatTurn) text(b content.Text) {
+	if b.Kind() == content.KindNote {
+		return
+	}
+	own := m.own(b)
+	if own && b.Type == chatRefusal && (m.profile.wire.refusal || !m.profile.wire.strict) {
+		m.refusal += b.Text
+		return
+	}
+	extra := rawjson.Value(b.Extra)
+	var o rawjson.Object
+	o.SetString("type", "text")
+	o.SetString("text", b.Text)
+	if own && b.Type == "text" {
+		m.listed = true
+		o.Merge(rawjson.Without(extra, chatOfMessage, chatBefore))
+	}
+	m.parts = append(m.parts, clone(o.Bytes()))
+	if own {
+		m.words = append(m.words, extra.Get(chatBefore).Text())
+	}
+	m.words = append(m.words, b.Text)
+	if own && m.opens(b.Seal) && !m.profile.wire.strict {
+		m.google = b.Seal.Data
+	}
+}
+
+// think adds a thought: in the form it came in where the server knows that, with
+// its seal where that opens, or as plain words where the server takes those.
+func (m *chatTurn) think(r content.Reasoning) {
+	w, own := m.profile.wire, m.own(r)
+	foreign := r.Seal.Data != "" && !m.opens(r.Seal)
+	open := !w.strict && !w.silent
+	if own && r.Format != content.FormatThinkTags {
+		m.said = append(m.said, r.String())
+		for field := range rawjson.Value(r.Extra).Get(chatCopies).Elements() {
+			if name := field.Text(); open || name == w.thought {
+				m.copies = append(m.copies, name)
+			}
+		}
+	}
+	switch {
+	case own && r.Format == content.FormatThinkTags:
+		if !foreign && open && r.Seal.Data != "" {
+			m.google = r.Seal.Data
+		}
+		text := r.Open + r.Text + r.Close
+		m.words = append(m.words, text)
+		var o rawjson.Object
+		o.SetString("type", "text")
+		o.SetString("text", text)
+		m.parts = append(m.parts, clone(o.Bytes()))
+	case own && !foreign && r.Format == content.FormatMistral && (w.chunks || open && !w.plain && !w.details):
+		m.chunk(r)
+	case own && !foreign && r.Format == content.FormatDetails && open && (!w.plain || r.Seal.Data != ""):
+		m.detail(r)
+	case m.native && w.chunks && r.String() != "":
+		m.chunk(content.Reasoning{Text: r.String()})
+	case m.native && w.details && r.String() != "":
+		m.detail(content.Reasoning{Wire: content.Wire{Type: "reasoning.text"}, Text: r.String()})
+	default:
+		if own && !foreign && open && r.Source == "extra_content" {
+			m.google = r.Seal.Data
+		} else if own && !foreign && open && r.Seal.Type == content.Opaque {
+			m.opaque = r.Seal.Data
+		}
+		m.plainThought(r, own)
+	}
+}
+
+// plainThought adds a thought to a plain field.
+func (m *chatTurn) plainThought(r content.Reasoning, own bool) {
+	w, text := m.profile.wire, r.String()
+	if text == "" || w.silent {
+		return
+	}
+	field := orElse(w.thought, chatFields[0])
+	if !w.strict && slices.Contains(chatFields, r.Source) {
+		field = r.Source
+	}
+	if m.plain[field] != nil && !own {
+		text = "\n\n" + text
+	}
+	m.plain[field] = append(m.plain[field], text)
+}
+
+// chunk adds a thought as a part of the content.
+func (m *chatTurn) chunk(r content.Reasoning) {
+	m.listed = true
+	var o, part rawjson.Object
+	var list rawjson.Array
+	o.SetString("type", "thinking")
+	part.SetString("type", "text")
+	part.SetString("text", r.Text)
+	list.Add(part.Bytes())
+	if extra := rawjson.Value(r.Extra); extra.Get("thinking") != nil {
+		o.Set("thinking", extra.Get("thinking"))
+	} else {
+		o.Set("thinking", list.Bytes())
+	}
+	if r.Seal.Data != "" {
+		o.SetString("signature", r.Seal.Data)
+	}
+	o.Merge(rawjson.Without(r.Extra, chatOfMessage, chatCopies))
+	m.parts = append(m.parts, clone(o.Bytes()))
+}
+
+// detail adds a thought as an entry of reasoning_details.
+func (m *chatTurn) detail(r content.Reasoning) {
+	var o rawjson.Object
+	for _, member := range []struct{ key, value string }{{"type", r.Type}, {"id", r.ID}, {detailField(r.Type), r.Text}} {
+		if member.value != "" {
+			o.SetString(member.key, member.value)
+		}
+	}
+	switch {
+	case r.Seal.Data == "":
+	case r.Seal.Type == content.Encrypted:
+		o.SetString("data", r.Seal.Data)
+	default:
+		o.SetString("signature", r.Seal.Data)
+	}
+	o.Merge(rawjson.Without(r.Extra, chatOfMessage, chatCopies))
+	m.details.Add(o.Bytes())
+}
+
+// known adds an item of this dialect that was kept as it came.
+func (m *chatTurn) known(b content.Native) {
+	v, err := rawjson.Parse([]byte(b.JSON))
+	if err != nil || !m.own(b) {
+		return
+	}
+	w := m.profile.wire
+	switch {
+	case b.Type == chatWhole:
+		m.rest(v)
+	case strings.HasPrefix(b.Type, chatPart) && (w.chunks || !w.strict):
+		m.listed = true
+		m.parts = append(m.parts, v)
+	case b.Type == "audio" && w.refusal: // OpenAI wants it named, not sent
+		var o rawjson.Object
+		if o.Set("id", v.Get("id")); !hollow(o.Bytes()) {
+			m.more.Set(b.Type, o.Bytes())
+		}
+	case w.strict:
+	case strings.HasPrefix(b.Type, chatNativeCall):
+		m.calls.Add(v)
+	default:
+		m.more.Set(b.Type, v)
+	}
+}
+
+// googled is an extra_content with Google's seal in it.
+func googled(v rawjson.Value, seal string) rawjson.Value {
+	var o, google rawjson.Object
+	google.SetString("thought_signature", seal)
+	google.Merge(v.Get("google"))
+	o.Set("google", google.Bytes())
+	o.Merge(v)
+	return o.Bytes()
+}

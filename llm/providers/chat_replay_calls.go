@@ -1,0 +1,99 @@
+package providers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// call adds a call. What a server ran itself goes back only to who knows it.
+func (m *chatTurn) call(b content.ToolCall) {
+	own := m.own(b)
+	extra := rawjson.Value(nil)
+	if own && !m.profile.wire.strict {
+		extra = rawjson.Value(b.Extra)
+	}
+	var o rawjson.Object
+	switch {
+	case b.Server:
+		if own && !m.profile.wire.strict {
+			m.run(b, &o)
+		}
+		return
+	case own && b.Type == chatLegacy:
+		m.legacy = clone(chatArguments(b, own, "arguments", extra.Get("function")))
+		return
+	}
+	if b.CallID != "" {
+		o.SetString("id", b.CallID)
+	}
+	key, input := "function", "arguments"
+	switch {
+	case !own:
+		o.SetString("type", key)
+	case b.Type == "custom":
+		key, input = "custom", "input"
+		fallthrough
+	case b.Type != "":
+		o.SetString("type", b.Type)
+	}
+	o.Set(key, chatArguments(b, own, input, extra.Get(key)))
+	if own && m.opens(b.Seal) && !m.profile.wire.strict {
+		o.Set("extra_content", googled(extra.Get("extra_content"), b.Seal.Data))
+	}
+	o.Merge(rawjson.Without(extra, chatOfMessage, chatVerbatim, key))
+	m.calls.Add(o.Bytes())
+}
+
+// chatArguments is the name and the arguments of a call. Those of another dialect
+// become JSON if they are none.
+func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
+	var o rawjson.Object
+	if b.Name != "" {
+		o.SetString("name", b.Name)
+	}
+	v, err := rawjson.Parse([]byte(b.Arguments))
+	switch {
+	case own && err == nil && rawjson.Value(b.Extra).Get(chatVerbatim).Bool():
+		o.Set(input, v)
+	case own && b.Arguments == "" && extra.Get(input) != nil: // it was null
+	case own || err == nil:
+		o.SetString(input, b.Arguments)
+	case strings.TrimSpace(b.Arguments) == "":
+		o.SetString(input, "{}")
+	default:
+		var wrapped rawjson.Object
+		wrapped.SetString("input", b.Arguments)
+		o.SetString(input, string(wrapped.Bytes()))
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// run adds a tool that the server ran.
+func (m *chatTurn) run(b content.ToolCall, o *rawjson.Object) {
+	for _, member := range []struct{ key, value string }{{"type", b.Type}, {"id", b.ID}, {"arguments", b.Arguments}} {
+		if member.value != "" {
+			o.SetString(member.key, member.value)
+		}
+	}
+	if b.Name != b.Type {
+		o.SetString("name", b.Name)
+	}
+	o.Merge(rawjson.Without(b.Extra, chatOfMessage))
+	m.runs, m.runIDs = append(m.runs, *o), append(m.runIDs, b.CallID)
+}
+
+// answered adds what came of a tool that the server ran.
+func (m *chatTurn) answered(r content.ToolResult) {
+	i := slices.Index(m.runIDs, r.CallID)
+	if i < 0 || !m.own(r) || !r.Server {
+		return
+	}
+	if r.Text != "" {
+		m.runs[i].SetString("output", r.Text)
+	}
+	m.runs[i].Merge(rawjson.Without(r.Extra, chatOfMessage))
+}

@@ -1,0 +1,224 @@
+package providers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// TestChatTellsWhatWentWrong: who is at fault decides what can be done.
+func TestChatTellsWhatWentWrong(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       error
+		message    string // of an APIError
+	}{
+		{"nothing", "", llm.ErrTruncated, ""},
+		{"a web page", "<html>502</html>", llm.ErrProtocol, ""},
+		{"half a response", `{"choices":[{"message":{"content":"Hi"`, llm.ErrTruncated, ""},
+		{"no message", `{"id":"x","choices":[]}`, llm.ErrProtocol, ""},
+		{"a list", `[1,2]`, llm.ErrProtocol, ""},
+		{"a chunk that is no object", "data: 7\n\n", llm.ErrProtocol, ""},
+		{"a chunk that is no JSON", "data: {x}\n\ndata: [DONE]\n\n", llm.ErrProtocol, ""},
+		{"only the end", "data: [DONE]\n\n", llm.ErrTruncated, ""},
+		{"no reason to end", `data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}` + "\n\n", llm.ErrTruncated, ""},
+		{"an error", `{"error":{"message":"no","type":"invalid_request_error","code":"c","param":"p"}}`, nil, "no"},
+		{"an error in words", `{"error":"no"}`, nil, "no"},
+		{"an error in a list", `[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]`, nil, "no"},
+		{"an error that is the response", `{"object":"error","message":"no","type":"BadRequestError","code":400}`, nil, "no"},
+		{"an error of the choice", `{"choices":[{"message":{"content":""},"error":{"message":"no","code":502}}]}`, nil, "no"},
+		{"an error of Groq", `data: {"choices":[],"x_groq":{"id":"r","error":"no"}}` + "\n\n", nil, "no"},
+		{"an error event", "event: error\ndata: {\"message\":\"no\"}\n\n", nil, "no"},
+		{"an error after the end", `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"error":{"message":"no"}}` + "\n\n", nil, "no"},
+	} {
+		_, err := chatRead(chatTarget("chat", "m"), strings.NewReader(c.body))
+		var api *llm.APIError
+		if c.message != "" && (!errors.As(err, &api) || api.Message != c.message || len(api.Raw) == 0) || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	const silent = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"usage":{"prompt_tokens":3}}]}` + "\n\ndata: [DONE]\n\n"
+	reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(silent))
+	if err != nil || reply.Text() != "Hi" || reply.Usage.Input != 3 {
+		t.Errorf("an end without a reason: %v, %+v", err, reply)
+	}
+	own := chatTarget("chat", "m")
+	own.tags = []string{"plan"}
+	reply, err = chatRead(own, strings.NewReader(chatMessageBody(`{"content":"<plan>Go.</plan>Gone."}`)))
+	if err != nil || reply.Text() != "Gone." || reply.Reasoning() != "Go." {
+		t.Errorf("a tag of the settings: %v, %+v", err, reply)
+	}
+}
+
+// TestChatTooManyBlocks: what a response makes of its bytes has an end.
+func TestChatTooManyBlocks(t *testing.T) {
+	many := func(s string) string { return strings.TrimSuffix(strings.Repeat(s+",", maxBlocks+1), ",") }
+	for name, body := range map[string]string{
+		"parts":   chatMessageBody(`{"content":[` + many(`{}`) + `]}`),
+		"details": chatMessageBody(`{"reasoning":"x","reasoning_details":[` + many(`{}`) + `]}`),
+		"calls":   chatChunks(`{"tool_calls":[` + many(`{"function":{"name":"f","arguments":"{"}}`) + `]}`),
+		"runs":    chatChunks(`{"executed_tools":[` + many(`{}`) + `]}`),
+	} {
+		reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(body))
+		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) > maxBlocks {
+			t.Errorf("%s: %d blocks, %v", name, len(reply.Blocks), err)
+		}
+	}
+}
+
+// TestChatUsage: what is counted inside and what beside.
+func TestChatUsage(t *testing.T) {
+	for _, c := range []struct {
+		report string
+		want   content.Usage
+	}{
+		{`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":4}}`, content.Usage{Input: 10, Output: 5, Reasoning: 4}},
+		{`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":19,"completion_tokens_details":{"reasoning_tokens":4}}`, content.Usage{Input: 10, Output: 9, Reasoning: 4}},
+		{`{"prompt_tokens":10,"completion_tokens":5,"reasoning_tokens":4,"total_tokens":19,"cached_tokens":2}`, content.Usage{Input: 10, Output: 9, Reasoning: 4, Cached: 2}},
+		{`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":3,"prompt_tokens_details":{"cache_write_tokens":1}}`, content.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 1}},
+	} {
+		have := chatUsage(rawjson.Value(c.report))
+		if raw := string(have.Raw); raw != c.report {
+			t.Errorf("raw %s", raw)
+		}
+		if have.Raw = nil; fmt.Sprint(have) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %+v, want %+v", c.report, have, c.want)
+		}
+	}
+}
+
+// TestChatKeepsWhatItDoesNotKnow: a message goes back to the letter, whatever its
+// shape.
+func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
+	for _, message := range []string{
+		`{"role":"assistant","content":"Hi","refusal":null,"annotations":[{"url":"x"}],"later":{"n":1.50}}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","index":0,"function":{"name":"f","arguments":{"x":[1]},"strict":true},"new":1}]}`,
+		`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":null}},{"id":"b","type":"custom","custom":{"name":"sh","input":"ls"}},{"id":"c","type":"later","later":{"x":1}}]}`,
+		`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{ }","later":1}}`,
+		`{"role":"assistant","content":"","reasoning":"A","reasoning_content":"A","reasoning_text":"other","reasoning_details":[]}`,
+		`{"role":"assistant","content":"Hi","reasoning":"AB","reasoning_details":[{"type":"reasoning.text","text":"A","signature":null,"index":0},{"type":"reasoning.text","text":"B","index":1,"id":null},{"type":"reasoning.later","x":[]}]}`,
+		`{"role":"assistant","content":"Hi","reasoning":{"later":true}}`,
+		`{"role":"assistant","content":" ","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`,
+		`{"role":"assistant","content":"<think>\n</think>","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":"<think>a</think> <thought>b</thought>\nHi\n</think>"}`,
+		`{"role":"assistant","content":"a\n</think>\nHi","x":"\u2028\u0000"}`,
+		`{"role":"assistant","content":[{"type":"text","text":"A","later":1},{"type":"text","text":""},{"type":"image_url","image_url":{"url":"u"}},{"type":"thinking","thinking":"plain words"},{"type":"text","text":"B"}]}`,
+		`{"role":"assistant","content":null,"images":[{"type":"image_url","image_url":{"url":"data:"}}],"audio":{"id":"x","data":"AA"}}`,
+		`{"role":"assistant","content":null,"later":["alone"]}`,
+		`{"role":"assistant","content":"Hi","extra_content":{"google":{"thought_signature":"c2ln","later":1},"x":2}}`,
+		`{"role":"assistant","content":"Hi","executed_tools":[{"index":0,"type":"search","name":"web","arguments":"{}","output":"o","search_results":{"results":[]}},{"type":"python","id":"z"}]}`,
+		`{"role":"assistant","content":null,"refusal":"No."}`,
+		`{"role":"assistant","content":{"later":1},"tool_calls":{"later":1},"reasoning_details":"later","refusal":["later"],"executed_tools":7,"function_call":"auto","extra_content":1}`,
+	} {
+		reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(chatMessageBody(message)))
+		if err != nil {
+			t.Error(message, err)
+			continue
+		}
+		for i, b := range reply.Blocks {
+			if reply.Blocks[i], err = content.Decode(content.Encode(b)); err != nil {
+				t.Error(err)
+			}
+		}
+		if have := replayChat(chatTarget("chat", "m"), reply.Blocks, false); !rawjson.Equal(have, rawjson.Value(message)) {
+			t.Errorf("have\n%s\nwant\n%s", have, message)
+		}
+	}
+}
+
+// TestChatSealsGoHomeOnly: a seal goes to the model family that minted it. Others
+// get the words, where there are any.
+func TestChatSealsGoHomeOnly(t *testing.T) {
+	body := chatMessageBody(`{"role":"assistant","content":"Hi","reasoning":"Words.","reasoning_opaque":"b3Bh","reasoning_details":[
+		{"type":"reasoning.text","text":"Words.","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"ZW5j","index":1}],
+		"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"Z29v"}}}],
+		"extra_content":{"google":{"thought_signature":"dGV4dA=="}}}`)
+	reply, err := chatRead(chatTarget("openrouter", "anthropic/claude-sonnet-4"), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seals := []string{"c2ln", "ZW5j", "Z29v", "dGV4dA==", "b3Bh"}
+	home := replayChat(chatTarget("openrouter", "anthropic/claude-opus-4.5"), reply.Blocks, false)
+	for _, seal := range seals {
+		if !bytes.Contains(home, []byte(seal)) {
+			t.Errorf("seal %s is not in\n%s", seal, home)
+		}
+	}
+	for _, to := range []target{chatTarget("openrouter", "openai/gpt-5"), chatTarget("deepseek", "deepseek-chat"), chatTarget("groq", "qwen"), chatTarget("openai", "gpt-5")} {
+		away := replayChat(to, reply.Blocks, false)
+		for _, seal := range seals {
+			if bytes.Contains(away, []byte(seal)) {
+				t.Errorf("%s gets the seal %s: %s", to.profile.Name, seal, away)
+			}
+		}
+		if words := bytes.Contains(away, []byte("Words.")); words == to.profile.wire.silent {
+			t.Errorf("%s gets %s", to.profile.Name, away)
+		}
+	}
+}
+
+// TestChatThoughtsOfOthers: which field a plain thought goes to.
+func TestChatThoughtsOfOthers(t *testing.T) {
+	blocks := []content.Block{
+		content.Reasoning{Wire: content.Wire{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2ln", Minted: "messages/claude"}}, Text: "One."},
+		content.Reasoning{Text: "Two."}, content.Assistant("Hi"),
+	}
+	for _, c := range []struct {
+		provider string
+		native   bool
+		want     string
+	}{
+		{"nobody-knows", false, `{"role":"assistant","content":"Hi","reasoning_content":"One.\n\nTwo."}`},
+		{"openrouter", false, `{"role":"assistant","content":"Hi","reasoning":"One.\n\nTwo."}`},
+		{"openrouter", true, `{"role":"assistant","content":"Hi","reasoning_details":[{"type":"reasoning.text","text":"One."},{"type":"reasoning.text","text":"Two."}]}`},
+		{"github-copilot", false, `{"role":"assistant","content":"Hi","reasoning_text":"One.\n\nTwo."}`},
+		{"openai", false, `{"role":"assistant","content":"Hi"}`},
+		{"mistral", false, `{"role":"assistant","content":"Hi"}`},
+		{"mistral", true, `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"One."}]},{"type":"thinking","thinking":[{"type":"text","text":"Two."}]},{"type":"text","text":"Hi"}]}`},
+	} {
+		if have := replayChat(chatTarget(c.provider, "m"), blocks, c.native); string(have) != c.want {
+			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
+		}
+	}
+	own := []content.Block{content.Reasoning{Wire: content.Wire{Dialect: "chat"}, Format: content.FormatParsed, Source: "reasoning_content", Text: "One."}, content.Assistant("Hi")}
+	if have := replayChat(chatTarget("openrouter", "m"), own, false); have.Get("reasoning_content").Text() != "One." {
+		t.Errorf("a thought does not go back in its own field: %s", have)
+	}
+	if have := replayChat(chatTarget("groq", "m"), own, false); have.Get("reasoning_content") != nil || have.Get("reasoning").Text() != "One." {
+		t.Errorf("a strict server gets %s", have)
+	}
+	if have := replayChat(chatTarget("openai", "m"), own[:1], false); have != nil {
+		t.Errorf("nothing to say, and %s is sent", have)
+	}
+}
+
+// TestChatWantsTheTurnBack, and where the key goes.
+func TestChatWantsTheTurnBack(t *testing.T) {
+	d := dialects["chat"]
+	for _, c := range []struct {
+		provider, header, value string
+		wants                   bool
+	}{
+		{"openai", "Authorization", "Bearer k", false},
+		{"azure", "Api-Key", "k", false},
+		{"deepseek", "Authorization", "Bearer k", true},
+		{"nobody-knows", "Authorization", "Bearer k", true},
+	} {
+		to, h := chatTarget(c.provider, "m"), http.Header{}
+		d.sign(h, to, "k")
+		if d.wantsTurn(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
+			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.wantsTurn(to), h)
+		}
+		h = http.Header{}
+		if d.sign(h, to, ""); len(h) != 0 {
+			t.Errorf("without a key: %v", h)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package providers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// TestChatFindsWhatIsThere holds the decoder to the answer key.
+func TestChatFindsWhatIsThere(t *testing.T) {
+	for _, r := range chatRecordings(t) {
+		t.Run(r.File, func(t *testing.T) {
+			reply, err := r.read(bytes.NewReader(r.body))
+			var api *llm.APIError
+			switch {
+			case r.Expected.Error != nil:
+				if !errors.As(err, &api) || api.Message != r.Expected.Error.Message || len(api.Raw) == 0 {
+					t.Errorf("error %v, want %q", err, r.Expected.Error.Message)
+				}
+			case r.Expected.Finish == nil:
+				if !errors.Is(err, llm.ErrTruncated) || !reply.Incomplete {
+					t.Errorf("a stream that breaks off ends with %v", err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			}
+			r.checkBlocks(t, reply)
+			r.checkThoughts(t, reply)
+			r.checkCalls(t, reply)
+			r.checkHead(t, reply)
+		})
+	}
+}
+
+func (r *chatRecording) checkBlocks(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	text := ""
+	var kinds []string
+	for _, b := range reply.Blocks {
+		kind := b.Kind().String()
+		switch b := b.(type) {
+		case content.Text:
+			if kind = "refusal"; b.Type != chatRefusal {
+				kind, text = "text", text+b.Text
+			}
+		case content.ToolCall:
+			if kind = "tool_call"; b.Server {
+				kind = "server_tool_call"
+			}
+		case content.ToolResult:
+			kind = "server_tool_result"
+		case content.Native:
+			kind = "other:" + b.Type
+		}
+		kinds = append(kinds, kind)
+		if record := content.Encode(b); b.Form().Dialect != "chat" {
+			t.Errorf("%q has no dialect", record)
+		}
+	}
+	if chatBare(text) != chatBare(r.Expected.Text) {
+		t.Errorf("text %q, want %q", text, r.Expected.Text)
+	}
+	want := r.Expected.Blocks
+	if r.Provider == "avian" && slices.Contains(want, "tool_call") {
+		want = []string{"reasoning", "tool_call"} // its texts are one blank each
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("blocks %v, want %v", kinds, want)
+	}
+}
+
+func (r *chatRecording) checkThoughts(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	var thoughts []content.Reasoning
+	for _, b := range reply.Blocks {
+		if th, ok := b.(content.Reasoning); ok {
+			thoughts = append(thoughts, th)
+		}
+	}
+	if len(thoughts) != len(r.Expected.Reasoning) {
+		t.Fatalf("%d thoughts, want %d", len(thoughts), len(r.Expected.Reasoning))
+	}
+	for i, want := range r.Expected.Reasoning {
+		th := thoughts[i]
+		text := th.Text
+		if want.Form == "tags" {
+			text, want.Source = strings.TrimSpace(text), "content"
+			want.Text = strings.TrimSpace(want.Text)
+		}
+		if text != want.Text || th.Seal.Data != want.Signature+want.Encrypted || th.Source != want.Source || th.ID != want.ID {
+			t.Errorf("thought %d: %+v, want %+v", i, th, want)
+		}
+		if sealed := th.Seal.Data != ""; sealed != (th.Seal.Type != content.NoSeal) || sealed && th.Seal.Minted != "chat/"+r.Model {
+			t.Errorf("thought %d: seal %+v", i, th.Seal)
+		}
+		if want.Signature != "" && th.Seal.Type != content.Signature {
+			t.Errorf("thought %d is sealed by %s", i, th.Seal.Type)
+		}
+	}
+}
+
+func (r *chatRecording) checkCalls(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	owned, _ := content.Attribute(reply.Blocks)
+	if len(owned) != len(r.Expected.Tools) {
+		t.Fatalf("%d calls, want %d", len(owned), len(r.Expected.Tools))
+	}
+	for i, want := range r.Expected.Tools {
+		c := reply.Blocks[owned[i].Call].(content.ToolCall)
+		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || c.Arguments != want.Raw && !chatSameJSON(c.Arguments, want.Raw) {
+			t.Errorf("call %d: %+v, want %+v", i, c, want)
+		}
+		if (len(owned[i].Thoughts) > 0) != want.Preceded || len(owned[i].Thoughts) != len(want.Reasoning) || (owned[i].Ref >= 0) != (want.Ref != nil) {
+			t.Errorf("call %d: thoughts %+v, want %+v", i, owned[i], want)
+		}
+	}
+}
+
+func (r *chatRecording) checkHead(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	n := func(key string) int64 {
+		if v := r.Expected.Usage[key]; v != nil {
+			return *v
+		}
+		return 0
+	}
+	want := content.Usage{Input: n("input_total"), Output: n("output_total"), Reasoning: n("reasoning"), Cached: n("cached"), CacheWrite: n("cache_write")}
+	have := reply.Usage
+	if have.Raw = nil; !reflect.DeepEqual(have, want) {
+		t.Errorf("usage %+v, want %+v of %s", have, want, reply.Usage.Raw)
+	}
+	if f := r.Expected.Finish; f != nil && reply.Finish != *f || r.Expected.ID != "" && reply.ID != r.Expected.ID {
+		t.Errorf("finish %q, id %q, want %v, %q", reply.Finish, reply.ID, f, r.Expected.ID)
+	}
+}
+
+// TestChatComesTheSameHoweverItIsCut: the network cuts where it likes, and a proxy
+// may change line ends.
+func TestChatComesTheSameHoweverItIsCut(t *testing.T) {
+	t.Parallel()
+	cuts := 0
+	for _, r := range chatRecordings(t) {
+		reply, err := r.read(bytes.NewReader(r.body))
+		want := chatAll(reply, err)
+		check := func(how string, body io.Reader) {
+			t.Helper()
+			if got, err := r.read(body); chatAll(got, err) != want {
+				t.Fatalf("%s, %s:\n%s\nwant\n%s", r.File, how, chatAll(got, err), want)
+			}
+		}
+		check("byte by byte", iotest.OneByteReader(bytes.NewReader(r.body)))
+		if r.Container == "sse" {
+			unix := bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n"))
+			check("LF", bytes.NewReader(unix))
+			check("CRLF", bytes.NewReader(bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))))
+		}
+		if len(r.body) > 8<<10 {
+			continue
+		}
+		for i := range r.body {
+			if testing.Short() && i%7 != 0 {
+				continue
+			}
+			check(fmt.Sprintf("cut at %d", i), io.MultiReader(bytes.NewReader(r.body[:i]), bytes.NewReader(r.body[i:])))
+			cuts++
+		}
+	}
+	t.Logf("%d cuts", cuts)
+}
+
+// TestChatNeverLosesAFinishedBlock ends each stream after each event: what was
+// given out as whole is there, and is what the whole stream has in its place.
+func TestChatNeverLosesAFinishedBlock(t *testing.T) {
+	t.Parallel()
+	for _, r := range chatRecordings(t) {
+		if r.Container != "sse" {
+			continue
+		}
+		events := bytes.SplitAfter(bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+		full, _ := r.read(bytes.NewReader(r.body))
+		for i := range events {
+			if testing.Short() && len(events) > 100 && i%10 != 0 {
+				continue
+			}
+			done := map[int]content.Block{}
+			finished := false
+			var a llm.Accumulator
+			var failed error
+			for e, err := range chatTarget(r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), FramingFound) {
+				if failed = err; err != nil {
+					break
+				}
+				if a.Add(e); e.Type == llm.BlockDone {
+					done[e.Index] = e.Block
+				}
+				finished = finished || e.Head.Finish != ""
+			}
+			got := a.Response(failed == nil)
+			if !finished && r.Expected.Error == nil && !errors.Is(failed, llm.ErrTruncated) {
+				t.Fatalf("%s: after event %d: %v", r.File, i, failed)
+			}
+			if finished && failed != nil && r.Expected.Error == nil {
+				t.Fatalf("%s: whole after event %d, but %v", r.File, i, failed)
+			}
+			whole := 0
+			for j, b := range got.Blocks {
+				if b.Form().Incomplete {
+					continue
+				}
+				whole++
+				was := full.Blocks[j]
+				if !strings.HasPrefix(was.String(), b.String()) || was.Kind() != b.Kind() {
+					t.Fatalf("%s: after event %d block %d is %+v, want %+v", r.File, i, j, b, was)
+				}
+			}
+			if whole != len(done) {
+				t.Fatalf("%s: after event %d: %d whole blocks, want %d", r.File, i, whole, len(done))
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package providers
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// rule is one thing that a provider refuses a request for.
+type rule struct {
+	name     string
+	evidence string // how it is known: the provider's words, or where they stand
+	warns    bool   // the request is answered all the same
+	find     func(c *checking)
+}
+
+// checking is a request that rules look at.
+type checking struct {
+	target
+	req      *llm.Request
+	body     rawjson.Value
+	said     []said
+	rule     *rule
+	problems []llm.Problem
+}
+
+// said is one thing that a request body says, whatever the dialect.
+type said struct {
+	what  saidWhat
+	id    string // of a call or its result
+	group int    // the message it is in
+	path  string
+	empty bool // a text, or a message, in which there is nothing
+	model bool // the model says it
+}
+
+type saidWhat uint8
+
+const (
+	saidText saidWhat = iota
+	saidCall
+	saidResult
+	saidThought
+	saidOther
+)
+
+// found notes a problem.
+func (c *checking) found(path, callID, message string, args ...any) {
+	c.problems = append(c.problems, llm.Problem{
+		Rule: c.rule.name, Path: path, CallID: callID, Message: fmt.Sprintf(message, args...), Warning: c.rule.warns,
+	})
+}
+
+// Check lists what the provider would refuse the request for: by the rules that
+// all have in common, and by those of the dialect.
+func (c *Client) Check(req *llm.Request) []llm.Problem {
+	t := c.target.asked(req.Settings)
+	body, err := rawjson.Parse(req.Body)
+	if err != nil {
+		return []llm.Problem{{Rule: "not-json", Message: "the request body is no JSON: " + err.Error()}}
+	}
+	k := &checking{target: t, req: req, body: body}
+	if t.dialect.outline != nil {
+		k.said = t.dialect.outline(body)
+	}
+	for _, list := range [][]rule{commonRules, t.dialect.rules} {
+		for i := range list {
+			k.rule = &list[i]
+			k.rule.find(k)
+		}
+	}
+	return k.problems
+}
+
+// commonRules hold for every dialect.
+var commonRules = []rule{
+	{
+		name:     "tool-result-missing",
+		evidence: `Anthropic 400: "tool_use ids were found without tool_result blocks immediately after"; OpenAI 400: "An assistant message with 'tool_calls' must be followed by tool messages"`,
+		find:     (*checking).resultsMissing,
+	},
+	{
+		name:     "tool-call-missing",
+		evidence: `Anthropic 400: "unexpected tool_use_id found in tool_result blocks"; OpenAI 400: "No tool call found for function call output"`,
+		find:     (*checking).callsMissing,
+	},
+	{
+		name:     "duplicate-call-id",
+		evidence: "Anthropic 400: \"tool_use ids must be unique\"",
+		find:     (*checking).callsTwice,
+	},
+	{
+		name:     "empty-content",
+		evidence: `Anthropic 400: "text content blocks must be non-empty"; others answer an empty message badly`,
+		find:     (*checking).emptyOnes,
+	},
+	{
+		name:     "seal-of-another-model",
+		evidence: "a seal is opened only by the model family that made it; it is left out, and inside a tool loop its provider may demand it",
+		warns:    true,
+		find:     (*checking).foreignSeals,
+	},
+	{
+		name:     "not-utf8",
+		evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
+		warns:    true,
+		find:     (*checking).notUTF8,
+	},
+}
+
+// resultsMissing: after a message with calls come their results, before anything
+// else.
+func (c *checking) resultsMissing() {
+	var open []said
+	report := func() {
+		for _, call := range open {
+			c.found(call.path, call.id, "the tool call %s has no result right after it", call.id)
+		}
+		open = nil
+	}
+	for _, s := range c.said {
+		switch {
+		case s.what == saidCall:
+			if len(open) > 0 && open[0].group != s.group {
+				report()
+			}
+			open = append(open, s)
+		case s.what == saidResult:
+			for i := range open {
+				if open[i].id == s.id {
+					open = append(open[:i:i], open[i+1:]...)
+					break
+				}
+			}
+		case len(open) > 0 && s.group != open[0].group && s.model:
+			report()
+		}
+	}
+	report()
+}
+
+func (c *checking) callsMissing() {
+	open := map[string]bool{}
+	for _, s := range c.said {
+		switch {
+		case s.what == saidCall:
+			open[s.id] = true
+		case s.what == saidResult && !open[s.id]:
+			c.found(s.path, s.id, "the tool result %s has no call before it, or is the second", s.id)
+		case s.what == saidResult:
+			delete(open, s.id)
+		}
+	}
+}
+
+func (c *checking) callsTwice() {
+	seen := map[string]bool{}
+	for _, s := range c.said {
+		if s.what != saidCall {
+			continue
+		}
+		if seen[s.id] {
+			c.found(s.path, s.id, "the id %s is that of an earlier call too", s.id)
+		}
+		seen[s.id] = true
+	}
+}
+
+func (c *checking) emptyOnes() {
+	for _, s := range c.said {
+		if s.empty {
+			c.found(s.path, s.id, "there is nothing in it")
+		}
+	}
+}
+
+// foreignSeals looks at the open turn: elsewhere nobody misses them.
+func (c *checking) foreignSeals() {
+	for i := openFrom(c.req.Messages); i < len(c.req.Messages); i++ {
+		for j, b := range c.req.Messages[i].Blocks {
+			seal := b.Form().Seal
+			if seal.Data != "" && !c.opens(seal) {
+				c.foundBlock(i, j, "a %s was sealed by %s and is sent without its seal", b.Kind(), seal.Minted)
+			}
+		}
+	}
+}
+
+// foundBlock notes a problem of one block of the request.
+func (c *checking) foundBlock(message, block int, text string, args ...any) {
+	c.found("", callID(c.req.Messages[message].Blocks[block]), text, args...)
+	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
+}
+
+func callID(b content.Block) string {
+	if call, ok := b.(content.ToolCall); ok {
+		return call.CallID
+	}
+	return ""
+}
+
+// openFrom is where the last turn begins: after the last message of the user
+// that is not only tool results.
+func openFrom(messages []content.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == content.RoleUser {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (c *checking) notUTF8() {
+	for i, m := range c.req.Messages {
+		for j, b := range m.Blocks {
+			if _, media := b.(content.Media); !media && !rawjson.Clean(b.String()) {
+				c.foundBlock(i, j, "a %s block is not UTF-8: U+FFFD is sent for what JSON cannot carry", b.Kind())
+			}
+		}
+	}
+}
+
+// at writes a place in a body: at("messages", 2, "content", 0) is
+// messages[2].content[0].
+func at(steps ...any) string {
+	path := ""
+	for _, s := range steps {
+		switch s := s.(type) {
+		case int:
+			path += fmt.Sprintf("[%d]", s)
+		case string:
+			if path != "" {
+				path += "."
+			}
+			path += s
+		}
+	}
+	return path
+}
+
+// numbered is the elements of an array, with their places.
+func numbered(v rawjson.Value) func(yield func(int, rawjson.Value) bool) {
+	return func(yield func(int, rawjson.Value) bool) {
+		i := 0
+		for e := range v.Elements() {
+			if !yield(i, e) {
+				return
+			}
+			i++
+		}
+	}
+}

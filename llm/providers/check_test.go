@@ -1,0 +1,129 @@
+package providers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// TestRules holds every rule to a request that breaks it and to one that does
+// not.
+func TestRules(t *testing.T) {
+	const tools = `"messages":[{"role":"user","content":"Weather?"},`
+	for _, c := range []struct {
+		name, provider, model, body string
+		want                        []string
+	}{
+		{"messages: a whole loop", "anthropic", "", `{"thinking":{"type":"enabled","budget_tokens":2000},"max_tokens":4000,` + tools + `
+			{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"tool_use","id":"a"},{"type":"tool_use","id":"b"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"b"},{"type":"tool_result","tool_use_id":"a"},{"type":"text","text":"go on"}]}]}`, nil},
+		{"messages: no result", "anthropic", "", `{` + tools + `{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}]}`, []string{"tool-result-missing"}},
+		{"messages: a late result", "anthropic", "", `{` + tools + `{"role":"assistant","content":[{"type":"tool_use","id":"a"}]},{"role":"user","content":"Well?"},
+			{"role":"assistant","content":"Hm."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, []string{"tool-result-missing"}},
+		{"messages: no call", "anthropic", "", `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, []string{"tool-call-missing"}},
+		{"messages: an id twice", "anthropic", "", `{` + tools + `{"role":"assistant","content":[{"type":"tool_use","id":"a"},{"type":"tool_use","id":"a"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"}]}]}`, []string{"tool-call-missing", "duplicate-call-id"}},
+		{"messages: an empty text", "anthropic", "", `{"messages":[{"role":"user","content":[{"type":"text","text":""}]}]}`, []string{"empty-content"}},
+		{"messages: an empty message", "anthropic", "", `{` + tools + `{"role":"assistant","content":[]}]}`, []string{"empty-content"}},
+		{"messages: the model first", "anthropic", "", `{"messages":[{"role":"assistant","content":"Hi."}]}`, []string{"first-message"}},
+		{"messages: nothing", "anthropic", "", `{"messages":[],"system":"Be brief."}`, []string{"first-message"}},
+		{"messages: a loop without its thought", "anthropic", "", `{"thinking":{"type":"enabled","budget_tokens":2000},` + tools + `{"role":"assistant","content":[{"type":"tool_use","id":"a"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, []string{"thinking-first"}},
+		{"messages: an old loop without its thought", "anthropic", "", `{"thinking":{"type":"enabled","budget_tokens":2000},` + tools + `{"role":"assistant","content":[{"type":"tool_use","id":"a"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]},{"role":"assistant","content":"Rain."},{"role":"user","content":"Thanks."}]}`, nil},
+		{"messages: an unsigned thought", "anthropic", "", `{` + tools + `{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Rain."}]}]}`, []string{"thinking-unsigned"}},
+		{"messages: too large a budget", "anthropic", "", `{"thinking":{"type":"enabled","budget_tokens":4000},"max_tokens":4000,"messages":[{"role":"user","content":"Hi."}]}`, []string{"budget-over-limit"}},
+
+		{"chat: a whole loop", "deepseek", "", `{` + tools + `{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"a"},{"id":"b"}]},
+			{"role":"tool","tool_call_id":"a","content":"4"},{"role":"tool","tool_call_id":"b","content":""}]}`, nil},
+		{"chat: no result", "openai", "", `{` + tools + `{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"user","content":"Well?"}]}`, []string{"tool-result-missing"}},
+		{"chat: no call", "openai", "", `{` + tools + `{"role":"tool","tool_call_id":"a","content":"4"}]}`, []string{"tool-call-missing"}},
+		{"chat: an empty message", "openai", "", `{` + tools + `{"role":"assistant","content":""}]}`, []string{"empty-content"}},
+		{"chat: a loop without its thought", "kimi", "", `{` + tools + `{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a","content":"4"}]}`, []string{"reasoning-content-missing"}},
+		{"chat: a loop that nobody minds", "openai", "", `{` + tools + `{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a","content":"4"}]}`, nil},
+
+		{"responses: a whole loop", "openai-responses", "", `{"store":false,"input":[{"role":"user","content":"Weather?"},{"type":"reasoning","summary":[],"encrypted_content":"e"},
+			{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"4"}]}`, nil},
+		{"responses: no result", "openai-responses", "", `{"input":[{"role":"user","content":"Weather?"},{"type":"function_call","call_id":"a"}]}`, []string{"tool-result-missing"}},
+		{"responses: a thought alone", "openai-responses", "", `{"input":[{"type":"reasoning","summary":[]},{"role":"user","content":"Well?"}]}`, []string{"reasoning-without-item"}},
+		{"responses: no summary", "openai-responses", "", `{"input":[{"type":"reasoning"},{"role":"assistant","content":"Rain."}]}`, []string{"summary-missing"}},
+		{"responses: an id that is not stored", "openai-responses", "", `{"store":false,"input":[{"type":"reasoning","id":"rs_1","summary":[]},{"role":"assistant","content":"Rain."}]}`, []string{"item-id-not-stored"}},
+
+		{"gemini: a whole loop", "gemini", "gemini-3-pro", `{"contents":[{"role":"user","parts":[{"text":"Weather?"}]},{"role":"model","parts":[{"functionCall":{"name":"w"},"thoughtSignature":"s"},{"functionCall":{"name":"w"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"w"}},{"functionResponse":{"name":"w"}}]}]}`, nil},
+		{"gemini: no signature", "gemini", "gemini-3-pro", `{"contents":[{"role":"user","parts":[{"text":"Weather?"}]},{"role":"model","parts":[{"functionCall":{"name":"w"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"w"}}]}]}`, []string{"thought-signature-missing"}},
+		{"gemini: no signature, and no need", "gemini", "gemini-2.5-pro", `{"contents":[{"role":"user","parts":[{"text":"Weather?"}]},{"role":"model","parts":[{"functionCall":{"name":"w"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"w"}}]}]}`, nil},
+		{"gemini: nothing", "gemini", "", `{"contents":[]}`, []string{"no-contents"}},
+
+		{"converse: no result", "converse", "", `{"messages":[{"role":"user","content":[{"text":"Weather?"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a"}}]}]}`, []string{"tool-result-missing"}},
+		{"converse: the model first", "converse", "", `{"messages":[{"role":"assistant","content":[{"text":"Hi."}]}]}`, []string{"first-message"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, err := Open(c.provider, Config{Model: c.model})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range client.Check(&llm.Request{Body: []byte(c.body)}) {
+				got = append(got, p.Rule)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("rules %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryRuleNamesItsEvidence(t *testing.T) {
+	lists := [][]rule{commonRules}
+	for _, d := range dialects {
+		lists = append(lists, d.rules)
+		if d.outline == nil {
+			t.Errorf("dialect %s has no outline: the rules for tool calls see nothing of it", d.name)
+		}
+	}
+	for _, list := range lists {
+		seen := map[string]bool{}
+		for _, r := range list {
+			if r.name == "" || r.evidence == "" || r.find == nil || seen[r.name] {
+				t.Errorf("rule %+v", r)
+			}
+			seen[r.name] = true
+		}
+	}
+}
+
+// TestBlocksThatCannotGoAsTheyAre: a seal of another model inside a tool loop,
+// and text that is not UTF-8, are named with their place.
+func TestBlocksThatCannotGoAsTheyAre(t *testing.T) {
+	client, err := Open("anthropic", Config{Model: "claude-sonnet-4-5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(minted string) content.Block {
+		r := content.Reasoning{Text: "hm"}
+		r.Dialect, r.Seal = "messages", content.Seal{Type: content.Signature, Data: "s", Minted: minted}
+		return r
+	}
+	req := &llm.Request{Messages: []content.Message{
+		{Role: content.RoleAssistant, Blocks: []content.Block{sealed("chat/o3")}}, // of a turn that is over
+		{Role: content.RoleUser, Blocks: []content.Block{content.User("a\xff")}},
+		{Role: content.RoleAssistant, Blocks: []content.Block{sealed("messages/claude-opus-4-1"), sealed("gemini/gemini-3-pro")}},
+	}}
+	if req.Body, err = client.Encode(req); err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]llm.Place{}
+	for _, p := range client.Check(req) {
+		if p.Warning {
+			places[p.Rule] = p.Block
+		}
+	}
+	if len(places) != 2 || places["seal-of-another-model"] != (llm.Place{Message: 3, Block: 2}) || places["not-utf8"] != (llm.Place{Message: 2, Block: 1}) {
+		t.Errorf("warnings at %v", places)
+	}
+}

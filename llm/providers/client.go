@@ -1,0 +1,177 @@
+package providers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encoder is the version of what Encode makes. It grows when the same request
+// gives other bytes, in any dialect.
+const encoder = 1
+
+// Client asks the models of one provider. It is an [llm.Client], [llm.Streamer]
+// and [llm.Target], for many goroutines at once. Open makes it.
+type Client struct {
+	target target
+	config Config
+	base   *url.URL // nil: nowhere to send to
+	http   *http.Client
+}
+
+var (
+	_ llm.Client   = (*Client)(nil)
+	_ llm.Streamer = (*Client)(nil)
+	_ llm.Target   = (*Client)(nil)
+)
+
+// Address is the provider, its dialect, the model that is asked when a request
+// names none, and the host.
+func (c *Client) Address() llm.Address {
+	a := llm.Address{Provider: c.target.profile.Name, Dialect: c.target.dialect.name, Model: c.target.model, Encoder: encoder}
+	if c.base != nil {
+		a.Endpoint = c.base.Host
+	}
+	return a
+}
+
+// WantsTurn tells whether an open tool loop must go back with its thoughts.
+func (c *Client) WantsTurn() bool { return c.target.dialect.wantsTurn(c.target) }
+
+// Encode gives the request body. Equal requests give equal bytes.
+func (c *Client) Encode(req *llm.Request) ([]byte, error) {
+	t := c.target.asked(req.Settings)
+	body, err := t.dialect.encode(t, req)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	if _, err := rawjson.Parse(body); err != nil {
+		return nil, fmt.Errorf("encode request: a tool or a setting is no JSON: %w", err)
+	}
+	return body, nil
+}
+
+// Decode reads a response body, be it JSON or a stream.
+func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
+	return c.target.decode(body, FramingFound)
+}
+
+// Generate asks and returns the whole answer, whether it comes in one piece or
+// as a stream. The response has the bodies of the request and the answer.
+func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	a, err := c.ask(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer a.body.Close()
+	var raw bytes.Buffer
+	reply, err := llm.Collect(c.events(a, io.TeeReader(a.body, &raw)), nil)
+	if reply != nil {
+		reply.Raw, reply.Sent, reply.From = raw.Bytes(), a.sent, a.from
+	}
+	return reply, err
+}
+
+// Stream asks and yields the answer as it comes. One that comes in one piece is
+// yielded too, block by block.
+func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		a, err := c.ask(ctx, req)
+		if err != nil {
+			yield(llm.Event{}, err)
+			return
+		}
+		defer a.body.Close()
+		c.events(a, a.body)(yield)
+	}
+}
+
+// events reads an answer. Its errors have no secrets.
+func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for e, err := range a.target.decode(body, FramingFound) {
+			if err != nil {
+				var api *llm.APIError
+				if errors.As(err, &api) && api.RequestID == "" {
+					api.RequestID = a.requestID
+				}
+				yield(e, a.secrets.clean(err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// endpoint is where requests go. A base URL may end where the path begins, or be
+// the whole of it.
+func (c *Client) endpoint(t target, stream bool) *url.URL {
+	u := *c.base
+	path, query, asks := strings.Cut(t.dialect.path(t.model, stream), "?")
+	if asks {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+query, "&")
+	}
+	base := strings.TrimRight(u.Path, "/")
+	first, _, _ := strings.Cut(path[1:], "/")
+	switch {
+	case strings.HasSuffix(base, path):
+		path = ""
+	case strings.HasSuffix(base, "/"+first):
+		path = path[1+len(first):]
+	}
+	u.Path, u.RawPath, u.Fragment = base+path, "", ""
+	if text, err := url.PathUnescape(path); err == nil && text != path { // a model's name may have slashes
+		u.Path, u.RawPath = base+text, (&url.URL{Path: base}).EscapedPath()+path
+	}
+	return &u
+}
+
+// needModel is the dialects that cannot be asked without a model's name.
+var needModel = []string{"messages", "gemini", "converse", "invoke", "cohere", "ollama"}
+
+// ready tells what is missing for a request to be sent.
+func (c *Client) ready(t target) error {
+	p := c.target.profile
+	if c.base == nil {
+		return fmt.Errorf("ask %s: no base URL: it has none of its own", p.Name)
+	}
+	own := false
+	if vendor, err := url.Parse(p.BaseURL); err == nil && p.BaseURL != "" {
+		own = strings.EqualFold(vendor.Host, c.base.Host)
+	}
+	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.signed() {
+		return &noKey{p}
+	}
+	if t.model == "" && (p.NeedsKey && own || slices.Contains(needModel, t.dialect.name)) {
+		return fmt.Errorf("ask %s: no model: name one in the settings or the request", p.Name)
+	}
+	return nil
+}
+
+// signed tells whether the headers of the configuration bring a key.
+func (c *Client) signed() bool {
+	for name := range c.config.Headers {
+		if secretName.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// String is provider, dialect and host: a client can be printed, its key not.
+func (c *Client) String() string {
+	a := c.Address()
+	return fmt.Sprintf("%s (%s) at %s", a.Provider, a.Dialect, orElse(a.Endpoint, "no host"))
+}

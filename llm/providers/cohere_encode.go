@@ -1,0 +1,267 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeCohere writes a request.
+func encodeCohere(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	var body rawjson.Object
+	body.SetString("model", t.model)
+	p := coherePrompt{target: t}
+	for _, m := range req.Messages {
+		p.add(m)
+	}
+	p.wait.flush(&p.list)
+	body.Set("messages", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", chatTools(req.Tools))
+		switch s.ToolChoice {
+		case "", "auto":
+		case "none":
+			body.SetString("tool_choice", "NONE")
+		default: // no tool can be named
+			body.SetString("tool_choice", "REQUIRED")
+		}
+	}
+	if s.MaxOutputTokens > 0 {
+		body.SetInt("max_tokens", int64(s.MaxOutputTokens))
+	}
+	if s.Temperature != nil {
+		body.Set("temperature", number(*s.Temperature))
+	}
+	if v := cohereThinking(s.Reasoning); v != nil {
+		body.Set("thinking", v)
+	}
+	body.SetBool("stream", req.Stream)
+	if len(s.Extra) > 0 {
+		extra, err := rawjson.Parse(s.Extra)
+		if err != nil || extra.Kind() != rawjson.KindObject {
+			return nil, fmt.Errorf("cohere: request.extra: want a JSON object, have %q", excerpt(s.Extra))
+		}
+		for key, value := range extra.Members() {
+			body.Set(key, value)
+		}
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// cohereThinking is how much the model is to think; nil when nothing is told.
+// Beyond a middling effort it gets no budget.
+func cohereThinking(r llm.Reasoning) rawjson.Value {
+	var o rawjson.Object
+	budget := r.MaxTokens
+	switch {
+	case budget > 0:
+	case r.Effort == "":
+		return nil
+	case r.Effort == "none":
+		o.SetString("type", "disabled")
+		return o.Bytes()
+	case r.Effort == "minimal" || r.Effort == "low" || r.Effort == "medium":
+		budget = messagesBudgets[r.Effort]
+	}
+	o.SetString("type", "enabled")
+	if budget > 0 {
+		o.SetInt("token_budget", int64(budget))
+	}
+	return o.Bytes()
+}
+
+// replayCohere writes the message that stands for one response.
+func replayCohere(t target, blocks []content.Block) rawjson.Value {
+	p := coherePrompt{target: t}
+	return sendable(p.answer(blocks))
+}
+
+// coherePrompt gathers the messages of a request.
+type coherePrompt struct {
+	target
+	wait waiting
+	list rawjson.Array
+}
+
+// add adds a message. Results are messages of their own.
+func (p *coherePrompt) add(m content.Message) {
+	if m.Role == content.RoleAssistant {
+		p.wait.flush(&p.list)
+		p.wait.calls = nil
+		for _, b := range m.Blocks {
+			if c, ok := b.(content.ToolCall); ok {
+				p.wait.calls = append(p.wait.calls, c.CallID)
+			}
+		}
+		p.list.Add(p.answer(m.Blocks))
+		return
+	}
+	var parts rawjson.Array
+	var words []string
+	mixed := false
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			p.result(b)
+		case content.Text:
+			if b.Kind() == content.KindNote {
+				continue
+			}
+			words = append(words, b.Text)
+			parts.Add(cohereText("text", b.Text))
+		case content.Media:
+			v := cohereMedia(b)
+			mixed = mixed || v != nil
+			parts.Add(v)
+		}
+	}
+	if hollow(parts.Bytes()) || m.Role == content.NoRole {
+		return
+	}
+	var o rawjson.Object
+	o.SetString("role", "user")
+	if m.Role == content.RoleSystem {
+		o.SetString("role", "system")
+	}
+	if mixed {
+		o.Set("content", parts.Bytes())
+	} else {
+		o.SetString("content", strings.Join(words, "\n\n"))
+	}
+	p.wait.flush(&p.list)
+	p.list.Add(o.Bytes())
+}
+
+// cohereText is a part of a content that has its words in a member named as it.
+func cohereText(kind, text string) rawjson.Value {
+	var o rawjson.Object
+	o.SetString("type", kind)
+	o.SetString(kind, text)
+	return o.Bytes()
+}
+
+// cohereMedia is an image, or the words of a text file; nil for any other.
+func cohereMedia(m content.Media) rawjson.Value {
+	var o, in rawjson.Object
+	media, data, inline := inlineData(m)
+	switch {
+	case m.Of != content.KindImage && inline && strings.HasPrefix(media, "text/"):
+		return cohereText("text", data)
+	case m.Of != content.KindImage:
+		return nil
+	case inline:
+		in.SetString("url", "data:"+media+";base64,"+base64.StdEncoding.EncodeToString([]byte(data)))
+	default:
+		in.SetString("url", m.URL)
+	}
+	o.SetString("type", "image_url")
+	o.Set("image_url", in.Bytes())
+	return o.Bytes()
+}
+
+// answer is what the model said; nil when nothing of it can be sent. Thoughts are
+// plain words here, so those of others go along.
+func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
+	var o, more rawjson.Object
+	var parts, calls rawjson.Array
+	plan := ""
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			switch {
+			case b.Kind() == content.KindNote || b.Text == "":
+			case p.own(b) && b.Type == coherePlan:
+				plan += b.Text
+			default:
+				parts.Add(p.with(b, cohereText("text", b.Text)))
+			}
+		case content.Reasoning:
+			if text := b.String(); text != "" {
+				parts.Add(p.with(b, cohereText("thinking", text)))
+			}
+		case content.ToolCall:
+			if !b.Server {
+				calls.Add(p.call(b))
+			}
+		case content.Native:
+			v, err := rawjson.Parse([]byte(b.JSON))
+			switch {
+			case err != nil || !p.own(b):
+			case strings.HasPrefix(b.Type, coherePart):
+				parts.Add(v)
+			default:
+				more.Set(b.Type, v)
+			}
+		}
+	}
+	o.SetString("role", "assistant")
+	if list := parts.Bytes(); !hollow(list) {
+		o.Set("content", list)
+	}
+	if plan != "" {
+		o.SetString("tool_plan", plan)
+	}
+	if list := calls.Bytes(); !hollow(list) {
+		o.Set("tool_calls", list)
+	}
+	o.Merge(more.Bytes())
+	if !told(rawjson.Without(o.Bytes(), "role")) {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// with is a part with what else it had when it came from here.
+func (p *coherePrompt) with(b content.Block, v rawjson.Value) rawjson.Value {
+	if !p.own(b) {
+		return v
+	}
+	var o rawjson.Object
+	o.Merge(v)
+	o.Merge(b.Form().Extra)
+	return o.Bytes()
+}
+
+func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
+	var o, f rawjson.Object
+	var extra rawjson.Value
+	args := c.Arguments
+	if p.own(c) {
+		extra = c.Extra
+	} else {
+		args = string(messagesInput(args))
+	}
+	o.SetString("id", c.CallID)
+	o.SetString("type", "function")
+	f.SetString("name", c.Name)
+	f.SetString("arguments", args)
+	f.Merge(extra.Get("function"))
+	o.Set("function", f.Bytes())
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// result writes what came of a call.
+func (p *coherePrompt) result(r content.ToolResult) {
+	if r.Server {
+		return
+	}
+	var o rawjson.Object
+	o.SetString("role", "tool")
+	o.SetString("tool_call_id", r.CallID)
+	v, err := rawjson.Parse(r.Parts)
+	switch {
+	case err == nil && p.own(r):
+		o.Set("content", v)
+	case err == nil && v.Kind() == rawjson.KindArray:
+		o.SetString("content", flattened(v))
+	default:
+		o.SetString("content", r.String())
+	}
+	p.wait.results = append(p.wait.results, messagesResult{r.CallID, clone(o.Bytes())})
+}

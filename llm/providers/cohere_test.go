@@ -1,0 +1,76 @@
+package providers
+
+import (
+	"testing"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+func TestCohereRequests(t *testing.T) {
+	req := &llm.Request{Messages: aLongTalk(), Settings: llm.Settings{MaxOutputTokens: 100, ToolChoice: "look"}, Tools: []llm.Tool{{Name: "look"}}, Stream: true}
+	wantJSON(t, encoded(t, "cohere", "command", req), `{
+		"model": "command",
+		"messages": [
+			{"role": "system", "content": "Be brief."},
+			{"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}}, {"type": "text", "text": "moss"}]},
+			{"role": "assistant", "content": [{"type": "thinking", "thinking": "Green."}, {"type": "text", "text": "Let me see."}], "tool_calls": [
+				{"id": "call|1", "type": "function", "function": {"name": "look", "arguments": "{\"n\":1}"}},
+				{"id": "call_2", "type": "function", "function": {"name": "ask", "arguments": "{\"arguments\":\"plain words\"}"}}]},
+			{"role": "tool", "tool_call_id": "call|1", "content": "moss"},
+			{"role": "tool", "tool_call_id": "call_2", "content": "yes\n[image]"},
+			{"role": "user", "content": "And now?\n\n "}
+		],
+		"tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}],
+		"tool_choice": "REQUIRED", "max_tokens": 100, "stream": true
+	}`)
+}
+
+func TestCohereSettings(t *testing.T) {
+	for _, c := range []struct {
+		r    llm.Reasoning
+		want string
+	}{
+		{llm.Reasoning{}, ""},
+		{llm.Reasoning{Effort: "none"}, `{"type":"disabled"}`},
+		{llm.Reasoning{Effort: "low"}, `{"type":"enabled","token_budget":2048}`},
+		{llm.Reasoning{Effort: "max"}, `{"type":"enabled"}`},
+		{llm.Reasoning{Effort: "low", MaxTokens: 7}, `{"type":"enabled","token_budget":7}`},
+	} {
+		body := encoded(t, "cohere", "command", &llm.Request{Settings: llm.Settings{Reasoning: c.r, ToolChoice: "none", Extra: []byte(`{"seed":1}`)}, Tools: []llm.Tool{{Name: "a"}}})
+		if have := body.Get("thinking"); string(have) != c.want || body.Get("tool_choice").Text() != "NONE" || body.Get("seed") == nil {
+			t.Errorf("%+v: %s, want %s", c.r, body, c.want)
+		}
+	}
+}
+
+// TestCohereOddAnswers: errors in words, contents that are a string, calls that
+// break off at the output limit.
+func TestCohereOddAnswers(t *testing.T) {
+	for _, c := range []struct{ body, blocks, err string }{
+		{`{"message":"no such model"}`, "", "cohere: no such model"},
+		{`{"ok":true}`, "", "not what the provider's format allows"},
+		{`{"id":"a","message":{"role":"assistant","content":"Hi."},"finish_reason":"COMPLETE"}`, "text:Hi.", ""},
+		{`{"type":"message-start","id":"a","delta":{"message":{}}}`, "", "the answer breaks off"},
+		{event(`{"type":"message-start","id":"a","delta":{}}`) + event(`{"type":"error","message":"gone"}`), "", "cohere (error): gone"},
+		{event(`{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"Look."}}}`) + event(`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"t","function":{"name":"f","arguments":"{\"a"}}}}}`) +
+			event(`{"type":"message-end","delta":{"finish_reason":"MAX_TOKENS"}}`), `plan:Look. tool_call:{"a (cut)`, ""},
+		{event(`{"type":"content-delta","index":3,"delta":{"message":{"content":{"thinking":"A"}}}}`) + event(`{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}`), "reasoning:A", ""},
+	} {
+		checkOdd(t, "cohere", c.body, c.blocks, c.err)
+	}
+}
+
+func TestACohereResultGoesBackAsItCame(t *testing.T) {
+	own := content.ToolResult{Wire: content.Wire{Dialect: "cohere"}, CallID: "a", Parts: []byte(`[{"type":"document","document":{"data":"x"}}]`)}
+	foreign := content.ToolResult{CallID: "b", Parts: []byte(`{"n":1}`)}
+	body := encoded(t, "cohere", "command", &llm.Request{Messages: []content.Message{says(content.RoleTool, own, foreign)}})
+	wantJSON(t, body.Get("messages"), `[{"role":"tool","tool_call_id":"a","content":[{"type":"document","document":{"data":"x"}}]},{"role":"tool","tool_call_id":"b","content":"{\"n\":1}"}]`)
+	if v := cohereMedia(content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "x"}); v != nil {
+		t.Errorf("%s", v)
+	}
+	if v := cohereMedia(content.Media{Of: content.KindImage, URL: "https://example.com/x"}); !rawjson.Equal(v, rawjson.Value(`{"type":"image_url","image_url":{"url":"https://example.com/x"}}`)) {
+		t.Errorf("%s", v)
+	}
+}

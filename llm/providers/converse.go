@@ -1,0 +1,260 @@
+package providers
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// The converse dialect: Amazon Bedrock's Converse and ConverseStream
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference). A response is one
+// message whose content is a list of blocks, each an object with one member that
+// names its sort. It goes back as that list.
+var _ = register(dialect{
+	name: "converse",
+	path: func(model string, stream bool) string {
+		return bedrockPath(model, "converse", "converse-stream", stream)
+	},
+	sign:      signBedrock,
+	read:      func(o *output) reader { return &converse{output: o, blocks: map[int64]*converseBlock{}} },
+	encode:    encodeConverse,
+	replay:    replayConverse,
+	wantsTurn: func(target) bool { return true },
+	request:   requestConverse,
+	outline:   outlineConverse,
+	rules:     converseRules,
+})
+
+// bedrockPath is where a model of Bedrock's is asked. A model may be an ARN, which
+// has slashes.
+func bedrockPath(model, once, streamed string, stream bool) string {
+	if stream {
+		once = streamed
+	}
+	return "/model/" + url.PathEscape(model) + "/" + once
+}
+
+// signBedrock sends a Bedrock API key. Signing with AWS credentials is left to
+// [Config].Auth.
+func signBedrock(h http.Header, _ target, key string) {
+	h.Set("Accept", "*/*")
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// Sources of thoughts, and a type of text, by the members that hold them.
+const (
+	converseThought  = "reasoningText"
+	converseRedacted = "redactedContent"
+	converseCited    = "citationsContent"
+)
+
+// converse reads one response.
+type converse struct {
+	*output
+	stopped bool
+	blocks  map[int64]*converseBlock // that are being streamed, by the index of the wire
+}
+
+// whole reads a response in one piece. A stream of which only one event came
+// looks like one.
+func (c *converse) whole(v rawjson.Value) error {
+	message := v.Get("output", "message")
+	if message.Kind() != rawjson.KindObject {
+		if known, err := c.take("", v); known {
+			return err
+		}
+		if plain(v.Get("message")) != "" || plain(v.Get("Message")) != "" || v.Get("error") != nil {
+			return c.refused("", v)
+		}
+		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, excerpt(v))
+	}
+	for b := range message.Get("content").Elements() {
+		if err := c.put(c.block(b)); err != nil {
+			return err
+		}
+	}
+	c.cost(v.Get("usage"))
+	c.stop(v)
+	return nil
+}
+
+// event reads one event. Types that are not known are passed over.
+func (c *converse) event(name string, v rawjson.Value) error {
+	_, err := c.take(name, v)
+	return err
+}
+
+// take reads an event, which outside Amazon's own framing is an object with one
+// member that names its type. It tells whether the type is known.
+func (c *converse) take(name string, v rawjson.Value) (known bool, err error) {
+	if inner := v.Get(name); name == "" || inner != nil {
+		for name, v = range v.Members() {
+			break
+		}
+	}
+	switch name {
+	case "messageStart":
+	case "contentBlockStart":
+		err = c.blockStart(v)
+	case "contentBlockDelta":
+		err = c.blockDelta(v)
+	case "contentBlockStop":
+		n, _ := v.Get("contentBlockIndex").Int()
+		c.blockStop(n)
+	case "messageStop":
+		c.stop(v)
+	case "metadata":
+		c.cost(v.Get("usage"))
+		c.giveHead()
+	default:
+		if !strings.HasSuffix(name, "Exception") {
+			return false, nil
+		}
+		err = c.refused(name, v)
+	}
+	return true, err
+}
+
+// refused is the error of a provider that says no.
+func (c *converse) refused(kind string, v rawjson.Value) error {
+	e := apiError(c.profile.Name, v)
+	e.Type = orElse(kind, e.Type)
+	return e
+}
+
+// stop reads why a message ended.
+func (c *converse) stop(v rawjson.Value) {
+	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
+		c.blockStop(n)
+	}
+	c.stopped = true
+	if why := v.Get("stopReason").Text(); why != "" {
+		c.about(func(h *llm.Head) { h.Finish = why })
+		c.giveHead()
+	}
+}
+
+// end counts blocks that another followed as whole; but never a call.
+func (c *converse) end(bool) bool {
+	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
+		if b := c.blocks[n]; b.part != c.last && !isCall(b.block) {
+			c.blockStop(n)
+		}
+	}
+	return c.stopped
+}
+
+// cost reads the usage. What the format calls input is only the part that has
+// nothing to do with a cache.
+func (c *converse) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject {
+		return
+	}
+	n := func(key string) int64 {
+		n, _ := v.Get(key).Int()
+		return max(n, 0)
+	}
+	u := content.Usage{
+		Output: n("outputTokens"), Cached: n("cacheReadInputTokens"), CacheWrite: n("cacheWriteInputTokens"), Raw: clone(v),
+	}
+	u.Input = n("inputTokens") + u.Cached + u.CacheWrite
+	c.usage(u)
+}
+
+// inner takes a member that is an object apart.
+func (i *item) inner(key string) item { return item{Value: i.take(key)} }
+
+// block is the block that a whole content block stands for.
+func (c *converse) block(v rawjson.Value) content.Block {
+	i := item{Value: v}
+	switch {
+	case v.Get("text").Kind() == rawjson.KindString:
+		b := content.Text{Wire: c.form(), Of: content.KindAssistant, Text: takeText(&i, "text")}
+		b.Extra = i.rest()
+		return b
+	case v.Get("reasoningContent", converseThought).Kind() == rawjson.KindObject, v.Get("reasoningContent", converseRedacted).Kind() == rawjson.KindString:
+		return c.thought(&i)
+	case v.Get("toolUse").Kind() == rawjson.KindObject:
+		return c.call(&i)
+	case v.Get("toolResult").Kind() == rawjson.KindObject:
+		return c.result(&i)
+	case v.Get(converseCited, "content").Kind() == rawjson.KindArray:
+		return c.citedText(&i)
+	}
+	b := content.Native{Wire: c.form(), JSON: string(v)}
+	for b.Type = range v.Members() {
+		break
+	}
+	return b
+}
+
+func (c *converse) thought(i *item) content.Block {
+	in := i.inner("reasoningContent")
+	b := content.Reasoning{Wire: c.form(), Format: content.FormatBedrock, Source: converseThought}
+	if data := in.text(converseRedacted); data != "" {
+		b.Source, b.Seal = converseRedacted, c.minted(content.Redacted, data)
+		b.Extra = extended(i.rest(), "reasoningContent", in.rest())
+		return b
+	}
+	said := in.inner(converseThought)
+	b.Text = takeText(&said, "text")
+	if seal := said.text("signature"); seal != "" {
+		b.Seal = c.minted(content.Signature, seal)
+	}
+	b.Extra = extended(i.rest(), "reasoningContent", extended(in.rest(), converseThought, said.rest()))
+	return b
+}
+
+func (c *converse) call(i *item) content.Block {
+	in := i.inner("toolUse")
+	b := content.ToolCall{Wire: c.form(), CallID: in.text("toolUseId"), Name: in.text("name"), Arguments: "{}"}
+	if v := in.take("input"); v != nil {
+		b.Arguments = string(v)
+	}
+	b.Type = in.text("type")
+	b.Server = strings.HasPrefix(b.Type, "server")
+	b.Extra = extended(i.rest(), "toolUse", in.rest())
+	return b
+}
+
+// result reads what came of a tool that the provider ran.
+func (c *converse) result(i *item) content.Block {
+	in := i.inner("toolResult")
+	b := content.ToolResult{Wire: c.form(), CallID: in.text("toolUseId"), Parts: clone(in.take("content")), Server: true}
+	b.Role, b.Type = content.RoleAssistant, in.text("type")
+	if b.IsError = in.Get("status").Text() == "error"; b.IsError {
+		in.take("status")
+	}
+	b.Extra = extended(i.rest(), "toolResult", in.rest())
+	return b
+}
+
+// citedText reads a text with what it cites. Its words may lie in several parts.
+func (c *converse) citedText(i *item) content.Block {
+	b := content.Text{Wire: c.form(), Of: content.KindAssistant}
+	b.Type = converseCited
+	in := i.inner(converseCited)
+	parts := 0
+	for part := range in.Get("content").Elements() {
+		b.Text += part.Get("text").Text()
+		for key := range part.Members() {
+			if parts++; key != "text" {
+				parts = 2
+			}
+		}
+	}
+	if parts == 1 {
+		in.take("content")
+	}
+	b.Extra = extended(i.rest(), converseCited, in.rest())
+	return b
+}

@@ -1,0 +1,365 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeConverse writes a request. The model and whether to stream are told by
+// the path.
+func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := conversePrompt{target: t}
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			p.add(m.Role, b)
+		}
+	}
+	p.flush()
+	var body rawjson.Object
+	body.Set("messages", p.list.Bytes())
+	if system := p.system.Bytes(); !hollow(system) {
+		body.Set("system", system)
+	}
+	converseSettings(t, s, &body)
+	if tools := converseTools(req.Tools, s.ToolChoice, p.called); tools != nil {
+		body.Set("toolConfig", tools)
+	}
+	if len(s.Extra) > 0 {
+		extra, err := rawjson.Parse(s.Extra)
+		if err != nil || extra.Kind() != rawjson.KindObject {
+			return nil, fmt.Errorf("converse: request.extra: want a JSON object, have %q", excerpt(s.Extra))
+		}
+		for key, value := range extra.Members() {
+			body.Set(key, value)
+		}
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// replayConverse writes the message that stands for one response.
+func replayConverse(t target, blocks []content.Block) rawjson.Value {
+	p := conversePrompt{target: t}
+	for _, b := range blocks {
+		p.add(content.RoleAssistant, b)
+	}
+	p.flush()
+	return sendable(clone(p.list.Bytes().At(0)))
+}
+
+// waiting is results that wait until all of them came.
+type waiting struct {
+	calls   []string // ids of the last answer's calls, in order
+	results []messagesResult
+}
+
+// flush adds the results as messages of their own.
+func (w *waiting) flush(list *rawjson.Array) {
+	byCalls(w.results, w.calls)
+	for _, r := range w.results {
+		list.Add(r.json)
+	}
+	w.results = nil
+}
+
+// conversePrompt gathers blocks into messages whose roles alternate.
+type conversePrompt struct {
+	target
+	system rawjson.Array
+	list   rawjson.Array
+	called bool // a tool is called somewhere
+
+	role    string // of the message that is being gathered
+	blocks  []rawjson.Value
+	results []messagesResult
+	calls   []string // ids of the last message's calls, in order
+}
+
+// add adds a block of a message to the message of the wire that takes it.
+func (p *conversePrompt) add(role content.Role, b content.Block) {
+	v := p.block(b)
+	if v == nil {
+		return
+	}
+	result, isResult := b.(content.ToolResult)
+	_, media := b.(content.Media)
+	to := "user"
+	switch {
+	case media && role == content.RoleAssistant && !p.own(b), role == content.NoRole:
+		return
+	case isResult && !result.Server:
+	case isResult, role == content.RoleAssistant:
+		to = "assistant"
+	case role == content.RoleSystem:
+		p.system.Add(v)
+		return
+	}
+	if to != p.role {
+		p.flush()
+		p.role = to
+	}
+	switch {
+	case isResult && !result.Server:
+		p.results = append(p.results, messagesResult{result.CallID, v})
+		return
+	case isCall(b):
+		p.calls, p.called = append(p.calls, b.(content.ToolCall).CallID), true
+	}
+	p.blocks = append(p.blocks, v)
+}
+
+// flush ends the message that is being gathered: results come first, in the
+// order of their calls.
+func (p *conversePrompt) flush() {
+	if len(p.blocks)+len(p.results) == 0 {
+		return
+	}
+	byCalls(p.results, p.calls)
+	var all rawjson.Array
+	for _, r := range p.results {
+		all.Add(r.json)
+	}
+	for _, v := range p.blocks {
+		all.Add(v)
+	}
+	var m rawjson.Object
+	m.SetString("role", p.role)
+	m.Set("content", all.Bytes())
+	p.list.Add(m.Bytes())
+	if p.role == "user" {
+		p.calls = nil
+	}
+	p.blocks, p.results = nil, nil
+}
+
+// byCalls puts results into the order of their calls.
+func byCalls(results []messagesResult, calls []string) {
+	place := func(r messagesResult) int {
+		if i := slices.Index(calls, r.id); i >= 0 {
+			return i
+		}
+		return len(calls)
+	}
+	slices.SortStableFunc(results, func(a, b messagesResult) int { return place(a) - place(b) })
+}
+
+// block is a content block of the wire; nil when it cannot be sent.
+func (p *conversePrompt) block(b content.Block) rawjson.Value {
+	var extra rawjson.Value
+	if p.own(b) {
+		extra = b.Form().Extra
+	}
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
+			return nil // text without a word is refused
+		}
+		if p.own(b) && b.Type == converseCited {
+			o.Set(converseCited, citedParts(b.Text, extra.Get(converseCited)))
+		} else {
+			o.SetString("text", b.Text)
+		}
+	case content.Reasoning:
+		if !p.reasoning(b, extra, &o) {
+			return nil
+		}
+	case content.ToolCall:
+		if b.Server && !p.own(b) {
+			return nil
+		}
+		o.Set("toolUse", p.call(b, extra.Get("toolUse")))
+	case content.ToolResult:
+		if b.Server && !p.own(b) {
+			return nil
+		}
+		o.Set("toolResult", p.result(b, extra.Get("toolResult")))
+	case content.Media:
+		return converseMedia(b)
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.own(b) {
+			return nil
+		}
+		return v
+	default:
+		return nil
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// citedParts is a text with what it cites.
+func citedParts(text string, extra rawjson.Value) rawjson.Value {
+	var part, o rawjson.Object
+	part.SetString("text", text)
+	o.Set("content", array([]rawjson.Value{part.Bytes()}))
+	if parts := extra.Get("content"); parts != nil {
+		o.Set("content", parts)
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// reasoning writes a thought of this dialect with the seal of its model. Models
+// that seal none take their thoughts back between think tags only.
+func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
+	var in, said rawjson.Object
+	switch {
+	case !p.own(r) || r.Incomplete:
+		return false
+	case p.opens(r.Seal) && r.Seal.Type == content.Redacted:
+		in.SetString(converseRedacted, r.Seal.Data)
+	case p.opens(r.Seal):
+		said.SetString("text", r.String())
+		said.SetString("signature", r.Seal.Data)
+		said.Merge(extra.Get("reasoningContent", converseThought))
+		in.Set(converseThought, said.Bytes())
+	case r.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
+		o.SetString("text", "<think>\n"+r.Text+"\n</think>\n")
+		return true
+	default:
+		return false
+	}
+	in.Merge(extra.Get("reasoningContent"))
+	o.Set("reasoningContent", in.Bytes())
+	return true
+}
+
+func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.Value {
+	var o rawjson.Object
+	o.SetString("toolUseId", converseID(c.CallID))
+	o.SetString("name", c.Name)
+	input := messagesInput(c.Arguments)
+	if v, err := rawjson.Parse([]byte(c.Arguments)); err == nil && p.own(c) {
+		input = v
+	}
+	o.Set("input", input)
+	if c.Type != "" && p.own(c) {
+		o.SetString("type", c.Type)
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjson.Value {
+	var o, part rawjson.Object
+	o.SetString("toolUseId", converseID(r.CallID))
+	list := rawjson.Value("[]")
+	v, err := rawjson.Parse(r.Parts)
+	text := r.String()
+	switch {
+	case err == nil && p.own(r):
+		list, text = v, ""
+	case err == nil && v.Kind() == rawjson.KindObject:
+		part.Set("json", v)
+		list, text = array([]rawjson.Value{part.Bytes()}), ""
+	case err == nil && v.Kind() == rawjson.KindArray:
+		text = flattened(v)
+	}
+	if strings.TrimSpace(text) != "" {
+		part.SetString("text", text)
+		list = array([]rawjson.Value{part.Bytes()})
+	}
+	o.Set("content", list)
+	if r.IsError {
+		o.SetString("status", "error")
+	}
+	if r.Type != "" && p.own(r) {
+		o.SetString("type", r.Type)
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// maxConverseID is how many characters an id of a call may have.
+const maxConverseID = 64
+
+// converseID is an id that the format allows: any other is changed, in such a way
+// that different ids stay different.
+func converseID(id string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {
+			return r
+		}
+		return '_'
+	}, id)
+	if clean == id && id != "" && len(id) <= maxConverseID {
+		return id
+	}
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	clean = orElse(clean, "call")
+	return fmt.Sprintf("%s_%016x", clean[:min(len(clean), maxConverseID-17)], h.Sum64())
+}
+
+// converseMedia writes an image or a document: its bytes, or where they lie in
+// S3. No other place is known to the format, so that its name is all to send.
+func converseMedia(m content.Media) rawjson.Value {
+	var o, in, source rawjson.Object
+	media, data, inline := inlineData(m)
+	switch {
+	case inline:
+		source.SetString("bytes", base64.StdEncoding.EncodeToString([]byte(data)))
+	case strings.HasPrefix(m.URL, "s3://"):
+		var place rawjson.Object
+		place.SetString("uri", m.URL)
+		source.Set("s3Location", place.Bytes())
+	case m.URL != "":
+		o.SetString("text", m.URL)
+		return o.Bytes()
+	default:
+		return nil
+	}
+	key := "document"
+	if m.Of == content.KindImage {
+		key = "image"
+	}
+	in.SetString("format", converseFormat(orElse(media, m.MediaType), m))
+	if key == "document" {
+		in.SetString("name", documentName(m.Name))
+	}
+	in.Set("source", source.Bytes())
+	o.Set(key, in.Bytes())
+	return o.Bytes()
+}
+
+// converseFormats is the names of formats that are not the end of their media
+// type.
+var converseFormats = map[string]string{
+	"text/plain": "txt", "text/markdown": "md", "application/msword": "doc", "application/vnd.ms-excel": "xls",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
+}
+
+// converseFormat is the format of a file, by its media type, else by its name.
+func converseFormat(media string, m content.Media) string {
+	if f := converseFormats[media]; f != "" {
+		return f
+	}
+	if _, f, ok := strings.Cut(media, "/"); ok && !strings.Contains(f, "octet-stream") {
+		return f
+	}
+	name := orElse(m.Name, m.URL)
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && i < len(name)-1 {
+		return strings.Replace(strings.ToLower(name[i+1:]), "jpg", "jpeg", 1)
+	}
+	return "txt"
+}
+
+// documentName is a name as the format allows one: letters, digits, hyphens,
+// brackets and single blanks.
+func documentName(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool {
+		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
+	})
+	return orElse(strings.Join(words, " "), "document")
+}

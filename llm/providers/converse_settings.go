@@ -1,0 +1,109 @@
+package providers
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// converseSettings writes how the model is asked. What only some models know is
+// in a member of its own.
+func converseSettings(t target, s llm.Settings, body *rawjson.Object) {
+	var config, more rawjson.Object
+	limit := s.MaxOutputTokens
+	name := strings.ToLower(t.model)
+	switch r := s.Reasoning; {
+	case strings.Contains(name, "claude"):
+		least := messagesThinking(t, s, &more)
+		if !hollow(more.Bytes()) && r.Effort != "none" || limit > 0 {
+			limit = least
+		}
+	case strings.Contains(name, "nova"):
+		converseNova(r, &more)
+	case r.Effort != "":
+		more.SetString("reasoning_effort", r.Effort)
+	}
+	if limit > 0 {
+		config.SetInt("maxTokens", int64(limit))
+	}
+	if s.Temperature != nil {
+		config.Set("temperature", number(*s.Temperature))
+	}
+	if v := config.Bytes(); !hollow(v) {
+		body.Set("inferenceConfig", v)
+	}
+	if v := more.Bytes(); !hollow(v) {
+		body.Set("additionalModelRequestFields", v)
+	}
+}
+
+// converseNova writes how much one of Amazon's own models is to think.
+func converseNova(r llm.Reasoning, more *rawjson.Object) {
+	var o rawjson.Object
+	switch r.Effort {
+	case "":
+		return
+	case "none":
+		o.SetString("type", "disabled")
+	default:
+		o.SetString("type", "enabled")
+		o.SetString("maxReasoningEffort", threeEfforts(r.Effort))
+	}
+	more.Set("reasoningConfig", o.Bytes())
+}
+
+// threeEfforts is an effort for who knows but low, medium and high.
+func threeEfforts(effort string) string {
+	switch effort {
+	case "minimal":
+		return "low"
+	case "xhigh", "max":
+		return "high"
+	}
+	return effort
+}
+
+// converseTools is the tools and which of them to use; nil when there are none.
+// The format has no word for none of them: they are left out then, unless one was
+// called before, for which it demands them.
+func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
+	if len(tools) == 0 || choice == "none" && !called {
+		return nil
+	}
+	var list rawjson.Array
+	for _, t := range tools {
+		if len(t.Native) > 0 {
+			list.Add(t.Native)
+			continue
+		}
+		var schema, spec, o rawjson.Object
+		spec.SetString("name", t.Name)
+		if t.Description != "" {
+			spec.SetString("description", t.Description)
+		}
+		if schema.Set("json", t.Schema); len(t.Schema) == 0 {
+			schema.Set("json", rawjson.Value(`{"type":"object"}`))
+		}
+		spec.Set("inputSchema", schema.Bytes())
+		o.Set("toolSpec", spec.Bytes())
+		list.Add(o.Bytes())
+	}
+	var config rawjson.Object
+	config.Set("tools", list.Bytes())
+	var named, one rawjson.Object
+	switch choice {
+	case "", "none":
+	case "auto":
+		one.Set("auto", rawjson.Value("{}"))
+	case "required":
+		one.Set("any", rawjson.Value("{}"))
+	default:
+		named.SetString("name", choice)
+		one.Set("tool", named.Bytes())
+	}
+	if v := one.Bytes(); !hollow(v) {
+		config.Set("toolChoice", v)
+	}
+	return config.Bytes()
+}

@@ -1,0 +1,207 @@
+package providers
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// converseBlock is a content block that is being streamed.
+type converseBlock struct {
+	*part
+	blobs []string        // of a hidden thought
+	list  []rawjson.Value // what a text cites, or what came of a tool
+	other growth          // a block that is not known
+}
+
+// blockStart reads the start of a content block. Only those that deltas cannot
+// tell have one.
+func (c *converse) blockStart(v rawjson.Value) error {
+	n, _ := v.Get("contentBlockIndex").Int()
+	c.blockStop(n)
+	start := v.Get("start")
+	if hollow(start) {
+		return nil
+	}
+	b := &converseBlock{}
+	block := c.block(start)
+	switch whole := block.(type) {
+	case content.ToolCall:
+		if whole.Arguments == "{}" {
+			whole.Arguments = ""
+		}
+		block = whole
+	case content.ToolResult:
+		for e := range rawjson.Value(whole.Parts).Elements() {
+			b.list = append(b.list, clone(e))
+		}
+		whole.Parts = nil
+		block = whole
+	case content.Native:
+		b.other.add(start)
+	}
+	return c.follow(n, b, block)
+}
+
+// follow begins a block that deltas may follow.
+func (c *converse) follow(n int64, b *converseBlock, block content.Block) (err error) {
+	if b.part, err = c.begin(block); err != nil {
+		return err
+	}
+	c.blocks[n] = b
+	if isCall(block) {
+		c.say(b.part, "") // its name can be shown at once
+	}
+	return nil
+}
+
+// blockDelta reads more of a block, which may begin with it.
+func (c *converse) blockDelta(v rawjson.Value) error {
+	n, _ := v.Get("contentBlockIndex").Int()
+	d := v.Get("delta")
+	b := c.blocks[n]
+	if b != nil {
+		if r, ok := b.block.(content.Reasoning); ok && r.Source != thoughtSource(d) {
+			c.blockStop(n) // one sort of thought after the other
+			b = nil
+		}
+	}
+	if b == nil {
+		block := c.begun(d)
+		if block == nil {
+			return nil
+		}
+		b = &converseBlock{}
+		if err := c.follow(n, b, block); err != nil {
+			return err
+		}
+	}
+	c.more(b, d)
+	return nil
+}
+
+// thoughtSource is what sort of thought a delta belongs to.
+func thoughtSource(d rawjson.Value) string {
+	if d.Get("reasoningContent", converseRedacted) != nil {
+		return converseRedacted
+	}
+	return converseThought
+}
+
+// begun is the block that begins with a delta; nil when there is none.
+func (c *converse) begun(d rawjson.Value) content.Block {
+	for key := range d.Members() {
+		switch key {
+		case "text", "citation":
+			return content.Text{Wire: c.form(), Of: content.KindAssistant}
+		case "reasoningContent":
+			b := content.Reasoning{Wire: c.form(), Format: content.FormatBedrock, Source: thoughtSource(d)}
+			if b.Source == converseRedacted {
+				b.Seal = c.minted(content.Redacted, "")
+			}
+			return b
+		case "toolUse", "toolResult":
+			return nil // nobody knows which
+		}
+		b := content.Native{Wire: c.form()}
+		b.Type = key
+		return b
+	}
+	return nil
+}
+
+// more adds a delta to a block. What does not belong to the block is passed over.
+func (c *converse) more(b *converseBlock, d rawjson.Value) {
+	switch block := b.block.(type) {
+	case content.Text:
+		c.say(b.part, d.Get("text").Text())
+		if cited := d.Get("citation"); cited != nil {
+			b.list = append(b.list, clone(cited))
+		}
+	case content.Reasoning:
+		d = d.Get("reasoningContent")
+		c.say(b.part, d.Get("text").Text())
+		if seal := d.Get("signature").Text(); seal != "" {
+			if block.Seal.Type == content.NoSeal {
+				block.Seal = c.minted(content.Signature, "")
+				b.block = block
+			}
+			b.seal = append(b.seal, seal)
+		}
+		if data := d.Get(converseRedacted).Text(); data != "" {
+			b.blobs = append(b.blobs, data)
+		}
+	case content.ToolCall:
+		c.say(b.part, plain(d.Get("toolUse", "input")))
+	case content.ToolResult:
+		for e := range d.Get("toolResult").Elements() {
+			b.list = append(b.list, clone(e))
+		}
+	case content.Native:
+		b.other.add(d)
+	}
+}
+
+// blockStop ends the block at an index of the wire, if one is open.
+func (c *converse) blockStop(n int64) {
+	b := c.blocks[n]
+	if b == nil {
+		return
+	}
+	delete(c.blocks, n)
+	switch block := b.block.(type) {
+	case content.Text:
+		if b.list != nil {
+			var cited rawjson.Object
+			cited.Set("citations", array(b.list))
+			block.Type = converseCited
+			block.Extra = extended(block.Extra, converseCited, cited.Bytes())
+		}
+		b.block = block
+	case content.Reasoning:
+		if b.blobs != nil {
+			b.seal = []string{oneBlob(b.blobs)}
+		}
+	case content.ToolCall:
+		if text := strings.Join(b.text, ""); strings.TrimSpace(text) != "" {
+			block.Arguments, block.Incomplete = "", cutShort(text)
+		} else if b.text = nil; block.Arguments == "" {
+			block.Arguments = "{}"
+		}
+		b.block = block
+	case content.ToolResult:
+		block.Parts = clone(array(b.list))
+		b.block = block
+	case content.Native:
+		block.JSON = string(b.other.bytes())
+		b.block = block
+	}
+	c.done(b.part)
+}
+
+func array(list []rawjson.Value) rawjson.Value {
+	var a rawjson.Array
+	for _, v := range list {
+		a.Add(v)
+	}
+	return a.Bytes()
+}
+
+// oneBlob joins the pieces of bytes that came in base64. One piece stays as it
+// came, and so do those that are no base64.
+func oneBlob(pieces []string) string {
+	if len(pieces) == 1 {
+		return pieces[0]
+	}
+	var all []byte
+	for _, piece := range pieces {
+		b, err := base64.StdEncoding.DecodeString(piece)
+		if err != nil {
+			return strings.Join(pieces, "")
+		}
+		all = append(all, b...)
+	}
+	return base64.StdEncoding.EncodeToString(all)
+}

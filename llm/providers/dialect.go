@@ -1,0 +1,156 @@
+package providers
+
+import (
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// dialect is a wire format. Each is one file that registers one of these.
+type dialect struct {
+	name string
+
+	// path is where requests go, below the base URL, escaped as in a URL. A query may
+	// follow.
+	path func(model string, stream bool) string
+	// sign puts the key, which may be empty, and what else the format demands
+	// into the headers.
+	sign func(h http.Header, t target, key string)
+	// read starts reading one response.
+	read func(o *output) reader
+	// encode writes a request body.
+	encode func(t target, req *llm.Request) (rawjson.Value, error)
+	// replay writes what stands for one response in the next request; nil when
+	// nothing of it can be sent.
+	replay func(t target, blocks []content.Block) rawjson.Value
+	// wantsTurn tells whether an open tool loop must go back with its thoughts.
+	wantsTurn func(t target) bool
+	// request reads the messages, tools and settings of a request body, an object;
+	// nil where nobody wrote it yet. It ends with settle.
+	request func(t target, v rawjson.Value) (*llm.Request, error)
+	// outline says what a request body says, for the rules that all dialects have
+	// in common; rules are what its servers refuse beyond them. Both may be nil.
+	outline func(body rawjson.Value) []said
+	rules   []rule
+}
+
+// reader reads one response and puts what it finds into an output. Values are
+// valid during the call only. An error of event or whole ends the response.
+type reader interface {
+	// whole reads a response that came in one piece.
+	whole(v rawjson.Value) error
+	// event reads one event of a stream. io.EOF says that it was the last.
+	event(name string, v rawjson.Value) error
+	// end is called once, when no event comes any more. It puts out what it held
+	// back and tells whether the answer is whole. said is whether the framing said
+	// that the stream ends.
+	end(said bool) bool
+}
+
+var dialects = map[string]*dialect{}
+
+// register makes a dialect known. Every file of a dialect calls it once.
+func register(d dialect) *dialect {
+	dialects[d.name] = &d
+	return &d
+}
+
+// target is one model's wire format.
+type target struct {
+	dialect *dialect
+	profile Profile
+	model   string   // that is asked for when a request does not tell; may be empty
+	tags    []string // more think tags
+}
+
+// asked is the target of a request.
+func (t target) asked(s llm.Settings) target {
+	if s.Model != "" {
+		t.model = s.Model
+	}
+	return t
+}
+
+// own tells whether a block came from this dialect, so that its form fits here.
+func (t target) own(b content.Block) bool { return b.Form().Dialect == t.dialect.name }
+
+// opens tells whether a seal may go to this target: only where it was minted, to
+// a model of the same family.
+func (t target) opens(s content.Seal) bool {
+	dialect, model, _ := strings.Cut(s.Minted, "/")
+	return s.Data != "" && dialect == t.dialect.name && sameFamily(model, t.model)
+}
+
+// sameFamily tells whether two names may be models of one family: the name of the
+// first is in the second, whatever stands before and after it (a vendor, a region,
+// a version), or the reverse. An empty name may be any model.
+func sameFamily(a, b string) bool {
+	if a == "" || b == "" || strings.EqualFold(a, b) {
+		return true
+	}
+	x, y := words(a), words(b)
+	return len(x) > 0 && len(y) > 0 && (has(y, x[0]) || has(x, y[0]))
+}
+
+func has(list []string, word string) bool {
+	for _, w := range list {
+		if strings.EqualFold(w, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// words is the runs of letters in the last part of a model's name. On Bedrock that
+// may begin with a region, before the vendor: us.anthropic.claude-opus.
+func words(model string) []string {
+	model = model[strings.LastIndexByte(model, '/')+1:]
+	if region, rest, _ := strings.Cut(model, "."); region != "" {
+		if _, name, _ := strings.Cut(rest, "."); name != "" && unicode.IsLetter(rune(rest[0])) && unicode.IsLetter(rune(name[0])) {
+			model = rest
+		}
+	}
+	return strings.FieldsFunc(model, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// item is a JSON object that is being taken apart: some of its members become
+// fields of a block, the rest is kept as it is.
+type item struct {
+	rawjson.Value
+	taken []string
+}
+
+// text takes a member that is a string and not empty.
+func (i *item) text(key string) string {
+	v := i.Get(key)
+	if v.Kind() != rawjson.KindString || len(v) == len(`""`) {
+		return ""
+	}
+	i.taken = append(i.taken, key)
+	return v.Text()
+}
+
+// take takes a member of any kind.
+func (i *item) take(key string) rawjson.Value {
+	v := i.Get(key)
+	if v != nil {
+		i.taken = append(i.taken, key)
+	}
+	return v
+}
+
+// rest is an object of the members that nobody took, without the keys that are
+// not wanted in any case; nil when there are none.
+func (i *item) rest(unwanted ...string) []byte {
+	left := rawjson.Without(i.Value, append(unwanted, i.taken...)...)
+	for range left.Members() {
+		return clone(left)
+	}
+	return nil
+}
+
+func clone(v []byte) []byte { return append([]byte(nil), v...) }

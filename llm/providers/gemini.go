@@ -1,0 +1,202 @@
+package providers
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// The gemini dialect (https://ai.google.dev/api/generate-content). An answer is a
+// list of parts, and goes back as that list. A seal may lie on any part: one that
+// has a seal is a block of its own, never joined with another, be it empty.
+var _ = register(dialect{
+	name:      "gemini",
+	path:      geminiPath,
+	sign:      signGemini,
+	read:      func(o *output) reader { return &gemini{output: o} },
+	encode:    encodeGemini,
+	replay:    replayGemini,
+	wantsTurn: func(target) bool { return true },
+	request:   requestGemini,
+	outline:   outlineGemini,
+	rules:     geminiRules,
+})
+
+// geminiPath is where a model is asked. Without alt=sse a stream would come as one
+// JSON array.
+func geminiPath(model string, stream bool) string {
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	if stream {
+		return "/" + model + ":streamGenerateContent?alt=sse"
+	}
+	return "/" + model + ":generateContent"
+}
+
+// signGemini puts the key where Google wants it. Servers that only speak its
+// format take it there or as a bearer token, so they get both.
+func signGemini(h http.Header, t target, key string) {
+	if key == "" {
+		return
+	}
+	h.Set("X-Goog-Api-Key", key)
+	if t.profile.Name != "google" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// gemini reads one response.
+type gemini struct {
+	*output
+	stopped bool
+	open    *part       // that the next chunk may go on with; nil: none
+	args    *geminiArgs // of open, when it is a call whose arguments come in pieces
+	ran     string      // the id of the last code that the provider ran
+	sources rawjson.Object
+	sourced bool
+}
+
+// geminiSources is the members of a candidate that say where its words are from.
+// They are kept, and do not go back.
+var geminiSources = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
+
+// geminiSourced is the type of the block that keeps them.
+const geminiSourced = "sources"
+
+// whole reads a response in one piece.
+func (g *gemini) whole(v rawjson.Value) error {
+	known := false
+	for _, key := range []string{"candidates", "usageMetadata", "promptFeedback", "responseId", "error"} {
+		known = known || v.Get(key) != nil
+	}
+	if !known {
+		return fmt.Errorf("%w: no answer in %q", llm.ErrProtocol, excerpt(v))
+	}
+	if err := g.chunk(v, g.part); err != nil {
+		return err
+	}
+	g.stopped = true
+	return nil
+}
+
+// event reads one chunk of a stream. There may be more after the one that says
+// why the answer ended: the last report of usage counts.
+func (g *gemini) event(_ string, v rawjson.Value) error { return g.chunk(v, g.more) }
+
+// chunk reads a response or a piece of one.
+func (g *gemini) chunk(v rawjson.Value, read func(rawjson.Value) error) error {
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return apiError(g.profile.Name, v)
+	}
+	g.about(func(h *llm.Head) {
+		h.ID = orElse(v.Get("responseId").Text(), h.ID)
+		h.Model = orElse(v.Get("modelVersion").Text(), h.Model)
+	})
+	g.cost(v.Get("usageMetadata"))
+	c := g.candidate(v.Get("candidates"))
+	for p := range c.Get("content", "parts").Elements() {
+		if err := read(p); err != nil {
+			return err
+		}
+	}
+	for _, key := range geminiSources {
+		if s := c.Get(key); s.Kind() == rawjson.KindObject {
+			g.sources.Set(key, rawjson.Compact(s))
+			g.sourced = true
+		}
+	}
+	if why := c.Get("finishReason").Text(); why != "" {
+		g.about(func(h *llm.Head) { h.Finish = why })
+		g.stopped = true
+		g.finish()
+		g.giveHead()
+	}
+	if why := v.Get("promptFeedback", "blockReason").Text(); why != "" && c == nil {
+		return g.blocked(why, v.Get("promptFeedback"))
+	}
+	return nil
+}
+
+// candidate is the first of the answers: nobody asks for more than one.
+func (g *gemini) candidate(list rawjson.Value) rawjson.Value {
+	for c := range list.Elements() {
+		if n, _ := c.Get("index").Int(); n == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// blocked is the error of a prompt that no model gets to see.
+func (g *gemini) blocked(why string, v rawjson.Value) error {
+	return &llm.APIError{
+		Provider: g.profile.Name, Type: why, Raw: clone(v),
+		Message: orElse(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),
+	}
+}
+
+// end tells whether the answer is whole.
+func (g *gemini) end(bool) bool {
+	switch {
+	case g.open == nil:
+	case g.stopped || g.open != g.last:
+		g.finish()
+	case g.args != nil:
+		g.say(g.open, string(g.args.json())) // for showing where it broke off
+	}
+	if g.stopped && g.sourced {
+		w := g.form()
+		w.Type = geminiSourced
+		if g.put(content.Native{Wire: w, JSON: string(g.sources.Bytes())}) != nil {
+			return false
+		}
+	}
+	return g.stopped
+}
+
+// cost reads a report of usage. What the format calls candidates has no thoughts
+// in it, and what it calls prompt nothing that tools of the provider put there.
+func (g *gemini) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
+		return
+	}
+	n := func(key string) int64 {
+		n, _ := v.Get(key).Int()
+		return max(n, 0)
+	}
+	u := content.Usage{
+		Input: n("promptTokenCount") + n("toolUsePromptTokenCount"), Output: n("candidatesTokenCount") + n("thoughtsTokenCount"),
+		Reasoning: n("thoughtsTokenCount"), Cached: n("cachedContentTokenCount"),
+	}
+	if u.Input|u.Output == 0 && !g.head.Usage.IsZero() {
+		return
+	}
+	u.Raw = clone(v)
+	g.usage(u)
+}
+
+// madeID is an id for a call that has none. It is the same whenever the response
+// is read, and does not go back: the block has no id of its provider's.
+func (o *output) madeID(what ...string) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %d %q", o.head.ID, o.count, what)
+	return fmt.Sprintf("call_%016x", h.Sum64())
+}
+
+// retryDelay is how long Google wants to be left alone, as the details of an error
+// say it: {"@type":"....RetryInfo","retryDelay":"34.4s"}.
+func retryDelay(details rawjson.Value) time.Duration {
+	for d := range details.Elements() {
+		if after, err := time.ParseDuration(d.Get("retryDelay").Text()); err == nil && after > 0 {
+			return after
+		}
+	}
+	return 0
+}

@@ -1,0 +1,359 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeGemini writes a request. Equal requests give equal bytes.
+func encodeGemini(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := newGeminiPrompt(t, req.Messages)
+	p.strict = geminiLevels(t.model)
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			p.add(m.Role, b)
+		}
+	}
+	p.flush()
+	var body rawjson.Object
+	if p.system.Bytes().At(0) != nil {
+		var o rawjson.Object
+		o.Set("parts", p.system.Bytes())
+		body.Set("systemInstruction", o.Bytes())
+	}
+	body.Set("contents", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", geminiTools(req.Tools))
+		body.Set("toolConfig", geminiChoice(s.ToolChoice))
+	}
+	body.Set("generationConfig", geminiConfig(t, s))
+	if err := mergeExtra(&body, s.Extra, "generationConfig", geminiSystem); err != nil {
+		return nil, fmt.Errorf("gemini: %w", err)
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// mergeExtra sets the members of a JSON object, those of configs one by one.
+func mergeExtra(body *rawjson.Object, extra []byte, configs ...string) error {
+	if len(extra) == 0 {
+		return nil
+	}
+	v, err := rawjson.Parse(extra)
+	if err != nil || v.Kind() != rawjson.KindObject {
+		return fmt.Errorf("request.extra: want a JSON object, have %q", excerpt(extra))
+	}
+	for key, value := range v.Members() {
+		if was := body.Bytes().Get(key); slices.Contains(configs, key) && value.Kind() == rawjson.KindObject && was != nil {
+			var both rawjson.Object
+			both.Merge(value)
+			both.Merge(was)
+			value = both.Bytes()
+		}
+		body.Set(key, value)
+	}
+	return nil
+}
+
+// replayGemini writes the content that stands for one response.
+func replayGemini(t target, blocks []content.Block) rawjson.Value {
+	p := newGeminiPrompt(t, []content.Message{{Role: content.RoleAssistant, Blocks: blocks}})
+	for _, b := range blocks {
+		p.add(content.RoleAssistant, b)
+	}
+	p.flush()
+	return sendable(clone(p.list.Bytes().At(0)))
+}
+
+// geminiPrompt gathers blocks into contents whose roles alternate.
+type geminiPrompt struct {
+	target
+	system rawjson.Array
+	list   rawjson.Array
+	calls  map[string]content.ToolCall // of all messages, by id
+	strict bool                        // the first call of a step is refused without a seal
+
+	role    string // of the content that is being gathered
+	parts   []rawjson.Value
+	results []messagesResult
+	order   []string // ids of the last content's calls
+	called  bool     // the content has a call
+}
+
+func newGeminiPrompt(t target, messages []content.Message) *geminiPrompt {
+	p := &geminiPrompt{target: t, calls: map[string]content.ToolCall{}}
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			if c, ok := b.(content.ToolCall); ok {
+				p.calls[c.CallID] = c
+			}
+		}
+	}
+	return p
+}
+
+// add adds a block of a message to the content that takes it.
+func (p *geminiPrompt) add(role content.Role, b content.Block) {
+	v := p.part(role, b)
+	if v == nil {
+		return
+	}
+	result, _ := b.(content.ToolResult)
+	to := "user"
+	switch {
+	case b.Kind() == content.KindToolResult && !result.Server:
+	case b.Kind() == content.KindToolResult, role == content.RoleAssistant:
+		to = "model"
+	case role == content.RoleSystem:
+		p.system.Add(v)
+		return
+	case role == content.NoRole:
+		return
+	}
+	if to != p.role {
+		p.flush()
+		p.role = to
+	}
+	switch b := b.(type) {
+	case content.ToolResult:
+		if !b.Server {
+			p.results = append(p.results, messagesResult{b.CallID, v})
+			return
+		}
+	case content.ToolCall:
+		if !b.Server {
+			v = p.first(b, v)
+			p.order = append(p.order, b.CallID)
+		}
+	}
+	p.parts = append(p.parts, v)
+}
+
+// geminiNotSealed is the word that Google documents for a call which a model of
+// somebody else made, so that it does not ask for its seal.
+const geminiNotSealed = "skip_thought_signature_validator"
+
+// first is a call as it is sent. One of Gemini's own that lost its seal gets no
+// such word: it is not somebody else's.
+func (p *geminiPrompt) first(b content.ToolCall, v rawjson.Value) rawjson.Value {
+	is := !p.called
+	if p.called = true; !is || !p.strict || p.own(b) {
+		return v
+	}
+	var o rawjson.Object
+	o.Merge(v)
+	o.SetString("thoughtSignature", geminiNotSealed)
+	return o.Bytes()
+}
+
+// flush ends the content that is being gathered: results come first, in the order
+// of their calls.
+func (p *geminiPrompt) flush() {
+	if len(p.parts)+len(p.results) == 0 {
+		return
+	}
+	place := func(r messagesResult) int {
+		if i := slices.Index(p.order, r.id); i >= 0 {
+			return i
+		}
+		return len(p.order)
+	}
+	slices.SortStableFunc(p.results, func(a, b messagesResult) int { return place(a) - place(b) })
+	var all rawjson.Array
+	for _, r := range p.results {
+		all.Add(r.json)
+	}
+	for _, v := range p.parts {
+		all.Add(v)
+	}
+	var c rawjson.Object
+	c.SetString("role", p.role)
+	c.Set("parts", all.Bytes())
+	p.list.Add(c.Bytes())
+	if p.role == "user" {
+		p.order = nil
+	}
+	p.parts, p.results, p.called = nil, nil, false
+}
+
+// part is a part of the wire; nil when the block cannot be sent.
+func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
+	form := b.Form()
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.own(b) || b.Text == "" && !p.opens(form.Seal) && form.Extra == nil {
+			return nil // text without a word says nothing
+		}
+		o.SetString("text", b.Text)
+	case content.Reasoning:
+		if !p.own(b) || b.Incomplete || p.foreign(b) {
+			return nil
+		}
+		o.SetString("text", b.String())
+		o.SetBool("thought", true)
+	case content.ToolCall:
+		if !p.call(b, &o) {
+			return nil
+		}
+	case content.ToolResult:
+		if !p.result(b, &o) {
+			return nil
+		}
+	case content.Media:
+		if role == content.RoleAssistant && !p.own(b) || !geminiMedia(b, p.own(b), &o) {
+			return nil
+		}
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.own(b) || b.Type == geminiSourced || p.foreign(b) {
+			return nil
+		}
+		o.Merge(v)
+	default:
+		return nil
+	}
+	if !p.own(b) {
+		return o.Bytes()
+	}
+	if p.opens(form.Seal) {
+		o.SetString("thoughtSignature", form.Seal.Data)
+	}
+	o.Merge(form.Extra)
+	return o.Bytes()
+}
+
+// within puts the object that says what a part is into the part, with what the
+// block kept of it.
+func (p *geminiPrompt) within(b content.Block, kind string, inner, o *rawjson.Object) {
+	if p.own(b) {
+		inner.Merge(rawjson.Value(b.Form().Extra).Get(kind))
+	}
+	o.Set(kind, inner.Bytes())
+}
+
+// call writes a call. Ids of others are allowed as they are.
+func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+	if b.Server && !p.own(b) {
+		return false
+	}
+	var inner rawjson.Object
+	switch {
+	case b.Server && b.Type == "executableCode":
+		inner.Merge(rawjson.Value(b.Arguments))
+	case b.Server:
+		if b.Name != "" {
+			inner.SetString("toolType", b.Name)
+		}
+		inner.Set("args", rawjson.Value(b.Arguments))
+	default:
+		inner.SetString("name", b.Name)
+		if !p.own(b) || b.Type != geminiBare || b.Arguments != "{}" {
+			inner.Set("args", messagesInput(b.Arguments))
+		}
+	}
+	if id := p.callID(b); id != "" {
+		inner.SetString("id", id)
+	}
+	kind := "functionCall"
+	if b.Server {
+		kind = orElse(b.Type, "toolCall")
+	}
+	p.within(b, kind, &inner, o)
+	return true
+}
+
+// callID is the id of a call as the provider knows it: of one of its own only that
+// which it gave.
+func (p *geminiPrompt) callID(b content.ToolCall) string {
+	if p.own(b) {
+		return b.ID
+	}
+	return b.CallID
+}
+
+// result writes a result: an object, or the text of one.
+func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
+	if b.Server {
+		return p.own(b) && p.serverResult(b, o)
+	}
+	var inner rawjson.Object
+	call, known := p.calls[b.CallID]
+	inner.SetString("name", orElse(orElse(call.Name, b.Name), "tool"))
+	id := b.CallID
+	if known {
+		id = p.callID(call)
+	}
+	if id != "" {
+		inner.SetString("id", id)
+	}
+	var response rawjson.Object
+	field := "output"
+	if b.IsError {
+		field = "error"
+	}
+	parts, err := rawjson.Parse(b.Parts)
+	switch {
+	case err == nil && parts.Kind() == rawjson.KindObject && !b.IsError:
+		response.Merge(parts)
+	case err == nil:
+		response.Set(field, parts)
+	default:
+		response.SetString(field, b.Text)
+	}
+	inner.Set("response", response.Bytes())
+	p.within(b, "functionResponse", &inner, o)
+	return true
+}
+
+// serverResult writes what came of what the provider did itself.
+func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) bool {
+	var inner rawjson.Object
+	if b.ID != "" {
+		inner.SetString("id", b.ID)
+	}
+	if b.Type == "toolResponse" {
+		if b.Name != "" {
+			inner.SetString("toolType", b.Name)
+		}
+		inner.Set("response", b.Parts)
+	} else if b.Text != "" {
+		inner.SetString("output", b.Text)
+	}
+	p.within(b, orElse(b.Type, "codeExecutionResult"), &inner, o)
+	return true
+}
+
+// geminiMedia writes an image or a file: its bytes, or where they lie.
+func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
+	var inner rawjson.Object
+	kind := "fileData"
+	media, data, inline := m.MediaType, m.Data, m.Data != ""
+	if !own {
+		media, data, inline = inlineData(m)
+		media = orElse(media, m.MediaType)
+	}
+	if media != "" {
+		inner.SetString("mimeType", media)
+	}
+	switch {
+	case inline:
+		kind = "inlineData"
+		inner.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
+	case m.URL != "":
+		inner.SetString("fileUri", m.URL)
+	default:
+		return false // its source is in what came with it
+	}
+	if own {
+		inner.Merge(rawjson.Value(m.Extra).Get(kind))
+	}
+	o.Set(kind, inner.Bytes())
+	return true
+}

@@ -1,0 +1,155 @@
+package providers
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// The interactions dialect (https://ai.google.dev/api/interactions-api): Gemini's
+// second one. An answer is a list of steps, of which the one called model_output
+// has a list of contents. Nothing is kept by Google: each request has all steps.
+var _ = register(dialect{
+	name:      "interactions",
+	path:      func(string, bool) string { return "/interactions" },
+	sign:      signInteractions,
+	read:      func(o *output) reader { return &interactions{output: o, steps: map[int64]*interactionsStep{}} },
+	encode:    encodeInteractions,
+	replay:    replayInteractions,
+	wantsTurn: func(target) bool { return true },
+	request:   requestInteractions,
+	outline:   outlineInteractions,
+	rules:     interactionsRules,
+})
+
+// interactionsRevision is the version of the format that is asked for: the first
+// with steps.
+const interactionsRevision = "2026-05-20"
+
+func signInteractions(h http.Header, t target, key string) {
+	h.Set("Api-Revision", interactionsRevision)
+	if key == "" {
+		return
+	}
+	h.Set("X-Goog-Api-Key", key)
+	if t.profile.Name != "google" && t.profile.Name != "interactions" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// interactions reads one response.
+type interactions struct {
+	*output
+	stopped bool
+	steps   map[int64]*interactionsStep // that are being streamed, by the index of the wire
+}
+
+// whole reads a response in one piece.
+func (n *interactions) whole(v rawjson.Value) error {
+	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
+		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, excerpt(v))
+	}
+	if err := n.finished(v); err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// event reads one event. Types that are not known are passed over.
+func (n *interactions) event(name string, v rawjson.Value) error {
+	name = orElse(v.Get("event_type").Text(), name)
+	i, _ := v.Get("index").Int()
+	switch name {
+	case "step.start":
+		return n.stepStart(i, v.Get("step"))
+	case "step.delta":
+		return n.stepDelta(i, v.Get("delta"))
+	case "step.stop":
+		return n.stepStop(i)
+	case "error":
+		return apiError(n.profile.Name, v)
+	}
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return apiError(n.profile.Name, v)
+	}
+	switch about := v.Get("interaction"); about.Get("status").Text() {
+	case "":
+		return nil
+	case "in_progress":
+		n.known(about)
+		return nil
+	default:
+		return n.finished(about)
+	}
+}
+
+// known reads what an interaction says about itself.
+func (n *interactions) known(v rawjson.Value) {
+	n.about(func(h *llm.Head) {
+		h.ID = orElse(v.Get("id").Text(), h.ID)
+		h.Model = orElse(v.Get("model").Text(), h.Model)
+	})
+	n.cost(v.Get("usage"))
+	n.giveHead()
+}
+
+// finished reads an interaction that is at its end. In a stream its steps came
+// before.
+func (n *interactions) finished(v rawjson.Value) error {
+	n.known(v)
+	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
+		if err := n.stepStop(i); err != nil {
+			return err
+		}
+	}
+	if n.count == 0 {
+		for step := range v.Get("steps").Elements() {
+			if err := n.step(step); err != nil {
+				return err
+			}
+		}
+	}
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return apiError(n.profile.Name, v)
+	}
+	status := v.Get("status").Text()
+	n.about(func(h *llm.Head) { h.Finish = status })
+	if status == "failed" {
+		return &llm.APIError{Provider: n.profile.Name, Type: status, Message: "the interaction failed", Raw: clone(v)}
+	}
+	n.stopped = true
+	return io.EOF
+}
+
+// end counts steps that another followed as whole; but never a call.
+func (n *interactions) end(bool) bool {
+	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
+		if s := n.steps[i]; s.part != nil && s.part != n.last && !isCall(s.part.block) && n.stepStop(i) != nil {
+			return false
+		}
+	}
+	return n.stopped
+}
+
+// cost reads a report of usage. Thoughts are outside the output, and what tools of
+// the provider put into the prompt is outside the input.
+func (n *interactions) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
+		return
+	}
+	count := func(key string) int64 {
+		c, _ := v.Get(key).Int()
+		return max(c, 0)
+	}
+	n.usage(content.Usage{
+		Input:  count("total_input_tokens") + count("total_tool_use_tokens"),
+		Output: count("total_output_tokens") + count("total_thought_tokens"),
+		Raw:    clone(v), Reasoning: count("total_thought_tokens"), Cached: count("total_cached_tokens"),
+	})
+}

@@ -1,0 +1,326 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeInteractions writes a request. Equal requests give equal bytes.
+func encodeInteractions(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := &interactionsPrompt{target: t, names: map[string]string{}}
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			p.add(m.Role, b)
+		}
+	}
+	p.flush()
+	var body rawjson.Object
+	if t.model != "" {
+		body.SetString("model", t.model)
+	}
+	if len(p.system) > 0 {
+		body.SetString("system_instruction", strings.Join(p.system, "\n\n"))
+	}
+	body.Set("input", p.list.Bytes())
+	body.SetBool("store", false)
+	if len(req.Tools) > 0 {
+		body.Set("tools", interactionsTools(req.Tools))
+	}
+	body.Set("generation_config", interactionsConfig(s, len(req.Tools) > 0))
+	if req.Stream {
+		body.SetBool("stream", true)
+	}
+	if err := mergeExtra(&body, s.Extra, "generation_config"); err != nil {
+		return nil, fmt.Errorf("interactions: %w", err)
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// replayInteractions writes the steps that stand for one response.
+func replayInteractions(t target, blocks []content.Block) rawjson.Value {
+	p := &interactionsPrompt{target: t, names: map[string]string{}}
+	for _, b := range blocks {
+		p.add(content.RoleAssistant, b)
+	}
+	p.flush()
+	if p.list.Bytes().At(0) == nil {
+		return nil
+	}
+	return sendable(clone(p.list.Bytes()))
+}
+
+// interactionsPrompt gathers blocks into steps.
+type interactionsPrompt struct {
+	target
+	system []string
+	list   rawjson.Array
+	names  map[string]string // of tools, by the id of the call
+
+	kind     string          // of the step that is being gathered: user_input or model_output
+	about    rawjson.Value   // what it has beside contents
+	contents []rawjson.Value // of it
+	results  []messagesResult
+	order    []string // ids of the last calls
+}
+
+// add adds a block of a message.
+func (p *interactionsPrompt) add(role content.Role, b content.Block) {
+	if r, ok := b.(content.ToolResult); ok && !r.Server {
+		if p.kind == interactionsOutput {
+			p.flush()
+		}
+		p.results = append(p.results, messagesResult{r.CallID, p.result(r)})
+		return
+	}
+	if v := p.step(b); v != nil {
+		p.flush()
+		p.list.Add(v)
+		if c, ok := b.(content.ToolCall); ok {
+			p.names[c.CallID] = c.Name
+			p.order = append(p.order, c.CallID)
+		}
+		return
+	}
+	text, words := b.(content.Text)
+	if words && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && b.Kind() != content.KindNote {
+		p.system = append(p.system, text.Text)
+		return
+	}
+	kind := map[content.Role]string{content.RoleAssistant: interactionsOutput, content.RoleUser: "user_input", content.RoleTool: "user_input"}[role]
+	v := p.content(role, b)
+	if v == nil || kind == "" {
+		return
+	}
+	own := p.own(b) && kind == interactionsOutput
+	if kind != p.kind || own && b.Form().Type == interactionsOutput {
+		if len(p.contents) > 0 {
+			p.flush()
+		}
+		p.kind = kind
+		if own {
+			p.about = rawjson.Value(b.Form().Extra).Get(interactionsOutput)
+		}
+	}
+	p.contents = append(p.contents, v)
+}
+
+// flush ends the step that is being gathered. Results come before words, in the
+// order of their calls.
+func (p *interactionsPrompt) flush() {
+	place := func(r messagesResult) int {
+		if i := slices.Index(p.order, r.id); i >= 0 {
+			return i
+		}
+		return len(p.order)
+	}
+	slices.SortStableFunc(p.results, func(a, b messagesResult) int { return place(a) - place(b) })
+	for _, r := range p.results {
+		p.list.Add(r.json)
+	}
+	if len(p.results) > 0 || p.kind == "user_input" {
+		p.order = nil
+	}
+	if len(p.contents) > 0 {
+		var list rawjson.Array
+		for _, c := range p.contents {
+			list.Add(c)
+		}
+		var o rawjson.Object
+		o.SetString("type", p.kind)
+		o.Set("content", list.Bytes())
+		o.Merge(p.about)
+		p.list.Add(o.Bytes())
+	}
+	p.kind, p.about, p.contents, p.results = "", nil, nil, nil
+}
+
+// step is a block that is a step of its own; nil when it is none, or cannot be
+// sent.
+func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
+	form := b.Form()
+	var o rawjson.Object
+	sent := false
+	switch b := b.(type) {
+	case content.Reasoning:
+		sent = p.thought(b, &o)
+	case content.ToolCall:
+		sent = p.call(b, &o)
+	case content.ToolResult:
+		if sent = p.own(b); sent {
+			interactionsServerResult(b, &o)
+		}
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		sent = err == nil && p.own(b) && b.Type != interactionsOutput && b.Type != interactionsMore && !p.foreign(b)
+		o.Merge(v)
+	}
+	if !sent {
+		return nil
+	}
+	if p.own(b) {
+		if p.opens(form.Seal) {
+			o.SetString("signature", form.Seal.Data)
+		}
+		o.Merge(form.Extra)
+	}
+	return o.Bytes()
+}
+
+// foreign tells whether a block has the seal of another model.
+func (t target) foreign(b content.Block) bool {
+	seal := b.Form().Seal
+	return seal.Data != "" && !t.opens(seal)
+}
+
+// thought writes a thought of its own. A summary that is more than texts is in
+// what the block kept.
+func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) bool {
+	if !p.own(b) || b.Incomplete || p.foreign(b) {
+		return false
+	}
+	o.SetString("type", "thought")
+	parts := b.Parts
+	if b.Text != "" {
+		parts = []string{b.Text}
+	}
+	if rawjson.Value(b.Extra).Get("summary") == nil {
+		o.Set("summary", interactionsTexts(parts))
+	}
+	return true
+}
+
+// call writes a call. Ids of others are allowed as they are.
+func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+	if b.Server && !p.own(b) {
+		return false
+	}
+	if b.Server {
+		o.SetString("type", b.Type)
+	} else {
+		o.SetString("type", "function_call")
+		o.SetString("name", b.Name)
+	}
+	if b.CallID != "" {
+		o.SetString("id", b.CallID)
+	}
+	bare := b.Arguments == "" || b.Type == geminiBare && b.Arguments == "{}"
+	if !p.own(b) || !bare {
+		o.Set("arguments", messagesInput(b.Arguments))
+	}
+	return true
+}
+
+// interactionsServerResult writes what came of what the provider did itself.
+func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
+	o.SetString("type", b.Type)
+	o.SetString("call_id", b.CallID)
+	if o.Set("result", b.Parts); b.Text != "" {
+		o.SetString("result", b.Text)
+	}
+	if b.IsError {
+		o.SetBool("is_error", true)
+	}
+}
+
+// interactionsTexts is texts as contents; nil when there are none.
+func interactionsTexts(texts []string) rawjson.Value {
+	if len(texts) == 0 {
+		return nil
+	}
+	var list rawjson.Array
+	for _, text := range texts {
+		var o rawjson.Object
+		o.SetString("type", "text")
+		o.SetString("text", text)
+		list.Add(o.Bytes())
+	}
+	return list.Bytes()
+}
+
+// content is a block that lies in a step; nil when it cannot be sent.
+func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson.Value {
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.own(b) || b.Text == "" {
+			return nil // the format refuses an empty one
+		}
+		o.SetString("type", "text")
+		o.SetString("text", b.Text)
+	case content.Media:
+		if role == content.RoleAssistant && !p.own(b) || !interactionsMedia(b, p.own(b), &o) {
+			return nil
+		}
+	case content.Native:
+		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) && (b.Type == interactionsOutput || b.Type == interactionsMore) {
+			return v
+		}
+		return nil
+	default:
+		return nil
+	}
+	if p.own(b) {
+		o.Merge(rawjson.Without(b.Form().Extra, interactionsOutput))
+	}
+	return o.Bytes()
+}
+
+// result writes a result: a text, or what the tool gave as JSON.
+func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
+	var o rawjson.Object
+	o.SetString("type", "function_result")
+	if name := orElse(p.names[b.CallID], b.Name); name != "" {
+		o.SetString("name", name)
+	}
+	o.SetString("call_id", b.CallID)
+	parts, err := rawjson.Parse(b.Parts)
+	switch {
+	case err == nil && (p.own(b) || parts.Kind() == rawjson.KindObject):
+		o.Set("result", parts)
+	default:
+		o.SetString("result", b.String())
+	}
+	if b.IsError {
+		o.SetBool("is_error", true)
+	}
+	if p.own(b) {
+		o.Merge(b.Extra)
+	}
+	return o.Bytes()
+}
+
+// interactionsMedia writes an image or a file: its bytes, or where they lie.
+func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
+	media, data, inline := m.MediaType, m.Data, m.Data != ""
+	if !own {
+		media, data, inline = inlineData(m)
+		media = orElse(media, m.MediaType)
+	}
+	kind, _, _ := strings.Cut(media, "/")
+	switch {
+	case m.Of == content.KindImage:
+		o.SetString("type", "image")
+	case own: // its type is in what came with it
+	case kind == "audio", kind == "video":
+		o.SetString("type", kind)
+	default:
+		o.SetString("type", "document")
+	}
+	if media != "" {
+		o.SetString("mime_type", media)
+	}
+	if m.URL != "" && (own || !inline) {
+		o.SetString("uri", m.URL)
+	}
+	if inline {
+		o.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
+	}
+	return inline || m.URL != ""
+}

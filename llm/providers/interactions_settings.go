@@ -1,0 +1,81 @@
+package providers
+
+import (
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// interactionsConfig is how the model is asked; nil when nothing is to be said. The
+// format has no thinking budget: one is told as an effort.
+func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
+	var o rawjson.Object
+	if s.MaxOutputTokens > 0 {
+		o.SetInt("max_output_tokens", int64(s.MaxOutputTokens))
+	}
+	if s.Temperature != nil {
+		o.Set("temperature", number(*s.Temperature))
+	}
+	r := s.Reasoning
+	if !r.Disabled && r.Summary != "none" {
+		o.SetString("thinking_summaries", "auto")
+	}
+	effort := r.Effort
+	if r.MaxTokens > 0 {
+		effort = effortOf(int64(r.MaxTokens))
+	}
+	if word := geminiWords[effort]; word != "" {
+		o.SetString("thinking_level", word)
+	}
+	if tools {
+		o.Set("tool_choice", interactionsChoice(s.ToolChoice))
+	}
+	return some(o.Bytes())
+}
+
+// effortOf is the least effort that has a budget.
+func effortOf(budget int64) string {
+	for _, effort := range []string{"minimal", "low", "medium"} {
+		if budget <= geminiBudgets[effort] {
+			return effort
+		}
+	}
+	return "high"
+}
+
+func interactionsTools(tools []llm.Tool) rawjson.Value {
+	var list rawjson.Array
+	for _, t := range tools {
+		if len(t.Native) > 0 {
+			list.Add(t.Native)
+			continue
+		}
+		var o rawjson.Object
+		o.SetString("type", "function")
+		o.SetString("name", t.Name)
+		if t.Description != "" {
+			o.SetString("description", t.Description)
+		}
+		o.Set("parameters", some(t.Schema))
+		list.Add(o.Bytes())
+	}
+	return list.Bytes()
+}
+
+// interactionsChoice is the tool choice; nil when it is unsaid.
+func interactionsChoice(choice string) rawjson.Value {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none":
+		return rawjson.AppendString(nil, choice)
+	case "required":
+		return rawjson.Value(`"any"`)
+	}
+	var names rawjson.Array
+	names.AddString(choice)
+	var allowed, o rawjson.Object
+	allowed.SetString("mode", "any")
+	allowed.Set("tools", names.Bytes())
+	o.Set("allowed_tools", allowed.Bytes())
+	return o.Bytes()
+}

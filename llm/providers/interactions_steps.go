@@ -1,0 +1,159 @@
+package providers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// Types of the blocks of a model_output: the first says that a step begins, the
+// others that it goes on.
+const (
+	interactionsOutput = "model_output"
+	interactionsMore   = "content"
+)
+
+// step reads a step that came whole.
+func (n *interactions) step(v rawjson.Value) error {
+	v = rawjson.Compact(v)
+	contents := v.Get("content")
+	if v.Get("type").Text() != interactionsOutput || contents.At(0) == nil {
+		return n.put(n.block(v))
+	}
+	about := rawjson.Without(v, "type", "content")
+	for c := range contents.Elements() {
+		if err := n.put(n.content(c, about)); err != nil {
+			return err
+		}
+		about = nil
+	}
+	return nil
+}
+
+// block is the block that a step stands for, unless it is a model_output.
+func (n *interactions) block(v rawjson.Value) content.Block {
+	i := item{Value: v}
+	t := i.text("type")
+	w := n.form()
+	switch {
+	case t == "thought":
+		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought"}
+		n.seal(&b.Wire, &i)
+		parts, all := interactionsSummary(i.Get("summary"))
+		if b.Parts = parts; len(parts) == 1 {
+			b.Text, b.Parts = parts[0], nil
+		}
+		if all && len(parts) > 0 {
+			i.take("summary")
+		}
+		b.Extra = i.rest()
+		return b
+	case strings.HasSuffix(t, "_call"):
+		b := content.ToolCall{Wire: w, Server: t != "function_call"}
+		n.seal(&b.Wire, &i)
+		b.ID = i.text("id")
+		b.Type = t
+		if b.CallID = b.ID; b.ID == "" {
+			b.CallID = n.madeID(t)
+		}
+		if b.Name = i.Get("name").Text(); !b.Server && b.Name != "" {
+			i.take("name")
+		} else if b.Name == "" {
+			b.Name = strings.TrimSuffix(t, "_call") // a tool of the provider may have none
+		}
+		if args := i.Get("arguments"); args.Kind() == rawjson.KindObject {
+			b.Arguments = string(i.take("arguments"))
+		} else if !b.Server {
+			b.Type, b.Arguments = geminiBare, "{}"
+		}
+		b.Extra = i.rest()
+		return b
+	case strings.HasSuffix(t, "_result") && t != "function_result":
+		b := content.ToolResult{Wire: w, Server: true, CallID: i.text("call_id")}
+		n.seal(&b.Wire, &i)
+		b.Type, b.Role = t, content.RoleAssistant
+		if b.Text = i.text("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
+			b.Parts = clone(i.take("result"))
+		}
+		if b.IsError = i.Get("is_error").Bool(); b.IsError {
+			i.take("is_error")
+		}
+		b.Extra = i.rest()
+		return b
+	}
+	n.seal(&w, &i)
+	if w.Type = t; t == "" || t == interactionsOutput || t == interactionsMore {
+		w.Type = "step" // it is no content
+	}
+	i.taken = slices.DeleteFunc(i.taken, func(key string) bool { return key == "type" })
+	return content.Native{Wire: w, JSON: string(rawjson.Without(v, i.taken...))}
+}
+
+// seal takes the seal of a step.
+func (n *interactions) seal(w *content.Wire, i *item) {
+	if seal := i.text("signature"); seal != "" {
+		w.Seal = n.minted(content.Signature, seal)
+	}
+}
+
+// interactionsSummary is the texts of a summary, and whether they are all of it.
+func interactionsSummary(list rawjson.Value) (parts []string, all bool) {
+	all = true
+	for p := range list.Elements() {
+		text := p.Get("text").Text()
+		if text != "" {
+			parts = append(parts, text)
+		}
+		all = all && text != "" && p.Get("type").Text() == "text" && some(rawjson.Without(p, "type", "text")) == nil
+	}
+	return parts, all
+}
+
+// content is the block that a content of a model_output stands for. about is what
+// the step has beside them, with the first of them only.
+func (n *interactions) content(v, about rawjson.Value) content.Block {
+	w := n.form()
+	if w.Type = interactionsMore; about != nil {
+		w.Type = interactionsOutput
+	}
+	i := item{Value: v}
+	extra := func() []byte {
+		var o rawjson.Object
+		if left := i.rest(); left != nil {
+			o.Merge(left)
+		}
+		o.Set(interactionsOutput, some(about))
+		return some(clone(o.Bytes()))
+	}
+	switch t := v.Get("type").Text(); t {
+	case "text":
+		if text := i.text("text"); text != "" {
+			i.take("type")
+			b := content.Text{Wire: w, Of: content.KindAssistant, Text: text}
+			b.Extra = extra()
+			return b
+		}
+	case "image", "audio", "video", "document":
+		w.Role = content.RoleAssistant
+		b := content.Media{Wire: w, Of: content.KindFile}
+		if t == "image" {
+			b.Of = content.KindImage
+			i.take("type")
+		}
+		b.MediaType, b.URL = i.text("mime_type"), i.text("uri")
+		if data, ok := exactBase64(i.Get("data").Text()); ok {
+			i.take("data")
+			b.Data = data
+		}
+		if b.URL+b.Data != "" {
+			b.Extra = extra()
+			return b
+		}
+	}
+	var o rawjson.Object
+	o.Set(interactionsOutput, some(about))
+	w.Role, w.Extra = 0, some(clone(o.Bytes()))
+	return content.Native{Wire: w, JSON: string(v)}
+}

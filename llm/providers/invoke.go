@@ -1,0 +1,43 @@
+package providers
+
+import (
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// The invoke dialect: Anthropic's messages through Amazon Bedrock's InvokeModel.
+// What a model says there is what it says at home; a stream of it comes wrapped,
+// and the framing unwraps it.
+var _ = register(dialect{
+	name: "invoke",
+	path: func(model string, stream bool) string {
+		return bedrockPath(model, "invoke", "invoke-with-response-stream", stream)
+	},
+	sign:      signBedrock,
+	read:      func(o *output) reader { return &messages{output: o, blocks: map[int64]*messagesBlock{}} },
+	encode:    encodeInvoke,
+	replay:    replayMessages,
+	wantsTurn: func(target) bool { return true },
+	request:   requestMessages,
+	outline:   outlineMessages,
+	rules:     messagesRules,
+})
+
+// invokeVersion is the version of the messages format, as Bedrock names it.
+const invokeVersion = "bedrock-2023-05-31"
+
+// encodeInvoke writes a request. The model and whether to stream are told by the
+// path.
+func encodeInvoke(t target, req *llm.Request) (rawjson.Value, error) {
+	v, err := encodeMessages(t, req)
+	if err != nil {
+		return nil, err
+	}
+	var o rawjson.Object
+	o.SetString("anthropic_version", invokeVersion)
+	if own := v.Get("anthropic_version"); own != nil {
+		o.Set("anthropic_version", own)
+	}
+	o.Merge(rawjson.Without(v, "model", "stream"))
+	return o.Bytes(), nil
+}

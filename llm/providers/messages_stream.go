@@ -1,0 +1,199 @@
+package providers
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// messagesBlock is a content block that is being streamed.
+type messagesBlock struct {
+	*part
+	input string            // a call's arguments as the start gave them
+	cites []rawjson.Value   // of a text
+	grew  map[string]*grown // members of a block that is not known
+	order []string          // their keys, as they came
+}
+
+// blockStart reads the start of a content block. Most are empty, but any may be
+// complete already.
+func (m *messages) blockStart(v rawjson.Value) error {
+	n, _ := v.Get("index").Int()
+	m.blockStop(n)
+	block, call := m.block(v.Get("content_block"))
+	b := &messagesBlock{}
+	if c, ok := block.(content.ToolCall); ok && call {
+		b.input, c.Arguments = c.Arguments, ""
+		block = c
+	}
+	return m.follow(n, b, block)
+}
+
+// follow begins a block that deltas may follow.
+func (m *messages) follow(n int64, b *messagesBlock, block content.Block) (err error) {
+	if b.part, err = m.begin(block); err != nil {
+		return err
+	}
+	m.blocks[n] = b
+	if isCall(block) {
+		m.say(b.part, "") // its name can be shown at once
+	}
+	return nil
+}
+
+// blockDelta reads more of a block. What is not known, and what does not belong
+// to the block, is passed over.
+func (m *messages) blockDelta(v rawjson.Value) error {
+	n, _ := v.Get("index").Int()
+	d := v.Get("delta")
+	b := m.blocks[n]
+	if b == nil {
+		b = &messagesBlock{}
+		var block content.Block
+		switch d.Get("type").Text() {
+		case "text_delta":
+			block = content.Text{Wire: m.form(), Of: content.KindAssistant}
+		case "thinking_delta":
+			block = content.Reasoning{Wire: m.form(), Format: content.FormatAnthropic, Source: "thinking"}
+		default:
+			return nil
+		}
+		if err := m.follow(n, b, block); err != nil {
+			return err
+		}
+	}
+	m.more(b, d)
+	return nil
+}
+
+// more adds a delta to a block.
+func (m *messages) more(b *messagesBlock, d rawjson.Value) {
+	switch block := b.block.(type) {
+	case content.Text:
+		m.say(b.part, d.Get("text").Text())
+		if c := d.Get("citation"); c != nil {
+			b.cites = append(b.cites, clone(c))
+		}
+	case content.Reasoning:
+		m.say(b.part, d.Get("thinking").Text())
+		if seal := d.Get("signature").Text(); seal != "" {
+			if block.Seal.Type == content.NoSeal {
+				block.Seal = m.minted(content.Signature, "")
+				b.block = block
+			}
+			b.seal = append(b.seal, seal)
+		}
+	case content.ToolCall:
+		m.say(b.part, d.Get("partial_json").Text())
+	case content.Native:
+		b.grow(d)
+	}
+}
+
+// grown is a member of a block that is not known, as its deltas make it.
+type grown struct {
+	text  []string
+	value rawjson.Value // when it is no string
+}
+
+// grow adds a delta to a block that is not known: strings grow, as they do in
+// every delta of the format, all else is replaced.
+func (b *messagesBlock) grow(d rawjson.Value) {
+	for key, value := range d.Members() {
+		if key == "type" || value.Kind() == rawjson.KindNull {
+			continue
+		}
+		g := b.grew[key]
+		if g == nil {
+			if b.grew == nil {
+				b.grew = map[string]*grown{}
+			}
+			g = &grown{}
+			b.grew[key], b.order = g, append(b.order, key)
+		}
+		if value.Kind() == rawjson.KindString {
+			g.text = append(g.text, value.Text())
+		} else {
+			g.text, g.value = nil, clone(value)
+		}
+	}
+}
+
+// blockStop ends the block at an index of the wire, if one is open.
+func (m *messages) blockStop(n int64) {
+	if b := m.blocks[n]; b != nil {
+		delete(m.blocks, n)
+		m.finish(b)
+	}
+}
+
+// finish ends a block.
+func (m *messages) finish(b *messagesBlock) {
+	switch block := b.block.(type) {
+	case content.Text:
+		block.Extra = b.cited(block.Extra)
+		b.block = block
+	case content.Reasoning:
+		if block.Seal.Type == content.Signature && block.Extra != nil {
+			block.Extra = (&item{Value: block.Extra, taken: []string{"signature"}}).rest()
+			b.block = block
+		}
+	case content.ToolCall:
+		if text := strings.Join(b.text, ""); strings.TrimSpace(text) == "" {
+			b.text, block.Arguments = nil, b.input
+		} else {
+			block.Incomplete = cutShort(text)
+		}
+		b.block = block
+	case content.Native:
+		block.JSON = b.together(block.JSON)
+		b.block = block
+	}
+	m.done(b.part)
+}
+
+// cutShort tells whether a text is the beginning of JSON: a provider ends a call
+// at the output limit in the middle of its arguments.
+func cutShort(text string) bool {
+	_, err := rawjson.Parse([]byte(text))
+	var syntax *rawjson.SyntaxError
+	return errors.As(err, &syntax) && syntax.Truncated
+}
+
+// cited is the extra of a text with the citations that came.
+func (b *messagesBlock) cited(extra []byte) []byte {
+	if b.cites == nil {
+		return extra
+	}
+	var o rawjson.Object
+	var list rawjson.Array
+	o.Merge(extra)
+	for c := range o.Bytes().Get("citations").Elements() {
+		list.Add(c)
+	}
+	for _, c := range b.cites {
+		list.Add(c)
+	}
+	o.Set("citations", list.Bytes())
+	return o.Bytes()
+}
+
+// together is the block with what came.
+func (b *messagesBlock) together(block string) string {
+	if b.order == nil {
+		return block
+	}
+	was := rawjson.Value(block)
+	var o rawjson.Object
+	for _, key := range b.order {
+		if g := b.grew[key]; g.text == nil {
+			o.Set(key, g.value)
+		} else {
+			o.SetString(key, was.Get(key).Text()+strings.Join(g.text, ""))
+		}
+	}
+	o.Merge(was)
+	return string(o.Bytes())
+}

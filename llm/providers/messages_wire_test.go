@@ -1,0 +1,302 @@
+package providers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// TestMessagesFindsWhatIsThere holds the decoder to the answer key: every thought
+// and seal, the text, the calls, what led to them, and the cost.
+func TestMessagesFindsWhatIsThere(t *testing.T) {
+	for _, r := range recordedMessages(t) {
+		t.Run(r.File, func(t *testing.T) {
+			reply, unfinished, err := r.read(bytes.NewReader(r.body))
+			if (err != nil) != (r.Expected.Error != nil) {
+				t.Fatalf("error: %v, want %v", err, r.Expected.Error)
+			}
+			r.checkWords(t, reply)
+			r.checkCalls(t, reply, unfinished)
+			r.checkHead(t, reply)
+		})
+	}
+}
+
+func (r *recording) checkWords(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	var thoughts []content.Reasoning
+	var kinds []string
+	text := ""
+	for _, b := range reply.Blocks {
+		if kindName(b) == "text" {
+			text += b.String()
+		}
+		if th, ok := b.(content.Reasoning); ok {
+			thoughts = append(thoughts, th)
+		}
+		if k := kindName(b); k != "other:container" {
+			kinds = append(kinds, k)
+		}
+	}
+	if bare(text) != bare(r.Expected.Text) {
+		t.Errorf("text %q, want %q", text, r.Expected.Text)
+	}
+	if len(thoughts) != len(r.Expected.Reasoning) {
+		t.Fatalf("%d thoughts, want %d", len(thoughts), len(r.Expected.Reasoning))
+	}
+	for i, want := range r.Expected.Reasoning {
+		if th := thoughts[i]; th.Text != want.Text || th.Seal.Data != want.Signature+want.Encrypted {
+			t.Errorf("thought %d: %q sealed %q, want %q sealed %q%q", i, th.Text, th.Seal.Data, want.Text, want.Signature, want.Encrypted)
+		} else if minted := r.dialect() + "/" + r.Model; th.Seal.Data != "" && th.Seal.Minted != minted {
+			t.Errorf("thought %d: minted by %q, want %q", i, th.Seal.Minted, minted)
+		}
+	}
+	if r.Expected.Blocks != nil && r.Expected.Error == nil && !reflect.DeepEqual(kinds, r.Expected.Blocks) && len(kinds)+len(r.Expected.Blocks) > 0 {
+		t.Errorf("blocks %v, want %v", kinds, r.Expected.Blocks)
+	}
+}
+
+func (r *recording) checkCalls(t *testing.T, reply *llm.Response, unfinished []content.ToolCall) {
+	t.Helper()
+	blocks := reply.Blocks
+	for _, c := range unfinished {
+		blocks = append(blocks, c)
+	}
+	owned, _ := content.Attribute(blocks)
+	if len(owned) != len(r.Expected.Tools) {
+		t.Fatalf("%d calls, want %d", len(owned), len(r.Expected.Tools))
+	}
+	for i, want := range r.Expected.Tools {
+		c := blocks[owned[i].Call].(content.ToolCall)
+		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server {
+			t.Errorf("call %d: %+v, want %+v", i, c, want)
+		}
+		var have any = c.Arguments
+		if want.Arguments == nil {
+			want.Arguments = want.Raw
+		} else if c.Arguments == "" {
+			have = map[string]any{}
+		} else if err := json.Unmarshal([]byte(c.Arguments), &have); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+		if !reflect.DeepEqual(have, want.Arguments) {
+			t.Errorf("call %d: arguments %v, want %v", i, have, want.Arguments)
+		}
+		if (len(owned[i].Thoughts) > 0) != want.Preceded {
+			t.Errorf("call %d: thoughts %v, want some: %t", i, owned[i].Thoughts, want.Preceded)
+		}
+	}
+}
+
+func (r *recording) checkHead(t *testing.T, reply *llm.Response) {
+	t.Helper()
+	n := func(key string) int64 {
+		if v := r.Expected.Usage[key]; v != nil {
+			return *v
+		}
+		return 0
+	}
+	input, output := n("input_total"), n("output_total")
+	if n("iterations_input") > 0 {
+		input, output = max(input, n("iterations_input")), n("iterations_output")
+	}
+	u := reply.Usage
+	if u.Input != input || u.Output != output || u.Reasoning != n("reasoning") || u.Cached != n("cached") || u.CacheWrite != n("cache_write") {
+		t.Errorf("usage %+v, want input %d output %d of %s", u, input, output, u.Raw)
+	}
+	if want := r.Expected.Finish; want != nil && reply.Finish != *want {
+		t.Errorf("finish %q, want %q", reply.Finish, *want)
+	}
+	if reply.ID != r.Expected.ID && r.Expected.ID != "" {
+		t.Errorf("id %q, want %q", reply.ID, r.Expected.ID)
+	}
+}
+
+// TestMessagesComeTheSameHoweverTheyAreCut: the network cuts where it likes, and
+// a proxy may change line ends.
+func TestMessagesComeTheSameHoweverTheyAreCut(t *testing.T) {
+	for _, r := range recordedMessages(t) {
+		t.Run(r.File, func(t *testing.T) {
+			t.Parallel()
+			r.checkCuts(t)
+		})
+	}
+}
+
+func (r *recording) checkCuts(t *testing.T) {
+	t.Helper()
+	reply, _, err := r.read(bytes.NewReader(r.body))
+	want := all(reply, err)
+	check := func(body io.Reader, how string, at ...any) {
+		t.Helper()
+		if got, _, err := r.read(body); all(got, err) != want {
+			t.Fatalf("%s:\n%q\nwant\n%q", fmt.Sprintf(how, at...), all(got, err), want)
+		}
+	}
+	check(iotest.OneByteReader(bytes.NewReader(r.body)), "byte by byte")
+	if slices.Contains([]string{"sse", "ndjson", "jsonl"}, r.Container) {
+		unix := bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n"))
+		check(bytes.NewReader(unix), "LF")
+		check(bytes.NewReader(bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))), "CRLF")
+	}
+	if len(r.body) > 8<<10 {
+		return
+	}
+	step := 1
+	if testing.Short() {
+		step = 13
+	}
+	for i := 0; i < len(r.body); i += step {
+		check(io.MultiReader(bytes.NewReader(r.body[:i]), bytes.NewReader(r.body[i:])), "cut at %d", i)
+	}
+}
+
+// TestMessagesNeverLoseAFinishedBlock ends each stream after each event.
+func TestMessagesNeverLoseAFinishedBlock(t *testing.T) {
+	for _, r := range recordedMessages(t) {
+		if r.Container != "sse" {
+			continue
+		}
+		events := bytes.SplitAfter(bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+		full, _, _ := r.read(bytes.NewReader(r.body))
+		begun, stopped := 0, 0
+		for i := range events {
+			begun += bytes.Count(events[i], []byte(`"type":"content_block_start"`))
+			stopped += bytes.Count(events[i], []byte(`"type":"content_block_stop"`))
+			if bytes.Contains(events[i], []byte(`"type":"message_stop"`)) {
+				break
+			}
+			got, _, err := r.read(bytes.NewReader(bytes.Join(events[:i+1], nil)))
+			if r.Expected.Error == nil && !errors.Is(err, llm.ErrTruncated) {
+				t.Fatalf("%s: after event %d: %v", r.File, i, err)
+			}
+			whole := 0
+			for j, b := range got.Blocks {
+				if b.Form().Incomplete {
+					continue
+				}
+				if whole++; !bytes.Equal(content.Encode(b), content.Encode(full.Blocks[j])) {
+					t.Fatalf("%s: after event %d block %d is %+v, want %+v", r.File, i, j, b, full.Blocks[j])
+				}
+			}
+			if r.Expected.Error == nil && begun == len(full.Blocks) && whole < stopped {
+				t.Fatalf("%s: after event %d: %d whole blocks, want %d", r.File, i, whole, stopped)
+			}
+		}
+	}
+}
+
+// TestMessagesGoBackAsTheyCame holds replay to what the provider sent.
+func TestMessagesGoBackAsTheyCame(t *testing.T) {
+	for _, r := range recordedMessages(t) {
+		if r.Container != "json" {
+			continue
+		}
+		reply, _, err := r.read(bytes.NewReader(r.body))
+		if err != nil {
+			t.Fatal(r.File, err)
+		}
+		var stored []content.Block
+		for _, b := range reply.Blocks {
+			again, err := content.Decode(content.Encode(b))
+			if err != nil {
+				t.Fatal(r.File, err)
+			}
+			stored = append(stored, again)
+		}
+		body, _ := rawjson.Parse(r.body)
+		want := body.Get("content")
+		tt := r.target()
+		have := tt.dialect.replay(tt, stored)
+		if want.At(0) == nil && have == nil {
+			continue
+		}
+		if have.Get("role").Text() != "assistant" || !rawjson.Equal(have.Get("content"), want) {
+			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have.Get("content"), want)
+		}
+		for s := range texts(want) {
+			if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
+				t.Errorf("%s: %q is not in what goes back", r.File, s)
+			}
+		}
+	}
+}
+
+// texts is all strings in a value.
+func texts(v rawjson.Value) map[string]bool {
+	found := map[string]bool{}
+	var walk func(rawjson.Value)
+	walk = func(v rawjson.Value) {
+		if v.Kind() == rawjson.KindString {
+			found[v.Text()] = true
+		}
+		for e := range v.Elements() {
+			walk(e)
+		}
+		for _, e := range v.Members() {
+			walk(e)
+		}
+	}
+	walk(v)
+	return found
+}
+
+// TestMessagesReplayPairs rebuilds what real clients sent next, and were answered.
+func TestMessagesReplayPairs(t *testing.T) {
+	byFile := map[string]recording{}
+	for _, r := range recordedMessages(t) {
+		byFile[r.File] = r
+	}
+	shared := os.Getenv("TRACT_SHARED")
+	if shared == "" {
+		shared = "../../../shared"
+	}
+	text, err := os.ReadFile(filepath.Join(shared, "wire/replay.jsonl"))
+	if err != nil {
+		t.Skipf("no replay pairs (TRACT_SHARED): %v", err)
+	}
+	pairs := 0
+	for line := range bytes.Lines(text) {
+		pair, err := rawjson.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, ok := byFile[pair.Get("response").Text()]
+		if !ok {
+			continue
+		}
+		pairs++
+		reply, _, err := r.read(bytes.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt := r.target()
+		have := tt.dialect.replay(tt, reply.Blocks)
+		i := 0
+		for want := range pair.Get("assistant").At(0).Get("content").Elements() {
+			// Clients leave out what they do not know, such as caller.
+			for key, value := range want.Members() {
+				if !rawjson.Equal(have.Get("content").At(i).Get(key), value) {
+					t.Errorf("%s: block %d: %s is %s, want %s", r.File, i, key, have.Get("content").At(i).Get(key), value)
+				}
+			}
+			i++
+		}
+	}
+	if pairs == 0 {
+		t.Error("no pair was found")
+	}
+	t.Logf("%d pairs", pairs)
+}

@@ -1,0 +1,230 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeOllama writes a request.
+func encodeOllama(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	var body, options rawjson.Object
+	body.SetString("model", t.model)
+	p := ollamaPrompt{target: t, called: map[string]content.ToolCall{}}
+	for _, m := range req.Messages {
+		p.add(m)
+	}
+	p.wait.flush(&p.list)
+	body.Set("messages", p.list.Bytes())
+	if len(req.Tools) > 0 && s.ToolChoice != "none" { // there is no other choice
+		body.Set("tools", chatTools(req.Tools))
+	}
+	if s.MaxOutputTokens > 0 {
+		options.SetInt("num_predict", int64(s.MaxOutputTokens))
+	}
+	if s.Temperature != nil {
+		options.Set("temperature", number(*s.Temperature))
+	}
+	if v := options.Bytes(); !hollow(v) {
+		body.Set("options", v)
+	}
+	switch effort := s.Reasoning.Effort; {
+	case effort == "none":
+		body.SetBool("think", false)
+	case effort != "" && strings.Contains(t.model, "gpt-oss"): // the only one that takes a word
+		body.SetString("think", threeEfforts(effort))
+	case effort != "" || s.Reasoning.MaxTokens > 0:
+		body.SetBool("think", true)
+	}
+	body.SetBool("stream", req.Stream) // it streams unless told
+	if len(s.Extra) > 0 {
+		extra, err := rawjson.Parse(s.Extra)
+		if err != nil || extra.Kind() != rawjson.KindObject {
+			return nil, fmt.Errorf("ollama: request.extra: want a JSON object, have %q", excerpt(s.Extra))
+		}
+		for key, value := range extra.Members() {
+			body.Set(key, value)
+		}
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// replayOllama writes the message that stands for one response.
+func replayOllama(t target, blocks []content.Block) rawjson.Value {
+	p := ollamaPrompt{target: t}
+	return sendable(p.answer(blocks))
+}
+
+// ollamaPrompt gathers the messages of a request.
+type ollamaPrompt struct {
+	target
+	wait   waiting
+	list   rawjson.Array
+	called map[string]content.ToolCall // by id
+}
+
+// add adds a message. Results are messages of their own.
+func (p *ollamaPrompt) add(m content.Message) {
+	if m.Role == content.RoleAssistant {
+		p.wait.flush(&p.list)
+		p.wait.calls = nil
+		for _, b := range m.Blocks {
+			if c, ok := b.(content.ToolCall); ok {
+				p.called[c.CallID] = c
+				p.wait.calls = append(p.wait.calls, c.CallID)
+			}
+		}
+		p.list.Add(p.answer(m.Blocks))
+		return
+	}
+	var words []string
+	var images rawjson.Array
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			p.result(b)
+		case content.Text:
+			if b.Kind() != content.KindNote {
+				words = append(words, b.Text)
+			}
+		case content.Media:
+			switch _, data, inline := inlineData(b); {
+			case inline && b.Of == content.KindImage:
+				images.AddString(base64.StdEncoding.EncodeToString([]byte(data)))
+			case inline && strings.HasPrefix(b.MediaType, "text/"):
+				words = append(words, data)
+			case b.URL != "" && !inline:
+				words = append(words, b.URL)
+			}
+		}
+	}
+	pictures := images.Bytes()
+	if len(words) == 0 && hollow(pictures) || m.Role == content.NoRole {
+		return
+	}
+	var o rawjson.Object
+	o.SetString("role", "user")
+	if m.Role == content.RoleSystem {
+		o.SetString("role", "system")
+	}
+	o.SetString("content", strings.Join(words, "\n\n"))
+	if !hollow(pictures) {
+		o.Set("images", pictures)
+	}
+	p.wait.flush(&p.list)
+	p.list.Add(o.Bytes())
+}
+
+// answer is what the model said; nil when nothing of it can be sent.
+func (p *ollamaPrompt) answer(blocks []content.Block) rawjson.Value {
+	var o, more rawjson.Object
+	var words, thought string
+	var calls rawjson.Array
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			words += p.words(b)
+		case content.Reasoning:
+			if p.own(b) && b.Format == content.FormatThinkTags {
+				words += b.Open + b.Text + b.Close
+			} else {
+				thought += p.thought(b, thought != "")
+			}
+		case content.ToolCall:
+			calls.Add(p.call(b))
+		case content.Native:
+			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) {
+				more.Set(b.Type, v)
+			}
+		}
+	}
+	if words+thought == "" && hollow(calls.Bytes()) && hollow(more.Bytes()) {
+		return nil
+	}
+	o.SetString("role", "assistant")
+	o.SetString("content", words)
+	if thought != "" {
+		o.SetString("thinking", thought)
+	}
+	if list := calls.Bytes(); !hollow(list) {
+		o.Set("tool_calls", list)
+	}
+	o.Merge(more.Bytes())
+	return o.Bytes()
+}
+
+// words is a text, with the empty tags that stood before it.
+func (p *ollamaPrompt) words(b content.Text) string {
+	switch {
+	case b.Kind() == content.KindNote:
+		return ""
+	case p.own(b):
+		return rawjson.Value(b.Extra).Get(chatBefore).Text() + b.Text
+	}
+	return b.Text
+}
+
+// thought is the words of a thought. They are plain words here, so those of others
+// go along.
+func (p *ollamaPrompt) thought(r content.Reasoning, more bool) string {
+	text := r.String()
+	if more && text != "" && !p.own(r) {
+		return "\n\n" + text
+	}
+	return text
+}
+
+// call writes a call; nil for one that its provider made itself. Its id is sent
+// when it came from here.
+func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
+	if c.Server {
+		return nil
+	}
+	var o, f rawjson.Object
+	var extra rawjson.Value
+	args := messagesInput(c.Arguments)
+	if p.own(c) {
+		extra = c.Extra
+		if c.ID != "" {
+			o.SetString("id", c.ID)
+		}
+		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Type == ollamaString {
+			args = rawjson.AppendString(nil, c.Arguments)
+		} else if err == nil {
+			args = v
+		}
+	}
+	f.SetString("name", c.Name)
+	f.Set("arguments", args)
+	f.Merge(extra.Get("function"))
+	o.Set("function", f.Bytes())
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// result writes what came of a call, which is found by the tool's name.
+func (p *ollamaPrompt) result(r content.ToolResult) {
+	if r.Server {
+		return
+	}
+	var o rawjson.Object
+	call := p.called[r.CallID]
+	o.SetString("role", "tool")
+	text := r.String()
+	if v, err := rawjson.Parse(r.Parts); err == nil && v.Kind() == rawjson.KindArray {
+		text = flattened(v)
+	}
+	o.SetString("content", text)
+	if name := orElse(r.Name, call.Name); name != "" {
+		o.SetString("tool_name", name)
+	}
+	if call.ID != "" && p.own(call) {
+		o.SetString("tool_call_id", call.ID)
+	}
+	p.wait.results = append(p.wait.results, messagesResult{r.CallID, clone(o.Bytes())})
+}

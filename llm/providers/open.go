@@ -1,0 +1,159 @@
+package providers
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// Config says how a provider is reached. Most of it may be left out.
+type Config struct {
+	Model   string // that is asked when a request names none
+	BaseURL string // in the place of the vendor's; the path of the dialect is put behind it
+	Dialect string // the wire format, in the place of the one that the provider speaks
+
+	// APIKey is sent in the header that the provider takes it in. It never shows in
+	// an error or in what is logged.
+	APIKey string
+	// Auth signs a request that is ready to be sent, once for each try. What it puts
+	// into the usual headers is kept out of errors too.
+	Auth func(*http.Request) error
+	// Headers is sent with each request, in the place of what tract would send.
+	Headers map[string]string
+
+	// HTTP does the requests. Its redirect rule is replaced. Without one, requests
+	// go straight to the host: no proxy is asked of the environment.
+	HTTP *http.Client
+	// Retries is how often a request is sent again that was not answered, when that
+	// may help and nothing of an answer came. 0 stands for 2; less is none.
+	Retries int
+	// HeaderTimeout is how long an answer may take to begin, IdleTimeout how long it
+	// may pause. 0 stands for ten and five minutes; less is for ever.
+	HeaderTimeout, IdleTimeout time.Duration
+
+	Tags []string          // more names of think tags
+	Log  func(line string) // is told what the client does by itself, such as asking again
+}
+
+// What stands for zero in a Config.
+const (
+	defaultRetries       = 2
+	defaultHeaderTimeout = 10 * time.Minute
+	defaultIdleTimeout   = 5 * time.Minute
+)
+
+// Open makes a client for a provider, by one of its [Names]. An unknown name is
+// a server of its own: it needs a BaseURL, and speaks chat when no dialect is
+// given. Nothing is sent and no key is wanted before the client is asked.
+func Open(name string, c Config) (*Client, error) {
+	if p, _ := Lookup(name); c.Dialect == "" && p.wire.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
+		c.Dialect = p.wire.compatible
+	}
+	t, known, err := find(c.Dialect, name)
+	if err != nil {
+		return nil, fmt.Errorf("open provider %q: %w", name, err)
+	}
+	if !known && c.BaseURL == "" && c.Dialect == "" {
+		return nil, fmt.Errorf("open provider %q: not known, and no base URL; known are %s", name, strings.Join(Names(), ", "))
+	}
+	t.model, t.tags = c.Model, c.Tags
+	client := &Client{target: t, config: c, http: direct()}
+	if c.HTTP != nil {
+		copied := *c.HTTP
+		client.http = &copied
+	}
+	client.http.CheckRedirect = checkRedirect
+	client.config.APIKey = strings.TrimSpace(c.APIKey)
+	base := c.BaseURL
+	if base == "" {
+		base = t.profile.BaseURL
+		if t.dialect.name == t.profile.wire.compatible {
+			base += compatiblePath
+		}
+	}
+	if base != "" {
+		if client.base, err = url.Parse(base); err != nil || client.base.Host == "" || client.base.Scheme != "http" && client.base.Scheme != "https" {
+			return nil, fmt.Errorf("open provider %q: base URL: want http://HOST or https://HOST", name)
+		}
+	}
+	if client.config.Retries == 0 {
+		client.config.Retries = defaultRetries
+	}
+	if client.config.HeaderTimeout == 0 {
+		client.config.HeaderTimeout = defaultHeaderTimeout
+	}
+	if client.config.IdleTimeout == 0 {
+		client.config.IdleTimeout = defaultIdleTimeout
+	}
+	return client, nil
+}
+
+// compatiblePath is where a server has a dialect beside its own.
+const compatiblePath = "/v1"
+
+// find is the target of a provider, whose wire format may be given; known tells
+// whether the provider is.
+func find(api, provider string) (t target, known bool, err error) {
+	p, known := Lookup(provider)
+	if !known {
+		p = Profile{Name: provider, Dialect: "chat"}
+	}
+	if api == "" {
+		api = p.Dialect
+	}
+	name, found := FindDialect(api)
+	if !found {
+		return target{}, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
+	}
+	return target{dialect: dialects[name], profile: p}, known, nil
+}
+
+// Decode reads one response body without a client: what [llm.Target].Decode
+// does, for any dialect and framing. The provider and the model may be empty; an
+// unknown provider is one that nothing is known of.
+func Decode(api, provider, model string, body io.Reader, f Framing) iter.Seq2[llm.Event, error] {
+	t, _, err := find(api, provider)
+	if err != nil {
+		return func(yield func(llm.Event, error) bool) { yield(llm.Event{}, fmt.Errorf("decode: %w", err)) }
+	}
+	t.model = model
+	return t.decode(body, f)
+}
+
+// Replay is what stands for one response in the next request, as JSON; nil when
+// nothing of it can be sent. Its parameters are those of [Decode].
+func Replay(api, provider, model string, blocks []content.Block) ([]byte, error) {
+	t, _, err := find(api, provider)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	t.model = model
+	return t.dialect.replay(t, blocks), nil
+}
+
+// noKey says which key is missing.
+type noKey struct{ profile Profile }
+
+func (e *noKey) Error() string {
+	if len(e.profile.KeyEnv) == 0 {
+		return fmt.Sprintf("ask %s: %v", e.profile.Name, llm.ErrNoKey)
+	}
+	return fmt.Sprintf("ask %s: %v: it is looked for in %s", e.profile.Name, llm.ErrNoKey, strings.Join(e.profile.KeyEnv, ", "))
+}
+
+func (e *noKey) Unwrap() error { return llm.ErrNoKey }
+
+// Hint is what to do about it.
+func (e *noKey) Hint() string {
+	if len(e.profile.KeyEnv) == 0 {
+		return "give a key"
+	}
+	return "set " + e.profile.KeyEnv[0]
+}

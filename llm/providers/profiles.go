@@ -1,0 +1,262 @@
+package providers
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Profile is what is known of a provider: facts of its wire, not of its models.
+type Profile struct {
+	Name     string   // as people type it
+	Dialect  string   // the wire format it speaks
+	BaseURL  string   // of its own host; empty when it has none that is the same for all
+	KeyEnv   []string // environment variables that hold its key, for who reads them
+	NeedsKey bool     // its own host refuses to answer without a key
+
+	wire wire
+}
+
+// wire is where a server of the chat dialect differs from what they all have in
+// common.
+type wire struct {
+	limit     string // the field for the output limit; empty: max_tokens
+	keyHeader string // the header that takes the key; empty: Authorization
+
+	// thought is the field for a plain thought that did not come in one; empty:
+	// reasoning_content. A thought that did goes back in its own field, unless the
+	// server knows only this one (strict).
+	thought string
+	// silent: no plain thought may be sent, the server refuses the field.
+	silent bool
+	// strict: a message with a field that the server does not know is refused, so
+	// nothing is sent but what is documented.
+	strict bool
+	// plain: it knows thoughts in a plain field only, so that one without a seal goes
+	// there whatever form it came in.
+	plain bool
+	// details: its own form of thoughts is reasoning_details.
+	details bool
+	// chunks: its own form of thoughts is parts of type thinking in a content.
+	chunks bool
+	// refusal: a refusal goes back in its own field, though the server is strict.
+	refusal bool
+	// noStreamOptions: stream_options is refused or pointless.
+	noStreamOptions bool
+	// effort is the field for the reasoning settings when it is an object.
+	effort string
+	// compatible is the dialect that it speaks below /v1, beside its own; empty: it
+	// does not.
+	compatible string
+	// budget is the field for a thinking budget of its own.
+	budget string
+	// solo: think tags come with both tags or not at all; a closing one alone is
+	// text.
+	solo bool
+}
+
+// vendors is the table of provider names. The name of a dialect is a provider
+// too: one that nothing is known of.
+var vendors = table(
+	Profile{Name: "chat", Dialect: "chat"},
+	Profile{Name: "messages", Dialect: "messages"},
+	Profile{Name: "responses", Dialect: "responses"},
+	Profile{Name: "converse", Dialect: "converse"},
+	Profile{Name: "invoke", Dialect: "invoke"},
+
+	Profile{
+		Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
+		KeyEnv: []string{"ANTHROPIC_API_KEY"},
+	},
+	Profile{
+		Name: "google", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	},
+	Profile{
+		Name: "interactions", Dialect: "interactions", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	},
+	Profile{
+		Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENAI_API_KEY"},
+		wire:   wire{limit: "max_completion_tokens", silent: true, strict: true, refusal: true, solo: true},
+	},
+	Profile{
+		Name: "azure", Dialect: "chat", NeedsKey: true,
+		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
+		wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", silent: true, strict: true, refusal: true, solo: true},
+	},
+	Profile{
+		Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
+		KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{plain: true, solo: true},
+	},
+	Profile{
+		Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
+		KeyEnv: []string{"GROQ_API_KEY"},
+		wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+	},
+	Profile{
+		Name: "cerebras", Dialect: "chat", BaseURL: "https://api.cerebras.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"CEREBRAS_API_KEY"},
+		wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+	},
+	Profile{
+		Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{plain: true, solo: true},
+	},
+	Profile{
+		Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
+		KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{plain: true, solo: true},
+	},
+	Profile{
+		Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+	},
+	Profile{
+		Name: "xai", Dialect: "chat", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"XAI_API_KEY"}, wire: wire{plain: true, solo: true},
+	},
+	Profile{
+		Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
+	},
+	Profile{
+		Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
+		KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{thought: "reasoning", plain: true},
+	},
+	Profile{
+		Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
+		KeyEnv: []string{"FIREWORKS_API_KEY"}, wire: wire{plain: true},
+	},
+	Profile{
+		Name: "huggingface", Dialect: "chat", BaseURL: "https://router.huggingface.co/v1", NeedsKey: true,
+		KeyEnv: []string{"HF_TOKEN", "HUGGINGFACE_API_KEY"},
+	},
+	Profile{
+		Name: "perplexity", Dialect: "chat", BaseURL: "https://api.perplexity.ai", NeedsKey: true,
+		KeyEnv: []string{"PERPLEXITY_API_KEY"}, wire: wire{silent: true, noStreamOptions: true},
+	},
+	Profile{
+		Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
+		KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{budget: "thinking_budget", plain: true, solo: true},
+	},
+	Profile{
+		Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
+		KeyEnv: []string{"MINIMAX_API_KEY"},
+	},
+	Profile{
+		Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
+		KeyEnv: []string{"AI_GATEWAY_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+	},
+	Profile{
+		Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
+		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", plain: true, solo: true},
+	},
+	Profile{
+		Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
+		KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
+	},
+	Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
+	Profile{ // a base URL of its own has its region in it: https://bedrock-runtime.REGION.amazonaws.com
+		Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
+	},
+	Profile{
+		Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
+	},
+	Profile{ // at a base URL that ends in /v1 it speaks chat
+		Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
+		wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
+	},
+	Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{plain: true}},
+	Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
+	Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{plain: true}},
+	Profile{Name: "openai-compatible", Dialect: "chat"},
+
+	// Vendors that speak chat by default, over the responses dialect.
+	Profile{
+		Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENAI_API_KEY"}, wire: wire{silent: true},
+	},
+	Profile{
+		Name: "azure-responses", Dialect: "responses", NeedsKey: true,
+		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", silent: true},
+	},
+	Profile{
+		Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
+		KeyEnv: []string{"XAI_API_KEY"}, wire: wire{silent: true},
+	},
+	Profile{
+		Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
+		KeyEnv: []string{"DEEPSEEK_API_KEY"},
+	},
+	Profile{
+		Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
+		KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{effort: "reasoning"},
+	},
+	Profile{
+		Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
+		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"},
+	},
+	Profile{Name: "lmstudio-responses", Dialect: "responses", BaseURL: "http://localhost:1234/v1"},
+)
+
+// aliases is other names of providers.
+var aliases = map[string]string{
+	"claude": "anthropic", "azure-openai": "azure", "kimi": "moonshotai", "moonshot": "moonshotai", "glm": "zai", "z-ai": "zai", "zhipu": "zai",
+	"grok": "xai", "hf": "huggingface", "qwen": "alibaba", "dashscope": "alibaba", "llamacpp": "llama-cpp", "llama.cpp": "llama-cpp",
+	"gemini": "google", "google-gemini": "google", "gemini-interactions": "interactions", "google-interactions": "interactions",
+	"aws-bedrock": "bedrock", "amazon-bedrock": "bedrock", "lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
+}
+
+func table(list ...Profile) map[string]Profile {
+	m := make(map[string]Profile, len(list))
+	for _, p := range list {
+		m[p.Name] = p
+	}
+	return m
+}
+
+// Lookup finds a provider by its name or one of its other names; case does not
+// matter, and _ is as good as -. The profile of an unknown name is zero.
+func Lookup(name string) (Profile, bool) {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	if other, ok := aliases[name]; ok {
+		name = other
+	}
+	p, ok := vendors[name]
+	return p, ok
+}
+
+// Names lists all names that [Lookup] knows and [Open] takes, in order.
+func Names() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for name := range maps.Keys(vendors) {
+			if !yield(name) {
+				return
+			}
+		}
+		for name := range maps.Keys(aliases) {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+}
+
+// dialectAliases is other names of wire formats.
+var dialectAliases = map[string]string{
+	"chat-completions": "chat", "anthropic-messages": "messages", "bedrock-converse": "converse", "bedrock-invoke": "invoke", "gemini-interactions": "interactions",
+}
+
+// FindDialect gives a wire format by its name or one of its other names; case
+// does not matter.
+func FindDialect(name string) (dialect string, known bool) {
+	name = strings.ToLower(name)
+	if other, ok := dialectAliases[name]; ok {
+		name = other
+	}
+	return name, dialects[name] != nil
+}
+
+// Dialects lists the wire formats, in order.
+func Dialects() []string { return slices.Sorted(maps.Keys(dialects)) }

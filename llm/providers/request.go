@@ -1,0 +1,153 @@
+package providers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// DecodeRequest reads a request body: the reverse of [llm.Target].Encode, for any
+// dialect. The provider may be empty or one that nothing is known of. Seals are
+// taken to be those of the model that the body asks; what has no field of its own
+// is in the Extra of the settings or of the block it came with. Encoding the
+// request for the same provider gives an equal body, but for forms that mean the
+// same, such as a text in the place of a list of one text.
+func DecodeRequest(api, provider string, body []byte) (*llm.Request, error) {
+	t, _, err := find(api, provider)
+	if err != nil {
+		return nil, fmt.Errorf("decode request: %w", err)
+	}
+	if t.dialect.request == nil {
+		return nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.dialect.name)
+	}
+	v, err := rawjson.Parse(body)
+	if err != nil {
+		return nil, fmt.Errorf("decode request: %w", err)
+	}
+	if v.Kind() != rawjson.KindObject {
+		return nil, fmt.Errorf("decode request: want an object, have %s %q", v.Kind(), excerpt(v))
+	}
+	t.model = v.Get("model").Text()
+	req, err := t.dialect.request(t, v)
+	if err != nil {
+		return nil, fmt.Errorf("decode request: %s: %w", t.dialect.name, err)
+	}
+	return req, nil
+}
+
+// errNoMessages says that a body holds no conversation.
+var errNoMessages = errors.New(`want an array under "messages"`)
+
+// settle makes the settings of a request give the body again: what encode would
+// leave out or write in another way goes into Extra, and a field that makes encode
+// write what the body does not have is given up. said is the members of the body
+// that hold the conversation; they are not looked at.
+func (t target) settle(req *llm.Request, body rawjson.Value, said ...string) error {
+	t = t.asked(req.Settings)
+	body = rawjson.Without(body, said...)
+	var probe rawjson.Value
+	for _, simpler := range []func(){
+		func() {},
+		func() { req.Settings.Reasoning.Disabled = true },
+		func() { req.Settings.Reasoning = llm.Reasoning{Disabled: true} },
+		func() { req.Stream = false },
+	} {
+		simpler()
+		bare := *req
+		bare.Messages = nil
+		v, err := t.dialect.encode(t, &bare)
+		if err != nil {
+			return err
+		}
+		if probe = rawjson.Without(v, said...); !more(probe, body) {
+			break
+		}
+	}
+	var extra rawjson.Object
+	for key, m := range body.Members() {
+		if !rawjson.Equal(probe.Get(key), m) {
+			extra.Set(key, m)
+		}
+	}
+	if !hollow(extra.Bytes()) {
+		req.Settings.Extra = clone(extra.Bytes())
+	}
+	return nil
+}
+
+// more tells whether an object has a member that another has not.
+func more(v, than rawjson.Value) bool {
+	for key := range v.Members() {
+		if than.Get(key) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// askedTools reads a list of definitions as the body has it. written is what
+// encode makes of them: one that comes out otherwise keeps its JSON.
+func askedTools(list rawjson.Value, written func([]llm.Tool) rawjson.Value) []llm.Tool {
+	var tools []llm.Tool
+	for v := range list.Elements() {
+		tool, err := parseTool(v)
+		if err != nil {
+			tool = llm.Tool{Name: v.Get("name").Text()}
+		}
+		if len(tool.Native) == 0 && (err != nil || !rawjson.Equal(written([]llm.Tool{tool}).At(0), v)) {
+			tool.Native = clone(v)
+		}
+		tools = append(tools, tool)
+	}
+	return tools
+}
+
+// askedNumber is a number of a body as a setting, nil when it is none.
+func askedNumber(v rawjson.Value) *float64 {
+	if v.Kind() != rawjson.KindNumber {
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// askedLimit is a number of tokens of a body, 0 when it is none.
+func askedLimit(v rawjson.Value) int {
+	n, _ := v.Int()
+	return int(max(n, 0))
+}
+
+// answered reads an answer of the model that a request repeats, given as the body
+// of a response.
+func (t target) answered(body rawjson.Value) ([]content.Block, error) {
+	r, err := llm.Collect(t.decode(bytes.NewReader(body), FramingJSON), nil)
+	if r == nil || err != nil && !errors.Is(err, llm.ErrTruncated) {
+		return nil, err
+	}
+	return r.Blocks, nil
+}
+
+// say adds blocks to a conversation. What tools gave is a message of its own.
+func say(list []content.Message, role content.Role, blocks ...content.Block) []content.Message {
+	for i, b := range blocks {
+		to := role
+		if result, ok := b.(content.ToolResult); ok && !result.Server {
+			to = content.RoleTool
+		}
+		last := len(list) - 1
+		if last >= 0 && list[last].Role == to && (i > 0 || to == content.RoleTool) {
+			list[last].Blocks = append(list[last].Blocks, b)
+			continue
+		}
+		list = append(list, content.Message{Role: to, Blocks: []content.Block{b}})
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+package providers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// requestGemini reads a request body.
+func requestGemini(t target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: geminiAsked(v), Tools: geminiAskedTools(v.Get("tools"))}
+	if v.Get("contents").Kind() != rawjson.KindArray {
+		return nil, fmt.Errorf(`want an array under "contents"`)
+	}
+	q := geminiRequest{gemini: gemini{output: &output{target: t}}}
+	for part := range v.Get("systemInstruction", "parts").Elements() {
+		req.Messages = say(req.Messages, content.RoleSystem, q.told(content.RoleSystem, part))
+	}
+	n := 0
+	for c := range v.Get("contents").Elements() {
+		if c.Get("parts").Kind() != rawjson.KindArray {
+			return nil, fmt.Errorf("contents[%d]: want parts, have %q", n, excerpt(c))
+		}
+		if c.Get("role").Text() == "model" {
+			blocks, err := q.answer(n, c)
+			if err != nil {
+				return nil, fmt.Errorf("contents[%d]: %w", n, err)
+			}
+			req.Messages = say(req.Messages, content.RoleAssistant, blocks...)
+		} else {
+			var blocks []content.Block
+			for part := range c.Get("parts").Elements() {
+				blocks = append(blocks, q.told(content.RoleUser, part))
+			}
+			req.Messages = say(req.Messages, content.RoleUser, blocks...)
+		}
+		n++
+	}
+	if err := t.settle(req, v, "contents", "systemInstruction"); err != nil {
+		return nil, err
+	}
+	// What the instruction has beside its parts is merged into what encode makes.
+	if rest := rawjson.Without(v.Get("systemInstruction"), "parts"); !hollow(rest) {
+		req.Settings.Extra = extended(req.Settings.Extra, geminiSystem, rest)
+	}
+	return req, nil
+}
+
+// geminiSystem is the member of a body that holds the instruction.
+const geminiSystem = "systemInstruction"
+
+// geminiAsked reads the settings.
+func geminiAsked(v rawjson.Value) llm.Settings {
+	config := v.Get("generationConfig")
+	s := llm.Settings{MaxOutputTokens: askedLimit(config.Get("maxOutputTokens")), Temperature: askedNumber(config.Get("temperature"))}
+	think := config.Get("thinkingConfig")
+	s.Reasoning = llm.Reasoning{
+		Effort: strings.ToLower(think.Get("thinkingLevel").Text()), MaxTokens: askedLimit(think.Get("thinkingBudget")),
+		Disabled: !think.Get("includeThoughts").Bool(),
+	}
+	calling := v.Get("toolConfig", "functionCallingConfig")
+	switch mode := strings.ToLower(calling.Get("mode").Text()); mode {
+	case "auto", "none":
+		s.ToolChoice = mode
+	case "any":
+		s.ToolChoice = orElse(calling.Get("allowedFunctionNames").At(0).Text(), "required")
+	}
+	return s
+}
+
+// geminiAskedTools reads the functions, and tools of the provider as they are.
+func geminiAskedTools(list rawjson.Value) []llm.Tool {
+	var tools []llm.Tool
+	for v := range list.Elements() {
+		functions := v.Get("functionDeclarations")
+		for f := range functions.Elements() {
+			t := llm.Tool{Name: f.Get("name").Text(), Description: f.Get("description").Text()}
+			if schema := orElse(string(f.Get("parametersJsonSchema")), string(f.Get("parameters"))); schema != "" {
+				t.Schema = []byte(schema)
+			}
+			tools = append(tools, t)
+		}
+		if functions == nil {
+			tools = append(tools, llm.Tool{Native: clone(v)})
+		}
+	}
+	return tools
+}
+
+// geminiRequest reads the contents of a request.
+type geminiRequest struct {
+	gemini
+	waiting []content.ToolCall // calls without a result so far
+}
+
+// answer reads what the model said: the candidate of a response.
+func (q *geminiRequest) answer(n int, c rawjson.Value) ([]content.Block, error) {
+	var candidate, body rawjson.Object
+	var list rawjson.Array
+	candidate.Set("content", c)
+	list.Add(candidate.Bytes())
+	body.SetString("responseId", fmt.Sprintf("contents-%d", n)) // of calls that have none
+	body.Set("candidates", list.Bytes())
+	blocks, err := q.answered(body.Bytes())
+	for _, b := range blocks {
+		if call, ok := b.(content.ToolCall); ok && !call.Server {
+			q.waiting = append(q.waiting, call)
+		}
+	}
+	return blocks, err
+}
+
+// told reads a part that the model did not say.
+func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
+	if v.Get("functionResponse").Kind() == rawjson.KindObject {
+		return q.result(v)
+	}
+	switch b := q.block(v).(type) {
+	case content.Text:
+		b.Of = textOf(role)
+		return b
+	case content.Media:
+		if b.Role = content.NoRole; role != content.RoleUser {
+			b.Role = role
+		}
+		return b
+	case content.Native:
+		b.Role = role
+		return b
+	default:
+		return b
+	}
+}
+
+// result reads what came of a call: of that with its id, else of the first of its
+// name that waits.
+func (q *geminiRequest) result(v rawjson.Value) content.Block {
+	part := item{Value: v}
+	i := item{Value: part.take("functionResponse")}
+	b := content.ToolResult{Wire: q.form(), CallID: i.text("id"), Name: i.text("name")}
+	at := slices.IndexFunc(q.waiting, func(c content.ToolCall) bool {
+		if b.CallID != "" {
+			return c.CallID == b.CallID
+		}
+		return c.Name == b.Name
+	})
+	if at >= 0 {
+		b.CallID = q.waiting[at].CallID
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	response := i.take("response")
+	members := 0
+	for range response.Members() {
+		members++
+	}
+	words := orElse(response.Get("output").Text(), response.Get("error").Text())
+	if b.Parts = clone(response); members == 1 && words != "" {
+		b.Text, b.Parts, b.IsError = words, nil, response.Get("error") != nil
+	}
+	if rest := i.rest(); rest != nil {
+		b.Extra = extended(nil, "functionResponse", rest)
+	}
+	for key, m := range rawjson.Value(part.rest()).Members() {
+		b.Extra = extended(b.Extra, key, m)
+	}
+	return b
+}

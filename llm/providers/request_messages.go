@@ -1,0 +1,154 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// requestMessages reads a request body.
+func requestMessages(t target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: messagesAsked(v), Tools: askedTools(v.Get("tools"), messagesTools), Stream: v.Get("stream").Bool()}
+	q := messagesRequest{messages{output: &output{target: t}}}
+	if v.Get("messages").Kind() != rawjson.KindArray {
+		return nil, errNoMessages
+	}
+	req.Messages = say(req.Messages, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
+	n := 0
+	for m := range v.Get("messages").Elements() {
+		role, err := content.ParseRole(m.Get("role").Text())
+		if err != nil || role == content.NoRole || role == content.RoleTool || m.Kind() != rawjson.KindObject {
+			return nil, fmt.Errorf("messages[%d]: want a message of role user or assistant, have %q", n, excerpt(m))
+		}
+		req.Messages = say(req.Messages, role, q.blocks(role, m.Get("content"))...)
+		n++
+	}
+	if len(req.Tools) == 0 && v.Get("tools") != nil {
+		return req, t.settle(req, v, "system", "messages")
+	}
+	return req, t.settle(req, v, "system", "messages", "tools")
+}
+
+// messagesAsked reads the settings.
+func messagesAsked(v rawjson.Value) llm.Settings {
+	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(v.Get("max_tokens")), Temperature: askedNumber(v.Get("temperature"))}
+	switch choice := v.Get("tool_choice"); choice.Get("type").Text() {
+	case "auto", "none":
+		s.ToolChoice = choice.Get("type").Text()
+	case "any":
+		s.ToolChoice = "required"
+	case "tool":
+		s.ToolChoice = choice.Get("name").Text()
+	}
+	switch thinking := v.Get("thinking"); thinking.Get("type").Text() {
+	case "enabled":
+		s.Reasoning.MaxTokens = askedLimit(thinking.Get("budget_tokens"))
+	case "disabled":
+		s.Reasoning.Effort = "none"
+	case "adaptive":
+		s.Reasoning.Effort = v.Get("output_config", "effort").Text()
+		s.Reasoning.Disabled = thinking.Get("display").Text() != "summarized"
+	}
+	return s
+}
+
+// messagesRequest reads the content of messages.
+type messagesRequest struct{ messages }
+
+// blocks reads a content: a text, or a list of blocks.
+func (q *messagesRequest) blocks(role content.Role, v rawjson.Value) []content.Block {
+	var list []content.Block
+	if v.Kind() == rawjson.KindString && v.Text() != "" {
+		return append(list, content.Text{Wire: q.form(), Of: textOf(role), Text: v.Text()})
+	}
+	for part := range v.Elements() {
+		list = append(list, q.part(role, part))
+	}
+	return list
+}
+
+// textOf is the kind of a text that a role says.
+func textOf(role content.Role) content.Kind {
+	switch role {
+	case content.RoleSystem:
+		return content.KindSystem
+	case content.RoleAssistant:
+		return content.KindAssistant
+	}
+	return content.KindUser
+}
+
+func (q *messagesRequest) part(role content.Role, v rawjson.Value) content.Block {
+	kind := v.Get("type").Text()
+	b, _ := q.block(v)
+	switch {
+	case kind == "image" || kind == "document":
+		return q.media(role, kind, v)
+	case kind == "tool_result":
+		return q.result(v)
+	}
+	switch b := b.(type) {
+	case content.Text:
+		b.Of = textOf(role)
+		return b
+	case content.Native:
+		b.Role = role
+		return b
+	}
+	return b
+}
+
+// result reads what came of a call.
+func (q *messagesRequest) result(v rawjson.Value) content.Block {
+	i := item{Value: v}
+	i.take("type")
+	b := content.ToolResult{Wire: q.form(), CallID: i.text("tool_use_id"), Text: i.text("content")}
+	if c := v.Get("content"); c.Kind() == rawjson.KindArray {
+		b.Parts = clone(i.take("content"))
+	}
+	if b.IsError = v.Get("is_error").Bool(); b.IsError {
+		i.take("is_error")
+	}
+	b.Extra = i.rest()
+	return b
+}
+
+// media reads an image or a file. A source that would not come out as it is stays
+// as it is.
+func (q *messagesRequest) media(role content.Role, kind string, v rawjson.Value) content.Block {
+	i := item{Value: v}
+	i.take("type")
+	m := content.Media{Wire: q.form(), Of: content.KindFile}
+	if kind == "image" {
+		m.Of = content.KindImage
+	} else {
+		m.Name = i.text("title")
+	}
+	if role != content.RoleUser {
+		m.Role = role
+	}
+	source := v.Get("source")
+	read := m
+	switch source.Get("type").Text() {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(source.Get("data").Text())
+		if err == nil {
+			read.MediaType, read.Data = source.Get("media_type").Text(), string(data)
+		}
+	case "text":
+		read.MediaType, read.Data = "text/plain", source.Get("data").Text()
+	case "url":
+		read.URL = source.Get("url").Text()
+	}
+	var o rawjson.Object
+	messagesMedia(read, &o)
+	if rawjson.Equal(o.Bytes().Get("source"), source) {
+		i.take("source")
+		m = read
+	}
+	m.Extra = i.rest()
+	return m
+}

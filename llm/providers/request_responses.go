@@ -1,0 +1,217 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// requestResponses reads a request body.
+func requestResponses(t target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: responsesAsked(t.profile.wire, v), Stream: v.Get("stream").Bool()}
+	req.Tools = askedTools(v.Get("tools"), responsesDefinitions)
+	q := responsesRequest{target: t}
+	switch input := v.Get("input"); input.Kind() {
+	case rawjson.KindString:
+		req.Messages = say(nil, content.RoleUser, content.Text{Wire: content.Wire{Dialect: t.dialect.name}, Of: content.KindUser, Text: input.Text()})
+		return req, q.settle(req, v)
+	case rawjson.KindArray:
+	default:
+		return nil, errors.New(`want a string or an array under "input"`)
+	}
+	for item := range v.Get("input").Elements() {
+		if err := q.item(item); err != nil {
+			return nil, fmt.Errorf("input[%d]: %w", q.n, err)
+		}
+		q.n++
+	}
+	if err := q.answer(); err != nil {
+		return nil, fmt.Errorf("input[%d]: %w", q.n, err)
+	}
+	req.Messages = q.list
+	return req, q.settle(req, v)
+}
+
+// settle is target.settle. A body that leaves to the provider whether it keeps the
+// conversation goes on doing so.
+func (q *responsesRequest) settle(req *llm.Request, v rawjson.Value) error {
+	if v.Get("store") != nil {
+		return q.target.settle(req, v, "input")
+	}
+	err := q.target.settle(req, v, "input", "store")
+	req.Settings.Extra = extended(req.Settings.Extra, "store", rawjson.Value("null"))
+	return err
+}
+
+// responsesAsked reads the settings.
+func responsesAsked(w wire, v rawjson.Value) llm.Settings {
+	s := llm.Settings{
+		Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(v.Get("max_output_tokens")),
+		Temperature: askedNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
+	}
+	if choice := v.Get("tool_choice"); s.ToolChoice == "" {
+		s.ToolChoice = orElse(choice.Get("name").Text(), choice.Get("type").Text())
+	}
+	r := v.Get("reasoning")
+	s.Reasoning = llm.Reasoning{Effort: r.Get("effort").Text(), Summary: r.Get("summary").Text()}
+	if w.effort == "reasoning" {
+		s.Reasoning.MaxTokens = askedLimit(r.Get("max_tokens"))
+	}
+	if s.Reasoning.Summary == "" {
+		s.Reasoning.Summary = "none"
+	}
+	return s
+}
+
+// responsesRequest reads the items of a request.
+type responsesRequest struct {
+	target
+	list []content.Message
+	n    int
+	said []rawjson.Value // items of the answer that is being gathered
+}
+
+// item reads one item.
+func (q *responsesRequest) item(v rawjson.Value) error {
+	kind, role := v.Get("type").Text(), v.Get("role").Text()
+	switch {
+	case role == "assistant", role == "" && kind != "" && !strings.HasSuffix(kind, "_output") && kind != "item_reference":
+		q.said = append(q.said, v)
+		return nil
+	case role == "" && kind == "":
+		return fmt.Errorf("want an item with a type or a role, have %q", excerpt(v))
+	}
+	if err := q.answer(); err != nil {
+		return err
+	}
+	switch {
+	case role == "system", role == "developer":
+		q.list = say(q.list, content.RoleSystem, q.words(content.RoleSystem, v)...)
+	case role != "":
+		q.list = say(q.list, content.RoleUser, q.words(content.RoleUser, v)...)
+	case kind == "item_reference":
+		b := content.Native{Wire: q.form(), JSON: string(v)}
+		b.Type, b.Role = kind, content.RoleUser
+		q.list = say(q.list, content.RoleUser, b)
+	default:
+		q.list = say(q.list, content.RoleTool, q.result(v))
+	}
+	return nil
+}
+
+func (q *responsesRequest) form() content.Wire { return content.Wire{Dialect: q.dialect.name} }
+
+// answer ends the items of an answer: the output of a response.
+func (q *responsesRequest) answer() error {
+	if len(q.said) == 0 {
+		return nil
+	}
+	var body rawjson.Object
+	var list rawjson.Array
+	for _, v := range q.said {
+		if v.Get("type") == nil {
+			var o rawjson.Object
+			o.SetString("type", "message")
+			o.Merge(v)
+			v = o.Bytes()
+		}
+		list.Add(v)
+	}
+	body.SetString("object", "response")
+	body.SetString("status", "completed")
+	body.Set("output", list.Bytes())
+	q.said = nil
+	blocks, err := q.answered(body.Bytes())
+	q.list = say(q.list, content.RoleAssistant, blocks...)
+	return err
+}
+
+// responsesItemForm is the member of a block's Extra that keeps how the message
+// around it was written, where that is not how tract writes it.
+const responsesItemForm = "$item"
+
+// words reads a message of words, or of a list of parts.
+func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.Block {
+	var list []content.Block
+	c := v.Get("content")
+	if c.Kind() == rawjson.KindString {
+		list = append(list, content.Text{Wire: q.form(), Of: textOf(role), Text: c.Text()})
+	}
+	for part := range c.Elements() {
+		list = append(list, q.part(role, part))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if text, ok := list[0].(content.Text); ok {
+		var form rawjson.Object
+		if form.Merge(rawjson.Without(v, "content")); c.Kind() == rawjson.KindString {
+			form.SetBool("content", true)
+		}
+		text.Extra = extended(text.Extra, responsesItemForm, form.Bytes())
+		list[0] = text
+	}
+	return list
+}
+
+// asItCame gives a message of a request the form in which it came: its own role
+// and members, and words in the place of a list of one.
+func (p *responsesPrompt) asItCame(b content.Block, v rawjson.Value) rawjson.Value {
+	form := rawjson.Value(b.Form().Extra).Get(responsesItemForm)
+	if !p.own(b) || form.Kind() != rawjson.KindObject {
+		return v
+	}
+	var o rawjson.Object
+	o.Merge(rawjson.Without(form, "content"))
+	o.Set("content", v.Get("content"))
+	if parts := v.Get("content"); form.Get("content").Bool() && parts.At(0) != nil && parts.At(1) == nil {
+		o.Set("content", parts.At(0).Get("text"))
+	}
+	return o.Bytes()
+}
+
+// part reads a part of a content that is a list.
+func (q *responsesRequest) part(role content.Role, v rawjson.Value) content.Block {
+	i := item{Value: v}
+	kind := i.text("type")
+	p := responsesPrompt{target: q.target}
+	m := content.Media{Wire: q.form()}
+	switch kind {
+	case "input_text", "text", "output_text":
+		return content.Text{Wire: q.form(), Of: textOf(role), Text: v.Get("text").Text()}
+	case "input_image":
+		m.Of, m.URL = content.KindImage, i.text("image_url")
+	case "input_file":
+		m.Of, m.URL = content.KindFile, i.text("file_url")
+		if data := i.text("file_data"); data != "" {
+			m.URL, m.Name = data, i.text("filename")
+		}
+	default:
+		b := content.Native{Wire: q.form(), JSON: string(v)}
+		b.Type, b.Role = kind, role
+		return b
+	}
+	m.Extra = i.rest()
+	if read := inlined(m); rawjson.Equal(p.media(read), v) {
+		return read
+	}
+	return m
+}
+
+// result reads what came of a call.
+func (q *responsesRequest) result(v rawjson.Value) content.Block {
+	i := item{Value: v}
+	i.take("type")
+	b := content.ToolResult{Wire: q.form(), CallID: i.text("call_id")}
+	if out := i.take("output"); out.Kind() == rawjson.KindString {
+		b.Text = out.Text()
+	} else {
+		b.Parts = clone(out)
+	}
+	b.Extra = i.rest()
+	return b
+}

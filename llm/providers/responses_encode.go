@@ -1,0 +1,305 @@
+package providers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// encodeResponses writes a request. Equal requests give equal bytes.
+func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	extra := rawjson.Value("{}")
+	if len(s.Extra) > 0 {
+		v, err := rawjson.Parse(s.Extra)
+		if err != nil || v.Kind() != rawjson.KindObject {
+			return nil, fmt.Errorf("responses: request.extra: want a JSON object, have %q", excerpt(s.Extra))
+		}
+		extra = v
+	}
+	var body rawjson.Object
+	if t.model != "" {
+		body.SetString("model", t.model)
+	}
+	store := extra.Get("store") // null leaves it to the provider, which keeps responses then
+	p := responsesPrompt{target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
+	for _, m := range req.Messages {
+		if m.Role == content.RoleAssistant {
+			p.answer(m.Blocks)
+		} else {
+			p.told(m)
+		}
+	}
+	p.flush()
+	body.Set("input", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", responsesDefinitions(req.Tools))
+		body.Set("tool_choice", responsesChoice(s.ToolChoice, req.Tools))
+	}
+	if s.MaxOutputTokens > 0 {
+		body.SetInt("max_output_tokens", int64(s.MaxOutputTokens))
+	}
+	if s.Temperature != nil {
+		body.Set("temperature", number(*s.Temperature))
+	}
+	responsesThinking(t, s.Reasoning, &body)
+	body.SetBool("store", false)
+	if req.Stream {
+		body.SetBool("stream", true)
+	}
+	for key, value := range extra.Members() {
+		body.Set(key, value)
+	}
+	if store.Kind() == rawjson.KindNull {
+		return sendable(rawjson.Without(body.Bytes(), "store")), nil
+	}
+	return sendable(body.Bytes()), nil
+}
+
+// responsesThinking asks that thoughts be summed up and sealed, and writes how much
+// the model is to think, if anything is told. A budget in tokens is known to some
+// gateways only, which want one of the two.
+func responsesThinking(t target, r llm.Reasoning, body *rawjson.Object) {
+	var o rawjson.Object
+	if r.MaxTokens > 0 && t.profile.wire.effort == "reasoning" {
+		o.SetInt("max_tokens", int64(r.MaxTokens))
+	} else if r.Effort != "" {
+		o.SetString("effort", r.Effort)
+	}
+	if !r.Disabled {
+		if r.Summary != "none" {
+			o.SetString("summary", orElse(r.Summary, "auto"))
+		}
+		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
+	}
+	if v := o.Bytes(); !hollow(v) {
+		body.Set("reasoning", v)
+	}
+}
+
+// responsesDefinitions is the tools. Unless told, the format takes a schema for a
+// strict one, in which nothing may be left out: that is not what it says.
+func responsesDefinitions(tools []llm.Tool) rawjson.Value {
+	var list rawjson.Array
+	for _, t := range tools {
+		if len(t.Native) > 0 {
+			list.Add(t.Native)
+			continue
+		}
+		var o rawjson.Object
+		o.SetString("type", "function")
+		o.SetString("name", t.Name)
+		if t.Description != "" {
+			o.SetString("description", t.Description)
+		}
+		if o.Set("parameters", t.Schema); len(t.Schema) == 0 {
+			o.Set("parameters", rawjson.Value(`{"type":"object","properties":{}}`))
+		}
+		o.SetBool("strict", false)
+		list.Add(o.Bytes())
+	}
+	return list.Bytes()
+}
+
+// responsesChoice is the tool choice; nil when it is unsaid. One of the provider's
+// own tools is chosen by its type.
+func responsesChoice(choice string, tools []llm.Tool) rawjson.Value {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none", "required":
+		return rawjson.AppendString(nil, choice)
+	}
+	var o rawjson.Object
+	kind := "function"
+	for _, t := range tools {
+		if v := rawjson.Value(t.Native); v.Get("name").Text() == choice {
+			kind = v.Get("type").Text()
+		} else if v.Get("type").Text() == choice {
+			o.SetString("type", choice)
+			return o.Bytes()
+		}
+	}
+	o.SetString("type", kind)
+	o.SetString("name", choice)
+	return o.Bytes()
+}
+
+// responsesResult is the item of a result.
+type responsesResult struct {
+	id   string
+	json rawjson.Value
+}
+
+// told adds what somebody else than the model says. Results are items of their own,
+// wherever they stand.
+func (p *responsesPrompt) told(m content.Message) {
+	var parts rawjson.Array
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			if !b.Server {
+				p.results = append(p.results, responsesResult{b.CallID, p.result(b)})
+			}
+		case content.Text:
+			if b.Text != "" && b.Kind() != content.KindNote {
+				var o rawjson.Object
+				o.SetString("type", "input_text")
+				o.SetString("text", b.Text)
+				parts.Add(o.Bytes())
+			}
+		case content.Media:
+			parts.Add(p.media(b))
+		case content.Native:
+			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) {
+				p.flush()
+				p.list.Add(v) // such as the word that a tool may run
+			}
+		}
+	}
+	list := parts.Bytes()
+	if m.Role == content.NoRole || list.At(0) == nil {
+		return
+	}
+	role := "user"
+	if m.Role == content.RoleSystem {
+		role = "system"
+	}
+	p.flush()
+	var o rawjson.Object
+	o.SetString("type", "message")
+	o.SetString("role", role)
+	o.Set("content", list)
+	p.list.Add(p.asItCame(m.Blocks[0], o.Bytes()))
+}
+
+// flush adds the results that stand together, in the order of their calls.
+func (p *responsesPrompt) flush() {
+	place := func(r responsesResult) int {
+		if i, ok := p.places[r.id]; ok {
+			return i
+		}
+		return len(p.places)
+	}
+	slices.SortStableFunc(p.results, func(a, b responsesResult) int { return place(a) - place(b) })
+	for _, r := range p.results {
+		p.list.Add(r.json)
+	}
+	p.results = nil
+}
+
+// media is an image or a file: its bytes, or where they lie; nil for one that is in
+// neither.
+func (p *responsesPrompt) media(m content.Media) rawjson.Value {
+	kind, data, inline := inlineData(m)
+	url := m.URL
+	if inline {
+		url = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(data))
+	}
+	var o rawjson.Object
+	switch {
+	case m.Of == content.KindImage:
+		o.SetString("type", "input_image")
+		if url != "" {
+			o.SetString("image_url", url)
+		}
+	case inline:
+		o.SetString("type", "input_file")
+		o.SetString("filename", orElse(m.Name, "file"))
+		o.SetString("file_data", url)
+	default:
+		o.SetString("type", "input_file")
+		if url != "" {
+			o.SetString("file_url", url)
+		}
+	}
+	if p.own(m) {
+		o.Merge(m.Extra)
+	} else if url == "" {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// result is the item that has what came of a call. Each type of call has its own.
+func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
+	call := p.calls[r.CallID]
+	kind := orElse(responsesToolOf(call.Type).answer, "function_call_output")
+	parts, err := rawjson.Parse(r.Parts)
+	own := err == nil && p.own(r)
+	var o rawjson.Object
+	o.SetString("type", kind)
+	o.SetString("call_id", p.callID(r.CallID))
+	switch kind {
+	case "shell_call_output":
+		o.Set("output", responsesShell(r, parts))
+	case "apply_patch_call_output":
+		o.SetString("status", "completed")
+		if r.IsError {
+			o.SetString("status", "failed")
+		}
+		o.SetString("output", r.String())
+	case "computer_call_output":
+		if o.Set("output", parts); parts.Kind() != rawjson.KindObject {
+			var shot rawjson.Object
+			shot.SetString("type", "computer_screenshot")
+			shot.SetString("image_url", r.String())
+			o.Set("output", shot.Bytes())
+		}
+	case "tool_search_output":
+		o.SetString("execution", "client")
+		if o.Set("tools", parts); parts.Kind() != rawjson.KindArray {
+			o.Set("tools", rawjson.Value("[]"))
+		}
+	default:
+		switch {
+		case own || responsesInput(parts):
+			o.Set("output", parts)
+		case parts.Kind() == rawjson.KindArray:
+			o.SetString("output", flattened(parts))
+		default:
+			o.SetString("output", r.String())
+		}
+	}
+	if p.own(r) {
+		o.Merge(r.Extra)
+	}
+	return o.Bytes()
+}
+
+// responsesInput tells whether v is a content as the format has it.
+func responsesInput(v rawjson.Value) bool {
+	for part := range v.Elements() {
+		switch part.Get("type").Text() {
+		case "input_text", "input_image", "input_file":
+		default:
+			return false
+		}
+	}
+	return v.At(0) != nil
+}
+
+// responsesShell is what commands printed, as the format wants it: in chunks that
+// say how they ended.
+func responsesShell(r content.ToolResult, parts rawjson.Value) rawjson.Value {
+	if parts.At(0).Get("outcome") != nil {
+		return parts
+	}
+	var list rawjson.Array
+	var o, outcome rawjson.Object
+	o.SetString("stdout", r.String())
+	o.SetString("stderr", "")
+	outcome.SetString("type", "exit")
+	code := int64(0)
+	if r.IsError {
+		code = 1
+	}
+	outcome.SetInt("exit_code", code)
+	o.Set("outcome", outcome.Bytes())
+	list.Add(o.Bytes())
+	return list.Bytes()
+}

@@ -1,0 +1,278 @@
+package providers
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// Members of the extra of a message's blocks, and the types of those kept as they
+// came.
+const (
+	responsesMessage = "message"  // members of the message, with its first block only
+	responsesPart    = "part"     // members of the part
+	responsesNative  = "content:" // a part that is not known
+	responsesString  = "string"   // a message whose content is no list
+)
+
+// responsesTool is what is known of the items that call a tool.
+type responsesTool struct {
+	arguments string // the member that holds the arguments; empty: it has none
+	json      bool   // they are no string
+	name      string // where the item has none
+	client    bool   // whoever asked runs the tool
+	answer    string // the type of the item that has the result
+}
+
+var responsesTools = map[string]responsesTool{
+	"function_call":         {arguments: "arguments", client: true, answer: "function_call_output"},
+	"custom_tool_call":      {arguments: "input", client: true, answer: "custom_tool_call_output"},
+	"local_shell_call":      {arguments: "action", json: true, name: "local_shell", client: true, answer: "local_shell_call_output"},
+	"shell_call":            {arguments: "action", json: true, name: "shell", client: true, answer: "shell_call_output"},
+	"apply_patch_call":      {arguments: "operation", json: true, name: "apply_patch", client: true, answer: "apply_patch_call_output"},
+	"computer_call":         {arguments: "action", json: true, name: "computer", client: true, answer: "computer_call_output"},
+	"tool_search_call":      {arguments: "arguments", json: true, answer: "tool_search_output"},
+	"web_search_call":       {arguments: "action", json: true},
+	"file_search_call":      {arguments: "queries", json: true},
+	"code_interpreter_call": {arguments: "code"},
+	"image_generation_call": {},
+	"mcp_list_tools":        {},
+}
+
+// responsesToolOf is what is known of a type of item that calls a tool: of one
+// that is not known, that the provider runs it.
+func responsesToolOf(kind string) responsesTool {
+	t, known := responsesTools[kind]
+	if !known {
+		t.arguments = "arguments"
+	}
+	t.name = orElse(t.name, kind)
+	return t
+}
+
+// responsesWaits tells whether an item is a call whose result the asker owes.
+func responsesWaits(v rawjson.Value) bool {
+	switch kind := v.Get("type").Text(); kind {
+	case "tool_search_call":
+		return v.Get("execution").Text() == "client"
+	case "shell_call": // it may be a shell of the provider's
+		return !strings.HasPrefix(v.Get("environment", "type").Text(), "container")
+	default:
+		return responsesTools[kind].client
+	}
+}
+
+// responsesOthers is members that may hold the arguments where they are not in
+// their usual place.
+var responsesOthers = []string{"arguments", "input", "action", "actions"}
+
+// typed is the form of a block whose type on the wire is not told by its kind.
+func (r *responses) typed(t string, i *item) content.Wire {
+	w := r.form()
+	w.Type, w.ID = t, i.text("id")
+	return w
+}
+
+// blocks is the blocks that an item stands for, at least one.
+func (r *responses) blocks(v rawjson.Value) []content.Block {
+	i := &item{Value: v}
+	switch t := i.text("type"); {
+	case t == "message":
+		return r.message(i)
+	case t == "reasoning":
+		return []content.Block{r.thought(i)}
+	case strings.HasSuffix(t, "_call") || t == "mcp_list_tools":
+		return []content.Block{r.called(i, t)}
+	case strings.HasSuffix(t, "_output"):
+		return []content.Block{r.result(i, t)}
+	default:
+		return []content.Block{r.native(i, t)}
+	}
+}
+
+// native is an item that is kept as it is. Its seal is named too, so that it goes
+// to no other model.
+func (r *responses) native(i *item, t string) content.Native {
+	n := content.Native{Wire: r.form(), JSON: string(i.Value)}
+	n.Type = t
+	if data := i.Get("encrypted_content"); data.Kind() == rawjson.KindString && !hollow(data) {
+		n.Seal = r.minted(content.Encrypted, data.Text())
+	}
+	return n
+}
+
+// envelope is the extra with which the first block of a message keeps what the
+// message has beside its content.
+func (r *responses) envelope(v rawjson.Value) []byte {
+	rest := (&item{Value: v, taken: []string{"type", "content"}}).rest()
+	if v.Get("id").Kind() == rawjson.KindString {
+		rest = responsesWithout(rest, "id")
+	}
+	if rest == nil {
+		rest = []byte("{}")
+	}
+	return extended(nil, responsesMessage, rest)
+}
+
+// message is the parts of a message. What the message has itself goes with the
+// first one.
+func (r *responses) message(i *item) []content.Block {
+	form := r.form()
+	form.ID = i.text("id")
+	list := i.Get("content")
+	if list.Kind() == rawjson.KindString && !hollow(list) {
+		form.Type, form.Extra = responsesString, r.envelope(i.Value)
+		return []content.Block{content.Text{Wire: form, Of: content.KindAssistant, Text: list.Text()}}
+	}
+	var blocks []content.Block
+	for part := range list.Elements() {
+		w := form
+		if blocks == nil {
+			w.Extra = r.envelope(i.Value)
+		}
+		blocks = append(blocks, responsesPartOf(w, part))
+	}
+	if blocks == nil {
+		return []content.Block{r.native(i, "message")}
+	}
+	return blocks
+}
+
+// responsesPartOf is one part of a message. One without a word is kept as it is.
+func responsesPartOf(w content.Wire, v rawjson.Value) content.Block {
+	i := &item{Value: v}
+	b := content.Text{Wire: w, Of: content.KindAssistant}
+	t := i.text("type")
+	switch t {
+	case "output_text":
+		b.Text = i.text("text")
+	case "refusal":
+		b.Type, b.Text = t, i.text(t)
+	}
+	if b.Text == "" {
+		w.Type = responsesNative + t
+		return content.Native{Wire: w, JSON: string(v)}
+	}
+	if rest := i.rest(); rest != nil {
+		b.Extra = extended(b.Extra, responsesPart, rest)
+	}
+	return b
+}
+
+// responsesThoughts is where a thought may have words, and the type of the parts
+// there: what was thought counts more than what somebody made of it.
+var responsesThoughts = []struct{ member, kind string }{{"content", "reasoning_text"}, {"summary", "summary_text"}}
+
+// thought is a reasoning item. Words that cannot be written back from the block
+// alone stay in its extra as well.
+func (r *responses) thought(i *item) content.Reasoning {
+	b := content.Reasoning{Wire: r.form(), Format: content.FormatResponses, Source: "summary"}
+	b.ID = i.text("id")
+	if seal := i.text("encrypted_content"); seal != "" {
+		b.Seal, b.Source = r.minted(content.Encrypted, seal), "encrypted_content"
+	}
+	for _, from := range responsesThoughts {
+		list := i.Get(from.member)
+		var parts []string
+		for part := range list.Elements() {
+			parts = append(parts, part.Get("text").Text())
+		}
+		if strings.Join(parts, "") == "" {
+			continue
+		}
+		if b.Source = from.member; len(parts) == 1 {
+			b.Text = parts[0]
+		} else {
+			b.Parts = parts
+		}
+		if rawjson.Equal(list, responsesSummary(from.kind, b)) {
+			i.take(from.member)
+		}
+		break
+	}
+	if s := i.Get("summary"); s.Kind() == rawjson.KindArray && hollow(s) {
+		i.take("summary") // it is sent in any case
+	}
+	b.Extra = i.rest()
+	return b
+}
+
+// responsesSummary is the words of a thought as a list of parts.
+func responsesSummary(kind string, r content.Reasoning) rawjson.Value {
+	parts := r.Parts
+	if len(parts) == 0 && r.Text != "" {
+		parts = []string{r.Text}
+	}
+	var list rawjson.Array
+	for _, text := range parts {
+		var o rawjson.Object
+		o.SetString("type", kind)
+		o.SetString("text", text)
+		list.Add(o.Bytes())
+	}
+	return list.Bytes()
+}
+
+// called is an item that calls a tool, whoever runs it.
+func (r *responses) called(i *item, t string) content.ToolCall {
+	tool := responsesToolOf(t)
+	b := content.ToolCall{Wire: r.typed(t, i), Server: !responsesWaits(i.Value)}
+	if b.CallID = b.ID; i.Get("call_id").Text() != b.ID {
+		b.CallID = orElse(i.text("call_id"), b.ID)
+	}
+	if b.Name = tool.name; i.Get("name").Text() != tool.name {
+		b.Name = orElse(i.text("name"), tool.name)
+	}
+	v := i.Get(tool.arguments)
+	switch {
+	case tool.arguments == "":
+	case !tool.json && v.Kind() == rawjson.KindString:
+		b.Arguments = i.text(tool.arguments)
+	case tool.json && (v.Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray):
+		b.Arguments = string(i.take(tool.arguments))
+	default:
+		for _, key := range responsesOthers {
+			if b.Arguments == "" {
+				b.Arguments = plain(i.Get(key))
+			}
+		}
+	}
+	if b.Extra = i.rest(); b.Server {
+		if r.calls == nil {
+			r.calls = map[string]string{}
+		}
+		r.calls[strings.TrimSuffix(t, "_call")] = b.CallID
+	}
+	return b
+}
+
+// result is an item that has what came of a call that the provider ran. One that
+// says of no call belongs to the last of its kind.
+func (r *responses) result(i *item, t string) content.ToolResult {
+	b := content.ToolResult{Wire: r.typed(t, i), Server: true}
+	b.Role = content.RoleAssistant
+	if b.CallID = i.text("call_id"); b.CallID == "" {
+		b.CallID = b.ID
+		if i.Get("call_id") != nil {
+			b.CallID = orElse(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.ID)
+		}
+	}
+	switch v := i.Get(responsesOutput(t)); v.Kind() {
+	case rawjson.KindString:
+		b.Text = i.text(responsesOutput(t))
+	case rawjson.KindAbsent, rawjson.KindNull:
+	default:
+		b.Parts = clone(i.take(responsesOutput(t)))
+	}
+	b.Extra = i.rest()
+	return b
+}
+
+// responsesOutput is the member of a result's item that has the result.
+func responsesOutput(t string) string {
+	if t == "tool_search_output" {
+		return "tools"
+	}
+	return "output"
+}

@@ -1,0 +1,279 @@
+package providers
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// replayResponses writes the items that stand for one response, as they came: ids
+// and all, for who keeps responses at the provider. What encode sends is the same
+// without the ids.
+func replayResponses(t target, blocks []content.Block) rawjson.Value {
+	p := responsesPrompt{target: t, stored: true}
+	p.answer(blocks)
+	if p.list.Bytes().At(0) == nil {
+		return nil
+	}
+	return sendable(p.list.Bytes())
+}
+
+// responsesPrompt gathers the items of a request.
+type responsesPrompt struct {
+	target
+	stored bool // the provider keeps responses, so that ids mean something to it
+	list   rawjson.Array
+	held   []rawjson.Value // thoughts whose following item has not come
+
+	open    *rawjson.Object // the message that is being gathered
+	ours    bool            // it came from this dialect
+	parts   rawjson.Array
+	words   rawjson.Value               // its content, when that is no list
+	calls   map[string]content.ToolCall // by their ids
+	places  map[string]int              // the last answer's calls, in order
+	results []responsesResult           // that stand together
+}
+
+// answer adds what the model said. A thought without the item that follows it is
+// refused, so one that nothing followed is left out.
+func (p *responsesPrompt) answer(blocks []content.Block) {
+	p.flush()
+	p.places = map[string]int{}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			p.text(b)
+		case content.Reasoning:
+			p.think(b)
+		case content.ToolCall:
+			p.item(p.call(b))
+		case content.ToolResult:
+			if b.Server && p.own(b) {
+				p.item(p.ran(b))
+			}
+		case content.Native:
+			p.native(b)
+		}
+	}
+	p.close()
+	p.held = nil
+}
+
+// item adds an item, after the thoughts that led to it.
+func (p *responsesPrompt) item(v rawjson.Value) {
+	if v == nil {
+		return
+	}
+	p.close()
+	p.release()
+	p.list.Add(v)
+}
+
+func (p *responsesPrompt) release() {
+	for _, v := range p.held {
+		p.list.Add(v)
+	}
+	p.held = nil
+}
+
+// message begins a message of the model, or goes on with the one that is open
+// when the block belongs to it.
+func (p *responsesPrompt) message(b content.Block) {
+	w := b.Form()
+	own := p.own(b)
+	var head rawjson.Value
+	if own {
+		head = rawjson.Value(w.Extra).Get(responsesMessage)
+	}
+	if p.open != nil && p.words == nil && own == p.ours && head == nil {
+		return
+	}
+	p.close()
+	p.release()
+	p.open, p.ours = &rawjson.Object{}, own
+	p.open.SetString("type", "message")
+	p.open.SetString("role", "assistant")
+	if !own {
+		return
+	}
+	if w.ID != "" && p.stored {
+		p.open.SetString("id", w.ID)
+	}
+	p.open.Merge(head)
+}
+
+// close ends the message that is being gathered.
+func (p *responsesPrompt) close() {
+	if p.open == nil {
+		return
+	}
+	if p.words != nil {
+		p.open.Set("content", p.words)
+	} else {
+		p.open.Set("content", p.parts.Bytes())
+	}
+	p.list.Add(p.open.Bytes())
+	p.open, p.parts, p.words = nil, rawjson.Array{}, nil
+}
+
+func (p *responsesPrompt) text(b content.Text) {
+	if b.Text == "" || b.Kind() == content.KindNote {
+		return
+	}
+	p.message(b)
+	var o rawjson.Object
+	switch own := p.own(b); {
+	case own && b.Type == responsesString:
+		p.words = rawjson.AppendString(nil, b.Text)
+		return
+	case own && b.Type == "refusal":
+		o.SetString("type", b.Type)
+		o.SetString("refusal", b.Text)
+	default:
+		o.SetString("type", "output_text")
+		o.SetString("text", b.Text)
+	}
+	if p.own(b) {
+		o.Merge(rawjson.Value(b.Extra).Get(responsesPart))
+	}
+	p.parts.Add(o.Bytes())
+}
+
+// native adds what was kept as it came: a part of a message, or an item.
+func (p *responsesPrompt) native(b content.Native) {
+	v, err := rawjson.Parse([]byte(b.JSON))
+	if err != nil || !p.own(b) || b.Seal.Data != "" && !p.opens(b.Seal) {
+		return
+	}
+	if !strings.HasPrefix(b.Type, responsesNative) {
+		p.item(v)
+		return
+	}
+	p.message(b)
+	p.parts.Add(v)
+}
+
+// think holds a thought until its item comes. Without a seal or words of its own
+// it only names what the provider has kept, so without that it is left out; and
+// some servers take no open thoughts at all.
+func (p *responsesPrompt) think(r content.Reasoning) {
+	sealed := r.Seal.Data != ""
+	switch {
+	case !p.own(r) || r.Incomplete || sealed && !p.opens(r.Seal):
+		return
+	case !sealed && !p.stored && (r.Source != "content" || p.profile.wire.silent):
+		return
+	}
+	p.close()
+	extra := rawjson.Value(r.Extra)
+	var o rawjson.Object
+	o.SetString("type", "reasoning")
+	if r.ID != "" && (p.stored || !sealed) {
+		o.SetString("id", r.ID)
+	}
+	summary := rawjson.Value("[]")
+	switch {
+	case r.Source == "content" && extra.Get("content") == nil:
+		o.Set("content", responsesSummary("reasoning_text", r))
+	case r.Source != "content":
+		summary = responsesSummary("summary_text", r)
+	}
+	if extra.Get("summary") == nil {
+		o.Set("summary", summary)
+	}
+	if sealed {
+		o.SetString("encrypted_content", r.Seal.Data)
+	}
+	o.Merge(extra)
+	p.held = append(p.held, clone(o.Bytes()))
+}
+
+// call is the item of a call; nil when it cannot be sent. The provider's own tools
+// are known to this dialect only.
+func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
+	own := p.own(b)
+	if b.Server && !own {
+		return nil
+	}
+	if p.calls == nil {
+		p.calls = map[string]content.ToolCall{}
+	}
+	if !own || b.Type == "" {
+		b.Type = "function_call"
+	}
+	if !own {
+		b.Extra, b.ID = nil, ""
+	}
+	p.calls[b.CallID] = b
+	p.places[b.CallID] = len(p.places)
+	tool, extra := responsesToolOf(b.Type), rawjson.Value(b.Extra)
+	function := tool.client && !tool.json
+	var o rawjson.Object
+	o.SetString("type", b.Type)
+	if b.ID != "" && (p.stored || !function) {
+		o.SetString("id", b.ID)
+	}
+	if extra.Get("call_id") == nil && (function || b.CallID != b.ID) {
+		o.SetString("call_id", p.callID(b.CallID))
+	}
+	if b.Name != tool.name && b.Name != "" {
+		o.SetString("name", b.Name)
+	}
+	if tool.arguments != "" && (function || b.Arguments != "") && !responsesHas(extra, tool.arguments) {
+		v, err := rawjson.Parse([]byte(b.Arguments))
+		if err != nil || !tool.json {
+			v = rawjson.AppendString(nil, b.Arguments)
+		}
+		o.Set(tool.arguments, v)
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// responsesHas tells whether the arguments of a call are in its extra, in their
+// usual place or another.
+func responsesHas(extra rawjson.Value, key string) bool {
+	for _, other := range responsesOthers {
+		if extra.Get(other) != nil {
+			return true
+		}
+	}
+	return extra.Get(key) != nil
+}
+
+// ran is the item of a result that the provider has from its own tool.
+func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
+	extra := rawjson.Value(b.Extra)
+	var o rawjson.Object
+	o.SetString("type", b.Type)
+	if b.ID != "" {
+		o.SetString("id", b.ID)
+	}
+	if extra.Get("call_id") == nil && b.CallID != b.ID {
+		o.SetString("call_id", b.CallID)
+	}
+	if v, err := rawjson.Parse(b.Parts); err == nil {
+		o.Set(responsesOutput(b.Type), v)
+	} else if b.Text != "" {
+		o.SetString(responsesOutput(b.Type), b.Text)
+	}
+	o.Merge(extra)
+	return o.Bytes()
+}
+
+// maxCallID is how long the id of a call may be.
+const maxCallID = 64
+
+// callID is an id that the format allows: one of this dialect is, any other that
+// is too long, or none, is changed so that different ids stay different.
+func (p *responsesPrompt) callID(id string) string {
+	if c, known := p.calls[id]; id != "" && (len(id) <= maxCallID || known && p.own(c)) {
+		return id
+	}
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return fmt.Sprintf("call_%016x", h.Sum64())
+}

@@ -1,0 +1,324 @@
+package providers
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// responsesItem is an item that is being read.
+type responsesItem struct {
+	kind, id, call string
+	first          rawjson.Value // the item as it began
+	parts          []*part       // its blocks: several for a message of several parts
+	said           map[responsesPiece]bool
+	done, matched  bool
+}
+
+// responsesPiece is a part of an item: the member it lies in, and its index there.
+type responsesPiece struct {
+	member string
+	index  int64
+}
+
+// responsesWords is the events that bring words, by the item they are for: the
+// member that holds them there, and the one that has them all when they are done.
+var responsesWords = map[string]struct{ kind, member, all string }{
+	"response.output_text":                {"message", "output_text", "text"},
+	"response.refusal":                    {"message", "refusal", "refusal"},
+	"response.reasoning_summary_text":     {"reasoning", "summary", "text"},
+	"response.reasoning_text":             {"reasoning", "content", "text"},
+	"response.function_call_arguments":    {"function_call", "arguments", "arguments"},
+	"response.custom_tool_call_input":     {"custom_tool_call", "input", "input"},
+	"response.mcp_call_arguments":         {"mcp_call", "arguments", "arguments"},
+	"response.code_interpreter_call_code": {"code_interpreter_call", "code", "code"},
+}
+
+// added reads the start of an item.
+func (r *responses) added(v rawjson.Value) error {
+	if v.Get("item").Kind() != rawjson.KindObject {
+		return nil
+	}
+	n, ok := v.Get("output_index").Int()
+	if !ok {
+		n = int64(len(r.order))
+	}
+	if it := r.items[n]; it != nil {
+		if err := r.finish(it, it.first); err != nil {
+			return err
+		}
+	}
+	_, err := r.start(n, v.Get("item"))
+	return err
+}
+
+// itemDone reads an item that is whole now. Only here is its seal the final one.
+func (r *responses) itemDone(v rawjson.Value) error {
+	whole := v.Get("item")
+	if whole.Kind() != rawjson.KindObject {
+		return nil
+	}
+	it, err := r.at(v, whole)
+	if err != nil {
+		return err
+	}
+	if it.done && (it.id == "" || it.id != whole.Get("id").Text()) {
+		if it, err = r.start(int64(len(r.order)), whole); err != nil {
+			return err
+		}
+	}
+	return r.finish(it, whole)
+}
+
+// words reads words that came, or all words of a part, which are news only when
+// none came before.
+func (r *responses) words(stem string, v rawjson.Value, done bool) error {
+	w, known := responsesWords[stem]
+	if !known {
+		return nil
+	}
+	var is rawjson.Object
+	is.SetString("type", w.kind)
+	it, err := r.at(v, is.Bytes())
+	if err != nil || it.done || it.kind != w.kind {
+		return err
+	}
+	piece := responsesPiece{member: w.member}
+	text := v.Get("delta")
+	if done {
+		text = v.Get(w.all)
+	}
+	if piece.index, _ = v.Get("content_index").Int(); w.member == "summary" {
+		piece.index, _ = v.Get("summary_index").Int()
+	}
+	if done && it.said[piece] || text.Kind() != rawjson.KindString {
+		return nil
+	}
+	p, err := r.piece(it, piece)
+	if err != nil || p == nil {
+		return err
+	}
+	if it.said == nil {
+		it.said = map[responsesPiece]bool{}
+	}
+	it.said[piece] = true
+	r.say(p, text.Text())
+	return nil
+}
+
+// piece is the block that a part of an item belongs to; nil when it is not shown
+// before the item is whole.
+func (r *responses) piece(it *responsesItem, at responsesPiece) (*part, error) {
+	p := it.parts[0]
+	switch b := p.block.(type) {
+	case content.Reasoning:
+		if b.Source != "" && b.Source != at.member {
+			return nil, nil // it says the same in other words
+		}
+		if b.Source = at.member; len(p.text) > 0 && !it.said[at] {
+			r.say(p, "\n\n")
+		}
+		p.block = b
+	case content.Text:
+		i := int(max(at.index, 0))
+		if i > len(it.parts) {
+			return nil, nil
+		}
+		if i == len(it.parts) {
+			next, err := r.begin(content.Text{Wire: content.Wire{Dialect: b.Dialect, ID: b.ID}, Of: b.Of})
+			if err != nil {
+				return nil, err
+			}
+			it.parts = append(it.parts, next)
+		}
+		p = it.parts[i]
+		if b, ok := p.block.(content.Text); ok && at.member == "refusal" {
+			b.Type = at.member
+			p.block = b
+		}
+	}
+	return p, nil
+}
+
+// at is the item that an event is about, which begins here when nothing else said
+// so. Servers that do not number their items mean the one with the id, or the last
+// one.
+func (r *responses) at(v, is rawjson.Value) (*responsesItem, error) {
+	n, numbered := v.Get("output_index").Int()
+	it := r.items[n]
+	if !numbered {
+		it = r.ids[orElse(v.Get("item_id").Text(), is.Get("id").Text())]
+		if last := len(r.order) - 1; it == nil && last >= 0 && !r.order[last].done && r.order[last].kind == is.Get("type").Text() {
+			it = r.order[last]
+		}
+		n = int64(len(r.order))
+	}
+	if it != nil {
+		return it, nil
+	}
+	return r.start(n, is)
+}
+
+// start begins an item. Its words are still to come.
+func (r *responses) start(n int64, v rawjson.Value) (*responsesItem, error) {
+	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), call: v.Get("call_id").Text(), first: clone(v)}
+	b := r.blocks(v)[0]
+	switch block := b.(type) {
+	case content.Text:
+		block.Text = ""
+		b = block
+	case content.Reasoning:
+		block.Text, block.Parts, block.Source, block.Seal = "", nil, "", content.Seal{}
+		b = block
+	case content.ToolCall:
+		block.Arguments, block.Incomplete = "", false
+		b = block
+	case content.Native:
+		if it.kind == "message" {
+			b = content.Text{Wire: content.Wire{Dialect: block.Dialect, ID: it.id, Extra: r.envelope(v)}, Of: content.KindAssistant}
+		}
+	}
+	p, err := r.begin(b)
+	if err != nil {
+		return nil, err
+	}
+	it.parts = []*part{p}
+	if r.items == nil {
+		r.items, r.ids = map[int64]*responsesItem{}, map[string]*responsesItem{}
+	}
+	r.items[n], r.order = it, append(r.order, it)
+	if it.id != "" && r.ids[it.id] == nil {
+		r.ids[it.id] = it
+	}
+	if isCall(b) {
+		r.say(p, "") // its name can be shown at once
+	}
+	return it, nil
+}
+
+// finish ends an item with what it is when it is whole.
+func (r *responses) finish(it *responsesItem, v rawjson.Value) error {
+	if it.done {
+		return nil
+	}
+	it.done = true
+	if id := v.Get("id").Text(); id != "" && id != it.id {
+		it.id = id
+		if r.ids[id] == nil {
+			r.ids[id] = it
+		}
+	}
+	for i, b := range r.blocks(v) {
+		if i == len(it.parts) {
+			p, err := r.begin(b)
+			if err != nil {
+				return err
+			}
+			it.parts = append(it.parts, p)
+		}
+		it.parts[i].settle(b)
+	}
+	for _, p := range it.parts {
+		r.done(p)
+	}
+	return nil
+}
+
+// settle puts the block in the place of what its deltas said; of a block that has
+// no words they stay.
+func (p *part) settle(b content.Block) {
+	said := strings.Join(p.text, "")
+	switch block := b.(type) {
+	case content.Native:
+		if was, ok := p.block.(content.Text); ok && said != "" {
+			was.Text = said
+			b = was
+		}
+	case content.Reasoning:
+		if was, ok := p.block.(content.Reasoning); ok && said != "" && block.String() == "" {
+			block.Text, block.Source = said, was.Source
+			block.Extra = responsesWithout(block.Extra, was.Source)
+			b = block
+		}
+	case content.ToolCall:
+		if said != "" && block.Arguments == "" {
+			block.Arguments = said
+			block.Extra = responsesWithout(block.Extra, responsesToolOf(block.Type).arguments)
+		}
+		if block.Type == "function_call" {
+			block.Incomplete = cutShort(block.Arguments)
+		}
+		b = block
+	}
+	p.block, p.text = b, nil
+}
+
+// cut marks a block as one that broke off.
+func (p *part) cut() {
+	switch b := p.block.(type) {
+	case content.Text:
+		b.Incomplete = true
+		p.block = b
+	case content.Reasoning:
+		b.Incomplete = true
+		p.block = b
+	case content.Native:
+		b.Incomplete = true
+		p.block = b
+	}
+}
+
+// responsesWithout is an extra without a member.
+func responsesWithout(extra []byte, key string) []byte {
+	return (&item{Value: extra}).rest(key)
+}
+
+// again reads the list that has all items once more, or for the first time. Items
+// are the same when their ids are; where ids change, in the order of their type.
+func (r *responses) again(list rawjson.Value) error {
+	byKind := map[string][]*responsesItem{}
+	for _, it := range r.order {
+		byKind[it.kind] = append(byKind[it.kind], it)
+	}
+	for v := range list.Elements() {
+		if v.Kind() != rawjson.KindObject {
+			continue
+		}
+		kind, call := v.Get("type").Text(), v.Get("call_id").Text()
+		it := r.ids[v.Get("id").Text()]
+		if it == nil || it.matched || it.kind != kind {
+			it = nil
+			for len(byKind[kind]) > 0 && byKind[kind][0].matched {
+				byKind[kind] = byKind[kind][1:]
+			}
+			if rest := byKind[kind]; len(rest) > 0 && (call == "" || rest[0].call == "" || call == rest[0].call) {
+				it = rest[0]
+			}
+		}
+		if it == nil {
+			var err error
+			if it, err = r.start(int64(len(r.order)), v); err != nil {
+				return err
+			}
+		}
+		it.matched = true
+		r.sealed(it, v)
+		if err := r.finish(it, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealed adds a seal that came only when the item was repeated.
+func (r *responses) sealed(it *responsesItem, v rawjson.Value) {
+	p := it.parts[0]
+	b, ok := p.block.(content.Reasoning)
+	if !ok || !it.done || b.Seal.Data != "" || v.Get("encrypted_content").Text() == "" {
+		return
+	}
+	p.text = []string{b.String()}
+	p.settle(r.blocks(v)[0])
+	r.changed(p)
+}

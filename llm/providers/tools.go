@@ -1,0 +1,70 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// ParseTools reads tool definitions: a JSON array, or an object with one under
+// tools. An element is in OpenAI's form, nested under function or flat, or in
+// Anthropic's. What has a type of its own and no schema is a provider's own tool
+// and is kept as it is.
+func ParseTools(b []byte) ([]llm.Tool, error) {
+	v, err := rawjson.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("parse tools: %w", err)
+	}
+	if v.Kind() == rawjson.KindObject {
+		v = v.Get("tools")
+	}
+	if v.Kind() != rawjson.KindArray {
+		return nil, errors.New(`parse tools: want an array, or an object with one under "tools"`)
+	}
+	var tools []llm.Tool
+	seen := map[string]int{}
+	for e := range v.Elements() {
+		t, err := parseTool(e)
+		if err != nil {
+			return nil, fmt.Errorf("parse tools: element %d: %w", len(tools), err)
+		}
+		if at, twice := seen[t.Name]; twice && t.Name != "" {
+			return nil, fmt.Errorf("parse tools: element %d: the name %q is that of element %d too", len(tools), t.Name, at)
+		}
+		seen[t.Name] = len(tools)
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+func parseTool(v rawjson.Value) (llm.Tool, error) {
+	if v.Kind() != rawjson.KindObject {
+		return llm.Tool{}, fmt.Errorf("want an object, have %s %s", v.Kind(), excerpt(v))
+	}
+	kind, name := v.Get("type").Text(), v.Get("name").Text()
+	inner := v
+	if f := v.Get("function"); f.Kind() == rawjson.KindObject {
+		inner, name = f, f.Get("name").Text()
+	}
+	schema := inner.Get("parameters")
+	for _, key := range []string{"input_schema", "inputSchema"} {
+		if schema == nil {
+			schema = inner.Get(key)
+		}
+	}
+	switch {
+	case kind != "" && kind != "function" && schema == nil:
+		return llm.Tool{Name: name, Native: clone(v)}, nil
+	case name == "":
+		return llm.Tool{}, errors.New(`it has no "name"`)
+	case schema != nil && schema.Kind() != rawjson.KindNull && schema.Kind() != rawjson.KindObject:
+		return llm.Tool{}, fmt.Errorf("%q: its schema is no object but %s", name, schema.Kind())
+	}
+	t := llm.Tool{Name: name, Description: inner.Get("description").Text()}
+	if schema.Kind() == rawjson.KindObject {
+		t.Schema = clone(schema)
+	}
+	return t, nil
+}

@@ -1,0 +1,274 @@
+package providers
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+const (
+	firstPause = 500 * time.Millisecond // before a request is sent again; then twice as long each time
+	mostPause  = 8 * time.Second
+	mostWait   = time.Minute // that a provider may ask for; if it wants more, nobody waits
+	maxRefusal = 1 << 20     // bytes of the body of an error
+)
+
+// direct does requests without asking the environment for a proxy.
+func direct() *http.Client {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{Transport: &http.Transport{
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second,
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 256 << 10,
+	}}
+}
+
+// checkRedirect lets a request go on only as it is, to the same host: whoever
+// follows to another one gives it the key and the conversation.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	from := via[0]
+	if len(via) > 3 || next.Method != from.Method || next.URL.Host != from.URL.Host || next.URL.Scheme != from.URL.Scheme {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// answer is an answer that has begun.
+type answer struct {
+	body      io.ReadCloser
+	sent      []byte
+	from      llm.Address
+	target    target
+	requestID string
+	secrets   secrets
+}
+
+// try is one request on its way.
+type try struct {
+	*Client
+	target target
+	stream bool
+	url    *url.URL
+	body   []byte
+
+	again bool // sending it once more may help
+	wait  time.Duration
+}
+
+// ask sends a request until it is answered, or until asking again makes no
+// sense. After the first byte of an answer nothing is sent again.
+func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
+	t := c.target.asked(req.Settings)
+	if err := c.ready(t); err != nil {
+		return nil, err
+	}
+	body := req.Body
+	if body == nil {
+		var err error
+		if body, err = c.Encode(req); err != nil {
+			return nil, err
+		}
+	}
+	r := &try{Client: c, target: t, stream: req.Stream, url: c.endpoint(t, req.Stream), body: body}
+	for n := 0; ; {
+		a, err := r.send(ctx)
+		if err == nil {
+			return a, nil
+		}
+		var api *llm.APIError
+		if errors.As(err, &api) && api.Status == http.StatusBadRequest {
+			if less := withoutOwn(t, api, r.body, req.Settings.Extra); less != nil {
+				c.log("%s does not know a field that tract added: asking without it", t.profile.Name)
+				r.body = less
+				continue
+			}
+		}
+		pause := r.wait
+		if pause <= 0 {
+			pause = jitter(n)
+		}
+		if !r.again || n >= c.config.Retries || pause > mostWait {
+			return nil, err
+		}
+		n++
+		c.log("%v: asking again in %s (%d of %d)", err, pause.Round(time.Millisecond), n, c.config.Retries)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, fmt.Errorf("ask %s: %w", t.profile.Name, err)
+		}
+	}
+}
+
+func (c *Client) log(format string, args ...any) {
+	if c.config.Log != nil {
+		c.config.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// jitter is how long to pause before try n+1: some time up to a limit that
+// doubles, so that clients which were refused together do not come back together.
+func jitter(n int) time.Duration {
+	pause := min(firstPause<<min(n, 10), mostPause)
+	return pause/2 + rand.N(pause/2)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// send sends the request once. The answer has begun when it returns one.
+func (r *try) send(ctx context.Context) (*answer, error) {
+	r.again, r.wait = false, 0
+	clock := newWatch(ctx, r.url.Host)
+	req, hide, err := r.request(clock.ctx)
+	if err != nil {
+		clock.stop()
+		return nil, hide.clean(err)
+	}
+	clock.limit(r.config.HeaderTimeout)
+	res, err := r.http.Do(req)
+	if err != nil {
+		defer clock.stop()
+		return nil, r.unreached(clock, hide, err)
+	}
+	body := &watched{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
+	if res.StatusCode/100 != 2 {
+		defer body.Close()
+		return nil, hide.clean(r.refused(res, body))
+	}
+	begun := &peeked{ReadCloser: body}
+	if err := begun.peek(); err != nil {
+		defer body.Close()
+		return nil, r.unreached(clock, hide, err)
+	}
+	from := r.Address()
+	from.Model = r.target.model
+	return &answer{
+		body: begun, sent: r.body, from: from, target: r.target, requestID: requestID(res.Header), secrets: hide,
+	}, nil
+}
+
+// request makes the request, with what it carries that nobody may see.
+func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
+	hide := secrets{}
+	hide.add(r.config.APIKey)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, hide, fmt.Errorf("ask %s: %w", r.target.profile.Name, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("User-Agent", "tract")
+	r.target.dialect.sign(req.Header, r.target, r.config.APIKey)
+	for name, value := range r.config.Headers {
+		req.Header.Set(name, value)
+	}
+	if r.config.Auth != nil {
+		err = r.config.Auth(req)
+	}
+	hide.learn(req)
+	if err != nil {
+		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.profile.Name, err)
+	}
+	return req, hide, nil
+}
+
+// unreached is the error of a request that nothing was heard of.
+func (r *try) unreached(clock *watch, hide secrets, err error) error {
+	if cause := clock.cause(); cause != nil {
+		return fmt.Errorf("ask %s: %w", r.target.profile.Name, cause)
+	}
+	var where *url.Error
+	if errors.As(err, &where) {
+		err = where.Err // the address may have a key in it
+	}
+	var name *net.DNSError
+	var cert *tls.CertificateVerificationError
+	r.again = !errors.As(err, &cert) && !(errors.As(err, &name) && name.IsNotFound)
+	return &llm.NetworkError{Provider: r.target.profile.Name, Host: r.url.Host, Err: hide.clean(err)}
+}
+
+// refused is the error of an answer that is none.
+func (r *try) refused(res *http.Response, body io.Reader) error {
+	provider := r.target.profile.Name
+	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
+		return &llm.APIError{
+			Provider: provider, Status: res.StatusCode, Type: "redirect",
+			Message: fmt.Sprintf("it sends to %s://%s; neither key nor words go there: give that as the base URL if it is right", to.Scheme, to.Host),
+		}
+	}
+	text, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // the status says enough when the words break off
+	e := httpError(provider, res, text)
+	r.again, r.wait = e.Temporary(), e.RetryAfter
+	if res.Header.Get("X-Should-Retry") == "false" {
+		r.again = false
+	}
+	return e
+}
+
+// ownFields is the fields that each dialect sets though nobody said so: to have
+// thoughts shown that the model has anyway, and to be told what they cost.
+var ownFields = map[string][][]string{
+	"messages":  {{"thinking", "display"}},
+	"invoke":    {{"thinking", "display"}},
+	"converse":  {{"additionalModelRequestFields", "thinking", "display"}},
+	"chat":      {{"stream_options"}},
+	"responses": {{"reasoning", "summary"}, {"include"}},
+	"gemini":    {{"generationConfig", "thinkingConfig", "includeThoughts"}},
+
+	"interactions": {{"generation_config", "thinking_summaries"}},
+}
+
+// withoutOwn is the body without the fields that a provider refuses and nobody
+// asked for; nil when it is not about them.
+func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
+	for _, path := range ownFields[t.dialect.name] {
+		v, err := rawjson.Parse(body)
+		last := path[len(path)-1]
+		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !names(e, last) {
+			continue
+		}
+		return without(v, path)
+	}
+	return nil
+}
+
+// names tells whether an error is about a field. Google spells its fields in two
+// ways, and of a model that does not think it says only that.
+func names(e *llm.APIError, field string) bool {
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	text := fold(e.Param + " " + e.Message)
+	return strings.Contains(text, fold(field)) || field == "includeThoughts" && strings.Contains(text, "thinking is not")
+}
+
+// without is an object without the member at the end of a path.
+func without(v rawjson.Value, path []string) rawjson.Value {
+	if len(path) == 1 {
+		return clone(rawjson.Without(v, path[0]))
+	}
+	var o rawjson.Object
+	for key, value := range v.Members() {
+		if key == path[0] {
+			value = without(value, path[1:])
+		}
+		o.Set(key, value)
+	}
+	return o.Bytes()
+}

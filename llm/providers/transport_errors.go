@@ -1,0 +1,193 @@
+package providers
+
+import (
+	"bytes"
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// maxMessage is how many bytes of a provider's words are kept.
+const maxMessage = 4 << 10
+
+func short(text string) string {
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
+	}
+	return text
+}
+
+// httpError is the error of an answer that is not 200.
+func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
+	e := &llm.APIError{Provider: provider}
+	if v, err := rawjson.Parse(body); err == nil {
+		if e = apiError(provider, v); e.Message == "" && v.Kind() == rawjson.KindObject {
+			e.Message = string(excerpt(v))
+		}
+		e.Message, e.RequestID = short(e.Message), v.Get("request_id").Text()
+	} else {
+		e.Message = plainMessage(body)
+	}
+	if e.Message == "" {
+		e.Message = http.StatusText(res.StatusCode)
+	}
+	e.Status = res.StatusCode
+	if e.Type == "" { // Amazon adds where the type is defined
+		e.Type, _, _ = strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
+	}
+	if after := retryAfter(res.Header, time.Now()); after > 0 {
+		e.RetryAfter = after
+	}
+	if e.RequestID == "" {
+		e.RequestID = requestID(res.Header)
+	}
+	return e
+}
+
+// requestID is the provider's name for the request.
+func requestID(h http.Header) string {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "X-Generation-Id"} {
+		if id := h.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// plainMessage is what a text says that is not JSON: of HTML, its title.
+func plainMessage(body []byte) string {
+	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	if i := bytes.IndexByte(body, '<'); i < 0 || len(bytes.TrimSpace(body[:i])) > 0 {
+		return string(excerpt(body))
+	}
+	lower := bytes.ToLower(body)
+	for _, tag := range []string{"title", "h1"} {
+		_, rest, found := bytes.Cut(lower, []byte("<"+tag))
+		if !found {
+			continue
+		}
+		start := len(lower) - len(rest)
+		start += 1 + bytes.IndexByte(rest, '>')
+		if end := bytes.Index(lower[start:], []byte("</"+tag)); end >= 0 && len(lower) == len(body) {
+			if text := strings.Join(strings.Fields(html.UnescapeString(string(body[start:start+end]))), " "); text != "" {
+				return short(text)
+			}
+		}
+	}
+	return string(excerpt(body))
+}
+
+// retryAfter is how long a provider wants to be left alone, as its headers say.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	after := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(after, 64); err == nil {
+		if s > 0 && s < 1e9 {
+			return time.Duration(s * float64(time.Second))
+		}
+		return 0
+	}
+	if at, err := http.ParseTime(after); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// masked stands where a secret stood.
+const masked = "[key]"
+
+// secrets is what must not be seen in any message. The longest come first.
+type secrets []string
+
+// add adds a secret in all spellings it may come back in. One of a few bytes is
+// none: it would be found everywhere.
+func (s *secrets) add(text string) {
+	text = strings.TrimSpace(text)
+	if len(text) < 4 {
+		return
+	}
+	quoted := rawjson.AppendString(nil, text)
+	for _, t := range []string{text, url.QueryEscape(text), url.PathEscape(text), string(quoted[1 : len(quoted)-1])} {
+		if !slices.Contains(*s, t) {
+			*s = append(*s, t)
+		}
+	}
+	slices.SortStableFunc(*s, func(a, b string) int { return len(b) - len(a) })
+}
+
+// secretName finds the names of headers and query values that are secrets.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|password|sig`)
+
+// learn adds what a request carries.
+func (s *secrets) learn(r *http.Request) {
+	for name, values := range r.Header {
+		for _, value := range values {
+			if !secretName.MatchString(name) {
+				break
+			}
+			s.add(value)
+			if _, token, ok := strings.Cut(value, " "); ok {
+				s.add(token)
+			}
+		}
+	}
+	if password, ok := r.URL.User.Password(); ok {
+		s.add(password)
+	}
+	for name, values := range r.URL.Query() {
+		for _, value := range values {
+			if secretName.MatchString(name) {
+				s.add(value)
+			}
+		}
+	}
+}
+
+// scrub is text without secrets.
+func (s secrets) scrub(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, masked)
+	}
+	return text
+}
+
+// clean is err without secrets. What errors.Is and errors.As find stays.
+func (s secrets) clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	var api *llm.APIError
+	if errors.As(err, &api) {
+		for _, field := range []*string{&api.Type, &api.Message, &api.Param, &api.RequestID} {
+			*field = s.scrub(*field)
+		}
+		if raw := s.scrub(string(api.Raw)); raw != string(api.Raw) {
+			api.Raw = []byte(raw)
+		}
+	}
+	if text := err.Error(); s.scrub(text) != text {
+		return &scrubbed{text: s.scrub(text), err: err}
+	}
+	return err
+}
+
+// scrubbed is an error whose own text has a secret. It cannot be unwrapped, only
+// asked for the errors of package llm and those without text of their own.
+type scrubbed struct {
+	text string
+	err  error
+}
+
+func (e *scrubbed) Error() string        { return e.text }
+func (e *scrubbed) Is(target error) bool { return errors.Is(e.err, target) }

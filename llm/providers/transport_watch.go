@@ -1,0 +1,110 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tract-vcs/tract/llm"
+)
+
+// watch ends a request that is silent for too long.
+type watch struct {
+	ctx   context.Context // of the request
+	outer context.Context // of the caller
+	end   context.CancelCauseFunc
+	host  string
+	timer *time.Timer // nil: nothing is waited for
+}
+
+func newWatch(ctx context.Context, host string) *watch {
+	w := &watch{outer: ctx, host: host}
+	w.ctx, w.end = context.WithCancelCause(ctx)
+	return w
+}
+
+// limit says how long silence may last from now on; less than 1: for ever.
+func (w *watch) limit(d time.Duration) {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if d > 0 {
+		w.timer = time.AfterFunc(d, func() { w.end(fmt.Errorf("%w: %s said nothing for %s", llm.ErrTimeout, w.host, d)) })
+	}
+}
+
+// cause is why the request was ended from this side; nil when it was not. A
+// caller that went away counts as that, whatever the cause it gave.
+func (w *watch) cause() error {
+	if err := w.outer.Err(); err != nil {
+		return err
+	}
+	return context.Cause(w.ctx)
+}
+
+// stop ends the request and the watch.
+func (w *watch) stop() {
+	w.limit(0)
+	w.end(context.Canceled)
+}
+
+// watched is the body of an answer that may not pause for too long.
+type watched struct {
+	body  io.ReadCloser
+	watch *watch
+	idle  time.Duration
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	b.watch.limit(b.idle)
+	n, err := b.body.Read(p)
+	b.watch.limit(0)
+	if err != nil && err != io.EOF {
+		if cause := b.watch.cause(); cause != nil {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+func (b *watched) Close() error {
+	b.watch.stop()
+	return b.body.Close()
+}
+
+// peeked is a body whose first bytes were read to see whether there are any.
+type peeked struct {
+	io.ReadCloser
+	first []byte
+	err   error
+}
+
+// peek waits for the first bytes. Its error is that of a body that broke before
+// it began.
+func (b *peeked) peek() error {
+	buf := make([]byte, 4<<10)
+	for range 100 {
+		n, err := b.ReadCloser.Read(buf)
+		b.first, b.err = buf[:n], err
+		switch {
+		case n > 0 || err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+func (b *peeked) Read(p []byte) (int, error) {
+	if len(b.first) > 0 {
+		n := copy(p, b.first)
+		b.first = b.first[n:]
+		return n, nil
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.ReadCloser.Read(p)
+}
