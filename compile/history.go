@@ -36,7 +36,7 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		if h.base = known.at(c.ID); h.base != nil {
 			break
 		}
-		if len(h.entries) == cap(h.entries) && len(h.entries) == 64 {
+		if len(h.entries) == 64 { // it is no short one
 			h.entries = slices.Grow(h.entries, int(min(c.Depth+1, most)))
 		}
 		h.entries = append(h.entries, Entry{Commit: c})
@@ -141,7 +141,13 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 
 // filter lists the appended entries that are ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
-	var list []*Entry
+	n := 0
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
+			n++
+		}
+	}
+	list := make([]*Entry, 0, n)
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
 			list = append(list, e)
@@ -177,6 +183,9 @@ func (h *history) replaceSystems() {
 
 // fit drops whole turns from the oldest until the rest is within the budget.
 func (h *history) fit(budget int) error {
+	if budget <= 0 {
+		return nil
+	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
 	for _, e := range h.sent() {

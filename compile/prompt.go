@@ -27,6 +27,9 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	if next != nil && next.count > 0 {
 		m.remember(h, next, whole)
 	}
+	if len(whole.messages) == 0 {
+		whole.messages, whole.commits = nil, nil
+	}
 	return &Prompt{
 		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Commits: slices.Clip(whole.commits),
 		Tokens: w.tokens, Pending: h.pending(),
@@ -47,6 +50,7 @@ type writer struct {
 	tokens Tokens
 	before *Entry  // the last that was sent
 	now    *spoken // the message at hand
+	room   spoken  // for it
 
 	blocks []content.Block // room for those of all messages
 	ids    []objects.ID
@@ -63,6 +67,7 @@ func (h *history) writer() *writer {
 		}
 	}
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
+	w.messages, w.commits = make([]content.Message, 0, sent), make([][]objects.ID, 0, sent)
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {
@@ -102,7 +107,8 @@ func (w *writer) add(h *history, e *Entry) {
 	}
 	if w.now == nil || begins(e, w.before) {
 		w.end()
-		w.now = &spoken{role: e.Commit.Role}
+		w.room = spoken{e.Commit.Role, w.room.blocks[:0], w.room.commits[:0], w.room.ranks[:0]}
+		w.now = &w.room
 	}
 	w.before = e
 	w.now.blocks, w.now.commits = append(w.now.blocks, b), append(w.now.commits, e.Commit.ID)

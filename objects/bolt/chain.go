@@ -26,6 +26,7 @@ type ahead struct {
 	last    int                 // the run read last
 	size    int                 // of the last page
 	packs   int                 // that it may read
+	scan    scanning
 }
 
 // get gives every object that was read at most once, so that it is the caller's own.
@@ -62,6 +63,9 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 	}
 	err := a.store.view(a.ctx, "read", func(l *look) error {
 		packs := 0
+		if a.packs > 1 {
+			l.scan = &a.scan
+		}
 		var last *pack
 		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < pageBytes; {
 			p, slot, err := l.packOf(id, last)

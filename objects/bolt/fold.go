@@ -61,7 +61,13 @@ func (s *store) fold(h *handle, more []change) error {
 	if err != nil {
 		return s.explain("write", err)
 	}
-	if err := s.settle(h, s.transact(h, list)); err != nil {
+	err = s.transact(h, list)
+	for end := time.Now().Add(s.wait); len(more) > 0 && errors.Is(err, errHeld) && !h.broken && time.Now().Before(end); {
+		time.Sleep(maxPoll) // somebody waits for this one
+		err = s.transact(h, list)
+	}
+	if err := s.settle(h, err); err != nil {
+		h.broken = !errors.Is(err, errHeld) || h.broken // a frame of this generation may not count any more
 		return err
 	}
 	h.journal.bound = bound
@@ -115,7 +121,7 @@ func guard(l *look, list []change) error {
 }
 
 // errHeld says that a program has the file that knows nothing of the lock beside
-// it, or cannot take it.
+// it, or may not take it.
 var errHeld = errors.New("another program holds it")
 
 // transact writes a list of changes with bbolt, which opens the file for itself.
@@ -169,7 +175,7 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 		return err
 	}
 	if now, err := h.readMeta(); err != nil || now != h.now.meta || !os.SameFile(mine, here) {
-		return fmt.Errorf("write store %s: %w: %w", s.path, errHeld, objects.ErrBusy)
+		return fmt.Errorf("write store %s: another program has written to it: %w: try again", s.path, objects.ErrBusy)
 	}
 	tx, err := db.Begin(true)
 	if err != nil {

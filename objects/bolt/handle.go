@@ -24,7 +24,8 @@ type handle struct {
 	journal journal
 	writer  bool
 	opened  time.Time
-	broken  bool // it is not to be used again
+	asked   time.Time // when the writer asked last whether somebody waits
+	broken  bool      // it is not to be used again
 
 	now    *moment
 	before *moment // what now was before the last fold

@@ -18,13 +18,13 @@ import (
 // search looks into few runs. The index can be made again from the packs.
 //
 //	entry    the first 8 bytes of an id, pack u32, slot u16
-//	chunk    sum u64, at most 250 entries; its key is level (one byte), number of
+//	chunk    sum u64, at most 140 entries; its key is level (one byte), number of
 //	         the run u32, and the beginning of its first entry
 //	runs     in meta, sealed: 1 level, number and entries of each run, the oldest
 //	         first; 2 number of the last run
 const (
 	runFan       = 4
-	chunkEntries = 250 // so that a chunk fills a page
+	chunkEntries = 140 // so that two fill a page, which bbolt does not go below
 	entrySize    = 14
 	indexPrefix  = 8
 )
@@ -144,13 +144,8 @@ func parseChunk(key, value []byte) ([]byte, error) {
 // be first.
 func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		t, err := l.bucket(indexBucket)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		prefix := r.key()
-		start, err := l.floor(t, append(bytes.Clone(prefix), from...))
+		start, _, err := l.floor(append(bytes.Clone(prefix), from...))
 		if err != nil {
 			yield(nil, err)
 			return
@@ -176,20 +171,28 @@ func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// floor is the greatest key that is not above key; nil: there is none.
-func (l *look) floor(t tree, key []byte) ([]byte, error) {
+// floor is the chunk with the greatest key that is not above key; nil: there is none.
+func (l *look) floor(key []byte) (found, value []byte, err error) {
+	t, err := l.bucket(indexBucket)
+	if err != nil {
+		return nil, nil, err
+	}
 	p, err := l.leaf(t, key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	i, exact, err := p.search(key)
-	if err != nil || i == 0 && !exact {
-		return nil, err
+	if !exact {
+		i--
 	}
-	if exact {
-		i++
+	if err != nil || i < 0 {
+		return nil, nil, err
 	}
-	return p.key(i - 1)
+	e := entry{page: p, element: p.element(i)}
+	if found, err = p.key(i); err == nil {
+		value, err = e.value()
+	}
+	return found, value, err
 }
 
 // locate finds an object in a pack by the beginning of its id.
@@ -208,18 +211,21 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 }
 
 func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
-	for entries, err := range l.chunks(r, id[:indexPrefix]) {
-		if err != nil {
-			return place{}, false, err
+	key, value, err := l.floor(append(r.key(), id[:indexPrefix]...))
+	if err != nil || !bytes.HasPrefix(key, r.key()) {
+		return place{}, false, err
+	}
+	entries, err := parseChunk(key, value)
+	if err != nil {
+		return place{}, false, err
+	}
+	for i := searchEntries(entries, id[:indexPrefix]); i < len(entries); i += entrySize {
+		e := indexEntry(entries[i:])
+		if !bytes.Equal(e[:indexPrefix], id[:indexPrefix]) {
+			break
 		}
-		for i := searchEntries(entries, id[:indexPrefix]); i < len(entries); i += entrySize {
-			e := indexEntry(entries[i:])
-			if !bytes.Equal(e[:indexPrefix], id[:indexPrefix]) {
-				return place{}, false, nil
-			}
-			if ok, err := l.confirm(e.place(), id); ok || err != nil {
-				return e.place(), ok, err
-			}
+		if ok, err := l.confirm(e.place(), id); ok || err != nil {
+			return e.place(), ok, err
 		}
 	}
 	return place{}, false, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -113,7 +114,37 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
 	}
+	if err == nil && l.scan != nil {
+		l.scan.near(bucket, e)
+	}
 	return e, err
+}
+
+// scanning is what a read of many packs has told the system that it will read. Heads
+// are read from the newest, bodies from the oldest; those of one fold lie together.
+type scanning struct {
+	heads, bodies int64 // how far down, and how far up
+}
+
+const (
+	headsAhead  = 512 << 10
+	bodiesAhead = 1 << 20
+)
+
+func (s *scanning) near(bucket string, e entry) {
+	f, ok := e.page.file.(*os.File)
+	if !ok {
+		return
+	}
+	from, to := e.page.at, e.page.at+int64(e.page.size)
+	switch {
+	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
+		s.heads = max(from-headsAhead, 0)
+		willRead(f, s.heads, to-s.heads)
+	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
+		s.bodies = to + bodiesAhead
+		willRead(f, from, s.bodies-from)
+	}
 }
 
 // pack reads the head of a pack.

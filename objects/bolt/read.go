@@ -2,8 +2,10 @@ package bolt
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/tract-vcs/tract/objects"
@@ -12,6 +14,7 @@ import (
 // A page of an answer is what is read at one look, before it is yielded.
 const (
 	pageObjects = 256
+	getObjects  = 1024
 	pageBytes   = 1 << 20
 	pageKeys    = 4096
 )
@@ -37,23 +40,35 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	}
 }
 
-// unique is ids without those that come again.
+// spread is odd and not known to who makes ids.
+var spread = rand.Uint64() | 1
+
+// unique is ids without those that come again. Ids are hashes already, so that a
+// table of places needs next to nothing of its own.
 func unique(ids []objects.ID) []objects.ID {
-	if len(ids) < 2 {
-		return slices.Clone(ids)
+	bits := 2
+	for 1<<bits < 2*len(ids) {
+		bits++
 	}
-	seen := make(map[objects.ID]struct{}, len(ids))
+	table := make([]int32, 1<<bits) // places in list, from 1
 	list := make([]objects.ID, 0, len(ids))
-	for _, id := range ids {
-		if seen[id] = struct{}{}; len(seen) > len(list) {
-			list = append(list, id)
+next:
+	for i := range ids {
+		at := int(binary.LittleEndian.Uint64(ids[i][:]) * spread >> (64 - bits))
+		for ; table[at] != 0; at = (at + 1) & (len(table) - 1) {
+			if list[table[at]-1] == ids[i] {
+				continue next
+			}
 		}
+		list = append(list, ids[i])
+		table[at] = int32(len(list))
 	}
 	return list
 }
 
 // getter is one Get.
 type getter struct {
+	scan scanning
 	rest []objects.ID
 	page []found
 }
@@ -75,6 +90,9 @@ type wanted struct {
 // last of the packs that are read for them.
 func (g *getter) read(l *look) error {
 	c := cursor{look: l}
+	if len(g.rest) > pageObjects {
+		l.scan = &g.scan
+	}
 	w := wanted{}
 	size := 0
 	for len(g.rest) > 0 && size < pageBytes {
@@ -96,7 +114,7 @@ func (g *getter) read(l *look) error {
 				if err := g.take(l, w); err != nil {
 					return err
 				}
-				if w = (wanted{pack: c.pack}); len(g.page) >= pageObjects {
+				if w = (wanted{pack: c.pack}); len(g.page) >= getObjects {
 					return nil
 				}
 				fallthrough
@@ -107,8 +125,11 @@ func (g *getter) read(l *look) error {
 				continue
 			}
 		}
-		if len(g.page) >= pageObjects {
-			break
+		if err := g.take(l, w); err != nil { // what was asked for before comes before
+			return err
+		}
+		if w = (wanted{}); len(g.page) >= getObjects {
+			return nil
 		}
 		o, err := l.object(id)
 		if err == nil || ofOneObject(err) {

@@ -52,7 +52,7 @@ type steady struct {
 // for the lock beside the others of this process and does not stand among them.
 func (s *store) twin() *store {
 	return &store{
-		path: s.path, wait: s.wait, readOnly: s.readOnly,
+		path: s.path, wait: s.wait, readOnly: s.readOnly, limit: s.limit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 }

@@ -3,6 +3,8 @@ package bolt
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // syncData makes what was written durable, and no more of the file's facts than
@@ -14,3 +16,6 @@ func syncData(f *os.File) error {
 		}
 	}
 }
+
+// willRead tells the system that a piece of a file will be read soon.
+func willRead(f *os.File, at, n int64) { _ = unix.Fadvise(int(f.Fd()), at, n, unix.FADV_WILLNEED) }

@@ -25,7 +25,8 @@ type look struct {
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
 	packs   map[uint32]*pack
-	index   *runs // nil: not read yet
+	index   *runs     // nil: not read yet
+	scan    *scanning // of many packs; nil: it is of few
 	buckets map[string]tree
 }
 
@@ -210,16 +211,16 @@ func (e entry) bytes() ([]byte, error) {
 
 // ascend yields the entries of a bucket from key on, in ascending order.
 func (l *look) ascend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.scan(bucket, key, false)
+	return l.merged(bucket, key, false)
 }
 
 // descend yields the entries of a bucket below key, in descending order.
 func (l *look) descend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.scan(bucket, key, true)
+	return l.merged(bucket, key, true)
 }
 
-// scan yields what the file has and what the journal has, in one order.
-func (l *look) scan(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+// merged yields what the file has and what the journal has, in one order.
+func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
 	tree := l.scanTree(bucket, from, down)
 	if l.over == nil {
 		return tree

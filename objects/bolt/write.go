@@ -178,7 +178,7 @@ func (s *store) serve(h *handle) {
 	s.mu.Unlock()
 	for more := true; more; {
 		s.group(h)
-		if !h.broken && h.journal.over.end > journalLimit {
+		if !h.broken && h.journal.over.end > s.limit {
 			_ = s.fold(h, nil) // if it cannot be now, a later one says so
 		}
 		runtime.Gosched() // who has just been served may come again
@@ -205,6 +205,16 @@ const (
 	holdLook = 500 * time.Microsecond
 )
 
+// wanted tells whether somebody waits for the lock. One group after another need
+// not ask each time.
+func (h *handle) wanted() bool {
+	if time.Since(h.asked) < holdLook/2 {
+		return false
+	}
+	h.asked = time.Now()
+	return h.side.wanted()
+}
+
 // linger waits a little for the next request. It tells whether there is one and
 // the store is not wanted elsewhere.
 func (s *store) linger(h *handle) bool {
@@ -214,7 +224,7 @@ func (s *store) linger(h *handle) bool {
 		s.mu.Lock()
 		more, closed := len(s.queue) > 0, s.closed
 		s.mu.Unlock()
-		if h.broken || h.side.wanted() {
+		if h.broken || h.wanted() {
 			return false
 		}
 		if more {

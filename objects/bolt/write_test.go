@@ -233,9 +233,9 @@ func TestOutcomeOfAFailedFold(t *testing.T) {
 	}
 }
 
-// TestOutcomeOfAFailedSync writes a frame that was not acknowledged. Repeating the
+// TestOutcomeOfAFailedCommit writes a frame that was not acknowledged. Repeating the
 // batch lands once, and makes durable what perhaps is not.
-func TestOutcomeOfAFailedSync(t *testing.T) {
+func TestOutcomeOfAFailedCommit(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "first")
 	in := idle(t, s)
