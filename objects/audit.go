@@ -49,6 +49,14 @@ type Copier interface {
 	Copy(ctx context.Context, dir string, progress func(done, total int64)) error
 }
 
+// Restorer is a store that takes many batches for the price of few. It is optional;
+// ask with [As].
+type Restorer interface {
+	// Restore applies the batches one after the other as [Writer].Apply does. After
+	// an error some of them may have been applied.
+	Restore(ctx context.Context, list []Batch) error
+}
+
 // Sweep says what a [Cleaner] takes away.
 type Sweep struct {
 	Keep     []ID      // roots beside the refs and everything that a ref ever was

@@ -39,6 +39,7 @@ type auditor struct {
 	files *steady
 	meta  meta
 	over  *overlay
+	torn  bool // the last frame of the journal is not whole
 
 	pages   []pageState
 	hurt    [bucketCount]bool // something of the bucket could not be read
@@ -112,7 +113,7 @@ func (a *auditor) run() error {
 	if err := a.recorded(); err != nil {
 		return err
 	}
-	if a.to.Deep && (a.harm > 0 || !readable) {
+	if a.to.Deep && (a.harm > 0 || a.torn || !readable) {
 		if err := a.salvage(); err != nil {
 			return err
 		}
@@ -197,7 +198,6 @@ func (a *auditor) binding() (bound binding, err error) {
 func (a *auditor) journal(bound binding) error {
 	const where = "journal"
 	h := a.files
-	a.over = newOverlay(bound.gen, bound.seq)
 	if h.journalErr != nil {
 		return a.damage(where, h.journalErr, "what was committed since the file was last written is lost")
 	}
@@ -207,40 +207,52 @@ func (a *auditor) journal(bound binding) error {
 		}
 		return nil
 	}
-	over := a.over
-	for {
-		payload, seq, ok := parseFrame(bound, over.end, h.journal[min(over.end, int64(len(h.journal))):])
-		if !ok || seq != over.seq+1 {
-			break
-		}
-		list, err := parseChanges(payload)
-		if err != nil {
-			return a.damage(where, fmt.Errorf("frame %d: %w", seq, err), "what was committed from there on is lost")
-		}
-		over.add(list, over.end+aligned(int64(len(payload))+frameSize), seq)
+	over, err := replay(h.journal, bound)
+	if a.over = over; err != nil {
+		return a.damage(where, err, "what was committed from there on is lost")
 	}
 	end, err := a.acknowledged(bound)
 	if err != nil {
 		return err
 	}
-	reader := journal{file: nil, bound: bound, over: over}
-	if err := reader.wholeUntil(h.journal, end); err != nil {
+	if err := wholeUntil(h.journal, bound, over, end); err != nil {
 		return a.damage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+	}
+	rest := h.journal[min(over.end, int64(len(h.journal))):]
+	if a.torn = over.end != end && frameLength(bound, rest) > 0; a.torn {
+		return a.blemish(where, fmt.Sprintf("frame %d is not whole", over.seq+1), "a program was stopped while it wrote it, and had not said that it was done")
 	}
 	return nil
 }
 
-// wholeUntil is checkEnd for a journal in memory.
-func (j *journal) wholeUntil(b []byte, to int64) error {
-	if j.over.end < to {
-		return fmt.Errorf("it ends at %d, and what was acknowledged at %d", j.over.end, to)
+// replay takes in the frames of a journal that count.
+func replay(b []byte, bound binding) (*overlay, error) {
+	over := newOverlay(bound.gen, bound.seq)
+	for {
+		payload, seq, ok := parseFrame(bound, over.end, b[min(over.end, int64(len(b))):])
+		if !ok || seq != over.seq+1 {
+			return over, nil
+		}
+		list, err := parseChanges(payload)
+		if err != nil {
+			return over, fmt.Errorf("frame %d: %w", seq, err)
+		}
+		over.add(list, over.end+aligned(int64(len(payload))+frameSize), seq)
 	}
-	if to > 0 && j.over.end == to {
+}
+
+// wholeUntil tells a journal that a crash has torn, at its end, from one that lost
+// what was acknowledged, as checkEnd does.
+func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
+	if over.end < to {
+		return fmt.Errorf("it ends at %d, and what was acknowledged at %d", over.end, to)
+	}
+	if to > 0 && over.end == to {
 		return nil
 	}
-	for at := j.over.end; at < int64(len(b)); at += frameAlign {
-		if _, seq, ok := parseFrame(j.bound, at, b[at:]); ok && seq > j.over.seq {
-			return fmt.Errorf("frame %d is damaged, and frame %d after it is whole", j.over.seq+1, seq)
+	for at := over.end; at < int64(len(b)); at += frameAlign {
+		if _, seq, ok := parseFrame(bound, at, b[at:]); ok && seq > over.seq {
+			return fmt.Errorf("frame %d is damaged, and frame %d after it is whole", over.seq+1, seq)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (a *auditor) salvage() error {
 		size = a.guessPageSize()
 	}
 	page := make([]byte, size)
-	for at := int64(0); at < a.files.size; at += size {
+	for at := int64(0); at < a.files.size && a.harm > 0; at += size {
 		if id := uint64(at / size); id < uint64(len(a.pages)) && a.pages[id] == pageUsed && !a.suspect[id] {
 			continue
 		}

@@ -36,7 +36,8 @@ type steady struct {
 	since   time.Time // when the lock was taken
 	size    int64
 	meta    meta
-	metaErr error // what is wrong with the meta pages, of which meta may be the better one
+	heads   []byte // both meta pages
+	metaErr error  // what is wrong with the meta pages, of which meta may be the better one
 
 	journal    []byte
 	journalErr error
@@ -115,6 +116,11 @@ func (h *steady) look() error {
 	h.size = info.Size()
 	if h.meta, h.metaErr = readMeta(h.file, h.size); h.metaErr != nil {
 		h.patient = false // nobody could tell whether it is still the same
+	} else {
+		h.heads = make([]byte, 2*h.meta.pageSize)
+		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
+			return err
+		}
 	}
 	h.journal, h.journalErr = readSmall(journalPath(h.store.path))
 	h.anchor, h.anchorErr = readSmall(gatePath(h.store.path))
