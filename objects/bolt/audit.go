@@ -199,9 +199,11 @@ func (a *auditor) journal(bound binding) error {
 	const where = "journal"
 	h := a.files
 	if h.journalErr != nil {
+		a.hurtNames()
 		return a.damage(where, h.journalErr, "what was committed since the file was last written is lost")
 	}
 	if err := checkHeader(h.journal, bound.salt); err != nil {
+		a.hurtNames()
 		if bound.gen > 0 {
 			return a.damage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
 		}
@@ -209,6 +211,7 @@ func (a *auditor) journal(bound binding) error {
 	}
 	over, err := replay(h.journal, bound)
 	if a.over = over; err != nil {
+		a.hurtNames()
 		return a.damage(where, err, "what was committed from there on is lost")
 	}
 	end, err := a.acknowledged(bound)
@@ -216,6 +219,7 @@ func (a *auditor) journal(bound binding) error {
 		return err
 	}
 	if err := wholeUntil(h.journal, bound, over, end); err != nil {
+		a.hurtNames()
 		return a.damage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
 	}
 	rest := h.journal[min(over.end, int64(len(h.journal))):]
@@ -223,6 +227,13 @@ func (a *auditor) journal(bound binding) error {
 		return a.blemish(where, fmt.Sprintf("frame %d is not whole", over.seq+1), "a program was stopped while it wrote it, and had not said that it was done")
 	}
 	return nil
+}
+
+// hurtNames notes that the newest moves of refs may be what cannot be read.
+func (a *auditor) hurtNames() {
+	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
+		a.hurt[bucketNumber(name)] = true
+	}
 }
 
 // replay takes in the frames of a journal that count.

@@ -173,7 +173,7 @@ func (a *auditor) addLost(refs map[string]objects.Ref) {
 		return
 	}
 	for name, r := range a.names.states {
-		if _, ok := refs[name]; !ok && objects.CheckRefName(name) == nil {
+		if have, ok := refs[name]; (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
 			refs[name] = r
 		}
 	}
