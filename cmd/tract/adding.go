@@ -79,12 +79,15 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 		if err != nil {
 			return err
 		}
-		shown := format.Commit{Commit: c, Level: c.Priority, Back: -1}
-		if a.json {
-			list = append(list, format.CommitJSON(shown))
+		if !a.json {
+			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority, Back: -1})
 			continue
 		}
-		p.Receipt(b.Name(), shown)
+		shown, err := a.dressed(ctx, c)
+		if err != nil {
+			return err
+		}
+		list = append(list, format.CommitJSON(shown))
 	}
 	switch {
 	case !a.json:

@@ -181,11 +181,11 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		}
 		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.Summary(c.Block, 0), about}
 		rows = append(rows, r)
-		mark := " "
+		mark, name := " ", r.Name
 		if r.Current {
-			mark = "*"
+			mark, name = pen.Accent("*"), pen.Accent(format.Line(name))
 		}
-		table = append(table, []string{mark, r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
+		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
 	}
 	if a.json {
 		return format.Encode(a.out, rows)

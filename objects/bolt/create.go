@@ -97,7 +97,10 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 	if err := errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return syncDir(dir) // no power failure leaves the file without it
 }
 
 // build makes an empty store in a file of its own and makes it durable.

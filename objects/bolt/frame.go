@@ -41,12 +41,12 @@ const (
 )
 
 const (
-	journalFirst = 64 << 10 // bytes of a new journal
-	journalStep  = 1 << 20  // most that it grows by at once
-	journalLimit = 2 << 20  // when it is folded into the file
-	journalClose = 512 << 10
-	journalMost  = 4 << 20 // it is not written beyond this
-	frameMost    = 1 << 20 // larger groups go into the file at once
+	journalFirst = 64 << 10  // bytes of a new journal
+	journalStep  = 256 << 10 // most that it grows by at once
+	journalLimit = 2 << 20   // when it is folded into the file
+	journalClose = 512 << 10 // when it is folded at the end
+	journalMost  = 4 << 20   // it is not written beyond this
+	frameMost    = 512 << 10 // larger groups go into the file at once
 )
 
 var journalKey = []byte("journal")

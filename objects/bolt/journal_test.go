@@ -180,6 +180,24 @@ func TestJournalThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestJournalWithoutItsStore is not thrown away for a new store; an empty one is.
+func TestJournalWithoutItsStore(t *testing.T) {
+	for _, commits := range []int{0, 1} {
+		s, path := fresh(t)
+		for i := range commits {
+			apply(t, s, fmt.Sprint("refs/heads/", i), "content")
+		}
+		idle(t, s)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		_, err := objects.Open(t.Context(), path, objects.Options{Create: true})
+		if (err == nil) != (commits == 0) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			t.Errorf("a journal of %d commits: %v", commits, err)
+		}
+	}
+}
+
 // TestFileFromBeforeAFold puts an old file back: its journal has begun anew since.
 func TestFileFromBeforeAFold(t *testing.T) {
 	s, path := fresh(t)
@@ -274,6 +292,30 @@ func TestFoldingIsNotSeen(t *testing.T) {
 	}
 	h.side.release()
 	wantSound(t, path)
+}
+
+// TestCloseFoldsALargeJournal leaves little beside the file, and all in it.
+func TestCloseFoldsALargeJournal(t *testing.T) {
+	s, path := fresh(t)
+	tip := line(t, s, "main", 900)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(journalPath(path))
+	if err != nil || info.Size() != journalFirst {
+		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
+	}
+	again := mustOpen(t, path, objects.Options{})
+	n := 0
+	for _, err := range again.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 1800 {
+		t.Errorf("a chain of %d objects", n)
+	}
+	apply(t, again, "refs/heads/next", "next")
 }
 
 func FuzzChanges(f *testing.F) {

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"sync"
 )
@@ -145,4 +146,53 @@ func (o *overlay) objects() []edit {
 	defer o.mu.RUnlock()
 	edits := o.trees[bucketNumber(objectsBucket)].edits
 	return edits[:len(edits):len(edits)]
+}
+
+// merged yields what the file has and what the journal has, in one order.
+func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+	tree := l.scanTree(bucket, from, down)
+	if l.over == nil {
+		return tree
+	}
+	edits := l.over.sorted(bucketNumber(bucket), &l.seen)
+	if len(edits) == 0 {
+		return tree
+	}
+	at, _ := slices.BinarySearchFunc(edits, from, func(e edit, key []byte) int { return bytes.Compare(e.key, key) })
+	if down {
+		edits = slices.Clone(edits[:at])
+		slices.Reverse(edits)
+	} else {
+		edits = edits[at:]
+	}
+	return func(yield func(entry, error) bool) {
+		for e, err := range tree {
+			for err == nil && len(edits) > 0 {
+				c := bytes.Compare(edits[0].key, e.key)
+				if c != 0 && (c > 0) != down {
+					break
+				}
+				over := edits[0]
+				edits = edits[1:]
+				if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+					return
+				}
+				if c == 0 {
+					e.key = nil // it is replaced
+					break
+				}
+			}
+			if e.key == nil && err == nil {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, over := range edits {
+			if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+				return
+			}
+		}
+	}
 }

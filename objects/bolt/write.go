@@ -188,7 +188,9 @@ func (s *store) serve(h *handle) {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed && !h.broken && h.journal.over.end > journalClose {
-		_ = s.fold(h, nil) // the next process does it otherwise
+		if s.fold(h, nil) == nil { // the next process does it otherwise
+			_ = h.journal.file.Truncate(journalFirst) // its frames do not count any more
+		}
 	}
 	s.mu.Lock()
 	s.shared, s.wanted = nil, false

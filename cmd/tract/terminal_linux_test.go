@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/tract-vcs/tract/llm/llmtest"
+)
+
+// terminal is a program on a terminal of its own.
+type terminal struct {
+	t    *testing.T
+	pty  *os.File
+	cmd  *exec.Cmd
+	read chan []byte
+	said bytes.Buffer
+}
+
+// onTerminal starts a program on a terminal of 60 columns that has a dark
+// background and says so.
+func onTerminal(t *testing.T, dir string, args ...string) *terminal {
+	t.Helper()
+	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there is no terminal to be had here: %v", err)
+	}
+	var number, unlock uint32
+	ioctl := func(request uintptr, argument unsafe.Pointer) {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, pty.Fd(), request, uintptr(argument)); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	ioctl(syscall.TIOCSPTLCK, unsafe.Pointer(&unlock))
+	ioctl(syscall.TIOCGPTN, unsafe.Pointer(&number))
+	size := [4]uint16{40, 60}
+	ioctl(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &terminal{t: t, pty: pty, cmd: exec.CommandContext(t.Context(), "tract", args...), read: make(chan []byte)}
+	c.cmd.Dir, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = dir, tty, tty, tty
+	c.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "HOME="+dir, "PAGER=cat", "NO_COLOR=", "COLORFGBG=")
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	t.Cleanup(func() { _ = pty.Close() })
+	go c.listen()
+	return c
+}
+
+// listen reads what is shown, and answers what a terminal is asked.
+func (c *terminal) listen() {
+	defer close(c.read)
+	for buf := make([]byte, 4096); ; {
+		n, err := c.pty.Read(buf)
+		if bytes.Contains(buf[:n], []byte("\x1b]11;?")) {
+			_, _ = c.pty.WriteString("\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\\x1b[?62c")
+		}
+		if n > 0 {
+			c.read <- bytes.Clone(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// until waits for words to be shown and gives all that was shown since the last
+// time.
+func (c *terminal) until(words string) string {
+	c.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		if i := strings.Index(c.said.String(), words); i >= 0 {
+			shown := string(c.said.Next(i + len(words)))
+			return shown
+		}
+		select {
+		case b, open := <-c.read:
+			if !open {
+				c.t.Fatalf("%q was never shown; it ends with %q", words, c.said.String())
+			}
+			c.said.Write(b)
+		case <-late:
+			c.t.Fatalf("%q was not shown in time; there is %q", words, c.said.String())
+		}
+	}
+}
+
+func (c *terminal) keys(typed string) {
+	c.t.Helper()
+	if _, err := c.pty.WriteString(typed); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ended waits for the program and gives what it showed last.
+func (c *terminal) ended() string {
+	c.t.Helper()
+	for b := range c.read {
+		c.said.Write(b)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Errorf("%v: %q", err, c.said.String())
+	}
+	return c.said.String()
+}
+
+// chatAnswer is an answer with a thought, as an OpenAI-compatible server streams
+// it.
+func chatAnswer(thought, text string) []string {
+	chunk := func(delta string) string {
+		return fmt.Sprintf("data: {\"id\":\"1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", delta)
+	}
+	return []string{
+		chunk(`{"reasoning_content":"` + thought + `"}`), chunk(`{"content":"` + text + `"}`),
+		"data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+	}
+}
+
+// TestSession talks on a terminal: lines, several lines, a long paste, a
+// stopped answer, commands.
+func TestSession(t *testing.T) {
+	server := llmtest.Start(t,
+		llmtest.Exchange{Chunks: chatAnswer("hm", "First answer.")},
+		llmtest.Exchange{Chunks: append(chatAnswer("hm", "Half of the second"), "never"), Pace: 400 * time.Millisecond},
+		llmtest.Exchange{Chunks: chatAnswer("hm", "Third answer.")},
+	)
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "tract", "init", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1")
+	c.until("main> ")
+	c.keys("one\x1b\rtwo\r") // Alt-Enter begins a new line
+	shown := c.until("First answer.")
+	if !strings.Contains(shown, "\x1b[48;5;236;2m[reasoning] ") || !strings.Contains(shown, "\x1b[48;5;236;2;3mhm") {
+		t.Errorf("the thought is not shown dim, italic and on a shade: %q", shown)
+	}
+	c.until("main> ")
+	c.keys("/thinking effort high\r")
+	c.until("reasoning.effort is high")
+	c.until("main> ")
+	long := strings.Repeat("x", 5000)
+	c.keys("\x1b[200~" + long + "\ny\x1b[201~ please\r")
+	c.until("Half of the second")
+	c.keys("\x03") // stops the answer
+	c.until("kept under refs/rescued/main/")
+	c.until("main> ")
+	c.keys("/log\r")
+	if shown := c.until("main> "); !strings.Contains(shown, "First answer.") {
+		t.Errorf("/log shows %q", shown)
+	}
+	c.keys("/nope\r")
+	c.until("/nope: no such command")
+	c.until("main> ")
+	c.keys("go on\r")
+	c.until("Third answer.")
+	c.until("main> ")
+	c.keys("\x04")
+	c.ended()
+
+	asked := server.Requests()
+	for i, want := range []string{`"content":"one\ntwo"`, `"content":"` + long + `\ny please"`, `"reasoning_effort":"high"`} {
+		if !bytes.Contains(asked[i].Body, []byte(want)) {
+			t.Errorf("request %d has no %.40s: %.200s", i+1, want, asked[i].Body)
+		}
+	}
+}
+
+// TestNarrowTerminal: nothing is wider than the terminal, and no colour is left
+// on at the end of a line.
+func TestNarrowTerminal(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"init", dir},
+		{"user", strings.Repeat("a question ", 20)},
+		{"reasoning", strings.Repeat("a thought ", 20)},
+		{"assistant", strings.Repeat("an answer ", 20)},
+	} {
+		cmd := exec.CommandContext(t.Context(), "tract", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	question := regexp.MustCompile(`\x1b\]11;\?\x1b\\\x1b\[c`)
+	color := regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	off := regexp.MustCompile(`^\x1b\[(0|0;.*|2[0-9](;2[0-9])*)?m`)
+	for _, args := range [][]string{{"log", "--oneline"}, {"compile", "--explain"}, {"branch"}} {
+		shown := question.ReplaceAllString(onTerminal(t, dir, args...).ended(), "")
+		if !color.MatchString(shown) {
+			t.Errorf("%v: there is no colour", args)
+		}
+		for line := range strings.SplitSeq(shown, "\r\n") {
+			if at := strings.LastIndex(line, "\x1b["); at >= 0 && !off.MatchString(line[at:]) {
+				t.Errorf("%v: a colour is left on: %q", args, line)
+			}
+			if plain := color.ReplaceAllString(line, ""); len([]rune(plain)) > 60 {
+				t.Errorf("%v: %d columns: %q", args, len([]rune(plain)), plain)
+			}
+		}
+	}
+}
