@@ -19,8 +19,8 @@ func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 				return err
 			}
 		}
-		a := &auditor{to: to, store: s, files: h, meta: h.meta, bodies: map[uint32]extent{}, broken: map[uint32]*scraps{}, suspect: map[uint64]bool{}}
-		a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]objects.Ref{}
+		a := &auditor{to: to, store: s, files: h, meta: h.meta}
+		a.prepare()
 		if err := a.run(); err != nil {
 			return err
 		}
@@ -39,7 +39,8 @@ type auditor struct {
 	files *steady
 	meta  meta
 	over  *overlay
-	torn  bool // the last frame of the journal is not whole
+	told  uint32 // pack of the object that is passed on; 0: it is in none
+	torn  bool   // the last frame of the journal is not whole
 
 	pages   []pageState
 	hurt    [bucketCount]bool // something of the bucket could not be read
@@ -49,6 +50,11 @@ type auditor struct {
 	names   nameAudit
 	suspect map[uint64]bool    // pages of which not everything could be read
 	broken  map[uint32]*scraps // packs that are not whole, of a deep audit
+}
+
+func (a *auditor) prepare() {
+	a.bodies, a.broken, a.suspect = map[uint32]extent{}, map[uint32]*scraps{}, map[uint64]bool{}
+	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]objects.Ref{}
 }
 
 // pageState is what a page is known to be.

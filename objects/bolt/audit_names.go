@@ -106,17 +106,22 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 	return a.to.Entry(e)
 }
 
+// inJournal stands for the pack of what is in none yet.
+const inJournal = 1<<32 - 1
+
 // recorded takes in what the journal has: it comes after what the file has.
 func (a *auditor) recorded() error {
 	if a.over == nil {
 		return nil
 	}
 	seen := a.over.now()
+	a.told = inJournal
 	for _, e := range a.over.objects() {
 		if err := a.loose("journal", e.key, e.value); err != nil {
 			return err
 		}
 	}
+	a.told = 0
 	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.over.sorted(bucketNumber(name), &seen) {
 			if err := a.nameRow(bucketNumber(name), e.key, e.value); err != nil {

@@ -163,6 +163,8 @@ func (a *auditor) pack(n uint32, head []byte) error {
 		a.scrapHead(n, extent{value: head})
 		a.scrapBody(n, extent{value: raw})
 	}
+	a.told = n
+	defer func() { a.told = 0 }()
 	before := a.harm
 	room := make([]objects.ID, 0, 2*len(p.slots))
 	for i := range p.slots {
