@@ -45,10 +45,10 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*H
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	c := &checkup{}
-	a := c.audit()
+	c := &checkup{about: aboutObjects(ctx, store)}
+	a, end := relayed(c.audit())
 	a.Progress = progress
-	if err := audit(ctx, store, a); err != nil {
+	if err := end(audit(ctx, store, a)); err != nil {
 		return nil, fmt.Errorf("fsck: %w", err)
 	}
 	if err := c.merges(ctx, store); err != nil {
@@ -90,17 +90,29 @@ func (c *checkup) merges(ctx context.Context, r objects.Reader) error {
 
 // checkup is one Fsck.
 type checkup struct {
+	about  int // objects, by the size of the store
 	health Health
 	graph  *graph
 	refs   []objects.Ref
 	past   map[objects.ID]string // what refs once were, and which
 }
 
+// aboutObjects guesses how many objects a store has.
+func aboutObjects(ctx context.Context, store objects.Store) int {
+	const bytes, most = 400, 10_000_000
+	if in, ok := objects.As[objects.Sizer](store); ok {
+		if _, size, err := in.Size(ctx); err == nil {
+			return int(min(size/bytes, most))
+		}
+	}
+	return 0
+}
+
 func (c *checkup) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func() error {
-			*c = checkup{past: map[objects.ID]string{}}
-			c.graph = newGraph(c.senseless)
+			*c = checkup{about: c.about, past: map[objects.ID]string{}}
+			c.graph = newGraph(c.about, c.senseless)
 			return nil
 		},
 		Object: func(o objects.Object) error {
@@ -188,12 +200,13 @@ func (c *checkup) explain() {
 	back := c.graph.back()
 	names := map[int32][]string{}
 	for _, r := range c.refs {
-		names[c.graph.at[r.Target]] = append(names[c.graph.at[r.Target]], r.Name)
+		n := c.graph.number(r.Target)
+		names[n] = append(names[n], r.Name)
 	}
 	seen := make([]int32, len(c.graph.nodes)) // the damage that came there last
 	for i := range c.health.Damages {
 		d := &c.health.Damages[i]
-		n, ok := c.graph.at[d.ID]
+		n, ok := c.graph.find(d.ID)
 		if d.ID.IsZero() || !ok {
 			if !d.ID.IsZero() && d.Means == "" {
 				d.Means, d.Harmless = "nothing leads to it", false

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,8 @@ import (
 // graph is which objects there are and what they lead to, small enough for all of a
 // large store. It checks commits as they come, in any order.
 type graph struct {
-	at    map[objects.ID]int32
+	near  map[uint64]int32     // by the first 8 bytes of the id: a short key is found faster
+	far   map[objects.ID]int32 // those whose first 8 bytes another has
 	nodes []node
 	ids   []objects.ID
 	edges []int32 // parents and then links of all nodes
@@ -40,24 +42,44 @@ type saidSize struct {
 	size            int64
 }
 
-func newGraph(wrong func(objects.ID, error) error) *graph {
-	return &graph{at: map[objects.ID]int32{}, waiting: map[int32][]*commit.Commit{}, wrong: wrong}
+// newGraph makes a graph with room for about so many objects.
+func newGraph(about int, wrong func(objects.ID, error) error) *graph {
+	return &graph{near: make(map[uint64]int32, about), far: map[objects.ID]int32{}, waiting: map[int32][]*commit.Commit{}, wrong: wrong}
 }
 
-// number is the number of the node of an id.
+// find gives the number of the node of an id.
+func (g *graph) find(id objects.ID) (n int32, ok bool) {
+	if n, ok = g.near[binary.NativeEndian.Uint64(id[:])]; ok && g.ids[n] != id {
+		n, ok = g.far[id]
+	}
+	return n, ok
+}
+
+// number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	n, ok := g.at[id]
-	if !ok {
-		n = int32(len(g.nodes))
-		g.at[id] = n
-		g.nodes, g.ids = append(g.nodes, node{}), append(g.ids, id)
+	short := binary.NativeEndian.Uint64(id[:])
+	n, taken := g.near[short]
+	if taken && g.ids[n] == id {
+		return n
+	}
+	if taken {
+		var ok bool
+		if n, ok = g.far[id]; ok {
+			return n
+		}
+	}
+	n = int32(len(g.nodes))
+	if g.nodes, g.ids = append(g.nodes, node{}), append(g.ids, id); taken {
+		g.far[id] = n
+	} else {
+		g.near[short] = n
 	}
 	return n
 }
 
 // has tells whether an object was seen.
 func (g *graph) has(id objects.ID) bool {
-	n, ok := g.at[id]
+	n, ok := g.find(id)
 	return ok && g.nodes[n].kind != 0
 }
 
@@ -187,7 +209,7 @@ func (g *graph) reach(roots []objects.ID) []bool {
 		}
 	}
 	for _, id := range roots {
-		if n, ok := g.at[id]; ok {
+		if n, ok := g.find(id); ok {
 			visit(n)
 		}
 	}

@@ -106,7 +106,7 @@ func (w *recovery) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func() error { // what was saved stays saved
 			if w.graph == nil {
-				w.graph = newGraph(func(objects.ID, error) error { return nil })
+				w.graph = newGraph(0, func(objects.ID, error) error { return nil })
 			}
 			w.refs, w.entries, w.done.Damages = nil, nil, nil
 			return nil
@@ -249,7 +249,7 @@ func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 
 // whole tells whether a commit is there with all that it links to.
 func (w *recovery) whole(id objects.ID) bool {
-	n, ok := w.graph.at[id]
+	n, ok := w.graph.find(id)
 	if !ok || w.graph.nodes[n].kind == 0 {
 		return false
 	}
