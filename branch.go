@@ -91,12 +91,7 @@ func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, rea
 		if err != nil {
 			return nil, err
 		}
-		d := b.draft(c, commit.Annotate, target.ID)
-		d.Priority = l
-		if reason != "" {
-			d.Block = content.Note(reason)
-		}
-		return []commit.Draft{d}, nil
+		return []commit.Draft{b.noted(c, target.ID, l, reason)}, nil
 	})
 	if err != nil {
 		return objects.ID{}, err
@@ -129,6 +124,8 @@ func (b *Branch) target(ctx context.Context, tip *commit.Commit, id objects.ID) 
 		}
 	case commit.Annotate:
 		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is an annotation, not a block; name the block, " + c.Target.Short()}
+	case commit.Merge:
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge, not a block; tract revert takes back what it brought"}
 	}
 	if tip == nil {
 		return nil, &refs.UnknownError{Rev: id.Short(), Why: "the branch has no commits yet"}

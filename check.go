@@ -156,6 +156,9 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		c := e.Commit
+		if c.Op == commit.Merge { // which is made where no loop is open
+			places, replies = map[objects.ID]int{}, nil
+		}
 		if e.Turn != last || c.Op != commit.Append || c.Role != content.RoleAssistant || c.Origin.IsZero() {
 			continue
 		}

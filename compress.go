@@ -198,6 +198,18 @@ func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, o
 	if err != nil {
 		return objects.ID{}, err
 	}
+	text, origin, manifest, err := b.askSummary(ctx, c, client, r)
+	if err == nil {
+		err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
+	}
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("compress: %w", err)
+	}
+	return b.compress(ctx, r, text, origin, opts)
+}
+
+// askSummary lets a model sum up a range. put is the manifest of the request.
+func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Range) (text string, origin *commit.Origin, put []objects.Object, err error) {
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
 	drafts := b.drafts(c, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
@@ -209,13 +221,13 @@ func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, o
 		err = b.repo.store.Apply(ctx, objects.Batch{Put: put})
 	}
 	if err != nil {
-		return objects.ID{}, fmt.Errorf("compress: %w", err)
+		return "", nil, nil, err
 	}
 	target, _ := client.(llm.Target)
 	x := &Exchange{Target: target, call: c, tip: question[len(question)-1].ID, started: b.repo.clock()}
 	c.target, c.tools, c.plain = target, nil, true
 	if err := b.fill(ctx, x, false); err != nil {
-		return objects.ID{}, err
+		return "", nil, nil, err
 	}
 	x.Request.OnSent = func(body []byte) { x.sent = body }
 	reply, err := client.Generate(ctx, x.Request)
@@ -226,15 +238,12 @@ func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, o
 		err = llm.ErrTruncated
 	}
 	if err != nil {
-		return objects.ID{}, fmt.Errorf("compress: %w", err)
+		return "", nil, nil, err
 	}
-	origin := b.replyOrigin(x, reply, false)
+	origin = b.replyOrigin(x, reply, false)
 	manifest := x.finish(reply)
 	origin.Manifest = manifest.ID
-	if err := b.repo.store.Apply(ctx, objects.Batch{Put: []objects.Object{manifest}}); err != nil {
-		return objects.ID{}, fmt.Errorf("compress: %w", err)
-	}
-	return b.compress(ctx, r, strings.TrimSpace(reply.Text()), origin, opts)
+	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
 }
 
 // transcript is what a range says, for a model to read.

@@ -2,11 +2,11 @@ package tract
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -44,15 +44,21 @@ func (b *Branch) change(ctx context.Context, from, to objects.ID) (refs.Change, 
 		c.Type = refs.Deleted
 		return c, nil
 	}
-	for obj, err := range b.repo.store.Chain(ctx, to, objects.ChainOptions{Stop: []objects.ID{from}}) {
-		if diverged := (*objects.DivergedError)(nil); errors.As(err, &diverged) {
-			c.Type, c.Added = refs.Moved, nil
-			return c, nil
-		}
+	if !from.IsZero() {
+		on, err := b.repo.isAncestor(ctx, from, to)
 		if err != nil {
 			return c, err
 		}
-		c.Added = append(c.Added, obj.ID)
+		if !on {
+			c.Type = refs.Moved
+			return c, nil
+		}
+	}
+	for added, err := range commit.History(ctx, b.repo.store, []objects.ID{to}, []objects.ID{from}) {
+		if err != nil {
+			return c, err
+		}
+		c.Added = append(c.Added, added.ID)
 	}
 	slices.Reverse(c.Added)
 	return c, nil

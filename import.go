@@ -157,7 +157,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 		if g.tip == nil {
 			g.tip = c
 		}
-		if c.Op != commit.Append {
+		if c.Op != commit.Append && c.Op != commit.Merge {
 			continue
 		}
 		id, imported := strings.CutPrefix(c.Key, importKey)

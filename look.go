@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/tract-vcs/tract/commit"
@@ -64,8 +65,8 @@ func (r *Repo) Show(ctx context.Context, rev string) (*commit.Commit, error) {
 const logPage = 128
 
 // Log yields the commits of a revision, newest first, as Show gives them: all
-// of them, or as many as [Limit] says. "A..B" is what B has and A has not. An
-// error is the last element.
+// of them, or as many as [Limit] says. What a merge brought is among them. "A..B"
+// is what B has and A has not. An error is the last element.
 func (r *Repo) Log(ctx context.Context, rev string, opts ...Option) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		c, err := r.call(opts)
@@ -78,14 +79,7 @@ func (r *Repo) Log(ctx context.Context, rev string, opts ...Option) iter.Seq2[*c
 			yield(nil, fmt.Errorf("log: %w", err))
 			return
 		}
-		var base objects.ID
-		if !from.IsZero() {
-			if base, err = commit.MergeBase(ctx, r.store, from, to); err != nil {
-				yield(nil, fmt.Errorf("log: %w", err))
-				return
-			}
-		}
-		for c, err := range r.loaded(ctx, commit.Walk(ctx, r.store, to, c.limit, base), c.limit) {
+		for c, err := range r.history(ctx, []objects.ID{to}, []objects.ID{from}, c.limit) {
 			if err != nil {
 				err = fmt.Errorf("log: %w", err)
 			}
@@ -137,16 +131,29 @@ func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, err
 // first, as Show gives them.
 func (r *Repo) Notes(ctx context.Context, tip, id objects.ID) ([]*commit.Commit, error) {
 	var notes []*commit.Commit
+	merged := false
 	for c, err := range commit.Walk(ctx, r.store, tip, 0, id) {
-		if err != nil {
-			if _, apart := errors.AsType[*objects.DivergedError](err); apart {
-				return nil, nil
-			}
+		apart := errors.As(err, new(*objects.DivergedError))
+		if err != nil && !apart {
 			return nil, fmt.Errorf("notes of %s: %w", id.Short(), err)
 		}
-		if c.Target == id {
-			notes = append([]*commit.Commit{c}, notes...)
+		if apart {
+			return nil, nil
 		}
+		if merged = c.Op == commit.Merge; merged {
+			break
+		}
+		if c.Target == id {
+			notes = append(notes, c)
+		}
+	}
+	slices.Reverse(notes)
+	if merged {
+		line, err := commit.Line(ctx, r.store, tip)
+		if err != nil {
+			return nil, fmt.Errorf("notes of %s: %w", id.Short(), err)
+		}
+		notes = slices.DeleteFunc(line, func(c *commit.Commit) bool { return c.Target != id })
 	}
 	return notes, commit.LoadAll(ctx, r.store, notes...)
 }

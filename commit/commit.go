@@ -28,10 +28,11 @@ const (
 	Edit                   // replaces the content of Target from here on
 	Annotate               // gives Target a priority from here on
 	Compress               // a summary that stands for First to Target from here on
+	Merge                  // brings what the second parent has and the first has not
 	opEnd
 )
 
-var opNames = [...]string{"", "append", "edit", "annotate", "compress"}
+var opNames = [...]string{"", "append", "edit", "annotate", "compress", "merge"}
 
 // String is the name of the operation.
 func (o Op) String() string {
@@ -86,9 +87,9 @@ type Commit struct {
 	Author   string
 	Key      string // idempotency key
 
-	// Derived from the parent when the commit is written, and checked by fsck.
-	Depth  uint64     // commits before this one
-	Mark   objects.ID // nearest ancestor that is not a plain Append
+	// Derived from the parents when the commit is written, and checked by fsck.
+	Depth  uint64     // commits before this one, on the longest line
+	Mark   objects.ID // nearest ancestor by first parent that is not a plain Append
 	Weight Weight     // of all blocks up to and with this one
 
 	// What the links name; Load and LoadAll fill them in.
@@ -99,7 +100,8 @@ type Commit struct {
 
 // Weight is running sums over the blocks of a history, in bytes of prompt
 // (content.Kind.Weight). Edits do not change them: a commit with edits or
-// annotations before it has a Mark that says so.
+// annotations before it has a Mark that says so. Of a Merge it is that of the
+// first parent and of each block that the second brings.
 type Weight struct {
 	All  int64 // every block
 	Sent int64 // those that are sent when nobody says otherwise
@@ -111,6 +113,14 @@ func (c *Commit) Parent() objects.ID {
 		return objects.ID{}
 	}
 	return c.Parents[0]
+}
+
+// Second is the second parent, zero unless c is a Merge.
+func (c *Commit) Second() objects.ID {
+	if len(c.Parents) < 2 {
+		return objects.ID{}
+	}
+	return c.Parents[1]
 }
 
 // Says tells whether c adds words of its own to a prompt: a block, or a summary.
@@ -135,8 +145,9 @@ func (c *Commit) levelAlone() priority.Level {
 	return c.Kind.Traits().Level
 }
 
-// derive fills in what follows from the parent, nil for a root.
-func (c *Commit) derive(parent *Commit) {
+// derive fills in what follows from the parent, nil for a root, and of a merge
+// from the second parent and what it brings.
+func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 	if parent != nil {
 		c.Depth = parent.Depth + 1
 		c.Weight = parent.Weight
@@ -145,11 +156,47 @@ func (c *Commit) derive(parent *Commit) {
 			c.Mark = parent.ID
 		}
 	}
-	if c.Op == Append {
-		w := c.Kind.Weight(c.Size)
-		c.Weight.All += w
-		if c.levelAlone() != priority.Skip {
-			c.Weight.Sent += w
-		}
+	if second != nil {
+		c.Depth = max(c.Depth, second.Depth+1)
 	}
+	for _, b := range brings {
+		own := b.weight()
+		c.Weight.All += own.All
+		c.Weight.Sent += own.Sent
+	}
+	own := c.weight()
+	c.Weight.All += own.All
+	c.Weight.Sent += own.Sent
+}
+
+// weight is what c alone weighs.
+func (c *Commit) weight() (w Weight) {
+	if c.Op != Append {
+		return w
+	}
+	w.All = c.Kind.Weight(c.Size)
+	if c.levelAlone() != priority.Skip {
+		w.Sent = w.All
+	}
+	return w
+}
+
+// CheckDerived says what of c does not follow from its parents: the first, nil
+// for a root, and of a merge the second and what it brings (see [Brings]).
+func (c *Commit) CheckDerived(parent, second *Commit, brings []*Commit) error {
+	want := *c
+	want.Depth, want.Mark, want.Weight = 0, objects.ID{}, Weight{}
+	want.derive(parent, second, brings)
+	wrong := ""
+	switch {
+	case want.Depth != c.Depth:
+		wrong = fmt.Sprintf("depth is %d, want %d", c.Depth, want.Depth)
+	case want.Mark != c.Mark:
+		wrong = fmt.Sprintf("mark is %s, want %s", c.Mark.Short(), want.Mark.Short())
+	case want.Weight != c.Weight:
+		wrong = fmt.Sprintf("weight is %+v, want %+v", c.Weight, want.Weight)
+	default:
+		return nil
+	}
+	return &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("commit record: %s", wrong)}
 }

@@ -186,11 +186,40 @@ func TestParseRefuses(t *testing.T) {
 // TestVectors holds the bytes on disk still: every object of a history with
 // every field.
 func TestVectors(t *testing.T) {
-	const file = "../testdata/vectors/commits.json"
 	_, put, err := Write(nil, conversation()...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	holdStill(t, "../testdata/vectors/commits.json", put)
+	holdStill(t, "../testdata/vectors/merge.json", merged(t))
+}
+
+// merged is the objects of two lines and of what joins them.
+func merged(t *testing.T) []objects.Object {
+	t.Helper()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var put []objects.Object
+	add := func(parent *Commit, d Draft) *Commit {
+		d.Time = at
+		c, objs, err := Write(parent, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put = append(put, objs...)
+		return c[0]
+	}
+	root := add(nil, Draft{Block: content.User("Where to?")})
+	ours := add(root, Draft{Block: content.Assistant("Oslo.")})
+	thought := add(root, Draft{Block: content.Reasoning{Text: "By train."}})
+	theirs := add(thought, Draft{Block: content.Assistant("Bergen."), Index: 1})
+	join := add(ours, Draft{Op: Merge, Second: theirs, Brings: []*Commit{thought, theirs}, Author: "ada"})
+	add(join, Draft{Block: content.User("Thanks.")})
+	return put
+}
+
+// holdStill compares objects with those in a file.
+func holdStill(t *testing.T, file string, put []objects.Object) {
+	t.Helper()
 	type vector struct {
 		ID, Kind       string
 		Parents, Links []objects.ID

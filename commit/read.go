@@ -256,30 +256,3 @@ func ReadLabel(ctx context.Context, r objects.Reader, id objects.ID) (Label, err
 	}
 	return ParseLabel(obj)
 }
-
-// MergeBase finds the last commit that two histories share; zero when they
-// share none. It reads no more than what lies above it.
-func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.ID, error) {
-	left, err := Read(ctx, r, a)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	right, err := Read(ctx, r, b)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	for left.ID != right.ID {
-		deeper := &left
-		if right.Depth > left.Depth {
-			deeper = &right
-		}
-		parent := (*deeper).Parent()
-		if parent.IsZero() {
-			return objects.ID{}, nil
-		}
-		if *deeper, err = Read(ctx, r, parent); err != nil {
-			return objects.ID{}, err
-		}
-	}
-	return left.ID, nil
-}

@@ -148,10 +148,14 @@ func (c *Commit) check() error {
 		return malformed("unknown kind")
 	case c.Role > content.RoleTool:
 		return malformed("unknown role")
-	case c.Op != Annotate && c.Content.IsZero():
+	case c.Op != Annotate && c.Op != Merge && c.Content.IsZero():
 		return malformed("no content")
-	case (c.Op == Append) != c.Target.IsZero():
+	case (c.Op == Append || c.Op == Merge) != c.Target.IsZero():
 		return malformed("target does not fit the operation")
+	case len(c.Parents) > 2 || (c.Op == Merge) != (len(c.Parents) == 2):
+		return malformed("parents do not fit the operation")
+	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.Content.IsZero()):
+		return malformed("a merge of one history, or with words")
 	case c.Op == Compress && (c.Kind != content.KindSummary || c.First.IsZero()):
 		return malformed("a summary without its words or its range")
 	case c.Op != Compress && (!c.First.IsZero() || c.Covers != CoverAll):

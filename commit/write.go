@@ -13,7 +13,7 @@ import (
 // Draft is a commit that is not written yet.
 type Draft struct {
 	Op       Op            // Append when zero
-	Block    content.Block // of an Annotate: a note with the reason, or nil
+	Block    content.Block // of an Annotate: a note with the reason; of a Merge: a summary; may be nil of both
 	Role     content.Role  // who says it; content.RoleOf(Block) when zero
 	Index    int           // of the block in its message
 	Target   objects.ID    // of an Edit, Annotate or Compress
@@ -25,6 +25,10 @@ type Draft struct {
 	Key      string
 	Origin   *Origin // may be shared by drafts
 	Label    Label
+
+	// Of a Merge: the other history, and what it brings beyond the parent.
+	Second *Commit
+	Brings []*Commit
 }
 
 // Write makes the commits of drafts, one upon the other, the first upon parent
@@ -39,6 +43,9 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 		}
 		if parent != nil {
 			c.Parents = []objects.ID{parent.ID}
+		}
+		if d.Second != nil {
+			c.Parents = append(c.Parents, d.Second.ID)
 		}
 		if d.Block != nil {
 			objs, size, err := contentObjects(d.Block)
@@ -64,7 +71,7 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 			put = append(put, obj)
 			c.Label = obj.ID
 		}
-		c.derive(parent)
+		c.derive(parent, d.Second, d.Brings)
 		put = append(put, c.object())
 		if err := c.check(); err != nil {
 			return nil, nil, err

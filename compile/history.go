@@ -18,15 +18,15 @@ type history struct {
 	messages int
 	thought  int // the last turn that has reasoning; -1: none has
 	edits    map[objects.ID]*commit.Commit
-	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
+	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
+	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
 }
 
 // most is more commits than are made room for before they come.
 const most = 1 << 20
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
-// its turns. The last edit and the last annotation of a commit are the first that
-// a walk from the head meets.
+// its turns. The last edit and the last annotation of a commit are those that count.
 func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
 	h := &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
 	for c, err := range commit.Walk(ctx, r, head, 0) {
@@ -36,33 +36,42 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		if h.base = known.at(c.ID); h.base != nil {
 			break
 		}
+		if c.Op == commit.Merge {
+			if err := h.line(ctx, r, head); err != nil {
+				return nil, err
+			}
+			break
+		}
 		if len(h.entries) == 64 { // it is no short one
 			h.entries = slices.Grow(h.entries, int(min(c.Depth+1, most)))
 		}
 		h.entries = append(h.entries, Entry{Commit: c})
-		switch {
-		case c.Op == commit.Edit && h.edits[c.Target] == nil:
-			h.edits[c.Target] = c
-		case c.Op == commit.Annotate && h.notes[c.Target] == nil:
-			h.notes[c.Target] = c
-		}
 	}
 	slices.Reverse(h.entries)
+	var before objects.ID
 	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
+		h.turns, h.messages, h.thought, before = b.turns, b.messages, b.thought, b.tip
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		if e.Commit.BeginsTurn() {
+		c := e.Commit
+		switch c.Op {
+		case commit.Edit:
+			h.edits[c.Target] = c
+		case commit.Annotate:
+			h.notes[c.Target] = c
+		}
+		if c.BeginsTurn() {
 			h.turns++
 		}
-		if e.Commit.Says() && e.Commit.Index == 0 {
+		if c.Says() && (c.Index == 0 || c.Parent() != before) {
 			h.messages++
 		}
 		e.Turn, e.message = h.turns, h.messages
-		if e.Commit.Op == commit.Append && e.Commit.Kind == content.KindReasoning {
+		if c.Op == commit.Append && c.Kind == content.KindReasoning {
 			h.thought = e.Turn
 		}
+		before = c.ID
 	}
 	return h, h.reasons(ctx, r)
 }
@@ -76,9 +85,19 @@ func (h *history) reasons(ctx context.Context, r objects.Reader) error {
 	return commit.Load(ctx, r, list...)
 }
 
+// edit is the edit that counts for an entry; nil when there is none. One that gives
+// a block its own words back, seal and all, is none.
+func (h *history) edit(e *Entry) *commit.Commit {
+	edit := h.edits[e.Commit.ID]
+	if edit == nil || edit.Content == e.Commit.Content {
+		return nil
+	}
+	return edit
+}
+
 // says is the commit whose content stands for an entry.
 func (h *history) says(e *Entry) *commit.Commit {
-	if edit := h.edits[e.Commit.ID]; edit != nil {
+	if edit := h.edit(e); edit != nil {
 		return edit
 	}
 	return e.Commit
@@ -90,8 +109,12 @@ func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
 	open := false
+	merged := -1 // a merge closes what was open: none is made inside a tool loop
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Op == commit.Append && isTool(e.Commit.Kind) {
+		switch e := &h.entries[i]; {
+		case e.Commit.Op == commit.Merge:
+			merged, open = i, false
+		case e.Commit.Op == commit.Append && isTool(e.Commit.Kind):
 			open = open || e.Turn == h.turns
 		}
 	}
@@ -99,14 +122,18 @@ func (h *history) decide(o Options) {
 		e := &h.entries[i]
 		c := e.Commit
 		if !c.Says() {
-			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+c.Target.Short())
+			of := c.Target
+			if c.Op == commit.Merge {
+				of = c.Second()
+			}
+			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+of.Short())
 			continue
 		}
 		facts := priority.Facts{
 			Default:   c.Kind.Traits().Level,
 			Explicit:  c.Priority,
 			Reasoning: c.Kind == content.KindReasoning,
-			OpenTurn:  open && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
+			OpenTurn:  open && i > merged && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
 			LastTurn:  e.Turn == h.thought,
 		}
 		if n := h.notes[c.ID]; n != nil {
@@ -120,7 +147,7 @@ func (h *history) decide(o Options) {
 		if c.Role == content.NoRole && e.Sent {
 			e.Sent, e.Why = false, "a "+priority.Why(c.Kind.String())+" is never sent"
 		}
-		if edit := h.edits[c.ID]; edit != nil {
+		if edit := h.edit(e); edit != nil {
 			e.Edit = edit.ID
 		}
 		e.Tokens = Estimate(c.Kind.Weight(h.says(e).Size))

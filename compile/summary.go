@@ -27,13 +27,14 @@ func (h *history) summaries() {
 	}
 	var standing []*span
 	for _, at := range list {
-		s := &span{entry: &h.entries[at], place: -1}
+		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].Commit.ID]}
 		first, known := places[s.entry.Commit.First]
 		last, knownToo := places[s.entry.Commit.Target]
 		if !known || !knownToo || !s.entry.Sent {
 			continue
 		}
 		s.first, s.last = first, last
+		s.stretch(places)
 		h.standIn(s, standing, func(note *commit.Commit) bool { return places[note.ID] > at })
 		standing = append(standing, s)
 	}
@@ -48,7 +49,8 @@ func (h *history) summaries() {
 type span struct {
 	entry       *Entry
 	first, last int
-	place       int // where the summary is sent
+	place       int                 // where the summary is sent
+	only        map[objects.ID]bool // the range, where first and last do not say it; nil: they do
 }
 
 // standIn leaves out what s stands for: the blocks of its range, and summaries
@@ -63,6 +65,9 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 	}
 	for i := s.first; i <= s.last; i++ {
 		e := &h.entries[i]
+		if s.only != nil && !s.only[e.Commit.ID] {
+			continue
+		}
 		note := h.notes[e.Commit.ID]
 		kept := note != nil && note.Priority != priority.Unset && after(note)
 		if e.Commit.Op == commit.Append && !kept && covers(s.entry.Commit.Covers, e) {
@@ -70,7 +75,7 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 		}
 	}
 	for _, t := range standing {
-		if s.first <= t.first && t.last <= s.last && covers(s.entry.Commit.Covers, t.entry) {
+		if s.has(t) && covers(s.entry.Commit.Covers, t.entry) {
 			hide(t.entry, t.place)
 		}
 	}

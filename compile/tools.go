@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/priority"
@@ -58,6 +60,9 @@ func (h *history) pair() {
 			if t.calls == nil {
 				*t = pairing{calls: map[string]*Entry{}, owned: map[*Entry][]*Entry{}, results: map[string]*Entry{}}
 			}
+			if again := t.calls[b.CallID]; again != nil && t.results[b.CallID] == nil && !h.block(again).(content.ToolCall).Server {
+				t.leaveOut(again, "its id is used again before a result came")
+			}
 			t.calls[b.CallID] = e
 			delete(t.results, b.CallID) // an id that is used again
 			t.owned[e], thoughts = thoughts, nil
@@ -111,30 +116,34 @@ func (h *history) unanswered(t *pairing, last bool) {
 		if t.results[id] != nil || last || h.block(call).(content.ToolCall).Server {
 			continue
 		}
-		if call.Sent {
-			call.leaveOut("no result came before the next turn")
-		}
-		for _, thought := range t.owned[call] {
-			if thought.Sent {
-				thought.leaveOut("its call is left out")
-			}
+		t.leaveOut(call, "no result came before the next turn")
+	}
+}
+
+// leaveOut leaves out a call without a result, with the thoughts that led to it.
+func (t *pairing) leaveOut(call *Entry, why priority.Why) {
+	if call.Sent {
+		call.leaveOut(why)
+	}
+	for _, thought := range t.owned[call] {
+		if thought.Sent {
+			thought.leaveOut("its call is left out")
 		}
 	}
 }
 
-// pending lists the calls of the last turn that wait for a result.
+// pending lists the calls of the last turn that wait for a result. A result answers
+// the last call of its id before it.
 func (h *history) pending() []Pending {
-	answered := map[string]bool{}
-	last := h.filter(func(e *Entry) bool { return e.Turn == h.turns && isTool(e.Commit.Kind) })
-	for _, e := range last {
-		if r, ok := h.block(e).(content.ToolResult); ok {
-			answered[r.CallID] = true
-		}
-	}
 	var list []Pending
-	for _, e := range last {
-		if c, ok := h.block(e).(content.ToolCall); ok && e.Sent && !c.Server && !answered[c.CallID] {
-			list = append(list, Pending{Commit: e.Commit.ID, Call: c})
+	for _, e := range h.filter(func(e *Entry) bool { return e.Turn == h.turns && isTool(e.Commit.Kind) }) {
+		switch b := h.block(e).(type) {
+		case content.ToolCall:
+			if e.Sent && !b.Server {
+				list = append(list, Pending{Commit: e.Commit.ID, Call: b})
+			}
+		case content.ToolResult:
+			list = slices.DeleteFunc(list, func(p Pending) bool { return p.Call.CallID == b.CallID })
 		}
 	}
 	return list

@@ -19,6 +19,8 @@ type ErrorJSON struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Rescued string `json:"rescued,omitempty"` // the ref that keeps the reply
+
+	Conflicts []Conflict `json:"conflicts,omitempty"` // of a merge
 }
 
 // Encode writes one JSON value, indented, and a line feed. Characters that

@@ -66,6 +66,8 @@ func what(c *commit.Commit) string {
 		return "edit of " + c.Target.Short()
 	case commit.Annotate:
 		return c.Priority.String() + " " + c.Target.Short()
+	case commit.Merge:
+		return "merge of " + c.Second().Short()
 	case commit.Compress:
 		return "summary of " + c.First.Short() + ".." + c.Target.Short()
 	}
@@ -144,6 +146,9 @@ func (g *page) head(c Commit) {
 	}
 	g.gap()
 	g.kind(c)
+	if c.Op == commit.Merge {
+		g.field("Parents", c.Parent().Short()+" "+c.Second().Short())
+	}
 	g.field("Author", c.Author)
 	g.field("Date", g.date(c.Time))
 	if c.From != nil && c.From.Source == commit.SourceModel {

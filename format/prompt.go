@@ -109,7 +109,7 @@ func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
 	kind, level, cost := c.Kind.String(), e.Level.String(), count(int64(e.Tokens))
 	if !c.Says() {
 		mark, kind, level, cost = inked(p.ink.dim, " "), c.Op.String(), levelName(c.Priority), ""
-		if c.Op == commit.Edit {
+		if c.Op == commit.Edit || c.Op == commit.Merge {
 			level = ""
 		}
 	}

@@ -8,6 +8,7 @@
 //	3fa2c1d                           the first digits of an id, four or more
 //	HEAD  @                           the branch the person is on
 //	REV~3  REV^                       commits before it, by first parent
+//	REV^2                             the second parent of a merge
 //	REV^{message}                     the first commit of its message
 //	REV^{turn}                        the user message that began its turn
 //	main@{2}  main@{yesterday}        where a branch was, by moves or by time

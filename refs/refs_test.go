@@ -84,7 +84,7 @@ func TestWhatNamesNothing(t *testing.T) {
 	r, _ := talk(t)
 	for rev, why := range map[string]string{
 		"nope": "no such branch", "HEAD~7": "only 6 commits come before it", "main@{9}": "moved only 7 times", "main@{2020-01-01}": "known only since",
-		"main@{soon}": "want a date", "HEAD^{x}": "want ^, ^{message} or ^{turn}", "HEAD~x": "no number", "main~3^{turn}~9": "only", "HEAD~6^{turn}": "no user message",
+		"main@{soon}": "want a date", "HEAD^{x}": "want ^, ^2, ^{message} or ^{turn}", "HEAD~x": "no number", "main~3^{turn}~9": "only", "HEAD~6^{turn}": "no user message",
 		":/unsaid": "no commit says that", ":/": "want words", "refs/heads/empty": "no commits yet", "deadbeef": "no such branch", "": "no such branch",
 	} {
 		_, err := r.Resolve(t.Context(), rev)

@@ -167,8 +167,11 @@ func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step stri
 		return found, err
 	}
 	n := 1
-	if step[0] == '^' && len(step) > 1 {
-		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q: want ^, ^{message} or ^{turn}", step)}
+	switch {
+	case step == "^2":
+		return r.second(ctx, rev, id)
+	case step[0] == '^' && len(step) > 1:
+		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q: want ^, ^2, ^{message} or ^{turn}", step)}
 	}
 	if digits := step[1:]; digits != "" {
 		var err error
@@ -187,6 +190,18 @@ func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step stri
 		walked++
 	}
 	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("only %d commits come before it", walked-1)}
+}
+
+// second is the second parent of a merge.
+func (r Resolver) second(ctx context.Context, rev string, id objects.ID) (objects.ID, error) {
+	c, err := commit.Read(ctx, r.Store, id)
+	if err == nil && c.Op != commit.Merge {
+		err = &UnknownError{Rev: rev, Why: id.Short() + " is no merge, so it has no second parent"}
+	}
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return c.Second(), nil
 }
 
 // back finds the first commit from id on back that is ok; zero when none is.

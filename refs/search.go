@@ -29,7 +29,7 @@ func (r Resolver) saying(ctx context.Context, rev, words string) (objects.ID, er
 		return objects.ID{}, &UnknownError{Rev: rev, Why: "want words after :/"}
 	}
 	id, err := r.search(ctx,
-		func(c *commit.Commit) bool { return c.Op != commit.Annotate },
+		func(c *commit.Commit) bool { return c.Op != commit.Annotate && c.Op != commit.Merge },
 		func(b content.Block) bool { return strings.Contains(b.String(), words) })
 	if err == nil && id.IsZero() {
 		err = &UnknownError{Rev: rev, Why: "no commit says that"}
@@ -80,6 +80,7 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 		page = page[:0]
 		return objects.ID{}, nil
 	}
+	var merged []objects.ID
 	for c, err := range commit.Walk(ctx, r.Store, tip, 0) {
 		if err != nil {
 			return objects.ID{}, err
@@ -88,6 +89,9 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 			break
 		}
 		seen[c.ID] = true
+		if c.Op == commit.Merge {
+			merged = append(merged, c.Second())
+		}
 		if !header(c) {
 			continue
 		}
@@ -97,7 +101,11 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 			}
 		}
 	}
-	return look()
+	id, err := look()
+	for i := 0; i < len(merged) && err == nil && id.IsZero(); i++ {
+		id, err = r.searchLine(ctx, merged[i], seen, header, block)
+	}
+	return id, err
 }
 
 // distance is how many letters have to change to make b of a.

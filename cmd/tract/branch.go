@@ -18,7 +18,7 @@ var _ = register(newBranch)
 
 type branchOptions struct {
 	list, copy, delete, move, describe, dryRun bool
-	sort                                       string
+	sort, contains                             string
 	limit                                      int
 }
 
@@ -30,6 +30,7 @@ func newBranch(a *app) *cobra.Command {
 A deleted branch is brought back with tract undo.`,
 		Example: `  tract branch
   tract branch -l --sort=-time -n 20 'agents/'
+  tract branch --contains toolu_01
   tract branch try-2 HEAD~3
   tract branch -m old new
   tract branch -c main copy-of-main
@@ -45,10 +46,13 @@ A deleted branch is brought back with tract undo.`,
 	f.BoolVarP(&o.delete, "delete", "d", false, "delete branches")
 	f.BoolVar(&o.describe, "describe", false, "say what a branch is about: [NAME] TEXT")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
+	f.StringVar(&o.contains, "contains", "", "list the branches that have a commit")
 	f.StringVar(&o.sort, "sort", "name", "name, or -time: the last moved first")
 	f.IntVarP(&o.limit, "max-count", "n", 0, "list so many")
 	cmd.MarkFlagsMutuallyExclusive("list", "copy", "move", "delete", "describe")
+	cmd.MarkFlagsMutuallyExclusive("contains", "copy", "move", "delete", "describe")
 	cmd.ValidArgsFunction = a.completeBranches
+	a.completeFlag(cmd, "contains", a.completeRevisions)
 	return cmd
 }
 
@@ -64,7 +68,7 @@ func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) erro
 		return a.describeBranch(ctx, args)
 	case o.copy || o.move:
 		return a.renameBranch(ctx, o, args)
-	case o.list || len(args) == 0:
+	case o.list || o.contains != "" || len(args) == 0:
 		return a.listBranches(cmd, o, args)
 	}
 	rev := "HEAD"
@@ -164,13 +168,14 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		Summary     string     `json:"summary,omitempty"`
 		Description string     `json:"description,omitempty"`
 	}
+	list, err := a.listed(ctx, o, q)
+	if err != nil {
+		return err
+	}
 	rows := []row{}
 	pen := a.printer()
 	var table [][]string
-	for info, err := range repo.Branches(ctx, q) {
-		if err != nil {
-			return err
-		}
+	for _, info := range list {
 		c, err := repo.Show(ctx, info.Tip.String())
 		if err != nil {
 			return err
@@ -192,6 +197,39 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 	}
 	pen.Table(table)
 	return pen.Err()
+}
+
+// listed is the branches to list.
+func (a *app) listed(ctx context.Context, o *branchOptions, q refs.Query) ([]refs.Info, error) {
+	var has map[string]bool
+	limit := q.Limit
+	if o.contains != "" {
+		id, err := a.resolve(ctx, o.contains)
+		if err != nil {
+			return nil, err
+		}
+		with, err := a.repo.Containing(ctx, id.String())
+		if err != nil {
+			return nil, err
+		}
+		has, q.Limit = map[string]bool{}, 0
+		for _, info := range with {
+			has[info.Name] = true
+		}
+	}
+	var list []refs.Info
+	for info, err := range a.repo.Branches(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		if has == nil || has[info.Name] {
+			list = append(list, info)
+		}
+		if limit > 0 && len(list) == limit {
+			break
+		}
+	}
+	return list, nil
 }
 
 func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []string) error {

@@ -116,7 +116,8 @@ func (a *app) parted(ctx context.Context, before, after objects.ID) (lines [2][]
 		return lines, base, fmt.Errorf("diff: %w", err)
 	}
 	for i, tip := range []objects.ID{before, after} {
-		for c, err := range commit.Walk(ctx, a.repo.Store(), tip, 0, base) {
+		other := []objects.ID{before, after}[1-i]
+		for c, err := range commit.History(ctx, a.repo.Store(), []objects.ID{tip}, []objects.ID{other}) {
 			if err != nil {
 				return lines, base, fmt.Errorf("diff: %w", err)
 			}
@@ -171,11 +172,12 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 }
 
 func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (differ bool, err error) {
-	lines, _, err := a.parted(ctx, before, after)
+	lines, base, err := a.parted(ctx, before, after)
 	if err != nil {
 		return false, err
 	}
 	h := diff.Histories(lines[0], lines[1])
+	h.Base = base
 	differ = len(h.OnlyA)+len(h.OnlyB) > 0
 	if a.json {
 		return differ, format.Encode(a.out, format.HistoryJSON(h))

@@ -42,8 +42,10 @@ type failure struct {
 	kind    string // for programs: one word
 	hint    string
 	rescued string // ref that a reply is kept under
-	cause   error
-	quiet   bool // there is nothing to say beside the code
+
+	conflicts []format.Conflict // of a merge
+	cause     error
+	quiet     bool // there is nothing to say beside the code
 }
 
 func (f *failure) Error() string { return f.cause.Error() }
@@ -91,6 +93,11 @@ var kinds = []struct {
 	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
 	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
+	{as[*tract.OpenTurnError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
+	{as[*tract.MergeConflictError], codeNo, "conflict", "--ours, --theirs or --edit says what holds"},
+	{is(tract.ErrNotForward), codeNo, "diverged", ""},
+	{is(tract.ErrUnrelated), codeNo, "unrelated", ""},
+	{is(tract.ErrNoChange), codeNo, "no_change", "tract show tells how it was edited"},
 	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force asks anyway"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
@@ -204,6 +211,6 @@ func (a *app) report(ctx context.Context, err error) int {
 }
 
 func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.Error(), Hint: f.hint, Rescued: f.rescued}
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.Error(), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
 	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

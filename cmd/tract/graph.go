@@ -32,13 +32,6 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	return list, nil
 }
 
-// walker is a walk that is stopped at a commit.
-type walker struct {
-	at   *commit.Commit
-	next func() (*commit.Commit, error, bool)
-	stop func()
-}
-
 // everything yields the commits of all branches and tags, each once, and every
 // commit before its parents.
 func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, error] {
@@ -48,79 +41,8 @@ func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, erro
 			yield(nil, err)
 			return
 		}
-		var walks []*walker
-		defer func() {
-			for _, walk := range walks {
-				walk.stop()
-			}
-		}()
-		for _, tip := range tips {
-			walk := &walker{}
-			walk.next, walk.stop = iter.Pull2(w.repo.Log(ctx, tip.String()))
-			walks = append(walks, walk)
-			if err := walk.step(); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-		for last := (objects.ID{}); ; {
-			walk := deepest(walks)
-			if walk == nil {
-				return
-			}
-			c := walk.at
-			if c.ID == last {
-				walk.end() // the rest is what another walk gives
-				continue
-			}
-			last = c.ID
-			if !yield(c, nil) {
-				return
-			}
-			if err := walk.step(); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
+		w.repo.LogAll(ctx, tips)(yield)
 	}
-}
-
-func (w *walker) step() error {
-	c, err, more := w.next()
-	if err != nil {
-		return err
-	}
-	if w.at = c; !more {
-		w.end()
-	}
-	return nil
-}
-
-func (w *walker) end() {
-	w.stop()
-	w.at = nil
-}
-
-// deepest is the walk whose commit has the most before it; of several at one
-// depth, those at the same commit come one after the other.
-func deepest(walks []*walker) *walker {
-	var best *walker
-	for _, w := range walks {
-		if w.at == nil {
-			continue
-		}
-		if best == nil || w.at.Depth > best.at.Depth || w.at.Depth == best.at.Depth && later(w.at, best.at) {
-			best = w
-		}
-	}
-	return best
-}
-
-func later(a, b *commit.Commit) bool {
-	if !a.Time.Equal(b.Time) {
-		return a.Time.After(b.Time)
-	}
-	return a.ID.Compare(b.ID) > 0
 }
 
 // graph draws the lines of histories to the left of a log.
@@ -156,16 +78,26 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 	}
 	g.lanes[at] = c.Parent()
 	g.g.gap, g.g.first, g.g.rest = bars(waiting, -1, ""), bars(len(g.lanes), at, "* "), bars(len(g.lanes), -1, "")
-	if c.Parent().IsZero() {
+	switch {
+	case c.Op == commit.Merge:
+		g.g.first += "  "
+		g.g.fork = strings.Repeat("| ", at) + `|\` + strings.Repeat(` \`, len(g.lanes)-at-1) + "  "
+		g.lanes = slices.Insert(g.lanes, at+1, c.Second())
+		g.g.rest = bars(len(g.lanes), -1, "")
+	case c.Parent().IsZero():
 		g.g.rest = bars(len(g.lanes), at, "  ")
 		g.lanes = slices.Delete(g.lanes, at, at+1)
 	}
 	g.g.ahead = true
 	g.p.Log(c, style)
+	if fork := strings.TrimRight(g.g.fork, " "); fork != "" { // nothing came after the first line
+		g.g.fork, g.g.rest = "", ""
+		g.p.Text(fork + "\n")
+	}
 	g.g.ahead, g.g.rest = false, ""
 }
 
-// pass is for a commit that is not shown: its lines wait for its parent.
+// pass is for a commit that is not shown: its lines wait for its parents.
 func (g *graph) pass(c *commit.Commit) {
 	for i, id := range g.lanes {
 		if id == c.ID {
@@ -173,15 +105,18 @@ func (g *graph) pass(c *commit.Commit) {
 		}
 	}
 	g.lanes = slices.DeleteFunc(g.lanes, objects.ID.IsZero)
+	if c.Op == commit.Merge && slices.Contains(g.lanes, c.Parent()) && !slices.Contains(g.lanes, c.Second()) {
+		g.lanes = append(g.lanes, c.Second())
+	}
 }
 
 // gutter puts something before each line that is written: before the first line
-// what is first, before the others the rest, and before an empty line that comes
-// ahead of the first the gap.
+// what is first, before the second the fork of a merge, before the others the rest,
+// and before an empty line that comes ahead of the first the gap.
 type gutter struct {
-	w                io.Writer
-	gap, first, rest string
-	ahead, inLine    bool // ahead: the first line is still to come
+	w                      io.Writer
+	gap, first, fork, rest string
+	ahead, inLine          bool // ahead: the first line is still to come
 }
 
 // Write writes whole or fails.
@@ -195,6 +130,9 @@ func (g *gutter) Write(b []byte) (int, error) {
 		case g.ahead:
 			out = append(out, g.first...)
 			g.ahead = false
+		case g.fork != "":
+			out = append(out, g.fork...)
+			g.fork = ""
 		default:
 			out = append(out, g.rest...)
 		}

@@ -214,13 +214,13 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 	}
 	w.notes = map[objects.ID][]*commit.Commit{}
 	return func(yield func(format.Commit, error) bool) {
-		back, shown := -1, 0
+		line, shown := lineage{}, 0
 		for c, err := range walk {
 			if err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
-			back++
+			back := line.back(c)
 			kept := w.meet(c)
 			if kept && !yield(w.dress(c, back), nil) {
 				return
@@ -233,6 +233,22 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 			}
 		}
 	}
+}
+
+// lineage counts the commits of a walk that are on its first line.
+type lineage struct {
+	met  int
+	next objects.ID
+}
+
+// back is the ~n of a commit, -1 for what a merge brought.
+func (l *lineage) back(c *commit.Commit) int {
+	if l.met > 0 && c.ID != l.next {
+		return -1
+	}
+	l.met++
+	l.next = c.Parent()
+	return l.met - 1
 }
 
 // meet notes what a commit says of earlier ones and tells whether it is shown.

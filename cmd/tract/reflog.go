@@ -2,22 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
-var (
-	_ = register(newReflog)
-	_ = register(newUndo)
-)
+var _ = register(newReflog)
 
 type reflogOptions struct {
 	limit int
@@ -128,52 +123,4 @@ func shortOrGone(id objects.ID) string {
 		return "-------"
 	}
 	return id.Short()
-}
-
-func newUndo(a *app) *cobra.Command {
-	dryRun := false
-	cmd := &cobra.Command{
-		Use: "undo", Short: "Take back the last command that moved a ref", GroupID: groupShape,
-		Long: `Take back the last command that moved a ref, whoever gave it: the refs go back
-to where they were. Its commits stay in the store. A second undo takes back the
-command before that one.`,
-		Example: `  tract undo --dry-run
-  tract undo`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.undo(cmd.Context(), dryRun) },
-	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
-	return cmd
-}
-
-func (a *app) undo(ctx context.Context, dryRun bool) error {
-	repo, err := a.open(ctx, !dryRun)
-	if err != nil {
-		return err
-	}
-	var entry objects.LogEntry
-	if dryRun {
-		entry, err = repo.LastMove(ctx)
-	} else {
-		entry, err = repo.Undo(ctx, tract.Command("undo"))
-	}
-	if as[*refs.UnknownError](err) {
-		return &failure{code: codeNotFound, kind: "not_found", cause: errors.New("undo: there is nothing left to take back"), hint: "tract reflog --all shows what moved"}
-	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return format.Encode(a.out, map[string]any{"undone": moveOf(entry), "dry_run": dryRun})
-	}
-	p := a.printer()
-	word := "Took back"
-	if dryRun {
-		word = "Would take back"
-	}
-	p.Text(fmt.Sprintf("%s %q of %s\n", word, entry.Note.Command, entry.Note.Time.Local().Format(time.DateTime)))
-	for _, u := range entry.Refs {
-		p.Text(fmt.Sprintf("  %s: %s back to %s\n", refs.Name(u.Name), shortOrGone(u.New), shortOrGone(u.Old)))
-	}
-	return p.Err()
 }

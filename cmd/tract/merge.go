@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newMerge)
+
+type mergeOptions struct {
+	asking
+	tract.Merging
+	appends, ours, theirs, summarize bool
+	summary, edit, label, author     string
+}
+
+func newMerge(a *app) *cobra.Command {
+	o := &mergeOptions{}
+	cmd := &cobra.Command{
+		Use: "merge REV", Short: "Bring in what another branch has", GroupID: groupShape,
+		Long: `Bring what another branch has into this one. Where this one has nothing of its
+own since they parted, the branch only moves forward. Else a merge is committed:
+prompts have what this branch said, then what the other one said beyond it
+(--append), or a summary in its place, from a file (--summary) or a model
+(--summarize, --provider). Edits and annotations come along.
+
+A block that both have edited or annotated is a conflict. Conflicts are listed,
+and nothing is done until --ours, --theirs or --edit says what holds; --edit
+opens $EDITOR for each, or takes the text of the one there is from a file.
+
+Inside a tool loop nothing is merged. tract undo takes a merge back.`,
+		Example: `  tract merge try-2
+  tract merge try-2 --summary notes.md
+  tract merge try-2 --summarize --model claude-haiku-4-5
+  tract merge try-2 --squash -m "what try-2 found"
+  tract merge try-2 --no-commit
+  tract merge try-2 --theirs`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd, o, args[0]) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.appends, "append", false, "put what they said after what this branch said: so it is done unless told otherwise")
+	f.StringVar(&o.summary, "summary", "", "let a summary stand for what they said: a file, - for stdin")
+	f.BoolVar(&o.summarize, "summarize", false, "let a model write the summary; --provider, --model and --base-url do too")
+	f.StringVar(&o.provider, "provider", "", "who to ask for a summary: a dialect, or a vendor such as anthropic, openai, ollama")
+	f.StringVar(&o.model, "model", "", "model to ask for a summary")
+	f.StringVar(&o.baseURL, "base-url", "", "where to ask, when not at the provider's own address")
+	f.BoolVar(&o.OnlyForward, "ff-only", false, "refuse what is more than moving forward")
+	f.BoolVar(&o.NoForward, "no-ff", false, "commit a merge although moving forward is enough")
+	f.BoolVar(&o.Squash, "squash", false, "commit copies of what they said, as it reads there, and no merge")
+	f.BoolVar(&o.NoMove, "no-commit", false, "make the merge and leave the branch where it is")
+	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be brought in")
+	f.BoolVar(&o.Unrelated, "allow-unrelated-histories", false, "merge a branch that shares no commit with this one")
+	f.BoolVar(&o.ours, "ours", false, "end conflicts with what this branch says")
+	f.BoolVar(&o.theirs, "theirs", false, "end conflicts with what they say")
+	f.StringVar(&o.edit, "edit", "", "end conflicts of text in $EDITOR, or with --edit=FILE")
+	f.Lookup("edit").NoOptDefVal = editorWord
+	f.StringVarP(&o.label, "message", "m", "", "a label on the merge: a line for people, never sent")
+	f.StringVar(&o.author, "author", "", "who merges")
+	cmd.MarkFlagsMutuallyExclusive("ours", "theirs")
+	cmd.MarkFlagsMutuallyExclusive("ff-only", "no-ff")
+	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize")
+	cmd.MarkFlagsMutuallyExclusive("append", "squash")
+	cmd.MarkFlagsMutuallyExclusive("no-commit", "dry-run")
+	cmd.ValidArgsFunction = a.completeBranches
+	return cmd
+}
+
+// editorWord stands for $EDITOR where --edit names no file.
+const editorWord = "$EDITOR"
+
+func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
+	ctx := cmd.Context()
+	opts, err := o.prepare(a, cmd)
+	if err != nil {
+		return err
+	}
+	b, err := a.current(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := a.resolve(ctx, rev); err != nil {
+		return err
+	}
+	r, err := b.Merge(ctx, rev, o.Merging, opts...)
+	if err != nil {
+		return a.mergeFailed(err)
+	}
+	return a.merged(ctx, b, o, r)
+}
+
+// prepare reads the flags into the options of the library.
+func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) ([]tract.Option, error) {
+	ctx := cmd.Context()
+	opts := []tract.Option{tract.Command("merge")}
+	if o.label != "" {
+		opts = append(opts, tract.Label(o.label))
+	}
+	if o.author != "" {
+		opts = append(opts, tract.Author(o.author))
+	}
+	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, cmd, c) }
+	if o.summary != "" {
+		text, err := (&words{file: o.summary}).read(ctx, a, cmd, nil, "")
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(text) == "" {
+			return nil, tract.ErrEmpty
+		}
+		a.warnBytes(text)
+		o.Summary = text
+		return opts, nil
+	}
+	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
+		return opts, nil
+	}
+	if err := o.apply(a); err != nil {
+		return nil, err
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	o.Summarize = client
+	set, err := a.changed()
+	return append(set, opts...), err
+}
+
+// resolve ends a conflict as the flags say; nil leaves it.
+func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, c tract.Conflict) (*tract.Change, error) {
+	switch {
+	case o.edit == editorWord && c.Op == commit.Edit:
+		text, err := a.edit(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
+		return &tract.Change{Text: text}, err
+	case o.edit != "" && c.Op == commit.Edit:
+		text, err := (&words{file: o.edit}).read(ctx, a, cmd, nil, "")
+		if o.edit = ""; err != nil { // it is the text of one conflict
+			return nil, err
+		}
+		return &tract.Change{Text: text}, nil
+	case o.ours:
+		return &c.Ours, nil
+	case o.theirs:
+		return &c.Theirs, nil
+	}
+	return nil, nil
+}
+
+// mergeFailed lists the conflicts, and says what to do.
+func (a *app) mergeFailed(err error) error {
+	var conflicts *tract.MergeConflictError
+	switch {
+	case errors.As(err, &conflicts):
+		f := classify(err)
+		p := a.stories()
+		for _, c := range conflicts.Conflicts {
+			shown := conflictOf(c)
+			if f.conflicts = append(f.conflicts, shown); !a.json {
+				p.Conflict(shown)
+			}
+		}
+		return f
+	case errors.Is(err, tract.ErrNotForward):
+		return hinted(err, "without --ff-only a merge is committed")
+	case errors.Is(err, tract.ErrUnrelated):
+		return hinted(err, "--allow-unrelated-histories merges them all the same")
+	}
+	return err
+}
+
+func conflictOf(c tract.Conflict) format.Conflict {
+	side := func(s tract.Change) format.ConflictSide {
+		shown := format.ConflictSide{Commit: s.Commit, Author: s.Author, Time: s.Time.UTC(), Text: s.Text}
+		if c.Op == commit.Annotate {
+			shown.Level = &s.Level
+		}
+		return shown
+	}
+	return format.Conflict{Commit: c.Commit, Op: c.Op.String(), Ours: side(c.Ours), Theirs: side(c.Theirs)}
+}
+
+// mergeJSON is what a merge did.
+type mergeJSON struct {
+	Branch    string            `json:"branch"`
+	Kind      tract.MergeKind   `json:"kind"`
+	Done      string            `json:"done"`
+	Base      objects.ID        `json:"base,omitzero"`
+	Ours      objects.ID        `json:"ours,omitzero"`
+	Theirs    objects.ID        `json:"theirs"`
+	Tip       objects.ID        `json:"tip,omitzero"`
+	Commits   []objects.ID      `json:"commits"`
+	Brings    []any             `json:"brings"`
+	Conflicts []format.Conflict `json:"conflicts,omitempty"`
+}
+
+// merged says what a merge did.
+func (a *app) merged(ctx context.Context, b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
+	done := "merged"
+	switch {
+	case o.DryRun:
+		done = "would merge"
+	case o.NoMove:
+		done = "prepared"
+	}
+	if a.json {
+		v := mergeJSON{Branch: b.Name(), Kind: r.Kind, Done: done, Base: r.Base, Ours: r.Ours, Theirs: r.Theirs, Tip: r.Tip, Commits: r.Commits, Brings: []any{}}
+		if v.Commits == nil {
+			v.Commits = []objects.ID{}
+		}
+		for _, c := range r.Brings {
+			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+		}
+		for _, c := range r.Conflicts {
+			v.Conflicts = append(v.Conflicts, conflictOf(c))
+		}
+		return format.Encode(a.out, v)
+	}
+	p := a.printer()
+	if o.DryRun {
+		for _, c := range r.Brings {
+			p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+		}
+	}
+	brought := count(uint64(len(r.Brings)), "commit")
+	switch r.Kind {
+	case tract.UpToDate:
+		p.Text("Already up to date.\n")
+	case tract.FastForward:
+		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), tipOf(r.Ours), r.Theirs.Short(), brought))
+	default:
+		text := fmt.Sprintf("%s %s of %s into %s", capital(done), brought, r.Theirs.Short(), b.Name())
+		if r.Kind == tract.Squashed {
+			text += ", squashed"
+		}
+		if !r.Tip.IsZero() {
+			text += ": " + r.Tip.Short()
+		}
+		p.Text(text + "\n")
+	}
+	if n := len(r.Conflicts); n > 0 {
+		p.Text("Ended " + count(uint64(n), "conflict") + "\n")
+	}
+	if o.NoMove && r.Tip != r.Ours {
+		a.note("the branch has not moved: tract diff HEAD %s shows what would change, tract reset %[1]s takes it", r.Tip.Short())
+	}
+	return p.Err()
+}
+
+func capital(done string) string { return strings.ToUpper(done[:1]) + done[1:] }
+
+func tipOf(id objects.ID) string {
+	if id.IsZero() {
+		return "nothing"
+	}
+	return id.Short()
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newMergeBase)
+
+type mergeBaseOptions struct{ all, ancestor bool }
+
+func newMergeBase(a *app) *cobra.Command {
+	o := &mergeBaseOptions{}
+	cmd := &cobra.Command{
+		Use: "merge-base A B", Short: "Show where two histories part", GroupID: groupPlumb,
+		Long: `Print the last commit that two revisions share. The exit code is 1 when they share
+none. With --is-ancestor nothing is printed: the exit code says whether B has A.`,
+		Example: `  tract merge-base main try-2
+  tract log $(tract merge-base main try-2)..try-2
+  tract merge-base --is-ancestor good HEAD`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.mergeBase(cmd, o, args) },
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "all of them, where histories were merged crosswise")
+	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only tell whether A is part of the history of B")
+	cmd.MarkFlagsMutuallyExclusive("all", "is-ancestor")
+	cmd.ValidArgsFunction = a.completeRevisions
+	return cmd
+}
+
+func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) error {
+	ctx := cmd.Context()
+	r, err := a.resolver(ctx, args...)
+	if err != nil {
+		return err
+	}
+	left, err := r.Resolve(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	right, err := r.Resolve(ctx, args[1])
+	if err != nil {
+		return err
+	}
+	bases, err := a.repo.MergeBases(ctx, left.String(), right.String())
+	if err != nil {
+		return err
+	}
+	if o.ancestor {
+		if len(bases) == 1 && bases[0] == left {
+			return nil
+		}
+		return no()
+	}
+	if !o.all {
+		bases = bases[:min(len(bases), 1)]
+	}
+	list := []string{}
+	for _, id := range bases {
+		list = append(list, id.String())
+	}
+	if a.json {
+		if err := format.Encode(a.out, list); err != nil {
+			return err
+		}
+	} else {
+		for _, id := range list {
+			fmt.Fprintln(a.out, id)
+		}
+	}
+	if len(list) == 0 {
+		return no()
+	}
+	return nil
+}

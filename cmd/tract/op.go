@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+var _ = register(newOp)
+
+func newOp(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "op", Short: "Every command that moved a ref", GroupID: groupShape,
+		Long: `The log of operations: every command that moved a ref, whoever gave it, and what
+was taken back. tract undo and tract redo walk along it.`,
+		Example: `  tract op log -n 10
+  tract op show 12`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, 0) },
+	}
+	limit := 0
+	log := &cobra.Command{
+		Use: "log", Short: "List the operations, newest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, limit) },
+	}
+	log.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
+	show := &cobra.Command{
+		Use: "show [NUMBER]", Short: "Show an operation: the last, or that of a number", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.opShow(cmd, args) },
+	}
+	cmd.AddCommand(log, show)
+	return cmd
+}
+
+// opJSON is one operation.
+type opJSON struct {
+	moveJSON
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+	Undone bool   `json:"undone,omitempty"`
+	Added  []any  `json:"added,omitempty"`
+}
+
+func opOf(op tract.Operation) opJSON {
+	v := opJSON{moveJSON: moveOf(op.LogEntry), Undone: op.Undone}
+	if op.Redo {
+		v.Redoes = op.Of
+	} else {
+		v.Undoes = op.Of
+	}
+	return v
+}
+
+func (a *app) opLog(cmd *cobra.Command, limit int) error {
+	if limit < 0 {
+		return usage(cmd, "-n %d: want a number of operations", limit)
+	}
+	repo, err := a.open(cmd.Context(), false)
+	if err != nil {
+		return err
+	}
+	list, rows := []opJSON{}, [][]string{}
+	for op, err := range repo.Operations(cmd.Context()) {
+		if err != nil {
+			return err
+		}
+		list = append(list, opOf(op))
+		rows = append(rows, opRow(op))
+		if len(list) == limit {
+			break
+		}
+	}
+	if a.json {
+		return format.Encode(a.out, list)
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Table(rows)
+		return nil
+	})
+}
+
+// opRow is an operation in one line.
+func opRow(op tract.Operation) []string {
+	what := op.Note.Command
+	if op.Undone {
+		what += " (undone)"
+	}
+	moved := ""
+	for i, u := range op.Refs {
+		if i > 0 {
+			moved += ", "
+		}
+		moved += refs.Name(u.Name) + " " + shortOrGone(u.Old) + " -> " + shortOrGone(u.New)
+	}
+	return []string{strconv.FormatUint(op.Seq, 10), op.Note.Time.Local().Format(time.DateTime), op.Note.Author, what, moved}
+}
+
+func (a *app) opShow(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	var seq uint64
+	if len(args) == 1 {
+		if seq, err = strconv.ParseUint(args[0], 10, 64); err != nil {
+			return usage(cmd, "operation %q: want its number, as tract op log shows it", args[0])
+		}
+	}
+	for op, err := range repo.Operations(ctx) {
+		if err != nil {
+			return err
+		}
+		if seq == 0 || op.Seq == seq {
+			return a.showOp(ctx, op)
+		}
+		if op.Seq < seq {
+			break
+		}
+	}
+	err = &refs.UnknownError{Rev: strconv.FormatUint(seq, 10), Why: "there is no operation of that number"}
+	return hinted(err, "tract op log lists them")
+}
+
+func (a *app) showOp(ctx context.Context, op tract.Operation) error {
+	added := make([][]*commit.Commit, len(op.Refs))
+	for i, u := range op.Refs {
+		var err error
+		if added[i], err = a.addedBy(ctx, u); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		v := opOf(op)
+		for _, list := range added {
+			for _, c := range list {
+				v.Added = append(v.Added, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+			}
+		}
+		return format.Encode(a.out, v)
+	}
+	return a.page(func(p *format.Printer) error {
+		row := opRow(op)
+		p.Text(fmt.Sprintf("Operation %s: %s\nAuthor:  %s\nDate:    %s\n", row[0], row[3], row[2], row[1]))
+		for i, u := range op.Refs {
+			p.Text(fmt.Sprintf("\n%s: %s -> %s\n", refs.Name(u.Name), shortOrGone(u.Old), shortOrGone(u.New)))
+			for _, c := range added[i] {
+				p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+			}
+		}
+		return nil
+	})
+}
+
+// maxOpShown is most commits that an operation is shown to have brought.
+const maxOpShown = 50
+
+// addedBy is the commits that a move of a branch brought to it, newest first.
+func (a *app) addedBy(ctx context.Context, u objects.RefUpdate) ([]*commit.Commit, error) {
+	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
+		return nil, nil
+	}
+	var list []*commit.Commit
+	for c, err := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.Limit(maxOpShown)) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

@@ -1,0 +1,82 @@
+package compile
+
+import (
+	"context"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// line reads the whole history in the order in which merges put it, newest first.
+// What a merge brings is read as if it had been said there; it begins a message,
+// wherever it was forked.
+func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) error {
+	line, err := commit.Line(ctx, r, head)
+	if err != nil {
+		return err
+	}
+	h.entries = make([]Entry, len(line))
+	for i, c := range line {
+		h.entries[len(line)-1-i] = Entry{Commit: c}
+	}
+	return h.brought(ctx, r, head)
+}
+
+// brought finds the ranges of the summaries that merges brought. Where a summary was
+// made its range was a part of the line; here other commits may lie between, for
+// which it does not stand.
+func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID) error {
+	own := head // the commits that head has by first parent
+	for i := range h.entries {
+		c := h.entries[i].Commit
+		if c.ID == own {
+			own = c.Parent()
+			continue
+		}
+		if c.Op != commit.Compress {
+			continue
+		}
+		line, err := commit.Line(ctx, r, c.Parent())
+		if err != nil {
+			return err
+		}
+		if h.ranges == nil {
+			h.ranges = map[objects.ID]map[objects.ID]bool{}
+		}
+		h.ranges[c.ID] = between(line, c.First, c.Target)
+	}
+	return nil
+}
+
+// between is the commits of a line from one to another.
+func between(line []*commit.Commit, first, last objects.ID) map[objects.ID]bool {
+	set := map[objects.ID]bool{}
+	in := false
+	for _, c := range line {
+		if in = in || c.ID == first; in {
+			set[c.ID] = true
+		}
+		if c.ID == last {
+			break
+		}
+	}
+	return set
+}
+
+// stretch makes the span reach from the first to the last commit of its range that
+// the history has.
+func (s *span) stretch(places map[objects.ID]int) {
+	for id := range s.only {
+		if at, ok := places[id]; ok {
+			s.first, s.last = min(s.first, at), max(s.last, at)
+		}
+	}
+}
+
+// has tells whether the range of s has that of another summary in it.
+func (s *span) has(t *span) bool {
+	if s.only != nil {
+		return s.only[t.entry.Commit.First] && s.only[t.entry.Commit.Target]
+	}
+	return s.first <= t.first && t.last <= s.last
+}

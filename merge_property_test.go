@@ -1,0 +1,400 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// world is a random history that is told to several stores alike.
+type world struct {
+	t        *testing.T
+	r        *rand.Rand
+	repos    []*tract.Repo
+	branches []string
+	calls    int
+	now      time.Time
+	seen     map[objects.ID]string // the prompt of every tip there was
+	did      map[string]int        // how often an operation worked
+}
+
+func newWorld(t *testing.T, seed uint64, urls ...string) *world {
+	w := &world{
+		t: t, r: rand.New(rand.NewPCG(seed, 1)), branches: []string{"main"}, now: time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC), seen: map[objects.ID]string{}, did: map[string]int{},
+	}
+	for _, url := range urls {
+		repo, err := tract.Open(t.Context(), url, tract.Create(), tract.Clock(func() time.Time { return w.now }), tract.As("ada"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = repo.Close() })
+		w.repos = append(w.repos, repo)
+	}
+	w.all("append", func(ctx context.Context, repo *tract.Repo) error {
+		_, err := repo.Branch("main").Append(ctx, []content.Block{content.System("Be brief.")})
+		return err
+	})
+	return w
+}
+
+// all does the same to every store; what is refused must be refused alike.
+func (w *world) all(name string, do func(context.Context, *tract.Repo) error) {
+	w.t.Helper()
+	said := ""
+	for i, repo := range w.repos {
+		err := do(w.t.Context(), repo)
+		text := fmt.Sprint(err)
+		if i > 0 && text != said {
+			w.t.Fatalf("%s: one store says %q, another %q", name, said, text)
+		}
+		if said = text; err != nil && !expected(err) {
+			w.t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if said == "<nil>" {
+		w.did[name]++
+	}
+}
+
+func expected(err error) bool {
+	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotForward) || errors.Is(err, tract.ErrEmpty) ||
+		errors.As(err, new(*tract.OpenTurnError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
+}
+
+func pick[T any](w *world, list []T) T { return list[w.r.IntN(len(list))] }
+
+// block is a commit of a branch; of two, what a merge brought is among them.
+func (w *world) block(branch string) string {
+	w.t.Helper()
+	var ids []string
+	for c, err := range w.repos[0].Log(w.t.Context(), branch) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ids = append(ids, c.ID.String())
+	}
+	return pick(w, ids)
+}
+
+func (w *world) blocks() []content.Block {
+	w.calls++
+	id := fmt.Sprintf("call_%d", w.r.IntN(w.calls)+1) // an id may come twice, as from small models
+	text := fmt.Sprintf("text %d", w.calls)
+	switch w.r.IntN(6) {
+	case 0, 1:
+		return []content.Block{content.User(text)}
+	case 2:
+		return []content.Block{content.Reasoning{Text: text}, content.Assistant(text)}
+	case 3:
+		return []content.Block{content.Reasoning{Text: text}, call(id)}
+	case 4:
+		return []content.Block{content.Reasoning{Text: text}, call(id), result(id), content.Assistant(text)}
+	}
+	return []content.Block{content.Text{Of: content.KindSystem, Name: pick(w, []string{"", "style"}), Text: text}}
+}
+
+// step does one random thing.
+func (w *world) step() {
+	on, other := pick(w, w.branches), pick(w, w.branches)
+	at, from := w.block(on), w.block(other)
+	text := fmt.Sprintf("words %d", w.r.IntN(4))
+	blocks, level := w.blocks(), pick(w, []priority.Level{priority.Skip, priority.Normal, priority.Pinned, priority.Unset})
+	switch n := w.r.IntN(20); {
+	case n < 5:
+		w.all("append", func(ctx context.Context, repo *tract.Repo) error {
+			pending, err := repo.Branch(on).Pending(ctx)
+			if err != nil {
+				return err
+			}
+			for _, c := range pending {
+				blocks = []content.Block{result(c.CallID)}
+			}
+			_, err = repo.Branch(on).Append(ctx, blocks)
+			return err
+		})
+	case n < 7:
+		w.all("edit", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Edit(ctx, at, text)
+			if err != nil && !expected(err) {
+				return tract.ErrNoChange // a block without words
+			}
+			return err
+		})
+	case n < 9:
+		w.all("annotate", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Annotate(ctx, at, level, text)
+			return err
+		})
+	case n < 11 && len(w.branches) < 6:
+		name := fmt.Sprintf("b%d", len(w.branches))
+		w.branches = append(w.branches, name)
+		w.all("fork", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Fork(ctx, name, at)
+			return err
+		})
+	default:
+		w.join(n, on, other, at, from, text, level)
+	}
+}
+
+// join does one random thing that brings something from elsewhere, or takes it back.
+func (w *world) join(n int, on, other, at, from, text string, level priority.Level) {
+	side, kind := w.r.IntN(4), w.r.IntN(8)
+	switch {
+	case n < 15:
+		m := tract.Merging{Squash: kind == 0, NoForward: kind == 1, OnlyForward: kind == 2, NoMove: kind == 3}
+		if kind == 4 {
+			m.Summary = text
+		}
+		m.Resolve = [](func(tract.Conflict) (*tract.Change, error)){
+			nil,
+			func(c tract.Conflict) (*tract.Change, error) { return &c.Ours, nil },
+			func(c tract.Conflict) (*tract.Change, error) { return &c.Theirs, nil },
+			func(tract.Conflict) (*tract.Change, error) { return &tract.Change{Text: text, Level: level}, nil },
+		}[side]
+		w.all("merge", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Merge(ctx, other, m)
+			return err
+		})
+	case n < 17:
+		w.all("cherry-pick", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).CherryPick(ctx, []string{from})
+			return err
+		})
+	case n < 18 && kind < 4:
+		w.all("compress", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Compress(ctx, at+".."+on, text)
+			return err
+		})
+	case n < 18:
+		w.all("revert", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Revert(ctx, at, text)
+			return err
+		})
+	case n < 19:
+		w.all("restore", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Restore(ctx, at, pick(w, []string{"", on + "~1"}))
+			return err
+		})
+	default:
+		w.all("reset", func(ctx context.Context, repo *tract.Repo) error { return repo.Branch(on).Reset(ctx, at) })
+	}
+}
+
+func refsOf(t *testing.T, repo *tract.Repo) string {
+	t.Helper()
+	list, err := repo.Store().Refs(t.Context(), objects.RefQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, ref := range list {
+		text += ref.Name + " " + ref.Target.String() + "\n"
+	}
+	return text
+}
+
+// undoes takes the last command back, if one moved a ref, and does it again.
+func (w *world) undoes(before []string) {
+	w.t.Helper()
+	for i, repo := range w.repos {
+		after := refsOf(w.t, repo)
+		if after == before[i] {
+			continue
+		}
+		if _, err := repo.Undo(w.t.Context()); err != nil {
+			w.t.Fatalf("undo: %v", err)
+		}
+		if got := refsOf(w.t, repo); got != before[i] {
+			w.t.Fatalf("undo gives\n%swant\n%s", got, before[i])
+		}
+		if _, err := repo.Redo(w.t.Context()); err != nil {
+			w.t.Fatalf("redo: %v", err)
+		}
+		if got := refsOf(w.t, repo); got != after {
+			w.t.Fatalf("redo gives\n%swant\n%s", got, after)
+		}
+	}
+}
+
+// look compiles every branch and holds it to what is promised of all prompts.
+func (w *world) look() {
+	w.t.Helper()
+	for _, name := range w.branches {
+		var first string
+		for i, repo := range w.repos {
+			p, err := repo.Compile(w.t.Context(), name, tract.IncludeReasoning())
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			text := fmt.Sprint(p.Messages, p.Commits, p.Tokens, p.Pending, p.Flags())
+			if i > 0 && text != first {
+				w.t.Fatalf("branch %s: two stores give two prompts:\n%s\n%s", name, first, text)
+			}
+			if first = text; i > 0 || w.seen[p.Head] != "" {
+				continue
+			}
+			w.seen[p.Head] = text
+			fresh := must(compile.Chain(w.t.Context(), struct{ objects.Reader }{repo.Store()}, p.Head, compile.Options{Policy: priority.Policy{IncludeReasoning: true}}))(w.t)
+			if got := fmt.Sprint(fresh.Messages, fresh.Commits, fresh.Tokens, fresh.Pending, fresh.Flags()); got != text {
+				w.t.Fatalf("branch %s: what is remembered gives another prompt:\n%s\n%s", name, text, got)
+			}
+			w.once(p)
+			w.paired(p)
+			w.firstParent(repo, p)
+		}
+	}
+}
+
+// once: every commit of the history is an entry once, and every block that is sent
+// is sent once.
+func (w *world) once(p *compile.Prompt) {
+	w.t.Helper()
+	in := map[objects.ID]bool{}
+	for c, err := range commit.History(w.t.Context(), w.repos[0].Store(), []objects.ID{p.Head}, nil) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if in[c.ID] {
+			w.t.Fatalf("history of %s has %s twice", p.Head.Short(), c.ID.Short())
+		}
+		in[c.ID] = true
+	}
+	has := map[objects.ID]bool{}
+	for _, e := range p.Entries {
+		for _, parent := range e.Commit.Parents {
+			if !has[parent] {
+				w.t.Fatalf("entry %s comes before its parent %s", e.Commit.ID.Short(), parent.Short())
+			}
+		}
+		if has[e.Commit.ID] || !in[e.Commit.ID] {
+			w.t.Fatalf("entry %s is there twice, or is not of the history", e.Commit.ID.Short())
+		}
+		has[e.Commit.ID] = true
+	}
+	if len(has) != len(in) {
+		w.t.Fatalf("%d entries for a history of %d commits", len(has), len(in))
+	}
+	sent := slices.Concat(p.Commits...)
+	slices.SortFunc(sent, objects.ID.Compare)
+	if len(slices.Compact(sent)) != len(slices.Concat(p.Commits...)) {
+		w.t.Fatalf("a block of %s is sent twice", p.Head.Short())
+	}
+}
+
+// paired: a call is followed by its result, unless it is the last thing said; no
+// result stands alone.
+func (w *world) paired(p *compile.Prompt) {
+	w.t.Helper()
+	waiting := map[string]int{}
+	for _, m := range p.Messages {
+		for _, b := range m.Blocks {
+			switch b := b.(type) {
+			case content.ToolCall:
+				waiting[b.CallID]++
+			case content.ToolResult:
+				if waiting[b.CallID]--; waiting[b.CallID] < 0 {
+					w.t.Fatalf("%s sends the result %s without its call", p.Head.Short(), b.CallID)
+				}
+			}
+		}
+	}
+	for _, pending := range p.Pending {
+		waiting[pending.Call.CallID]--
+	}
+	for id, n := range waiting {
+		if n != 0 {
+			w.t.Fatalf("%s sends the call %s without its result", p.Head.Short(), id)
+		}
+	}
+}
+
+// firstParent: what the first parent had comes first, and what is derived is right.
+func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
+	w.t.Helper()
+	ctx, store := w.t.Context(), repo.Store()
+	header := func(id objects.ID) *commit.Commit {
+		if id.IsZero() {
+			return nil
+		}
+		return must(commit.Read(ctx, store, id))(w.t)
+	}
+	head := header(p.Head)
+	var brings []*commit.Commit
+	if head.Op == commit.Merge {
+		line, err := commit.Line(ctx, store, head.Parent())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for i, c := range line {
+			if p.Entries[i].Commit.ID != c.ID {
+				w.t.Fatalf("entry %d of merge %s is not that of its first parent", i, head.ID.Short())
+			}
+		}
+		brings = must(commit.Brings(ctx, store, head.Parents[0], head.Parents[1]))(w.t)
+		if len(line)+len(brings)+1 != len(p.Entries) {
+			w.t.Fatalf("merge %s brings %d commits to %d and has %d", head.ID.Short(), len(brings), len(line), len(p.Entries))
+		}
+	}
+	if err := head.CheckDerived(header(head.Parent()), header(head.Second()), brings); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) run(steps int) {
+	w.t.Helper()
+	for range steps {
+		before := make([]string, len(w.repos))
+		for i, repo := range w.repos {
+			before[i] = refsOf(w.t, repo)
+		}
+		w.now = w.now.Add(time.Second)
+		w.step()
+		w.look()
+		w.undoes(before)
+	}
+	for head, text := range w.seen {
+		p := must(w.repos[0].Compile(w.t.Context(), head.String(), tract.IncludeReasoning()))(w.t)
+		if got := fmt.Sprint(p.Messages, p.Commits, p.Tokens, p.Pending, p.Flags()); got != text {
+			w.t.Fatalf("the prompt of %s has changed:\n%s\n%s", head.Short(), text, got)
+		}
+	}
+}
+
+// TestHistoriesHoldTheirPromises tells random histories of appends, edits,
+// annotations, forks, merges, picks, reverts and resets: see world.look and
+// world.undoes for what holds after each step.
+func TestHistoriesHoldTheirPromises(t *testing.T) {
+	did := map[string]int{}
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("memory ", seed), func(t *testing.T) {
+			w := newWorld(t, seed, "mem:")
+			w.run(60)
+			for name, n := range w.did {
+				did[name] += n
+			}
+		})
+	}
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("both ", seed), func(t *testing.T) {
+			newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40)
+		})
+	}
+	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork", "compress"} {
+		if did[name] < 20 {
+			t.Errorf("%s worked only %d times: the histories show little", name, did[name])
+		}
+	}
+}
