@@ -111,7 +111,6 @@ func (w *world) step() {
 	at, from := w.block(on), w.block(other)
 	text := fmt.Sprintf("words %d", w.r.IntN(4))
 	blocks, level := w.blocks(), pick(w, []priority.Level{priority.Skip, priority.Normal, priority.Pinned, priority.Unset})
-	side, kind := w.r.IntN(4), w.r.IntN(8)
 	switch n := w.r.IntN(20); {
 	case n < 5:
 		w.all("append", func(ctx context.Context, repo *tract.Repo) error {
@@ -145,6 +144,15 @@ func (w *world) step() {
 			_, err := repo.Branch(on).Fork(ctx, name, at)
 			return err
 		})
+	default:
+		w.join(n, on, other, at, from, text, level)
+	}
+}
+
+// join does one random thing that brings something from elsewhere, or takes it back.
+func (w *world) join(n int, on, other, at, from, text string, level priority.Level) {
+	side, kind := w.r.IntN(4), w.r.IntN(8)
+	switch {
 	case n < 15:
 		m := tract.Merging{Squash: kind == 0, NoForward: kind == 1, OnlyForward: kind == 2, NoMove: kind == 3}
 		if kind == 4 {

@@ -25,7 +25,7 @@ type mergeOptions struct {
 func newMerge(a *app) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
-		Use: "merge [REV]", Short: "Bring in what another branch has", GroupID: groupShape,
+		Use: "merge REV", Short: "Bring in what another branch has", GroupID: groupShape,
 		Long: `Bring what another branch has into this one. Where this one has nothing of its
 own since they parted, the branch only moves forward. Else a merge is committed:
 prompts have what this branch said, then what the other one said beyond it
@@ -43,8 +43,8 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
   tract merge try-2 --squash -m "what try-2 found"
   tract merge try-2 --no-commit
   tract merge try-2 --theirs`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd, o, args) },
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd, o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.appends, "append", false, "put what they said after what this branch said: so it is done unless told otherwise")
@@ -77,11 +77,8 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
 // editorWord stands for $EDITOR where --edit names no file.
 const editorWord = "$EDITOR"
 
-func (a *app) merge(cmd *cobra.Command, o *mergeOptions, args []string) error {
+func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	ctx := cmd.Context()
-	if len(args) == 0 {
-		return usage(cmd, "want the branch to merge")
-	}
 	opts, err := o.prepare(a, cmd)
 	if err != nil {
 		return err
@@ -90,10 +87,10 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.resolve(ctx, args[0]); err != nil {
+	if _, err := a.resolve(ctx, rev); err != nil {
 		return err
 	}
-	r, err := b.Merge(ctx, args[0], o.Merging, opts...)
+	r, err := b.Merge(ctx, rev, o.Merging, opts...)
 	if err != nil {
 		return a.mergeFailed(err)
 	}
