@@ -1,7 +1,6 @@
 package tract
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -39,8 +38,7 @@ func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 			yield(Match{}, fmt.Errorf("grep: %w", err))
 			return
 		}
-		literal, _ := g.Pattern.LiteralPrefix()
-		s := &search{Grep: g, literal: []byte(literal), kinds: map[content.Kind]bool{}}
+		s := &search{Grep: g, literal: literalOf(g.Pattern.String()), kinds: map[content.Kind]bool{}}
 		for _, k := range g.Kinds {
 			s.kinds[k] = true
 		}
@@ -59,14 +57,14 @@ func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 // search is a Grep on its way.
 type search struct {
 	Grep
-	literal []byte // that every match begins with; empty: not known
+	literal *literal // that every match has
 	kinds   map[content.Kind]bool
 }
 
 // worth tells whether the record of a content may match: words stand in it byte
 // for byte.
 func (s *search) worth(record objects.Object) bool {
-	return record.Kind != objects.KindContent || len(s.literal) == 0 || bytes.Contains(record.Data, s.literal)
+	return record.Kind != objects.KindContent || s.literal.in(record.Data)
 }
 
 // look yields the lines of a commit that match; more is false when nobody wants

@@ -49,14 +49,32 @@ func (r *Repo) Remake(ctx context.Context, rev string, targets Targets) (*Remade
 	if c.From == nil || c.From.Manifest.IsZero() {
 		return nil, fmt.Errorf("prompt of %s: %w", c.ID.Short(), noReply(rev))
 	}
-	return r.remake(ctx, c.From.Manifest, c.ID, targets)
+	return r.remake(ctx, c.From.Manifest, c.ID, targets, &sentBefore{})
 }
 
 func noReply(rev string) error {
 	return &refs.UnknownError{Rev: rev, Why: "it is no reply of a model, so there is no prompt that it was given to"}
 }
 
-func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets) (*Remade, error) {
+// sentBefore is which commits the request of a manifest sent, so that those of the
+// next one need not be put together from all before it.
+type sentBefore struct {
+	id    objects.ID
+	flags []bool
+}
+
+// after gives the flags of the manifest with an id, and remembers them.
+func (s *sentBefore) after(ctx context.Context, r objects.Reader, id objects.ID, m *compile.Manifest) (flags []bool, err error) {
+	if !s.id.IsZero() && s.id == m.Prev {
+		flags, err = m.Flags(s.flags)
+	} else {
+		flags, err = compile.ReadFlags(ctx, r, id)
+	}
+	s.id, s.flags = id, flags
+	return flags, err
+}
+
+func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets, before *sentBefore) (*Remade, error) {
 	x := &Remade{ID: id, Commit: reply}
 	var err error
 	if x.Manifest, err = compile.ReadManifest(ctx, r.store, id); err != nil {
@@ -66,7 +84,7 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 	if x.Prompt, err = compile.Chain(ctx, r.store, m.Head, m.Options); err != nil {
 		return nil, err
 	}
-	flags, err := compile.ReadFlags(ctx, r.store, id)
+	flags, err := before.after(ctx, r.store, id, m)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +143,9 @@ func (r *Repo) Verify(ctx context.Context, targets Targets, looked func(commits,
 			yield(nil, fmt.Errorf("verify: %w", err))
 			return
 		}
+		var before sentBefore
 		for _, reply := range slices.Backward(replies) { // a prompt is compiled fastest after those before it
-			x, err := r.remake(ctx, reply.manifest, reply.commit, targets)
+			x, err := r.remake(ctx, reply.manifest, reply.commit, targets, &before)
 			if err != nil {
 				err = fmt.Errorf("verify %s: %w", reply.commit.Short(), err)
 			}

@@ -62,7 +62,7 @@ func (p *Printer) Why(w Why) {
 func (g *page) silence(w Why) string {
 	o := w.Commit.From
 	switch {
-	case w.Commit.Role != content.RoleAssistant:
+	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
 		return "no model said this"
 	case o != nil && o.Unkept > 0:
 		return many(o.Unkept, "thought") + " of this reply were not committed, as asked"
