@@ -146,6 +146,10 @@ func (b *Branch) forward(ctx context.Context, c *call, m Merging, r *MergeResult
 // closed refuses a history that ends inside a tool loop: what came after it there
 // would not be an answer to it.
 func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
+	used, err := r.usedTools(ctx, tip)
+	if err != nil || !used {
+		return err
+	}
 	p, err := compile.Chain(ctx, r.store, tip, compile.Options{})
 	if err != nil {
 		return err
@@ -158,6 +162,22 @@ func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
 		return e
 	}
 	return nil
+}
+
+// usedTools tells whether tools were used in the last turn of a history, or since its
+// last merge, which is made where no loop is open.
+func (r *Repo) usedTools(ctx context.Context, tip objects.ID) (bool, error) {
+	for c, err := range commit.Walk(ctx, r.store, tip, 0) {
+		switch {
+		case err != nil:
+			return false, err
+		case c.Op == commit.Merge || c.BeginsTurn():
+			return false, nil
+		case c.Op == commit.Append && (c.Kind == content.KindToolCall || c.Kind == content.KindToolResult):
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // join writes what joins two histories that went apart.
