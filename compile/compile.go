@@ -34,6 +34,8 @@ type Prompt struct {
 	Entries  []Entry        // every commit of the history, oldest first
 	Tokens   Tokens
 	Pending  []Pending
+
+	Calibration Calibration // of the tokens; the overhead is in Raw and Effective
 }
 
 // Entry says what became of one commit.
@@ -44,14 +46,15 @@ type Entry struct {
 	Why    priority.Why
 	Sent   bool
 	Turn   int // 0 is what comes before the first user message
-	Tokens int // estimated
+	Tokens int // estimated, by the calibration of the prompt
 
 	message int    // counts the messages of the history
 	holds   *Entry // of a named system block: what is sent in its place
 	moved   bool   // is sent in the place of another
 }
 
-// Tokens counts a prompt by estimate. Raw is the sum of the others.
+// Tokens counts a prompt by estimate, which what replies cost is used to
+// calibrate. Raw is the sum of the others.
 type Tokens struct {
 	Raw             int `json:"raw"`              // everything on the chain
 	Effective       int `json:"effective"`        // what is sent
@@ -65,11 +68,12 @@ type Pending struct {
 	Call   content.ToolCall
 }
 
-// EstimateVersion names the formula of Estimate.
-const EstimateVersion = 1
+// EstimateVersion names the formula of Estimate and of Calibration.
+const EstimateVersion = 2
 
 // Estimate is how many tokens a block takes that weighs so many bytes
-// (content.Kind.Weight): a token for each four.
+// (content.Kind.Weight): a token for each four. A Prompt counts by it and its
+// Calibration.
 func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
@@ -80,6 +84,9 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
 	h.decide(o)
+	if err := h.calibrate(ctx, r, o); err != nil {
+		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+	}
 	for _, stage := range []func() error{
 		func() error { return h.load(ctx, r, h.systems()) },
 		func() error { h.replaceSystems(); return h.fit(o.Budget) },

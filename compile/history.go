@@ -17,6 +17,8 @@ type history struct {
 	messages int
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
+
+	calibration Calibration
 }
 
 // gather walks the chain once and numbers its turns. The last edit and the last
@@ -165,6 +167,7 @@ func (h *history) replaceSystems() {
 func (h *history) fit(budget int) error {
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
+	turns[0].Fixed = h.calibration.Overhead
 	for _, e := range h.sent() {
 		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
 			turns[e.Turn].Fixed += e.Tokens

@@ -10,7 +10,8 @@ import (
 
 // prompt joins the blocks that are sent to messages and counts.
 func (h *history) prompt(head objects.ID) *Prompt {
-	p := &Prompt{Head: head, Entries: h.entries, Pending: h.pending()}
+	p := &Prompt{Head: head, Entries: h.entries, Pending: h.pending(), Calibration: h.calibration}
+	p.Tokens.Raw, p.Tokens.Effective = h.calibration.Overhead, h.calibration.Overhead
 	order := map[string]int{} // of tool calls, by id
 	var before *Entry
 	for i := range h.entries {
