@@ -43,6 +43,7 @@ type Exchange struct {
 	tip     objects.ID   // the reply insists on it
 	done    []objects.ID // a reply with this idempotency key is there already
 	tools   *objects.Object
+	meter   *meter // nil: there is no budget
 	started time.Time
 	first   time.Duration
 }
@@ -139,6 +140,7 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 		if x.first == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
 			x.first = clock().Sub(x.started)
 		}
+		x.meter.event(e)
 		if x.call.watch != nil {
 			x.call.watch(e)
 		}
@@ -190,10 +192,21 @@ func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stre
 	if err := b.check(ctx, x, kept); err != nil {
 		return nil, err
 	}
+	if x.meter, err = b.meter(ctx, c, x.Prompt, x.asks()); err != nil {
+		return nil, err
+	}
 	if c.ready != nil {
 		c.ready(x.Request)
 	}
 	return x, b.manifest(ctx, x)
+}
+
+// asks is the model that is asked, as far as that is known.
+func (x *Exchange) asks() string {
+	if model := x.Request.Settings.Model; model != "" || x.Target == nil {
+		return model
+	}
+	return x.Target.Address().Model
 }
 
 // check looks for what the provider would refuse the request for.
