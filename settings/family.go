@@ -113,12 +113,13 @@ func (v Values) Budgets() map[string]int {
 type Price struct{ Input, Output, Cached, CacheWrite float64 }
 
 // Price gives the price of a model; false when none is set. Of the patterns that
-// fit it the longest counts.
+// fit it the one with the most letters counts.
 func (v Values) Price(model string) (Price, bool) {
+	letters := func(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 	best, found := "", false
 	for _, name := range append(v.members("price.", ".input"), v.members("price.", ".output")...) {
 		pattern := name[len("price."):strings.LastIndexByte(name, '.')]
-		if Match(pattern, model) && (!found || len(pattern) > len(best)) {
+		if Match(pattern, model) && (!found || letters(pattern) > letters(best)) {
 			best, found = pattern, true
 		}
 	}

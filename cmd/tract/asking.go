@@ -22,6 +22,7 @@ type asking struct {
 	provider, model, baseURL, effort, tools, key string
 	maxTokens                                    int
 	noReasoning, noStream, dryRun, jsonl, force  bool
+	enforce                                      bool
 }
 
 func (o *asking) flags(a *app, cmd *cobra.Command) {
@@ -36,6 +37,7 @@ func (o *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "thoughts are shown and not stored; --effort none asks not to think")
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole answer")
 	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
+	f.BoolVar(&o.enforce, "enforce", false, "do not ask when reasoning.budget, or that of the model, is used up")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the request and send nothing")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
 	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -151,6 +153,9 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 		return nil, err
 	}
 	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.Stream(!o.noStream)}
+	if o.enforce {
+		opts = append(opts, tract.Enforce())
+	}
 	for key, value := range v.Changed() {
 		opts = append(opts, tract.Set(key, value))
 	}
@@ -191,7 +196,8 @@ type asker struct {
 	live    *format.Live
 	text    *format.Printer
 	started time.Time
-	came    bool // events
+	came    bool          // events
+	budgets []tract.Spent // that were reached meanwhile
 }
 
 func (a *app) asker(o *asking) (*asker, error) {
@@ -233,7 +239,8 @@ func (s *asker) event(e llm.Event) {
 
 // ask runs one question and shows what comes of it.
 func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Option) (*tract.Response, error)) error {
-	r, err := ask(tract.OnEvent(s.event))
+	r, err := ask(tract.OnEvent(s.event), tract.OnBudget(s.budget))
+	defer s.warnBudgets()
 	if r == nil {
 		r = responseOf(err)
 	}
@@ -253,6 +260,24 @@ func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Opt
 	}
 	s.receipt(b, r)
 	return s.text.Err()
+}
+
+// budget takes note that a part of a budget is reached. In the middle of an answer
+// only a program is told.
+func (s *asker) budget(spent tract.Spent) {
+	s.budgets = append(s.budgets, spent)
+	if s.o.jsonl {
+		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
+			Type string `json:"type"`
+			budgetJSON
+		}{"budget", budgetOf(spent)})
+	}
+}
+
+func (s *asker) warnBudgets() {
+	for _, spent := range s.budgets {
+		s.a.note("warning: %s", spentLine(spent))
+	}
 }
 
 // whole shows an answer that did not come as events.
@@ -303,6 +328,18 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	for _, c := range r.ToolCalls {
 		p.Text(fmt.Sprintf("%s waits for its result: tract tool-result %s -F -\n", c.Name, c.CallID))
 	}
+}
+
+// spentLine is what thoughts have used of a budget.
+func spentLine(s tract.Spent) string {
+	line := fmt.Sprintf("session %s has used %d of %d reasoning tokens", s.Session, s.Used, s.Limit)
+	if s.Estimated {
+		line = strings.Replace(line, "used ", "used about ", 1)
+	}
+	if s.Models != "" {
+		line += " on " + s.Models
+	}
+	return line
 }
 
 // usageLine is what an answer cost, in tokens.

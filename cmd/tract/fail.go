@@ -91,6 +91,8 @@ var kinds = []struct {
 	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
 	{as[*tract.RuleError], codeNo, "rule", "ask again from where the thoughts were: tract reset, or commit reasoning from now on"},
+	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, begin another conversation (tract chat --new), or leave --enforce out; the question is kept"},
+	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
 	{as[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
@@ -20,8 +21,9 @@ var _ = register(newStatus)
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
-		Long: `Say where HEAD is, how many tokens its prompt has by estimate, which tool calls
-wait for a result, and which replies could not land.`,
+		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
+result, which replies could not land, and what thoughts have used of a budget.
+Tokens are estimated, by what replies on the history are known to have cost.`,
 		Example: "  tract status\n  tract status --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
@@ -37,6 +39,11 @@ type statusJSON struct {
 	Rescued []string       `json:"rescued,omitempty"`
 	Store   storeJSON      `json:"store"`
 	Budget  budgetJSON     `json:"budget"`
+	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
+
+	Calibration compile.Calibration `json:"calibration,omitzero"`
+
+	spent []tract.Spent
 }
 
 type pendingJSON struct {
@@ -53,9 +60,15 @@ type storeJSON struct {
 
 // budgetJSON is reasoning tokens of the session.
 type budgetJSON struct {
-	Used  int64 `json:"used"`
-	Limit int   `json:"limit,omitempty"`
-	Warn  bool  `json:"warn,omitempty"`
+	Models    string `json:"models,omitempty"` // pattern of the models it is for
+	Used      int64  `json:"used"`
+	Limit     int64  `json:"limit,omitempty"`
+	Warn      bool   `json:"warn,omitempty"`
+	Estimated bool   `json:"estimated,omitempty"`
+}
+
+func budgetOf(s tract.Spent) budgetJSON {
+	return budgetJSON{Models: s.Models, Used: s.Used, Limit: s.Limit, Warn: s.Warn, Estimated: s.Estimated}
 }
 
 func (a *app) status(ctx context.Context) error {
@@ -86,8 +99,18 @@ func (a *app) status(ctx context.Context) error {
 	for _, name := range s.Rescued {
 		p.Text("A reply could not land: tract rescue show " + name + "\n")
 	}
-	if s.Budget.Limit > 0 {
-		p.Text("Reasoning: " + strconv.FormatInt(s.Budget.Used, 10) + " of " + strconv.Itoa(s.Budget.Limit) + " tokens\n")
+	for _, spent := range s.spent {
+		if spent.Limit == 0 {
+			continue
+		}
+		line := fmt.Sprintf("Reasoning: %d of %d tokens", spent.Used, spent.Limit)
+		if spent.Models != "" {
+			line += " on " + format.Line(spent.Models)
+		}
+		if spent.Warn {
+			line = p.Warn(line)
+		}
+		p.Text(line + "\n")
 	}
 	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
 	if s.Head.IsZero() {
@@ -135,37 +158,29 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
+	if p.Calibration.Replies > 0 {
+		s.Calibration = p.Calibration
+	}
 	for _, c := range p.Pending {
 		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})
 	}
-	return s, a.budgetStatus(ctx, s, p)
+	return s, a.budgetStatus(ctx, s)
 }
 
-// budgetStatus counts the reasoning tokens that the session has used: each reply
-// once, and only where it was committed on this branch.
-func (a *app) budgetStatus(ctx context.Context, s *statusJSON, p *compile.Prompt) error {
-	v, err := a.settings()
-	if err != nil {
+// budgetStatus is what the thoughts of the session have used.
+func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
+	if s.Branch == "" {
+		return nil
+	}
+	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx); err != nil {
 		return err
 	}
-	s.Budget.Limit = v.Int("reasoning.budget")
-	seen := map[objects.ID]bool{}
-	for _, e := range p.Entries {
-		id := e.Commit.Origin
-		if id.IsZero() || seen[id] {
-			continue
+	for i, spent := range s.spent {
+		if i == 0 {
+			s.Budget = budgetOf(spent)
+		} else {
+			s.Budgets = append(s.Budgets, budgetOf(spent))
 		}
-		seen[id] = true
-		origin, err := commit.ReadOrigin(ctx, a.repo.Store(), id)
-		if err != nil {
-			return err
-		}
-		if origin.Session == s.Branch {
-			s.Budget.Used += origin.Usage.Reasoning
-		}
-	}
-	if part := v.Float("reasoning.budget_warn"); part != nil && s.Budget.Limit > 0 {
-		s.Budget.Warn = float64(s.Budget.Used) >= *part*float64(s.Budget.Limit)
 	}
 	return nil
 }
