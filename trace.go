@@ -117,6 +117,7 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 		sizes[c.Origin] += t.size()
 		list = append(list, t)
 	}
+	before := map[objects.ID]int64{}
 	for _, t := range list {
 		told := int64(0)
 		if t.Commit.From != nil {
@@ -126,8 +127,10 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 			t.Tokens = int64(compile.Estimate(t.size()))
 			continue
 		}
-		all := sizes[t.Commit.Origin]
-		t.Tokens = (told*t.size() + all/2) / max(all, 1)
+		of := t.Commit.Origin
+		from := before[of]
+		before[of] += t.size()
+		t.Tokens = told*before[of]/sizes[of] - told*from/sizes[of] // so that shares add up
 	}
 	return list, nil
 }
