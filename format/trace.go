@@ -10,7 +10,8 @@ import (
 type Trace struct {
 	*commit.Commit // with its block and its origin
 
-	Turn      int   // 0: not counted
+	Turn      int // number of its turn, when they are Numbered
+	Numbered  bool
 	Tokens    int64 // that it cost
 	Estimated bool  // Tokens was not told by its provider
 }
@@ -81,7 +82,7 @@ func (t Trace) sealed() string {
 type traceJSON struct {
 	ID         objects.ID `json:"id"`
 	Session    string     `json:"session,omitempty"`
-	Turn       int        `json:"turn"`
+	Turn       *int       `json:"turn,omitempty"`
 	Model      string     `json:"model,omitempty"`
 	Provider   string     `json:"provider,omitempty"`
 	ResponseID string     `json:"response_id,omitempty"`
@@ -102,8 +103,11 @@ type traceJSON struct {
 func TraceJSON(t Trace) any {
 	o := t.from()
 	v := traceJSON{
-		ID: t.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
+		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
 		Time: moment(t.Time), Tokens: t.Tokens, Estimated: t.Estimated, Duration: o.Duration.Milliseconds(),
+	}
+	if t.Numbered {
+		v.Turn = &t.Turn
 	}
 	if r, ok := t.Block.(content.Reasoning); ok {
 		text := r.String()

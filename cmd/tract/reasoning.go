@@ -13,6 +13,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -21,6 +22,7 @@ import (
 type traceOptions struct {
 	session, model, since, until, grep, source, seal string
 	turn, limit                                      int
+	turns                                            bool
 	jsonl                                            bool
 	as                                               string // of export
 	by                                               string // of stats
@@ -36,6 +38,7 @@ func (o *traceOptions) flags(a *app, cmd *cobra.Command) {
 	f.StringVar(&o.source, "source", "", "only thoughts from this field of the response, such as reasoning_content")
 	f.StringVar(&o.seal, "seal", "", "only thoughts with this seal: signature, encrypted, redacted, opaque, any or none")
 	f.IntVar(&o.turn, "turn", 0, "only thoughts of the turn of this number")
+	f.BoolVar(&o.turns, "turns", false, "count turns in long histories too, which takes a walk to their beginnings")
 	f.IntVarP(&o.limit, "max-count", "n", 0, "at most so many, the newest")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "session", a.completeBranches)
@@ -112,7 +115,12 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 		return nil, err
 	}
 	var opts []tract.Option
-	if numbered || o.turn > 0 {
+	if numbered && !o.turns {
+		if numbered, err = a.isShort(ctx, rev); err != nil {
+			return nil, err
+		}
+	}
+	if numbered = numbered || o.turns || o.turn > 0; numbered {
 		opts = append(opts, tract.Numbered())
 	}
 	return func(yield func(format.Trace, error) bool) {
@@ -125,7 +133,7 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 			if !keep(t) {
 				continue
 			}
-			if !yield(traceOf(t), nil) {
+			if !yield(traceOf(t, numbered), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -153,8 +161,40 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 	return id.String(), nil
 }
 
-func traceOf(t *tract.Trace) format.Trace {
-	return format.Trace{Commit: t.Commit, Turn: t.Turn, Tokens: t.Tokens, Estimated: t.Estimated}
+// shortHistory is how many commits are walked to number turns without being asked.
+const shortHistory = 10_000
+
+// isShort tells whether a walk to the beginning of what is looked at is nothing to
+// wait for.
+func (a *app) isShort(ctx context.Context, rev string) (bool, error) {
+	heads := []objects.ID{}
+	if rev != "" {
+		id, err := a.resolve(ctx, rev)
+		if err != nil {
+			return false, err
+		}
+		heads = append(heads, id)
+	} else {
+		var err error
+		if heads, err = tips(ctx, a.repo); err != nil {
+			return false, err
+		}
+	}
+	depth := uint64(0)
+	for _, id := range heads {
+		c, err := commit.Read(ctx, a.repo.Store(), id)
+		if err != nil {
+			return false, err
+		}
+		if depth += c.Depth; depth > shortHistory {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func traceOf(t *tract.Trace, numbered bool) format.Trace {
+	return format.Trace{Commit: t.Commit, Turn: t.Turn, Numbered: numbered, Tokens: t.Tokens, Estimated: t.Estimated}
 }
 
 // filter reads the flags.
@@ -263,7 +303,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		if !own && (c.Kind == content.KindReasoning || c.Origin.IsZero() || t.Commit.Origin != c.Origin) {
 			break
 		}
-		found = append([]format.Trace{traceOf(t)}, found...)
+		found = append([]format.Trace{traceOf(t, a.json)}, found...)
 		if own {
 			break
 		}

@@ -85,9 +85,12 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("[%s] %d tokens in context", format.Line(b.Name()), p.Tokens.Effective)
+	line := fmt.Sprintf("%d tokens in context", p.Tokens.Effective)
 	if hidden := p.Tokens.HiddenReasoning; hidden > 0 {
 		line += fmt.Sprintf(", %d of reasoning hidden", hidden)
+	}
+	if !limited(*a.values) {
+		return line, nil
 	}
 	budgets, err := b.Spent(ctx, opts...)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/settings"
 )
 
 var _ = register(newStatus)
@@ -169,8 +170,9 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 
 // budgetStatus is what the thoughts of the session have used.
 func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
-	if s.Branch == "" {
-		return nil
+	v, err := a.settings()
+	if err != nil || s.Branch == "" || !limited(v) && !a.json { // to count takes a look at every reply
+		return err
 	}
 	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx); err != nil {
 		return err
@@ -184,6 +186,9 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	}
 	return nil
 }
+
+// limited tells whether there is a budget of thoughts.
+func limited(v settings.Values) bool { return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0 }
 
 // storeStatus is what the place says of the store.
 func (a *app) storeStatus() storeJSON {
