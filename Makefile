@@ -1,7 +1,7 @@
 # Nothing but Go is needed for `make test`. `make help` says what there is.
 
 GO       ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 60s
 TIMEOUT  ?= 20m
 VERSION  ?= $(patsubst v%,%,$(shell git describe --tags 2>/dev/null))
 LINT      = .tools/golangci-lint-$(LINT_VERSION)
@@ -42,7 +42,7 @@ test: ## every test; needs nothing but Go
 race: ## every test, with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
 
-fuzz: ## every fuzz target for FUZZTIME (10s)
+fuzz: ## every fuzz target for FUZZTIME (60s)
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r dir; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$dir"/*_test.go); do \
 			echo "$$dir $$target"; \

@@ -49,7 +49,7 @@ var floors = map[string][]string{
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
 		"objects", "priority", "refs", "settings",
 	},
-	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "objects", "objects/bolt", "refs"},
+	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
 }
 
 // owners says which package imports an outside module: exactly one.

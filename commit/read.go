@@ -25,35 +25,51 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 // are as in [objects.ChainOptions]. An error is the last element.
 func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
+		var room []Commit // one by one they take as long to make as to read
+		author, size := "", 1
 		for obj, err := range r.Chain(ctx, tip, objects.ChainOptions{Limit: limit, Stop: stop}) {
-			var c *Commit
-			if err == nil {
-				c, err = Parse(obj)
+			if err == nil && len(room) == 0 {
+				room, size = make([]Commit, size), min(2*size, walkRoom)
 			}
-			if !yield(c, err) || err != nil {
+			if err == nil {
+				err = room[0].read(obj, author)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			c := &room[0]
+			room, author = room[1:], c.Author
+			if !yield(c, nil) {
 				return
 			}
 		}
 	}
 }
 
+// walkRoom is most commits that a walk makes at once. They stay in memory together.
+const walkRoom = 32
+
 // Load fills in the blocks of commits that have content and no block yet. It
 // reads each content once.
 func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
-	wanted := map[objects.ID][]*Commit{}
-	var ids []objects.ID
+	n := 0
 	for _, c := range commits {
-		if c.Block != nil || c.Content.IsZero() {
-			continue
+		if c.Block == nil && !c.Content.IsZero() {
+			n++
 		}
-		if wanted[c.Content] == nil {
-			ids = append(ids, c.Content)
+	}
+	rest, ids := make([]*Commit, 0, n), make([]objects.ID, 0, n)
+	for _, c := range commits {
+		if c.Block == nil && !c.Content.IsZero() {
+			rest, ids = append(rest, c), append(ids, c.Content)
 		}
-		wanted[c.Content] = append(wanted[c.Content], c)
 	}
 	if len(ids) == 0 {
 		return nil
 	}
+	next := 0 // mostly they come in the order in which they are asked for
+	var others map[objects.ID][]*Commit
 	for obj, err := range r.Get(ctx, ids) {
 		if err != nil {
 			return fmt.Errorf("read content: %w", err)
@@ -62,13 +78,48 @@ func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 		if err != nil {
 			return fmt.Errorf("read content: %w", err)
 		}
-		for _, c := range wanted[obj.ID] {
+		if others == nil && next < len(rest) && rest[next].Content == obj.ID {
+			rest[next].Block = block
+			next++
+			continue
+		}
+		if others == nil {
+			others = byContent(rest)
+		}
+		for _, c := range others[obj.ID] {
 			c.Block = block
 		}
-		delete(wanted, obj.ID)
 	}
-	for id, of := range wanted {
-		return fmt.Errorf("read content of commit %s: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
+	return fillAlike(rest, others)
+}
+
+func byContent(commits []*Commit) map[objects.ID][]*Commit {
+	m := make(map[objects.ID][]*Commit, len(commits))
+	for _, c := range commits {
+		m[c.Content] = append(m[c.Content], c)
+	}
+	return m
+}
+
+// fillAlike gives the block of a commit to those with the same content. One that
+// no commit has was not there.
+func fillAlike(commits []*Commit, alike map[objects.ID][]*Commit) error {
+	for _, c := range commits {
+		if c.Block != nil {
+			continue
+		}
+		if alike == nil {
+			alike = byContent(commits)
+		}
+		for _, other := range alike[c.Content] {
+			if other.Block != nil {
+				c.Block = other.Block
+				break
+			}
+		}
+		if c.Block == nil {
+			return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), &objects.NotFoundError{ID: c.Content})
+		}
 	}
 	return nil
 }

@@ -42,20 +42,35 @@ func (c *Commit) object() objects.Object {
 }
 
 // Parse reads the object of a commit. Anything that Write does not make is a
-// *[objects.CorruptError].
+// *[objects.CorruptError]. The commit keeps the parents of the object.
 func Parse(obj objects.Object) (*Commit, error) {
-	c, err := parse(obj)
-	if err != nil {
-		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
+	c := new(Commit)
+	if err := c.read(obj, ""); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-func parse(obj objects.Object) (*Commit, error) {
+// read is Parse into a zero commit.
+func (c *Commit) read(obj objects.Object, author string) error {
+	err := error(nil)
 	if obj.Kind != objects.KindCommit {
-		return nil, fmt.Errorf("want a commit, have a %s", obj.Kind)
+		err = fmt.Errorf("want a commit, have a %s", obj.Kind)
+	} else if has, ok := c.scan(obj.Data, author); ok {
+		c.ID, c.Parents = obj.ID, obj.Parents
+		err = c.finish(obj.Links, has)
+	} else {
+		err = c.parse(obj)
 	}
-	c := &Commit{ID: obj.ID, Parents: obj.Parents}
+	if err != nil {
+		return &objects.CorruptError{ID: obj.ID, Cause: err}
+	}
+	return nil
+}
+
+// parse reads a record field by field, and says what is wrong with it.
+func (c *Commit) parse(obj objects.Object) error {
+	*c = Commit{ID: obj.ID, Parents: obj.Parents}
 	var has uint64
 	var ms int64
 	d := canon.NewDecoder(obj.Data)
@@ -94,10 +109,14 @@ func parse(obj objects.Object) (*Commit, error) {
 		}
 	}
 	if err := d.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	c.Time = time.UnixMilli(ms).UTC()
-	links := obj.Links
+	return c.finish(obj.Links, has)
+}
+
+// finish tells the links apart and checks the whole.
+func (c *Commit) finish(links []objects.ID, has uint64) error {
 	for i, id := range []*objects.ID{&c.Content, &c.Origin, &c.Label} {
 		if has&(1<<i) != 0 && len(links) > 0 {
 			*id, links = links[0], links[1:]
@@ -105,27 +124,30 @@ func parse(obj objects.Object) (*Commit, error) {
 		}
 	}
 	if has != 0 || len(links) != 0 {
-		return nil, fmt.Errorf("commit record: %w: its links do not match it", canon.ErrMalformed)
+		return fmt.Errorf("commit record: %w: its links do not match it", canon.ErrMalformed)
 	}
-	return c, c.check()
+	return c.check()
 }
+
+func malformed(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
+
+func known(k content.Kind) bool { return k.Traits().Name != "" }
 
 // check says what no commit can be.
 func (c *Commit) check() error {
-	wrong := func(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
 	switch {
 	case c.Op == 0:
-		return wrong("no operation")
-	case c.Kind.Traits().Name == "":
-		return wrong("unknown kind")
+		return malformed("no operation")
+	case !known(c.Kind):
+		return malformed("unknown kind")
 	case c.Role > content.RoleTool:
-		return wrong("unknown role")
+		return malformed("unknown role")
 	case c.Op != Annotate && c.Content.IsZero():
-		return wrong("no content")
+		return malformed("no content")
 	case (c.Op == Append) != c.Target.IsZero():
-		return wrong("target does not fit the operation")
+		return malformed("target does not fit the operation")
 	case (len(c.Parents) == 0) != (c.Depth == 0):
-		return wrong("depth does not fit the parents")
+		return malformed("depth does not fit the parents")
 	}
 	return nil
 }

@@ -2,7 +2,10 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -10,12 +13,12 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Calibration fits the estimate to a model, from what the replies on the history
-// say that they cost. What a reply said counts as it told; other blocks count
-// Factor times their estimate; Overhead comes once, for what is sent beside the
-// history (tool definitions, what a provider puts around messages), so that the
-// prompt of the last reply counts what its provider counted. All of it follows
-// from the history, so that a prompt counts the same for ever.
+// Calibration fits the tokens of a prompt to a model, from what the replies on the
+// history say that they cost. What the last replies said counts as they told; other
+// blocks count Factor times their estimate; Overhead comes once, for what is sent
+// beside the history (tool definitions, what a provider puts around messages), so
+// that the prompt of the last reply counts what its provider counted. All of it
+// follows from the history, so that a prompt counts the same for ever.
 type Calibration struct {
 	Model    string  `json:"model,omitempty"` // of the last reply that told its usage
 	Factor   float64 `json:"factor"`
@@ -24,12 +27,28 @@ type Calibration struct {
 }
 
 const (
-	maxReplies = 16   // that a calibration looks at, the newest
-	maxOrigins = 64   // that are read to find them
+	maxReplies = 16   // that a calibration looks at
+	maxOrigins = 32   // that are read to find them
+	maxScan    = 4096 // commits that are looked at to find those
 	prior      = 256  // tokens that a factor of 1 is worth against what replies say
 	leastOf    = 0.25 // of the factor: what is beyond is a mistake of a server
 	mostOf     = 4.0
 )
+
+// What wire formats do with thoughts that come back sealed, as the recorded pairs
+// of TestEstimateOfRecordedRequests show.
+const (
+	uncounted   = "responses" // they are not counted again
+	sealedWords = "gemini"    // the seal may ride on a call or a text, and counts like the thought
+)
+
+// fitting is a calibration with what replies told of their own blocks.
+type fitting struct {
+	Calibration
+	entries []Entry
+	told    map[int]float64 // tokens, by place among the entries
+	places  []int           // those, in an order that is always the same: sums of fractions depend on it
+}
 
 // reply is what one reply says of the prompt that it was given to.
 type reply struct {
@@ -38,51 +57,53 @@ type reply struct {
 	turn       int
 }
 
-// calibrate gives every entry its tokens by what replies cost. It comes after
-// decide, which estimates them.
-func (h *history) calibrate(ctx context.Context, r objects.Reader, o Options) error {
-	h.calibration = Calibration{Factor: 1}
-	replies, err := h.replies(ctx, r)
+// calibrate fits the estimates of a history, the sums of which are sums.
+func calibrate(ctx context.Context, r objects.Reader, entries []Entry, sums Tokens, o Options) (*fitting, error) {
+	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, told: map[int]float64{}}
+	replies, err := f.replies(ctx, r)
 	if err != nil || len(replies) == 0 {
-		return err
+		return f, err
 	}
 	last := replies[0]
-	then, err := h.asked(ctx, r, last, o)
+	then, flags, err := last.options(ctx, r, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.calibration = Calibration{Model: last.from.Model, Replies: len(replies), Factor: h.factor(replies, o)}
-	for i := range h.entries {
-		h.entries[i].scale(h.calibration.Factor)
-	}
+	f.Model, f.Replies, f.Factor = last.from.Model, len(replies), f.slope(replies, o)
 	for _, r := range replies {
-		h.tell(r)
+		f.tell(r)
 	}
-	sent := 0
-	for i := range h.entries[:last.first] {
-		if e := &h.entries[i]; then(i, e) {
-			sent += e.Tokens
-		}
-	}
-	h.calibration.Overhead = int(last.from.Usage.Input) - sent
-	if h.calibration.Overhead < 0 { // what a provider adds is not less than nothing: the estimate is too high
-		h.calibration.Overhead = 0
-		for i := range h.entries[:last.first] {
-			h.entries[i].scale(float64(last.from.Usage.Input) / float64(sent))
-		}
-	}
-	return nil
+	f.level(last, sums, then, flags)
+	return f, nil
 }
 
-func (e *Entry) scale(by float64) { e.Tokens = int(float64(e.Tokens)*by + 0.5) }
+// options is what a reply was asked with, and, where a budget cut its prompt, what
+// of the history was sent. A reply that does not say was asked as is usual.
+func (r reply) options(ctx context.Context, from objects.Reader, o Options) (then Options, flags []bool, err error) {
+	usual := Options{DropOpen: o.DropOpen}
+	if r.from.Manifest.IsZero() {
+		return usual, nil, nil
+	}
+	m, err := ReadManifest(ctx, from, r.from.Manifest)
+	if err == nil && m.Options.Budget > 0 {
+		flags, err = ReadFlags(ctx, from, r.from.Manifest)
+	}
+	if errors.Is(err, objects.ErrNotFound) { // a prompt can do without
+		return usual, nil, nil
+	}
+	if err != nil {
+		return usual, nil, err
+	}
+	return m.Options, flags, nil
+}
 
 // replies lists the last replies of one model that told their usage, newest
 // first: of the model that answered last.
-func (h *history) replies(ctx context.Context, r objects.Reader) ([]reply, error) {
+func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error) {
 	var found []reply
 	var ids []objects.ID
-	for i := len(h.entries) - 1; i >= 0 && len(ids) < maxOrigins; i-- {
-		c := h.entries[i].Commit
+	for i := len(f.entries) - 1; i >= max(0, len(f.entries)-maxScan) && len(ids) < maxOrigins; i-- {
+		c := f.entries[i].Commit
 		if c.Op != commit.Append || c.Origin.IsZero() || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
 			continue
 		}
@@ -90,7 +111,7 @@ func (h *history) replies(ctx context.Context, r objects.Reader) ([]reply, error
 			found[n-1].first = i // walking back, the first comes last
 			continue
 		}
-		ids, found = append(ids, c.Origin), append(found, reply{first: i, end: i + 1, turn: h.entries[i].Turn})
+		ids, found = append(ids, c.Origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -105,46 +126,55 @@ func (h *history) replies(ctx context.Context, r objects.Reader) ([]reply, error
 		}
 	}
 	var told []reply
-	for i, f := range found {
-		f.from = origins[ids[i]]
-		if f.from == nil || f.from.Usage.Input <= 0 || f.from.Incomplete || len(told) == maxReplies {
+	for i, a := range found {
+		a.from = origins[ids[i]]
+		if a.from == nil || a.from.Usage.Input <= 0 || a.from.Incomplete || len(told) == maxReplies {
 			continue
 		}
-		if len(told) == 0 || told[0].from.Model == f.from.Model {
-			told = append(told, f)
+		if len(told) == 0 || told[0].from.Model == a.from.Model {
+			told = append(told, a)
 		}
 	}
 	return told, nil
 }
 
-// asked tells which entries were sent to a reply, by what its manifest says that
-// it was asked with; without one, by what usually is.
-func (h *history) asked(ctx context.Context, r objects.Reader, of reply, o Options) (func(int, *Entry) bool, error) {
-	then := Options{DropOpen: o.DropOpen}
-	if id := of.from.Manifest; !id.IsZero() {
-		m, err := ReadManifest(ctx, r, id)
-		if err != nil {
-			return nil, err
+// slope is how the cost of blocks that no model said grew from one reply to the
+// next, against their estimate.
+func (f *fitting) slope(replies []reply, o Options) float64 {
+	sent, cost := float64(prior), float64(prior)
+	for i := range replies[1:] {
+		newer, older := replies[i], replies[i+1]
+		said, thought := f.estimates(older)
+		words, thoughts, ok := older.costs(said, thought)
+		if thought > 0 && older.turn != newer.turn {
+			continue // whether the thoughts of a whole turn went is not told
 		}
-		if then = m.Options; then.Budget > 0 {
-			flags, err := ReadFlags(ctx, r, id)
-			return func(i int, _ *Entry) bool { return i < len(flags) && flags[i] }, err
+		if !ok {
+			words, thoughts = said, thought
+		}
+		between := 0
+		for _, e := range f.entries[older.end:newer.first] {
+			if e.Sent {
+				between += e.Tokens
+			}
+		}
+		grown := float64(newer.from.Usage.Input) - float64(older.from.Usage.Input) - float64(words)
+		if !o.DropOpen {
+			grown -= float64(thoughts)
+		}
+		if between > 0 && grown > 0 {
+			sent, cost = sent+float64(between), cost+grown
 		}
 	}
-	return func(_ int, e *Entry) bool {
-		c := e.Commit
-		if c.Op != commit.Append || c.Kind != content.KindReasoning || h.notes[c.ID] != nil || c.Priority != priority.Unset {
-			return e.Sent
-		}
-		own := e.Turn == of.turn && !then.DropOpen
-		return own || then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
-	}, nil
+	return within(cost / sent)
 }
 
+func within(factor float64) float64 { return min(max(factor, leastOf), mostOf) }
+
 // estimates is those of what a reply said and of what it thought.
-func (h *history) estimates(r reply) (said, thought int) {
-	for i := range h.entries[r.first:r.end] {
-		if e := &h.entries[r.first+i]; e.Commit.Kind == content.KindReasoning {
+func (f *fitting) estimates(r reply) (said, thought int) {
+	for _, e := range f.entries[r.first:r.end] {
+		if e.Commit.Kind == content.KindReasoning {
 			thought += e.Tokens
 		} else {
 			said += e.Tokens
@@ -177,56 +207,113 @@ func (r reply) costs(said, thought int) (words, thoughts int, ok bool) {
 	return words, thoughts, true
 }
 
-// What wire formats do with thoughts that come back sealed, as the recorded pairs
-// of TestEstimateOfRecordedRequests show.
-const (
-	uncounted   = "responses" // they are not counted again
-	sealedWords = "gemini"    // the seal may ride on a call or a text, and counts like the thought
-)
-
 // tell gives the blocks of a reply what it cost, shared by size.
-func (h *history) tell(r reply) {
-	said, thought := h.estimates(r)
+func (f *fitting) tell(r reply) {
+	said, thought := f.estimates(r)
 	words, thoughts, ok := r.costs(said, thought)
 	if !ok {
 		return
 	}
-	for i := range h.entries[r.first:r.end] {
-		if e := &h.entries[r.first+i]; e.Commit.Kind == content.KindReasoning {
-			e.scale(float64(thoughts) / float64(max(thought, 1)))
+	for i := r.first; i < r.end; i++ {
+		e := &f.entries[i]
+		if e.Commit.Kind == content.KindReasoning {
+			f.told[i] = float64(e.Tokens) * float64(thoughts) / float64(max(thought, 1))
 		} else {
-			e.scale(float64(words) / float64(max(said, 1)))
+			f.told[i] = float64(e.Tokens) * float64(words) / float64(max(said, 1))
 		}
+		f.places = append(f.places, i)
 	}
 }
 
-// factor is how the cost of blocks that no model said grew from one reply to the
-// next, against their estimate.
-func (h *history) factor(replies []reply, o Options) float64 {
-	sent, cost := prior, prior
-	for i := range replies[1:] {
-		newer, older := replies[i], replies[i+1]
-		said, thought := h.estimates(older)
-		words, thoughts, ok := older.costs(said, thought)
-		if !ok {
-			words, thoughts = said, thought
-		}
-		if thought > 0 && older.turn != newer.turn {
-			continue // whether the thoughts of a whole turn went is not told
-		}
-		between := 0
-		for j := range h.entries[older.end:newer.first] {
-			if e := &h.entries[older.end+j]; e.Sent {
-				between += e.Tokens
+// level finds the overhead, by which what was sent to the last reply counts what it
+// cost. It was asked with the options then.
+func (f *fitting) level(last reply, sums Tokens, then Options, flags []bool) {
+	estimate, told := f.sentTo(last, sums, then, flags)
+	input := float64(last.from.Usage.Input)
+	f.Overhead = int(input - estimate*f.Factor - told + 0.5)
+	if f.Overhead < 0 { // what a provider adds is not less than nothing: the estimate is too high
+		f.Overhead, f.Factor = 0, within((input-told)/max(estimate, 1))
+	}
+}
+
+// sentTo is what was sent to a reply: the estimate of most of it, and what replies
+// told of the rest.
+func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (estimate, told float64) {
+	sent := func(i int) bool { return f.wasSent(i, last, then) }
+	all := then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
+	if flags != nil {
+		sent = func(i int) bool { return i < len(flags) && flags[i] }
+		for i := range f.entries[:last.first] {
+			if e := &f.entries[i]; sent(i) && e.Commit.Op == commit.Append {
+				estimate += float64(e.Tokens)
 			}
 		}
-		grown := int(newer.from.Usage.Input-older.from.Usage.Input) - words
-		if !o.DropOpen {
-			grown -= thoughts
+	} else {
+		before := sums
+		for i := range f.entries[last.first:] {
+			before.take(&f.entries[last.first+i])
 		}
-		if between > 0 && grown > 0 {
-			sent, cost = sent+between, cost+grown
+		estimate = float64(before.Effective - (before.thoughts - before.HiddenReasoning) + before.pinned)
+		if all {
+			estimate += float64(before.thoughts - before.pinned)
+		}
+		for i := last.first - 1; !all && i >= 0 && f.entries[i].Turn == last.turn; i-- {
+			if e := &f.entries[i]; isThought(e) && !pinned(e) && sent(i) {
+				estimate += float64(e.Tokens)
+			}
 		}
 	}
-	return min(max(float64(cost)/float64(sent), leastOf), mostOf)
+	for _, i := range f.places {
+		if i < last.first && sent(i) {
+			estimate -= float64(f.entries[i].Tokens)
+			told += f.told[i]
+		}
+	}
+	return estimate, told
+}
+
+// wasSent tells whether an entry was sent to a later reply, as far as it can be
+// known from what is sent now.
+func (f *fitting) wasSent(i int, to reply, then Options) bool {
+	e := &f.entries[i]
+	if !isThought(e) || strings.HasPrefix(string(e.Why), "annotated") {
+		return e.Sent
+	}
+	return e.Turn == to.turn && !then.DropOpen || then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
+}
+
+func isThought(e *Entry) bool {
+	return e.Commit.Op == commit.Append && e.Commit.Kind == content.KindReasoning
+}
+
+// pinned tells whether a thought is sent because a person said so.
+func pinned(e *Entry) bool { return e.Sent && strings.HasPrefix(string(e.Why), "annotated") }
+
+// tokens is what one entry counts.
+func (f *fitting) tokens(i int) float64 {
+	if told, ok := f.told[i]; ok {
+		return told
+	}
+	return float64(f.entries[i].Tokens) * f.Factor
+}
+
+// apply makes the estimates of a prompt what it counts. Its entries keep theirs.
+func (f *fitting) apply(p *Prompt) {
+	p.Calibration = f.Calibration
+	sent, hidden, thoughts := float64(p.Tokens.Effective)*f.Factor, float64(p.Tokens.Hidden)*f.Factor, float64(p.Tokens.HiddenReasoning)*f.Factor
+	for _, i := range f.places {
+		more := f.told[i] - float64(f.entries[i].Tokens)*f.Factor
+		switch e := &p.Entries[i]; {
+		case e.Sent:
+			sent += more
+		case isThought(e):
+			thoughts += more
+		default:
+			hidden += more
+		}
+	}
+	round := func(n float64) int { return int(math.Round(max(n, 0))) }
+	t := Tokens{Effective: round(sent) + f.Overhead, Hidden: round(hidden), HiddenReasoning: round(thoughts)}
+	t.Raw = t.Effective + t.Hidden + t.HiddenReasoning
+	p.Tokens = t
 }

@@ -26,7 +26,8 @@ type Options struct {
 	DropOpen bool // the target does not want the thoughts of an open tool loop back
 }
 
-// Prompt is what a model is sent, and why.
+// Prompt is what a model is sent, and why. Prompts of one history share memory:
+// nobody changes what Chain gave.
 type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
@@ -35,7 +36,7 @@ type Prompt struct {
 	Tokens   Tokens
 	Pending  []Pending
 
-	Calibration Calibration // of the tokens; the overhead is in Raw and Effective
+	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
 }
 
 // Entry says what became of one commit.
@@ -46,7 +47,7 @@ type Entry struct {
 	Why    priority.Why
 	Sent   bool
 	Turn   int // 0 is what comes before the first user message
-	Tokens int // estimated, by the calibration of the prompt
+	Tokens int // estimated by its size alone
 
 	message int    // counts the messages of the history
 	holds   *Entry // of a named system block: what is sent in its place
@@ -60,6 +61,8 @@ type Tokens struct {
 	Effective       int `json:"effective"`        // what is sent
 	Hidden          int `json:"hidden"`           // what is left out, but for reasoning
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
+
+	thoughts, pinned int // of the estimate: all reasoning, and that which is sent because a person said so
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -78,14 +81,24 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
 // fit is a *[priority.OverBudgetError].
+//
+// A store that is an [objects.Rememberer] remembers the prompts compiled last. What
+// is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := gather(ctx, r, head)
+	known := recall(r, o)
+	h, err := gather(ctx, r, head, known)
+	if err == nil && h.base != nil && !h.base.holds(h, o) {
+		known = nil
+		h, err = gather(ctx, r, head, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
 	h.decide(o)
-	if err := h.calibrate(ctx, r, o); err != nil {
-		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+	if o.Budget > 0 {
+		if h.fitted, err = calibrate(ctx, r, h.entries, h.sums(), o); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		}
 	}
 	for _, stage := range []func() error{
 		func() error { return h.load(ctx, r, h.systems()) },
@@ -97,14 +110,22 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 		}
 	}
-	return h.prompt(head), nil
+	p := h.prompt(head, recall(r, o))
+	fitted := h.fitted
+	if fitted == nil {
+		if fitted, err = calibrate(ctx, r, p.Entries, p.Tokens, o); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		}
+	}
+	fitted.apply(p)
+	return p, nil
 }
 
 // Decisions says what the policy makes of every commit of the history of head,
 // oldest first, before a budget and the pairing of tool calls: it reads headers
 // and the words of annotations, no content.
 func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options) ([]Entry, error) {
-	h, err := gather(ctx, r, head)
+	h, err := gather(ctx, r, head, nil)
 	if err != nil {
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tract-vcs/tract/commit"
@@ -10,24 +11,36 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// history is a chain on its way to become a prompt.
+// history is a chain on its way to become a prompt, or the end of one.
 type history struct {
+	base     *base // what comes before the entries; nil: nothing
 	entries  []Entry
 	turns    int // number of the last turn
 	messages int
+	thought  int // the last turn that has reasoning; -1: none has
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit // the last annotation of a commit
 
-	calibration Calibration
+	fitted *fitting // of a budget; nil: without one
 }
 
-// gather walks the chain once and numbers its turns. The last edit and the last
-// annotation of a commit are the first that a walk from the head meets.
-func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, error) {
-	h := &history{edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+// most is more commits than are made room for before they come.
+const most = 1 << 20
+
+// gather walks the chain once, to a base that is known or to the root, and numbers
+// its turns. The last edit and the last annotation of a commit are the first that
+// a walk from the head meets.
+func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
+	h := &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
 	for c, err := range commit.Walk(ctx, r, head, 0) {
 		if err != nil {
 			return nil, err
+		}
+		if h.base = known.at(c.ID); h.base != nil {
+			break
+		}
+		if len(h.entries) == 64 { // it is no short one
+			h.entries = slices.Grow(h.entries, int(min(c.Depth+1, most)))
 		}
 		h.entries = append(h.entries, Entry{Commit: c})
 		switch {
@@ -38,6 +51,9 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 		}
 	}
 	slices.Reverse(h.entries)
+	if b := h.base; b != nil {
+		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
+	}
 	for i := range h.entries {
 		e := &h.entries[i]
 		if e.Commit.BeginsTurn() {
@@ -47,6 +63,9 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID) (*history, e
 			h.messages++
 		}
 		e.Turn, e.message = h.turns, h.messages
+		if e.Commit.Op == commit.Append && e.Commit.Kind == content.KindReasoning {
+			h.thought = e.Turn
+		}
 	}
 	return h, h.reasons(ctx, r)
 }
@@ -73,13 +92,9 @@ func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
 
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
-	lastThought, open := -1, false
+	open := false
 	for i := range h.entries {
-		switch e := &h.entries[i]; {
-		case e.Commit.Op != commit.Append:
-		case e.Commit.Kind == content.KindReasoning:
-			lastThought = e.Turn
-		case e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult:
+		if e := &h.entries[i]; e.Commit.Op == commit.Append && isTool(e.Commit.Kind) {
 			open = open || e.Turn == h.turns
 		}
 	}
@@ -95,7 +110,7 @@ func (h *history) decide(o Options) {
 			Explicit:  c.Priority,
 			Reasoning: c.Kind == content.KindReasoning,
 			OpenTurn:  open && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
-			LastTurn:  e.Turn == lastThought,
+			LastTurn:  e.Turn == h.thought,
 		}
 		if n := h.notes[c.ID]; n != nil {
 			facts.Explicit = n.Priority
@@ -129,7 +144,13 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 
 // filter lists the appended entries that are ok.
 func (h *history) filter(ok func(*Entry) bool) []*Entry {
-	var list []*Entry
+	n := 0
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
+			n++
+		}
+	}
+	list := make([]*Entry, 0, n)
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Commit.Op == commit.Append && ok(e) {
 			list = append(list, e)
@@ -163,16 +184,32 @@ func (h *history) replaceSystems() {
 	}
 }
 
+// sums is those of the estimates, as the policy has them.
+func (h *history) sums() (t Tokens) {
+	for i := range h.entries {
+		t.count(&h.entries[i])
+	}
+	return t
+}
+
 // fit drops whole turns from the oldest until the rest is within the budget.
 func (h *history) fit(budget int) error {
+	if budget <= 0 {
+		return nil
+	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
-	turns[0].Fixed = h.calibration.Overhead
-	for _, e := range h.sent() {
+	turns[0].Fixed = h.fitted.Overhead
+	for i := range h.entries {
+		e := &h.entries[i]
+		if e.Commit.Op != commit.Append || !e.Sent {
+			continue
+		}
+		tokens := int(math.Ceil(h.fitted.tokens(i)))
 		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
-			turns[e.Turn].Fixed += e.Tokens
+			turns[e.Turn].Fixed += tokens
 		} else {
-			turns[e.Turn].Tokens += e.Tokens
+			turns[e.Turn].Tokens += tokens
 		}
 	}
 	drop, err := priority.Fit(budget, turns)

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tract-vcs/tract/commit"
@@ -8,86 +10,193 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// prompt joins the blocks that are sent to messages and counts.
-func (h *history) prompt(head objects.ID) *Prompt {
-	p := &Prompt{Head: head, Entries: h.entries, Pending: h.pending(), Calibration: h.calibration}
-	p.Tokens.Raw, p.Tokens.Effective = h.calibration.Overhead, h.calibration.Overhead
-	order := map[string]int{} // of tool calls, by id
-	var before *Entry
+// prompt joins the blocks that are sent to messages and counts, and remembers what
+// the next prompt of the history can begin with.
+func (h *history) prompt(head objects.ID, m *memory) *Prompt {
+	w := h.writer()
+	var next *base
 	for i := range h.entries {
 		e := &h.entries[i]
-		p.Tokens.count(e)
-		if e.holds != nil {
-			e = e.holds
-		} else if e.moved {
-			continue
+		if m != nil && e.Turn == h.turns && next == nil {
+			next = h.baseAt(i, w)
 		}
-		if !e.Sent {
-			continue
-		}
-		b := h.block(e)
-		if call, ok := b.(content.ToolCall); ok {
-			order[call.CallID] = len(order)
-		}
-		if p.begins(e, before) {
-			p.Messages = append(p.Messages, content.Message{Role: e.Commit.Role})
-			p.Commits = append(p.Commits, nil)
-		}
-		before = e
-		at := len(p.Messages) - 1
-		p.Messages[at].Blocks = append(p.Messages[at].Blocks, b)
-		p.Commits[at] = append(p.Commits[at], e.Commit.ID)
+		w.add(h, e)
 	}
-	for i := range p.Messages {
-		if p.Messages[i].Role == content.RoleTool {
-			p.sortResults(i, order)
+	w.end()
+	whole := h.base.join(parts{h.entries, w.messages, w.commits})
+	if next != nil && next.count > 0 {
+		m.remember(h, next, whole)
+	}
+	if len(whole.messages) == 0 {
+		whole.messages, whole.commits = nil, nil
+	}
+	return &Prompt{
+		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Commits: slices.Clip(whole.commits),
+		Tokens: w.tokens, Pending: h.pending(),
+	}
+}
+
+// spoken is a message to which something may still be added.
+type spoken struct {
+	role    content.Role
+	blocks  []content.Block
+	commits []objects.ID
+	ranks   []int // of tool results: the place of their calls
+}
+
+// writer joins blocks to messages.
+type writer struct {
+	parts
+	tokens Tokens
+	before *Entry  // the last that was sent
+	now    *spoken // the message at hand
+	room   spoken  // for it
+
+	blocks []content.Block // room for those of all messages
+	ids    []objects.ID
+	calls  int            // that were sent
+	order  map[string]int // of those of this turn, by id
+	turn   int
+}
+
+func (h *history) writer() *writer {
+	sent := 0
+	for i := range h.entries {
+		if h.entries[i].Sent {
+			sent++
 		}
 	}
-	return p
+	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
+	w.messages, w.commits = make([]content.Message, 0, sent), make([][]objects.ID, 0, sent)
+	if b := h.base; b != nil {
+		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
+		if b.open != nil {
+			w.now = b.open.clone()
+		}
+	}
+	return w
+}
+
+func (s *spoken) clone() *spoken {
+	return &spoken{s.role, slices.Clone(s.blocks), slices.Clone(s.commits), slices.Clone(s.ranks)}
+}
+
+// add counts an entry and says it, if it is sent.
+func (w *writer) add(h *history, e *Entry) {
+	w.tokens.count(e)
+	if e.holds != nil {
+		e = e.holds
+	} else if e.moved {
+		return
+	}
+	if !e.Sent {
+		return
+	}
+	if e.Turn != w.turn {
+		clear(w.order)
+		w.turn = e.Turn
+	}
+	b := h.block(e)
+	rank := math.MaxInt
+	switch b := b.(type) {
+	case content.ToolCall:
+		w.order[b.CallID] = w.calls
+		w.calls++
+	case content.ToolResult:
+		rank = w.order[b.CallID]
+	}
+	if w.now == nil || begins(e, w.before) {
+		w.end()
+		w.room = spoken{e.Commit.Role, w.room.blocks[:0], w.room.commits[:0], w.room.ranks[:0]}
+		w.now = &w.room
+	}
+	w.before = e
+	w.now.blocks, w.now.commits = append(w.now.blocks, b), append(w.now.commits, e.Commit.ID)
+	if w.now.role == content.RoleTool {
+		w.now.ranks = append(w.now.ranks, rank)
+	}
 }
 
 // begins tells whether an entry begins a message of the prompt. Results that
 // follow one another are one message however they came.
-func (p *Prompt) begins(e, before *Entry) bool {
+func begins(e, before *Entry) bool {
 	if before == nil || before.Commit.Role != e.Commit.Role {
 		return true
 	}
 	return e.Commit.Role != content.RoleTool && before.message != e.message
 }
 
-// sortResults puts the results of a message in the order of their calls.
-func (p *Prompt) sortResults(at int, order map[string]int) {
-	type item struct {
-		block content.Block
-		id    objects.ID
+// end writes the message at hand. Results come in the order of their calls.
+func (w *writer) end() {
+	s := w.now
+	if w.now = nil; s == nil {
+		return
 	}
-	items := make([]item, len(p.Commits[at]))
-	for i := range items {
-		items[i] = item{p.Messages[at].Blocks[i], p.Commits[at][i]}
-	}
-	rank := func(b content.Block) int {
-		if r, ok := b.(content.ToolResult); ok {
-			return order[r.CallID]
+	from := len(w.blocks)
+	if s.role != content.RoleTool {
+		w.blocks, w.ids = append(w.blocks, s.blocks...), append(w.ids, s.commits...)
+	} else {
+		places := make([]int, len(s.ranks))
+		for i := range places {
+			places[i] = i
 		}
-		return len(order)
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(s.ranks[a], s.ranks[b]) })
+		for _, i := range places {
+			w.blocks, w.ids = append(w.blocks, s.blocks[i]), append(w.ids, s.commits[i])
+		}
 	}
-	slices.SortStableFunc(items, func(a, b item) int { return rank(a.block) - rank(b.block) })
-	for i, it := range items {
-		p.Messages[at].Blocks[i], p.Commits[at][i] = it.block, it.id
-	}
+	to := len(w.blocks)
+	w.messages = append(w.messages, content.Message{Role: s.role, Blocks: w.blocks[from:to:to]})
+	w.commits = append(w.commits, w.ids[from:to:to])
 }
 
-func (t *Tokens) count(e *Entry) {
+// baseAt is the history before one of its entries, which begins a turn.
+func (h *history) baseAt(i int, w *writer) *base {
+	b := &base{count: i, turns: h.turns - 1, thought: -1, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
+	if h.base != nil {
+		b.tip, b.count, b.said = h.base.tip, b.count+h.base.count, b.said+h.base.said
+		b.messages, b.thought = h.base.messages, h.base.thought
+	}
+	for k := range i {
+		if c := h.entries[k].Commit; c.Op == commit.Append && c.Kind == content.KindReasoning {
+			b.thought = h.entries[k].Turn
+		}
+	}
+	if i > 0 {
+		b.tip, b.messages = h.entries[i-1].Commit.ID, h.entries[i-1].message
+	}
+	switch {
+	case w.now == nil:
+	case w.now.role == content.RoleTool: // results of the next turn may follow
+		b.open = w.now.clone()
+	default:
+		b.said++
+	}
+	return b
+}
+
+func (t *Tokens) count(e *Entry) { t.add(e, e.Tokens) }
+
+// take is the other way round of count.
+func (t *Tokens) take(e *Entry) { t.add(e, -e.Tokens) }
+
+func (t *Tokens) add(e *Entry, n int) {
 	if e.Commit.Op != commit.Append {
 		return
 	}
-	t.Raw += e.Tokens
+	t.Raw += n
+	if isThought(e) {
+		t.thoughts += n
+		if pinned(e) {
+			t.pinned += n
+		}
+	}
 	switch {
 	case e.Sent:
-		t.Effective += e.Tokens
+		t.Effective += n
 	case e.Commit.Kind == content.KindReasoning:
-		t.HiddenReasoning += e.Tokens
+		t.HiddenReasoning += n
 	default:
-		t.Hidden += e.Tokens
+		t.Hidden += n
 	}
 }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -10,13 +11,22 @@ func isTool(k content.Kind) bool { return k == content.KindToolCall || k == cont
 // tools lists the calls and results of every turn in which one of them may be
 // sent: whether it may depends on the others.
 func (h *history) tools() []*Entry {
-	turn := make([]bool, h.turns+1)
-	for _, e := range h.sent() {
-		if isTool(e.Commit.Kind) {
-			turn[e.Turn] = true
+	first := h.firstTurn()
+	turn := make([]bool, h.turns-first+1)
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Sent && isTool(e.Commit.Kind) {
+			turn[e.Turn-first] = true
 		}
 	}
-	return h.filter(func(e *Entry) bool { return turn[e.Turn] && isTool(e.Commit.Kind) })
+	return h.filter(func(e *Entry) bool { return turn[e.Turn-first] && isTool(e.Commit.Kind) })
+}
+
+// firstTurn is the turn in which the entries begin.
+func (h *history) firstTurn() int {
+	if len(h.entries) == 0 {
+		return h.turns
+	}
+	return h.entries[0].Turn
 }
 
 // pairing is the state of one turn while its calls are matched with results.
@@ -30,11 +40,16 @@ type pairing struct {
 // nothing answered before the next turn is left out, with the thoughts that led
 // to it; one in the last turn is pending and stays.
 func (h *history) pair() {
-	turns := make([]pairing, h.turns+1)
+	first := h.firstTurn()
+	turns := make([]pairing, h.turns-first+1)
 	var thoughts []*Entry
 	thinking := 0 // the turn of thoughts
-	for _, e := range h.filter(func(*Entry) bool { return true }) {
-		t := &turns[e.Turn]
+	for i := range h.entries {
+		e := &h.entries[i]
+		if e.Commit.Op != commit.Append {
+			continue
+		}
+		t := &turns[e.Turn-first]
 		if e.Turn != thinking {
 			thoughts, thinking = nil, e.Turn
 		}
@@ -55,7 +70,7 @@ func (h *history) pair() {
 		}
 	}
 	for i := range turns {
-		h.unanswered(&turns[i], i == h.turns)
+		h.unanswered(&turns[i], first+i == h.turns)
 	}
 }
 

@@ -9,10 +9,28 @@ import (
 
 // Verify wraps an engine so that every object read is hashed and compared with
 // its id, and every batch is checked before the engine sees it. Engines return
-// their stores wrapped.
-func Verify(s Store) Store { return &verified{s} }
+// their stores wrapped. One that is a [Checker] is trusted with the hashing.
+func Verify(s Store) Store {
+	c, ok := s.(Checker)
+	return &verified{Store: s, checks: ok && c.ChecksObjects()}
+}
 
-type verified struct{ Store }
+// Checker is an engine that verifies the objects it gives by itself: each by its
+// hash, or many at once by a checksum that it made after it had verified the hash
+// of every one of them.
+type Checker interface {
+	// ChecksObjects tells whether it does.
+	ChecksObjects() bool
+}
+
+type verified struct {
+	Store
+	checks bool // the engine verifies what it gives
+	memo   Memo
+}
+
+// Memo is Rememberer.
+func (v *verified) Memo() *Memo { return &v.memo }
 
 // Unwrap gives the engine; see [As].
 func (v *verified) Unwrap() Store { return v.Store }
@@ -27,7 +45,7 @@ func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 			if err == nil && !asked[o.ID] {
 				err = &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
 			}
-			if o, err = check(o, err); !yield(o, err) {
+			if o, err = v.check(o, err); !yield(o, err) {
 				return
 			}
 		}
@@ -47,7 +65,7 @@ func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[
 			if err == nil && obj.ID != want {
 				err = &CorruptError{ID: obj.ID, Cause: errors.New("the store gave it in the place of another")}
 			}
-			obj, err = check(obj, err)
+			obj, err = v.check(obj, err)
 			if err == nil && !isContent {
 				next = firstParent(obj)
 				if o.Content && len(obj.Links) > 0 {
@@ -62,8 +80,8 @@ func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[
 }
 
 // check lets only an object out whose bytes are those of its id.
-func check(o Object, err error) (Object, error) {
-	if err == nil {
+func (v *verified) check(o Object, err error) (Object, error) {
+	if err == nil && !v.checks {
 		err = o.Check()
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
 // Bench measures a store as a program on this machine has it: durable commits,
-// compiled prompts, the command line. What is measured stands beside a yardstick
-// from the same run, a file of JSON lines, because a disk is never twice the
-// same: the ratio travels, the time does not.
+// compiled prompts, answers that are decoded, the command line. What is measured
+// stands beside a yardstick from the same run, such as a file of JSON lines,
+// because a disk is never twice the same: the ratio travels, the time does not.
 //
 //	go run ./cmd/bench -sizes 1000,10000 -out bench.json
 package main
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(made) }()
 	b.dir, b.report = made, newReport()
-	for _, part := range []func(context.Context) error{b.writes, b.reads, b.starts} {
+	for _, part := range []func(context.Context) error{b.writes, b.reads, b.decodes, b.starts} {
 		if err := part(ctx); err != nil {
 			return err
 		}

@@ -26,7 +26,9 @@ func TestBenchPrintsWhatItWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"JSON line, fdatasync", "commit", "commit, 64 goroutines, one branch, rate", "compile, warm, 30 commits", "log of 20, new handle, 30 commits",
+		"JSON line, fdatasync", "commit", "commit, 64 goroutines, one branch, rate", "compile, again, 30 commits",
+		"bare bbolt put", "commit, to a bare put", "walk of headers, 30 commits", "compile with a budget, 30 commits", "compile after a commit, 30 commits", "log of 20, new handle, 30 commits",
+		"decode a chat stream", "decode a responses stream, allocated",
 	} {
 		if r.value(name) <= 0 {
 			t.Errorf("%q was not measured", name)

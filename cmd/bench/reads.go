@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -22,6 +24,9 @@ func (b *bench) reads(ctx context.Context) error {
 			return err
 		}
 		if err := b.compiles(ctx, h); err != nil {
+			return err
+		}
+		if err := b.walks(ctx, h); err != nil {
 			return err
 		}
 		if i == len(b.sizes)-1 {
@@ -97,11 +102,60 @@ func (b *bench) compiles(ctx context.Context, h history) error {
 	if err != nil {
 		return err
 	}
-	err = b.timed(times, flat, h.name("compile, warm"), func() error { return compile(ctx, repo) })
-	if closeErr := repo.Close(); err == nil {
-		err = closeErr
+	err = b.timed(times, flat, h.name("compile, again"), func() error { return compile(ctx, repo) })
+	return errors.Join(err, repo.Close())
+}
+
+// walks measures a walk over all headers, a prompt that has to fit, and the prompt
+// after one more commit.
+func (b *bench) walks(ctx context.Context, h history) error {
+	repo, err := tract.Open(ctx, h.store)
+	if err != nil {
+		return err
 	}
-	return err
+	ref, err := objects.ReadRef(ctx, repo.Store(), "refs/heads/main")
+	if err != nil {
+		return err
+	}
+	const times = 5
+	err = b.timed(times, "", h.name("walk of headers"), func() error {
+		for _, err := range commit.Walk(ctx, repo.Store(), ref.Target, 0) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = b.timed(times, "", h.name("compile with a budget"), func() error {
+			_, err := repo.Compile(ctx, "main", tract.Budget(budget))
+			return err
+		})
+	}
+	if err == nil {
+		err = b.after(ctx, h, repo)
+	}
+	return errors.Join(err, repo.Close())
+}
+
+// budget is 800 KB of words, in tokens.
+const budget = 200_000
+
+// after measures only the prompt, not the commit before it.
+func (b *bench) after(ctx context.Context, h history, repo *tract.Repo) error {
+	took := make([]time.Duration, 200)
+	for i := range took {
+		if _, err := repo.Branch("main").Append(ctx, []content.Block{content.User(words("more", i))}); err != nil {
+			return err
+		}
+		start := time.Now()
+		if err := compile(ctx, repo); err != nil {
+			return err
+		}
+		took[i] = time.Since(start)
+	}
+	b.report.add(h.name("compile after a commit"), median(took), "ms")
+	return nil
 }
 
 func compile(ctx context.Context, repo *tract.Repo) error {

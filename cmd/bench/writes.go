@@ -12,6 +12,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects/bolt"
 )
 
 // crowd is how many goroutines write at once.
@@ -36,6 +37,11 @@ func (b *bench) writes(ctx context.Context) error {
 	}
 	b.report.add(line, median(took), "ms")
 	b.report.add(line+", rate", float64(len(took))/elapsed.Seconds(), "/s")
+	const bare = "bare bbolt put"
+	if took, err = b.barePuts(); err != nil {
+		return err
+	}
+	b.report.against(line, bare, median(took), "ms")
 
 	for _, c := range []struct {
 		name              string
@@ -61,11 +67,23 @@ func (b *bench) writes(ctx context.Context) error {
 			return err
 		}
 		if c.writers == 1 {
-			b.report.against(line, c.name, median(took), "ms")
+			one := median(took)
+			b.report.against(line, c.name, one, "ms")
+			b.report.against(bare, "commit, to a bare put", one, "ms")
 		}
 		b.report.against(line+", rate", c.name+", rate", float64(len(took))/elapsed.Seconds(), "/s")
 	}
 	return nil
+}
+
+// barePuts does what a program does that has bbolt and no store.
+func (b *bench) barePuts() ([]time.Duration, error) {
+	put, shut, err := bolt.Yardstick(filepath.Join(b.dir, "bare.db"))
+	if err != nil {
+		return nil, err
+	}
+	took, _, err := b.during(1, func(writer, n int) error { return put(record("user", words(fmt.Sprint(writer), n))) })
+	return took, errors.Join(err, shut())
 }
 
 // during calls f from so many goroutines as long as a measurement lasts, and

@@ -38,7 +38,7 @@ func (o *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole answer")
 	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
 	f.BoolVar(&o.enforce, "enforce", false, "do not ask when reasoning.budget, or that of the model, is used up")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the request and send nothing")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field; send nothing")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
 	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
 	a.completeFlag(cmd, "effort", cobra.FixedCompletions(efforts(), cobra.ShellCompDirectiveNoFileComp))

@@ -242,5 +242,5 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 	if o.system != "" {
 		a.note("--system is not in the request that --dry-run prints: it would be committed first")
 	}
-	return a.printRequest(ctx, rev, client, append(opts, tract.Also(blocks...)))
+	return a.dryRun(ctx, rev, client, append(opts, tract.Also(blocks...)))
 }

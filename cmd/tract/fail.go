@@ -90,7 +90,7 @@ var kinds = []struct {
 	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
 	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
-	{as[*tract.RuleError], codeNo, "rule", "ask again from where the thoughts were: tract reset, or commit reasoning from now on"},
+	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force asks anyway"},
 	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, begin another conversation (tract chat --new), or leave --enforce out; the question is kept"},
 	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},

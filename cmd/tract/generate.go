@@ -42,7 +42,7 @@ func (a *app) generate(cmd *cobra.Command, o *asking) error {
 		if err != nil {
 			return err
 		}
-		return a.printRequest(ctx, id.String(), client, opts)
+		return a.dryRun(ctx, id.String(), client, opts)
 	}
 	b, err := a.current(ctx)
 	if err != nil {

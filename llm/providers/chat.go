@@ -35,7 +35,7 @@ func signChat(h http.Header, t target, key string) {
 	case t.profile.wire.keyHeader != "":
 		h.Set(t.profile.wire.keyHeader, key)
 	default:
-		h.Set("Authorization", "Bearer "+key)
+		signBearer(h, t, key)
 	}
 }
 
@@ -51,7 +51,7 @@ type chat struct {
 	words chatWords
 	minds chatMinds
 	calls chatCalls
-	rest  chatRest
+	rest  growing
 }
 
 // chatBody is the members of a response or a chunk that are looked at, each of its
@@ -115,7 +115,7 @@ func (c *chat) whole(v rawjson.Value) error {
 	if message.Kind() != rawjson.KindObject {
 		message = choice.delta
 	}
-	failure := c.failure(v, b.failed, choice.failed, b.object.Text() == "error")
+	failure := c.failure(v, b.failed, choice.failed, string(b.object) == `"error"`)
 	if message.Kind() != rawjson.KindObject {
 		if failure != nil {
 			return failure
@@ -160,7 +160,7 @@ func (c *chat) event(name string, v rawjson.Value) error {
 	if failed == nil {
 		failed = b.groq.Get("error")
 	}
-	return c.failure(v, b.failed, failed, name == "error" || b.object.Text() == "error")
+	return c.failure(v, b.failed, failed, name == "error" || string(b.object) == `"error"`)
 }
 
 // failure is the error that a response or a chunk holds, or nil. Google sends one

@@ -31,7 +31,7 @@ func chatStream() []byte {
 }
 
 func TestChatReadsALongStream(t *testing.T) {
-	reply, err := chatRead(chatTarget("openrouter", "vendor/model"), bytes.NewReader(chatStream()))
+	reply, _, err := readAll(targetOf("chat", "openrouter", "vendor/model"), bytes.NewReader(chatStream()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func TestChatReadsALongStream(t *testing.T) {
 
 func BenchmarkChatDecode(b *testing.B) {
 	body := chatStream()
-	t := chatTarget("openrouter", "vendor/model")
+	t := targetOf("chat", "openrouter", "vendor/model")
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		reply, err := chatRead(t, bytes.NewReader(body))
+		reply, _, err := readAll(t, bytes.NewReader(body))
 		if err != nil || len(reply.Blocks) != 3 {
 			b.Fatal(err)
 		}

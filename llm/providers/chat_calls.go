@@ -185,8 +185,7 @@ func (c *chat) functionCall(v rawjson.Value) (err error) {
 		return nil
 	}
 	if c.calls.legacy == nil {
-		b := content.ToolCall{Wire: c.form(), CallID: c.madeID(0), Name: f.name}
-		b.Type = chatLegacy
+		b := content.ToolCall{Wire: c.typed(chatLegacy), CallID: c.madeID(0), Name: f.name}
 		b.Extra = extended(nil, "function", f.item.rest())
 		if f.verbatim {
 			b.Extra = extended(b.Extra, chatVerbatim, rawjson.Value("true"))

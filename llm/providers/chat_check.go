@@ -29,19 +29,6 @@ func outlineChat(body rawjson.Value) []said {
 	return list
 }
 
-// isBlank tells whether content says nothing: it is missing, null, "" or [].
-func isBlank(v rawjson.Value) bool {
-	switch v.Kind() {
-	case rawjson.KindString:
-		return v.Text() == ""
-	case rawjson.KindArray:
-		for range v.Elements() {
-			return false
-		}
-	}
-	return v.Kind() != rawjson.KindObject
-}
-
 // thoughtFields is where a message of the chat dialect can hold thoughts.
 var thoughtFields = []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque"}
 
@@ -58,7 +45,7 @@ func hasThought(m rawjson.Value) bool {
 var chatRules = []rule{
 	{
 		name:     "reasoning-content-missing",
-		evidence: `Kimi 400: "thinking is enabled but reasoning_content is missing in assistant tool call message"; DeepSeek V4 400: reasoning_content "must be passed back" (see docs/providers.md)`,
+		evidence: `Kimi 400: "thinking is enabled but reasoning_content is missing in assistant tool call message"; DeepSeek V4 400: reasoning_content "must be passed back"; a model of theirs that does not think is not told apart`,
 		warns:    true,
 		find:     reasoningContentMissing,
 	},

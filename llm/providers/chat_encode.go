@@ -1,9 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -23,18 +20,13 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 	for _, m := range req.Messages {
 		p.add(m)
 	}
-	p.flush()
+	p.wait.flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 {
 		body.Set("tools", chatTools(req.Tools))
 		body.Set("tool_choice", chatToolChoice(s.ToolChoice))
 	}
-	if s.MaxOutputTokens > 0 {
-		body.SetInt(orElse(w.limit, "max_tokens"), int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		body.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&body, s, orElse(w.limit, "max_tokens"))
 	chatEffort(w, s.Reasoning, &body)
 	if req.Stream {
 		body.SetBool("stream", true)
@@ -42,16 +34,7 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 			body.Set("stream_options", rawjson.Value(`{"include_usage":true}`))
 		}
 	}
-	if len(s.Extra) > 0 {
-		extra, err := rawjson.Parse(s.Extra)
-		if err != nil || extra.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("chat: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		for key, value := range extra.Members() {
-			body.Set(key, value)
-		}
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s)
 }
 
 // chatEffort writes how much the model is to think, if anything is told. Thoughts
@@ -79,25 +62,14 @@ func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
 }
 
 func chatTools(tools []llm.Tool) rawjson.Value {
-	var list rawjson.Array
-	for _, t := range tools {
-		if len(t.Native) > 0 {
-			list.Add(t.Native)
-			continue
-		}
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
 		var f, o rawjson.Object
-		f.SetString("name", t.Name)
-		if t.Description != "" {
-			f.SetString("description", t.Description)
-		}
-		if f.Set("parameters", t.Schema); len(t.Schema) == 0 {
-			f.Set("parameters", rawjson.Value(`{"type":"object","properties":{}}`))
-		}
+		setTool(&f, t)
+		f.Set("parameters", schemaOf(t, noArguments))
 		o.SetString("type", "function")
 		o.Set("function", f.Bytes())
-		list.Add(o.Bytes())
-	}
-	return list.Bytes()
+		return o.Bytes()
+	})
 }
 
 // chatToolChoice is the tool choice; nil when it is unsaid.
@@ -120,16 +92,8 @@ type chatPrompt struct {
 	target
 	native bool
 	list   rawjson.Array
-	calls  []string          // ids of the last answer's calls, in order
+	wait   waiting
 	legacy map[string]string // calls in function_call: name by id
-
-	results []chatResult // that stand together
-}
-
-// chatResult is the message of a result.
-type chatResult struct {
-	id   string
-	json rawjson.Value
 }
 
 // add adds a message. Results are messages of their own, wherever they stand.
@@ -165,15 +129,9 @@ func (p *chatPrompt) add(m content.Message) {
 
 // answer adds what the model said.
 func (p *chatPrompt) answer(blocks []content.Block) {
-	p.flush()
-	p.calls = nil
+	p.wait.next(blocks, &p.list)
 	for _, b := range blocks {
-		c, ok := b.(content.ToolCall)
-		if !ok || c.Server {
-			continue
-		}
-		p.calls = append(p.calls, c.CallID)
-		if c.Type == chatLegacy && p.own(c) {
+		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Type == chatLegacy && p.own(c) {
 			if p.legacy == nil {
 				p.legacy = map[string]string{}
 			}
@@ -183,23 +141,8 @@ func (p *chatPrompt) answer(blocks []content.Block) {
 	p.list.Add(replayChat(p.target, blocks, p.native))
 }
 
-// flush adds the results that stand together, in the order of their calls.
-func (p *chatPrompt) flush() {
-	place := func(r chatResult) int {
-		if i := slices.Index(p.calls, r.id); i >= 0 {
-			return i
-		}
-		return len(p.calls)
-	}
-	slices.SortStableFunc(p.results, func(a, b chatResult) int { return place(a) - place(b) })
-	for _, r := range p.results {
-		p.list.Add(r.json)
-	}
-	p.results = nil
-}
-
 func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
-	p.flush()
+	p.wait.flush(&p.list)
 	var o rawjson.Object
 	o.SetString("role", role)
 	o.Set("content", body)
@@ -252,7 +195,7 @@ func (p *chatPrompt) media(m content.Media) rawjson.Value {
 	kind, data, inline := inlineData(m)
 	url := m.URL
 	if inline {
-		url = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(data))
+		url = dataURL(kind, data)
 	}
 	if url == "" {
 		return nil
@@ -265,7 +208,7 @@ func (p *chatPrompt) media(m content.Media) rawjson.Value {
 		in.SetString("url", url)
 	case sound && inline:
 		key = "input_audio"
-		in.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
+		in.SetString("data", base64Of(data))
 		in.SetString("format", strings.Replace(strings.TrimPrefix(format, "x-"), "mpeg", "mp3", 1))
 	default:
 		in.SetString("filename", orElse(m.Name, "file"))
@@ -290,34 +233,8 @@ func (p *chatPrompt) result(r content.ToolResult) {
 		o.SetString("name", name)
 	} else {
 		o.SetString("role", "tool")
-		o.SetString("tool_call_id", r.CallID)
+		o.SetString("tool_call_id", p.callID(r.CallID))
 	}
-	v, err := rawjson.Parse(r.Parts)
-	switch {
-	case err == nil && p.own(r):
-		o.Set("content", v)
-	case err == nil && v.Kind() == rawjson.KindArray:
-		o.SetString("content", flattened(v))
-	default:
-		o.SetString("content", r.String())
-	}
-	p.results = append(p.results, chatResult{r.CallID, o.Bytes()})
-}
-
-// flattened is the words of a list of parts, with the types of the other parts in
-// their place: a result is a string here.
-func flattened(parts rawjson.Value) string {
-	var lines []string
-	for part := range parts.Elements() {
-		text := part.Get("text")
-		switch kind := part.Get("type").Text(); {
-		case text.Kind() == rawjson.KindString:
-			lines = append(lines, text.Text())
-		case kind != "":
-			lines = append(lines, "["+kind+"]")
-		default:
-			lines = append(lines, string(part))
-		}
-	}
-	return strings.Join(lines, "\n")
+	o.Set("content", p.resultValue(r))
+	p.wait.add(r.CallID, o.Bytes())
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // chatTalk is a talk with a bit of everything.
@@ -30,7 +29,8 @@ func chatTalk() *llm.Request {
 			{Role: content.RoleUser, Blocks: []content.Block{content.User("And"), content.User("now?")}},
 		},
 		Tools: []llm.Tool{
-			{Name: "look", Description: "Looks.", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "stop"},
+			{Name: "look", Description: "Looks.", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
+			{Name: "stop"},
 			{Native: []byte(`{"type":"web_search"}`)},
 		},
 		Settings: llm.Settings{Model: "m-1", MaxOutputTokens: 100, Temperature: &heat, ToolChoice: "look", Reasoning: llm.Reasoning{Effort: "low"}, Extra: []byte(`{"seed":7,"temperature":0.5}`)},
@@ -46,7 +46,7 @@ func TestChatRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","properties":{}}}},{"type":"web_search"}],` +
 		`"tool_choice":{"type":"function","function":{"name":"look"}},"max_tokens":100,"reasoning_effort":"low","stream":true,"stream_options":{"include_usage":true},"seed":7,"temperature":0.5}`
 	for range 2 {
-		body, err := encodeChat(chatTarget("deepseek", "other"), chatTalk())
+		body, err := encodeChat(targetOf("chat", "deepseek", "other"), chatTalk())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 		if c.change != nil {
 			c.change(r)
 		}
-		body, err := encodeChat(chatTarget(c.provider, "m"), r)
+		body, err := encodeChat(targetOf("chat", c.provider, "m"), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 	}
 	r := chatTalk()
 	r.Settings.Extra = []byte(`[1]`)
-	if _, err := encodeChat(chatTarget("vllm", "m"), r); err == nil || !strings.Contains(err.Error(), "request.extra") {
+	if _, err := encodeChat(targetOf("chat", "vllm", "m"), r); err == nil || !strings.Contains(err.Error(), "request.extra") {
 		t.Errorf("an extra that is no object: %v", err)
 	}
 }
@@ -139,11 +139,11 @@ func TestChatOtherMessages(t *testing.T) {
 		{"nothing", []content.Message{said(content.Note("x"))}, `[]`},
 		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Wire{Dialect: "chat", Type: chatWhole}, JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
 	} {
-		body, err := encodeChat(chatTarget("nobody-knows", ""), &llm.Request{Messages: c.messages})
+		body, err := encodeChat(targetOf("chat", "nobody-knows", ""), &llm.Request{Messages: c.messages})
 		if err != nil {
 			t.Error(c.name, err)
 		}
-		if have := rawjson.Value(body).Get("messages"); string(have) != c.want {
+		if have := body.Get("messages"); string(have) != c.want {
 			t.Errorf("%s: have\n%s\nwant\n%s", c.name, have, c.want)
 		}
 	}

@@ -1,12 +1,8 @@
 package providers
 
 import (
-	"bytes"
-	"strings"
 	"testing"
-	"testing/iotest"
 
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
@@ -14,35 +10,12 @@ import (
 // blocks can be stored, and what goes back can be sent and comes again the same.
 func chatHolds(t *testing.T, body []byte) {
 	t.Helper()
-	to := chatTarget("chat", "m")
-	reply, err := chatRead(to, bytes.NewReader(body))
-	if again, bad := chatRead(to, iotest.OneByteReader(bytes.NewReader(body))); chatAll(again, bad) != chatAll(reply, err) {
-		t.Fatalf("in pieces:\n%s\nwhole:\n%s", chatAll(again, bad), chatAll(reply, err))
-	}
-	for _, b := range reply.Blocks {
-		stored, err := content.Decode(content.Encode(b))
-		if err != nil || !bytes.Equal(content.Encode(stored), content.Encode(b)) {
-			t.Fatalf("%+v: %v", b, err)
-		}
-	}
-	back := replayChat(to, reply.Blocks, false)
-	if back == nil {
-		return
-	}
-	if v, err := rawjson.Parse(back); err != nil || !rawjson.Clean(string(v)) {
-		t.Fatalf("%s: %v", back, err)
-	}
-	again, err := chatRead(to, strings.NewReader(`{"id":"r","choices":[{"message":`+string(back)+`}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if twice := replayChat(to, again.Blocks, false); !rawjson.Equal(twice, back) {
-		t.Fatalf("back\n%s\nand again\n%s", back, twice)
-	}
+	r := &recording{API: "chat", Provider: "chat", Model: "m"}
+	r.holds(t, body, func(back string) string { return `{"id":"r","choices":[{"message":` + back + `}]}` })
 }
 
 func FuzzChatDecode(f *testing.F) {
-	for _, r := range chatRecordings(f) {
+	for _, r := range recorded(f, "chat") {
 		if len(r.body) < 4<<10 {
 			f.Add(r.body)
 		}

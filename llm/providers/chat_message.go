@@ -94,21 +94,6 @@ func (c *chat) message(v rawjson.Value) error {
 	return c.sealText(m.google)
 }
 
-// hollow tells whether a value holds nothing.
-func hollow(v rawjson.Value) bool {
-	switch string(v) {
-	case "null", `""`:
-		return true
-	}
-	for range v.Elements() {
-		return false
-	}
-	for range v.Members() {
-		return false
-	}
-	return v.Kind() == rawjson.KindArray || v.Kind() == rawjson.KindObject
-}
-
 // chatWords is the content as it comes.
 type chatWords struct {
 	tags   llm.TagSplitter
@@ -226,8 +211,7 @@ func (c *chat) text(s, kind string) (err error) {
 			return nil
 		}
 		s = w.takeWhite() + s
-		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-		b.Type = kind
+		b := content.Text{Wire: c.typed(kind), Of: content.KindAssistant}
 		if w.before != "" {
 			b.Extra = extended(nil, chatBefore, rawjson.AppendString(nil, w.before))
 		}
@@ -260,8 +244,7 @@ func (c *chat) contentPart(v rawjson.Value) error {
 	case kind == "thinking":
 		return c.thinkPart(i)
 	}
-	b := content.Native{Wire: c.form(), JSON: string(v)}
-	b.Type = chatPart + kind
+	b := content.Native{Wire: c.typed(chatPart + kind), JSON: string(v)}
 	_, err := c.came(b)
 	return err
 }
@@ -272,8 +255,7 @@ func (c *chat) refuse(v rawjson.Value) (err error) {
 		return nil
 	}
 	if c.words.refuse == nil {
-		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-		b.Type = chatRefusal
+		b := content.Text{Wire: c.typed(chatRefusal), Of: content.KindAssistant}
 		if c.words.refuse, err = c.start(b); err != nil {
 			return err
 		}

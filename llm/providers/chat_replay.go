@@ -99,16 +99,6 @@ func (m *chatTurn) message() rawjson.Value {
 	return o.Bytes()
 }
 
-// told tells whether any member of an object holds something.
-func told(v rawjson.Value) bool {
-	for _, member := range v.Members() {
-		if !hollow(member) {
-			return true
-		}
-	}
-	return false
-}
-
 // thoughts writes the fields for thoughts.
 func (m *chatTurn) thoughts(o *rawjson.Object) {
 	for _, field := range chatFields {
@@ -179,24 +169,14 @@ func (m *chatTurn) think(r content.Reasoning) {
 	foreign := r.Seal.Data != "" && !m.opens(r.Seal)
 	open := !w.strict && !w.silent
 	if own && r.Format != content.FormatThinkTags {
-		m.said = append(m.said, r.String())
-		for field := range rawjson.Value(r.Extra).Get(chatCopies).Elements() {
-			if name := field.Text(); open || name == w.thought {
-				m.copies = append(m.copies, name)
-			}
-		}
+		m.repeated(r, open)
 	}
 	switch {
 	case own && r.Format == content.FormatThinkTags:
 		if !foreign && open && r.Seal.Data != "" {
 			m.google = r.Seal.Data
 		}
-		text := r.Open + r.Text + r.Close
-		m.words = append(m.words, text)
-		var o rawjson.Object
-		o.SetString("type", "text")
-		o.SetString("text", text)
-		m.parts = append(m.parts, clone(o.Bytes()))
+		m.tagged(r)
 	case own && !foreign && r.Format == content.FormatMistral && (w.chunks || open && !w.plain && !w.details):
 		m.chunk(r)
 	case own && !foreign && r.Format == content.FormatDetails && open && (!w.plain || r.Seal.Data != ""):
@@ -213,6 +193,27 @@ func (m *chatTurn) think(r content.Reasoning) {
 		}
 		m.plainThought(r, own)
 	}
+}
+
+// repeated notes the fields that say a thought again. One whose server takes no
+// open thoughts knows its own field only.
+func (m *chatTurn) repeated(r content.Reasoning, open bool) {
+	m.said = append(m.said, r.String())
+	for field := range rawjson.Value(r.Extra).Get(chatCopies).Elements() {
+		if name := field.Text(); open || name == m.profile.wire.thought {
+			m.copies = append(m.copies, name)
+		}
+	}
+}
+
+// tagged adds a thought between its tags to the content.
+func (m *chatTurn) tagged(r content.Reasoning) {
+	text := r.Open + r.Text + r.Close
+	m.words = append(m.words, text)
+	var o rawjson.Object
+	o.SetString("type", "text")
+	o.SetString("text", text)
+	m.parts = append(m.parts, o.Bytes())
 }
 
 // plainThought adds a thought to a plain field.

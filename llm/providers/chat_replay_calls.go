@@ -27,7 +27,7 @@ func (m *chatTurn) call(b content.ToolCall) {
 		return
 	}
 	if b.CallID != "" {
-		o.SetString("id", b.CallID)
+		o.SetString("id", m.callID(b.CallID))
 	}
 	key, input := "function", "arguments"
 	switch {
@@ -96,4 +96,12 @@ func (m *chatTurn) answered(r content.ToolResult) {
 		m.runs[i].SetString("output", r.Text)
 	}
 	m.runs[i].Merge(rawjson.Without(r.Extra, chatOfMessage))
+}
+
+// callID is an id as the server takes it.
+func (t target) callID(id string) string {
+	if t.profile.wire.id == nil {
+		return id
+	}
+	return t.profile.wire.id(id)
 }

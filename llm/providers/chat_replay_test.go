@@ -3,13 +3,10 @@ package providers
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
@@ -17,34 +14,19 @@ import (
 // TestChatGoesBackAsItCame holds replay to what the provider sent: by a target that
 // nothing is known of to the letter, by its own as far as it takes that.
 func TestChatGoesBackAsItCame(t *testing.T) {
-	for _, r := range chatRecordings(t) {
+	for _, r := range recorded(t, "chat") {
 		if r.Container != "json" || r.Expected.Error != nil {
 			continue
 		}
-		reply, err := r.read(bytes.NewReader(r.body))
+		reply, _, err := r.read(bytes.NewReader(r.body))
 		if err != nil {
 			t.Fatal(r.File, err)
 		}
-		var stored []content.Block
-		for _, b := range reply.Blocks {
-			again, err := content.Decode(content.Encode(b))
-			if err != nil {
-				t.Fatal(r.File, err)
-			}
-			stored = append(stored, again)
-		}
+		stored := restored(t, reply.Blocks)
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("choices").At(0).Get("message")
-		if have := replayChat(chatTarget("chat", r.Model), stored, false); !rawjson.Equal(have, want) {
-			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have, want)
-		} else {
-			for s := range chatTexts(want) {
-				if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
-					t.Errorf("%s: %q is not in what goes back", r.File, s)
-				}
-			}
-		}
-		own := chatTarget(r.Provider, r.Model)
+		r.checkBack(t, replayChat(targetOf("chat", "chat", r.Model), stored, false), want)
+		own := targetOf("chat", r.Provider, r.Model)
 		have := replayChat(own, stored, false)
 		for key, v := range have.Members() {
 			if key != "tool_calls" && !rawjson.Equal(v, want.Get(key)) {
@@ -63,13 +45,13 @@ func TestChatGoesBackAsItCame(t *testing.T) {
 // TestChatStreamsSayWhatResponsesSay: a response cut into the chunks of a stream,
 // one for each member of its message, gives the same blocks.
 func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
-	for _, r := range chatRecordings(t) {
+	for _, r := range recorded(t, "chat") {
 		if r.Container != "json" || r.Expected.Error != nil {
 			continue
 		}
 		body, _ := rawjson.Parse(r.body)
 		body = rawjson.Compact(body)
-		reply, err := r.read(bytes.NewReader(body))
+		reply, _, err := r.read(bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(r.File, err)
 		}
@@ -86,7 +68,7 @@ func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
 			o.Set("reasoning", message.Get("reasoning"))
 			deltas = append([]string{string(o.Bytes())}, deltas[2:]...)
 		}
-		stream, err := r.read(strings.NewReader(chatChunks(deltas...)))
+		stream, _, err := r.read(strings.NewReader(chatChunks(deltas...)))
 		if err != nil {
 			t.Fatal(r.File, err)
 		}
@@ -100,11 +82,11 @@ func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
 // TestChatStreamsGoBackWhole: what a stream said of thoughts and seals goes back
 // with the same bytes, in the same fields.
 func TestChatStreamsGoBackWhole(t *testing.T) {
-	for _, r := range chatRecordings(t) {
+	for _, r := range recorded(t, "chat") {
 		if r.Container != "sse" {
 			continue
 		}
-		reply, _ := r.read(bytes.NewReader(r.body))
+		reply, _, _ := r.read(bytes.NewReader(r.body))
 		fields := map[string]string{}
 		for event, err := range llm.ServerSent(bytes.NewReader(r.body)) {
 			v, bad := rawjson.Parse(event.Data)
@@ -124,7 +106,7 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 				}
 			}
 		}
-		have := replayChat(chatTarget("chat", r.Model), reply.Blocks, false)
+		have := replayChat(targetOf("chat", "chat", r.Model), reply.Blocks, false)
 		got := map[string]string{}
 		for key, v := range have.Members() {
 			got[key] = v.Text()
@@ -147,60 +129,25 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 
 // TestChatReplayPairs rebuilds what real clients sent next, and were answered.
 func TestChatReplayPairs(t *testing.T) {
-	dir, ok := chatShared(t)
-	if !ok {
-		t.Skip("no replay pairs without the shared recordings")
-	}
-	byFile := map[string]chatRecording{}
-	for _, r := range chatRecordings(t) {
-		byFile[r.File] = r
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "replay.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairs := 0
-	for line := range bytes.Lines(text) {
-		pair, err := rawjson.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, ok := byFile[pair.Get("response").Text()]
-		if !ok || pair.Get("api").Text() != "chat" {
-			continue
-		}
-		pairs++
-		reply, err := r.read(bytes.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		have := replayChat(chatTarget(r.Provider, r.Model), reply.Blocks, false)
+	replayPairs(t, recorded(t, "chat"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
+		have := replayChat(r.target(), reply.Blocks, false)
 		retyped := pair.Get("verdict").Text() == "partial" // one client made texts of summaries
 		for want := range pair.Get("assistant").Elements() {
-			for s := range chatTexts(want) {
+			for s := range texts(want) {
 				if !chatSays(have, s) && !(retyped && (s == "unknown" || s == "reasoning.text")) {
 					t.Errorf("%s: %q is not in\n%s", r.File, s, have)
 				}
 			}
 		}
-	}
-	if pairs < 15 {
-		t.Errorf("%d pairs", pairs)
-	}
+	})
 }
 
 // chatSays tells whether a value has a string in it, as it is or as JSON.
 func chatSays(v rawjson.Value, s string) bool {
-	for text := range chatTexts(v) {
-		if strings.Contains(text, s) || chatSameJSON(text, s) {
+	for text := range texts(v) {
+		if strings.Contains(text, s) || sameJSON(text, s) {
 			return true
 		}
 	}
 	return false
-}
-
-func chatSameJSON(a, b string) bool {
-	x, err := rawjson.Parse([]byte(a))
-	y, bad := rawjson.Parse([]byte(b))
-	return err == nil && bad == nil && rawjson.Equal(x, y)
 }

@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"strings"
-
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
@@ -15,12 +13,6 @@ const (
 	chatRefusal    = "refusal"
 	chatLegacy     = "function_call"
 )
-
-// chatRest is the members of a message that no block stands for.
-type chatRest struct {
-	keys    []string
-	members map[string]*growth
-}
 
 // keep notes a member. In a stream numbers and the like are notes on one chunk.
 func (c *chat) keep(key string, v rawjson.Value) {
@@ -36,74 +28,6 @@ func (c *chat) keep(key string, v rawjson.Value) {
 	}
 }
 
-func (r *chatRest) member(key string) *growth {
-	if r.members == nil {
-		r.members = map[string]*growth{}
-	}
-	g := r.members[key]
-	if g == nil {
-		g = &growth{}
-		r.keys, r.members[key] = append(r.keys, key), g
-	}
-	return g
-}
-
-func (r *chatRest) set(key string, v rawjson.Value) { *r.member(key) = growth{value: clone(v)} }
-
-// growth is a value that comes in pieces: strings and lists get longer, objects
-// get more members, of all else the last counts.
-type growth struct {
-	value rawjson.Value
-	text  []string
-	list  []rawjson.Value
-	below chatRest
-}
-
-func (g *growth) add(v rawjson.Value) {
-	switch v.Kind() {
-	case rawjson.KindString:
-		g.text = append(g.text, v.Text())
-	case rawjson.KindArray:
-		for e := range v.Elements() {
-			g.list = append(g.list, clone(e))
-		}
-	case rawjson.KindObject:
-		for key, m := range v.Members() {
-			g.below.member(key).add(m)
-		}
-	case rawjson.KindNumber, rawjson.KindBool:
-		g.value = clone(v)
-	case rawjson.KindAbsent, rawjson.KindNull:
-	}
-}
-
-// bytes is what it has become, or nil.
-func (g *growth) bytes() rawjson.Value {
-	switch {
-	case g.value != nil:
-		return g.value
-	case len(g.text) > 0:
-		return rawjson.AppendString(nil, strings.Join(g.text, ""))
-	case len(g.list) > 0:
-		var a rawjson.Array
-		for _, e := range g.list {
-			a.Add(e)
-		}
-		return a.Bytes()
-	case len(g.below.keys) > 0:
-		return g.below.object()
-	}
-	return nil
-}
-
-func (r *chatRest) object() rawjson.Value {
-	var o rawjson.Object
-	for _, key := range r.keys {
-		o.Set(key, r.members[key].bytes())
-	}
-	return o.Bytes()
-}
-
 // endRest puts what is left of the message with one of its blocks: a text, else a
 // call, else a thought. Pictures and sounds are blocks of their own.
 func (c *chat) endRest() {
@@ -113,8 +37,7 @@ func (c *chat) endRest() {
 	for _, key := range keys {
 		v := c.rest.members[key].bytes()
 		if (key == "images" || key == "audio") && !hollow(v) {
-			b := content.Native{Wire: c.form(), JSON: string(v)}
-			b.Type = key
+			b := content.Native{Wire: c.typed(key), JSON: string(v)}
 			if c.put(b) != nil {
 				return
 			}
@@ -132,8 +55,7 @@ func (c *chat) endRest() {
 		p.extend(chatOfMessage, rest)
 		c.changed(p)
 	case full:
-		b := content.Native{Wire: c.form(), JSON: string(rest)}
-		b.Type = chatWhole
+		b := content.Native{Wire: c.typed(chatWhole), JSON: string(rest)}
 		_ = c.put(b) // with too many blocks there is a carrier
 	}
 }
@@ -178,20 +100,4 @@ func (p *part) extend(key string, v rawjson.Value) {
 		b.Extra = extended(b.Extra, key, v)
 		p.block = b
 	}
-}
-
-// extended is an extra with one more member. Two objects become one.
-func extended(extra []byte, key string, v rawjson.Value) []byte {
-	if v == nil {
-		return extra
-	}
-	var o, both rawjson.Object
-	o.Merge(extra)
-	if was := o.Bytes().Get(key); was.Kind() == rawjson.KindObject && v.Kind() == rawjson.KindObject {
-		both.Merge(v)
-		both.Merge(was)
-		v = both.Bytes()
-	}
-	o.Set(key, v)
-	return clone(o.Bytes())
 }

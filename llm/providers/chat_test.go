@@ -38,20 +38,20 @@ func TestChatTellsWhatWentWrong(t *testing.T) {
 		{"an error event", "event: error\ndata: {\"message\":\"no\"}\n\n", nil, "no"},
 		{"an error after the end", `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"error":{"message":"no"}}` + "\n\n", nil, "no"},
 	} {
-		_, err := chatRead(chatTarget("chat", "m"), strings.NewReader(c.body))
+		_, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(c.body))
 		var api *llm.APIError
 		if c.message != "" && (!errors.As(err, &api) || api.Message != c.message || len(api.Raw) == 0) || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	const silent = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"usage":{"prompt_tokens":3}}]}` + "\n\ndata: [DONE]\n\n"
-	reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(silent))
+	reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(silent))
 	if err != nil || reply.Text() != "Hi" || reply.Usage.Input != 3 {
 		t.Errorf("an end without a reason: %v, %+v", err, reply)
 	}
-	own := chatTarget("chat", "m")
+	own := targetOf("chat", "chat", "m")
 	own.tags = []string{"plan"}
-	reply, err = chatRead(own, strings.NewReader(chatMessageBody(`{"content":"<plan>Go.</plan>Gone."}`)))
+	reply, _, err = readAll(own, strings.NewReader(chatMessageBody(`{"content":"<plan>Go.</plan>Gone."}`)))
 	if err != nil || reply.Text() != "Gone." || reply.Reasoning() != "Go." {
 		t.Errorf("a tag of the settings: %v, %+v", err, reply)
 	}
@@ -66,7 +66,7 @@ func TestChatTooManyBlocks(t *testing.T) {
 		"calls":   chatChunks(`{"tool_calls":[` + many(`{"function":{"name":"f","arguments":"{"}}`) + `]}`),
 		"runs":    chatChunks(`{"executed_tools":[` + many(`{}`) + `]}`),
 	} {
-		reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(body))
+		reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(body))
 		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) > maxBlocks {
 			t.Errorf("%s: %d blocks, %v", name, len(reply.Blocks), err)
 		}
@@ -117,7 +117,7 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 		`{"role":"assistant","content":null,"refusal":"No."}`,
 		`{"role":"assistant","content":{"later":1},"tool_calls":{"later":1},"reasoning_details":"later","refusal":["later"],"executed_tools":7,"function_call":"auto","extra_content":1}`,
 	} {
-		reply, err := chatRead(chatTarget("chat", "m"), strings.NewReader(chatMessageBody(message)))
+		reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(chatMessageBody(message)))
 		if err != nil {
 			t.Error(message, err)
 			continue
@@ -127,7 +127,7 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if have := replayChat(chatTarget("chat", "m"), reply.Blocks, false); !rawjson.Equal(have, rawjson.Value(message)) {
+		if have := replayChat(targetOf("chat", "chat", "m"), reply.Blocks, false); !rawjson.Equal(have, rawjson.Value(message)) {
 			t.Errorf("have\n%s\nwant\n%s", have, message)
 		}
 	}
@@ -140,18 +140,18 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 		{"type":"reasoning.text","text":"Words.","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"ZW5j","index":1}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"Z29v"}}}],
 		"extra_content":{"google":{"thought_signature":"dGV4dA=="}}}`)
-	reply, err := chatRead(chatTarget("openrouter", "anthropic/claude-sonnet-4"), strings.NewReader(body))
+	reply, _, err := readAll(targetOf("chat", "openrouter", "anthropic/claude-sonnet-4"), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seals := []string{"c2ln", "ZW5j", "Z29v", "dGV4dA==", "b3Bh"}
-	home := replayChat(chatTarget("openrouter", "anthropic/claude-opus-4.5"), reply.Blocks, false)
+	home := replayChat(targetOf("chat", "openrouter", "anthropic/claude-opus-4.5"), reply.Blocks, false)
 	for _, seal := range seals {
 		if !bytes.Contains(home, []byte(seal)) {
 			t.Errorf("seal %s is not in\n%s", seal, home)
 		}
 	}
-	for _, to := range []target{chatTarget("openrouter", "openai/gpt-5"), chatTarget("deepseek", "deepseek-chat"), chatTarget("groq", "qwen"), chatTarget("openai", "gpt-5")} {
+	for _, to := range []target{targetOf("chat", "openrouter", "openai/gpt-5"), targetOf("chat", "deepseek", "deepseek-chat"), targetOf("chat", "groq", "qwen"), targetOf("chat", "openai", "gpt-5")} {
 		away := replayChat(to, reply.Blocks, false)
 		for _, seal := range seals {
 			if bytes.Contains(away, []byte(seal)) {
@@ -168,7 +168,8 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 func TestChatThoughtsOfOthers(t *testing.T) {
 	blocks := []content.Block{
 		content.Reasoning{Wire: content.Wire{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2ln", Minted: "messages/claude"}}, Text: "One."},
-		content.Reasoning{Text: "Two."}, content.Assistant("Hi"),
+		content.Reasoning{Text: "Two."},
+		content.Assistant("Hi"),
 	}
 	for _, c := range []struct {
 		provider string
@@ -183,18 +184,18 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 		{"mistral", false, `{"role":"assistant","content":"Hi"}`},
 		{"mistral", true, `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"One."}]},{"type":"thinking","thinking":[{"type":"text","text":"Two."}]},{"type":"text","text":"Hi"}]}`},
 	} {
-		if have := replayChat(chatTarget(c.provider, "m"), blocks, c.native); string(have) != c.want {
+		if have := replayChat(targetOf("chat", c.provider, "m"), blocks, c.native); string(have) != c.want {
 			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
 		}
 	}
 	own := []content.Block{content.Reasoning{Wire: content.Wire{Dialect: "chat"}, Format: content.FormatParsed, Source: "reasoning_content", Text: "One."}, content.Assistant("Hi")}
-	if have := replayChat(chatTarget("openrouter", "m"), own, false); have.Get("reasoning_content").Text() != "One." {
+	if have := replayChat(targetOf("chat", "openrouter", "m"), own, false); have.Get("reasoning_content").Text() != "One." {
 		t.Errorf("a thought does not go back in its own field: %s", have)
 	}
-	if have := replayChat(chatTarget("groq", "m"), own, false); have.Get("reasoning_content") != nil || have.Get("reasoning").Text() != "One." {
+	if have := replayChat(targetOf("chat", "groq", "m"), own, false); have.Get("reasoning_content") != nil || have.Get("reasoning").Text() != "One." {
 		t.Errorf("a strict server gets %s", have)
 	}
-	if have := replayChat(chatTarget("openai", "m"), own[:1], false); have != nil {
+	if have := replayChat(targetOf("chat", "openai", "m"), own[:1], false); have != nil {
 		t.Errorf("nothing to say, and %s is sent", have)
 	}
 }
@@ -211,7 +212,7 @@ func TestChatWantsTheTurnBack(t *testing.T) {
 		{"deepseek", "Authorization", "Bearer k", true},
 		{"nobody-knows", "Authorization", "Bearer k", true},
 	} {
-		to, h := chatTarget(c.provider, "m"), http.Header{}
+		to, h := targetOf("chat", c.provider, "m"), http.Header{}
 		d.sign(h, to, "k")
 		if d.wantsTurn(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
 			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.wantsTurn(to), h)

@@ -3,13 +3,9 @@ package providers
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -17,9 +13,9 @@ import (
 
 // TestChatFindsWhatIsThere holds the decoder to the answer key.
 func TestChatFindsWhatIsThere(t *testing.T) {
-	for _, r := range chatRecordings(t) {
+	for _, r := range recorded(t, "chat") {
 		t.Run(r.File, func(t *testing.T) {
-			reply, err := r.read(bytes.NewReader(r.body))
+			reply, _, err := r.read(bytes.NewReader(r.body))
 			var api *llm.APIError
 			switch {
 			case r.Expected.Error != nil:
@@ -33,15 +29,15 @@ func TestChatFindsWhatIsThere(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			}
-			r.checkBlocks(t, reply)
-			r.checkThoughts(t, reply)
-			r.checkCalls(t, reply)
+			r.checkChatBlocks(t, reply)
+			r.checkChatThoughts(t, reply)
+			r.checkChatCalls(t, reply)
 			r.checkHead(t, reply)
 		})
 	}
 }
 
-func (r *chatRecording) checkBlocks(t *testing.T, reply *llm.Response) {
+func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	text := ""
 	var kinds []string
@@ -66,7 +62,7 @@ func (r *chatRecording) checkBlocks(t *testing.T, reply *llm.Response) {
 			t.Errorf("%q has no dialect", record)
 		}
 	}
-	if chatBare(text) != chatBare(r.Expected.Text) {
+	if bare(text) != bare(r.Expected.Text) {
 		t.Errorf("text %q, want %q", text, r.Expected.Text)
 	}
 	want := r.Expected.Blocks
@@ -78,7 +74,7 @@ func (r *chatRecording) checkBlocks(t *testing.T, reply *llm.Response) {
 	}
 }
 
-func (r *chatRecording) checkThoughts(t *testing.T, reply *llm.Response) {
+func (r *recording) checkChatThoughts(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	var thoughts []content.Reasoning
 	for _, b := range reply.Blocks {
@@ -108,7 +104,7 @@ func (r *chatRecording) checkThoughts(t *testing.T, reply *llm.Response) {
 	}
 }
 
-func (r *chatRecording) checkCalls(t *testing.T, reply *llm.Response) {
+func (r *recording) checkChatCalls(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	owned, _ := content.Attribute(reply.Blocks)
 	if len(owned) != len(r.Expected.Tools) {
@@ -116,7 +112,7 @@ func (r *chatRecording) checkCalls(t *testing.T, reply *llm.Response) {
 	}
 	for i, want := range r.Expected.Tools {
 		c := reply.Blocks[owned[i].Call].(content.ToolCall)
-		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || c.Arguments != want.Raw && !chatSameJSON(c.Arguments, want.Raw) {
+		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || c.Arguments != *want.Raw && !sameJSON(c.Arguments, *want.Raw) {
 			t.Errorf("call %d: %+v, want %+v", i, c, want)
 		}
 		if (len(owned[i].Thoughts) > 0) != want.Preceded || len(owned[i].Thoughts) != len(want.Reasoning) || (owned[i].Ref >= 0) != (want.Ref != nil) {
@@ -125,68 +121,27 @@ func (r *chatRecording) checkCalls(t *testing.T, reply *llm.Response) {
 	}
 }
 
-func (r *chatRecording) checkHead(t *testing.T, reply *llm.Response) {
-	t.Helper()
-	n := func(key string) int64 {
-		if v := r.Expected.Usage[key]; v != nil {
-			return *v
-		}
-		return 0
-	}
-	want := content.Usage{Input: n("input_total"), Output: n("output_total"), Reasoning: n("reasoning"), Cached: n("cached"), CacheWrite: n("cache_write")}
-	have := reply.Usage
-	if have.Raw = nil; !reflect.DeepEqual(have, want) {
-		t.Errorf("usage %+v, want %+v of %s", have, want, reply.Usage.Raw)
-	}
-	if f := r.Expected.Finish; f != nil && reply.Finish != *f || r.Expected.ID != "" && reply.ID != r.Expected.ID {
-		t.Errorf("finish %q, id %q, want %v, %q", reply.Finish, reply.ID, f, r.Expected.ID)
-	}
-}
-
 // TestChatComesTheSameHoweverItIsCut: the network cuts where it likes, and a proxy
 // may change line ends.
 func TestChatComesTheSameHoweverItIsCut(t *testing.T) {
-	t.Parallel()
-	cuts := 0
-	for _, r := range chatRecordings(t) {
-		reply, err := r.read(bytes.NewReader(r.body))
-		want := chatAll(reply, err)
-		check := func(how string, body io.Reader) {
-			t.Helper()
-			if got, err := r.read(body); chatAll(got, err) != want {
-				t.Fatalf("%s, %s:\n%s\nwant\n%s", r.File, how, chatAll(got, err), want)
-			}
-		}
-		check("byte by byte", iotest.OneByteReader(bytes.NewReader(r.body)))
-		if r.Container == "sse" {
-			unix := bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n"))
-			check("LF", bytes.NewReader(unix))
-			check("CRLF", bytes.NewReader(bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))))
-		}
-		if len(r.body) > 8<<10 {
-			continue
-		}
-		for i := range r.body {
-			if testing.Short() && i%7 != 0 {
-				continue
-			}
-			check(fmt.Sprintf("cut at %d", i), io.MultiReader(bytes.NewReader(r.body[:i]), bytes.NewReader(r.body[i:])))
-			cuts++
-		}
+	for _, r := range recorded(t, "chat") {
+		t.Run(r.File, func(t *testing.T) {
+			t.Parallel()
+			r.checkCuts(t)
+		})
 	}
-	t.Logf("%d cuts", cuts)
 }
 
 // TestChatNeverLosesAFinishedBlock ends each stream after each event: what was
 // given out as whole is there, and is what the whole stream has in its place.
 func TestChatNeverLosesAFinishedBlock(t *testing.T) {
 	t.Parallel()
-	for _, r := range chatRecordings(t) {
+	for _, r := range recorded(t, "chat") {
 		if r.Container != "sse" {
 			continue
 		}
-		events := bytes.SplitAfter(bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
-		full, _ := r.read(bytes.NewReader(r.body))
+		events := r.events()
+		full, _, _ := r.read(bytes.NewReader(r.body))
 		for i := range events {
 			if testing.Short() && len(events) > 100 && i%10 != 0 {
 				continue
@@ -195,7 +150,7 @@ func TestChatNeverLosesAFinishedBlock(t *testing.T) {
 			finished := false
 			var a llm.Accumulator
 			var failed error
-			for e, err := range chatTarget(r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), FramingFound) {
+			for e, err := range targetOf("chat", r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), FramingFound) {
 				if failed = err; err != nil {
 					break
 				}

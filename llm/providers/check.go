@@ -252,3 +252,61 @@ func numbered(v rawjson.Value) func(yield func(int, rawjson.Value) bool) {
 		}
 	}
 }
+
+// counter tells calls apart that have no ids: by name and order.
+type counter map[string]int
+
+func (c counter) next(name string) string {
+	c[name]++
+	return fmt.Sprintf("%s #%d", name, c[name])
+}
+
+// outlineParts says what a body says whose messages are lists of parts: what is
+// said of a part is told by read.
+func outlineParts(body rawjson.Value, messages, member, model string, read func(part rawjson.Value, s *said)) []said {
+	var list []said
+	for i, m := range numbered(body.Get(messages)) {
+		byModel := m.Get("role").Text() == model
+		parts := m.Get(member)
+		if parts.Kind() != rawjson.KindArray || parts.At(0) == nil {
+			list = append(list, said{group: i, path: at(messages, i), empty: isBlank(parts), model: byModel})
+		}
+		for j, part := range numbered(parts) {
+			s := said{what: saidOther, group: i, path: at(messages, i, member, j), model: byModel}
+			read(part, &s)
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// mustSay is the rule that a request says something beside an instruction.
+func mustSay(name, evidence, member string) rule {
+	return rule{name: name, evidence: evidence, find: func(c *checking) {
+		if len(c.said) == 0 {
+			c.found(member, "", "there is no message: an instruction alone is not answered")
+		}
+	}}
+}
+
+// userFirst is the rule that the first message is the user's.
+func userFirst(evidence string) rule {
+	return rule{name: "first-message", evidence: evidence, find: func(c *checking) {
+		if len(c.said) == 0 {
+			c.found("messages", "", "there is no message: an instruction alone is not answered")
+		} else if c.said[0].model {
+			c.found(c.said[0].path, "", "the first message is the model's; one of the user must come before it")
+		}
+	}}
+}
+
+// openTurn is where the last turn begins in what a body says: after the last thing
+// that the user said.
+func (c *checking) openTurn() (from int) {
+	for i, s := range c.said {
+		if !s.model && s.what != saidResult {
+			from = i + 1
+		}
+	}
+	return from
+}

@@ -145,6 +145,9 @@ var needModel = []string{"messages", "gemini", "converse", "invoke", "cohere", "
 func (c *Client) ready(t target) error {
 	p := c.target.profile
 	if c.base == nil {
+		if p.wire.base != "" {
+			return fmt.Errorf("ask %s: no base URL: want one like %s", p.Name, p.wire.base)
+		}
 		return fmt.Errorf("ask %s: no base URL: it has none of its own", p.Name)
 	}
 	own := false
@@ -175,3 +178,7 @@ func (c *Client) String() string {
 	a := c.Address()
 	return fmt.Sprintf("%s (%s) at %s", a.Provider, a.Dialect, orElse(a.Endpoint, "no host"))
 }
+
+// Format writes what String gives, whatever verb it is asked for: %+v and %#v too
+// show no key.
+func (c Client) Format(to fmt.State, _ rune) { fmt.Fprint(to, c.String()) }

@@ -217,7 +217,51 @@ func TestPlumbing(t *testing.T) {
 	if err != nil || len(again.Blocks) != len(reply.Blocks) {
 		t.Error(again, err)
 	}
-	if text := fmt.Sprintf("%v %+v", c, c); strings.Contains(text, aKey) || !strings.Contains(text, "anthropic (messages) at api.anthropic.com") {
-		t.Error(text)
+}
+
+// TestNoKeyIsPrinted: whoever prints a client or its configuration, on purpose or
+// inside of something else, prints no secret.
+func TestNoKeyIsPrinted(t *testing.T) {
+	config := Config{
+		Model: "claude", APIKey: aKey, BaseURL: "https://user:in-the-url@api.example.com/v1?key=in-the-url",
+		Headers: map[string]string{"X-Api-Key": aKey},
+	}
+	c, err := Open("anthropic", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type holder struct {
+		Config Config
+		Client *Client
+	}
+	for _, v := range []any{config, &config, c, *c, []Config{config}, holder{config, c}, []any{c}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			text := fmt.Sprintf(verb, v)
+			if strings.Contains(text, aKey) || strings.Contains(text, fmt.Sprintf("%x", aKey)) || strings.Contains(text, "in-the-url") {
+				t.Errorf("%s of a %T: %s", verb, v, text)
+			}
+		}
+	}
+	if have := fmt.Sprintf("%#v", c); have != "anthropic (messages) at api.example.com" {
+		t.Error(have)
+	}
+	if have := fmt.Sprintf("%+v", config); have != `model "claude", dialect "", host "api.example.com", key true, auth false, 1 headers` {
+		t.Error(have)
+	}
+}
+
+// TestABaseURLWithARegionIsNamed: who has none of its own says what one looks like.
+func TestABaseURLWithARegionIsNamed(t *testing.T) {
+	for provider, want := range map[string]string{
+		"bedrock": "want one like https://bedrock-runtime.REGION.amazonaws.com", "invoke": "https://bedrock-runtime.REGION.amazonaws.com",
+		"azure": "https://RESOURCE.openai.azure.com/openai/v1", "snowflake": "no base URL: it has none of its own",
+	} {
+		c, err := Open(provider, Config{APIKey: aKey, Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Generate(t.Context(), &llm.Request{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", provider, err, want)
+		}
 	}
 }

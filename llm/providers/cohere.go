@@ -37,7 +37,7 @@ type cohere struct {
 	blocks  map[int64]*part // parts of the content that are being streamed, by the index of the wire
 	calls   map[int64]*part // calls, likewise
 	plan    *part
-	rest    chatRest // members of the message that are not known
+	rest    growing // members of the message that are not known
 	stopped bool
 }
 
@@ -151,7 +151,7 @@ func (c *cohere) part(n int64, v rawjson.Value) (err error) {
 	}
 	i := item{Value: v}
 	kind := i.text("type")
-	words := takeText(&i, kind)
+	words := i.string(kind)
 	switch kind {
 	case "text":
 		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
@@ -162,8 +162,7 @@ func (c *cohere) part(n int64, v rawjson.Value) (err error) {
 		b.Extra = i.rest()
 		c.blocks[n], err = c.begin(b)
 	default:
-		b := content.Native{Wire: c.form(), JSON: string(v)}
-		b.Type = coherePart + kind
+		b := content.Native{Wire: c.typed(coherePart + kind), JSON: string(v)}
 		return c.put(b)
 	}
 	if err == nil {
@@ -194,8 +193,7 @@ func (c *cohere) planned(text string) (err error) {
 		return nil
 	}
 	if c.plan == nil || c.plan.done {
-		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-		b.Type = coherePlan
+		b := content.Text{Wire: c.typed(coherePlan), Of: content.KindAssistant}
 		if c.plan, err = c.begin(b); err != nil {
 			return err
 		}
@@ -249,8 +247,7 @@ func (c *cohere) stop(v rawjson.Value) error {
 		c.done(c.plan)
 	}
 	for _, key := range c.rest.keys {
-		b := content.Native{Wire: c.form(), JSON: string(c.rest.members[key].bytes())}
-		b.Type = key
+		b := content.Native{Wire: c.typed(key), JSON: string(c.rest.members[key].bytes())}
 		if b.JSON == "" {
 			continue
 		}
@@ -278,10 +275,7 @@ func (c *cohere) cost(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}
-	n := func(keys ...string) int64 {
-		n, _ := v.Get(keys...).Int()
-		return max(n, 0)
-	}
+	n := counts(v)
 	u := content.Usage{Input: n("tokens", "input_tokens"), Output: n("tokens", "output_tokens"), Cached: n("cached_tokens"), Raw: clone(v)}
 	if v.Get("tokens") == nil {
 		u.Input, u.Output = n("billed_units", "input_tokens"), n("billed_units", "output_tokens")

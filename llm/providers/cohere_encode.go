@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -31,26 +29,12 @@ func encodeCohere(t target, req *llm.Request) (rawjson.Value, error) {
 			body.SetString("tool_choice", "REQUIRED")
 		}
 	}
-	if s.MaxOutputTokens > 0 {
-		body.SetInt("max_tokens", int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		body.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&body, s, "max_tokens")
 	if v := cohereThinking(s.Reasoning); v != nil {
 		body.Set("thinking", v)
 	}
 	body.SetBool("stream", req.Stream)
-	if len(s.Extra) > 0 {
-		extra, err := rawjson.Parse(s.Extra)
-		if err != nil || extra.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("cohere: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		for key, value := range extra.Members() {
-			body.Set(key, value)
-		}
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s)
 }
 
 // cohereThinking is how much the model is to think; nil when nothing is told.
@@ -91,13 +75,7 @@ type coherePrompt struct {
 // add adds a message. Results are messages of their own.
 func (p *coherePrompt) add(m content.Message) {
 	if m.Role == content.RoleAssistant {
-		p.wait.flush(&p.list)
-		p.wait.calls = nil
-		for _, b := range m.Blocks {
-			if c, ok := b.(content.ToolCall); ok {
-				p.wait.calls = append(p.wait.calls, c.CallID)
-			}
-		}
+		p.wait.next(m.Blocks, &p.list)
 		p.list.Add(p.answer(m.Blocks))
 		return
 	}
@@ -155,7 +133,7 @@ func cohereMedia(m content.Media) rawjson.Value {
 	case m.Of != content.KindImage:
 		return nil
 	case inline:
-		in.SetString("url", "data:"+media+";base64,"+base64.StdEncoding.EncodeToString([]byte(data)))
+		in.SetString("url", dataURL(media, data))
 	default:
 		in.SetString("url", m.URL)
 	}
@@ -169,14 +147,14 @@ func cohereMedia(m content.Media) rawjson.Value {
 func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 	var o, more rawjson.Object
 	var parts, calls rawjson.Array
-	plan := ""
+	var plan strings.Builder
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
 			switch {
 			case b.Kind() == content.KindNote || b.Text == "":
 			case p.own(b) && b.Type == coherePlan:
-				plan += b.Text
+				plan.WriteString(b.Text)
 			default:
 				parts.Add(p.with(b, cohereText("text", b.Text)))
 			}
@@ -203,8 +181,8 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 	if list := parts.Bytes(); !hollow(list) {
 		o.Set("content", list)
 	}
-	if plan != "" {
-		o.SetString("tool_plan", plan)
+	if plan.Len() > 0 {
+		o.SetString(coherePlan, plan.String())
 	}
 	if list := calls.Bytes(); !hollow(list) {
 		o.Set("tool_calls", list)
@@ -234,7 +212,7 @@ func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
 	if p.own(c) {
 		extra = c.Extra
 	} else {
-		args = string(messagesInput(args))
+		args = string(argumentsObject(args))
 	}
 	o.SetString("id", c.CallID)
 	o.SetString("type", "function")
@@ -254,14 +232,6 @@ func (p *coherePrompt) result(r content.ToolResult) {
 	var o rawjson.Object
 	o.SetString("role", "tool")
 	o.SetString("tool_call_id", r.CallID)
-	v, err := rawjson.Parse(r.Parts)
-	switch {
-	case err == nil && p.own(r):
-		o.Set("content", v)
-	case err == nil && v.Kind() == rawjson.KindArray:
-		o.SetString("content", flattened(v))
-	default:
-		o.SetString("content", r.String())
-	}
-	p.wait.results = append(p.wait.results, messagesResult{r.CallID, clone(o.Bytes())})
+	o.Set("content", p.resultValue(r))
+	p.wait.add(r.CallID, o.Bytes())
 }

@@ -43,11 +43,9 @@ func bedrockPath(model, once, streamed string, stream bool) string {
 
 // signBedrock sends a Bedrock API key. Signing with AWS credentials is left to
 // [Config].Auth.
-func signBedrock(h http.Header, _ target, key string) {
+func signBedrock(h http.Header, t target, key string) {
 	h.Set("Accept", "*/*")
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
+	signBearer(h, t, key)
 }
 
 // Sources of thoughts, and a type of text, by the members that hold them.
@@ -159,10 +157,7 @@ func (c *converse) cost(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}
-	n := func(key string) int64 {
-		n, _ := v.Get(key).Int()
-		return max(n, 0)
-	}
+	n := counts(v)
 	u := content.Usage{
 		Output: n("outputTokens"), Cached: n("cacheReadInputTokens"), CacheWrite: n("cacheWriteInputTokens"), Raw: clone(v),
 	}
@@ -170,15 +165,12 @@ func (c *converse) cost(v rawjson.Value) {
 	c.usage(u)
 }
 
-// inner takes a member that is an object apart.
-func (i *item) inner(key string) item { return item{Value: i.take(key)} }
-
 // block is the block that a whole content block stands for.
 func (c *converse) block(v rawjson.Value) content.Block {
 	i := item{Value: v}
 	switch {
 	case v.Get("text").Kind() == rawjson.KindString:
-		b := content.Text{Wire: c.form(), Of: content.KindAssistant, Text: takeText(&i, "text")}
+		b := content.Text{Wire: c.form(), Of: content.KindAssistant, Text: i.string("text")}
 		b.Extra = i.rest()
 		return b
 	case v.Get("reasoningContent", converseThought).Kind() == rawjson.KindObject, v.Get("reasoningContent", converseRedacted).Kind() == rawjson.KindString:
@@ -206,7 +198,7 @@ func (c *converse) thought(i *item) content.Block {
 		return b
 	}
 	said := in.inner(converseThought)
-	b.Text = takeText(&said, "text")
+	b.Text = said.string("text")
 	if seal := said.text("signature"); seal != "" {
 		b.Seal = c.minted(content.Signature, seal)
 	}
@@ -240,8 +232,7 @@ func (c *converse) result(i *item) content.Block {
 
 // citedText reads a text with what it cites. Its words may lie in several parts.
 func (c *converse) citedText(i *item) content.Block {
-	b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-	b.Type = converseCited
+	b := content.Text{Wire: c.typed(converseCited), Of: content.KindAssistant}
 	in := i.inner(converseCited)
 	parts := 0
 	for part := range in.Get("content").Elements() {

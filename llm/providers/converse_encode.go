@@ -1,10 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
-	"hash/fnv"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,7 +13,7 @@ import (
 // the path.
 func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	p := conversePrompt{target: t}
+	p := newConversePrompt(t)
 	for _, m := range req.Messages {
 		for _, b := range m.Blocks {
 			p.add(m.Role, b)
@@ -29,25 +25,16 @@ func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 	if system := p.system.Bytes(); !hollow(system) {
 		body.Set("system", system)
 	}
-	converseSettings(t, s, &body)
+	converseSettings(t, t.withinLoop(req), &body)
 	if tools := converseTools(req.Tools, s.ToolChoice, p.called); tools != nil {
 		body.Set("toolConfig", tools)
 	}
-	if len(s.Extra) > 0 {
-		extra, err := rawjson.Parse(s.Extra)
-		if err != nil || extra.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("converse: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		for key, value := range extra.Members() {
-			body.Set(key, value)
-		}
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s)
 }
 
 // replayConverse writes the message that stands for one response.
 func replayConverse(t target, blocks []content.Block) rawjson.Value {
-	p := conversePrompt{target: t}
+	p := newConversePrompt(t)
 	for _, b := range blocks {
 		p.add(content.RoleAssistant, b)
 	}
@@ -55,100 +42,27 @@ func replayConverse(t target, blocks []content.Block) rawjson.Value {
 	return sendable(clone(p.list.Bytes().At(0)))
 }
 
-// waiting is results that wait until all of them came.
-type waiting struct {
-	calls   []string // ids of the last answer's calls, in order
-	results []messagesResult
-}
-
-// flush adds the results as messages of their own.
-func (w *waiting) flush(list *rawjson.Array) {
-	byCalls(w.results, w.calls)
-	for _, r := range w.results {
-		list.Add(r.json)
-	}
-	w.results = nil
-}
-
 // conversePrompt gathers blocks into messages whose roles alternate.
 type conversePrompt struct {
 	target
-	system rawjson.Array
-	list   rawjson.Array
+	turns
 	called bool // a tool is called somewhere
+}
 
-	role    string // of the message that is being gathered
-	blocks  []rawjson.Value
-	results []messagesResult
-	calls   []string // ids of the last message's calls, in order
+func newConversePrompt(t target) *conversePrompt {
+	return &conversePrompt{target: t, turns: turns{modelRole: "assistant", member: "content"}}
 }
 
 // add adds a block of a message to the message of the wire that takes it.
 func (p *conversePrompt) add(role content.Role, b content.Block) {
+	if _, media := b.(content.Media); media && role == content.RoleAssistant && !p.own(b) {
+		return
+	}
 	v := p.block(b)
-	if v == nil {
-		return
+	if to, _ := p.enter(role, b, v); to != "" {
+		p.called = p.called || isCall(b)
+		p.take(b, v)
 	}
-	result, isResult := b.(content.ToolResult)
-	_, media := b.(content.Media)
-	to := "user"
-	switch {
-	case media && role == content.RoleAssistant && !p.own(b), role == content.NoRole:
-		return
-	case isResult && !result.Server:
-	case isResult, role == content.RoleAssistant:
-		to = "assistant"
-	case role == content.RoleSystem:
-		p.system.Add(v)
-		return
-	}
-	if to != p.role {
-		p.flush()
-		p.role = to
-	}
-	switch {
-	case isResult && !result.Server:
-		p.results = append(p.results, messagesResult{result.CallID, v})
-		return
-	case isCall(b):
-		p.calls, p.called = append(p.calls, b.(content.ToolCall).CallID), true
-	}
-	p.blocks = append(p.blocks, v)
-}
-
-// flush ends the message that is being gathered: results come first, in the
-// order of their calls.
-func (p *conversePrompt) flush() {
-	if len(p.blocks)+len(p.results) == 0 {
-		return
-	}
-	byCalls(p.results, p.calls)
-	var all rawjson.Array
-	for _, r := range p.results {
-		all.Add(r.json)
-	}
-	for _, v := range p.blocks {
-		all.Add(v)
-	}
-	var m rawjson.Object
-	m.SetString("role", p.role)
-	m.Set("content", all.Bytes())
-	p.list.Add(m.Bytes())
-	if p.role == "user" {
-		p.calls = nil
-	}
-	p.blocks, p.results = nil, nil
-}
-
-// byCalls puts results into the order of their calls.
-func byCalls(results []messagesResult, calls []string) {
-	place := func(r messagesResult) int {
-		if i := slices.Index(calls, r.id); i >= 0 {
-			return i
-		}
-		return len(calls)
-	}
-	slices.SortStableFunc(results, func(a, b messagesResult) int { return place(a) - place(b) })
 }
 
 // block is a content block of the wire; nil when it cannot be sent.
@@ -236,9 +150,9 @@ func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *
 
 func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
-	o.SetString("toolUseId", converseID(c.CallID))
+	o.SetString("toolUseId", wordID(c.CallID, maxConverseID))
 	o.SetString("name", c.Name)
-	input := messagesInput(c.Arguments)
+	input := argumentsObject(c.Arguments)
 	if v, err := rawjson.Parse([]byte(c.Arguments)); err == nil && p.own(c) {
 		input = v
 	}
@@ -252,18 +166,16 @@ func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.V
 
 func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjson.Value {
 	var o, part rawjson.Object
-	o.SetString("toolUseId", converseID(r.CallID))
+	o.SetString("toolUseId", wordID(r.CallID, maxConverseID))
 	list := rawjson.Value("[]")
 	v, err := rawjson.Parse(r.Parts)
-	text := r.String()
+	text := resultText(r)
 	switch {
 	case err == nil && p.own(r):
 		list, text = v, ""
 	case err == nil && v.Kind() == rawjson.KindObject:
 		part.Set("json", v)
 		list, text = array([]rawjson.Value{part.Bytes()}), ""
-	case err == nil && v.Kind() == rawjson.KindArray:
-		text = flattened(v)
 	}
 	if strings.TrimSpace(text) != "" {
 		part.SetString("text", text)
@@ -283,24 +195,6 @@ func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjs
 // maxConverseID is how many characters an id of a call may have.
 const maxConverseID = 64
 
-// converseID is an id that the format allows: any other is changed, in such a way
-// that different ids stay different.
-func converseID(id string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {
-			return r
-		}
-		return '_'
-	}, id)
-	if clean == id && id != "" && len(id) <= maxConverseID {
-		return id
-	}
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	clean = orElse(clean, "call")
-	return fmt.Sprintf("%s_%016x", clean[:min(len(clean), maxConverseID-17)], h.Sum64())
-}
-
 // converseMedia writes an image or a document: its bytes, or where they lie in
 // S3. No other place is known to the format, so that its name is all to send.
 func converseMedia(m content.Media) rawjson.Value {
@@ -308,7 +202,7 @@ func converseMedia(m content.Media) rawjson.Value {
 	media, data, inline := inlineData(m)
 	switch {
 	case inline:
-		source.SetString("bytes", base64.StdEncoding.EncodeToString([]byte(data)))
+		source.SetString("bytes", base64Of(data))
 	case strings.HasPrefix(m.URL, "s3://"):
 		var place rawjson.Object
 		place.SetString("uri", m.URL)

@@ -125,8 +125,8 @@ func TestConverseThoughtsOfOthers(t *testing.T) {
 
 func TestConverseIDsAndNames(t *testing.T) {
 	long := "call_0123456789012345678901234567890123456789012345678901234567890123456789"
-	a, b := converseID(long), converseID(long+"x")
-	if a == b || len(a) > maxConverseID || converseID(a) != a || converseID("") == "" || converseID("a b") == converseID("a_b") {
+	a, b := wordID(long, maxConverseID), wordID(long+"x", maxConverseID)
+	if a == b || len(a) > maxConverseID || wordID(a, maxConverseID) != a || wordID("", maxConverseID) == "" || wordID("a b", maxConverseID) == wordID("a_b", maxConverseID) {
 		t.Errorf("%q and %q", a, b)
 	}
 	for name, want := range map[string]string{"": "document", "a__b.txt": "a b txt", "日本": "document", "[x](y) - z": "[x](y) - z"} {

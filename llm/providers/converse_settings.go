@@ -27,9 +27,7 @@ func converseSettings(t target, s llm.Settings, body *rawjson.Object) {
 	if limit > 0 {
 		config.SetInt("maxTokens", int64(limit))
 	}
-	if s.Temperature != nil {
-		config.Set("temperature", number(*s.Temperature))
-	}
+	setTemperature(&config, s)
 	if v := config.Bytes(); !hollow(v) {
 		body.Set("inferenceConfig", v)
 	}
@@ -53,17 +51,6 @@ func converseNova(r llm.Reasoning, more *rawjson.Object) {
 	more.Set("reasoningConfig", o.Bytes())
 }
 
-// threeEfforts is an effort for who knows but low, medium and high.
-func threeEfforts(effort string) string {
-	switch effort {
-	case "minimal":
-		return "low"
-	case "xhigh", "max":
-		return "high"
-	}
-	return effort
-}
-
 // converseTools is the tools and which of them to use; nil when there are none.
 // The format has no word for none of them: they are left out then, unless one was
 // called before, for which it demands them.
@@ -71,27 +58,8 @@ func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
 	if len(tools) == 0 || choice == "none" && !called {
 		return nil
 	}
-	var list rawjson.Array
-	for _, t := range tools {
-		if len(t.Native) > 0 {
-			list.Add(t.Native)
-			continue
-		}
-		var schema, spec, o rawjson.Object
-		spec.SetString("name", t.Name)
-		if t.Description != "" {
-			spec.SetString("description", t.Description)
-		}
-		if schema.Set("json", t.Schema); len(t.Schema) == 0 {
-			schema.Set("json", rawjson.Value(`{"type":"object"}`))
-		}
-		spec.Set("inputSchema", schema.Bytes())
-		o.Set("toolSpec", spec.Bytes())
-		list.Add(o.Bytes())
-	}
-	var config rawjson.Object
-	config.Set("tools", list.Bytes())
-	var named, one rawjson.Object
+	var config, named, one rawjson.Object
+	config.Set("tools", definitions(tools, converseTool))
 	switch choice {
 	case "", "none":
 	case "auto":
@@ -106,4 +74,13 @@ func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
 		config.Set("toolChoice", v)
 	}
 	return config.Bytes()
+}
+
+func converseTool(t llm.Tool) rawjson.Value {
+	var schema, spec, o rawjson.Object
+	schema.Set("json", schemaOf(t, `{"type":"object"}`))
+	setTool(&spec, t)
+	spec.Set("inputSchema", schema.Bytes())
+	o.Set("toolSpec", spec.Bytes())
+	return o.Bytes()
 }

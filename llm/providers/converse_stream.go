@@ -42,19 +42,15 @@ func (c *converse) blockStart(v rawjson.Value) error {
 	case content.Native:
 		b.other.add(start)
 	}
-	return c.follow(n, b, block)
+	return c.enter(n, b, block)
 }
 
-// follow begins a block that deltas may follow.
-func (c *converse) follow(n int64, b *converseBlock, block content.Block) (err error) {
-	if b.part, err = c.begin(block); err != nil {
-		return err
+// enter begins the block at an index of the wire.
+func (c *converse) enter(n int64, b *converseBlock, block content.Block) (err error) {
+	if b.part, err = c.follow(block); err == nil {
+		c.blocks[n] = b
 	}
-	c.blocks[n] = b
-	if isCall(block) {
-		c.say(b.part, "") // its name can be shown at once
-	}
-	return nil
+	return err
 }
 
 // blockDelta reads more of a block, which may begin with it.
@@ -74,7 +70,7 @@ func (c *converse) blockDelta(v rawjson.Value) error {
 			return nil
 		}
 		b = &converseBlock{}
-		if err := c.follow(n, b, block); err != nil {
+		if err := c.enter(n, b, block); err != nil {
 			return err
 		}
 	}
@@ -105,8 +101,7 @@ func (c *converse) begun(d rawjson.Value) content.Block {
 		case "toolUse", "toolResult":
 			return nil // nobody knows which
 		}
-		b := content.Native{Wire: c.form()}
-		b.Type = key
+		b := content.Native{Wire: c.typed(key)}
 		return b
 	}
 	return nil
@@ -114,7 +109,7 @@ func (c *converse) begun(d rawjson.Value) content.Block {
 
 // more adds a delta to a block. What does not belong to the block is passed over.
 func (c *converse) more(b *converseBlock, d rawjson.Value) {
-	switch block := b.block.(type) {
+	switch b.block.(type) {
 	case content.Text:
 		c.say(b.part, d.Get("text").Text())
 		if cited := d.Get("citation"); cited != nil {
@@ -123,13 +118,7 @@ func (c *converse) more(b *converseBlock, d rawjson.Value) {
 	case content.Reasoning:
 		d = d.Get("reasoningContent")
 		c.say(b.part, d.Get("text").Text())
-		if seal := d.Get("signature").Text(); seal != "" {
-			if block.Seal.Type == content.NoSeal {
-				block.Seal = c.minted(content.Signature, "")
-				b.block = block
-			}
-			b.seal = append(b.seal, seal)
-		}
+		c.signed(b.part, d.Get("signature").Text())
 		if data := d.Get(converseRedacted).Text(); data != "" {
 			b.blobs = append(b.blobs, data)
 		}
@@ -179,14 +168,6 @@ func (c *converse) blockStop(n int64) {
 		b.block = block
 	}
 	c.done(b.part)
-}
-
-func array(list []rawjson.Value) rawjson.Value {
-	var a rawjson.Array
-	for _, v := range list {
-		a.Add(v)
-	}
-	return a.Bytes()
 }
 
 // oneBlob joins the pieces of bytes that came in base64. One piece stays as it

@@ -165,14 +165,3 @@ func apiError(provider string, v rawjson.Value) *llm.APIError {
 	e.RetryAfter = retryDelay(v.Get("details"))
 	return e
 }
-
-// plain is a string as it reads and any other value as JSON; nothing for null.
-func plain(v rawjson.Value) string {
-	switch v.Kind() {
-	case rawjson.KindString:
-		return v.Text()
-	case rawjson.KindAbsent, rawjson.KindNull:
-		return ""
-	}
-	return string(v)
-}

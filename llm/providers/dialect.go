@@ -59,6 +59,13 @@ func register(d dialect) *dialect {
 	return &d
 }
 
+// signBearer sends the key in the usual header.
+func signBearer(h http.Header, _ target, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
 // target is one model's wire format.
 type target struct {
 	dialect *dialect
@@ -75,6 +82,16 @@ func (t target) asked(s llm.Settings) target {
 	return t
 }
 
+// form is what every block of this dialect begins with.
+func (t target) form() content.Wire { return content.Wire{Dialect: t.dialect.name} }
+
+// typed is the form of a block whose type on the wire is not told by its kind.
+func (t target) typed(kind string) content.Wire {
+	w := t.form()
+	w.Type = kind
+	return w
+}
+
 // own tells whether a block came from this dialect, so that its form fits here.
 func (t target) own(b content.Block) bool { return b.Form().Dialect == t.dialect.name }
 
@@ -83,6 +100,12 @@ func (t target) own(b content.Block) bool { return b.Form().Dialect == t.dialect
 func (t target) opens(s content.Seal) bool {
 	dialect, model, _ := strings.Cut(s.Minted, "/")
 	return s.Data != "" && dialect == t.dialect.name && sameFamily(model, t.model)
+}
+
+// foreign tells whether a block has the seal of another model.
+func (t target) foreign(b content.Block) bool {
+	seal := b.Form().Seal
+	return seal.Data != "" && !t.opens(seal)
 }
 
 // sameFamily tells whether two names may be models of one family: the name of the
@@ -116,41 +139,3 @@ func words(model string) []string {
 	}
 	return strings.FieldsFunc(model, func(r rune) bool { return !unicode.IsLetter(r) })
 }
-
-// item is a JSON object that is being taken apart: some of its members become
-// fields of a block, the rest is kept as it is.
-type item struct {
-	rawjson.Value
-	taken []string
-}
-
-// text takes a member that is a string and not empty.
-func (i *item) text(key string) string {
-	v := i.Get(key)
-	if v.Kind() != rawjson.KindString || len(v) == len(`""`) {
-		return ""
-	}
-	i.taken = append(i.taken, key)
-	return v.Text()
-}
-
-// take takes a member of any kind.
-func (i *item) take(key string) rawjson.Value {
-	v := i.Get(key)
-	if v != nil {
-		i.taken = append(i.taken, key)
-	}
-	return v
-}
-
-// rest is an object of the members that nobody took, without the keys that are
-// not wanted in any case; nil when there are none.
-func (i *item) rest(unwanted ...string) []byte {
-	left := rawjson.Without(i.Value, append(unwanted, i.taken...)...)
-	for range left.Members() {
-		return clone(left)
-	}
-	return nil
-}
-
-func clone(v []byte) []byte { return append([]byte(nil), v...) }

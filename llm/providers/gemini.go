@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"hash/fnv"
 	"net/http"
 	"strings"
 	"time"
@@ -47,8 +46,8 @@ func signGemini(h http.Header, t target, key string) {
 		return
 	}
 	h.Set("X-Goog-Api-Key", key)
-	if t.profile.Name != "google" {
-		h.Set("Authorization", "Bearer "+key)
+	if t.profile.Name != "google" && t.profile.Name != "interactions" {
+		signBearer(h, t, key)
 	}
 }
 
@@ -167,10 +166,7 @@ func (g *gemini) cost(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
 		return
 	}
-	n := func(key string) int64 {
-		n, _ := v.Get(key).Int()
-		return max(n, 0)
-	}
+	n := counts(v)
 	u := content.Usage{
 		Input: n("promptTokenCount") + n("toolUsePromptTokenCount"), Output: n("candidatesTokenCount") + n("thoughtsTokenCount"),
 		Reasoning: n("thoughtsTokenCount"), Cached: n("cachedContentTokenCount"),
@@ -180,14 +176,6 @@ func (g *gemini) cost(v rawjson.Value) {
 	}
 	u.Raw = clone(v)
 	g.usage(u)
-}
-
-// madeID is an id for a call that has none. It is the same whenever the response
-// is read, and does not go back: the block has no id of its provider's.
-func (o *output) madeID(what ...string) string {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %d %q", o.head.ID, o.count, what)
-	return fmt.Sprintf("call_%016x", h.Sum64())
 }
 
 // retryDelay is how long Google wants to be left alone, as the details of an error

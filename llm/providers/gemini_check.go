@@ -10,38 +10,25 @@ import (
 // outlineGemini says what a request body of the gemini dialect says. Calls need
 // no ids there: those without are told apart by name and order.
 func outlineGemini(body rawjson.Value) []said {
-	var list []said
-	made, answered := map[string]int{}, map[string]int{}
-	name := func(v rawjson.Value, counted map[string]int) string {
+	made, answered := counter{}, counter{}
+	name := func(v rawjson.Value, counted counter) string {
 		if id := v.Get("id").Text(); id != "" {
 			return id
 		}
-		n := v.Get("name").Text()
-		counted[n]++
-		return fmt.Sprintf("%s #%d", n, counted[n])
+		return counted.next(v.Get("name").Text())
 	}
-	for i, m := range numbered(body.Get("contents")) {
-		model, count := m.Get("role").Text() == "model", 0
-		for j, part := range numbered(m.Get("parts")) {
-			s := said{what: saidOther, group: i, path: at("contents", i, "parts", j), model: model}
-			switch {
-			case part.Get("functionCall") != nil:
-				s.what, s.id = saidCall, name(part.Get("functionCall"), made)
-			case part.Get("functionResponse") != nil:
-				s.what, s.id = saidResult, name(part.Get("functionResponse"), answered)
-			case part.Get("thought").Bool():
-				s.what = saidThought
-			case part.Get("text") != nil:
-				s.what = saidText
-			}
-			list = append(list, s)
-			count++
+	return outlineParts(body, "contents", "parts", "model", func(part rawjson.Value, s *said) {
+		switch {
+		case part.Get("functionCall") != nil:
+			s.what, s.id = saidCall, name(part.Get("functionCall"), made)
+		case part.Get("functionResponse") != nil:
+			s.what, s.id = saidResult, name(part.Get("functionResponse"), answered)
+		case part.Get("thought").Bool():
+			s.what = saidThought
+		case part.Get("text") != nil:
+			s.what = saidText
 		}
-		if count == 0 {
-			list = append(list, said{group: i, path: at("contents", i), empty: true, model: model})
-		}
-	}
-	return list
+	})
 }
 
 // geminiRules is what generateContent refuses.
@@ -51,15 +38,7 @@ var geminiRules = []rule{
 		evidence: `Gemini 400: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly" (Gemini 3: the first call of each step of the current turn)`,
 		find:     signatureMissing,
 	},
-	{
-		name:     "no-contents",
-		evidence: `Gemini 400: "contents is not specified"`,
-		find: func(c *checking) {
-			if len(c.said) == 0 {
-				c.found("contents", "", "there is no message: an instruction alone is not answered")
-			}
-		},
-	},
+	mustSay("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
 }
 
 // signatureMissing: in the current turn the first call of each message is signed.
@@ -68,14 +47,8 @@ func signatureMissing(c *checking) {
 	if !strings.Contains(c.model, "gemini-3") {
 		return
 	}
-	from := 0
-	for i, s := range c.said {
-		if !s.model && s.what != saidResult {
-			from = i + 1
-		}
-	}
 	group := -1
-	for _, s := range c.said[from:] {
+	for _, s := range c.said[c.openTurn():] {
 		if s.what != saidCall || s.group == group {
 			continue
 		}

@@ -1,9 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -34,31 +31,7 @@ func encodeGemini(t target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("toolConfig", geminiChoice(s.ToolChoice))
 	}
 	body.Set("generationConfig", geminiConfig(t, s))
-	if err := mergeExtra(&body, s.Extra, "generationConfig", geminiSystem); err != nil {
-		return nil, fmt.Errorf("gemini: %w", err)
-	}
-	return sendable(body.Bytes()), nil
-}
-
-// mergeExtra sets the members of a JSON object, those of configs one by one.
-func mergeExtra(body *rawjson.Object, extra []byte, configs ...string) error {
-	if len(extra) == 0 {
-		return nil
-	}
-	v, err := rawjson.Parse(extra)
-	if err != nil || v.Kind() != rawjson.KindObject {
-		return fmt.Errorf("request.extra: want a JSON object, have %q", excerpt(extra))
-	}
-	for key, value := range v.Members() {
-		if was := body.Bytes().Get(key); slices.Contains(configs, key) && value.Kind() == rawjson.KindObject && was != nil {
-			var both rawjson.Object
-			both.Merge(value)
-			both.Merge(was)
-			value = both.Bytes()
-		}
-		body.Set(key, value)
-	}
-	return nil
+	return t.finished(&body, s, "generationConfig", geminiSystem)
 }
 
 // replayGemini writes the content that stands for one response.
@@ -74,20 +47,14 @@ func replayGemini(t target, blocks []content.Block) rawjson.Value {
 // geminiPrompt gathers blocks into contents whose roles alternate.
 type geminiPrompt struct {
 	target
-	system rawjson.Array
-	list   rawjson.Array
+	turns
 	calls  map[string]content.ToolCall // of all messages, by id
 	strict bool                        // the first call of a step is refused without a seal
-
-	role    string // of the content that is being gathered
-	parts   []rawjson.Value
-	results []messagesResult
-	order   []string // ids of the last content's calls
-	called  bool     // the content has a call
+	called bool                        // the content that is being gathered has a call
 }
 
 func newGeminiPrompt(t target, messages []content.Message) *geminiPrompt {
-	p := &geminiPrompt{target: t, calls: map[string]content.ToolCall{}}
+	p := &geminiPrompt{target: t, turns: turns{modelRole: "model", member: "parts"}, calls: map[string]content.ToolCall{}}
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			if c, ok := b.(content.ToolCall); ok {
@@ -101,38 +68,17 @@ func newGeminiPrompt(t target, messages []content.Message) *geminiPrompt {
 // add adds a block of a message to the content that takes it.
 func (p *geminiPrompt) add(role content.Role, b content.Block) {
 	v := p.part(role, b)
-	if v == nil {
+	to, begun := p.enter(role, b, v)
+	if to == "" {
 		return
 	}
-	result, _ := b.(content.ToolResult)
-	to := "user"
-	switch {
-	case b.Kind() == content.KindToolResult && !result.Server:
-	case b.Kind() == content.KindToolResult, role == content.RoleAssistant:
-		to = "model"
-	case role == content.RoleSystem:
-		p.system.Add(v)
-		return
-	case role == content.NoRole:
-		return
+	if begun {
+		p.called = false
 	}
-	if to != p.role {
-		p.flush()
-		p.role = to
+	if c, ok := b.(content.ToolCall); ok && !c.Server {
+		v = p.first(c, v)
 	}
-	switch b := b.(type) {
-	case content.ToolResult:
-		if !b.Server {
-			p.results = append(p.results, messagesResult{b.CallID, v})
-			return
-		}
-	case content.ToolCall:
-		if !b.Server {
-			v = p.first(b, v)
-			p.order = append(p.order, b.CallID)
-		}
-	}
-	p.parts = append(p.parts, v)
+	p.take(b, v)
 }
 
 // geminiNotSealed is the word that Google documents for a call which a model of
@@ -150,36 +96,6 @@ func (p *geminiPrompt) first(b content.ToolCall, v rawjson.Value) rawjson.Value 
 	o.Merge(v)
 	o.SetString("thoughtSignature", geminiNotSealed)
 	return o.Bytes()
-}
-
-// flush ends the content that is being gathered: results come first, in the order
-// of their calls.
-func (p *geminiPrompt) flush() {
-	if len(p.parts)+len(p.results) == 0 {
-		return
-	}
-	place := func(r messagesResult) int {
-		if i := slices.Index(p.order, r.id); i >= 0 {
-			return i
-		}
-		return len(p.order)
-	}
-	slices.SortStableFunc(p.results, func(a, b messagesResult) int { return place(a) - place(b) })
-	var all rawjson.Array
-	for _, r := range p.results {
-		all.Add(r.json)
-	}
-	for _, v := range p.parts {
-		all.Add(v)
-	}
-	var c rawjson.Object
-	c.SetString("role", p.role)
-	c.Set("parts", all.Bytes())
-	p.list.Add(c.Bytes())
-	if p.role == "user" {
-		p.order = nil
-	}
-	p.parts, p.results, p.called = nil, nil, false
 }
 
 // part is a part of the wire; nil when the block cannot be sent.
@@ -255,7 +171,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	default:
 		inner.SetString("name", b.Name)
 		if !p.own(b) || b.Type != geminiBare || b.Arguments != "{}" {
-			inner.Set("args", messagesInput(b.Arguments))
+			inner.Set("args", argumentsObject(b.Arguments))
 		}
 	}
 	if id := p.callID(b); id != "" {
@@ -345,7 +261,7 @@ func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	switch {
 	case inline:
 		kind = "inlineData"
-		inner.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
+		inner.SetString("data", base64Of(data))
 	case m.URL != "":
 		inner.SetString("fileUri", m.URL)
 	default:

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -14,18 +13,7 @@ import (
 func googleBody(t *testing.T, dialect, model string, req *llm.Request) rawjson.Value {
 	t.Helper()
 	req.Settings.Model = model
-	c, err := Open("google", Config{Dialect: dialect})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Encode(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := c.Encode(req); err != nil || !bytes.Equal(body, again) {
-		t.Fatalf("the same request gave %s, %v, and then %s", body, err, again)
-	}
-	return body
+	return encodedTwice(t, "google", dialect, req)
 }
 
 // geminiSealed is the form of a block that a Gemini sealed.
@@ -52,7 +40,8 @@ func TestGeminiWritesATurnWithTools(t *testing.T) {
 		},
 		Tools: []llm.Tool{
 			{Name: "weather", Description: "of a town", Schema: []byte(`{"type":"object","properties":{"town":{"type":"string"}}}`)},
-			{Name: "now"}, {Native: []byte(`{"googleSearch":{}}`)},
+			{Name: "now"},
+			{Native: []byte(`{"googleSearch":{}}`)},
 		},
 		Settings: llm.Settings{
 			ToolChoice: "now", Temperature: &temperature, MaxOutputTokens: 50,

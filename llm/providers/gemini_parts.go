@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -98,12 +97,12 @@ func (g *gemini) block(v rawjson.Value) content.Block {
 // words reads a part that is text: of the answer, or of a thought.
 func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
-		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: takeText(&p.item, "text")}
+		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.string("text")}
 		p.take("thought")
 		b.Extra = p.rest()
 		return b
 	}
-	b := content.Text{Wire: w, Of: content.KindAssistant, Text: takeText(&p.item, "text")}
+	b := content.Text{Wire: w, Of: content.KindAssistant, Text: p.string("text")}
 	b.Extra = p.rest()
 	return b
 }
@@ -128,16 +127,6 @@ func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
 	}
 	b.Extra = p.extra()
 	return b, b.URL != "" || b.Data != ""
-}
-
-// exactBase64 is the bytes that a text spells, if it is the only spelling of them
-// that would be sent.
-func exactBase64(text string) (data string, ok bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) == 0 || base64.StdEncoding.EncodeToString(b) != text {
-		return "", false
-	}
-	return string(b), true
 }
 
 // serverCall reads what the provider did itself: code that it wrote and ran, or a

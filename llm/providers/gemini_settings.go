@@ -31,12 +31,7 @@ func geminiLevels(model string) bool {
 // somebody told: a budget counts more than an effort, since both are refused.
 func geminiConfig(t target, s llm.Settings) rawjson.Value {
 	var config, think rawjson.Object
-	if s.MaxOutputTokens > 0 {
-		config.SetInt("maxOutputTokens", int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		config.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&config, s, "maxOutputTokens")
 	r := s.Reasoning
 	budget, told := geminiBudgets[r.Effort]
 	words := geminiLevels(t.model) || geminiOpen(t.model)
@@ -61,14 +56,6 @@ func geminiConfig(t target, s llm.Settings) rawjson.Value {
 // geminiOpen tells whether a model is one of those that anybody may run.
 func geminiOpen(model string) bool { return strings.Contains(strings.ToLower(model), "gemma") }
 
-// some is an object that has members, else nil.
-func some(v rawjson.Value) rawjson.Value {
-	for range v.Members() {
-		return v
-	}
-	return nil
-}
-
 // geminiTools writes tools: functions in one list, tools of the provider as they
 // are.
 func geminiTools(tools []llm.Tool) rawjson.Value {
@@ -79,10 +66,7 @@ func geminiTools(tools []llm.Tool) rawjson.Value {
 			continue
 		}
 		var o rawjson.Object
-		o.SetString("name", t.Name)
-		if t.Description != "" {
-			o.SetString("description", t.Description)
-		}
+		setTool(&o, t)
 		if some(t.Schema) != nil {
 			o.Set("parametersJsonSchema", t.Schema) // parameters knows a part of JSON Schema only
 		}

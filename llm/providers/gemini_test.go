@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
@@ -239,22 +238,9 @@ func FuzzGemini(f *testing.F) {
 		if !parts {
 			r.API = "gemini-interactions"
 		}
-		reply, _, err := r.read(bytes.NewReader(body))
-		again, _, err2 := r.read(iotest.OneByteReader(bytes.NewReader(body)))
-		if all(reply, err) != all(again, err2) {
-			t.Fatalf("whole\n%q\nbyte by byte\n%q", all(reply, err), all(again, err2))
-		}
-		for _, b := range reply.Blocks {
-			if _, err := content.Decode(content.Encode(b)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		r.holds(t, body, nil)
+		reply, _, _ := r.read(bytes.NewReader(body))
 		tt := r.target()
-		if part := tt.dialect.replay(tt, reply.Blocks); part != nil {
-			if _, err := rawjson.Parse(part); err != nil {
-				t.Fatalf("%v in %q", err, part)
-			}
-		}
 		req := &llm.Request{Messages: []content.Message{{Role: content.RoleAssistant, Blocks: reply.Blocks}}}
 		if body, err := tt.dialect.encode(tt, req); err != nil {
 			t.Fatal(err)

@@ -3,31 +3,12 @@ package providers
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
-
-// recordedByGoogle reads the recordings of both dialects of Google: those beside
-// this file, and the shared ones where they are.
-func recordedByGoogle(t testing.TB) []recording {
-	t.Helper()
-	wanted := func(r *recording) bool { return r.API == "gemini" || r.API == "gemini-interactions" }
-	list := append(recordings(t, "testdata/gemini", wanted), recordings(t, "testdata/interactions", wanted)...)
-	shared := os.Getenv("TRACT_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
-	}
-	if _, err := os.Stat(shared); err != nil {
-		t.Logf("no shared recordings at %s (TRACT_SHARED): only testdata is read", shared)
-		return list
-	}
-	return append(list, recordings(t, filepath.Join(shared, "wire"), wanted)...)
-}
 
 // asKeyed is a response as the answer key describes it: without ids that nobody
 // gave and texts that only carry a seal.
@@ -51,7 +32,7 @@ func asKeyed(reply *llm.Response) *llm.Response {
 
 // TestGeminiFindsWhatIsThere holds the decoders to the answer key.
 func TestGeminiFindsWhatIsThere(t *testing.T) {
-	for _, r := range recordedByGoogle(t) {
+	for _, r := range recorded(t, "gemini", "interactions") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, unfinished, err := r.read(bytes.NewReader(r.body))
 			var api *llm.APIError
@@ -108,7 +89,7 @@ func sealsIn(body []byte) (seals []string) {
 }
 
 func TestGeminiComesTheSameHoweverItIsCut(t *testing.T) {
-	for _, r := range recordedByGoogle(t) {
+	for _, r := range recorded(t, "gemini", "interactions") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			r.checkCuts(t)
@@ -119,13 +100,13 @@ func TestGeminiComesTheSameHoweverItIsCut(t *testing.T) {
 // TestGeminiNeverLosesAFinishedBlock ends each stream after each event: what was
 // done in the events before is there, as it is in the end.
 func TestGeminiNeverLosesAFinishedBlock(t *testing.T) {
-	for _, r := range recordedByGoogle(t) {
+	for _, r := range recorded(t, "gemini", "interactions") {
 		if r.Container != "sse" {
 			continue
 		}
 		t.Run(r.File, func(t *testing.T) {
 			full, _, _ := r.read(bytes.NewReader(r.body))
-			events := bytes.SplitAfter(bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+			events := r.events()
 			most := 0
 			for i := range events {
 				got, _, err := r.read(bytes.NewReader(bytes.Join(events[:i+1], nil)))
@@ -159,22 +140,9 @@ func wholeBlocks(t *testing.T, got, full *llm.Response) (whole int) {
 	return whole
 }
 
-// restored is blocks as they come back from a store.
-func restored(t *testing.T, blocks []content.Block) (stored []content.Block) {
-	t.Helper()
-	for _, b := range blocks {
-		again, err := content.Decode(content.Encode(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored = append(stored, again)
-	}
-	return stored
-}
-
 // TestGeminiGoesBackAsItCame holds replay to what the provider sent.
 func TestGeminiGoesBackAsItCame(t *testing.T) {
-	for _, r := range recordedByGoogle(t) {
+	for _, r := range recorded(t, "gemini", "interactions") {
 		reply, _, err := r.read(bytes.NewReader(r.body))
 		if err != nil {
 			continue
@@ -195,47 +163,14 @@ func TestGeminiGoesBackAsItCame(t *testing.T) {
 		if want == nil {
 			want = body.Get("candidates").At(0).Get("content")
 		}
-		if !rawjson.Equal(have, sendable(want)) {
-			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have, want)
-		}
-		for s := range texts(want) {
-			if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
-				t.Errorf("%s: %q is not in what goes back", r.File, s)
-			}
-		}
+		r.checkBack(t, have, sendable(want))
 	}
 }
 
 // TestGeminiReplayPairs rebuilds what real clients sent next, and were answered:
 // all of it but ids that they made up for calls that had none.
 func TestGeminiReplayPairs(t *testing.T) {
-	byFile := map[string]recording{}
-	for _, r := range recordedByGoogle(t) {
-		byFile[r.File] = r
-	}
-	shared := os.Getenv("TRACT_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
-	}
-	text, err := os.ReadFile(filepath.Join(shared, "wire/replay.jsonl"))
-	if err != nil {
-		t.Skipf("no replay pairs (TRACT_SHARED): %v", err)
-	}
-	pairs := 0
-	for line := range bytes.Lines(text) {
-		pair, err := rawjson.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, ok := byFile[pair.Get("response").Text()]
-		if !ok {
-			continue
-		}
-		pairs++
-		reply, _, err := r.read(bytes.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+	replayPairs(t, recorded(t, "gemini", "interactions"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
 		tt := r.target()
 		var have []rawjson.Value // without thoughts, which those clients left out
 		for p := range tt.dialect.replay(tt, reply.Blocks).Get("parts").Elements() {
@@ -243,27 +178,21 @@ func TestGeminiReplayPairs(t *testing.T) {
 				have = append(have, p)
 			}
 		}
-		i := 0
-		for want := range pair.Get("assistant").At(0).Get("parts").Elements() {
+		for i, want := range numbered(pair.Get("assistant").At(0).Get("parts")) {
 			call, sent := want.Get("functionCall"), have[i].Get("functionCall")
 			if have[i].Get("thoughtSignature").Text() != want.Get("thoughtSignature").Text() || !rawjson.Equal(call.Get("args"), sent.Get("args")) ||
 				call.Get("name").Text() != sent.Get("name").Text() || sent.Get("id") != nil && !rawjson.Equal(call.Get("id"), sent.Get("id")) {
 				t.Errorf("%s: part %d is %s, want %s", r.File, i, have[i], want)
 			}
-			i++
 		}
-	}
-	if pairs == 0 {
-		t.Error("no pair was found")
-	}
-	t.Logf("%d pairs", pairs)
+	})
 }
 
 // TestGeminiStreamsWhatItSaysInOnePiece: an answer has the same blocks, seals and
 // words in JSON, as a stream, and as a stream in one JSON array.
 func TestGeminiStreamsWhatItSaysInOnePiece(t *testing.T) {
 	same := map[string][]content.Block{}
-	for _, r := range recordedByGoogle(t) {
+	for _, r := range recorded(t, "gemini", "interactions") {
 		name, _, all := bytes.Cut([]byte(r.File), []byte("all-"))
 		if !all || len(name) > 0 {
 			continue

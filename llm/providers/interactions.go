@@ -34,13 +34,7 @@ const interactionsRevision = "2026-05-20"
 
 func signInteractions(h http.Header, t target, key string) {
 	h.Set("Api-Revision", interactionsRevision)
-	if key == "" {
-		return
-	}
-	h.Set("X-Goog-Api-Key", key)
-	if t.profile.Name != "google" && t.profile.Name != "interactions" {
-		h.Set("Authorization", "Bearer "+key)
-	}
+	signGemini(h, t, key)
 }
 
 // interactions reads one response.
@@ -143,10 +137,7 @@ func (n *interactions) cost(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
 		return
 	}
-	count := func(key string) int64 {
-		c, _ := v.Get(key).Int()
-		return max(c, 0)
-	}
+	count := counts(v)
 	n.usage(content.Usage{
 		Input:  count("total_input_tokens") + count("total_tool_use_tokens"),
 		Output: count("total_output_tokens") + count("total_thought_tokens"),

@@ -60,13 +60,5 @@ var interactionsRules = []rule{
 			}
 		},
 	},
-	{
-		name:     "no-input",
-		evidence: "https://ai.google.dev/api/interactions-api: input is required",
-		find: func(c *checking) {
-			if len(c.said) == 0 {
-				c.found("input", "", "there is no step: an instruction alone is not answered")
-			}
-		},
-	},
+	mustSay("no-input", "https://ai.google.dev/api/interactions-api: input is required", "input"),
 }

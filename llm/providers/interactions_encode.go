@@ -1,9 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -37,10 +34,7 @@ func encodeInteractions(t target, req *llm.Request) (rawjson.Value, error) {
 	if req.Stream {
 		body.SetBool("stream", true)
 	}
-	if err := mergeExtra(&body, s.Extra, "generation_config"); err != nil {
-		return nil, fmt.Errorf("interactions: %w", err)
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s, "generation_config")
 }
 
 // replayInteractions writes the steps that stand for one response.
@@ -66,8 +60,7 @@ type interactionsPrompt struct {
 	kind     string          // of the step that is being gathered: user_input or model_output
 	about    rawjson.Value   // what it has beside contents
 	contents []rawjson.Value // of it
-	results  []messagesResult
-	order    []string // ids of the last calls
+	wait     waiting
 }
 
 // add adds a block of a message.
@@ -76,7 +69,7 @@ func (p *interactionsPrompt) add(role content.Role, b content.Block) {
 		if p.kind == interactionsOutput {
 			p.flush()
 		}
-		p.results = append(p.results, messagesResult{r.CallID, p.result(r)})
+		p.wait.add(r.CallID, p.result(r))
 		return
 	}
 	if v := p.step(b); v != nil {
@@ -84,7 +77,7 @@ func (p *interactionsPrompt) add(role content.Role, b content.Block) {
 		p.list.Add(v)
 		if c, ok := b.(content.ToolCall); ok {
 			p.names[c.CallID] = c.Name
-			p.order = append(p.order, c.CallID)
+			p.wait.calls = append(p.wait.calls, c.CallID)
 		}
 		return
 	}
@@ -114,31 +107,18 @@ func (p *interactionsPrompt) add(role content.Role, b content.Block) {
 // flush ends the step that is being gathered. Results come before words, in the
 // order of their calls.
 func (p *interactionsPrompt) flush() {
-	place := func(r messagesResult) int {
-		if i := slices.Index(p.order, r.id); i >= 0 {
-			return i
-		}
-		return len(p.order)
-	}
-	slices.SortStableFunc(p.results, func(a, b messagesResult) int { return place(a) - place(b) })
-	for _, r := range p.results {
-		p.list.Add(r.json)
-	}
-	if len(p.results) > 0 || p.kind == "user_input" {
-		p.order = nil
+	results := len(p.wait.results) > 0
+	if p.wait.flush(&p.list); results || p.kind == "user_input" {
+		p.wait.calls = nil
 	}
 	if len(p.contents) > 0 {
-		var list rawjson.Array
-		for _, c := range p.contents {
-			list.Add(c)
-		}
 		var o rawjson.Object
 		o.SetString("type", p.kind)
-		o.Set("content", list.Bytes())
+		o.Set("content", array(p.contents))
 		o.Merge(p.about)
 		p.list.Add(o.Bytes())
 	}
-	p.kind, p.about, p.contents, p.results = "", nil, nil, nil
+	p.kind, p.about, p.contents = "", nil, nil
 }
 
 // step is a block that is a step of its own; nil when it is none, or cannot be
@@ -171,12 +151,6 @@ func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
 		o.Merge(form.Extra)
 	}
 	return o.Bytes()
-}
-
-// foreign tells whether a block has the seal of another model.
-func (t target) foreign(b content.Block) bool {
-	seal := b.Form().Seal
-	return seal.Data != "" && !t.opens(seal)
 }
 
 // thought writes a thought of its own. A summary that is more than texts is in
@@ -212,7 +186,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	}
 	bare := b.Arguments == "" || b.Type == geminiBare && b.Arguments == "{}"
 	if !p.own(b) || !bare {
-		o.Set("arguments", messagesInput(b.Arguments))
+		o.Set("arguments", argumentsObject(b.Arguments))
 	}
 	return true
 }
@@ -320,7 +294,7 @@ func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
 		o.SetString("uri", m.URL)
 	}
 	if inline {
-		o.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
+		o.SetString("data", base64Of(data))
 	}
 	return inline || m.URL != ""
 }

@@ -9,12 +9,7 @@ import (
 // format has no thinking budget: one is told as an effort.
 func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	var o rawjson.Object
-	if s.MaxOutputTokens > 0 {
-		o.SetInt("max_output_tokens", int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		o.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&o, s, "max_output_tokens")
 	r := s.Reasoning
 	if !r.Disabled && r.Summary != "none" {
 		o.SetString("thinking_summaries", "auto")
@@ -43,22 +38,13 @@ func effortOf(budget int64) string {
 }
 
 func interactionsTools(tools []llm.Tool) rawjson.Value {
-	var list rawjson.Array
-	for _, t := range tools {
-		if len(t.Native) > 0 {
-			list.Add(t.Native)
-			continue
-		}
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
 		var o rawjson.Object
 		o.SetString("type", "function")
-		o.SetString("name", t.Name)
-		if t.Description != "" {
-			o.SetString("description", t.Description)
-		}
+		setTool(&o, t)
 		o.Set("parameters", some(t.Schema))
-		list.Add(o.Bytes())
-	}
-	return list.Bytes()
+		return o.Bytes()
+	})
 }
 
 // interactionsChoice is the tool choice; nil when it is unsaid.

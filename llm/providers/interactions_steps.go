@@ -77,9 +77,7 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		if b.Text = i.text("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
 			b.Parts = clone(i.take("result"))
 		}
-		if b.IsError = i.Get("is_error").Bool(); b.IsError {
-			i.take("is_error")
-		}
+		b.IsError = i.isError()
 		b.Extra = i.rest()
 		return b
 	}

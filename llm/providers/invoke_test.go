@@ -2,8 +2,6 @@ package providers
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
@@ -11,29 +9,28 @@ import (
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
-// sharedWire is the folder of the shared recordings; the test is skipped where
-// there is none.
-func sharedWire(t *testing.T) string {
+// invoked is the recordings of Claude on Bedrock, to be read by a dialect.
+func invoked(t *testing.T, dialect string) []recording {
 	t.Helper()
-	shared := os.Getenv("TRACT_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
+	dir, ok := sharedWire(t)
+	if !ok {
+		t.Skip("no recordings of this way to ask")
 	}
-	if _, err := os.Stat(shared); err != nil {
-		t.Skipf("no shared recordings (TRACT_SHARED): %v", err)
+	list := recordings(t, dir, func(r *recording) bool { return r.API == "messages" && r.Container == "aws-eventstream" })
+	if len(list) != 2 {
+		t.Errorf("%d recordings", len(list))
 	}
-	return filepath.Join(shared, "wire")
+	for i := range list {
+		list[i].API = dialect
+	}
+	return list
 }
 
 // TestInvokedModelsAreUnderstood: what Claude says on Bedrock is found by the
 // dialect of the way it came, and by the one it speaks.
 func TestInvokedModelsAreUnderstood(t *testing.T) {
-	list := recordings(t, sharedWire(t), func(r *recording) bool { return r.API == "messages" && r.Container == "aws-eventstream" })
-	if len(list) != 2 {
-		t.Errorf("%d recordings", len(list))
-	}
-	for _, r := range list {
-		for _, r.API = range []string{"messages", "invoke"} {
+	for _, api := range []string{"messages", "invoke"} {
+		for _, r := range invoked(t, api) {
 			t.Run(r.API+"/"+r.File, func(t *testing.T) {
 				reply, unfinished, err := r.read(bytes.NewReader(r.body))
 				if err != nil {
@@ -50,7 +47,7 @@ func TestInvokedModelsAreUnderstood(t *testing.T) {
 
 // TestWrappedEventsSayTheSame wraps recorded streams as Bedrock does.
 func TestWrappedEventsSayTheSame(t *testing.T) {
-	for _, r := range recordedMessages(t) {
+	for _, r := range recorded(t, "messages") {
 		if r.Container != "sse" {
 			continue
 		}
@@ -78,36 +75,9 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 
 // TestInvokeReplayPairs rebuilds what a real client sent next, and was answered.
 func TestInvokeReplayPairs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(sharedWire(t), "replay.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairs := 0
-	for line := range bytes.Lines(text) {
-		pair, err := rawjson.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pair.Get("provider").Text() != "bedrock" {
-			continue
-		}
-		pairs++
-		file := pair.Get("response").Text()
-		for _, r := range recordings(t, sharedWire(t), func(r *recording) bool { return r.File == file }) {
-			r.API = "invoke"
-			reply, _, err := r.read(bytes.NewReader(r.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tt := r.target()
-			if have, want := tt.dialect.replay(tt, reply.Blocks), pair.Get("assistant").At(0); !rawjson.Equal(have, want) {
-				t.Errorf("%s: %s, want %s", file, have, want)
-			}
-		}
-	}
-	if pairs == 0 {
-		t.Error("no pair was found")
-	}
+	replayPairs(t, invoked(t, "invoke"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
+		r.checkBack(t, replayMessages(r.target(), reply.Blocks), pair.Get("assistant").At(0))
+	})
 }
 
 func TestAnInvokeRequestNamesNoModel(t *testing.T) {

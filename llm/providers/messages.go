@@ -41,7 +41,7 @@ func signMessages(h http.Header, t target, key string) {
 	}
 	h.Set("X-Api-Key", key)
 	if t.profile.Name != "anthropic" {
-		h.Set("Authorization", "Bearer "+key)
+		signBearer(h, t, key)
 	}
 }
 
@@ -163,13 +163,6 @@ func (m *messages) end(bool) bool {
 	return m.stopped
 }
 
-// typed is the form of a block whose type on the wire is not told by its kind.
-func (m *messages) typed(t string) content.Wire {
-	w := m.form()
-	w.Type = t
-	return w
-}
-
 // block is the block that a content block stands for. call tells that its
 // arguments may still come, in a stream.
 func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
@@ -177,11 +170,11 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 	t := i.text("type")
 	switch {
 	case t == "text":
-		b := content.Text{Wire: m.form(), Of: content.KindAssistant, Text: takeText(&i, "text")}
+		b := content.Text{Wire: m.form(), Of: content.KindAssistant, Text: i.string("text")}
 		b.Extra = i.rest()
 		return b, false
 	case t == "thinking":
-		b := content.Reasoning{Wire: m.form(), Format: content.FormatAnthropic, Source: "thinking", Text: takeText(&i, "thinking")}
+		b := content.Reasoning{Wire: m.form(), Format: content.FormatAnthropic, Source: "thinking", Text: i.string("thinking")}
 		if seal := i.text("signature"); seal != "" {
 			b.Seal = m.minted(content.Signature, seal)
 		}
@@ -208,25 +201,12 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 		if c := i.Get("content"); c.Kind() != rawjson.KindString {
 			b.Parts = clone(i.take("content"))
 		}
-		if b.IsError = i.Get("is_error").Bool(); b.IsError {
-			i.take("is_error")
-		}
+		b.IsError = i.isError()
 		b.Extra = i.rest()
 		return b, false
 	}
 	return content.Native{Wire: m.typed(t), JSON: string(v)}, false
 }
-
-// takeText takes a member that is a string, empty or not.
-func takeText(i *item, key string) string {
-	if i.Get(key).Kind() != rawjson.KindString {
-		return ""
-	}
-	return i.take(key).Text()
-}
-
-// maxUsage is how many bytes reports of usage may have together.
-const maxUsage = 64 << 10
 
 // cost reads a report of usage. A later one counts where it says something.
 //
@@ -260,10 +240,7 @@ func (m *messages) cost(v rawjson.Value) {
 // messagesUsage reads one report. What the format calls input is only the part
 // that has nothing to do with a cache.
 func messagesUsage(v rawjson.Value) content.Usage {
-	n := func(keys ...string) int64 {
-		n, _ := v.Get(keys...).Int()
-		return max(n, 0)
-	}
+	n := counts(v)
 	u := content.Usage{
 		Output: n("output_tokens"), Reasoning: n("output_tokens_details", "thinking_tokens"),
 		Cached: n("cache_read_input_tokens"), CacheWrite: n("cache_creation_input_tokens"),

@@ -6,50 +6,23 @@ import (
 
 // outlineMessages says what a request body of the messages dialect says.
 func outlineMessages(body rawjson.Value) []said {
-	var list []said
-	for i, m := range numbered(body.Get("messages")) {
-		model := m.Get("role").Text() == "assistant"
-		blocks := m.Get("content")
-		if blocks.Kind() == rawjson.KindString {
-			list = append(list, said{group: i, path: at("messages", i), empty: blocks.Text() == "", model: model})
-			continue
+	return outlineParts(body, "messages", "content", "assistant", func(b rawjson.Value, s *said) {
+		switch b.Get("type").Text() {
+		case "text":
+			s.what, s.empty = saidText, b.Get("text").Text() == ""
+		case "tool_use":
+			s.what, s.id = saidCall, b.Get("id").Text()
+		case "tool_result":
+			s.what, s.id = saidResult, b.Get("tool_use_id").Text()
+		case "thinking", "redacted_thinking":
+			s.what = saidThought
 		}
-		count := 0
-		for j, b := range numbered(blocks) {
-			s := said{what: saidOther, group: i, path: at("messages", i, "content", j), model: model}
-			switch b.Get("type").Text() {
-			case "text":
-				s.what, s.empty = saidText, b.Get("text").Text() == ""
-			case "tool_use":
-				s.what, s.id = saidCall, b.Get("id").Text()
-			case "tool_result":
-				s.what, s.id = saidResult, b.Get("tool_use_id").Text()
-			case "thinking", "redacted_thinking":
-				s.what = saidThought
-			}
-			list = append(list, s)
-			count++
-		}
-		if count == 0 {
-			list = append(list, said{group: i, path: at("messages", i), empty: true, model: model})
-		}
-	}
-	return list
+	})
 }
 
 // messagesRules is what Anthropic, and servers that speak its format, refuse.
 var messagesRules = []rule{
-	{
-		name:     "first-message",
-		evidence: `Anthropic 400: "messages: at least one message is required", "first message must use the user role"`,
-		find: func(c *checking) {
-			if len(c.said) == 0 {
-				c.found("messages", "", "there is no message: an instruction alone is not answered")
-			} else if c.said[0].model {
-				c.found(c.said[0].path, "", "the first message is the model's; one of the user must come before it")
-			}
-		},
-	},
+	userFirst(`Anthropic 400: "messages: at least one message is required", "first message must use the user role"`),
 	{
 		name:     "thinking-first",
 		evidence: `Anthropic 400: "Expected thinking or redacted_thinking, but found tool_use. When thinking is enabled, a final assistant message must start with a thinking block"`,
@@ -87,14 +60,8 @@ func thinkingFirst(c *checking) {
 	if t := c.body.Get("thinking", "type").Text(); t != "enabled" {
 		return // adaptive thinking may not think
 	}
-	from := 0
-	for i, s := range c.said {
-		if !s.model && s.what != saidResult {
-			from = i + 1
-		}
-	}
 	begun, thought := -1, false
-	for _, s := range c.said[from:] {
+	for _, s := range c.said[c.openTurn():] {
 		if !s.model {
 			continue
 		}

@@ -1,10 +1,6 @@
 package providers
 
 import (
-	"bytes"
-	"fmt"
-	"hash/fnv"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,7 +20,7 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 	if t.model != "" {
 		body.SetString("model", t.model)
 	}
-	p := messagesPrompt{target: t, lost: map[string]bool{}}
+	p := newMessagesPrompt(t)
 	for _, m := range req.Messages {
 		for _, b := range m.Blocks {
 			if r, ok := b.(content.ToolResult); ok && r.Server && !t.own(r) {
@@ -38,40 +34,29 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	p.flush()
-	limit := messagesThinking(t, s, &body)
+	limit := messagesThinking(t, t.withinLoop(req), &body)
 	body.SetInt("max_tokens", int64(limit))
 	if p.system.Bytes().At(0) != nil {
 		body.Set("system", p.system.Bytes())
 	}
 	body.Set("messages", p.list.Bytes())
-	if p.container != "" && p.loop {
+	if p.container != "" && p.results {
 		body.SetString("container", p.container)
 	}
 	if len(req.Tools) > 0 {
 		body.Set("tools", messagesTools(req.Tools))
 		body.Set("tool_choice", messagesChoice(s.ToolChoice))
 	}
-	if s.Temperature != nil {
-		body.Set("temperature", number(*s.Temperature))
-	}
+	setTemperature(&body, s)
 	if req.Stream {
 		body.SetBool("stream", true)
 	}
-	if len(s.Extra) > 0 {
-		extra, err := rawjson.Parse(s.Extra)
-		if err != nil || extra.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("messages: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		for key, value := range extra.Members() {
-			body.Set(key, value)
-		}
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s)
 }
 
 // replayMessages writes the message that stands for one response.
 func replayMessages(t target, blocks []content.Block) rawjson.Value {
-	p := messagesPrompt{target: t}
+	p := newMessagesPrompt(t)
 	for _, b := range blocks {
 		p.add(content.RoleAssistant, b)
 	}
@@ -82,21 +67,13 @@ func replayMessages(t target, blocks []content.Block) rawjson.Value {
 // messagesPrompt gathers blocks into messages whose roles alternate.
 type messagesPrompt struct {
 	target
-	system rawjson.Array
-	list   rawjson.Array
-	lost   map[string]bool // calls of the provider's own tools whose results cannot be sent
-
-	role      string // of the message that is being gathered
-	blocks    []rawjson.Value
-	results   []messagesResult
-	calls     []string // ids of the last message's calls, in order
-	container string   // where the code waits that called a tool
-	loop      bool     // the last message has results
+	turns
+	lost      map[string]bool // calls of the provider's own tools whose results cannot be sent
+	container string          // where the code waits that called a tool
 }
 
-type messagesResult struct {
-	id   string
-	json rawjson.Value
+func newMessagesPrompt(t target) *messagesPrompt {
+	return &messagesPrompt{target: t, turns: turns{modelRole: "assistant", member: "content"}, lost: map[string]bool{}}
 }
 
 // add adds a block of a message to the message of the wire that takes it.
@@ -105,71 +82,17 @@ func (p *messagesPrompt) add(role content.Role, b content.Block) {
 		p.container = rawjson.Value(n.JSON).Get("id").Text()
 		return
 	}
-	v := p.block(b)
-	if v == nil {
-		return
-	}
-	result, _ := b.(content.ToolResult)
-	to := "user"
-	_, media := b.(content.Media)
-	switch {
-	case media && role == content.RoleAssistant:
+	if _, media := b.(content.Media); media && role == content.RoleAssistant {
 		return // an answer is words only
-	case b.Kind() == content.KindToolResult && !result.Server:
-	case b.Kind() == content.KindToolResult, role == content.RoleAssistant:
-		to = "assistant"
-	case role == content.RoleSystem:
-		p.system.Add(v)
-		return
-	case role == content.NoRole:
-		return
 	}
-	if to != p.role {
-		p.flush()
-		if p.role = to; to == "assistant" {
-			p.container = ""
-		}
+	v := p.block(b)
+	to, begun := p.enter(role, b, v)
+	if begun && to == p.modelRole {
+		p.container = ""
 	}
-	switch b := b.(type) {
-	case content.ToolResult:
-		if !b.Server {
-			p.results = append(p.results, messagesResult{b.CallID, v})
-			return
-		}
-	case content.ToolCall:
-		p.calls = append(p.calls, b.CallID)
+	if to != "" {
+		p.take(b, v)
 	}
-	p.blocks = append(p.blocks, v)
-}
-
-// flush ends the message that is being gathered: results come first, in the
-// order of their calls.
-func (p *messagesPrompt) flush() {
-	if len(p.blocks)+len(p.results) == 0 {
-		return
-	}
-	place := func(r messagesResult) int {
-		if i := slices.Index(p.calls, r.id); i >= 0 {
-			return i
-		}
-		return len(p.calls)
-	}
-	slices.SortStableFunc(p.results, func(a, b messagesResult) int { return place(a) - place(b) })
-	var all rawjson.Array
-	for _, r := range p.results {
-		all.Add(r.json)
-	}
-	for _, v := range p.blocks {
-		all.Add(v)
-	}
-	var m rawjson.Object
-	m.SetString("role", p.role)
-	m.Set("content", all.Bytes())
-	p.list.Add(m.Bytes())
-	if p.loop = len(p.results) > 0; p.role == "user" {
-		p.calls = nil
-	}
-	p.blocks, p.results = nil, nil
 }
 
 // block is a content block of the wire; nil when it cannot be sent.
@@ -191,15 +114,15 @@ func (p *messagesPrompt) block(b content.Block) rawjson.Value {
 			return nil
 		}
 		o.SetString("type", orElse(p.typeOf(b), "tool_use"))
-		o.SetString("id", p.callID(b, b.CallID))
+		o.SetString("id", wordID(b.CallID, 0))
 		o.SetString("name", b.Name)
-		o.Set("input", messagesInput(b.Arguments))
+		o.Set("input", argumentsObject(b.Arguments))
 	case content.ToolResult:
 		if b.Server && !p.own(b) {
 			return nil
 		}
 		o.SetString("type", orElse(p.typeOf(b), "tool_result"))
-		o.SetString("tool_use_id", p.callID(b, b.CallID))
+		o.SetString("tool_use_id", wordID(b.CallID, 0))
 		o.Set("content", messagesResultContent(b, p.own(b)))
 		if b.IsError {
 			o.SetBool("is_error", true)
@@ -222,13 +145,6 @@ func (p *messagesPrompt) block(b content.Block) rawjson.Value {
 		return nil
 	}
 	return o.Bytes()
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // typeOf is the type that a block of this dialect came with.
@@ -263,60 +179,68 @@ func (p *messagesPrompt) reasoning(r content.Reasoning, o *rawjson.Object) bool 
 	return false
 }
 
-// callID is an id that the format allows: an other one's is changed, in such a
-// way that different ids stay different.
-func (p *messagesPrompt) callID(b content.Block, id string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (r == '_' || r == '-' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z') {
-			return r
-		}
-		return '_'
-	}, id)
-	if clean == id && id != "" {
-		return id
-	}
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	return fmt.Sprintf("%s_%016x", orElse(clean, "call"), h.Sum64())
-}
-
-// messagesInput is the arguments as the object that the format demands. What is
-// none, such as the text for a custom tool, becomes a member of one.
-func messagesInput(arguments string) rawjson.Value {
-	if strings.TrimSpace(arguments) == "" {
-		return rawjson.Value("{}")
-	}
-	v, err := rawjson.Parse([]byte(arguments))
-	if err == nil && v.Kind() == rawjson.KindObject {
+// messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
+// another dialect are sent as the JSON they are.
+func messagesResultContent(r content.ToolResult, own bool) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && (own || messagesParts(v)) {
 		return v
 	}
-	var o rawjson.Object
-	o.SetString("arguments", arguments)
-	return o.Bytes()
+	text := r.String()
+	if text == "" {
+		if !r.IsError {
+			return nil
+		}
+		text = "error" // one without a word is refused
+	}
+	return rawjson.AppendString(nil, text)
 }
 
-// sendable is v with U+FFFD for what no server takes: invalid UTF-8, and escapes
-// of half a surrogate pair.
-func sendable(v rawjson.Value) rawjson.Value {
-	if utf8.Valid(v) && !bytes.Contains(v, []byte(`\ud`)) && !bytes.Contains(v, []byte(`\uD`)) {
-		return v
+// messagesParts tells whether v is content as the format has it.
+func messagesParts(v rawjson.Value) bool {
+	if v.Kind() != rawjson.KindArray {
+		return false
 	}
-	switch v.Kind() {
-	case rawjson.KindString:
-		return rawjson.AppendString(nil, v.Text())
-	case rawjson.KindArray:
-		var a rawjson.Array
-		for e := range v.Elements() {
-			a.Add(sendable(e))
+	for part := range v.Elements() {
+		switch part.Get("type").Text() {
+		case "text":
+			if part.Get("text").Kind() != rawjson.KindString {
+				return false
+			}
+		case "image", "document":
+			if part.Get("source").Kind() != rawjson.KindObject {
+				return false
+			}
+		default:
+			return false
 		}
-		return a.Bytes()
-	case rawjson.KindObject:
-		var once, o rawjson.Object
-		once.Merge(v) // of members with equal keys the last counts
-		for key, e := range once.Bytes().Members() {
-			o.Set(key, sendable(e))
-		}
-		return o.Bytes()
 	}
-	return v
+	return true
+}
+
+// messagesMedia writes an image or a file: its bytes, or where they lie.
+func messagesMedia(m content.Media, o *rawjson.Object) {
+	o.SetString("type", "document")
+	if m.Of == content.KindImage {
+		o.SetString("type", "image")
+	} else if m.Name != "" {
+		o.SetString("title", m.Name)
+	}
+	var source rawjson.Object
+	media, data, inline := inlineData(m)
+	switch {
+	case !inline && m.URL == "":
+		return // its source is in what came with it
+	case !inline:
+		source.SetString("type", "url")
+		source.SetString("url", m.URL)
+	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
+		source.SetString("type", "text")
+		source.SetString("media_type", "text/plain")
+		source.SetString("data", data)
+	default:
+		source.SetString("type", "base64")
+		source.SetString("media_type", media)
+		source.SetString("data", base64Of(data))
+	}
+	o.Set("source", source.Bytes())
 }

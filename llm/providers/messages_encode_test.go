@@ -13,22 +13,8 @@ import (
 // messagesBody encodes a request to a Claude.
 func messagesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value {
 	t.Helper()
-	if req.Settings.Model == "" {
-		req.Settings.Model = "claude-sonnet-4-5"
-	}
-	c, err := Open(provider, Config{Dialect: "messages"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Encode(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.Encode(req)
-	if err != nil || !bytes.Equal(body, again) {
-		t.Fatalf("the same request gave %s, %v, and then %s", body, err, again)
-	}
-	return body
+	req.Settings.Model = orElse(req.Settings.Model, "claude-sonnet-4-5")
+	return encodedTwice(t, provider, "messages", req)
 }
 
 // says is a message.
@@ -216,7 +202,8 @@ func TestMessagesRefusesAnExtraThatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, req := range []*llm.Request{
-		{Settings: llm.Settings{Extra: []byte(`[1]`)}}, {Settings: llm.Settings{Extra: []byte(`{`)}},
+		{Settings: llm.Settings{Extra: []byte(`[1]`)}},
+		{Settings: llm.Settings{Extra: []byte(`{`)}},
 		{Tools: []llm.Tool{{Name: "f", Schema: []byte("{")}}},
 	} {
 		if body, err := c.Encode(req); err == nil {

@@ -1,11 +1,8 @@
 package providers
 
 import (
-	"encoding/base64"
-	"net/http"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -63,6 +60,28 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 	return limit
 }
 
+// withinLoop is the settings of a request as its open tool loop allows them. With a
+// budget to think, the answers of the loop have to begin with their thoughts; those
+// of another dialect or family cannot, so none is asked for until the loop closes.
+func (t target) withinLoop(req *llm.Request) llm.Settings {
+	s := req.Settings
+	if adaptive(t.model) || s.Reasoning.Effort == "none" && s.Reasoning.MaxTokens == 0 {
+		return s
+	}
+	for _, m := range req.Messages[openFrom(req.Messages):] {
+		for _, b := range m.Blocks {
+			call, isCall := b.(content.ToolCall)
+			_, isThought := b.(content.Reasoning)
+			seal := b.Form().Seal
+			if isCall && !call.Server && !t.own(b) || isThought && seal.Data != "" && !t.opens(seal) {
+				s.Reasoning.Effort, s.Reasoning.MaxTokens = "", 0
+				return s
+			}
+		}
+	}
+	return s
+}
+
 // adaptive tells whether a model is told its effort by a word. Those of Anthropic
 // up to version 4.5, and all of others, want a budget.
 func adaptive(model string) bool {
@@ -87,23 +106,12 @@ func adaptive(model string) bool {
 }
 
 func messagesTools(tools []llm.Tool) rawjson.Value {
-	var list rawjson.Array
-	for _, t := range tools {
-		if len(t.Native) > 0 {
-			list.Add(t.Native)
-			continue
-		}
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
 		var o rawjson.Object
-		o.SetString("name", t.Name)
-		if t.Description != "" {
-			o.SetString("description", t.Description)
-		}
-		if o.Set("input_schema", t.Schema); len(t.Schema) == 0 {
-			o.Set("input_schema", rawjson.Value(`{"type":"object"}`))
-		}
-		list.Add(o.Bytes())
-	}
-	return list.Bytes()
+		setTool(&o, t)
+		o.Set("input_schema", schemaOf(t, `{"type":"object"}`))
+		return o.Bytes()
+	})
 }
 
 // messagesChoice is the tool choice; nil when it is unsaid.
@@ -121,95 +129,4 @@ func messagesChoice(choice string) rawjson.Value {
 		o.SetString("name", choice)
 	}
 	return o.Bytes()
-}
-
-// number is a number of the settings, in as few digits as say it.
-func number(f float64) rawjson.Value {
-	return strconv.AppendFloat(nil, f, 'f', -1, 64)
-}
-
-// messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
-// another dialect are sent as the JSON they are.
-func messagesResultContent(r content.ToolResult, own bool) rawjson.Value {
-	if v, err := rawjson.Parse(r.Parts); err == nil && (own || messagesParts(v)) {
-		return v
-	}
-	text := r.String()
-	if text == "" {
-		if !r.IsError {
-			return nil
-		}
-		text = "error" // one without a word is refused
-	}
-	return rawjson.AppendString(nil, text)
-}
-
-// messagesParts tells whether v is content as the format has it.
-func messagesParts(v rawjson.Value) bool {
-	if v.Kind() != rawjson.KindArray {
-		return false
-	}
-	for part := range v.Elements() {
-		switch part.Get("type").Text() {
-		case "text":
-			if part.Get("text").Kind() != rawjson.KindString {
-				return false
-			}
-		case "image", "document":
-			if part.Get("source").Kind() != rawjson.KindObject {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// messagesMedia writes an image or a file: its bytes, or where they lie.
-func messagesMedia(m content.Media, o *rawjson.Object) {
-	o.SetString("type", "document")
-	if m.Of == content.KindImage {
-		o.SetString("type", "image")
-	} else if m.Name != "" {
-		o.SetString("title", m.Name)
-	}
-	var source rawjson.Object
-	media, data, inline := inlineData(m)
-	switch {
-	case !inline && m.URL == "":
-		return // its source is in what came with it
-	case !inline:
-		source.SetString("type", "url")
-		source.SetString("url", m.URL)
-	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
-		source.SetString("type", "text")
-		source.SetString("media_type", "text/plain")
-		source.SetString("data", data)
-	default:
-		source.SetString("type", "base64")
-		source.SetString("media_type", media)
-		source.SetString("data", base64.StdEncoding.EncodeToString([]byte(data)))
-	}
-	o.Set("source", source.Bytes())
-}
-
-// inlineData is the bytes of m, be they in a data URL, and their type, which is
-// found by looking when nobody tells.
-func inlineData(m content.Media) (media, data string, ok bool) {
-	media, data = m.MediaType, m.Data
-	if rest, isData := strings.CutPrefix(m.URL, "data:"); isData && data == "" {
-		head, body, _ := strings.Cut(rest, ",")
-		kind, coded := strings.CutSuffix(head, ";base64")
-		if b, err := base64.StdEncoding.DecodeString(body); coded && err == nil {
-			media, data = orElse(media, kind), string(b)
-		}
-	}
-	if data == "" {
-		return "", "", false
-	}
-	if media == "" {
-		media, _, _ = strings.Cut(http.DetectContentType([]byte(data)), ";")
-	}
-	return media, data, true
 }

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -22,25 +21,25 @@ type messagesBlock struct {
 func (m *messages) blockStart(v rawjson.Value) error {
 	n, _ := v.Get("index").Int()
 	m.blockStop(n)
-	block, call := m.block(v.Get("content_block"))
+	start := v.Get("content_block")
+	if start.Kind() != rawjson.KindObject {
+		return nil // deltas may tell what it is
+	}
+	block, call := m.block(start)
 	b := &messagesBlock{}
 	if c, ok := block.(content.ToolCall); ok && call {
 		b.input, c.Arguments = c.Arguments, ""
 		block = c
 	}
-	return m.follow(n, b, block)
+	return m.enter(n, b, block)
 }
 
-// follow begins a block that deltas may follow.
-func (m *messages) follow(n int64, b *messagesBlock, block content.Block) (err error) {
-	if b.part, err = m.begin(block); err != nil {
-		return err
+// enter begins the block at an index of the wire.
+func (m *messages) enter(n int64, b *messagesBlock, block content.Block) (err error) {
+	if b.part, err = m.follow(block); err == nil {
+		m.blocks[n] = b
 	}
-	m.blocks[n] = b
-	if isCall(block) {
-		m.say(b.part, "") // its name can be shown at once
-	}
-	return nil
+	return err
 }
 
 // blockDelta reads more of a block. What is not known, and what does not belong
@@ -60,7 +59,7 @@ func (m *messages) blockDelta(v rawjson.Value) error {
 		default:
 			return nil
 		}
-		if err := m.follow(n, b, block); err != nil {
+		if err := m.enter(n, b, block); err != nil {
 			return err
 		}
 	}
@@ -70,7 +69,7 @@ func (m *messages) blockDelta(v rawjson.Value) error {
 
 // more adds a delta to a block.
 func (m *messages) more(b *messagesBlock, d rawjson.Value) {
-	switch block := b.block.(type) {
+	switch b.block.(type) {
 	case content.Text:
 		m.say(b.part, d.Get("text").Text())
 		if c := d.Get("citation"); c != nil {
@@ -78,13 +77,7 @@ func (m *messages) more(b *messagesBlock, d rawjson.Value) {
 		}
 	case content.Reasoning:
 		m.say(b.part, d.Get("thinking").Text())
-		if seal := d.Get("signature").Text(); seal != "" {
-			if block.Seal.Type == content.NoSeal {
-				block.Seal = m.minted(content.Signature, "")
-				b.block = block
-			}
-			b.seal = append(b.seal, seal)
-		}
+		m.signed(b.part, d.Get("signature").Text())
 	case content.ToolCall:
 		m.say(b.part, d.Get("partial_json").Text())
 	case content.Native:
@@ -152,14 +145,6 @@ func (m *messages) finish(b *messagesBlock) {
 		b.block = block
 	}
 	m.done(b.part)
-}
-
-// cutShort tells whether a text is the beginning of JSON: a provider ends a call
-// at the output limit in the middle of its arguments.
-func cutShort(text string) bool {
-	_, err := rawjson.Parse([]byte(text))
-	var syntax *rawjson.SyntaxError
-	return errors.As(err, &syntax) && syntax.Truncated
 }
 
 // cited is the extra of a text with the citations that came.

@@ -4,14 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
 	"testing"
-	"testing/iotest"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -21,7 +15,7 @@ import (
 // TestMessagesFindsWhatIsThere holds the decoder to the answer key: every thought
 // and seal, the text, the calls, what led to them, and the cost.
 func TestMessagesFindsWhatIsThere(t *testing.T) {
-	for _, r := range recordedMessages(t) {
+	for _, r := range recorded(t, "messages") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, unfinished, err := r.read(bytes.NewReader(r.body))
 			if (err != nil) != (r.Expected.Error != nil) {
@@ -84,8 +78,8 @@ func (r *recording) checkCalls(t *testing.T, reply *llm.Response, unfinished []c
 			t.Errorf("call %d: %+v, want %+v", i, c, want)
 		}
 		var have any = c.Arguments
-		if want.Arguments == nil {
-			want.Arguments = want.Raw
+		if want.Arguments == nil && want.Raw != nil {
+			want.Arguments = *want.Raw
 		} else if c.Arguments == "" {
 			have = map[string]any{}
 		} else if err := json.Unmarshal([]byte(c.Arguments), &have); err != nil {
@@ -127,7 +121,7 @@ func (r *recording) checkHead(t *testing.T, reply *llm.Response) {
 // TestMessagesComeTheSameHoweverTheyAreCut: the network cuts where it likes, and
 // a proxy may change line ends.
 func TestMessagesComeTheSameHoweverTheyAreCut(t *testing.T) {
-	for _, r := range recordedMessages(t) {
+	for _, r := range recorded(t, "messages") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
 			r.checkCuts(t)
@@ -135,41 +129,13 @@ func TestMessagesComeTheSameHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-func (r *recording) checkCuts(t *testing.T) {
-	t.Helper()
-	reply, _, err := r.read(bytes.NewReader(r.body))
-	want := all(reply, err)
-	check := func(body io.Reader, how string, at ...any) {
-		t.Helper()
-		if got, _, err := r.read(body); all(got, err) != want {
-			t.Fatalf("%s:\n%q\nwant\n%q", fmt.Sprintf(how, at...), all(got, err), want)
-		}
-	}
-	check(iotest.OneByteReader(bytes.NewReader(r.body)), "byte by byte")
-	if slices.Contains([]string{"sse", "ndjson", "jsonl"}, r.Container) {
-		unix := bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n"))
-		check(bytes.NewReader(unix), "LF")
-		check(bytes.NewReader(bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))), "CRLF")
-	}
-	if len(r.body) > 8<<10 {
-		return
-	}
-	step := 1
-	if testing.Short() {
-		step = 13
-	}
-	for i := 0; i < len(r.body); i += step {
-		check(io.MultiReader(bytes.NewReader(r.body[:i]), bytes.NewReader(r.body[i:])), "cut at %d", i)
-	}
-}
-
 // TestMessagesNeverLoseAFinishedBlock ends each stream after each event.
 func TestMessagesNeverLoseAFinishedBlock(t *testing.T) {
-	for _, r := range recordedMessages(t) {
+	for _, r := range recorded(t, "messages") {
 		if r.Container != "sse" {
 			continue
 		}
-		events := bytes.SplitAfter(bytes.ReplaceAll(r.body, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+		events := r.events()
 		full, _, _ := r.read(bytes.NewReader(r.body))
 		begun, stopped := 0, 0
 		for i := range events {
@@ -200,7 +166,7 @@ func TestMessagesNeverLoseAFinishedBlock(t *testing.T) {
 
 // TestMessagesGoBackAsTheyCame holds replay to what the provider sent.
 func TestMessagesGoBackAsTheyCame(t *testing.T) {
-	for _, r := range recordedMessages(t) {
+	for _, r := range recorded(t, "messages") {
 		if r.Container != "json" {
 			continue
 		}
@@ -208,14 +174,7 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 		if err != nil {
 			t.Fatal(r.File, err)
 		}
-		var stored []content.Block
-		for _, b := range reply.Blocks {
-			again, err := content.Decode(content.Encode(b))
-			if err != nil {
-				t.Fatal(r.File, err)
-			}
-			stored = append(stored, again)
-		}
+		stored := restored(t, reply.Blocks)
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("content")
 		tt := r.target()
@@ -223,80 +182,23 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 		if want.At(0) == nil && have == nil {
 			continue
 		}
-		if have.Get("role").Text() != "assistant" || !rawjson.Equal(have.Get("content"), want) {
-			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have.Get("content"), want)
-		}
-		for s := range texts(want) {
-			if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
-				t.Errorf("%s: %q is not in what goes back", r.File, s)
-			}
+		if r.checkBack(t, have.Get("content"), want); have.Get("role").Text() != "assistant" {
+			t.Errorf("%s goes back as the words of %s", r.File, have.Get("role"))
 		}
 	}
-}
-
-// texts is all strings in a value.
-func texts(v rawjson.Value) map[string]bool {
-	found := map[string]bool{}
-	var walk func(rawjson.Value)
-	walk = func(v rawjson.Value) {
-		if v.Kind() == rawjson.KindString {
-			found[v.Text()] = true
-		}
-		for e := range v.Elements() {
-			walk(e)
-		}
-		for _, e := range v.Members() {
-			walk(e)
-		}
-	}
-	walk(v)
-	return found
 }
 
 // TestMessagesReplayPairs rebuilds what real clients sent next, and were answered.
 func TestMessagesReplayPairs(t *testing.T) {
-	byFile := map[string]recording{}
-	for _, r := range recordedMessages(t) {
-		byFile[r.File] = r
-	}
-	shared := os.Getenv("TRACT_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
-	}
-	text, err := os.ReadFile(filepath.Join(shared, "wire/replay.jsonl"))
-	if err != nil {
-		t.Skipf("no replay pairs (TRACT_SHARED): %v", err)
-	}
-	pairs := 0
-	for line := range bytes.Lines(text) {
-		pair, err := rawjson.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, ok := byFile[pair.Get("response").Text()]
-		if !ok {
-			continue
-		}
-		pairs++
-		reply, _, err := r.read(bytes.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tt := r.target()
-		have := tt.dialect.replay(tt, reply.Blocks)
-		i := 0
-		for want := range pair.Get("assistant").At(0).Get("content").Elements() {
+	replayPairs(t, recorded(t, "messages"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
+		have := replayMessages(r.target(), reply.Blocks).Get("content")
+		for i, want := range numbered(pair.Get("assistant").At(0).Get("content")) {
 			// Clients leave out what they do not know, such as caller.
 			for key, value := range want.Members() {
-				if !rawjson.Equal(have.Get("content").At(i).Get(key), value) {
-					t.Errorf("%s: block %d: %s is %s, want %s", r.File, i, key, have.Get("content").At(i).Get(key), value)
+				if !rawjson.Equal(have.At(i).Get(key), value) {
+					t.Errorf("%s: block %d: %s is %s, want %s", r.File, i, key, have.At(i).Get(key), value)
 				}
 			}
-			i++
 		}
-	}
-	if pairs == 0 {
-		t.Error("no pair was found")
-	}
-	t.Logf("%d pairs", pairs)
+	})
 }

@@ -3,7 +3,6 @@ package providers
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -26,13 +25,6 @@ var _ = register(dialect{
 	outline:   outlineOllama,
 })
 
-// signBearer sends the key in the usual header.
-func signBearer(h http.Header, _ target, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
 // ollamaString is the type of a call whose arguments came as a string.
 const ollamaString = "string"
 
@@ -46,7 +38,7 @@ type ollama struct {
 	source   string // of now
 	calls    int
 	finished bool
-	rest     chatRest // members of the message that are not known
+	rest     growing // members of the message that are not known
 }
 
 // whole reads a response in one piece.

@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"fmt"
-
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
@@ -10,22 +8,18 @@ import (
 // no ids there: they are told apart by name and order.
 func outlineOllama(body rawjson.Value) []said {
 	var list []said
-	made, answered := map[string]int{}, map[string]int{}
-	numberedName := func(name string, counted map[string]int) string {
-		counted[name]++
-		return fmt.Sprintf("%s #%d", name, counted[name])
-	}
+	made, answered := counter{}, counter{}
 	for i, m := range numbered(body.Get("messages")) {
 		role := m.Get("role").Text()
 		s := said{group: i, path: at("messages", i), model: role == "assistant"}
 		if role == "tool" {
-			s.what, s.id = saidResult, numberedName(m.Get("tool_name").Text(), answered)
+			s.what, s.id = saidResult, answered.next(m.Get("tool_name").Text())
 			list = append(list, s)
 			continue
 		}
 		calls := 0
 		for j, call := range numbered(m.Get("tool_calls")) {
-			id := numberedName(call.Get("function", "name").Text(), made)
+			id := made.next(call.Get("function", "name").Text())
 			list = append(list, said{what: saidCall, id: id, group: i, path: at("messages", i, "tool_calls", j), model: true})
 			calls++
 		}

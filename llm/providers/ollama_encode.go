@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -24,12 +22,7 @@ func encodeOllama(t target, req *llm.Request) (rawjson.Value, error) {
 	if len(req.Tools) > 0 && s.ToolChoice != "none" { // there is no other choice
 		body.Set("tools", chatTools(req.Tools))
 	}
-	if s.MaxOutputTokens > 0 {
-		options.SetInt("num_predict", int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		options.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&options, s, "num_predict")
 	if v := options.Bytes(); !hollow(v) {
 		body.Set("options", v)
 	}
@@ -42,16 +35,7 @@ func encodeOllama(t target, req *llm.Request) (rawjson.Value, error) {
 		body.SetBool("think", true)
 	}
 	body.SetBool("stream", req.Stream) // it streams unless told
-	if len(s.Extra) > 0 {
-		extra, err := rawjson.Parse(s.Extra)
-		if err != nil || extra.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("ollama: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		for key, value := range extra.Members() {
-			body.Set(key, value)
-		}
-	}
-	return sendable(body.Bytes()), nil
+	return t.finished(&body, s)
 }
 
 // replayOllama writes the message that stands for one response.
@@ -71,12 +55,10 @@ type ollamaPrompt struct {
 // add adds a message. Results are messages of their own.
 func (p *ollamaPrompt) add(m content.Message) {
 	if m.Role == content.RoleAssistant {
-		p.wait.flush(&p.list)
-		p.wait.calls = nil
+		p.wait.next(m.Blocks, &p.list)
 		for _, b := range m.Blocks {
 			if c, ok := b.(content.ToolCall); ok {
 				p.called[c.CallID] = c
-				p.wait.calls = append(p.wait.calls, c.CallID)
 			}
 		}
 		p.list.Add(p.answer(m.Blocks))
@@ -95,7 +77,7 @@ func (p *ollamaPrompt) add(m content.Message) {
 		case content.Media:
 			switch _, data, inline := inlineData(b); {
 			case inline && b.Of == content.KindImage:
-				images.AddString(base64.StdEncoding.EncodeToString([]byte(data)))
+				images.AddString(base64Of(data))
 			case inline && strings.HasPrefix(b.MediaType, "text/"):
 				words = append(words, data)
 			case b.URL != "" && !inline:
@@ -187,7 +169,7 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 	}
 	var o, f rawjson.Object
 	var extra rawjson.Value
-	args := messagesInput(c.Arguments)
+	args := argumentsObject(c.Arguments)
 	if p.own(c) {
 		extra = c.Extra
 		if c.ID != "" {
@@ -215,16 +197,12 @@ func (p *ollamaPrompt) result(r content.ToolResult) {
 	var o rawjson.Object
 	call := p.called[r.CallID]
 	o.SetString("role", "tool")
-	text := r.String()
-	if v, err := rawjson.Parse(r.Parts); err == nil && v.Kind() == rawjson.KindArray {
-		text = flattened(v)
-	}
-	o.SetString("content", text)
+	o.SetString("content", resultText(r))
 	if name := orElse(r.Name, call.Name); name != "" {
 		o.SetString("tool_name", name)
 	}
 	if call.ID != "" && p.own(call) {
 		o.SetString("tool_call_id", call.ID)
 	}
-	p.wait.results = append(p.wait.results, messagesResult{r.CallID, clone(o.Bytes())})
+	p.wait.add(r.CallID, o.Bytes())
 }

@@ -42,6 +42,19 @@ type Config struct {
 	Log  func(line string) // is told what the client does by itself, such as asking again
 }
 
+// Format writes which model is asked, where and how, whatever verb it is asked for.
+// Of what may be secret it says only that it is there.
+func (c Config) Format(to fmt.State, _ rune) {
+	host := c.BaseURL
+	if u, err := url.Parse(c.BaseURL); err != nil || u.Host != "" {
+		host = ""
+		if err == nil {
+			host = u.Host
+		}
+	}
+	fmt.Fprintf(to, "model %q, dialect %q, host %q, key %t, auth %t, %d headers", c.Model, c.Dialect, host, c.APIKey != "", c.Auth != nil, len(c.Headers))
+}
+
 // What stands for zero in a Config.
 const (
 	defaultRetries       = 2

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // maxBlocks bounds what a response can make of its bytes: the smallest item of
@@ -48,6 +49,29 @@ func (o *output) begin(b content.Block) (*part, error) {
 	o.count++
 	o.last, o.open = p, append(o.open, p)
 	return p, nil
+}
+
+// follow starts a block that comes in pieces. The name of a call can be shown at
+// once.
+func (o *output) follow(b content.Block) (*part, error) {
+	p, err := o.begin(b)
+	if err == nil && isCall(b) {
+		o.say(p, "")
+	}
+	return p, err
+}
+
+// signed adds a piece of a signature to a thought.
+func (o *output) signed(p *part, piece string) {
+	b, ok := p.block.(content.Reasoning)
+	if !ok || piece == "" {
+		return
+	}
+	if b.Seal.Type == content.NoSeal {
+		b.Seal = o.minted(content.Signature, "")
+		p.block = b
+	}
+	p.seal = append(p.seal, piece)
 }
 
 // put gives out a block that came whole.
@@ -183,6 +207,9 @@ func (o *output) about(change func(h *llm.Head)) {
 	}
 }
 
+// maxUsage is how many bytes reports of usage may have together.
+const maxUsage = 64 << 10
+
 // usage notes what the response cost. The last report counts, but a report of
 // nothing, which some servers send with every chunk, does not undo another.
 func (o *output) usage(u content.Usage) {
@@ -191,6 +218,14 @@ func (o *output) usage(u content.Usage) {
 		return
 	}
 	o.head.Usage, o.news = u, true
+}
+
+// counts reads the numbers of a report of usage; one that is missing is 0.
+func counts(v rawjson.Value) func(keys ...string) int64 {
+	return func(keys ...string) int64 {
+		n, _ := v.Get(keys...).Int()
+		return max(n, 0)
+	}
 }
 
 // giveHead gives out what is known of the response by now, if that is news.
@@ -206,9 +241,6 @@ func (o *output) event(e llm.Event) {
 		o.left = !o.yield(e, nil)
 	}
 }
-
-// form is what every block of the response begins with.
-func (o *output) form() content.Wire { return content.Wire{Dialect: o.dialect.name} }
 
 // minted is the seal of the response's model over data. The name that was asked
 // for counts more than the one in the response: it is what will be asked again.

@@ -17,7 +17,7 @@ type Profile struct {
 	wire wire
 }
 
-// wire is where a server of the chat dialect differs from what they all have in
+// wire is where a server differs from what all that speak its dialect have in
 // common.
 type wire struct {
 	limit     string // the field for the output limit; empty: max_tokens
@@ -45,15 +45,25 @@ type wire struct {
 	noStreamOptions bool
 	// effort is the field for the reasoning settings when it is an object.
 	effort string
+	// base is what a base URL looks like, where each account or region has its own.
+	base string
 	// compatible is the dialect that it speaks below /v1, beside its own; empty: it
 	// does not.
 	compatible string
 	// budget is the field for a thinking budget of its own.
 	budget string
+	// id makes an id of a call one that the server takes; nil: it takes any.
+	id func(id string) string
 	// solo: think tags come with both tags or not at all; a closing one alone is
 	// text.
 	solo bool
 }
+
+// Base URLs that have a region or an account in them.
+const (
+	bedrockBase = "https://bedrock-runtime.REGION.amazonaws.com"
+	azureBase   = "https://RESOURCE.openai.azure.com/openai/v1"
+)
 
 // vendors is the table of provider names. The name of a dialect is a provider
 // too: one that nothing is known of.
@@ -61,8 +71,8 @@ var vendors = table(
 	Profile{Name: "chat", Dialect: "chat"},
 	Profile{Name: "messages", Dialect: "messages"},
 	Profile{Name: "responses", Dialect: "responses"},
-	Profile{Name: "converse", Dialect: "converse"},
-	Profile{Name: "invoke", Dialect: "invoke"},
+	Profile{Name: "converse", Dialect: "converse", wire: wire{base: bedrockBase}},
+	Profile{Name: "invoke", Dialect: "invoke", wire: wire{base: bedrockBase}},
 
 	Profile{
 		Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
@@ -79,12 +89,12 @@ var vendors = table(
 	Profile{
 		Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
 		KeyEnv: []string{"OPENAI_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", silent: true, strict: true, refusal: true, solo: true},
+		wire:   wire{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
 	},
 	Profile{
 		Name: "azure", Dialect: "chat", NeedsKey: true,
 		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", silent: true, strict: true, refusal: true, solo: true},
+		wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", base: azureBase, id: openAIID, silent: true, strict: true, refusal: true, solo: true},
 	},
 	Profile{
 		Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
@@ -118,7 +128,7 @@ var vendors = table(
 	},
 	Profile{
 		Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
+		KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
 	},
 	Profile{
 		Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
@@ -150,15 +160,16 @@ var vendors = table(
 	},
 	Profile{
 		Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
-		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", plain: true, solo: true},
+		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
 	},
 	Profile{
 		Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
 		KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
 	},
 	Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
-	Profile{ // a base URL of its own has its region in it: https://bedrock-runtime.REGION.amazonaws.com
+	Profile{
 		Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
+		wire: wire{base: bedrockBase},
 	},
 	Profile{
 		Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
@@ -179,7 +190,7 @@ var vendors = table(
 	},
 	Profile{
 		Name: "azure-responses", Dialect: "responses", NeedsKey: true,
-		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", silent: true},
+		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", base: azureBase, silent: true},
 	},
 	Profile{
 		Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/tract-vcs/tract/content"
@@ -150,4 +151,33 @@ func say(list []content.Message, role content.Role, blocks ...content.Block) []c
 		list = append(list, content.Message{Role: to, Blocks: []content.Block{b}})
 	}
 	return list
+}
+
+// textOf is the kind of a text that a role says.
+func textOf(role content.Role) content.Kind {
+	switch role {
+	case content.RoleSystem:
+		return content.KindSystem
+	case content.RoleAssistant:
+		return content.KindAssistant
+	}
+	return content.KindUser
+}
+
+// owed is the calls that a request has no result for, so far.
+type owed []content.ToolCall
+
+// answers tells which call a result is for, of formats in which it need not say: the
+// one with its id, else the first of its name, else the first.
+func (o *owed) answers(r *content.ToolResult) {
+	at := slices.IndexFunc(*o, func(c content.ToolCall) bool {
+		if r.CallID != "" {
+			return c.CallID == r.CallID
+		}
+		return r.Name == "" || c.Name == r.Name
+	})
+	if at >= 0 {
+		r.CallID = (*o)[at].CallID
+		*o = slices.Delete(*o, at, at+1)
+	}
 }

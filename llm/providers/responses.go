@@ -169,10 +169,7 @@ func (r *responses) cost(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}
-	n := func(keys ...string) int64 {
-		n, _ := v.Get(keys...).Int()
-		return max(n, 0)
-	}
+	n := counts(v)
 	u := content.Usage{
 		Input: n("input_tokens"), Output: n("output_tokens"), Reasoning: n("output_tokens_details", "reasoning_tokens"),
 		Cached: n("input_tokens_details", "cached_tokens"), CacheWrite: n("input_tokens_details", "cache_write_tokens"),

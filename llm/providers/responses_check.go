@@ -15,7 +15,7 @@ func outlineResponses(body rawjson.Value) []said {
 	for i, item := range numbered(body.Get("input")) {
 		s := said{what: saidOther, path: at("input", i), id: item.Get("call_id").Text()}
 		switch kind := item.Get("type").Text(); {
-		case strings.HasSuffix(kind, "_call_output") && (kind != "shell_call_output" || waiting[s.id]), kind == "tool_search_output" && waiting[s.id]:
+		case responsesAnswers(item, waiting):
 			s.what = saidResult
 		case responsesWaits(item):
 			s.what, s.model = saidCall, true

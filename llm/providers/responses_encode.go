@@ -1,10 +1,6 @@
 package providers
 
 import (
-	"encoding/base64"
-	"fmt"
-	"slices"
-
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
@@ -13,13 +9,9 @@ import (
 // encodeResponses writes a request. Equal requests give equal bytes.
 func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	extra := rawjson.Value("{}")
-	if len(s.Extra) > 0 {
-		v, err := rawjson.Parse(s.Extra)
-		if err != nil || v.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("responses: request.extra: want a JSON object, have %q", excerpt(s.Extra))
-		}
-		extra = v
+	extra, err := t.extra(s)
+	if err != nil {
+		return nil, err
 	}
 	var body rawjson.Object
 	if t.model != "" {
@@ -34,30 +26,23 @@ func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
 			p.told(m)
 		}
 	}
-	p.flush()
+	p.wait.flush(&p.list)
 	body.Set("input", p.list.Bytes())
 	if len(req.Tools) > 0 {
 		body.Set("tools", responsesDefinitions(req.Tools))
 		body.Set("tool_choice", responsesChoice(s.ToolChoice, req.Tools))
 	}
-	if s.MaxOutputTokens > 0 {
-		body.SetInt("max_output_tokens", int64(s.MaxOutputTokens))
-	}
-	if s.Temperature != nil {
-		body.Set("temperature", number(*s.Temperature))
-	}
+	setPlain(&body, s, "max_output_tokens")
 	responsesThinking(t, s.Reasoning, &body)
 	body.SetBool("store", false)
 	if req.Stream {
 		body.SetBool("stream", true)
 	}
-	for key, value := range extra.Members() {
-		body.Set(key, value)
-	}
+	v, err := t.finished(&body, s)
 	if store.Kind() == rawjson.KindNull {
-		return sendable(rawjson.Without(body.Bytes(), "store")), nil
+		v = rawjson.Without(v, "store")
 	}
-	return sendable(body.Bytes()), nil
+	return v, err
 }
 
 // responsesThinking asks that thoughts be summed up and sealed, and writes how much
@@ -84,25 +69,14 @@ func responsesThinking(t target, r llm.Reasoning, body *rawjson.Object) {
 // responsesDefinitions is the tools. Unless told, the format takes a schema for a
 // strict one, in which nothing may be left out: that is not what it says.
 func responsesDefinitions(tools []llm.Tool) rawjson.Value {
-	var list rawjson.Array
-	for _, t := range tools {
-		if len(t.Native) > 0 {
-			list.Add(t.Native)
-			continue
-		}
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
 		var o rawjson.Object
 		o.SetString("type", "function")
-		o.SetString("name", t.Name)
-		if t.Description != "" {
-			o.SetString("description", t.Description)
-		}
-		if o.Set("parameters", t.Schema); len(t.Schema) == 0 {
-			o.Set("parameters", rawjson.Value(`{"type":"object","properties":{}}`))
-		}
+		setTool(&o, t)
+		o.Set("parameters", schemaOf(t, noArguments))
 		o.SetBool("strict", false)
-		list.Add(o.Bytes())
-	}
-	return list.Bytes()
+		return o.Bytes()
+	})
 }
 
 // responsesChoice is the tool choice; nil when it is unsaid. One of the provider's
@@ -129,12 +103,6 @@ func responsesChoice(choice string, tools []llm.Tool) rawjson.Value {
 	return o.Bytes()
 }
 
-// responsesResult is the item of a result.
-type responsesResult struct {
-	id   string
-	json rawjson.Value
-}
-
 // told adds what somebody else than the model says. Results are items of their own,
 // wherever they stand.
 func (p *responsesPrompt) told(m content.Message) {
@@ -143,7 +111,7 @@ func (p *responsesPrompt) told(m content.Message) {
 		switch b := b.(type) {
 		case content.ToolResult:
 			if !b.Server {
-				p.results = append(p.results, responsesResult{b.CallID, p.result(b)})
+				p.wait.add(b.CallID, p.result(b))
 			}
 		case content.Text:
 			if b.Text != "" && b.Kind() != content.KindNote {
@@ -156,7 +124,7 @@ func (p *responsesPrompt) told(m content.Message) {
 			parts.Add(p.media(b))
 		case content.Native:
 			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) {
-				p.flush()
+				p.wait.flush(&p.list)
 				p.list.Add(v) // such as the word that a tool may run
 			}
 		}
@@ -169,27 +137,12 @@ func (p *responsesPrompt) told(m content.Message) {
 	if m.Role == content.RoleSystem {
 		role = "system"
 	}
-	p.flush()
+	p.wait.flush(&p.list)
 	var o rawjson.Object
 	o.SetString("type", "message")
 	o.SetString("role", role)
 	o.Set("content", list)
 	p.list.Add(p.asItCame(m.Blocks[0], o.Bytes()))
-}
-
-// flush adds the results that stand together, in the order of their calls.
-func (p *responsesPrompt) flush() {
-	place := func(r responsesResult) int {
-		if i, ok := p.places[r.id]; ok {
-			return i
-		}
-		return len(p.places)
-	}
-	slices.SortStableFunc(p.results, func(a, b responsesResult) int { return place(a) - place(b) })
-	for _, r := range p.results {
-		p.list.Add(r.json)
-	}
-	p.results = nil
 }
 
 // media is an image or a file: its bytes, or where they lie; nil for one that is in
@@ -198,7 +151,7 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 	kind, data, inline := inlineData(m)
 	url := m.URL
 	if inline {
-		url = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(data))
+		url = dataURL(kind, data)
 	}
 	var o rawjson.Object
 	switch {
@@ -256,13 +209,8 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 			o.Set("tools", rawjson.Value("[]"))
 		}
 	default:
-		switch {
-		case own || responsesInput(parts):
-			o.Set("output", parts)
-		case parts.Kind() == rawjson.KindArray:
-			o.SetString("output", flattened(parts))
-		default:
-			o.SetString("output", r.String())
+		if o.Set("output", parts); !own && !responsesInput(parts) {
+			o.SetString("output", resultText(r))
 		}
 	}
 	if p.own(r) {

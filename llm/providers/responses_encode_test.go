@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -13,21 +12,8 @@ import (
 // responsesBody encodes a request to a GPT, twice.
 func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value {
 	t.Helper()
-	if req.Settings.Model == "" {
-		req.Settings.Model = "gpt-5-mini"
-	}
-	c, err := Open(provider, Config{Dialect: "responses"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Encode(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := c.Encode(req); err != nil || !bytes.Equal(body, again) {
-		t.Fatalf("the same request gave %s, %v, and then %s", body, err, again)
-	}
-	return body
+	req.Settings.Model = orElse(req.Settings.Model, "gpt-5-mini")
+	return encodedTwice(t, provider, "responses", req)
 }
 
 // gptThought is a thought of a GPT as it comes, without words when text is empty.
@@ -175,7 +161,7 @@ func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
 		{"type":"apply_patch_call","id":"i_3","call_id":"3","operation":{"x":1}},{"type":"computer_call","id":"i_4","call_id":"4","action":{"x":1}},
 		{"type":"computer_call","id":"i_5","call_id":"5","action":{"x":1}},{"type":"local_shell_call","id":"i_6","call_id":"6","action":{"x":1}},
 		{"type":"tool_search_call","id":"i_7","call_id":"7","arguments":{}},
-		{"type":"function_call","call_id":"8","name":"f","arguments":""},{"type":"function_call","call_id":"9","name":"f","arguments":"{}"},
+		{"type":"function_call","call_id":"8","name":"f","arguments":"{}"},{"type":"function_call","call_id":"9","name":"f","arguments":"{}"},
 		{"type":"shell_call_output","call_id":"1","output":[{"stdout":"bad","stderr":"","outcome":{"type":"exit","exit_code":1}}]},
 		{"type":"shell_call_output","call_id":"2","output":[{"stdout":"x","stderr":"","outcome":{"type":"timeout"}}]},
 		{"type":"apply_patch_call_output","call_id":"3","status":"failed","output":"no such file"},

@@ -1,48 +1,20 @@
 package providers
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // responsesHolds checks what holds of every body: how it is cut makes no
 // difference, blocks can be stored, and what goes back comes again the same.
 func responsesHolds(t *testing.T, body []byte) {
 	t.Helper()
-	to := responsesTarget("responses", "m")
-	reply, _, err := responsesRead(to, bytes.NewReader(body))
-	if again, _, bad := responsesRead(to, iotest.OneByteReader(bytes.NewReader(body))); all(again, bad) != all(reply, err) {
-		t.Fatalf("in pieces:\n%s\nwhole:\n%s", all(again, bad), all(reply, err))
-	}
-	for _, b := range reply.Blocks {
-		stored, err := content.Decode(content.Encode(b))
-		if err != nil || !bytes.Equal(content.Encode(stored), content.Encode(b)) {
-			t.Fatalf("%+v: %v", b, err)
-		}
-	}
-	back := replayResponses(to, reply.Blocks)
-	if back == nil {
-		return
-	}
-	if v, err := rawjson.Parse(back); err != nil || !rawjson.Clean(string(v)) {
-		t.Fatalf("%s: %v", back, err)
-	}
-	again, _, err := responsesRead(to, strings.NewReader(`{"output":`+string(back)+`}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if twice := replayResponses(to, again.Blocks); !rawjson.Equal(twice, back) {
-		t.Fatalf("back\n%s\nand again\n%s", back, twice)
-	}
+	r := &recording{API: "responses", Provider: "responses", Model: "m"}
+	r.holds(t, body, func(back string) string { return `{"output":` + back + `}` })
 }
 
 func FuzzResponsesDecode(f *testing.F) {
-	for _, r := range responsesRecordings(f) {
+	for _, r := range recorded(f, "responses") {
 		if len(r.body) < 4<<10 {
 			f.Add(r.body)
 		}

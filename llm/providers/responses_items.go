@@ -63,6 +63,17 @@ func responsesWaits(v rawjson.Value) bool {
 	}
 }
 
+// responsesAnswers tells whether an item is a result that the asker gave. What the
+// provider has from its own tools may have the same type.
+func responsesAnswers(v rawjson.Value, waiting map[string]bool) bool {
+	switch kind := v.Get("type").Text(); kind {
+	case "shell_call_output", "tool_search_output":
+		return waiting[v.Get("call_id").Text()]
+	default:
+		return strings.HasSuffix(kind, "_call_output")
+	}
+}
+
 // responsesOthers is members that may hold the arguments where they are not in
 // their usual place.
 var responsesOthers = []string{"arguments", "input", "action", "actions"}

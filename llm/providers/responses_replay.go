@@ -1,8 +1,6 @@
 package providers
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -28,20 +26,18 @@ type responsesPrompt struct {
 	list   rawjson.Array
 	held   []rawjson.Value // thoughts whose following item has not come
 
-	open    *rawjson.Object // the message that is being gathered
-	ours    bool            // it came from this dialect
-	parts   rawjson.Array
-	words   rawjson.Value               // its content, when that is no list
-	calls   map[string]content.ToolCall // by their ids
-	places  map[string]int              // the last answer's calls, in order
-	results []responsesResult           // that stand together
+	open  *rawjson.Object // the message that is being gathered
+	ours  bool            // it came from this dialect
+	parts rawjson.Array
+	words rawjson.Value               // its content, when that is no list
+	calls map[string]content.ToolCall // by their ids
+	wait  waiting
 }
 
 // answer adds what the model said. A thought without the item that follows it is
 // refused, so one that nothing followed is left out.
 func (p *responsesPrompt) answer(blocks []content.Block) {
-	p.flush()
-	p.places = map[string]int{}
+	p.wait.next(blocks, &p.list)
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
@@ -206,9 +202,9 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 	}
 	if !own {
 		b.Extra, b.ID = nil, ""
+		b.Arguments = orElse(b.Arguments, "{}") // an empty text is no JSON
 	}
 	p.calls[b.CallID] = b
-	p.places[b.CallID] = len(p.places)
 	tool, extra := responsesToolOf(b.Type), rawjson.Value(b.Extra)
 	function := tool.client && !tool.json
 	var o rawjson.Object
@@ -270,10 +266,8 @@ const maxCallID = 64
 // callID is an id that the format allows: one of this dialect is, any other that
 // is too long, or none, is changed so that different ids stay different.
 func (p *responsesPrompt) callID(id string) string {
-	if c, known := p.calls[id]; id != "" && (len(id) <= maxCallID || known && p.own(c)) {
+	if c, known := p.calls[id]; id != "" && known && p.own(c) {
 		return id
 	}
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	return fmt.Sprintf("call_%016x", h.Sum64())
+	return shortID(id, maxCallID)
 }

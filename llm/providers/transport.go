@@ -136,19 +136,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 // send sends the request once. The answer has begun when it returns one.
 func (r *try) send(ctx context.Context) (*answer, error) {
 	r.again, r.wait = false, 0
-	clock := newWatch(ctx, r.url.Host)
-	req, hide, err := r.request(clock.ctx)
+	clock, ctx := newWatch(ctx, r.url.Host)
+	req, hide, err := r.request(ctx)
 	if err != nil {
 		clock.stop()
 		return nil, hide.clean(err)
 	}
 	clock.limit(r.config.HeaderTimeout)
-	res, err := r.http.Do(req)
+	res, err := r.http.Do(req) //nolint:bodyclose // the answer closes it, through what watches it
 	if err != nil {
 		defer clock.stop()
 		return nil, r.unreached(clock, hide, err)
 	}
-	body := &watched{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
+	var body io.ReadCloser = &watched{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
 	if res.StatusCode/100 != 2 {
 		defer body.Close()
 		return nil, hide.clean(r.refused(res, body))
@@ -195,8 +195,7 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
 		return fmt.Errorf("ask %s: %w", r.target.profile.Name, cause)
 	}
-	var where *url.Error
-	if errors.As(err, &where) {
+	if where, ok := errors.AsType[*url.Error](err); ok {
 		err = where.Err // the address may have a key in it
 	}
 	var name *net.DNSError

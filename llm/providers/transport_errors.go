@@ -167,8 +167,7 @@ func (s secrets) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	var api *llm.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*llm.APIError](err); ok {
 		for _, field := range []*string{&api.Type, &api.Message, &api.Param, &api.RequestID} {
 			*field = s.scrub(*field)
 		}

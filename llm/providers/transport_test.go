@@ -148,8 +148,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	if !errors.As(err, &e) || e.Host != l.Addr().String() || e.Provider != "anthropic" {
 		t.Fatal(err)
 	}
-	var op *net.OpError
-	if !errors.As(err, &op) {
+	if _, ok := errors.AsType[*net.OpError](err); !ok {
 		t.Errorf("the cause is gone: %v", err)
 	}
 	for _, secret := range []string{aKey, "passw0rd", "in-the-query"} {

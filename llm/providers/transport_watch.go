@@ -11,17 +11,24 @@ import (
 
 // watch ends a request that is silent for too long.
 type watch struct {
-	ctx   context.Context // of the request
-	outer context.Context // of the caller
-	end   context.CancelCauseFunc
+	end context.CancelCauseFunc
+	// cause is why the request was ended from this side; nil when it was not. A
+	// caller that went away counts as that, whatever the cause it gave.
+	cause func() error
 	host  string
 	timer *time.Timer // nil: nothing is waited for
 }
 
-func newWatch(ctx context.Context, host string) *watch {
-	w := &watch{outer: ctx, host: host}
-	w.ctx, w.end = context.WithCancelCause(ctx)
-	return w
+// newWatch is a watch over a request, which has to be made with the context that
+// comes with it.
+func newWatch(caller context.Context, host string) (*watch, context.Context) {
+	ctx, end := context.WithCancelCause(caller)
+	return &watch{end: end, host: host, cause: func() error {
+		if err := caller.Err(); err != nil {
+			return err
+		}
+		return context.Cause(ctx)
+	}}, ctx
 }
 
 // limit says how long silence may last from now on; less than 1: for ever.
@@ -32,15 +39,6 @@ func (w *watch) limit(d time.Duration) {
 	if d > 0 {
 		w.timer = time.AfterFunc(d, func() { w.end(fmt.Errorf("%w: %s said nothing for %s", llm.ErrTimeout, w.host, d)) })
 	}
-}
-
-// cause is why the request was ended from this side; nil when it was not. A
-// caller that went away counts as that, whatever the cause it gave.
-func (w *watch) cause() error {
-	if err := w.outer.Err(); err != nil {
-		return err
-	}
-	return context.Cause(w.ctx)
 }
 
 // stop ends the request and the watch.

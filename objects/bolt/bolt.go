@@ -1,25 +1,33 @@
-// Package bolt keeps a store in one bbolt file. Importing it makes bare paths,
-// and "bolt:PATH", known to objects.Open; nobody calls it directly.
+// Package bolt keeps a store in one bbolt file and a journal beside it. Importing it
+// makes bare paths, and "bolt:PATH", known to objects.Open; nobody calls it directly.
 //
 //	import _ "github.com/tract-vcs/tract/objects/bolt"
 //
 //	store, err := objects.Open(ctx, ".tract", objects.Options{Create: true})
 //
 // A path that is a directory, or is nothing yet and does not end in ".db", holds
-// the file tract.db; two lock files, which stay empty, lie beside it.
+// the file tract.db. The journal tract.db-journal holds what is not in it yet; of
+// the two lock files one is empty and the other holds an anchor, the place in the
+// journal up to which was acknowledged. A store is these files together.
 //
 // What is promised beyond package objects:
 //
+//   - A group of writers costs one write and one sync. Batches that come while
+//     another is written go together in the next group; nobody waits for company.
 //   - Any number of processes. No file stays open when nothing is to do: calls
 //     open it, work and close it, and those of one process at one time share what
-//     one of them opened. Whoever asks for it gets it after the transaction that
-//     runs. Waiting ends with the context, or after Options.Wait (10 s) and is
-//     then objects.ErrBusy.
-//   - Batches that come while another is written go together in one transaction,
-//     with one pair of syncs; nobody waits for company.
+//     one of them opened. A writer keeps it for a few milliseconds, unless another
+//     process asks for it; whoever asks gets it after the group that is written.
+//     Waiting ends with the context, or after Options.Wait (10 s) and is then
+//     objects.ErrBusy.
+//   - Objects lie in the order of their history: walking it reads no content, and
+//     compiling it reads what is wanted.
 //   - A damaged file is an objects.CorruptError, never a crash or a hang, and is
-//     not changed. Reading checks every page and record on its way, and writing
-//     checks the pages it changes before bbolt sees them.
+//     not changed. Reading checks every page and record on its way, and folding the
+//     journal into the file checks the pages it changes before bbolt sees them. An
+//     object is hashed when it is read, or was when the checksum was made under
+//     which it is read with many others. What was acknowledged and is gone from the
+//     end of the journal is damage, not the trace of a crash.
 //   - Creation can be interrupted anywhere: a file has its name only when whole.
 //   - All files are 0600 in a directory of 0700, whatever the umask, and one that
 //     others can write, or that belongs to somebody else, is objects.ErrUnsafe.
@@ -32,7 +40,8 @@
 //   - That every damage shows at once. A key that has changed is one that is not
 //     there. A list of free pages that has changed, and could still be one, lets
 //     bbolt write over a page in use; what was there is then found to be damaged.
-//   - That a whole file put back from an earlier time is noticed.
+//     Damage of a page that only folding needs shows when the journal is folded.
+//   - That all files put back together from an earlier time are noticed.
 package bolt
 
 import (
@@ -65,6 +74,7 @@ type store struct {
 	path     string
 	wait     time.Duration
 	readOnly bool
+	limit    int64 // bytes of the journal after which it is folded
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when any of these changes
@@ -76,11 +86,16 @@ type store struct {
 
 	claims map[bool]*claim // to the turn, for the exclusive lock or the other
 
-	queue   []*request // who wants to write
-	writing bool       // somebody serves them
-	cancel  func()     // ends the wait of the one who serves them
+	queue   []*request    // who wants to write
+	writing bool          // somebody serves them
+	asked   chan struct{} // wakes up the one who serves them
+	cancel  func()        // ends the wait of the one who serves them
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
+
+	loading sync.Mutex
+	over    *overlay // as the last handle left it; nil: to be read anew
+	journal os.FileInfo
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
@@ -89,8 +104,8 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly,
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly, limit: journalLimit,
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
 		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
@@ -142,13 +157,21 @@ func checkSafe(path string, info fs.FileInfo, user int) error {
 	return nil
 }
 
+// ChecksObjects is objects.Checker: what lies in a pack whose checksum is right was
+// hashed when the checksum was made, what comes from the journal when it came, and
+// all else is hashed when it is read.
+func (s *store) ChecksObjects() bool { return true }
+
 // Size is objects.Sizer.
 func (s *store) Size(context.Context) (path string, bytes int64, err error) {
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return s.path, 0, explainPath("measure", s.path, err)
+	for _, name := range []string{s.path, journalPath(s.path)} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return s.path, 0, explainPath("measure", s.path, err)
+		}
+		bytes += info.Size()
 	}
-	return s.path, info.Size(), nil
+	return s.path, bytes, nil
 }
 
 // Close is objects.Store.
@@ -161,6 +184,7 @@ func (s *store) Close() error {
 	s.closed = true
 	s.signalMoved()
 	s.signal()
+	s.ask()
 	s.mu.Unlock()
 	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.writing })
 }

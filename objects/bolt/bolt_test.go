@@ -96,6 +96,14 @@ func idle(t testing.TB, s objects.Store) *store {
 	return in
 }
 
+// fold writes the journal into the file, as a writer does now and then.
+func fold(t testing.TB, s objects.Store) {
+	t.Helper()
+	if err := tryFold(t, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestOpenFindsTheFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -2,14 +2,9 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -27,9 +22,11 @@ type plan struct {
 }
 
 func newPlan(h *handle) *plan {
-	l := newLook(h.file, h.now.meta)
-	l.staged = h.now.staged
-	return &plan{look: l, refs: map[string]objects.Ref{}, was: map[string]objects.Ref{}}
+	if h.pages == nil {
+		h.pages = h.look()
+	}
+	h.pages.over, h.pages.seen, h.pages.staged = h.journal.over, h.seen, h.staged
+	return &plan{look: h.pages, last: h.last, refs: map[string]objects.Ref{}, was: map[string]objects.Ref{}}
 }
 
 // ref is a ref as it is after what is planned.
@@ -84,17 +81,14 @@ func (p *plan) add(b objects.Batch) error {
 // with other bytes is damaged, and putting it must not seem to have worked.
 func (p *plan) fresh(o objects.Object) ([]byte, error) {
 	value := encodeObject(o)
-	have := p.look.staged.objects[o.ID] // only this goroutine writes to it
-	if have == nil {
-		var err error
-		if have, err = p.look.get(objectsBucket, o.ID[:]); err != nil || have == nil {
-			return value, err
-		}
-	}
-	if !bytes.Equal(have, value) {
+	have, err := p.look.object(o.ID)
+	switch {
+	case errors.Is(err, objects.ErrNotFound):
+		return value, nil
+	case err == nil && !bytes.Equal(encodeObject(have), value):
 		return nil, &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
 	}
-	return nil, nil
+	return nil, err
 }
 
 func (p *plan) move(note objects.Note, moves []objects.RefUpdate) error {
@@ -141,7 +135,7 @@ type change struct {
 	key, value []byte
 }
 
-// changes lists what is planned in the order of the file.
+// changes lists what is planned, objects in the order in which they came.
 func (p *plan) changes() []change {
 	var list []change
 	for _, id := range p.order {
@@ -164,70 +158,52 @@ func (p *plan) changes() []change {
 			list = append(list, change{movesBucket, movesKey(u.Name, e.Seq), []byte{}})
 		}
 	}
-	slices.SortFunc(list, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
-	})
 	return list
 }
 
-// commit writes a plan in one transaction. The error says whether it is known
-// that nothing was written; the handle is then not used again.
+// commit makes a plan durable, in the journal or, when it is too large for that, in
+// the file. After an error the handle is not used again.
 func (s *store) commit(h *handle, p *plan) error {
-	if h.before != nil { // see moment
-		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
-	}
 	list := p.changes()
-	err := protect(func() error { return p.guard(list) })
+	if len(list) == 0 {
+		return nil // it is all there, and durable
+	}
+	err := s.samePlace(h)
 	if err == nil {
-		err = s.samePlace(h)
+		if h.journal.over.end > journalMost || p.size > frameMost {
+			err = s.fold(h, list)
+		} else {
+			err = s.record(h, list)
+		}
 	}
 	if err != nil {
 		h.broken = true
-		return s.explain("write", err)
-	}
-	return s.settle(h, protect(func() error { return transact(h.db, list) }), len(p.log) > 0)
-}
-
-// settle finds out what a transaction has come to. Its error leaves it open only
-// when the new meta page can be seen: then it need not be on the disk.
-func (s *store) settle(h *handle, err error, moved bool) error {
-	now, unread := h.readMeta()
-	h.broken = err != nil || unread != nil
-	if err != nil {
-		if err = s.explain("write", err); unread != nil || now.tx > h.now.meta.tx {
-			return objects.Unknown(err)
-		}
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if unread == nil {
-		h.before, h.now = h.now, newMoment(now)
-	}
-	if moved {
+	if h.last = p.last; len(p.log) > 0 {
+		s.mu.Lock()
 		s.signalMoved()
+		s.mu.Unlock()
 	}
 	return nil
 }
 
-// guard checks every page that bbolt will read or rewrite for a list of changes.
-func (p *plan) guard(list []change) error {
-	seen := map[uint64]bool{}
-	root := tree{root: p.look.meta.root}
-	for _, name := range buckets {
-		if err := p.look.guard(root, []byte(name), seen); err != nil {
-			return err
+// record writes changes into the journal. When the sync fails nobody knows whether
+// they are there.
+func (s *store) record(h *handle, list []change) error {
+	end, wrote, err := h.journal.append(list)
+	if err != nil {
+		if err = s.explain("write", err); wrote {
+			err = objects.Unknown(err)
 		}
+		return err
 	}
-	for _, c := range list {
-		t, err := p.look.bucket(c.bucket)
-		if err == nil {
-			err = p.look.guard(t, c.key, seen)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	over := h.journal.over
+	over.add(list, end, over.seq+1)
+	h.acknowledge()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.seen, h.staged = over.now(), newStaged()
 	return nil
 }
 
@@ -241,35 +217,12 @@ func (s *store) samePlace(h *handle) error {
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(here, mine) {
-		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
-	}
-	return nil
-}
-
-// transact writes a list of changes with bbolt.
-func transact(db *bbolt.DB, list []change) error {
-	tx, err := db.Begin(true)
+	beside, err := os.Stat(journalPath(s.path))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	for _, c := range list {
-		b := tx.Bucket([]byte(c.bucket))
-		if b == nil {
-			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
-		}
-		if c.bucket == logBucket {
-			b.FillPercent = 1 // its keys only ascend
-		}
-		if c.value == nil {
-			err = b.Delete(c.key)
-		} else {
-			err = b.Put(c.key, c.value)
-		}
-		if err != nil {
-			return err
-		}
+	if !os.SameFile(here, mine) || !os.SameFile(beside, s.journal) {
+		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
 	}
-	return tx.Commit()
+	return nil
 }

@@ -2,13 +2,17 @@ package bolt
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // newSuffix follows the name of a store in that of a file which is to be it.
@@ -44,11 +48,18 @@ func (s *store) create(ctx context.Context) error {
 
 // publish builds the file and gives it its name.
 func (s *store) publish(dir string) error {
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*")
+	var bound binding
+	_, _ = rand.Read(bound.salt[:])
+	bound.gen = 1
+	if err := s.publishJournal(dir, bound.salt); err != nil {
+		return err
+	}
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}
 	if err != nil {
+		_ = os.Remove(journalPath(s.path))
 		return err
 	}
 	err = os.Link(path, s.path)
@@ -62,8 +73,38 @@ func (s *store) publish(dir string) error {
 	return syncDir(dir)
 }
 
+// publishJournal makes the journal, before the file that it belongs to: who has
+// one has the other. One that is left from a creation that was interrupted is
+// empty; another has lost its store, and is not to be lost itself.
+func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
+	name := journalPath(s.path)
+	if old, err := os.Open(name); err == nil {
+		var first [len(frameMagic)]byte
+		_, _ = old.ReadAt(first[:], journalStart)
+		_ = old.Close()
+		if string(first[:]) == frameMagic {
+			return fmt.Errorf("%s holds commits, and their store is not there: %w: put it back, or the journal away", name, objects.ErrCorrupt)
+		}
+	}
+	f, err := os.CreateTemp(dir, filepath.Base(s.path)+newSuffix+"journal-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // when it has its name it does nothing
+	b := make([]byte, journalFirst)
+	copy(b, encodeHeader(salt))
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return syncDir(dir) // no power failure leaves the file without it
+}
+
 // build makes an empty store in a file of its own and makes it durable.
-func build(dir, pattern string) (path string, err error) {
+func build(dir, pattern string, bound binding) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", err
@@ -83,7 +124,8 @@ func build(dir, pattern string) (path string, err error) {
 					return err
 				}
 			}
-			return tx.Bucket([]byte(metaBucket)).Put(formatKey, encodeFormat(formatVersion))
+			meta := tx.Bucket([]byte(metaBucket))
+			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, bound.encode()), meta.Put(runsKey, runs{}.encode()))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

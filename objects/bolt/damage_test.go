@@ -41,6 +41,7 @@ func wantSound(t *testing.T, path string) {
 // what it holds.
 type sample struct {
 	file    []byte
+	journal []byte
 	objects map[objects.ID]objects.Object
 	refs    map[string]objects.ID
 	tip     objects.ID
@@ -66,8 +67,8 @@ func newSample(t testing.TB, commits int) sample {
 		m.objects[c.ID], m.objects[k.ID], m.tip = c, k, k.ID
 		m.refs["refs/heads/main"], m.refs[fmt.Sprint("refs/tags/", i)] = k.ID, k.ID
 	}
-	idle(t, s)
-	m.file = mustRead(t, path)
+	fold(t, s)
+	m.file, m.journal = mustRead(t, path), mustRead(t, journalPath(path))
 	return m
 }
 
@@ -142,8 +143,10 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	}
 	_, err = s.Log(ctx, "", 0, 0)
 	note(err)
-	_, err = s.Log(ctx, "refs/heads/main", 0, 0)
-	note(err)
+	for name := range m.refs {
+		_, err = s.Log(ctx, name, 0, 0)
+		note(err)
+	}
 	_, err = s.Find(ctx, objects.KindCommit, "", 0)
 	note(err)
 	for _, b := range []objects.Batch{
@@ -156,8 +159,27 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 			t.Errorf("%s: a batch was refused and the file has changed: %v", what, err)
 		}
 	}
+	before = mustRead(t, path)
+	err = tryFold(t, s)
+	if note(err); err != nil && !bytes.Equal(mustRead(t, path), before) {
+		t.Errorf("%s: the journal was not folded and the file has changed: %v", what, err)
+	}
 	note(appendOne(s, t, "new", 1))
 	return noticed
+}
+
+// tryFold is fold, which may meet damage.
+func tryFold(t testing.TB, s objects.Store) error {
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		return in.explain("write", err)
+	}
+	in.mu.Lock()
+	in.open++
+	in.mu.Unlock()
+	defer in.shut(h)
+	return in.fold(h, nil)
 }
 
 func mustRead(t testing.TB, path string) []byte {
@@ -171,7 +193,9 @@ func mustRead(t testing.TB, path string) []byte {
 
 func (m sample) with(t *testing.T, path string, change func(b []byte) []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, change(bytes.Clone(m.file)), 0o600); err != nil {
+	_ = os.Remove(gatePath(path)) // what was acknowledged by the one before
+	err := os.WriteFile(path, change(bytes.Clone(m.file)), 0o600)
+	if err = errors.Join(err, os.WriteFile(journalPath(path), m.journal, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -249,14 +273,11 @@ func TestBitFlips(t *testing.T) {
 func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
-	o := objects.New(objects.KindContent, nil, nil, []byte("0"))
-	at := bytes.Index(m.file, append(bytes.Clone(o.ID[:]), encodeObject(o)...))
-	if at < 0 {
-		t.Fatal("the object is not in the file")
+	o := object("2" + strings.Repeat("x", 74))
+	if bytes.Count(m.file, o.Data) != 1 {
+		t.Fatal("the object is not in the file, or twice")
 	}
-	m.with(t, path, func(b []byte) []byte {
-		return bytes.ReplaceAll(b, append(bytes.Clone(o.ID[:]), encodeObject(o)...), append(bytes.Clone(o.ID[:]), 2, 0, 0, '1'))
-	})
+	m.with(t, path, func(b []byte) []byte { b[bytes.Index(b, o.Data)] = '3'; return b })
 	s := mustOpen(t, path, objects.Options{})
 	var corrupt *objects.CorruptError
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
@@ -264,6 +285,20 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	}
 	if _, err := objects.Read(t.Context(), s, o.ID); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
 		t.Errorf("read: %v, want a CorruptError that names the object", err)
+	}
+	for id, other := range m.objects { // those that lie beside it are no worse
+		if got, err := objects.Read(t.Context(), s, id); id != o.ID && (err != nil || !bytes.Equal(got.Data, other.Data)) {
+			t.Errorf("object %s, beside the damaged one: %v", id.Short(), err)
+		}
+	}
+	n := 0
+	for got, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil && (!errors.As(err, &corrupt) || corrupt.ID != o.ID) || err == nil && got.ID == o.ID {
+			t.Errorf("object %s in a chain: %v", got.ID.Short(), err)
+		}
+	}
+	if n != len(m.objects) {
+		t.Errorf("a chain of %d objects has %d with a damaged one", len(m.objects), n)
 	}
 	apply(t, s, "refs/heads/other", "another object is no worse")
 }
@@ -279,6 +314,7 @@ func TestFormats(t *testing.T) {
 		"another bbolt file": {"things", []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
 		"no format":          {metaBucket, []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
 		"a newer format":     {metaBucket, formatKey, encodeFormat(formatVersion + 1), objects.ErrFormat, "upgrade tract"},
+		"an older format":    {metaBucket, formatKey, encodeFormat(formatVersion - 1), objects.ErrFormat, "never released"},
 		"a spoilt format":    {metaBucket, formatKey, []byte("v"), objects.ErrCorrupt, "format"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")

@@ -10,9 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -20,36 +17,47 @@ import (
 // overlap would keep the writers of other processes out.
 const burst = 5 * time.Millisecond
 
-// handle is the open file, locked for reading or, with db, for writing.
+// handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
-	file   *os.File
-	side   *sideLock // nil: there can be none
-	db     *bbolt.DB
-	opened time.Time
-	broken bool // it is not to be used again
+	file    *os.File
+	side    *sideLock // nil: there can be none
+	journal journal
+	writer  bool
+	opened  time.Time
+	asked   time.Time // when the writer asked last whether somebody waits
+	broken  bool      // it is not to be used again
 
 	now    *moment
-	before *moment // what now was before the last commit
+	before *moment // what now was before the last fold
+	seen   mark    // of the overlay
+	staged *staged
+	last   *objects.LogEntry // the newest; nil: not read yet
+	pages  *look             // of the writer, for the moment that is now
 }
 
-// moment is the store after one transaction. bbolt writes over the pages of a
+// moment is the file after one transaction. bbolt writes over the pages of a
 // moment in the second transaction after it, so the writer lets those who look
 // at the moment before leave first.
 type moment struct {
-	meta   meta
-	staged *staged
-	looks  int // who looks at it; the mutex of the store guards it
+	meta  meta
+	looks int // who looks at it; the mutex of the store guards it
 }
 
-// staged are objects that the next transaction will put. They can be read by
-// their id while it is prepared, so that one writer can stand on another.
+// staged are objects that the next group will put. They can be read by their id
+// while it is prepared, so that one writer can stand on another.
 type staged struct {
 	mu      sync.RWMutex
 	objects map[objects.ID][]byte
 }
 
-func newMoment(m meta) *moment {
-	return &moment{meta: m, staged: &staged{objects: map[objects.ID][]byte{}}}
+func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
+
+// look is the store as the handle has it now. The mutex of the store is held, or
+// nobody else has the handle.
+func (h *handle) look() *look {
+	l := newLook(h.file, h.now.meta)
+	l.over, l.seen, l.staged = h.journal.over, h.seen, h.staged
+	return l
 }
 
 // view calls f with the store as it is now.
@@ -57,25 +65,26 @@ func (s *store) view(ctx context.Context, op string, f func(*look) error) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h, m, err := s.enter(ctx, op)
+	h, m, l, err := s.enter(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer s.leave(h, m)
-	l := newLook(h.file, m.meta)
-	l.staged = m.staged
 	return s.explain(op, protect(func() error { return f(l) }))
 }
 
 // enter joins the handle that there is, or opens one.
-func (s *store) enter(ctx context.Context, op string) (*handle, *moment, error) {
+func (s *store) enter(ctx context.Context, op string) (*handle, *moment, *look, error) {
+	if h, m, l, _, err := s.join(false); h != nil || err != nil {
+		return h, m, l, err
+	}
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	for {
-		h, m, changed, err := s.join()
+		h, m, l, changed, err := s.join(true)
 		switch {
 		case h != nil || err != nil:
-			return h, m, err
+			return h, m, l, err
 		case changed == nil:
 			h, err := s.openRead(waiting)
 			s.mu.Lock()
@@ -83,6 +92,7 @@ func (s *store) enter(ctx context.Context, op string) (*handle, *moment, error) 
 			if err == nil {
 				s.open++
 				h.now.looks++
+				l = h.look()
 				if !s.wanted && s.shared == nil {
 					s.shared = h
 				}
@@ -90,35 +100,37 @@ func (s *store) enter(ctx context.Context, op string) (*handle, *moment, error) 
 			s.signal()
 			s.mu.Unlock()
 			if err != nil {
-				return nil, nil, s.waited(ctx, op, err)
+				return nil, nil, nil, s.waited(ctx, op, err)
 			}
-			return h, h.now, nil
+			return h, h.now, l, nil
 		}
 		select {
 		case <-changed:
 		case <-waiting.Done():
-			return nil, nil, s.waited(ctx, op, waiting.Err())
+			return nil, nil, nil, s.waited(ctx, op, waiting.Err())
 		}
 	}
 }
 
 // join joins the shared handle. Without one the caller opens the next when
-// changed is nil, and waits for a change otherwise.
-func (s *store) join() (h *handle, m *moment, changed chan struct{}, err error) {
+// changed is nil and it said that it will, and waits for a change otherwise.
+func (s *store) join(open bool) (h *handle, m *moment, l *look, changed chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch h := s.shared; {
-	case h != nil && h.db != nil: // also while Close waits for the writer: f of Update may read
+	case h != nil && h.writer: // also while Close waits for the writer: f of Update may read
 	case s.closed:
-		return nil, nil, nil, objects.ErrClosed
+		return nil, nil, nil, nil, objects.ErrClosed
 	case s.wanted || s.opening:
-		return nil, nil, s.changed, nil
+		return nil, nil, nil, s.changed, nil
 	case h == nil || time.Since(h.opened) > burst:
-		s.shared, s.opening = nil, true
-		return nil, nil, nil, nil
+		if open {
+			s.shared, s.opening = nil, true
+		}
+		return nil, nil, nil, nil, nil
 	}
 	s.shared.now.looks++
-	return s.shared, s.shared.now, nil, nil
+	return s.shared, s.shared.now, s.shared.look(), nil, nil
 }
 
 // leave ends a look. The last reader closes a handle; the writer closes its own.
@@ -126,10 +138,10 @@ func (s *store) leave(h *handle, m *moment) {
 	s.mu.Lock()
 	m.looks--
 	last := m.looks == 0
-	if last && h.db != nil {
+	if last && h.writer {
 		s.signal()
 	}
-	if last = last && h.db == nil; last && s.shared == h {
+	if last = last && !h.writer; last && s.shared == h {
 		s.shared = nil
 	}
 	s.mu.Unlock()
@@ -140,22 +152,22 @@ func (s *store) leave(h *handle, m *moment) {
 
 // shut closes a handle at which nobody looks any more.
 func (s *store) shut(h *handle) {
-	switch {
-	case h.db == nil:
-		_ = h.file.Close()
-	case h.broken:
-		// bbolt may hold its own locks for ever. The file goes at once, and with
-		// it the lock; the map goes if bbolt lets it.
-		_ = h.file.Close()
-		go func() { _ = protect(h.db.Close) }()
-	default:
-		_ = protect(h.db.Close)
-	}
+	h.close()
 	h.side.release()
 	s.mu.Lock()
+	if h.broken {
+		s.over = nil
+	}
 	s.open--
 	s.signal()
 	s.mu.Unlock()
+}
+
+func (h *handle) close() {
+	_ = h.file.Close()
+	if h.journal.file != nil {
+		_ = h.journal.file.Close()
+	}
 }
 
 // waited explains an error of waiting for a handle that ends no later than ctx.
@@ -181,24 +193,15 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openFile(os.O_RDONLY)
-	if err == nil {
-		if err = pollLock(ctx, h.file, false); err == nil {
-			err = s.inspect(h)
-		}
-		if err != nil {
-			_ = h.file.Close()
-		}
-	}
+	h, err := s.openBoth(ctx, side, os.O_RDONLY)
 	if err != nil {
 		side.release()
 		return nil, err
 	}
-	h.side = side
 	return h, nil
 }
 
-// openWrite opens the file for bbolt, once nobody else has it open.
+// openWrite opens the file for writing, once nobody else has it open.
 func (s *store) openWrite(ctx context.Context) (*handle, error) {
 	if err := s.find(); err != nil {
 		return nil, err
@@ -207,54 +210,37 @@ func (s *store) openWrite(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openBolt()
-	for errors.Is(err, errHeld) {
-		if err = rest(ctx, maxPoll); err == nil {
-			h, err = s.openBolt()
-		}
-	}
+	h, err := s.openBoth(ctx, side, os.O_RDWR)
 	if err != nil {
 		side.release()
 		return nil, err
 	}
-	h.side = side
+	h.writer = true
+	if err := h.settleTail(); err != nil {
+		h.close()
+		side.release()
+		return nil, err
+	}
 	return h, nil
 }
 
-// errHeld says that a program has the file that knows nothing of the lock beside
-// it, or cannot take it.
-var errHeld = errors.New("another program holds it")
-
-// openBolt checks the file, gives it to bbolt, which locks it, and sees that it
-// was not written in between.
-func (s *store) openBolt() (*handle, error) {
-	h, err := s.openFile(os.O_RDWR)
+// openBoth opens the file, which nobody changes then, and its journal.
+func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handle, error) {
+	f, err := os.OpenFile(s.path, flags|noFollow, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.inspect(h); err == nil {
-		err = checkFreelist(h.file, h.now.meta)
+	h := &handle{file: f, side: side, opened: time.Now(), staged: newStaged()}
+	if err = pollLock(ctx, h.file, false); err == nil {
+		if err = s.inspect(h); err == nil {
+			err = s.openJournal(h, flags)
+		}
 	}
-	if err == nil {
-		err = protect(func() (err error) {
-			h.db, err = bbolt.Open(s.path, 0o600, &bbolt.Options{
-				Timeout: time.Nanosecond, FreelistType: bbolt.FreelistArrayType, NoStatistics: true,
-				OpenFile: func(string, int, os.FileMode) (*os.File, error) { return h.file, nil },
-			})
-			return err
-		})
-	}
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, errHeld // bbolt has closed the file
-	case err != nil:
-		_ = h.file.Close()
+	if err != nil {
+		h.close()
 		return nil, err
 	}
-	if now, err := h.readMeta(); err != nil || now != h.now.meta {
-		_ = protect(h.db.Close)
-		return nil, errHeld
-	}
+	h.seen = h.journal.over.now()
 	return h, nil
 }
 
@@ -271,14 +257,6 @@ func (s *store) find() error {
 		return fmt.Errorf("open store %s: it is no regular file: %w", s.path, objects.ErrFormat)
 	}
 	return nil
-}
-
-func (s *store) openFile(flags int) (*handle, error) {
-	f, err := os.OpenFile(s.path, flags|noFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &handle{file: f, opened: time.Now()}, nil
 }
 
 // readMeta reads the state of the file as it is now.
@@ -304,8 +282,9 @@ func (s *store) inspect(h *handle) error {
 	if err != nil {
 		return err
 	}
-	h.now = newMoment(m)
-	value, err := newLook(h.file, m).get(metaBucket, formatKey)
+	h.now = &moment{meta: m}
+	l := newLook(h.file, m)
+	value, err := l.get(metaBucket, formatKey)
 	if err != nil {
 		return err
 	}
@@ -319,6 +298,14 @@ func (s *store) inspect(h *handle) error {
 	case version > formatVersion:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
 			s.path, version, formatVersion, objects.ErrFormat)
+	case version < formatVersion:
+		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
+	}
+	if value, err = l.get(metaBucket, journalKey); err == nil {
+		h.journal.bound, err = decodeBinding(value)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
 	}
 	return nil
 }

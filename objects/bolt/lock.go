@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// sideLock is the lock beside a store. Its two files hold no bytes: whoever
+// sideLock is the lock beside a store. Of its two files the gate holds nothing but
+// an anchor, and the turn nothing at all: whoever
 // wants in takes the turn, then, keeping it, waits for the gate, and lets the
 // next one have the turn. So nobody overtakes: a writer that waits for readers
 // to leave keeps new readers out, and the other way round. bbolt's own lock,
@@ -29,7 +30,14 @@ func (s *store) lock(ctx context.Context, exclusive bool) (*sideLock, error) {
 		return nil, err
 	}
 	defer func() { _ = turn.Close() }()
-	gate, err := openLock(gatePath(s.path))
+	flags := os.O_RDONLY
+	if exclusive {
+		flags = os.O_RDWR // for the anchor
+	}
+	gate, err := openLock(gatePath(s.path), flags)
+	if errors.Is(err, fs.ErrPermission) {
+		gate, err = openLock(gatePath(s.path), os.O_RDONLY)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +87,7 @@ func (s *store) claim(exclusive bool) *claim {
 	c := &claim{done: make(chan struct{})}
 	s.claims[exclusive] = c
 	go func() {
-		turn, err := openLock(turnPath(s.path))
+		turn, err := openLock(turnPath(s.path), os.O_RDONLY)
 		if err == nil {
 			_, err = lockFile(turn, true, true)
 		}
@@ -97,7 +105,7 @@ func (s *store) claim(exclusive bool) *claim {
 
 // wanted tells whether somebody waits for the lock.
 func (l *sideLock) wanted() bool {
-	turn, err := openLock(l.turnPath)
+	turn, err := openLock(l.turnPath, os.O_RDONLY)
 	if err != nil {
 		return true
 	}
@@ -112,11 +120,10 @@ func (l *sideLock) release() {
 	}
 }
 
-// openLock opens a lock file, which need not be writable, and makes it when it
-// is not there.
-func openLock(path string) (*os.File, error) {
+// openLock opens a lock file, and makes it when it is not there.
+func openLock(path string, flags int) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+		f, err := os.OpenFile(path, flags|noFollow, 0)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}

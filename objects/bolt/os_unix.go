@@ -34,6 +34,10 @@ func lockFile(f *os.File, exclusive, wait bool) (bool, error) {
 	}
 }
 
+func unlockFile(f *os.File) error {
+	return os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
+}
+
 // owner is the user whose file it is.
 func owner(info fs.FileInfo) (uid int, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)

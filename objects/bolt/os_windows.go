@@ -29,6 +29,12 @@ func lockFile(f *os.File, exclusive, wait bool) (bool, error) {
 	return err == nil, os.NewSyscallError("LockFileEx", err)
 }
 
+func unlockFile(f *os.File) error {
+	const far = 1<<32 - 1
+	err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{Offset: far, OffsetHigh: far})
+	return os.NewSyscallError("UnlockFileEx", err)
+}
+
 // owner is not known: access is governed by lists that are not read here.
 func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
 

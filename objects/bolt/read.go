@@ -1,13 +1,12 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -15,60 +14,20 @@ import (
 // A page of an answer is what is read at one look, before it is yielded.
 const (
 	pageObjects = 256
+	getObjects  = 1024
 	pageBytes   = 1 << 20
 	pageKeys    = 4096
 )
 
-// object reads one object, a staged one too; a missing one is a *NotFoundError.
-func (l *look) object(id objects.ID) (objects.Object, error) {
-	var value []byte
-	if l.staged != nil {
-		l.staged.mu.RLock()
-		value = l.staged.objects[id]
-		l.staged.mu.RUnlock()
-	}
-	if value == nil {
-		var err error
-		if value, err = l.get(objectsBucket, id[:]); err != nil {
-			return objects.Object{}, err
-		}
-	}
-	if value == nil {
-		return objects.Object{}, &objects.NotFoundError{ID: id}
-	}
-	return decodeObject(id, value)
-}
-
-// found is an element of a sequence.
-type found struct {
-	object objects.Object
-	err    error
-}
-
-// Get is objects.Reader. It goes through the ids in order, as the file does.
+// Get is objects.Reader. It goes through the ids in the order given, which mostly
+// is that in which they lie.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		ids := slices.Clone(ids)
-		slices.SortFunc(ids, objects.ID.Compare)
-		ids = slices.Compact(ids)
-		for len(ids) > 0 {
-			var page []found
-			err := s.view(ctx, "read", func(l *look) error {
-				size := 0
-				for len(ids) > 0 && len(page) < pageObjects && size < pageBytes {
-					o, err := l.object(ids[0])
-					var corrupt *objects.CorruptError
-					switch {
-					case err == nil || errors.As(err, &corrupt):
-						page = append(page, found{o, err})
-					case !errors.Is(err, objects.ErrNotFound):
-						return err
-					}
-					ids, size = ids[1:], size+len(o.Data)
-				}
-				return nil
-			})
-			for _, e := range page {
+		g := &getter{rest: unique(ids)}
+		for len(g.rest) > 0 {
+			g.page = g.page[:0]
+			err := s.view(ctx, "read", g.read)
+			for _, e := range g.page {
 				if !yield(e.object, e.err) {
 					return
 				}
@@ -81,16 +40,165 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	}
 }
 
+// spread is odd and not known to who makes ids.
+var spread = rand.Uint64() | 1
+
+// unique is ids without those that come again. Ids are hashes already, so that a
+// table of places needs next to nothing of its own.
+func unique(ids []objects.ID) []objects.ID {
+	bits := 2
+	for 1<<bits < 2*len(ids) {
+		bits++
+	}
+	table := make([]int32, 1<<bits) // places in list, from 1
+	list := make([]objects.ID, 0, len(ids))
+next:
+	for i := range ids {
+		at := int(binary.LittleEndian.Uint64(ids[i][:]) * spread >> (64 - bits))
+		for ; table[at] != 0; at = (at + 1) & (len(table) - 1) {
+			if list[table[at]-1] == ids[i] {
+				continue next
+			}
+		}
+		list = append(list, ids[i])
+		table[at] = int32(len(list))
+	}
+	return list
+}
+
+// getter is one Get.
+type getter struct {
+	scan scanning
+	rest []objects.ID
+	page []found
+}
+
+// found is an element of a sequence; slot says where in its pack it was found.
+type found struct {
+	object objects.Object
+	err    error
+}
+
+// wanted is what a page needs of one pack.
+type wanted struct {
+	pack  *pack
+	slots []int
+	size  int
+}
+
+// read reads the next page: at least so many objects, and those that lie in the
+// last of the packs that are read for them.
+func (g *getter) read(l *look) error {
+	c := cursor{look: l}
+	if len(g.rest) > pageObjects {
+		l.scan = &g.scan
+	}
+	w := wanted{}
+	size := 0
+	for len(g.rest) > 0 && size < pageBytes {
+		id := g.rest[0]
+		value, err := l.record(id)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			slot, ok, err := c.find(id)
+			switch {
+			case ofOneObject(err):
+				g.page = append(g.page, found{objects.Object{ID: id}, err})
+				g.rest = g.rest[1:]
+				continue
+			case err != nil:
+				return err
+			case ok && w.pack != c.pack:
+				if err := g.take(l, w); err != nil {
+					return err
+				}
+				if w = (wanted{pack: c.pack}); len(g.page) >= getObjects {
+					return nil
+				}
+				fallthrough
+			case ok:
+				w.slots, w.size = append(w.slots, slot), w.size+int(w.pack.slots[slot].size)
+				size += int(w.pack.slots[slot].size)
+				g.rest = g.rest[1:]
+				continue
+			}
+		}
+		if err := g.take(l, w); err != nil { // what was asked for before comes before
+			return err
+		}
+		if w = (wanted{}); len(g.page) >= getObjects {
+			return nil
+		}
+		o, err := l.object(id)
+		if err == nil || ofOneObject(err) {
+			g.page = append(g.page, found{o, err})
+		} else if !errors.Is(err, objects.ErrNotFound) {
+			return err
+		}
+		g.rest, size = g.rest[1:], size+len(o.Data)
+	}
+	return g.take(l, w)
+}
+
+// take reads objects of one pack: its whole body when most of it is wanted.
+func (g *getter) take(l *look, w wanted) error {
+	if w.pack == nil {
+		return nil
+	}
+	if 2*w.size < w.pack.bodies || len(w.slots) < 4 {
+		for _, slot := range w.slots {
+			o, err := l.packed(w.pack, slot)
+			if err != nil && !ofOneObject(err) {
+				return err
+			}
+			g.page = append(g.page, found{o, err})
+		}
+		return nil
+	}
+	body, sound, err := l.body(w.pack)
+	if err != nil && !errors.Is(err, errPack) {
+		return err
+	}
+	room := make([]objects.ID, 0, len(w.slots))
+	for _, slot := range w.slots {
+		o, err := w.pack.whole(slot, body, sound, err, &room)
+		g.page = append(g.page, found{o, err})
+	}
+	return nil
+}
+
+// whole gives an object of a pack whose body was read, or could not be because of
+// an error. The data is a piece of the head or the body.
+func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objects.ID) (objects.Object, error) {
+	o := p.object(slot, room)
+	if s := p.slots[slot]; o.Kind == objects.KindCommit {
+		sound, err = true, nil
+	} else if err == nil {
+		o.Data = body[s.data : s.data+s.size : s.data+s.size]
+	}
+	if err != nil {
+		return objects.Object{ID: o.ID}, damaged(o.ID, err)
+	}
+	if !sound || !p.sound {
+		return checked(o)
+	}
+	return o, nil
+}
+
+// ofOneObject tells whether an error concerns one object only.
+func ofOneObject(err error) bool {
+	var c *objects.CorruptError
+	return errors.As(err, &c) && !c.ID.IsZero()
+}
+
 // Missing is objects.Reader. What is staged counts as missing: it may never come.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
 	for page := range slices.Chunk(ids, pageKeys) {
 		err = s.view(ctx, "read", func(l *look) error {
-			t, err := l.bucket(objectsBucket)
-			if err != nil {
-				return err
-			}
 			for _, id := range page {
-				_, ok, err := l.find(t, id[:])
+				ok, err := l.has(id)
 				if err != nil {
 					return err
 				}
@@ -105,133 +213,4 @@ func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []object
 		}
 	}
 	return missing, nil
-}
-
-// Find is objects.Reader.
-func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) (ids []objects.ID, err error) {
-	prefix = strings.ToLower(prefix)
-	if len(prefix) > 2*len(objects.ID{}) {
-		return nil, ctx.Err()
-	}
-	even := prefix
-	if len(prefix)%2 == 1 {
-		even += "0"
-	}
-	from, err := hex.DecodeString(even)
-	if err != nil {
-		return nil, err
-	}
-	for from != nil && err == nil {
-		err = s.view(ctx, "search", func(l *look) error {
-			from, err = l.findPage(&ids, kind, prefix, from, limit)
-			return err
-		})
-	}
-	return ids, err
-}
-
-// findPage adds ids from a key on, and gives the key to go on from, if any.
-func (l *look) findPage(ids *[]objects.ID, kind objects.Kind, prefix string, from []byte, limit int) ([]byte, error) {
-	seen := 0
-	for e, err := range l.ascend(objectsBucket, from) {
-		if err != nil {
-			return nil, err
-		}
-		if len(e.key) != len(objects.ID{}) {
-			return nil, errors.New("an object whose key is no id")
-		}
-		id := objects.ID(e.key)
-		if !strings.HasPrefix(id.String(), prefix) {
-			return nil, nil
-		}
-		if seen++; seen > pageKeys {
-			return bytes.Clone(e.key), nil
-		}
-		if kind != 0 {
-			first, err := e.page.bytes(e.element.value, min(1, e.valueSize))
-			if err != nil {
-				return nil, err
-			}
-			if len(first) == 0 || objects.Kind(first[0]) != kind {
-				continue
-			}
-		}
-		if *ids = append(*ids, id); limit > 0 && len(*ids) == limit {
-			return nil, nil
-		}
-	}
-	return nil, nil
-}
-
-// Chain is objects.Reader.
-func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
-	return func(yield func(objects.Object, error) bool) {
-		a := &ahead{store: s, ctx: ctx, options: o}
-		objects.Walk(ctx, a.get, tip, o)(yield)
-	}
-}
-
-// ahead reads ahead of a walk: it reads a page of commits, with their content,
-// at one look, and gives them out one by one.
-type ahead struct {
-	store   *store
-	ctx     context.Context //nolint:containedctx // a walk is one call
-	options objects.ChainOptions
-	runs    [2][]objects.Object // two, since a walk to a fork point goes down two lines in turn
-	last    int                 // the run read last
-	size    int                 // of the last page
-}
-
-// get gives every object that was read at most once, so that it is the caller's own.
-func (a *ahead) get(id objects.ID) (objects.Object, error) {
-	for i, run := range a.runs {
-		for k, o := range run {
-			if o.ID == id {
-				a.runs[i] = run[k+1:]
-				return o, nil
-			}
-		}
-	}
-	run, err := a.read(id)
-	if err != nil {
-		return objects.Object{}, err
-	}
-	if len(a.runs[a.last]) > 0 {
-		a.last = 1 - a.last
-	}
-	a.runs[a.last] = run[1:]
-	return run[0], nil
-}
-
-// read reads an object and those that a walk will ask for next. It begins with
-// few: many a walk ends soon.
-func (a *ahead) read(id objects.ID) (run []objects.Object, err error) {
-	a.size = min(max(4*a.size, 8), pageObjects)
-	limit := a.size
-	if a.options.Limit > 0 {
-		limit = min(limit, 2*a.options.Limit)
-	}
-	err = a.store.view(a.ctx, "read", func(l *look) error {
-		for size := 0; len(run) < limit && size < pageBytes; {
-			o, err := l.object(id)
-			if err != nil && len(run) > 0 {
-				return nil // if the walk comes this far it asks again
-			}
-			if err != nil {
-				return err
-			}
-			run, size = append(run, o), size+len(o.Data)
-			if a.options.Content && len(o.Links) > 0 {
-				if content, err := l.object(o.Links[0]); err == nil {
-					run, size = append(run, content), size+len(content.Data)
-				}
-			}
-			if len(o.Parents) == 0 {
-				return nil
-			}
-			id = o.Parents[0]
-		}
-		return nil
-	})
-	return run, err
 }

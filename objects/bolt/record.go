@@ -14,6 +14,11 @@ import (
 // The buckets of a store, and their keys and values:
 //
 //	meta     "format" -> sealed record: 1 version
+//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
+//	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
+//	heads    pack -> head of a pack
+//	bodies   pack -> body of it
+//	index    level, run, first 8 bytes of an id -> piece of the index
 //	objects  id -> kind, varint n, n parents, varint m, m links, data
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
@@ -30,12 +35,27 @@ const (
 	recentBucket  = "recent"
 	logBucket     = "log"
 	movesBucket   = "moves"
+	headsBucket   = "heads"
+	bodiesBucket  = "bodies"
+	indexBucket   = "index"
 )
 
-var buckets = []string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket}
+// buckets are all of them; their numbers are in the journal and never change.
+var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket}
 
-// formatVersion is the newest format that this package knows, and writes.
-const formatVersion = 1
+const bucketCount = len(buckets)
+
+func bucketNumber(name string) int {
+	for i := range buckets {
+		if buckets[i] == name {
+			return i
+		}
+	}
+	panic("bolt: no bucket " + name) // a mistake of this package
+}
+
+// formatVersion is the format that this package knows, and writes.
+const formatVersion = 2
 
 var formatKey = []byte("format")
 

@@ -220,7 +220,7 @@ func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, e
 			s.mu.Lock()
 			moved := s.moved
 			s.mu.Unlock()
-			seen, _ := os.Stat(s.path) // before the ref: a change in between shows
+			seen := s.stamp() // before the ref: a change in between shows
 			now, err := objects.ReadRef(ctx, s, name)
 			if err != nil {
 				yield(objects.Ref{Name: name}, err)
@@ -237,8 +237,17 @@ func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, e
 	}
 }
 
-// pause waits until the store may have changed since a look at its file.
-func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen os.FileInfo) {
+// stamp is what shows that somebody has written. A file that cannot be looked at
+// is one that has changed.
+func (s *store) stamp() (files [2]os.FileInfo) {
+	for i, name := range []string{s.path, journalPath(s.path)} {
+		files[i], _ = os.Stat(name)
+	}
+	return files
+}
+
+// pause waits until the store may have changed since a look at its files.
+func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen [2]os.FileInfo) {
 	tick, full := time.NewTicker(watchFile), time.NewTimer(watchRef)
 	defer tick.Stop()
 	defer full.Stop()
@@ -252,9 +261,11 @@ func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen os.FileIn
 			return
 		case <-tick.C:
 		}
-		info, err := os.Stat(s.path)
-		if err != nil || seen == nil || !os.SameFile(info, seen) || info.Size() != seen.Size() || !info.ModTime().Equal(seen.ModTime()) {
-			return
+		for i, now := range s.stamp() {
+			was := seen[i]
+			if now == nil || was == nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+				return
+			}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestPermissionsWhateverTheUmask(t *testing.T) {
 				t.Errorf("umask %s: %s is %v", mask, name, mode)
 			}
 		}
-		if len(files) != 3 {
+		if len(files) != 4 {
 			t.Errorf("umask %s: files %v", mask, files)
 		}
 	}

@@ -19,8 +19,13 @@ const keepPages = 1024
 type look struct {
 	file    io.ReaderAt
 	meta    meta
-	staged  *staged // what will be put next; nil: nothing
+	over    *overlay // what the journal says; nil: nothing
+	seen    mark     // of it
+	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
+	packs   map[uint32]*pack
+	index   *runs     // nil: not read yet
+	scan    *scanning // of many packs; nil: it is of few
 	buckets map[string]tree
 }
 
@@ -143,6 +148,11 @@ func (l *look) bucket(name string) (tree, error) {
 
 // get gives the value of a key of a bucket; nil when there is none.
 func (l *look) get(bucket string, key []byte) ([]byte, error) {
+	if l.over != nil {
+		if value, edited := l.over.get(bucketNumber(bucket), key, &l.seen); edited {
+			return value, nil
+		}
+	}
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return nil, err
@@ -154,18 +164,39 @@ func (l *look) get(bucket string, key []byte) ([]byte, error) {
 	return e.value()
 }
 
-// entry is one key of a leaf. Its value is read when asked for.
+// entry is one key of a leaf, whose value is read when asked for, or of the
+// journal.
 type entry struct {
 	key  []byte
-	page *page
+	page *page // nil: of the journal
+	over []byte
 	element
 }
 
 func (e entry) value() ([]byte, error) {
+	if e.page == nil {
+		return e.over, nil
+	}
 	if e.flags != 0 {
 		return nil, fmt.Errorf("page %d: a bucket in the place of a value", e.page.id)
 	}
 	return e.bytes()
+}
+
+// first is the first byte of the value, if it has one.
+func (e entry) first() ([]byte, error) {
+	if e.page == nil {
+		return e.over[:min(1, len(e.over))], nil
+	}
+	return e.page.bytes(e.element.value, min(1, e.valueSize))
+}
+
+// part is a piece of the value.
+func (e entry) part(at, n int) ([]byte, error) {
+	if e.flags != 0 || at < 0 || n < 0 || at > e.valueSize-n {
+		return nil, fmt.Errorf("page %d: bytes %d to %d of a value of %d", e.page.id, at, at+n, e.valueSize)
+	}
+	return e.page.bytes(e.element.value+at, n)
 }
 
 // bytes is never nil, so that an empty value is not taken for none.
@@ -179,15 +210,16 @@ func (e entry) bytes() ([]byte, error) {
 
 // ascend yields the entries of a bucket from key on, in ascending order.
 func (l *look) ascend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.scan(bucket, key, false)
+	return l.merged(bucket, key, false)
 }
 
 // descend yields the entries of a bucket below key, in descending order.
 func (l *look) descend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.scan(bucket, key, true)
+	return l.merged(bucket, key, true)
 }
 
-func (l *look) scan(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+// scanTree yields what the file has.
+func (l *look) scanTree(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		t, err := l.bucket(bucket)
 		var p *page

@@ -246,7 +246,7 @@ func TestLockBesideIsNotNeededForReading(t *testing.T) {
 	if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil || ref.Target.IsZero() {
 		t.Errorf("%+v, %v", ref, err)
 	}
-	if left := names(t, filepath.Dir(path)); len(left) != 3 {
+	if left := names(t, filepath.Dir(path)); len(left) != 4 {
 		t.Errorf("the lock files were not made again: %v", left)
 	}
 }

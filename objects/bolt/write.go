@@ -69,6 +69,7 @@ func (s *store) submit(ctx context.Context, r *request, answer func(tip objects.
 		s.writing = true
 		go s.write()
 	}
+	s.ask()
 	s.mu.Unlock()
 	patience := time.NewTimer(s.wait)
 	defer patience.Stop()
@@ -89,6 +90,14 @@ func (s *store) submit(ctx context.Context, r *request, answer func(tip objects.
 				return s.busy("write")
 			}
 		}
+	}
+}
+
+// ask wakes up a writer that lingers.
+func (s *store) ask() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
 	}
 }
 
@@ -169,11 +178,19 @@ func (s *store) serve(h *handle) {
 	s.mu.Unlock()
 	for more := true; more; {
 		s.group(h)
+		if !h.broken && h.journal.over.end > s.limit {
+			_ = s.fold(h, nil) // if it cannot be now, a later one says so
+		}
 		runtime.Gosched() // who has just been served may come again
-		s.mu.Lock()
-		more = len(s.queue) > 0
-		s.mu.Unlock()
-		more = more && !h.broken && !h.side.wanted()
+		more = s.linger(h)
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed && !h.broken && h.journal.over.end > journalClose {
+		if s.fold(h, nil) == nil { // the next process does it otherwise
+			_ = h.journal.file.Truncate(journalFirst) // its frames do not count any more
+		}
 	}
 	s.mu.Lock()
 	s.shared, s.wanted = nil, false
@@ -181,6 +198,48 @@ func (s *store) serve(h *handle) {
 	s.mu.Unlock()
 	_ = s.await(context.Background(), func() bool { return h.now.looks == 0 && (h.before == nil || h.before.looks == 0) })
 	s.shut(h)
+}
+
+// How long a writer keeps the store for the next request of this process, and how
+// often it looks whether somebody wants it elsewhere.
+const (
+	hold     = 4 * time.Millisecond
+	holdLook = 500 * time.Microsecond
+)
+
+// wanted tells whether somebody waits for the lock. One group after another need
+// not ask each time.
+func (h *handle) wanted() bool {
+	if time.Since(h.asked) < holdLook/2 {
+		return false
+	}
+	h.asked = time.Now()
+	return h.side.wanted()
+}
+
+// linger waits a little for the next request. It tells whether there is one and
+// the store is not wanted elsewhere.
+func (s *store) linger(h *handle) bool {
+	tick := time.NewTicker(holdLook)
+	defer tick.Stop()
+	for end := time.Now().Add(hold); ; {
+		s.mu.Lock()
+		more, closed := len(s.queue) > 0, s.closed
+		s.mu.Unlock()
+		if h.broken || h.wanted() {
+			return false
+		}
+		if more {
+			return true
+		}
+		if closed || time.Now().After(end) {
+			return false
+		}
+		select {
+		case <-s.asked:
+		case <-tick.C:
+		}
+	}
 }
 
 // group writes what waits in one transaction. A request that fails by itself is

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -20,8 +19,7 @@ func requestGemini(t target, v rawjson.Value) (*llm.Request, error) {
 	for part := range v.Get("systemInstruction", "parts").Elements() {
 		req.Messages = say(req.Messages, content.RoleSystem, q.told(content.RoleSystem, part))
 	}
-	n := 0
-	for c := range v.Get("contents").Elements() {
+	for n, c := range numbered(v.Get("contents")) {
 		if c.Get("parts").Kind() != rawjson.KindArray {
 			return nil, fmt.Errorf("contents[%d]: want parts, have %q", n, excerpt(c))
 		}
@@ -38,7 +36,6 @@ func requestGemini(t target, v rawjson.Value) (*llm.Request, error) {
 			}
 			req.Messages = say(req.Messages, content.RoleUser, blocks...)
 		}
-		n++
 	}
 	if err := t.settle(req, v, "contents", "systemInstruction"); err != nil {
 		return nil, err
@@ -94,7 +91,7 @@ func geminiAskedTools(list rawjson.Value) []llm.Tool {
 // geminiRequest reads the contents of a request.
 type geminiRequest struct {
 	gemini
-	waiting []content.ToolCall // calls without a result so far
+	owed owed
 }
 
 // answer reads what the model said: the candidate of a response.
@@ -108,7 +105,7 @@ func (q *geminiRequest) answer(n int, c rawjson.Value) ([]content.Block, error) 
 	blocks, err := q.answered(body.Bytes())
 	for _, b := range blocks {
 		if call, ok := b.(content.ToolCall); ok && !call.Server {
-			q.waiting = append(q.waiting, call)
+			q.owed = append(q.owed, call)
 		}
 	}
 	return blocks, err
@@ -136,22 +133,12 @@ func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
 	}
 }
 
-// result reads what came of a call: of that with its id, else of the first of its
-// name that waits.
+// result reads what came of a call.
 func (q *geminiRequest) result(v rawjson.Value) content.Block {
 	part := item{Value: v}
 	i := item{Value: part.take("functionResponse")}
 	b := content.ToolResult{Wire: q.form(), CallID: i.text("id"), Name: i.text("name")}
-	at := slices.IndexFunc(q.waiting, func(c content.ToolCall) bool {
-		if b.CallID != "" {
-			return c.CallID == b.CallID
-		}
-		return c.Name == b.Name
-	})
-	if at >= 0 {
-		b.CallID = q.waiting[at].CallID
-		q.waiting = slices.Delete(q.waiting, at, at+1)
-	}
+	q.owed.answers(&b)
 	response := i.take("response")
 	members := 0
 	for range response.Members() {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,36 +12,14 @@ import (
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
-// smallDialects is the dialects that the tests in this file are about, each with
-// the folder of its own recordings, and how many shared ones there are.
-var smallDialects = map[string]int{"converse": 7, "cohere": 6, "ollama": 3}
-
-// smallRecordings reads the recordings of a dialect: those beside this file, and
-// the shared ones where they are.
-func smallRecordings(t testing.TB, dialect string) []recording {
-	t.Helper()
-	wanted := func(r *recording) bool { return r.dialect() == dialect }
-	list := recordings(t, filepath.Join("testdata", dialect), wanted)
-	shared := os.Getenv("TRACT_SHARED")
-	if shared == "" {
-		shared = "../../../shared"
-	}
-	if _, err := os.Stat(shared); err != nil {
-		t.Logf("no shared recordings at %s (TRACT_SHARED): only testdata is read", shared)
-		return list
-	}
-	found := recordings(t, filepath.Join(shared, "wire"), wanted)
-	if len(found) != smallDialects[dialect] {
-		t.Errorf("%d shared recordings of %s, want %d", len(found), dialect, smallDialects[dialect])
-	}
-	return append(list, found...)
-}
+// smallDialects is the dialects that the tests in this file are about.
+var smallDialects = []string{"converse", "cohere", "ollama"}
 
 // each runs a test for every recording of every dialect here.
 func each(t *testing.T, test func(t *testing.T, r *recording)) {
 	t.Helper()
-	for dialect := range smallDialects {
-		for _, r := range smallRecordings(t, dialect) {
+	for _, dialect := range smallDialects {
+		for _, r := range recorded(t, dialect) {
 			t.Run(dialect+"/"+r.File, func(t *testing.T) { test(t, &r) })
 		}
 	}
@@ -148,14 +124,7 @@ func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
 		if err != nil {
 			return // half an answer
 		}
-		var stored []content.Block
-		for _, b := range reply.Blocks {
-			again, err := content.Decode(content.Encode(b))
-			if err != nil {
-				t.Fatal(err)
-			}
-			stored = append(stored, again)
-		}
+		stored := restored(t, reply.Blocks)
 		tt := r.target()
 		have := tt.dialect.replay(tt, stored)
 		for _, b := range reply.Blocks {
@@ -171,22 +140,15 @@ func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
 		if r.Container != "json" {
 			return
 		}
-		if !rawjson.Equal(have, want) {
-			t.Errorf("goes back as\n%s\nwant\n%s", have, want)
-		}
-		for s := range texts(want) {
-			if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
-				t.Errorf("%q is not in what goes back", s)
-			}
-		}
+		r.checkBack(t, have, want)
 	})
 }
 
 // TestAStreamSaysTheSameAsOnePiece compares the two forms of one answer.
 func TestAStreamSaysTheSameAsOnePiece(t *testing.T) {
-	for dialect := range smallDialects {
+	for _, dialect := range smallDialects {
 		var first []byte
-		for _, r := range smallRecordings(t, dialect)[:2] {
+		for _, r := range recorded(t, dialect)[:2] {
 			if v, err := rawjson.Parse(r.body); err == nil {
 				r.body = rawjson.Compact(v)
 			}
@@ -210,7 +172,7 @@ func TestAStreamSaysTheSameAsOnePiece(t *testing.T) {
 // TestEveryContainerOfAStreamIsGood: Bedrock's own framing, lines, an array and
 // server-sent events of the same events say the same.
 func TestEveryContainerOfAStreamIsGood(t *testing.T) {
-	for _, r := range smallRecordings(t, "converse") {
+	for _, r := range recorded(t, "converse") {
 		if r.Container != "jsonl" {
 			continue
 		}

@@ -3,7 +3,6 @@ package providers
 import (
 	"encoding/base64"
 	"fmt"
-	"slices"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -28,12 +27,10 @@ func requestOllama(t target, v rawjson.Value) (*llm.Request, error) {
 		return nil, errNoMessages
 	}
 	q := ollamaRequest{target: t}
-	n := 0
-	for m := range v.Get("messages").Elements() {
+	for n, m := range numbered(v.Get("messages")) {
 		if err := q.message(n, m); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", n, err)
 		}
-		n++
 	}
 	req.Messages = q.list
 	return req, t.settle(req, v, "messages")
@@ -42,12 +39,12 @@ func requestOllama(t target, v rawjson.Value) (*llm.Request, error) {
 // ollamaRequest reads the messages of a request.
 type ollamaRequest struct {
 	target
-	list    []content.Message
-	waiting []content.ToolCall // calls without a result so far
+	list []content.Message
+	owed owed
 }
 
 func (q *ollamaRequest) message(n int, v rawjson.Value) error {
-	form := content.Wire{Dialect: q.dialect.name}
+	form := q.form()
 	switch role := v.Get("role").Text(); role {
 	case "system", "user":
 		r, _ := content.ParseRole(role)
@@ -72,7 +69,7 @@ func (q *ollamaRequest) message(n int, v rawjson.Value) error {
 		}
 		for _, b := range blocks {
 			if call, ok := b.(content.ToolCall); ok {
-				q.waiting = append(q.waiting, call)
+				q.owed = append(q.owed, call)
 			}
 		}
 		q.list = say(q.list, content.RoleAssistant, blocks...)
@@ -84,19 +81,9 @@ func (q *ollamaRequest) message(n int, v rawjson.Value) error {
 	return nil
 }
 
-// result reads what came of a call: of that with its id, else of the first of its
-// name that waits, else of the first.
+// result reads what came of a call.
 func (q *ollamaRequest) result(form content.Wire, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: form, CallID: v.Get("tool_call_id").Text(), Name: v.Get("tool_name").Text(), Text: v.Get("content").Text()}
-	at := slices.IndexFunc(q.waiting, func(c content.ToolCall) bool {
-		if b.CallID != "" {
-			return c.CallID == b.CallID
-		}
-		return b.Name == "" || c.Name == b.Name
-	})
-	if at >= 0 {
-		b.CallID = q.waiting[at].CallID
-		q.waiting = slices.Delete(q.waiting, at, at+1)
-	}
+	q.owed.answers(&b)
 	return b
 }

@@ -36,8 +36,7 @@ func requestConverse(t target, v rawjson.Value) (*llm.Request, error) {
 	}
 	q := converseRequest{converse{output: &output{target: t}}}
 	req.Messages = say(req.Messages, content.RoleSystem, q.told(content.RoleSystem, v.Get("system"))...)
-	n := 0
-	for m := range v.Get("messages").Elements() {
+	for n, m := range numbered(v.Get("messages")) {
 		role := content.RoleUser
 		if m.Get("role").Text() == "assistant" {
 			role = content.RoleAssistant
@@ -46,7 +45,6 @@ func requestConverse(t target, v rawjson.Value) (*llm.Request, error) {
 			return nil, fmt.Errorf("messages[%d]: want a message with content, have %q", n, excerpt(m))
 		}
 		req.Messages = say(req.Messages, role, q.told(role, m.Get("content"))...)
-		n++
 	}
 	return req, t.settle(req, v, "system", "messages")
 }

@@ -17,14 +17,12 @@ func requestMessages(t target, v rawjson.Value) (*llm.Request, error) {
 		return nil, errNoMessages
 	}
 	req.Messages = say(req.Messages, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
-	n := 0
-	for m := range v.Get("messages").Elements() {
+	for n, m := range numbered(v.Get("messages")) {
 		role, err := content.ParseRole(m.Get("role").Text())
 		if err != nil || role == content.NoRole || role == content.RoleTool || m.Kind() != rawjson.KindObject {
 			return nil, fmt.Errorf("messages[%d]: want a message of role user or assistant, have %q", n, excerpt(m))
 		}
 		req.Messages = say(req.Messages, role, q.blocks(role, m.Get("content"))...)
-		n++
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {
 		return req, t.settle(req, v, "system", "messages")
@@ -70,17 +68,6 @@ func (q *messagesRequest) blocks(role content.Role, v rawjson.Value) []content.B
 	return list
 }
 
-// textOf is the kind of a text that a role says.
-func textOf(role content.Role) content.Kind {
-	switch role {
-	case content.RoleSystem:
-		return content.KindSystem
-	case content.RoleAssistant:
-		return content.KindAssistant
-	}
-	return content.KindUser
-}
-
 func (q *messagesRequest) part(role content.Role, v rawjson.Value) content.Block {
 	kind := v.Get("type").Text()
 	b, _ := q.block(v)
@@ -109,9 +96,7 @@ func (q *messagesRequest) result(v rawjson.Value) content.Block {
 	if c := v.Get("content"); c.Kind() == rawjson.KindArray {
 		b.Parts = clone(i.take("content"))
 	}
-	if b.IsError = v.Get("is_error").Bool(); b.IsError {
-		i.take("is_error")
-	}
+	b.IsError = i.isError()
 	b.Extra = i.rest()
 	return b
 }

@@ -108,9 +108,7 @@ func (q *interactionsRequest) result(v rawjson.Value) content.Block {
 	} else {
 		b.Parts = clone(r)
 	}
-	if b.IsError = i.Get("is_error").Bool(); b.IsError {
-		i.take("is_error")
-	}
+	b.IsError = i.isError()
 	b.Extra = i.rest()
 	return b
 }

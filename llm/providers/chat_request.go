@@ -58,8 +58,6 @@ type chatRequest struct {
 	legacy string // id of the last call in function_call
 }
 
-func (q *chatRequest) form() content.Wire { return content.Wire{Dialect: q.dialect.name} }
-
 // message reads one message.
 func (q *chatRequest) message(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
@@ -171,14 +169,6 @@ func (q *chatRequest) sound(v rawjson.Value) content.Media {
 	}
 	format := strings.Replace(v.Get("input_audio", "format").Text(), "mp3", "mpeg", 1)
 	return content.Media{Of: content.KindFile, MediaType: "audio/" + format, Data: string(data)}
-}
-
-// inlined is m with the bytes of a data URL in its place.
-func inlined(m content.Media) content.Media {
-	if kind, data, ok := inlineData(m); ok {
-		m.URL, m.MediaType, m.Data = "", kind, data
-	}
-	return m
 }
 
 // result reads what came of a call.

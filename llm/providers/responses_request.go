@@ -3,7 +3,6 @@ package providers
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -14,10 +13,10 @@ import (
 func requestResponses(t target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: responsesAsked(t.profile.wire, v), Stream: v.Get("stream").Bool()}
 	req.Tools = askedTools(v.Get("tools"), responsesDefinitions)
-	q := responsesRequest{target: t}
+	q := responsesRequest{target: t, owed: map[string]bool{}}
 	switch input := v.Get("input"); input.Kind() {
 	case rawjson.KindString:
-		req.Messages = say(nil, content.RoleUser, content.Text{Wire: content.Wire{Dialect: t.dialect.name}, Of: content.KindUser, Text: input.Text()})
+		req.Messages = say(nil, content.RoleUser, content.Text{Wire: t.form(), Of: content.KindUser, Text: input.Text()})
 		return req, q.settle(req, v)
 	case rawjson.KindArray:
 	default:
@@ -73,14 +72,17 @@ type responsesRequest struct {
 	list []content.Message
 	n    int
 	said []rawjson.Value // items of the answer that is being gathered
+	owed map[string]bool // calls whose results the asker owes
 }
 
 // item reads one item.
 func (q *responsesRequest) item(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
-	case role == "assistant", role == "" && kind != "" && !strings.HasSuffix(kind, "_output") && kind != "item_reference":
-		q.said = append(q.said, v)
+	case role == "assistant", role == "" && kind != "" && !responsesAnswers(v, q.owed) && kind != "item_reference":
+		if q.said = append(q.said, v); responsesWaits(v) {
+			q.owed[v.Get("call_id").Text()] = true
+		}
 		return nil
 	case role == "" && kind == "":
 		return fmt.Errorf("want an item with a type or a role, have %q", excerpt(v))
@@ -102,8 +104,6 @@ func (q *responsesRequest) item(v rawjson.Value) error {
 	}
 	return nil
 }
-
-func (q *responsesRequest) form() content.Wire { return content.Wire{Dialect: q.dialect.name} }
 
 // answer ends the items of an answer: the output of a response.
 func (q *responsesRequest) answer() error {

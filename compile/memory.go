@@ -1,0 +1,172 @@
+package compile
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// memory is the prompts compiled last with the same options, up to their last
+// turn: whatever is appended changes nothing of what is before it, unless it
+// speaks of that.
+type memory struct {
+	mu    sync.Mutex
+	bases []*base // the newest last
+}
+
+// keptBases is how many prompts are remembered for one set of options.
+const keptBases = 4
+
+// keptEntries is the most commits of the prompts that are remembered together.
+const keptEntries = 1 << 20
+
+// memoKey is that of compile in the memo of a store.
+type memoKey Options
+
+// recall gives what is remembered; nil when the reader remembers nothing. A budget
+// reaches back over all turns.
+func recall(r objects.Reader, o Options) *memory {
+	store, ok := r.(objects.Rememberer)
+	if !ok || o.Budget > 0 {
+		return nil
+	}
+	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
+}
+
+// base is a prompt up to the last turn of a history. Nothing in it changes; its
+// lists may go on behind it, in prompts that were compiled later.
+type base struct {
+	tip      objects.ID // the last commit of it
+	count    int        // commits
+	turns    int
+	messages int
+	thought  int // the last turn in it that has reasoning; -1: none has
+	thinking int // and that of the history as it was when it was decided
+	tokens   Tokens
+	said     int     // messages of the prompt that are whole
+	open     *spoken // the one that may go on; nil: none may
+	calls    int     // that were sent
+	before   *Entry  // the last that was sent
+
+	memory *memory
+	parts  parts
+}
+
+// parts are the lists of the newest prompt that goes on from a base. The mutex of
+// the memory guards them.
+type parts struct {
+	entries  []Entry
+	messages []content.Message
+	commits  [][]objects.ID
+}
+
+func (m *memory) at(id objects.ID) *base {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.bases {
+		if b.tip == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// remember keeps a base of a history, with the parts of its prompt, in the place of
+// the one that it goes on from.
+func (m *memory) remember(h *history, b *base, whole parts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := h.base
+	if old != nil && old.tip == b.tip {
+		if len(whole.entries) >= len(old.parts.entries) {
+			old.parts = whole
+		}
+		return
+	}
+	if n := len(whole.entries) - b.count; !plain(h.entries[len(h.entries)-n:]) {
+		return // it was decided with what came later
+	}
+	b.memory, b.parts = m, whole
+	m.bases = slices.DeleteFunc(m.bases, func(x *base) bool { return x == old || x.tip == b.tip })
+	m.bases = append(m.bases, b)
+	sum := 0
+	for i, x := range slices.Backward(m.bases) {
+		if sum += x.count; i < len(m.bases)-1 && (sum > keptEntries || len(m.bases)-i > keptBases) {
+			m.bases = slices.Clone(m.bases[i+1:])
+			break
+		}
+	}
+}
+
+// plain tells whether entries speak of nothing before them.
+func plain(entries []Entry) bool {
+	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Commit.Op != commit.Append || e.Commit.Kind == content.KindSystem })
+}
+
+// holds tells whether a base is still what it was when the history goes on so: with
+// another turn, and nothing that speaks of what is before.
+func (b *base) holds(h *history, o Options) bool {
+	if len(h.entries) == 0 || !h.entries[0].Commit.BeginsTurn() || !plain(h.entries) {
+		return false
+	}
+	return o.Policy.Strip != priority.StripAllButLast || h.thought == b.thinking || h.thought > b.turns && b.thinking > b.turns
+}
+
+// join puts the parts of the end of a history behind its base, and gives the parts
+// of the whole. Where the last prompt goes on in the same way its memory is used.
+func (b *base) join(end parts) parts {
+	if b == nil {
+		return end
+	}
+	b.memory.mu.Lock()
+	defer b.memory.mu.Unlock()
+	have := &b.parts
+	same := func(i int) bool {
+		return have.messages[b.said+i].Role == end.messages[i].Role && slices.Equal(have.commits[b.said+i], end.commits[i])
+	}
+	said := alike(len(have.messages)-b.said, len(end.messages), same)
+	return parts{
+		entries: extend(&have.entries, b.count, end.entries, alike(len(have.entries)-b.count, len(end.entries), func(i int) bool {
+			return sameEntry(have.entries[b.count+i], end.entries[i])
+		})),
+		messages: extend(&have.messages, b.said, end.messages, said),
+		commits:  extend(&have.commits, b.said, end.commits, said),
+	}
+}
+
+// alike is how many elements two lists have alike from the beginning.
+func alike(a, b int, same func(i int) bool) (n int) {
+	for n < min(a, b) && same(n) {
+		n++
+	}
+	return n
+}
+
+// extend gives the first n of a list and then more, of which so many are there
+// already. What nobody has behind it is written to.
+func extend[T any](list *[]T, n int, more []T, there int) []T {
+	have, at := *list, n+there
+	switch more = more[there:]; {
+	case at == 0 && len(more) == 0:
+		return nil
+	case len(more) == 0:
+		return have[:at:at]
+	case at < len(have):
+		return append(have[:at:at], more...)
+	}
+	*list = have[:at:at] // who comes next must not write there
+	return append(have, more...)
+}
+
+// sameEntry compares what was decided about one commit.
+func sameEntry(a, b Entry) bool {
+	return a.Commit.ID == b.Commit.ID && (a.Commit.Block == nil) == (b.Commit.Block == nil) && a.Edit == b.Edit &&
+		a.Level == b.Level && a.Why == b.Why && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
+}

@@ -1,0 +1,179 @@
+package bolt
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Chain is objects.Reader.
+func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		a := &ahead{store: s, ctx: ctx, options: o}
+		objects.Walk(ctx, a.get, tip, o)(yield)
+	}
+}
+
+// ahead reads ahead of a walk: it reads a page of commits, with their content,
+// at one look, and gives them out one by one.
+type ahead struct {
+	store   *store
+	ctx     context.Context //nolint:containedctx // a walk is one call
+	options objects.ChainOptions
+	runs    [2][]objects.Object // two, since a walk to a fork point goes down two lines in turn
+	room    [2][]objects.Object // what they are pieces of, used again
+	last    int                 // the run read last
+	size    int                 // of the last page
+	packs   int                 // that it may read
+	scan    scanning
+}
+
+// get gives every object that was read at most once, so that it is the caller's own.
+func (a *ahead) get(id objects.ID) (objects.Object, error) {
+	for i, run := range a.runs {
+		for k := range run {
+			if run[k].ID == id {
+				a.runs[i] = run[k+1:]
+				return run[k], nil
+			}
+		}
+	}
+	if len(a.runs[a.last]) > 0 {
+		a.last = 1 - a.last
+	}
+	run, err := a.read(id, a.room[a.last][:0])
+	if err != nil {
+		return objects.Object{}, err
+	}
+	a.room[a.last], a.runs[a.last] = run, run[1:]
+	return run[0], nil
+}
+
+// read reads an object and those that a walk will ask for next. It begins with
+// few: many a walk ends soon.
+func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, error) {
+	a.size = min(max(4*a.size, 8), pageObjects)
+	limit := a.size
+	if a.options.Limit > 0 {
+		limit = min(limit, 2*a.options.Limit)
+	}
+	if a.packs = min(2*a.packs, pagePacks); a.packs == 0 {
+		a.packs = 1
+	}
+	err := a.store.view(a.ctx, "read", func(l *look) error {
+		packs := 0
+		if a.packs > 1 {
+			l.scan = &a.scan
+		}
+		var last *pack
+		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < pageBytes; {
+			p, slot, err := l.packOf(id, last)
+			if err != nil {
+				return first(run, err)
+			}
+			if last = p; p != nil {
+				had := len(run)
+				next, n, err := a.walkPack(l, p, slot, &run)
+				if err != nil || next.IsZero() || len(run) == had {
+					return first(run, err)
+				}
+				packs, id, size = packs+1, next, size+n
+				continue
+			}
+			o, err := l.object(id)
+			if err != nil {
+				return first(run, err)
+			}
+			run, size = append(run, o), size+len(o.Data)
+			if a.options.Content && len(o.Links) > 0 {
+				if content, err := l.object(o.Links[0]); err == nil {
+					run, size = append(run, content), size+len(content.Data)
+				}
+			}
+			if len(o.Parents) == 0 {
+				return nil
+			}
+			id = o.Parents[0]
+		}
+		return nil
+	})
+	return run, err
+}
+
+// pagePacks is most packs that a walk reads at one look.
+const pagePacks = 8
+
+// first lets an error out only when there is nothing before it: if the walk comes
+// that far, it asks again.
+func first(run []objects.Object, err error) error {
+	if len(run) > 0 {
+		return nil
+	}
+	return err
+}
+
+// packOf gives the pack that an object lies in, and where; nil: it is in none. It
+// looks first where a line comes from that begins a pack: at the end of the one
+// before.
+func (l *look) packOf(id objects.ID, after *pack) (*pack, int, error) {
+	if value, err := l.record(id); value != nil || err != nil {
+		return nil, 0, err
+	}
+	if after != nil && after.n > 1 {
+		if p, err := l.pack(after.n - 1); err == nil && p.id(len(p.slots)-1) == id {
+			return p, len(p.slots) - 1, nil
+		}
+	}
+	at, ok, err := l.locate(id)
+	if err != nil || !ok {
+		return nil, 0, err
+	}
+	p, err := l.pack(at.pack)
+	return p, at.slot, damaged(id, err)
+}
+
+// walkPack adds the line that ends at a slot as far as it lies in the pack, and
+// gives the parent that comes next, and how many bytes there were.
+func (a *ahead) walkPack(l *look, p *pack, slot int, run *[]objects.Object) (next objects.ID, size int, err error) {
+	limit := len(p.slots)
+	if a.options.Limit > 0 {
+		limit = min(limit, a.options.Limit)
+	}
+	var body []byte
+	sound := false
+	if a.options.Content && min(limit, slot) > 16 {
+		if body, sound, err = l.body(p); err != nil {
+			body = nil // one by one, to see which of them is damaged
+		}
+		size += len(body)
+	}
+	size += len(p.head)
+	room := make([]objects.ID, 0, 2*min(limit, slot+1))
+	for ; slot >= 0 && limit > 0; limit-- {
+		o := p.object(slot, &room)
+		if o.Kind != objects.KindCommit || !p.sound {
+			if o, err = l.packed(p, slot); err != nil {
+				return next, size, err
+			}
+		}
+		*run = append(*run, o)
+		if a.options.Content && len(o.Links) > 0 {
+			k := p.link(slot)
+			var content objects.Object
+			if err = nil; k >= 0 && body != nil {
+				content, err = p.whole(k, body, sound, nil, &room)
+			} else {
+				content, err = l.object(o.Links[0])
+			}
+			if err != nil {
+				return objects.ID{}, size, nil // the walk asks for it
+			}
+			*run = append(*run, content)
+		}
+		if slot = p.parent(slot); slot < 0 && len(o.Parents) > 0 {
+			next = o.Parents[0]
+		}
+	}
+	return next, size, nil
+}

@@ -1,0 +1,304 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// The index says in which pack an object lies. It is runs of entries in the order
+// of ids: each fold writes one, and when a level has runFan of them they become
+// one of the next level, so that an entry is written once for each level and a
+// search looks into few runs. The index can be made again from the packs.
+//
+//	entry    the first 8 bytes of an id, pack u32, slot u16
+//	chunk    sum u64, at most 140 entries; its key is level (one byte), number of
+//	         the run u32, and the beginning of its first entry
+//	runs     in meta, sealed: 1 level, number and entries of each run, the oldest
+//	         first; 2 number of the last run
+const (
+	runFan       = 4
+	chunkEntries = 140 // so that two fill a page, which bbolt does not go below
+	entrySize    = 14
+	indexPrefix  = 8
+)
+
+var runsKey = []byte("runs")
+
+// place is where an object lies.
+type place struct {
+	pack uint32
+	slot int
+}
+
+type indexEntry [entrySize]byte
+
+func newIndexEntry(id objects.ID, at place) (e indexEntry) {
+	copy(e[:], id[:indexPrefix])
+	binary.BigEndian.PutUint32(e[indexPrefix:], at.pack)
+	binary.BigEndian.PutUint16(e[indexPrefix+4:], uint16(at.slot))
+	return e
+}
+
+func (e indexEntry) place() place {
+	return place{binary.BigEndian.Uint32(e[indexPrefix:]), int(binary.BigEndian.Uint16(e[indexPrefix+4:]))}
+}
+
+// run is one sorted list of entries.
+type run struct {
+	level, number, entries uint64
+}
+
+// runs is all of them, the oldest first.
+type runs struct {
+	list []run
+	last uint64 // number of the last that there was
+}
+
+func (r runs) encode() []byte {
+	var numbers []uint64
+	for _, one := range r.list {
+		numbers = append(numbers, one.level, one.number, one.entries)
+	}
+	var e canon.Encoder
+	e.Uints(1, numbers)
+	e.Uint(2, r.last)
+	return seal(runsKey, e.Bytes())
+}
+
+func decodeRuns(value []byte) (r runs, err error) {
+	record, err := unseal(runsKey, value)
+	if err != nil {
+		return r, err
+	}
+	var numbers []uint64
+	d := canon.NewDecoder(record)
+	for f := range d.Fields() {
+		switch f {
+		case 1:
+			numbers = d.Uints()
+		case 2:
+			r.last = d.Uint()
+		}
+	}
+	if err = d.Err(); err == nil && len(numbers)%3 != 0 {
+		err = errors.New("half a run")
+	}
+	for ; err == nil && len(numbers) > 0; numbers = numbers[3:] {
+		one := run{numbers[0], numbers[1], numbers[2]}
+		if one.level > 0xff || one.number > r.last || one.number > 1<<32-1 {
+			return runs{}, fmt.Errorf("run %d of level %d", one.number, one.level)
+		}
+		r.list = append(r.list, one)
+	}
+	return r, err
+}
+
+func (r run) key() []byte {
+	return binary.BigEndian.AppendUint32([]byte{byte(r.level)}, uint32(r.number))
+}
+
+// runs reads what runs there are.
+func (l *look) runs() (runs, error) {
+	if l.index != nil {
+		return *l.index, nil
+	}
+	value, err := l.get(metaBucket, runsKey)
+	if err != nil {
+		return runs{}, err
+	}
+	r, err := decodeRuns(value)
+	if err != nil {
+		return runs{}, fmt.Errorf("index: %w", err)
+	}
+	l.index = &r
+	return r, nil
+}
+
+// encodeChunk makes the key and the value of a piece of a run.
+func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
+	key = append(r.key(), entries[0][:indexPrefix]...)
+	value = make([]byte, 8, 8+len(entries)*entrySize)
+	for i := range entries {
+		value = append(value, entries[i][:]...)
+	}
+	binary.BigEndian.PutUint64(value, sum(key, value[8:]))
+	return key, value
+}
+
+// parseChunk gives the entries of a chunk.
+func parseChunk(key, value []byte) ([]byte, error) {
+	if len(value) <= 8 || (len(value)-8)%entrySize != 0 || binary.BigEndian.Uint64(value) != sum(key, value[8:]) {
+		return nil, fmt.Errorf("index: the chunk %x is damaged", key)
+	}
+	return value[8:], nil
+}
+
+// chunks yields the chunks of a run from that on in which a beginning of an id may
+// be first.
+func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		prefix := r.key()
+		start, _, err := l.floor(append(bytes.Clone(prefix), from...))
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !bytes.HasPrefix(start, prefix) {
+			start = prefix
+		}
+		for e, err := range l.scanTree(indexBucket, start, false) {
+			var entries []byte
+			if err == nil && !bytes.HasPrefix(e.key, prefix) {
+				return
+			}
+			if err == nil {
+				var value []byte
+				if value, err = e.value(); err == nil {
+					entries, err = parseChunk(e.key, value)
+				}
+			}
+			if !yield(entries, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// floor is the chunk with the greatest key that is not above key; nil: there is none.
+func (l *look) floor(key []byte) (found, value []byte, err error) {
+	t, err := l.bucket(indexBucket)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := l.leaf(t, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	i, exact, err := p.search(key)
+	if !exact {
+		i--
+	}
+	if err != nil || i < 0 {
+		return nil, nil, err
+	}
+	e := entry{page: p, element: p.element(i)}
+	if found, err = p.key(i); err == nil {
+		value, err = e.value()
+	}
+	return found, value, err
+}
+
+// locate finds an object in a pack by the beginning of its id.
+func (l *look) locate(id objects.ID) (place, bool, error) {
+	all, err := l.runs()
+	if err != nil {
+		return place{}, false, err
+	}
+	for i := len(all.list) - 1; i >= 0; i-- {
+		at, ok, err := l.locateIn(all.list[i], id)
+		if ok || err != nil {
+			return at, ok, err
+		}
+	}
+	return place{}, false, nil
+}
+
+func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
+	key, value, err := l.floor(append(r.key(), id[:indexPrefix]...))
+	if err != nil || !bytes.HasPrefix(key, r.key()) {
+		return place{}, false, err
+	}
+	entries, err := parseChunk(key, value)
+	if err != nil {
+		return place{}, false, err
+	}
+	for i := searchEntries(entries, id[:indexPrefix]); i < len(entries); i += entrySize {
+		e := indexEntry(entries[i:])
+		if !bytes.Equal(e[:indexPrefix], id[:indexPrefix]) {
+			break
+		}
+		if ok, err := l.confirm(e.place(), id); ok || err != nil {
+			return e.place(), ok, err
+		}
+	}
+	return place{}, false, nil
+}
+
+// searchEntries gives where the first entry lies that is not below a beginning.
+func searchEntries(entries, from []byte) int {
+	low, high := 0, len(entries)/entrySize
+	for low < high {
+		mid := (low + high) / 2
+		if bytes.Compare(entries[mid*entrySize:mid*entrySize+indexPrefix], from) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low * entrySize
+}
+
+// addRun writes a run of new entries, and joins runs where a level has too many.
+func (l *look) addRun(entries []indexEntry) (list []change, err error) {
+	all, err := l.runs()
+	if err != nil {
+		return nil, err
+	}
+	kept, level := slices.Clone(all.list), uint64(0)
+	for {
+		var old []run
+		for _, r := range kept {
+			if r.level == level {
+				old = append(old, r)
+			}
+		}
+		if len(old) < runFan-1 || level == 0xff {
+			break
+		}
+		for _, r := range old {
+			more, gone, err := l.readRun(r)
+			if err != nil {
+				return nil, err
+			}
+			entries, list = append(entries, more...), append(list, gone...)
+		}
+		kept = slices.DeleteFunc(kept, func(r run) bool { return r.level == level })
+		level++
+	}
+	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	all.last++
+	one := run{level, all.last, uint64(len(entries))}
+	for at := 0; at < len(entries); {
+		end := min(at+chunkEntries, len(entries))
+		for end < len(entries) && bytes.Equal(entries[end][:indexPrefix], entries[end-1][:indexPrefix]) {
+			end++ // those that begin alike stay together
+		}
+		key, value := encodeChunk(one, entries[at:end])
+		list, at = append(list, change{indexBucket, key, value}), end
+	}
+	return append(list, change{metaBucket, runsKey, runs{append(kept, one), all.last}.encode()}), nil
+}
+
+// readRun reads a whole run, and gives the changes that delete it.
+func (l *look) readRun(r run) (entries []indexEntry, gone []change, err error) {
+	for chunk, err := range l.chunks(r, nil) {
+		if err != nil {
+			return nil, nil, err
+		}
+		gone = append(gone, change{indexBucket, append(r.key(), chunk[:indexPrefix]...), nil})
+		for ; len(chunk) > 0; chunk = chunk[entrySize:] {
+			entries = append(entries, indexEntry(chunk))
+		}
+	}
+	if uint64(len(entries)) != r.entries {
+		return nil, nil, fmt.Errorf("index: run %d has %d entries of %d", r.number, len(entries), r.entries)
+	}
+	return entries, gone, nil
+}

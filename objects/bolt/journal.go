@@ -1,0 +1,227 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// journal is the open journal of a handle.
+type journal struct {
+	file  *os.File
+	bound binding
+	over  *overlay
+}
+
+// read takes in the frames from the end of the overlay on, and says where they
+// end. What was acknowledged must be there: to is the end of that, or 0 when
+// nobody knows.
+func (j *journal) read(to int64) error {
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := min(info.Size(), 1<<31)
+	r := window{file: j.file, size: size}
+	for {
+		at := j.over.end
+		head, err := r.bytes(at, frameSize)
+		if err != nil {
+			return err
+		}
+		need := frameLength(j.bound, head)
+		if need == 0 || at+need > size {
+			break
+		}
+		frame, err := r.bytes(at, need)
+		if err != nil {
+			return err
+		}
+		payload, seq, ok := parseFrame(j.bound, at, frame)
+		if !ok || seq != j.over.seq+1 {
+			break
+		}
+		list, err := parseChanges(payload)
+		if err != nil {
+			return fmt.Errorf("journal frame %d: %w", seq, err)
+		}
+		j.over.add(list, at+aligned(need), seq)
+	}
+	return j.checkEnd(to, size)
+}
+
+// window reads a file in pieces that grow. What it gives stays as it is.
+type window struct {
+	file io.ReaderAt
+	size int64
+	buf  []byte
+	from int64 // where buf lies
+}
+
+// bytes gives so many bytes, or fewer at the end of the file.
+func (w *window) bytes(at, n int64) ([]byte, error) {
+	if n = min(n, w.size-at); n <= 0 {
+		return nil, nil
+	}
+	if at+n > w.from+int64(len(w.buf)) {
+		more := min(max(n, min(4*int64(len(w.buf)), 256<<10)), w.size-at)
+		w.buf, w.from = make([]byte, more), at
+		if _, err := w.file.ReadAt(w.buf, at); err != nil {
+			return nil, err
+		}
+	}
+	return w.buf[at-w.from : at-w.from+n : at-w.from+n], nil
+}
+
+// checkEnd tells a journal that a crash has torn, at its end, from one that lost
+// what was acknowledged.
+func (j *journal) checkEnd(to, size int64) error {
+	if j.over.end < to {
+		return fmt.Errorf("the journal ends at %d, and what was acknowledged at %d", j.over.end, to)
+	}
+	if to > 0 && j.over.end == to {
+		return nil
+	}
+	rest := make([]byte, max(size-j.over.end, 0))
+	if _, err := j.file.ReadAt(rest, j.over.end); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for at := 0; at < len(rest); at += frameAlign {
+		if _, seq, ok := parseFrame(j.bound, j.over.end+int64(at), rest[at:]); ok && seq > j.over.seq {
+			return fmt.Errorf("frame %d of the journal is damaged, and frame %d after it is whole", j.over.seq+1, seq)
+		}
+	}
+	return nil
+}
+
+// append writes a frame and makes it durable. A frame of which not everything
+// was written is none.
+func (j *journal) append(list []change) (end int64, wrote bool, err error) {
+	at := j.over.end
+	frame := encodeFrame(j.bound, at, j.over.seq+1, list)
+	if err := j.reserve(at + int64(len(frame))); err != nil {
+		return 0, false, err
+	}
+	if _, err := j.file.WriteAt(frame, at); err != nil {
+		return 0, false, err
+	}
+	return at + int64(len(frame)), true, syncData(j.file)
+}
+
+// reserve makes the journal as long as it must be, with zeros.
+func (j *journal) reserve(end int64) error {
+	info, err := j.file.Stat()
+	if err != nil || info.Size() >= end {
+		return err
+	}
+	size := info.Size()
+	more := max(end-size, min(size, journalStep))
+	_, err = j.file.WriteAt(make([]byte, more), size)
+	return err
+}
+
+// rewrite writes again what is there from a place on, and makes it durable: after
+// a failed sync the system may hold it for written.
+func (j *journal) rewrite(from int64) error {
+	b := make([]byte, j.over.end-from)
+	if _, err := j.file.ReadAt(b, from); err != nil && !errors.Is(err, io.EOF) { // zeros at the end may be missing
+		return err
+	}
+	if _, err := j.file.WriteAt(b, from); err != nil {
+		return err
+	}
+	return syncData(j.file)
+}
+
+// openJournal opens the journal of a handle and reads what is new in it. What was
+// read before is kept: a journal only grows until it is folded.
+func (s *store) openJournal(h *handle, flags int) (err error) {
+	j := &h.journal
+	if j.file, err = os.OpenFile(journalPath(s.path), flags|noFollow, 0); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return errors.New("its journal is not there")
+		}
+		return err
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := checkSafe(journalPath(s.path), info, os.Geteuid()); err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	if _, err := j.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := checkHeader(head, j.bound.salt); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.mu.Lock()
+	j.over = s.over
+	if j.over == nil || j.over.gen != j.bound.gen || s.journal == nil || !os.SameFile(info, s.journal) {
+		j.over = newOverlay(j.bound.gen, j.bound.seq)
+	}
+	s.over, s.journal = nil, info
+	s.mu.Unlock()
+	to, err := h.acknowledged()
+	if err == nil {
+		err = j.read(to)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	s.mu.Lock()
+	s.over = j.over
+	s.mu.Unlock()
+	return nil
+}
+
+// acknowledged is the end of what was acknowledged of the journal; 0 when nobody
+// knows.
+func (h *handle) acknowledged() (int64, error) {
+	if h.side == nil {
+		return 0, nil
+	}
+	a, ok, err := readAnchor(h.side.gate)
+	switch bound := h.journal.bound; {
+	case err != nil || !ok || a.salt != bound.salt || a.gen < bound.gen:
+		return 0, err
+	case a.gen > bound.gen:
+		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d, and was %d", bound.gen, a.gen)
+	}
+	return a.end, nil
+}
+
+// settleTail makes durable what the last writer left that was not acknowledged. It
+// may have been stopped after a fold and before the sync of the file: what the
+// journal held must not be written over before that.
+func (h *handle) settleTail() error {
+	to, err := h.acknowledged()
+	j := &h.journal
+	if err != nil || to == j.over.end {
+		return err
+	}
+	if to == 0 {
+		if err := h.file.Sync(); err != nil {
+			return err
+		}
+	}
+	if to = max(to, journalStart); to < j.over.end {
+		if err := j.rewrite(to); err != nil {
+			return err
+		}
+	}
+	h.acknowledge()
+	return nil
+}
+
+// acknowledge writes the anchor. Trouble with it costs a check, not a promise.
+func (h *handle) acknowledge() {
+	j := &h.journal
+	a := anchor{salt: j.bound.salt, gen: j.bound.gen, end: j.over.end, seq: j.over.seq}
+	_, _ = h.side.gate.WriteAt(a.encode(), 0)
+}

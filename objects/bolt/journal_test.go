@@ -1,0 +1,379 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// journaled is a store whose commits are all in its journal: the bytes of its
+// files, and where its frames end.
+type journaled struct {
+	file, journal, anchor []byte
+	ends                  []int64
+}
+
+func newJournaled(t testing.TB, commits int) (m journaled) {
+	t.Helper()
+	s, path := fresh(t)
+	for i := range commits {
+		apply(t, s, fmt.Sprint("refs/heads/", i), fmt.Sprint("content ", i))
+		f, err := os.Open(gatePath(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, ok, err := readAnchor(f)
+		_ = f.Close()
+		if err != nil || !ok {
+			t.Fatalf("no anchor: %v", err)
+		}
+		m.ends = append(m.ends, a.end)
+	}
+	idle(t, s)
+	m.file, m.journal, m.anchor = mustRead(t, path), mustRead(t, journalPath(path)), mustRead(t, gatePath(path))
+	return m
+}
+
+// write makes the files anew; an anchor of nil is none.
+func (m journaled) write(t testing.TB, path string, file, journal, anchor []byte) {
+	t.Helper()
+	_ = os.Remove(gatePath(path))
+	err := errors.Join(os.WriteFile(path, file, 0o600), os.WriteFile(journalPath(path), journal, 0o600))
+	if anchor != nil {
+		err = errors.Join(err, os.WriteFile(gatePath(path), anchor, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count opens the store and counts its commits, all of which must be whole.
+func (m journaled) count(t testing.TB, path string) (int, error) {
+	t.Helper()
+	s, err := objects.Open(t.Context(), path, objects.Options{Wait: time.Second})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.Close() }()
+	refs, err := s.Refs(t.Context(), objects.RefQuery{})
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range refs {
+		if _, err := objects.Read(t.Context(), s, r.Target); err != nil {
+			t.Errorf("%s is there, and its object: %v", r.Name, err)
+		}
+	}
+	return len(refs), nil
+}
+
+// whole is how many frames lie before an offset.
+func (m journaled) whole(at int64) (n int) {
+	for n < len(m.ends) && m.ends[n] <= at {
+		n++
+	}
+	return n
+}
+
+// TestJournalCutAtEveryOffset leaves what a crash leaves: the beginning of the
+// journal, and zeros or nothing behind. What is whole is there, and writing goes
+// on. With an anchor that says more, it was no crash.
+func TestJournalCutAtEveryOffset(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	end := m.ends[len(m.ends)-1]
+	step := int64(1)
+	if testing.Short() {
+		step = 7
+	}
+	for at := int64(journalStart); at <= end; at += step {
+		zeros := bytes.Clone(m.journal)
+		clear(zeros[at:])
+		for what, journal := range map[string][]byte{"cut": m.journal[:at], "zeros": zeros} {
+			m.write(t, path, m.file, journal, nil)
+			n, err := m.count(t, path)
+			if want := m.whole(at); err != nil || n < want || n > want+1 { // the last bytes of a frame are zeros anyway
+				t.Fatalf("%s at %d: %d commits, %v; want %d", what, at, n, err, want)
+			}
+			if at%13 == 0 {
+				s := mustOpen(t, path, objects.Options{})
+				apply(t, s, "refs/heads/next", "next")
+				_ = s.Close()
+				if again, err := m.count(t, path); err != nil || again != n+1 {
+					t.Fatalf("%s at %d: %d commits after another one, %v; want %d", what, at, again, err, n+1)
+				}
+			}
+			if at%5 > 0 {
+				continue
+			}
+			m.write(t, path, m.file, journal, m.anchor)
+			if n, err := m.count(t, path); err == nil && n != len(m.ends) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
+				t.Fatalf("%s at %d, where more was acknowledged: %d commits, %v", what, at, n, err)
+			}
+		}
+	}
+}
+
+// TestJournalWithAFlippedBit is never taken for one that a crash has torn, if what
+// was acknowledged is known, or if anything follows.
+func TestJournalWithAFlippedBit(t *testing.T) {
+	m := newJournaled(t, 4)
+	path := filepath.Join(t.TempDir(), "x.db")
+	end := m.ends[len(m.ends)-1]
+	last := m.ends[len(m.ends)-2]
+	r := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
+	for range 400 {
+		bit := (journalStart + r.Int64N(end-journalStart)) * 8
+		if r.IntN(10) == 0 {
+			bit = r.Int64N(int64(headerSize) * 8)
+		}
+		bad := bytes.Clone(m.journal)
+		bad[bit/8] ^= 1 << (r.IntN(8))
+		for _, anchor := range [][]byte{nil, m.anchor} {
+			m.write(t, path, m.file, bad, anchor)
+			n, err := m.count(t, path)
+			switch {
+			case errors.Is(err, objects.ErrCorrupt), errors.Is(err, objects.ErrFormat):
+			case err != nil:
+				t.Fatalf("byte %d: %v", bit/8, err)
+			case n != len(m.ends) && (anchor != nil || bit/8 < last):
+				t.Fatalf("byte %d, anchor %t: %d commits of %d are there, and nothing is said", bit/8, anchor != nil, n, len(m.ends))
+			}
+		}
+	}
+	for bit := range len(m.anchor) * 8 {
+		bad := bytes.Clone(m.anchor)
+		bad[bit/8] ^= 1 << (bit % 8)
+		m.write(t, path, m.file, m.journal, bad)
+		if _, err := m.count(t, path); !errors.Is(err, objects.ErrCorrupt) {
+			t.Fatalf("bit %d of the anchor: %v", bit, err)
+		}
+	}
+}
+
+func TestJournalThatIsNotThere(t *testing.T) {
+	m, other := newJournaled(t, 2), newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	for name, journal := range map[string][]byte{"none": nil, "empty": {}, "noise": []byte("noise"), "of another store": other.journal} {
+		m.write(t, path, m.file, journal, m.anchor)
+		if journal == nil {
+			if err := os.Remove(journalPath(path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := m.count(t, path); !errors.Is(err, objects.ErrCorrupt) {
+			t.Errorf("%s: %d commits, %v", name, n, err)
+		}
+	}
+	m.write(t, path, m.file, m.journal, other.anchor) // the lock file of a store that was here before
+	if n, err := m.count(t, path); err != nil || n != 2 {
+		t.Errorf("beside the anchor of another store: %d commits, %v", n, err)
+	}
+}
+
+// TestJournalWithoutItsStore is not thrown away for a new store; an empty one is.
+func TestJournalWithoutItsStore(t *testing.T) {
+	for _, commits := range []int{0, 1} {
+		s, path := fresh(t)
+		for i := range commits {
+			apply(t, s, fmt.Sprint("refs/heads/", i), "content")
+		}
+		idle(t, s)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		_, err := objects.Open(t.Context(), path, objects.Options{Create: true})
+		if (err == nil) != (commits == 0) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			t.Errorf("a journal of %d commits: %v", commits, err)
+		}
+	}
+}
+
+// TestFileFromBeforeAFold puts an old file back: its journal has begun anew since.
+func TestFileFromBeforeAFold(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/a", "a")
+	idle(t, s)
+	before := mustRead(t, path)
+	fold(t, s)
+	apply(t, s, "refs/heads/b", "b")
+	idle(t, s)
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetRefs(t.Context(), "refs/heads/b"); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("an older file: %v", err)
+	}
+}
+
+// TestWriterStoppedAfterAFold leaves the anchor as it was before, so that the next
+// writer knows nothing of the fold but what the file says.
+func TestWriterStoppedAfterAFold(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	m.write(t, path, m.file, m.journal, m.anchor)
+	s := mustOpen(t, path, objects.Options{})
+	fold(t, s)
+	if err := os.WriteFile(gatePath(path), m.anchor, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.count(t, path); err != nil || n != 3 {
+		t.Errorf("%d commits, %v", n, err)
+	}
+	apply(t, s, "refs/heads/next", "next")
+	if n, err := m.count(t, path); err != nil || n != 4 {
+		t.Errorf("%d commits after another one, %v", n, err)
+	}
+	if n := transactions(t, path); n != 4 {
+		t.Errorf("the anchor says that %d groups were acknowledged", n)
+	}
+}
+
+// TestFoldingIsNotSeen reads everything back while the journal is folded again and
+// again, here and in another process that has seen the journal before.
+func TestFoldingIsNotSeen(t *testing.T) {
+	s, path := fresh(t)
+	other := mustOpen(t, path, objects.Options{})
+	inner(t, s).limit = journalStart + 2<<10
+	var want []objects.ID
+	for i := range 120 {
+		o := object(fmt.Sprint("object ", i))
+		if i%9 == 0 {
+			o = object(fmt.Sprintf("large %0*d", looseSize, i))
+		}
+		ref := objects.RefUpdate{Name: "refs/heads/main", New: o.ID}
+		if i > 0 {
+			ref.Old = want[i-1]
+		}
+		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o, object("again")}, Refs: []objects.RefUpdate{ref}}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, o.ID)
+		if i%10 != 9 {
+			continue
+		}
+		for _, r := range []objects.Store{s, other} {
+			n := 0
+			for _, err := range r.Get(t.Context(), want) {
+				if n++; err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, err := r.Find(t.Context(), 0, "", 0)
+			log, logErr := r.Log(t.Context(), "refs/heads/main", 0, 0)
+			missing, missErr := r.Missing(t.Context(), append(want, objects.ID{1}))
+			if err := errors.Join(err, logErr, missErr); err != nil || n != i+1 || len(found) != i+2 || len(log) != i+1 || len(missing) != 1 {
+				t.Fatalf("after %d commits: %d read, %d found, %d moves, %d missing, %v", i+1, n, len(found), len(log), len(missing), err)
+			}
+			for digits := range 6 {
+				prefix := want[i].String()[:digits+1]
+				if ids, err := r.Find(t.Context(), objects.KindContent, prefix, 5); err != nil || len(ids) < 5 && !slices.Contains(ids, want[i]) {
+					t.Fatalf("found %v by %s, %v", ids, prefix, err)
+				}
+			}
+		}
+	}
+	h, err := inner(t, s).openRead(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := h.look().runs()
+	if h.close(); err != nil || len(all.list) == 0 || len(all.list) > 3*runFan {
+		t.Errorf("%d runs, %v", len(all.list), err)
+	}
+	h.side.release()
+	wantSound(t, path)
+}
+
+// TestCloseFoldsALargeJournal leaves little beside the file, and all in it.
+func TestCloseFoldsALargeJournal(t *testing.T) {
+	s, path := fresh(t)
+	tip := line(t, s, "main", 900)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(journalPath(path))
+	if err != nil || info.Size() != journalFirst {
+		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
+	}
+	again := mustOpen(t, path, objects.Options{})
+	n := 0
+	for _, err := range again.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 1800 {
+		t.Errorf("a chain of %d objects", n)
+	}
+	apply(t, again, "refs/heads/next", "next")
+}
+
+func FuzzChanges(f *testing.F) {
+	list := []change{{refsBucket, []byte("refs/heads/x"), []byte("value")}, {recentBucket, []byte{1}, nil}, {objectsBucket, []byte("k"), []byte{}}}
+	frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+	f.Add(frame[frameSize : frameSize+30])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := parseChanges(b)
+		if err != nil {
+			return
+		}
+		frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+		if payload, _, ok := parseFrame(binding{gen: 1}, journalStart, frame); !ok || !bytes.Equal(payload, b) {
+			t.Errorf("%x was accepted and is written %x", b, payload)
+		}
+	})
+}
+
+// FuzzJournal reads whatever a journal may hold.
+func FuzzJournal(f *testing.F) {
+	m := newJournaled(f, 2)
+	f.Add(m.journal[:m.ends[1]], int64(0))
+	f.Add(m.journal[:m.ends[1]], m.ends[1])
+	f.Fuzz(func(t *testing.T, b []byte, to int64) {
+		bound := binding{gen: 1}
+		copy(bound.salt[:], m.journal[len(journalMagic)+2:])
+		path := filepath.Join(t.TempDir(), "journal")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		j := journal{file: file, bound: bound, over: newOverlay(1, 0)}
+		if err := j.read(to); err == nil && (j.over.end < to || j.over.end > max(int64(len(b))+frameAlign, journalStart)) {
+			t.Errorf("a journal of %d bytes ends at %d, wanted %d", len(b), j.over.end, to)
+		}
+	})
+}
+
+func FuzzRuns(f *testing.F) {
+	f.Add(runs{[]run{{0, 1, 5}, {1, 2, 900}}, 7}.encode()[sealSize:])
+	f.Fuzz(func(t *testing.T, record []byte) {
+		value := seal(runsKey, record)
+		if r, err := decodeRuns(value); err == nil && !bytes.Equal(r.encode(), value) {
+			t.Errorf("%x was accepted and is written %x", value, r.encode())
+		}
+	})
+}
+
+func FuzzBinding(f *testing.F) {
+	f.Add(binding{[saltSize]byte{1}, 3, 9}.encode()[sealSize:])
+	f.Fuzz(func(t *testing.T, record []byte) {
+		value := seal(journalKey, record)
+		if b, err := decodeBinding(value); err == nil && !bytes.Equal(b.encode(), value) {
+			t.Errorf("%x was accepted and is written %x", value, b.encode())
+		}
+	})
+}

@@ -1,0 +1,264 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// keepPacks is how many heads of packs a look remembers.
+const keepPacks = 8
+
+// record gives the record of an object that lies in no pack; nil: it is not there.
+func (l *look) record(id objects.ID) ([]byte, error) {
+	if l.staged != nil {
+		l.staged.mu.RLock()
+		value := l.staged.objects[id]
+		l.staged.mu.RUnlock()
+		if value != nil {
+			return value, nil
+		}
+	}
+	if value, edited := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen); edited {
+		return value, nil
+	}
+	return nil, nil
+}
+
+// object reads one object, a staged one too; a missing one is a *NotFoundError. It
+// is what its id says, or a *CorruptError.
+func (l *look) object(id objects.ID) (objects.Object, error) {
+	if value, err := l.record(id); value != nil || err != nil {
+		if err != nil {
+			return objects.Object{}, err
+		}
+		return decodeObject(id, value) // it was hashed when it came
+	}
+	at, ok, err := l.locate(id)
+	if err != nil {
+		return objects.Object{}, err
+	}
+	if ok {
+		p, err := l.pack(at.pack)
+		if err != nil {
+			return objects.Object{ID: id}, damaged(id, err)
+		}
+		return l.packed(p, at.slot)
+	}
+	value, err := l.get(objectsBucket, id[:])
+	if err != nil {
+		return objects.Object{}, err
+	}
+	if value == nil {
+		return objects.Object{}, &objects.NotFoundError{ID: id}
+	}
+	o, err := decodeObject(id, value)
+	if err != nil {
+		return o, err
+	}
+	return checked(o)
+}
+
+// damaged says that an object cannot be had because of the pack it lies in.
+func damaged(id objects.ID, err error) error {
+	if errors.Is(err, errPack) {
+		return &objects.CorruptError{ID: id, Cause: err}
+	}
+	return err
+}
+
+// has tells whether an object is there, without reading it. What is staged counts
+// as missing.
+func (l *look) has(id objects.ID) (bool, error) {
+	if _, edited := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen); edited {
+		return true, nil
+	}
+	if _, ok, err := l.locate(id); ok || err != nil {
+		return ok, err
+	}
+	t, err := l.bucket(objectsBucket)
+	if err != nil {
+		return false, err
+	}
+	_, ok, err := l.find(t, id[:])
+	return ok, err
+}
+
+// confirm tells whether it is the object with an id that lies somewhere.
+func (l *look) confirm(at place, id objects.ID) (bool, error) {
+	if p := l.packs[at.pack]; p != nil {
+		return at.slot < len(p.slots) && p.id(at.slot) == id, nil
+	}
+	e, err := l.ofPack(headsBucket, at.pack)
+	if err != nil {
+		return false, err
+	}
+	b, err := e.part(packIDs+at.slot*idSize, idSize)
+	if err != nil {
+		return false, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
+	}
+	return objects.ID(b) == id, nil
+}
+
+// ofPack finds a value of a pack.
+func (l *look) ofPack(bucket string, n uint32) (entry, error) {
+	t, err := l.bucket(bucket)
+	if err != nil {
+		return entry{}, err
+	}
+	e, ok, err := l.find(t, packKey(n))
+	if err == nil && !ok {
+		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
+	}
+	if err == nil && l.scan != nil {
+		l.scan.near(bucket, e)
+	}
+	return e, err
+}
+
+// scanning is what a read of many packs has told the system that it will read. Heads
+// are read from the newest, bodies from the oldest; those of one fold lie together.
+type scanning struct {
+	heads, bodies int64 // how far down, and how far up
+}
+
+const (
+	headsAhead  = 512 << 10
+	bodiesAhead = 1 << 20
+)
+
+func (s *scanning) near(bucket string, e entry) {
+	f, ok := e.page.file.(*os.File)
+	if !ok {
+		return
+	}
+	from, to := e.page.at, e.page.at+int64(e.page.size)
+	switch {
+	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
+		s.heads = max(from-headsAhead, 0)
+		willRead(f, s.heads, to-s.heads)
+	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
+		s.bodies = to + bodiesAhead
+		willRead(f, from, s.bodies-from)
+	}
+}
+
+// pack reads the head of a pack.
+func (l *look) pack(n uint32) (*pack, error) {
+	if p := l.packs[n]; p != nil {
+		return p, nil
+	}
+	e, err := l.ofPack(headsBucket, n)
+	if err != nil {
+		return nil, err
+	}
+	b, err := e.value()
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePack(n, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.packs) >= keepPacks || l.packs == nil {
+		l.packs = map[uint32]*pack{}
+	}
+	l.packs[n] = p
+	return p, nil
+}
+
+// packed reads one object of a pack.
+func (l *look) packed(p *pack, slot int) (objects.Object, error) {
+	var room []objects.ID
+	o := p.object(slot, &room)
+	if s := p.slots[slot]; o.Kind != objects.KindCommit {
+		e, err := l.ofPack(bodiesBucket, p.n)
+		if err == nil {
+			err = checkCodec(p, e)
+		}
+		if err == nil {
+			o.Data, err = e.part(bodyStart+int(s.data), int(s.size))
+		}
+		if err != nil {
+			return objects.Object{ID: o.ID}, damaged(o.ID, err)
+		}
+	}
+	o.Data = bytes.Clone(o.Data)
+	return checked(o)
+}
+
+// checked gives an object if it is what its id says.
+func checked(o objects.Object) (objects.Object, error) {
+	if err := o.Check(); err != nil {
+		return objects.Object{ID: o.ID}, err
+	}
+	return o, nil
+}
+
+// checkCodec says why a body cannot be read in pieces.
+func checkCodec(p *pack, e entry) error {
+	b, err := e.part(0, bodyStart)
+	switch {
+	case err != nil || b[8] == codecRaw && e.valueSize != bodyStart+p.bodies:
+		return fmt.Errorf("pack %d: %w: a body of %d bytes", p.n, errPack, e.valueSize)
+	case b[8] != codecRaw:
+		return fmt.Errorf("pack %d: %w: codec %d is not known", p.n, errPack, b[8])
+	}
+	return nil
+}
+
+// body reads the whole body of a pack and tells whether its checksum is right.
+func (l *look) body(p *pack) (data []byte, sound bool, err error) {
+	e, err := l.ofPack(bodiesBucket, p.n)
+	if err == nil {
+		err = checkCodec(p, e)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	b, err := e.value()
+	if err != nil {
+		return nil, false, err
+	}
+	return b[bodyStart:], binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
+}
+
+// cursor finds objects that lie near one another without asking the index.
+type cursor struct {
+	look *look
+	at   place
+	pack *pack
+}
+
+// near is how far from the last object the next is looked for.
+const near = 12
+
+// find gives the pack and the slot of an object; ok tells whether it is in a pack.
+func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
+	if c.pack != nil {
+		for i := 1; i <= near; i++ {
+			if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.id(k) == id {
+				c.at.slot = k
+				return k, true, nil
+			}
+			if k := c.at.slot - i; k >= 0 && c.pack.id(k) == id {
+				c.at.slot = k
+				return k, true, nil
+			}
+		}
+	}
+	at, ok, err := c.look.locate(id)
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	p, err := c.look.pack(at.pack)
+	if err != nil {
+		return 0, false, damaged(id, err)
+	}
+	c.at, c.pack = at, p
+	return at.slot, true, nil
+}

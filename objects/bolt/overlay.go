@@ -1,0 +1,198 @@
+package bolt
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// overlay is what the journal says of the keys of the file beneath it. It only
+// grows, so that whoever has a mark sees it as it was then.
+type overlay struct {
+	gen uint64 // of the frames it is made of
+	end int64  // of the last of them in the journal
+	seq uint64 // of the last of them
+
+	mu    sync.RWMutex
+	trees [bucketCount]branch
+	kept  *listing
+}
+
+// listing is a sorted list of one bucket, kept for the next who asks.
+type listing struct {
+	bucket int
+	mark   int32
+	sorted []edit
+}
+
+// branch is the edits of one bucket, in the order in which they came.
+type branch struct {
+	edits []edit
+	last  map[string]int32 // the last edit of a key
+}
+
+// edit is a new value of a key; nil deletes it.
+type edit struct {
+	key, value []byte
+	before     int32 // the edit of the same key before this one; -1: none
+}
+
+// mark is how much of an overlay somebody sees: so many edits of each bucket.
+type mark [bucketCount]int32
+
+func newOverlay(gen uint64, seq uint64) *overlay {
+	o := &overlay{gen: gen, end: journalStart, seq: seq}
+	for i := range o.trees {
+		o.trees[i].last = map[string]int32{}
+	}
+	return o
+}
+
+// add takes in the changes of one frame, which ends there.
+func (o *overlay) add(list []change, end int64, seq uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range list {
+		b := &o.trees[bucketNumber(c.bucket)]
+		before, ok := b.last[string(c.key)]
+		if !ok {
+			before = -1
+		}
+		b.last[string(c.key)] = int32(len(b.edits))
+		b.edits = append(b.edits, edit{c.key, c.value, before})
+	}
+	o.end, o.seq = end, seq
+}
+
+// now is all that is there.
+func (o *overlay) now() (m mark) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for i := range m {
+		m[i] = int32(len(o.trees[i].edits))
+	}
+	return m
+}
+
+// get finds the value of a key as of a mark. A key that was deleted has none.
+func (o *overlay) get(bucket int, key []byte, m *mark) (value []byte, edited bool) {
+	if m[bucket] == 0 {
+		return nil, false
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	b := &o.trees[bucket]
+	i, ok := b.last[string(key)]
+	if !ok {
+		return nil, false
+	}
+	for i >= m[bucket] {
+		if i = b.edits[i].before; i < 0 {
+			return nil, false
+		}
+	}
+	return b.edits[i].value, true
+}
+
+// sorted lists the last edits of a bucket as of a mark by key.
+func (o *overlay) sorted(bucket int, m *mark) []edit {
+	n := m[bucket]
+	if n == 0 {
+		return nil
+	}
+	o.mu.RLock()
+	kept := o.kept
+	edits := o.trees[bucket].edits[:n:n]
+	o.mu.RUnlock()
+	if kept != nil && kept.bucket == bucket && kept.mark == n {
+		return kept.sorted
+	}
+	list := slices.Clone(edits)
+	byKey := func(a, b edit) int { return bytes.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(list, byKey) {
+		slices.SortStableFunc(list, byKey)
+	}
+	kept = &listing{bucket: bucket, mark: n}
+	for i, e := range list {
+		if i+1 == len(list) || !bytes.Equal(e.key, list[i+1].key) {
+			kept.sorted = append(kept.sorted, e)
+		}
+	}
+	o.mu.Lock()
+	o.kept = kept
+	o.mu.Unlock()
+	return kept.sorted
+}
+
+// changes lists the last edit of every key but those of objects.
+func (o *overlay) changes() []change {
+	m := o.now()
+	var list []change
+	for i, name := range buckets {
+		if name == objectsBucket {
+			continue
+		}
+		for _, e := range o.sorted(i, &m) {
+			list = append(list, change{name, e.key, e.value})
+		}
+	}
+	return list
+}
+
+// objects lists the records that were put, in the order in which they came.
+func (o *overlay) objects() []edit {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	edits := o.trees[bucketNumber(objectsBucket)].edits
+	return edits[:len(edits):len(edits)]
+}
+
+// merged yields what the file has and what the journal has, in one order.
+func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
+	tree := l.scanTree(bucket, from, down)
+	if l.over == nil {
+		return tree
+	}
+	edits := l.over.sorted(bucketNumber(bucket), &l.seen)
+	if len(edits) == 0 {
+		return tree
+	}
+	at, _ := slices.BinarySearchFunc(edits, from, func(e edit, key []byte) int { return bytes.Compare(e.key, key) })
+	if down {
+		edits = slices.Clone(edits[:at])
+		slices.Reverse(edits)
+	} else {
+		edits = edits[at:]
+	}
+	return func(yield func(entry, error) bool) {
+		for e, err := range tree {
+			for err == nil && len(edits) > 0 {
+				c := bytes.Compare(edits[0].key, e.key)
+				if c != 0 && (c > 0) != down {
+					break
+				}
+				over := edits[0]
+				edits = edits[1:]
+				if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+					return
+				}
+				if c == 0 {
+					e.key = nil // it is replaced
+					break
+				}
+			}
+			if e.key == nil && err == nil {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, over := range edits {
+			if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
+				return
+			}
+		}
+	}
+}

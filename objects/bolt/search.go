@@ -1,0 +1,181 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Find is objects.Reader. It lists what the journal has, then what lies alone, then
+// the packs: an object that moves meanwhile is seen twice rather than not at all.
+func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) (ids []objects.ID, err error) {
+	prefix = strings.ToLower(prefix)
+	if len(prefix) > 2*idSize {
+		return nil, ctx.Err()
+	}
+	even := prefix
+	if len(prefix)%2 == 1 {
+		even += "0"
+	}
+	from, err := hex.DecodeString(even)
+	if err != nil {
+		return nil, err
+	}
+	q := search{kind: kind, prefix: prefix, limit: limit}
+	for _, part := range []func(*look, []byte) ([]byte, error){q.alone, q.packed} {
+		q.found = 0
+		for next := from; next != nil; {
+			err = s.view(ctx, "search", func(l *look) (err error) {
+				next, err = part(l, next)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	q.cut()
+	return q.ids, nil
+}
+
+// search is one Find. Each part of it gives the key to go on from, if any.
+type search struct {
+	kind   objects.Kind
+	prefix string
+	limit  int
+	ids    []objects.ID
+	found  int // by this part
+}
+
+func (q *search) add(id objects.ID) (full bool) {
+	q.ids = append(q.ids, id)
+	q.found++
+	return q.found == q.limit
+}
+
+// alone searches what lies in no pack.
+func (q *search) alone(l *look, from []byte) ([]byte, error) {
+	seen := 0
+	for e, err := range l.ascend(objectsBucket, from) {
+		if err != nil {
+			return nil, err
+		}
+		if len(e.key) != idSize {
+			return nil, errors.New("an object whose key is no id")
+		}
+		id := objects.ID(e.key)
+		if !strings.HasPrefix(id.String(), q.prefix) {
+			return nil, nil
+		}
+		if seen++; seen > pageKeys {
+			return bytes.Clone(e.key), nil
+		}
+		if q.kind != 0 {
+			first, err := e.first()
+			if err != nil {
+				return nil, err
+			}
+			if len(first) == 0 || objects.Kind(first[0]) != q.kind {
+				continue
+			}
+		}
+		if q.add(id) {
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// packed searches the packs: by the index, or all of them when most would be
+// read anyway.
+func (q *search) packed(l *look, from []byte) ([]byte, error) {
+	if len(q.prefix) < 3 && (q.limit == 0 || q.kind != 0) {
+		return nil, q.all(l)
+	}
+	all, err := l.runs()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all.list {
+		q.found = 0
+		if err := q.inRun(l, r, from[:min(len(from), indexPrefix)]); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (q *search) inRun(l *look, r run, from []byte) error {
+	digits := q.prefix[:min(len(q.prefix), 2*indexPrefix)]
+	for entries, err := range l.chunks(r, from) {
+		if err != nil {
+			return err
+		}
+		for i := searchEntries(entries, from); i < len(entries); i += entrySize {
+			e := indexEntry(entries[i:])
+			if !strings.HasPrefix(hex.EncodeToString(e[:indexPrefix]), digits) {
+				return nil
+			}
+			at := e.place()
+			p, err := l.pack(at.pack)
+			if err != nil {
+				return err
+			}
+			if at.slot >= len(p.slots) {
+				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, len(p.slots))
+			}
+			if q.match(p, at.slot) && q.add(p.id(at.slot)) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// all searches every pack, in their order.
+func (q *search) all(l *look) error {
+	for e, err := range l.ascend(headsBucket, nil) {
+		if err != nil {
+			return err
+		}
+		b, err := e.value()
+		if err != nil || len(e.key) != 4 {
+			return fmt.Errorf("a pack with the key %x: %w", e.key, cmp.Or(err, errPack))
+		}
+		p, err := parsePack(binary.BigEndian.Uint32(e.key), b)
+		if err != nil {
+			return err
+		}
+		for i := range p.slots {
+			if q.match(p, i) {
+				q.add(p.id(i))
+			}
+		}
+		if q.limit > 0 && len(q.ids) > pageKeys+2*q.limit {
+			q.cut()
+		}
+	}
+	return nil
+}
+
+// cut keeps the least ids, as many as are asked for.
+func (q *search) cut() {
+	slices.SortFunc(q.ids, objects.ID.Compare)
+	q.ids = slices.Compact(q.ids)
+	if q.limit > 0 && len(q.ids) > q.limit {
+		q.ids = q.ids[:q.limit]
+	}
+}
+
+func (q *search) match(p *pack, slot int) bool {
+	id := p.id(slot)
+	return (q.kind == 0 || p.kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
+}

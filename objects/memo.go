@@ -1,0 +1,32 @@
+package objects
+
+import "sync"
+
+// Memo is what rooms above a store have worked out from objects, which never
+// change, so that it is worked out once. It lives as long as the store.
+type Memo struct {
+	mu    sync.Mutex
+	known map[any]any
+}
+
+// Get gives what is known under a key, made by f when it is asked for first. A key
+// is a value of a type of its own of the room that asks.
+func (m *Memo) Get(key any, f func() any) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := m.known[key]; ok {
+		return v
+	}
+	if m.known == nil {
+		m.known = map[any]any{}
+	}
+	v := f()
+	m.known[key] = v
+	return v
+}
+
+// Rememberer is a store with a memo, as every store from [Open] is.
+type Rememberer interface {
+	// Memo is always the same.
+	Memo() *Memo
+}
