@@ -142,7 +142,7 @@ func blocksOf(t *testing.T, dir, request string) (list []said) {
 // the estimate of the prompt before it with what it cost.
 func TestEstimateOfRealSessions(t *testing.T) {
 	logs := sessionLogs(t)
-	var all []float64
+	var all, grown []float64
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		repo := open(t)
 		if _, err := repo.Import(t.Context(), foreign(logs[name])); err != nil {
@@ -153,7 +153,7 @@ func TestEstimateOfRealSessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := ""
+			last, newer, newerMissed := "", int64(0), 0.0
 			for c, err := range repo.Log(t.Context(), info.Name) {
 				if err != nil {
 					t.Fatal(err)
@@ -169,12 +169,17 @@ func TestEstimateOfRealSessions(t *testing.T) {
 				if p.Calibration.Replies > 0 {
 					errors = append(errors, off(p.Tokens.Effective, c.From.Usage.Input))
 				}
+				if more := newer - c.From.Usage.Input; more > 0 { // what the next reply had more, against how much that was missed by
+					grown = append(grown, newerMissed/float64(more))
+				}
+				newer, newerMissed = c.From.Usage.Input, math.Abs(float64(p.Tokens.Effective)-float64(c.From.Usage.Input))
 			}
 		}
 		t.Logf("%s: %d replies, median %.1f %%", name, len(errors), 100*median(errors))
 		all = append(all, errors...)
 	}
 	t.Logf("%d replies: median error %.1f %%, a tenth over %.1f %%", len(all), 100*median(all), 100*all[len(all)*9/10])
+	t.Logf("of what was new since the reply before: median error %.0f %%", 100*median(grown))
 	if len(all) > 100 && median(all) > 0.01 {
 		t.Errorf("median error %.1f %%", 100*median(all))
 	}
