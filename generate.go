@@ -45,6 +45,7 @@ type Exchange struct {
 	tools   *objects.Object
 	sent    []byte // as the client tells
 	unkept  int    // thoughts in it that no commit has
+	meter   *meter // nil: there is no budget
 	started time.Time
 	first   time.Duration
 }
@@ -142,6 +143,7 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 		if x.first == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
 			x.first = clock().Sub(x.started)
 		}
+		x.meter.event(e)
 		if x.call.watch != nil {
 			x.call.watch(e)
 		}
@@ -205,10 +207,21 @@ func (b *Branch) fill(ctx context.Context, x *Exchange, stream bool) (err error)
 	if err := b.check(ctx, x, kept); err != nil {
 		return err
 	}
+	if x.meter, err = b.meter(ctx, c, x.Prompt, x.asks()); err != nil {
+		return err
+	}
 	if c.ready != nil {
 		c.ready(x.Request)
 	}
 	return b.manifest(ctx, x)
+}
+
+// asks is the model that is asked, as far as that is known.
+func (x *Exchange) asks() string {
+	if model := x.Request.Settings.Model; model != "" || x.Target == nil {
+		return model
+	}
+	return x.Target.Address().Model
 }
 
 // check looks for what the provider would refuse the request for.

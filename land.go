@@ -41,6 +41,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}
+	x.meter.done(drafts[0].Origin, commits)
 	put = append(put, manifest)
 	if x.tools != nil {
 		put = append(put, *x.tools)

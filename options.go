@@ -39,6 +39,9 @@ type call struct {
 	covers    commit.Cover
 	plain     bool // no tools, whatever the settings say
 	force     bool
+	numbered  bool
+	enforce   bool
+	spent     func(Spent)
 	warn      func(Problem)
 	ready     func(*llm.Request)
 	watch     func(llm.Event)
@@ -146,6 +149,18 @@ func Command(name string) Option { return func(c *call) error { c.command = name
 
 // Limit is the most commits of a Log.
 func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }
+
+// Numbered counts the turns of what Traces and Replies yield, which takes a walk
+// to the root before the first.
+func Numbered() Option { return func(c *call) error { c.numbered = true; return nil } }
+
+// OnBudget is told once when the thoughts of a session reach the part of a budget
+// at which to warn (reasoning.budget, reasoning.budgets, reasoning.budget_warn):
+// by estimate while they come, else when the reply tells what they cost.
+func OnBudget(f func(Spent)) Option { return func(c *call) error { c.spent = f; return nil } }
+
+// Enforce refuses to ask when a budget of the session is used up: *[BudgetError].
+func Enforce() Option { return func(c *call) error { c.enforce = true; return nil } }
 
 // Until compiles the history as it was at a time.
 func Until(t time.Time) Option { return func(c *call) error { c.until = t; return nil } }

@@ -20,8 +20,8 @@ import (
 
 // recording is a recorded response, and what is in it.
 type recording struct {
-	File, Provider, API, Container, Model string
-	Expected                              struct {
+	File, Provider, API, Container, Model, Request string
+	Expected                                       struct {
 		Text      string
 		Reasoning []struct{ Form, Text, Signature, Encrypted string }
 		Calls     []struct {
@@ -29,7 +29,10 @@ type recording struct {
 			Server   bool
 		} `json:"tool_calls"`
 		Blocks []string
-		Error  json.RawMessage
+		Usage  struct {
+			InputTotal int64 `json:"input_total"`
+		}
+		Error json.RawMessage
 	}
 }
 

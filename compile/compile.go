@@ -35,6 +35,8 @@ type Prompt struct {
 	Entries  []Entry        // every commit of the history, oldest first
 	Tokens   Tokens
 	Pending  []Pending
+
+	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
 }
 
 // Entry says what became of one commit.
@@ -46,7 +48,7 @@ type Entry struct {
 	Sent   bool
 	Hidden objects.ID // the summary that stands for it; zero: none
 	Turn   int        // 0 is what comes before the first user message
-	Tokens int        // estimated
+	Tokens int        // estimated by its size alone
 
 	message int      // counts the messages of the history
 	holds   *Entry   // of a named system block: what is sent in its place
@@ -55,12 +57,15 @@ type Entry struct {
 	sentIn  int      // of a summary: how many turns away it is sent
 }
 
-// Tokens counts a prompt by estimate. Raw is the sum of the others.
+// Tokens counts a prompt by estimate, which what replies cost is used to
+// calibrate. Raw is the sum of the others.
 type Tokens struct {
 	Raw             int `json:"raw"`              // everything on the chain
 	Effective       int `json:"effective"`        // what is sent
 	Hidden          int `json:"hidden"`           // what is left out, but for reasoning
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
+
+	thoughts, pinned int // of the estimate: all reasoning, and that which is sent because a person said so
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -69,11 +74,12 @@ type Pending struct {
 	Call   content.ToolCall
 }
 
-// EstimateVersion names the formula of Estimate.
-const EstimateVersion = 1
+// EstimateVersion names the formula of Estimate and of Calibration.
+const EstimateVersion = 2
 
 // Estimate is how many tokens a block takes that weighs so many bytes
-// (content.Kind.Weight): a token for each four.
+// (content.Kind.Weight): a token for each four. A Prompt counts by it and its
+// Calibration.
 func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
@@ -93,6 +99,11 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 	}
 	h.decide(o)
 	h.summaries()
+	if o.Budget > 0 {
+		if h.fitted, err = calibrate(ctx, r, h.entries, h.sums(), o); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		}
+	}
 	for _, stage := range []func() error{
 		func() error { return h.load(ctx, r, h.systems()) },
 		func() error { h.replaceSystems(); return h.fit(o.Budget) },
@@ -103,7 +114,15 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 		}
 	}
-	return h.prompt(head, recall(r, o)), nil
+	p := h.prompt(head, recall(r, o))
+	fitted := h.fitted
+	if fitted == nil {
+		if fitted, err = calibrate(ctx, r, p.Entries, p.Tokens, o); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		}
+	}
+	fitted.apply(p)
+	return p, nil
 }
 
 // Decisions says what the policy makes of every commit of the history of head,

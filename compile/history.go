@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tract-vcs/tract/commit"
@@ -20,6 +21,8 @@ type history struct {
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
+
+	fitted *fitting // of a budget; nil: without one
 }
 
 // most is more commits than are made room for before they come.
@@ -211,6 +214,14 @@ func (h *history) replaceSystems() {
 	}
 }
 
+// sums is those of the estimates, as the policy has them.
+func (h *history) sums() (t Tokens) {
+	for i := range h.entries {
+		t.count(&h.entries[i])
+	}
+	return t
+}
+
 // fit drops whole turns from the oldest until the rest is within the budget.
 func (h *history) fit(budget int) error {
 	if budget <= 0 {
@@ -218,11 +229,17 @@ func (h *history) fit(budget int) error {
 	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
-	for _, e := range h.sent() {
+	turns[0].Fixed = h.fitted.Overhead
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Commit.Says() || !e.Sent {
+			continue
+		}
+		tokens := int(math.Ceil(h.fitted.tokens(i)))
 		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
-			turns[e.Turn+e.sentIn].Fixed += e.Tokens
+			turns[e.Turn+e.sentIn].Fixed += tokens
 		} else {
-			turns[e.Turn+e.sentIn].Tokens += e.Tokens
+			turns[e.Turn+e.sentIn].Tokens += tokens
 		}
 	}
 	drop, err := priority.Fit(budget, turns)

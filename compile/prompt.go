@@ -184,17 +184,28 @@ func (h *history) baseAt(i int, w *writer) *base {
 	return b
 }
 
-func (t *Tokens) count(e *Entry) {
+func (t *Tokens) count(e *Entry) { t.add(e, e.Tokens) }
+
+// take is the other way round of count.
+func (t *Tokens) take(e *Entry) { t.add(e, -e.Tokens) }
+
+func (t *Tokens) add(e *Entry, n int) {
 	if !e.Commit.Says() {
 		return
 	}
-	t.Raw += e.Tokens
+	t.Raw += n
+	if isThought(e) {
+		t.thoughts += n
+		if pinned(e) {
+			t.pinned += n
+		}
+	}
 	switch {
 	case e.Sent:
-		t.Effective += e.Tokens
+		t.Effective += n
 	case e.Commit.Kind == content.KindReasoning:
-		t.HiddenReasoning += e.Tokens
+		t.HiddenReasoning += n
 	default:
-		t.Hidden += e.Tokens
+		t.Hidden += n
 	}
 }

@@ -16,6 +16,8 @@ type promptJSON struct {
 	Messages []messageJSON  `json:"messages"`
 	Entries  []entryJSON    `json:"entries"`
 	Pending  []pendingJSON  `json:"pending,omitempty"`
+
+	Calibration *compile.Calibration `json:"calibration,omitempty"` // of the tokens, when a reply told what it cost
 }
 
 type messageJSON struct {
@@ -47,6 +49,9 @@ type pendingJSON struct {
 // asked; empty: none.
 func PromptJSON(pr *compile.Prompt, target string) any {
 	v := promptJSON{Head: pr.Head, Target: target, Tokens: pr.Tokens, Messages: []messageJSON{}, Entries: []entryJSON{}}
+	if pr.Calibration.Replies > 0 {
+		v.Calibration = &pr.Calibration
+	}
 	for i, m := range pr.Messages {
 		message := messageJSON{Role: m.Role, Commits: pr.Commits[i]}
 		for _, b := range m.Blocks {

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/tract-vcs/tract/commit"
@@ -52,6 +53,23 @@ func span(ids []objects.ID) string {
 // raw; left out: 400, reasoning 1,396".
 func (p *Printer) Tokens(t compile.Tokens) {
 	p.write(paint(p.ink.dim, tokensText(t)) + "\n")
+}
+
+// Calibration writes how the sums of a prompt were estimated, when replies told what
+// they cost.
+func (p *Printer) Calibration(c compile.Calibration) {
+	if c.Replies == 0 {
+		return
+	}
+	replies := "the last reply"
+	if c.Replies > 1 {
+		replies = "the last " + count(int64(c.Replies)) + " replies"
+	}
+	text := fmt.Sprintf("the sums by what %s of %s cost: a factor of %.2f", replies, Line(c.Model), c.Factor)
+	if c.Overhead > 0 {
+		text += ", and " + count(int64(c.Overhead)) + " for what is sent beside the history"
+	}
+	p.write(paint(p.ink.dim, text+"; the blocks by their size") + "\n")
 }
 
 func tokensText(t compile.Tokens) string {

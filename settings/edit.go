@@ -101,8 +101,13 @@ func lineOf(text []byte, path []string) int {
 
 // pathOf is where a setting stands in a document.
 func pathOf(name string) []string {
-	if strings.HasPrefix(name, headers) {
-		return strings.SplitN(name, ".", 3)
+	if k := familyOf(name); k != nil {
+		before, after, _ := k.family()
+		path := append(strings.Split(strings.TrimSuffix(before, "."), "."), name[len(before):len(name)-len(after)])
+		if after != "" {
+			path = append(path, after[1:])
+		}
+		return path
 	}
 	return strings.Split(name, ".")
 }

@@ -33,10 +33,7 @@ type Key struct {
 	max     float64  // of a Fraction
 }
 
-const (
-	headers    = "request.headers."
-	headerName = "NAME"
-)
+const headers = "request.headers."
 
 // table is all settings, in the order in which they are listed.
 var table = []Key{
@@ -46,7 +43,7 @@ var table = []Key{
 	{Name: "max_output_tokens", Type: Number, Doc: "most tokens of an answer; 0 leaves it to the provider"},
 	{Name: "temperature", Type: Fraction, max: 2, Doc: "how freely words are chosen"},
 	{Name: "tool_choice", Type: Text, Doc: "auto, none, required or the name of a tool"},
-	{Name: headers + headerName, Type: Text, Doc: "an HTTP header to send with requests"},
+	{Name: headers + "NAME", Type: Text, Doc: "an HTTP header to send with requests"},
 	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
 
 	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; what comes anyway is kept"},
@@ -61,12 +58,17 @@ var table = []Key{
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Doc: "commit reasoning"},
 	{Name: "reasoning.budget", Type: Number, Doc: "most reasoning tokens of a session; 0 is no limit"},
 	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Doc: "part of the budget at which to warn once"},
+	{Name: "reasoning.budgets.MODEL", Type: Number, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract reasoning prune` takes away"},
 
 	{Name: "context_window", Type: Number, Doc: "tokens that the model takes; what compress.at is a part of"},
 	{Name: "compress.at", Type: Amount, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
 
 	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored"},
+	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
+	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Doc: "price of a million tokens that came back, thoughts included"},
+	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Doc: "price of a million tokens read from a cache; without it, that of input"},
+	{Name: "price.MODEL.cache_write", Type: Fraction, max: maxPrice, Doc: "price of a million tokens written to a cache; without it, that of input"},
 	{Name: "user.name", Type: Text, Doc: "author of commits"},
 	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
 	{Name: "core.editor", Type: Text, Doc: "program that edits text"},
@@ -84,13 +86,18 @@ var byFolded = func() map[string]Key {
 	for name, of := range synonyms {
 		m[name] = m[fold(of)]
 	}
-	delete(m, fold(headers+headerName))
+	for _, k := range table {
+		if _, _, many := k.family(); many {
+			delete(m, fold(k.Name))
+		}
+	}
 	return m
 }()
 
 func words(s string) []string { return strings.Fields(s) }
 
-// Keys lists all settings. The name of a header ends in NAME.
+// Keys lists all settings. A part of a name that a person chooses is written in
+// capitals, such as request.headers.NAME.
 func Keys() []Key { return slices.Clone(table) }
 
 // Find gives the setting of a name as people write it. The error is an
@@ -101,6 +108,9 @@ func Find(name string) (Key, error) {
 	}
 	if parts := strings.SplitN(strings.TrimSpace(name), ".", 3); len(parts) == 3 && fold(parts[0]+"."+parts[1]+".") == headers {
 		return header(parts[2], name)
+	}
+	if key, ok := modelKey(strings.TrimSpace(name)); ok {
+		return key, nil
 	}
 	if secretName(name) {
 		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
@@ -115,21 +125,21 @@ func header(name, given string) (Key, error) {
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return Key{}, &ValueError{Key: headers + headerName, Value: name, Want: "the name of an HTTP header, such as X-Title"}
+			return Key{}, &ValueError{Key: headers + "NAME", Value: name, Want: "the name of an HTTP header, such as X-Title"}
 		}
 	}
 	if name == "" {
-		return Key{}, &UnknownError{Name: given, Nearest: headers + headerName}
+		return Key{}, &UnknownError{Name: given, Nearest: headers + "NAME"}
 	}
-	k := table[slices.IndexFunc(table, func(k Key) bool { return k.Name == headers+headerName })]
+	k := table[slices.IndexFunc(table, func(k Key) bool { return k.Name == headers+"NAME" })]
 	k.Name = headers + textproto.CanonicalMIMEHeaderKey(name)
 	return k, nil
 }
 
-// Variable is the environment variable of the setting; empty for headers, whose
-// names a variable cannot carry.
+// Variable is the environment variable of the setting; empty for one whose name
+// has a part that a person chooses, which a variable cannot carry.
 func (k Key) Variable() string {
-	if strings.HasPrefix(k.Name, headers) {
+	if familyOf(k.Name) != nil {
 		return ""
 	}
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))

@@ -111,13 +111,13 @@ func (v Values) Changed() map[string]string {
 	return changed
 }
 
-// List is every setting as it stands, in the order of Keys; headers come by
-// name, those that are set.
+// List is every setting as it stands, in the order of Keys; headers, and
+// what is set for models, come by name, those that are set.
 func (v Values) List() []Item {
 	var items []Item
 	for _, key := range table {
-		if key.Name == headers+headerName {
-			for _, name := range v.headers() {
+		if before, after, many := key.family(); many {
+			for _, name := range v.members(before, after) {
 				k := key
 				k.Name = name
 				items = append(items, v.item(k))

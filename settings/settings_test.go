@@ -21,6 +21,7 @@ func TestDefaultsOfTheModel(t *testing.T) {
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
 		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "core.editor": "", "user.name": "",
 		"context_window": "", "compress.at": "",
+		"reasoning.budgets.MODEL": "", "price.MODEL.input": "", "price.MODEL.output": "", "price.MODEL.cached": "", "price.MODEL.cache_write": "",
 	}
 	got := map[string]string{}
 	for _, k := range Keys() {

@@ -84,20 +84,8 @@ func (v Values) Policy() priority.Policy {
 // Headers is the HTTP headers to send with requests, by canonical name.
 func (v Values) Headers() map[string]string {
 	m := map[string]string{}
-	for _, name := range v.headers() {
+	for _, name := range v.members(headers, "") {
 		m[strings.TrimPrefix(name, headers)] = v.set[name].value
 	}
 	return m
-}
-
-// headers lists the settings of headers by name.
-func (v Values) headers() []string {
-	var names []string
-	for name := range v.set {
-		if strings.HasPrefix(name, headers) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -22,6 +22,7 @@ type asking struct {
 	provider, model, baseURL, effort, tools, key string
 	maxTokens                                    int
 	noReasoning, noStream, dryRun, jsonl, force  bool
+	enforce                                      bool
 }
 
 // who adds the flags that say whom to ask.
@@ -44,6 +45,7 @@ func (o *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "thoughts are shown and not stored; --effort none asks not to think")
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole answer")
 	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
+	f.BoolVar(&o.enforce, "enforce", false, "do not ask when reasoning.budget, or that of the model, is used up")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field; send nothing")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
 }
@@ -165,6 +167,9 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 		return nil, err
 	}
 	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.Stream(!o.noStream)}
+	if o.enforce {
+		opts = append(opts, tract.Enforce())
+	}
 	for key, value := range v.Changed() {
 		opts = append(opts, tract.Set(key, value))
 	}
@@ -205,7 +210,8 @@ type asker struct {
 	live    *format.Live
 	text    *format.Printer
 	started time.Time
-	came    bool // events
+	came    bool          // events
+	budgets []tract.Spent // that were reached meanwhile
 }
 
 func (a *app) asker(o *asking) (*asker, error) {
@@ -247,7 +253,8 @@ func (s *asker) event(e llm.Event) {
 
 // ask runs one question and shows what comes of it.
 func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Option) (*tract.Response, error)) error {
-	r, err := ask(tract.OnEvent(s.event))
+	r, err := ask(tract.OnEvent(s.event), tract.OnBudget(s.budget))
+	defer s.warnBudgets()
 	if r == nil {
 		r = responseOf(err)
 	}
@@ -267,6 +274,24 @@ func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Opt
 	}
 	s.receipt(b, r)
 	return s.text.Err()
+}
+
+// budget takes note that a part of a budget is reached. In the middle of an answer
+// only a program is told.
+func (s *asker) budget(spent tract.Spent) {
+	s.budgets = append(s.budgets, spent)
+	if s.o.jsonl {
+		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
+			Type string `json:"type"`
+			budgetJSON
+		}{"budget", budgetOf(spent)})
+	}
+}
+
+func (s *asker) warnBudgets() {
+	for _, spent := range s.budgets {
+		s.a.note("warning: %s", spentLine(spent))
+	}
 }
 
 // whole shows an answer that did not come as events.
@@ -317,6 +342,18 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	for _, c := range r.ToolCalls {
 		p.Text(fmt.Sprintf("%s waits for its result: tract tool-result %s -F -\n", c.Name, c.CallID))
 	}
+}
+
+// spentLine is what thoughts have used of a budget.
+func spentLine(s tract.Spent) string {
+	line := fmt.Sprintf("session %s has used %d of %d reasoning tokens", s.Session, s.Used, s.Limit)
+	if s.Estimated {
+		line = strings.Replace(line, "used ", "used about ", 1)
+	}
+	if s.Models != "" {
+		line += " on " + s.Models
+	}
+	return line
 }
 
 // usageLine is what an answer cost, in tokens.

@@ -120,6 +120,9 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 			pen.Prompt(p)
 		}
 		pen.Tokens(p.Tokens)
+		if o.explain {
+			pen.Calibration(p.Calibration)
+		}
 		return nil
 	})
 }

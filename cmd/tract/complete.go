@@ -137,3 +137,17 @@ func (a *app) completeSettings(_ *cobra.Command, _ []string, begin string) ([]st
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
+
+func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	files, err := a.profileFiles(false)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, config := range files {
+		if found, err := settings.Profiles(config); err == nil {
+			names = append(names, found...)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

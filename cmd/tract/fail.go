@@ -99,6 +99,8 @@ var kinds = []struct {
 	{is(tract.ErrUnrelated), codeNo, "unrelated", ""},
 	{is(tract.ErrNoChange), codeNo, "no_change", "tract show tells how it was edited"},
 	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force asks anyway"},
+	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, begin another conversation (tract chat --new), or leave --enforce out; the question is kept"},
+	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
 	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},

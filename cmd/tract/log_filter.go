@@ -47,8 +47,8 @@ func (o *logOptions) filter(a *app, cmd *cobra.Command) (func(*commit.Commit) bo
 	f.role(o.role)
 	f.matches("--author", o.author, func(c *commit.Commit) string { return c.Author })
 	f.matches("--grep", o.grep, wordsOf)
-	f.time("--since", o.since, func(made, t time.Time) bool { return !made.Before(t) })
-	f.time("--until", o.until, func(made, t time.Time) bool { return !made.After(t) })
+	f.since(o.since)
+	f.until(o.until)
 	if !o.annotations {
 		f.add(func(c *commit.Commit) bool { return c.Op != commit.Annotate })
 	}
@@ -92,6 +92,14 @@ func (f *filter) matches(flag, expression string, of func(c *commit.Commit) stri
 	}
 	r := regexp.MustCompile("(?m)" + expression)
 	f.add(func(c *commit.Commit) bool { return r.MatchString(of(c)) })
+}
+
+func (f *filter) since(text string) {
+	f.time("--since", text, func(made, t time.Time) bool { return !made.Before(t) })
+}
+
+func (f *filter) until(text string) {
+	f.time("--until", text, func(made, t time.Time) bool { return !made.After(t) })
 }
 
 func (f *filter) time(flag, text string, in func(made, t time.Time) bool) {

@@ -58,7 +58,10 @@ func newAssistant(a *app) *cobra.Command {
 func newReasoning(a *app) *cobra.Command {
 	o := &sayOptions{}
 	cmd := newSay(a, o, "reasoning", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
-asked for: see tract compile --include-reasoning, and tract pin.`,
+asked for: see tract compile --include-reasoning, and tract pin.
+
+Below it are the commands that look at thoughts. A text that is the name of one
+of them needs --: tract reasoning -- list.`,
 		`  tract reasoning "The question is about scattering, not about reflection."
   tract reasoning --format raw --source reasoning_content -F thought.txt`,
 		func(cmd *cobra.Command, text string) (content.Block, error) {
@@ -70,6 +73,7 @@ asked for: see tract compile --include-reasoning, and tract pin.`,
 		})
 	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "how the thought came: parsed, raw, think_tags, anthropic, …")
 	cmd.Flags().StringVar(&o.source, "source", "", "field of the response it came from, such as reasoning_content")
+	addTraceCommands(a, cmd)
 	return cmd
 }
 

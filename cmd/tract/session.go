@@ -15,6 +15,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -25,6 +26,7 @@ type session struct {
 	o      *chatOptions
 	edit   *editline
 	attach []content.Block // to be sent with the next text
+	shown  objects.ID      // tip whose state was shown
 	over   bool
 }
 
@@ -61,6 +63,9 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		name, err := a.branchName()
 		if err != nil {
 			return err
+		}
+		if err := s.state(ctx, name); err != nil {
+			a.report(ctx, err)
 		}
 		text, err := s.edit.read(name + "> ")
 		if err == io.EOF {
@@ -147,6 +152,7 @@ func sessionCommands() []sessionCommand {
 	return []sessionCommand{
 		{"/thinking", "effort|clear|on|off …", "how to think: effort high, clear true, on, off", (*session).thinking},
 		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
+		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", (*session).write},
 		{"/attach", "FILE|URL", "send an image or a file with the next text", func(s *session, _ context.Context, rest string) error { return s.attachFile(rest) }},
 		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
@@ -210,8 +216,7 @@ func (s *session) put(key, value string) error {
 	if err != nil {
 		return err
 	}
-	s.a.values = &v
-	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0 // they are in the settings by now
+	s.take(v)
 	item, err := v.Get(key)
 	if err == nil {
 		s.a.note("%s is %s", item.Key.Name, item.Value)

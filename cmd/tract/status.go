@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/settings"
 )
 
 var _ = register(newStatus)
@@ -20,8 +22,9 @@ var _ = register(newStatus)
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
-		Long: `Say where HEAD is, how many tokens its prompt has by estimate, which tool calls
-wait for a result, and which replies could not land.`,
+		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
+result, which replies could not land, and what thoughts have used of a budget.
+Tokens are estimated, by what replies on the history are known to have cost.`,
 		Example: "  tract status\n  tract status --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
@@ -29,15 +32,21 @@ wait for a result, and which replies could not land.`,
 }
 
 type statusJSON struct {
-	Head     objects.ID     `json:"head,omitzero"`
-	Branch   string         `json:"branch,omitempty"`
-	Commits  uint64         `json:"commits"`
-	Tokens   compile.Tokens `json:"tokens"`
-	Pending  []pendingJSON  `json:"pending,omitempty"`
-	Rescued  []string       `json:"rescued,omitempty"`
-	Store    storeJSON      `json:"store"`
-	Budget   budgetJSON     `json:"budget"`
-	Compress *largeJSON     `json:"compress,omitempty"` // when compress.at is set
+	Head    objects.ID     `json:"head,omitzero"`
+	Branch  string         `json:"branch,omitempty"`
+	Commits uint64         `json:"commits"`
+	Tokens  compile.Tokens `json:"tokens"`
+	Pending []pendingJSON  `json:"pending,omitempty"`
+	Rescued []string       `json:"rescued,omitempty"`
+	Store   storeJSON      `json:"store"`
+	Budget  budgetJSON     `json:"budget"`
+	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
+
+	Compress *largeJSON `json:"compress,omitempty"` // when compress.at is set
+
+	Calibration compile.Calibration `json:"calibration,omitzero"`
+
+	spent []tract.Spent
 }
 
 type pendingJSON struct {
@@ -60,9 +69,15 @@ type largeJSON struct {
 
 // budgetJSON is reasoning tokens of the session.
 type budgetJSON struct {
-	Used  int64 `json:"used"`
-	Limit int   `json:"limit,omitempty"`
-	Warn  bool  `json:"warn,omitempty"`
+	Models    string `json:"models,omitempty"` // pattern of the models it is for
+	Used      int64  `json:"used"`
+	Limit     int64  `json:"limit,omitempty"`
+	Warn      bool   `json:"warn,omitempty"`
+	Estimated bool   `json:"estimated,omitempty"`
+}
+
+func budgetOf(s tract.Spent) budgetJSON {
+	return budgetJSON{Models: s.Models, Used: s.Used, Limit: s.Limit, Warn: s.Warn, Estimated: s.Estimated}
 }
 
 func (a *app) status(ctx context.Context) error {
@@ -96,8 +111,18 @@ func (a *app) status(ctx context.Context) error {
 	if s.Compress != nil && s.Compress.Suggest {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
-	if s.Budget.Limit > 0 {
-		p.Text("Reasoning: " + strconv.FormatInt(s.Budget.Used, 10) + " of " + strconv.Itoa(s.Budget.Limit) + " tokens\n")
+	for _, spent := range s.spent {
+		if spent.Limit == 0 {
+			continue
+		}
+		line := fmt.Sprintf("Reasoning: %d of %d tokens", spent.Used, spent.Limit)
+		if spent.Models != "" {
+			line += " on " + format.Line(spent.Models)
+		}
+		if spent.Warn {
+			line = p.Warn(line)
+		}
+		p.Text(line + "\n")
 	}
 	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
 	if s.Head.IsZero() {
@@ -152,40 +177,36 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if at > 0 {
 		s.Compress = &largeJSON{At: at, Suggest: yes}
 	}
+	if p.Calibration.Replies > 0 {
+		s.Calibration = p.Calibration
+	}
 	for _, c := range p.Pending {
 		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})
 	}
-	return s, a.budgetStatus(ctx, s, p)
+	return s, a.budgetStatus(ctx, s)
 }
 
-// budgetStatus counts the reasoning tokens that the session has used: each reply
-// once, and only where it was committed on this branch.
-func (a *app) budgetStatus(ctx context.Context, s *statusJSON, p *compile.Prompt) error {
+// budgetStatus is what the thoughts of the session have used.
+func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	v, err := a.settings()
-	if err != nil {
+	if err != nil || s.Branch == "" || !limited(v) && !a.json { // to count takes a look at every reply
 		return err
 	}
-	s.Budget.Limit = v.Int("reasoning.budget")
-	seen := map[objects.ID]bool{}
-	for _, e := range p.Entries {
-		id := e.Commit.Origin
-		if id.IsZero() || seen[id] {
-			continue
-		}
-		seen[id] = true
-		origin, err := commit.ReadOrigin(ctx, a.repo.Store(), id)
-		if err != nil {
-			return err
-		}
-		if origin.Session == s.Branch {
-			s.Budget.Used += origin.Usage.Reasoning
-		}
+	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx); err != nil {
+		return err
 	}
-	if part := v.Float("reasoning.budget_warn"); part != nil && s.Budget.Limit > 0 {
-		s.Budget.Warn = float64(s.Budget.Used) >= *part*float64(s.Budget.Limit)
+	for i, spent := range s.spent {
+		if i == 0 {
+			s.Budget = budgetOf(spent)
+		} else {
+			s.Budgets = append(s.Budgets, budgetOf(spent))
+		}
 	}
 	return nil
 }
+
+// limited tells whether there is a budget of thoughts.
+func limited(v settings.Values) bool { return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0 }
 
 // storeStatus is what the place says of the store.
 func (a *app) storeStatus() storeJSON {

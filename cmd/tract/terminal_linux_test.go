@@ -148,7 +148,9 @@ func TestSession(t *testing.T) {
 	if !strings.Contains(shown, "\x1b[48;5;236;2m[reasoning] ") || !strings.Contains(shown, "\x1b[48;5;236;2;3mhm") {
 		t.Errorf("the thought is not shown dim, italic and on a shade: %q", shown)
 	}
-	c.until("main> ")
+	if shown := c.until("main> "); !strings.Contains(shown, "9 tokens in context, 11 of reasoning hidden") {
+		t.Errorf("the size of the context is not shown: %q", shown)
+	}
 	c.keys("/thinking effort high\r")
 	c.until("reasoning.effort is high")
 	c.until("main> ")
@@ -162,6 +164,14 @@ func TestSession(t *testing.T) {
 	if shown := c.until("main> "); !strings.Contains(shown, "First answer.") {
 		t.Errorf("/log shows %q", shown)
 	}
+	c.keys("/profile save deep\r")
+	c.until("profile deep has")
+	c.until("main> ")
+	c.keys("/thinking effort low\r")
+	c.until("reasoning.effort is low")
+	c.keys("/profile load deep\r")
+	c.until("reasoning.effort is high")
+	c.until("main> ")
 	c.keys("/nope\r")
 	c.until("/nope: no such command")
 	c.until("main> ")

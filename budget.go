@@ -1,0 +1,191 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// Spent is what the thoughts of a session have used of one budget, in tokens.
+type Spent struct {
+	Session   string
+	Models    string // pattern of the models that are counted; empty: all
+	Used      int64
+	Limit     int64 // 0: there is none
+	Warn      bool  // the part at which to warn is reached
+	Estimated bool  // some of Used was not told by a provider, or is still coming
+}
+
+// BudgetError says that a session has used up a budget. Nothing was sent.
+type BudgetError struct{ Spent Spent }
+
+// Error has the session and the numbers.
+func (e *BudgetError) Error() string {
+	of := ""
+	if e.Spent.Models != "" {
+		of = " on " + e.Spent.Models
+	}
+	return fmt.Sprintf("generate: session %s has used %d of %d reasoning tokens%s", e.Spent.Session, e.Spent.Used, e.Spent.Limit, of)
+}
+
+// Spent tells what the thoughts of the branch have used: of reasoning.budget,
+// which comes first and has the sum even where there is no limit, and of each of
+// reasoning.budgets. A reply counts in the session that it was committed on, so
+// that a fork begins at nothing.
+func (b *Branch) Spent(ctx context.Context, opts ...Option) ([]Spent, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	budgets := b.budgets(c.settings)
+	if tip.IsZero() {
+		return budgets, nil
+	}
+	if err := b.countSpent(ctx, c.settings, budgets, tip, nil); err != nil {
+		return nil, fmt.Errorf("budget: %w", err)
+	}
+	return budgets, nil
+}
+
+// budgets is those that the settings give, with nothing used.
+func (b *Branch) budgets(v settings.Values) []Spent {
+	list := []Spent{{Session: b.name, Limit: int64(v.Int("reasoning.budget"))}}
+	limits := v.Budgets()
+	for _, pattern := range slices.Sorted(maps.Keys(limits)) {
+		list = append(list, Spent{Session: b.name, Models: pattern, Limit: int64(limits[pattern])})
+	}
+	return list
+}
+
+// countSpent adds what the replies on a history have used. entries is the history
+// where it was read before.
+func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID, entries []compile.Entry) error {
+	commits := b.repo.every(ctx, []objects.ID{tip})
+	if entries != nil {
+		commits = func(yield func(*commit.Commit, error) bool) {
+			for i := len(entries) - 1; i >= 0; i-- {
+				if !yield(entries[i].Commit, nil) {
+					return
+				}
+			}
+		}
+	}
+	for reply, err := range b.repo.paid(ctx, commits) {
+		if err != nil {
+			return err
+		}
+		if reply.Session == b.name {
+			spend(budgets, reply.Model, reply.Reasoning)
+			if reply.Estimated {
+				estimated(budgets, reply.Model)
+			}
+		}
+	}
+	warn(v, budgets)
+	return nil
+}
+
+// estimated notes that a part of what was spent on a model is.
+func estimated(budgets []Spent, model string) {
+	for i := range budgets {
+		if s := &budgets[i]; s.Models == "" || settings.Match(s.Models, model) {
+			s.Estimated = true
+		}
+	}
+}
+
+func spend(budgets []Spent, model string, tokens int64) {
+	for i := range budgets {
+		if s := &budgets[i]; s.Models == "" || settings.Match(s.Models, model) {
+			s.Used += tokens
+		}
+	}
+}
+
+func warn(v settings.Values, budgets []Spent) {
+	part := v.Float("reasoning.budget_warn")
+	for i := range budgets {
+		s := &budgets[i]
+		s.Warn = s.Limit > 0 && part != nil && float64(s.Used) >= *part*float64(s.Limit)
+	}
+}
+
+// meter watches the budgets of a call while its answer comes.
+type meter struct {
+	settings settings.Values
+	budgets  []Spent
+	model    string
+	tell     func(Spent)
+	told     []bool
+	bytes    int64 // of thoughts that came
+}
+
+// meter counts what the session has used; nil when there is no budget to watch.
+func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model string) (*meter, error) {
+	budgets := b.budgets(c.settings)
+	limited := slices.ContainsFunc(budgets, func(s Spent) bool { return s.Limit > 0 })
+	if !limited || c.spent == nil && !c.enforce {
+		return nil, nil
+	}
+	if err := b.countSpent(ctx, c.settings, budgets, p.Head, p.Entries); err != nil {
+		return nil, fmt.Errorf("budget: %w", err)
+	}
+	m := &meter{settings: c.settings, budgets: budgets, model: model, tell: c.spent, told: make([]bool, len(budgets))}
+	for i, s := range budgets {
+		m.told[i] = s.Warn // it was told when it happened
+		applies := s.Models == "" || settings.Match(s.Models, model)
+		if c.enforce && applies && s.Limit > 0 && s.Used >= s.Limit {
+			return nil, &BudgetError{Spent: s}
+		}
+	}
+	return m, nil
+}
+
+// event adds to the estimate what comes of a thought.
+func (m *meter) event(e llm.Event) {
+	if m == nil || e.Type != llm.ReasoningDelta {
+		return
+	}
+	m.bytes += int64(len(e.Text))
+	m.check(m.model, int64(compile.Estimate(m.bytes)), true)
+}
+
+// done counts what the reply told, with the commits of it.
+func (m *meter) done(o *commit.Origin, commits []*commit.Commit) {
+	if m == nil {
+		return
+	}
+	var a answer
+	for _, c := range commits {
+		a.add(c)
+	}
+	tokens, estimated := a.reasoning(o.Usage, o.Unkept)
+	m.check(o.Model, tokens, estimated)
+}
+
+// check tells, once for each budget, that the part at which to warn is reached.
+func (m *meter) check(model string, tokens int64, guess bool) {
+	now := slices.Clone(m.budgets)
+	spend(now, model, tokens)
+	if guess {
+		estimated(now, model)
+	}
+	warn(m.settings, now)
+	for i, s := range now {
+		if s.Warn && !m.told[i] && m.tell != nil {
+			m.told[i] = true
+			m.tell(s)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/settings"
+)
+
+var _ = register(newProfile)
+
+type profileOptions struct {
+	global, dry bool
+}
+
+func newProfile(a *app) *cobra.Command {
+	o := &profileOptions{}
+	cmd := &cobra.Command{
+		Use: "profile", Short: "Keep and restore sets of settings", GroupID: groupStore,
+		Long: `Keep and restore sets of settings: whom to ask, with which model, and how it is to
+think. A profile is a file NAME.toml in the folder profiles beside the settings of
+the store, or, with --global, beside those of the user; one of the store hides one
+of the user. What is about a person, the terminal, prices and the masking of
+secrets is in no profile.`,
+		Example: `  tract profile save deep --set reasoning.effort=high
+  tract profile load deep
+  tract profile list
+  tract profile show deep`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	sub := func(use, short, long, example string, args cobra.PositionalArgs, run func(args []string) error) *cobra.Command {
+		c := &cobra.Command{
+			Use: use, Short: short, Long: long, Example: example, Args: args, ValidArgsFunction: a.completeProfiles,
+			RunE: func(_ *cobra.Command, args []string) error { return run(args) },
+		}
+		cmd.AddCommand(c)
+		return c
+	}
+	save := sub("save NAME", "Keep the settings as they are now",
+		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced.",
+		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
+		func(args []string) error { return a.saveProfile(o, args[0]) })
+	load := sub("load NAME", "Restore the settings of a profile",
+		"Write the settings of a profile into the file of the store, or of the user. Other\nsettings of the kind that profiles keep are taken out of that file; what the\nenvironment says still wins.",
+		"  tract profile load deep\n  tract profile load deep --global", cobra.ExactArgs(1),
+		func(args []string) error { return a.loadProfile(o, args[0]) })
+	list := sub("list", "List the profiles", "", "  tract profile list", cobra.NoArgs,
+		func([]string) error { return a.listProfiles() })
+	list.ValidArgsFunction = nil
+	sub("show NAME", "List the settings of a profile", "", "  tract profile show deep", cobra.ExactArgs(1),
+		func(args []string) error { return a.showProfile(o, args[0]) })
+	remove := sub("delete NAME", "Remove a profile", "", "  tract profile delete deep", cobra.ExactArgs(1),
+		func(args []string) error { return a.deleteProfile(o, args[0]) })
+	remove.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would go")
+	for _, c := range []*cobra.Command{save, load, remove} {
+		c.Flags().BoolVar(&o.global, "global", false, "that of the user, not that of the store")
+	}
+	return cmd
+}
+
+type profileJSON struct {
+	Name     string            `json:"name"`
+	Origin   string            `json:"origin"`
+	Settings map[string]string `json:"settings,omitempty"`
+	Done     string            `json:"done,omitempty"`
+}
+
+// profileFiles is the files of settings that profiles lie beside: that of the
+// store, then that of the user.
+func (a *app) profileFiles(global bool) ([]string, error) {
+	var files []string
+	if !global {
+		p, err := a.findPlace()
+		if err != nil {
+			return nil, err
+		}
+		if p.config() != "" {
+			files = append(files, p.config())
+		}
+	}
+	if own := settings.GlobalFile(os.LookupEnv); own != "" {
+		files = append(files, own)
+	}
+	return files, nil
+}
+
+// readProfile finds a profile.
+func (a *app) readProfile(global bool, name string) (path string, set map[string]string, err error) {
+	files, err := a.profileFiles(global)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, config := range files {
+		if path, err = settings.ProfileFile(config, name); err != nil {
+			return "", nil, err
+		}
+		set, err = settings.Read(path)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return path, set, err
+		}
+	}
+	return "", nil, &failure{
+		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("profile %q: there is none of that name", name),
+		hint: "tract profile list shows them, tract profile save makes one",
+	}
+}
+
+func (a *app) saveProfile(o *profileOptions, name string) error {
+	v, err := a.settings()
+	if err != nil {
+		return err
+	}
+	config, err := a.configFile(&configOptions{global: o.global})
+	if err != nil {
+		return err
+	}
+	path, err := settings.ProfileFile(config, name)
+	if err != nil {
+		return err
+	}
+	set := v.Profile()
+	if err := settings.WriteProfile(path, set); err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "saved"})
+	}
+	a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), path)
+	return nil
+}
+
+func (a *app) loadProfile(o *profileOptions, name string) error {
+	path, set, err := a.readProfile(o.global, name)
+	if err != nil {
+		return err
+	}
+	config, err := a.configFile(&configOptions{global: o.global})
+	if err != nil {
+		return err
+	}
+	if err := settings.LoadProfile(config, set); err != nil {
+		return fileError(err, config)
+	}
+	if a.json {
+		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
+	}
+	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, config)
+	return nil
+}
+
+func (a *app) listProfiles() error {
+	files, err := a.profileFiles(false)
+	if err != nil {
+		return err
+	}
+	list, rows, seen := []profileJSON{}, [][]string{}, map[string]bool{}
+	for _, config := range files {
+		names, err := settings.Profiles(config)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			path, err := settings.ProfileFile(config, name)
+			if err != nil || seen[name] {
+				continue
+			}
+			seen[name] = true
+			list, rows = append(list, profileJSON{Name: name, Origin: path}), append(rows, []string{name, path})
+		}
+	}
+	if a.json {
+		return format.Encode(a.out, list)
+	}
+	p := a.printer()
+	p.Table(rows)
+	return p.Err()
+}
+
+func (a *app) showProfile(o *profileOptions, name string) error {
+	path, set, err := a.readProfile(o.global, name)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set})
+	}
+	var rows [][]string
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		rows = append(rows, []string{key, set[key]})
+	}
+	p := a.printer()
+	p.Table(rows)
+	return p.Err()
+}
+
+func (a *app) deleteProfile(o *profileOptions, name string) error {
+	config, err := a.configFile(&configOptions{global: o.global})
+	if err != nil {
+		return err
+	}
+	path, err := settings.ProfileFile(config, name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return hinted(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global is for those of the user")
+	}
+	done := "would be deleted"
+	if !o.dry {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		done = "deleted"
+	}
+	if a.json {
+		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Done: done})
+	}
+	a.note("profile %s %s", name, done)
+	return nil
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// traceOptions is what the flags of the commands on thoughts say.
+type traceOptions struct {
+	session, model, since, until, grep, source, seal string
+	turn, limit                                      int
+	turns                                            bool
+	jsonl                                            bool
+	as                                               string // of export
+	by                                               string // of stats
+}
+
+func (o *traceOptions) flags(a *app, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.session, "session", "", "only thoughts that were committed on this branch")
+	f.StringVar(&o.model, "model", "", "only thoughts of models of this name, in which * stands for anything")
+	f.StringVar(&o.since, "since", "", "only thoughts from this time on, such as yesterday")
+	f.StringVar(&o.until, "until", "", "only thoughts up to this time")
+	f.StringVar(&o.grep, "grep", "", "only thoughts that say something that this matches")
+	f.StringVar(&o.source, "source", "", "only thoughts from this field of the response, such as reasoning_content")
+	f.StringVar(&o.seal, "seal", "", "only thoughts with this seal: signature, encrypted, redacted, opaque, any or none")
+	f.IntVar(&o.turn, "turn", 0, "only thoughts of the turn of this number")
+	f.BoolVar(&o.turns, "turns", false, "count turns in long histories too, which takes a walk to their beginnings")
+	f.IntVarP(&o.limit, "max-count", "n", 0, "at most so many, the newest")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "session", a.completeBranches)
+	a.completeFlag(cmd, "seal", cobra.FixedCompletions(seals, cobra.ShellCompDirectiveNoFileComp))
+}
+
+var seals = []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
+
+// addTraceCommands puts the commands that look at thoughts beside the one that
+// commits a thought.
+func addTraceCommands(a *app, cmd *cobra.Command) {
+	o := &traceOptions{}
+	list := &cobra.Command{
+		Use: "list [REV]", Short: "List thoughts, newest first",
+		Long: `List thoughts, newest first: of a revision, of the branch that -b names, or of
+all branches, tags and replies that could not land. A thought that several
+branches share comes once.`,
+		Example: `  tract reasoning list -n 20
+  tract reasoning list --session main --model 'claude-*' --since yesterday
+  tract reasoning list HEAD --turn 3
+  tract reasoning list --grep 'off by one' --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.listTraces(cmd, o, args) },
+	}
+	o.flags(a, list)
+	list.Flags().BoolVar(&o.jsonl, "jsonl", false, "write JSON, a thought a line")
+	show := &cobra.Command{
+		Use: "show [REV]", Short: "Show a thought, or those before a reply, with all words",
+		Long: `Show one thought with all its words. A revision that is another block of a reply
+gives the thoughts of that reply before it.`,
+		Example: "  tract reasoning show HEAD\n  tract reasoning show toolu_01 --json",
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeFirstRevision,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.showTraces(cmd.Context(), orHead(args)) },
+	}
+	export := &cobra.Command{
+		Use: "export [REV]", Short: "Write thoughts for other programs",
+		Long: `Write thoughts for other programs, newest first: as list does, one JSON value a
+line, or as OpenTelemetry spans in OTLP/JSON, one reply a line, with the gen_ai
+attributes (which are still in development there). Seals are named, not given.`,
+		Example: `  tract reasoning export > thoughts.jsonl
+  tract reasoning export --format otel --since 7d > spans.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.exportTraces(cmd, o, args) },
+	}
+	o.flags(a, export)
+	export.Flags().StringVar(&o.as, "format", "jsonl", "jsonl, or otel for OpenTelemetry")
+	a.completeFlag(export, "format", cobra.FixedCompletions([]string{"jsonl", "otel"}, cobra.ShellCompDirectiveNoFileComp))
+	stats := &cobra.Command{
+		Use: "stats [REV]", Short: "Count thoughts and what they cost",
+		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.traceStats(cmd, o, args) },
+	}
+	o.flags(a, stats)
+	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
+	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(list, show, export, stats)
+}
+
+// traces yields what the flags let through, and sees to it that turns are counted
+// where they are wanted.
+func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbered bool) (iter.Seq2[format.Trace, error], error) {
+	ctx := cmd.Context()
+	keep, err := o.filter(a, cmd)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := a.walkFrom(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []tract.Option
+	if numbered && !o.turns {
+		if numbered, err = a.isShort(ctx, rev); err != nil {
+			return nil, err
+		}
+	}
+	if numbered = numbered || o.turns || o.turn > 0; numbered {
+		opts = append(opts, tract.Numbered())
+	}
+	return func(yield func(format.Trace, error) bool) {
+		shown := 0
+		for t, err := range repo.Traces(ctx, rev, opts...) {
+			if err != nil {
+				yield(format.Trace{}, err)
+				return
+			}
+			if !keep(t) {
+				continue
+			}
+			if !yield(traceOf(t, numbered), nil) {
+				return
+			}
+			if shown++; shown == o.limit {
+				return
+			}
+		}
+	}, nil
+}
+
+// walkFrom is the commit that a look at everything is narrowed to; empty: all.
+func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
+	rev := ""
+	switch {
+	case len(args) > 0:
+		rev = args[0]
+	case a.branch != "":
+		rev = refs.Heads + a.branch
+	default:
+		return "", nil
+	}
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	return id.String(), nil
+}
+
+// shortHistory is how many commits are walked to number turns without being asked.
+const shortHistory = 10_000
+
+// isShort tells whether a walk to the beginning of what is looked at is nothing to
+// wait for.
+func (a *app) isShort(ctx context.Context, rev string) (bool, error) {
+	heads := []objects.ID{}
+	if rev != "" {
+		id, err := a.resolve(ctx, rev)
+		if err != nil {
+			return false, err
+		}
+		heads = append(heads, id)
+	} else {
+		var err error
+		if heads, err = tips(ctx, a.repo); err != nil {
+			return false, err
+		}
+	}
+	depth := uint64(0)
+	for _, id := range heads {
+		c, err := commit.Read(ctx, a.repo.Store(), id)
+		if err != nil {
+			return false, err
+		}
+		if depth += c.Depth; depth > shortHistory {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func traceOf(t *tract.Trace, numbered bool) format.Trace {
+	return format.Trace{Commit: t.Commit, Turn: t.Turn, Numbered: numbered, Tokens: t.Tokens, Estimated: t.Estimated}
+}
+
+// filter reads the flags.
+func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*tract.Trace) bool, error) {
+	if o.limit < 0 || o.turn < 0 {
+		return nil, usage(cmd, "a number below 0: want a count, or the number of a turn")
+	}
+	if o.seal != "" && !slices.Contains(seals, o.seal) {
+		return nil, usage(cmd, "--seal %q: want one of %s", o.seal, strings.Join(seals, ", "))
+	}
+	if _, err := a.settings(); err != nil {
+		return nil, err
+	}
+	f := &filter{cmd: cmd}
+	f.matches("--grep", o.grep, wordsOf)
+	f.since(o.since)
+	f.until(o.until)
+	f.add(func(c *commit.Commit) bool { return o.seal == "" || sealFits(o.seal, c.Block) })
+	f.add(func(c *commit.Commit) bool {
+		r, ok := c.Block.(content.Reasoning)
+		return o.source == "" || ok && r.Source == o.source
+	})
+	return func(t *tract.Trace) bool {
+		return (o.session == "" || t.Session() == o.session) && (o.model == "" || settings.Match(o.model, t.Model())) &&
+			(o.turn == 0 || t.Turn == o.turn) && f.pass(t.Commit)
+	}, f.err
+}
+
+func sealFits(want string, b content.Block) bool {
+	r, ok := b.(content.Reasoning)
+	switch {
+	case !ok || r.Seal.IsZero():
+		return want == "none"
+	case want == "any":
+		return true
+	}
+	return r.Seal.Type.String() == want
+}
+
+func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) error {
+	traces, err := a.traces(cmd, o, args, a.json || o.jsonl)
+	switch {
+	case err != nil:
+		return err
+	case o.jsonl:
+		return a.traceLines(traces)
+	case a.json:
+		return a.traceArray(traces)
+	}
+	return a.pageTo(func(out io.Writer, options format.Options) error {
+		p := format.New(out, options)
+		for t, err := range traces {
+			if err != nil {
+				return err
+			}
+			if p.Trace(t); p.Err() != nil {
+				break
+			}
+		}
+		return p.Err()
+	})
+}
+
+func (a *app) traceLines(traces iter.Seq2[format.Trace, error]) error {
+	for t, err := range traces {
+		if err != nil {
+			return err
+		}
+		if err := format.EncodeLine(a.out, format.TraceJSON(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) traceArray(traces iter.Seq2[format.Trace, error]) error {
+	list := []any{}
+	for t, err := range traces {
+		if err != nil {
+			return err
+		}
+		list = append(list, format.TraceJSON(t))
+	}
+	return format.Encode(a.out, list)
+}
+
+func (a *app) showTraces(ctx context.Context, rev string) error {
+	id, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	c, err := commit.Read(ctx, a.repo.Store(), id)
+	if err != nil {
+		return err
+	}
+	var opts []tract.Option
+	if a.json {
+		opts = append(opts, tract.Numbered())
+	}
+	var found []format.Trace
+	for t, err := range a.repo.Traces(ctx, id.String(), opts...) {
+		if err != nil {
+			return err
+		}
+		own := t.Commit.ID == id
+		if !own && (c.Kind == content.KindReasoning || c.Origin.IsZero() || t.Commit.Origin != c.Origin) {
+			break
+		}
+		found = append([]format.Trace{traceOf(t, a.json)}, found...)
+		if own {
+			break
+		}
+	}
+	if len(found) == 0 {
+		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("there is no thought in or before this %s", c.Kind)}
+		return hinted(err, "tract reasoning list shows thoughts")
+	}
+	if a.json {
+		list := []any{}
+		for _, t := range found {
+			list = append(list, format.TraceJSON(t))
+		}
+		return format.Encode(a.out, list)
+	}
+	return a.page(func(p *format.Printer) error {
+		for _, t := range found {
+			p.WholeTrace(t)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) error {
+	if o.as != "jsonl" && o.as != "otel" {
+		return usage(cmd, "--format %q: want jsonl or otel", o.as)
+	}
+	traces, err := a.traces(cmd, o, args, o.as == "jsonl")
+	if err != nil {
+		return err
+	}
+	if o.as == "jsonl" {
+		return a.traceLines(traces)
+	}
+	var reply []format.Trace // the thoughts of one, oldest first
+	write := func() error {
+		if len(reply) == 0 {
+			return nil
+		}
+		return format.EncodeLine(a.out, format.SpanJSON(reply))
+	}
+	var of objects.ID
+	for t, err := range traces {
+		if err != nil {
+			return err
+		}
+		if len(reply) > 0 && (t.Origin != of || of.IsZero()) {
+			if err := write(); err != nil {
+				return err
+			}
+			reply = nil
+		}
+		of, reply = t.Origin, append([]format.Trace{t}, reply...)
+	}
+	return write()
+}
+
+// traceKeys is what thoughts can be counted by.
+var traceKeys = []string{"model", "session", "source", "seal", "day"}
+
+// traceStat is thoughts that have something in common.
+type traceStat struct {
+	Model     *string `json:"model,omitempty"`
+	Session   *string `json:"session,omitempty"`
+	Source    *string `json:"source,omitempty"`
+	Seal      *string `json:"seal,omitempty"`
+	Day       *string `json:"day,omitempty"`
+	Traces    int     `json:"traces"`
+	Tokens    int64   `json:"tokens"`
+	Estimated bool    `json:"estimated,omitempty"` // some of the tokens were not told
+	Bytes     int     `json:"bytes"`               // of readable text
+	Sealed    int     `json:"sealed"`
+	Unread    int     `json:"without_text"`
+	First     string  `json:"first"`
+	Last      string  `json:"last"`
+	name      string
+}
+
+func (s *traceStat) add(t format.Trace) {
+	s.Traces++
+	s.Tokens += t.Tokens
+	s.Estimated = s.Estimated || t.Estimated
+	if r, ok := t.Block.(content.Reasoning); ok {
+		text := r.String()
+		s.Bytes += len(text)
+		if text == "" {
+			s.Unread++
+		}
+		if !r.Seal.IsZero() {
+			s.Sealed++
+		}
+	}
+	made := t.Time.UTC().Format(time.RFC3339)
+	if s.First == "" || made < s.First {
+		s.First = made
+	}
+	s.Last = max(s.Last, made)
+}
+
+// keyed is a new count with its name in the place of what is counted by.
+func (s *traceStat) keyed(by string) {
+	*map[string]**string{"model": &s.Model, "session": &s.Session, "source": &s.Source, "seal": &s.Seal, "day": &s.Day}[by] = &s.name
+}
+
+func traceKey(t format.Trace, by string) string {
+	r, _ := t.Block.(content.Reasoning)
+	switch {
+	case by == "day":
+		return t.Time.UTC().Format(time.DateOnly)
+	case by == "source":
+		return r.Source
+	case by == "seal" && r.Seal.IsZero():
+		return "none"
+	case by == "seal":
+		return r.Seal.Type.String()
+	case t.From == nil:
+		return ""
+	case by == "session":
+		return t.From.Session
+	}
+	return t.From.Model
+}
+
+func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) error {
+	if !slices.Contains(traceKeys, o.by) {
+		return usage(cmd, "--by %q: want one of %v", o.by, traceKeys)
+	}
+	traces, err := a.traces(cmd, o, args, false)
+	if err != nil {
+		return err
+	}
+	list, byName := []*traceStat{}, map[string]*traceStat{}
+	for t, err := range traces {
+		if err != nil {
+			return err
+		}
+		name := traceKey(t, o.by)
+		s := byName[name]
+		if s == nil {
+			s = &traceStat{name: name}
+			s.keyed(o.by)
+			byName[name], list = s, append(list, s)
+		}
+		s.add(t)
+	}
+	slices.SortFunc(list, func(a, b *traceStat) int { return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name)) })
+	if a.json {
+		return format.Encode(a.out, list)
+	}
+	rows := [][]string{}
+	for _, s := range list {
+		tokens := strconv.FormatInt(s.Tokens, 10)
+		if s.Estimated {
+			tokens = "about " + tokens
+		}
+		rows = append(rows, []string{
+			firstOf(s.name, "(unknown)"), count(uint64(s.Traces), "thought"), tokens + " tokens", //nolint:gosec // a count
+			fmt.Sprintf("%d sealed, %d without text", s.Sealed, s.Unread), s.First[:10] + " to " + s.Last[:10],
+		})
+	}
+	p := a.printer()
+	p.Table(rows)
+	return p.Err()
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// profile keeps the settings of the session under a name, or restores them.
+func (s *session) profile(_ context.Context, rest string) error {
+	word, name, _ := strings.Cut(rest, " ")
+	name = strings.TrimSpace(name)
+	known := slices.Contains([]string{"save", "load", "show", "delete"}, word)
+	switch {
+	case word == "list" && name == "" || rest == "":
+		return s.a.listProfiles()
+	case !known || name == "" || strings.Contains(name, " "):
+		return hinted(fmt.Errorf("/profile %s: not known", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
+	case word == "save":
+		return s.a.saveProfile(&profileOptions{}, name)
+	case word == "show":
+		return s.a.showProfile(&profileOptions{}, name)
+	case word == "delete":
+		return s.a.deleteProfile(&profileOptions{}, name)
+	}
+	path, set, err := s.a.readProfile(false, name)
+	if err != nil {
+		return err
+	}
+	v, err := s.a.values.Load(set, settings.Origin{Layer: settings.Call, Name: "/profile " + name})
+	if err != nil {
+		return err
+	}
+	s.take(v)
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		s.a.note("%s is %s", key, set[key])
+	}
+	if len(set) == 0 {
+		s.a.note("profile %s in %s sets nothing", name, path)
+	}
+	return nil
+}
+
+// take makes values those of the session; the flags that began it are in them by
+// now.
+func (s *session) take(v settings.Values) {
+	s.a.values = &v
+	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0
+}
+
+// state writes, when the conversation has moved, what its prompt costs by now and
+// what thoughts have used of a budget.
+func (s *session) state(ctx context.Context, name string) error {
+	if name == "" {
+		return nil // HEAD is at a commit
+	}
+	b := s.a.repo.Branch(name)
+	tip, err := b.Tip(ctx)
+	if err != nil || tip.IsZero() || tip == s.shown {
+		return err
+	}
+	s.shown = tip
+	line, err := s.a.stateLine(ctx, b, tip)
+	if err != nil {
+		return err
+	}
+	p := s.a.stories()
+	p.Text(p.Dim(line) + "\n")
+	return p.Err()
+}
+
+func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
+	var opts []tract.Option
+	for key, value := range a.values.Changed() {
+		opts = append(opts, tract.Set(key, value))
+	}
+	p, err := a.repo.Compile(ctx, tip.String(), opts...)
+	if err != nil {
+		return "", err
+	}
+	line := fmt.Sprintf("%d tokens in context", p.Tokens.Effective)
+	if hidden := p.Tokens.HiddenReasoning; hidden > 0 {
+		line += fmt.Sprintf(", %d of reasoning hidden", hidden)
+	}
+	if !limited(*a.values) {
+		return line, nil
+	}
+	budgets, err := b.Spent(ctx, opts...)
+	if err != nil {
+		return "", err
+	}
+	for _, spent := range budgets {
+		if spent.Limit == 0 {
+			continue
+		}
+		line += fmt.Sprintf(" · %d of %d reasoning tokens used", spent.Used, spent.Limit)
+		if spent.Models != "" {
+			line += " on " + format.Line(spent.Models)
+		}
+	}
+	return line, nil
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/settings"
+)
+
+var _ = register(newUsage)
+
+type usageOptions struct {
+	by                          []string
+	since, until, session, name string
+}
+
+func newUsage(a *app) *cobra.Command {
+	o := &usageOptions{}
+	cmd := &cobra.Command{
+		Use: "usage [REV]", Short: "Say what replies cost, in tokens", GroupID: groupLook,
+		Long: `Say what replies cost, as providers told it: of a revision, of the branch that -b
+names, or of all branches, tags and replies that could not land. A reply counts
+once, for the branch that it was asked on, so that a fork counts nothing twice.
+By turn is of one history: HEAD, when nothing is named.
+
+With prices in the settings there is a cost, in the currency that they are in, for
+a million tokens: tract config set price.MODEL.input 3, and likewise output, and
+cached and cache_write where these differ from input. * in MODEL stands for
+anything; of the names that fit, the one with the most letters counts. In
+config.toml prices stand as
+
+  [price."claude-sonnet-*"]
+  input = 3
+  output = 15
+  cached = 0.3
+
+Where a provider does not tell thoughts apart, reasoning is what the words of the
+reply leave of its output, and marked as about.`,
+		Example: `  tract usage
+  tract usage --by model --since 30d
+  tract usage --by day,model --json
+  tract usage --by turn`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeFirstRevision,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.by, "by", []string{"branch"}, "what to count by, with commas between: "+strings.Join(usageKeys, ", "))
+	f.StringVar(&o.since, "since", "", "only replies from this time on, such as yesterday")
+	f.StringVar(&o.until, "until", "", "only replies up to this time")
+	f.StringVar(&o.session, "session", "", "only replies that were asked for on this branch")
+	f.StringVar(&o.name, "model", "", "only replies of models of this name, in which * stands for anything")
+	a.completeFlag(cmd, "by", cobra.FixedCompletions(usageKeys, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "session", a.completeBranches)
+	return cmd
+}
+
+// usageKeys is what replies can be counted by.
+var usageKeys = []string{"branch", "model", "day", "turn"}
+
+// usageRow is what replies cost that have something in common.
+type usageRow struct {
+	Branch    *string  `json:"branch,omitempty"`
+	Model     *string  `json:"model,omitempty"`
+	Day       *string  `json:"day,omitempty"`
+	Turn      *int     `json:"turn,omitempty"`
+	Replies   int      `json:"replies"`
+	Usage     tokens   `json:"usage"`
+	Estimated bool     `json:"estimated,omitempty"` // some of the thoughts were not told apart
+	Cost      *float64 `json:"cost,omitempty"`
+	Unpriced  int      `json:"unpriced,omitempty"` // replies in it of models without a price
+}
+
+type tokens struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	Reasoning  int64 `json:"reasoning"`
+	Cached     int64 `json:"cached"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+}
+
+func (r *usageRow) add(reply tract.Reply, v settings.Values) {
+	u := reply.Usage
+	r.Replies++
+	r.Usage.Input += u.Input
+	r.Usage.Output += u.Output
+	r.Usage.Reasoning += reply.Reasoning
+	r.Usage.Cached += u.Cached
+	r.Usage.CacheWrite += u.CacheWrite
+	r.Estimated = r.Estimated || reply.Estimated
+	price, ok := v.Price(reply.Model)
+	if !ok {
+		r.Unpriced++
+		return
+	}
+	if r.Cost == nil {
+		r.Cost = new(float64)
+	}
+	plain := float64(max(u.Input-u.Cached-u.CacheWrite, 0))
+	*r.Cost += (plain*price.Input + float64(u.Cached)*price.Cached + float64(u.CacheWrite)*price.CacheWrite + float64(u.Output)*price.Output) / 1e6
+}
+
+// names are the cells of what the row is counted by.
+func (r *usageRow) names() (cells []string) {
+	for _, name := range []*string{r.Branch, r.Model, r.Day} {
+		if name != nil {
+			cells = append(cells, firstOf(*name, "(unknown)"))
+		}
+	}
+	if r.Turn != nil {
+		cells = append(cells, "turn "+strconv.Itoa(*r.Turn))
+	}
+	return cells
+}
+
+func (r *usageRow) cells() []string {
+	reasoning := fmt.Sprintf("%d reasoning", r.Usage.Reasoning)
+	if r.Estimated {
+		reasoning = "about " + reasoning
+	}
+	replies := strconv.Itoa(r.Replies) + " replies"
+	if r.Replies == 1 {
+		replies = "1 reply"
+	}
+	cells := append(r.names(), replies, fmt.Sprintf("%d in (%d cached)", r.Usage.Input, r.Usage.Cached), fmt.Sprintf("%d out", r.Usage.Output), reasoning)
+	switch {
+	case r.Cost != nil && r.Unpriced > 0:
+		cells = append(cells, fmt.Sprintf("costs %.4f, %d without a price", *r.Cost, r.Unpriced))
+	case r.Cost != nil:
+		cells = append(cells, fmt.Sprintf("costs %.4f", *r.Cost))
+	}
+	return cells
+}
+
+// key makes the row of what a reply is counted by.
+func (o *usageOptions) key(reply tract.Reply) *usageRow {
+	row := &usageRow{}
+	day := reply.Time.UTC().Format(time.DateOnly)
+	for _, by := range o.by {
+		switch by {
+		case "branch":
+			row.Branch = &reply.Session
+		case "model":
+			row.Model = &reply.Model
+		case "day":
+			row.Day = &day
+		case "turn":
+			row.Turn = &reply.Turn
+		}
+	}
+	return row
+}
+
+func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error {
+	for _, by := range o.by {
+		if !slices.Contains(usageKeys, by) {
+			return usage(cmd, "--by %q: want %s", by, strings.Join(usageKeys, ", "))
+		}
+	}
+	rows, err := a.countUsage(cmd, o, args)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return format.Encode(a.out, rows)
+	}
+	table := [][]string{}
+	for _, r := range rows {
+		table = append(table, r.cells())
+	}
+	if len(rows) == 0 {
+		a.note("no reply told what it cost")
+	}
+	p := a.printer()
+	p.Table(table)
+	return p.Err()
+}
+
+func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {
+	ctx := cmd.Context()
+	keep, err := o.filter(cmd)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	rev, opts, err := a.usageFrom(ctx, o, args)
+	if err != nil {
+		return nil, err
+	}
+	rows, byName := []*usageRow{}, map[string]*usageRow{}
+	for reply, err := range repo.Replies(ctx, rev, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if !keep(reply) {
+			continue
+		}
+		row := o.key(reply)
+		name := strings.Join(row.names(), "\x00")
+		if byName[name] == nil {
+			byName[name], rows = row, append(rows, row)
+		}
+		byName[name].add(reply, v)
+	}
+	slices.SortStableFunc(rows, func(a, b *usageRow) int {
+		if a.Turn != nil {
+			return cmp.Compare(*a.Turn, *b.Turn)
+		}
+		return slices.Compare(a.names(), b.names())
+	})
+	return rows, nil
+}
+
+// usageFrom is where to look for replies. Turns are those of one history.
+func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (rev string, opts []tract.Option, err error) {
+	if slices.Contains(o.by, "turn") {
+		opts = append(opts, tract.Numbered())
+		if len(args) == 0 && a.branch == "" {
+			args = []string{"HEAD"}
+		}
+	}
+	rev, err = a.walkFrom(ctx, args)
+	return rev, opts, err
+}
+
+func (o *usageOptions) filter(cmd *cobra.Command) (func(tract.Reply) bool, error) {
+	var since, until time.Time
+	for flag, to := range map[string]*time.Time{"since": &since, "until": &until} {
+		text := map[string]string{"since": o.since, "until": o.until}[flag]
+		if text == "" {
+			continue
+		}
+		t, err := refs.ParseTime(text, time.Now())
+		if err != nil {
+			return nil, usage(cmd, "--%s: %s", flag, err)
+		}
+		*to = t
+	}
+	return func(r tract.Reply) bool {
+		return (o.session == "" || r.Session == o.session) && (o.name == "" || settings.Match(o.name, r.Model)) &&
+			!r.Time.Before(since) && (until.IsZero() || !r.Time.After(until))
+	}, nil
+}

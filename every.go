@@ -1,0 +1,183 @@
+package tract
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// every yields the headers of all commits that tips reach, each once: those that
+// claim to be newest first, and of one history a commit before its parents. It
+// reads no further than it is asked.
+func (r *Repo) every(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		w := &walks{seen: map[objects.ID]bool{}}
+		defer w.stop()
+		for _, tip := range tips {
+			if err := w.add(ctx, r.store, tip); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for len(w.open) > 0 {
+			first := w.open[0]
+			c := first.at
+			if w.seen[c.ID] { // the rest of it is another walk's
+				first.stop()
+				heap.Pop(w)
+				continue
+			}
+			w.seen[c.ID] = true
+			if !yield(c, nil) {
+				return
+			}
+			err := first.step()
+			for _, other := range c.Parents[min(1, len(c.Parents)):] {
+				if err == nil {
+					err = w.add(ctx, r.store, other)
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if first.at == nil {
+				heap.Pop(w)
+			} else {
+				heap.Fix(w, 0)
+			}
+		}
+	}
+}
+
+// walk is one history on its way to the root.
+type walk struct {
+	at   *commit.Commit // nil at the end
+	next func() (*commit.Commit, error, bool)
+	stop func()
+}
+
+func (w *walk) step() error {
+	c, err, more := w.next()
+	if err != nil {
+		return err
+	}
+	if w.at = c; !more {
+		w.at = nil
+	}
+	return nil
+}
+
+// walks is a heap of histories by the time of the commits they are at.
+type walks struct {
+	open []*walk
+	seen map[objects.ID]bool
+}
+
+func (w *walks) add(ctx context.Context, r objects.Reader, tip objects.ID) error {
+	if w.seen[tip] {
+		return nil
+	}
+	next, stop := iter.Pull2(commit.Walk(ctx, r, tip, 0))
+	added := &walk{next: next, stop: stop}
+	err := added.step()
+	if err != nil || added.at == nil {
+		stop()
+		return err
+	}
+	heap.Push(w, added)
+	return nil
+}
+
+func (w *walks) stop() {
+	for _, open := range w.open {
+		open.stop()
+	}
+}
+
+// Len, Less, Swap, Push and Pop are for container/heap.
+func (w *walks) Len() int { return len(w.open) }
+func (w *walks) Less(i, j int) bool {
+	a, b := w.open[i].at, w.open[j].at
+	if !a.Time.Equal(b.Time) {
+		return a.Time.After(b.Time)
+	}
+	if a.Depth != b.Depth {
+		return a.Depth > b.Depth
+	}
+	return a.ID.Compare(b.ID) > 0
+}
+func (w *walks) Swap(i, j int) { w.open[i], w.open[j] = w.open[j], w.open[i] }
+func (w *walks) Push(x any)    { w.open = append(w.open, x.(*walk)) }
+func (w *walks) Pop() any {
+	last := w.open[len(w.open)-1]
+	w.open = w.open[:len(w.open)-1]
+	return last
+}
+
+// roots is where a walk over one revision begins, or over all branches, tags and
+// replies that could not land when there is none.
+func (r *Repo) roots(ctx context.Context, rev string) ([]objects.ID, error) {
+	if rev != "" {
+		id, err := r.Resolve(ctx, rev)
+		return []objects.ID{id}, err
+	}
+	var tips []objects.ID
+	seen := map[objects.ID]bool{}
+	for _, folder := range []string{refs.Heads, refs.Tags, refs.Rescued} {
+		list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: folder})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", folder, err)
+		}
+		for _, ref := range list {
+			if !seen[ref.Target] {
+				seen[ref.Target], tips = true, append(tips, ref.Target)
+			}
+		}
+	}
+	return tips, nil
+}
+
+// walkable is the roots of a revision, and the turns of all they reach when they
+// are to be numbered.
+func (r *Repo) walkable(ctx context.Context, rev string, opts []Option) (tips []objects.ID, turns map[objects.ID]int, err error) {
+	c, err := r.call(opts)
+	if err == nil {
+		tips, err = r.roots(ctx, rev)
+	}
+	if err == nil && c.numbered {
+		turns, err = r.turns(ctx, tips)
+	}
+	return tips, turns, err
+}
+
+// turns numbers the turn of every commit that tips reach by first parents.
+func (r *Repo) turns(ctx context.Context, tips []objects.ID) (map[objects.ID]int, error) {
+	turns := map[objects.ID]int{}
+	for _, tip := range tips {
+		var line []*commit.Commit
+		turn := 0
+		for c, err := range commit.Walk(ctx, r.store, tip, 0) {
+			if err != nil {
+				return nil, err
+			}
+			if known, ok := turns[c.ID]; ok {
+				turn = known
+				break
+			}
+			line = append(line, c)
+		}
+		for i := len(line) - 1; i >= 0; i-- {
+			if line[i].BeginsTurn() {
+				turn++
+			}
+			turns[line[i].ID] = turn
+		}
+	}
+	return turns, nil
+}

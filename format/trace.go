@@ -1,0 +1,118 @@
+package format
+
+import (
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Trace is a thought with what a list says beside it.
+type Trace struct {
+	*commit.Commit // with its block and its origin
+
+	Turn      int // number of its turn, when they are Numbered
+	Numbered  bool
+	Tokens    int64 // that it cost
+	Estimated bool  // Tokens was not told by its provider
+}
+
+func (t Trace) from() commit.Origin {
+	if t.From == nil {
+		return commit.Origin{}
+	}
+	return *t.From
+}
+
+// Trace writes one thought of a list in two lines: when, where and by whom it was
+// thought, and its first words.
+func (p *Printer) Trace(t Trace) {
+	g := p.page()
+	o := t.from()
+	g.add(paint(g.ink.id, t.ID.Short()), " ", paint(g.ink.dim, p.when(t.Time)))
+	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
+		if part != "" {
+			g.add(" · ", part)
+		}
+	}
+	g.add("\n")
+	g.shade(indent, thoughtTag, Summary(t.Block, g.after(indent+thoughtTag)))
+	g.end()
+}
+
+// WholeTrace writes one thought with all its words.
+func (p *Printer) WholeTrace(t Trace) {
+	g := p.page()
+	if p.logged {
+		g.gap()
+	}
+	p.logged = true
+	g.line(paint(g.ink.id, "commit "+t.ID.String()))
+	o := t.from()
+	g.field("Session", o.Session)
+	if o.Model != "" {
+		g.field("Model", answered(&o))
+	}
+	g.field("Date", g.date(t.Time))
+	g.field("Tokens", t.cost())
+	g.form(t.Block)
+	g.gap()
+	g.block(t.Block)
+	g.end()
+}
+
+func (t Trace) cost() string {
+	if t.Estimated {
+		return "about " + many(int(t.Tokens), "token")
+	}
+	return many(int(t.Tokens), "token")
+}
+
+// sealed is what a thought without words is, or that it has a seal.
+func (t Trace) sealed() string {
+	r, ok := t.Block.(content.Reasoning)
+	switch {
+	case !ok || r.Seal.IsZero():
+		return ""
+	case r.Seal.Type == content.Signature:
+		return "signed"
+	}
+	return r.Seal.Type.String()
+}
+
+type traceJSON struct {
+	ID         objects.ID `json:"id"`
+	Session    string     `json:"session,omitempty"`
+	Turn       *int       `json:"turn,omitempty"`
+	Model      string     `json:"model,omitempty"`
+	Provider   string     `json:"provider,omitempty"`
+	ResponseID string     `json:"response_id,omitempty"`
+	Time       string     `json:"time"`
+	Tokens     int64      `json:"tokens"`
+	Estimated  bool       `json:"estimated,omitempty"`
+	Duration   int64      `json:"duration_ms,omitempty"`
+	Format     string     `json:"format,omitempty"`
+	Source     string     `json:"source,omitempty"`
+	Seal       *sealJSON  `json:"seal,omitempty"`
+	Incomplete bool       `json:"incomplete,omitempty"`
+	Text       string     `json:"text"`
+	TextBase64 string     `json:"text_base64,omitempty"`
+	Parts      []string   `json:"parts,omitempty"`
+}
+
+// TraceJSON is a thought for programs.
+func TraceJSON(t Trace) any {
+	o := t.from()
+	v := traceJSON{
+		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
+		Time: moment(t.Time), Tokens: t.Tokens, Estimated: t.Estimated, Duration: o.Duration.Milliseconds(),
+	}
+	if t.Numbered {
+		v.Turn = &t.Turn
+	}
+	if r, ok := t.Block.(content.Reasoning); ok {
+		text := r.String()
+		v.Format, v.Source, v.Seal, v.Incomplete = string(r.Format), r.Source, newSeal(r.Seal), r.Incomplete
+		v.Text, v.TextBase64, v.Parts = valid(text), base64Of(text), r.Parts
+	}
+	return v
+}

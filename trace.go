@@ -1,0 +1,145 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Trace is one thought of a model, as it was committed.
+type Trace struct {
+	Commit    *commit.Commit // as Show gives it
+	Block     content.Reasoning
+	Turn      int   // number of its turn, with [Numbered]
+	Tokens    int64 // its share of what the reply told for thoughts, by size
+	Estimated bool  // the reply did not tell, so that Tokens is by estimate
+}
+
+// Session is the branch that the thought was committed on; empty when that is not
+// known.
+func (t *Trace) Session() string {
+	if t.Commit.From == nil {
+		return ""
+	}
+	return t.Commit.From.Session
+}
+
+// Model is who thought; empty when that is not known.
+func (t *Trace) Model() string {
+	if t.Commit.From == nil {
+		return ""
+	}
+	return t.Commit.From.Model
+}
+
+// tracePage is how many thoughts are read at once.
+const tracePage = 64
+
+// Traces yields thoughts, newest first: of the history of a revision, or of all
+// branches, tags and replies that could not land when rev is empty. Each comes
+// once, however many histories have it. It reads as it goes, so that the newest
+// are there at once. An error is the last element.
+func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2[*Trace, error] {
+	return func(yield func(*Trace, error) bool) {
+		tips, turns, err := r.walkable(ctx, rev, opts)
+		if err != nil {
+			yield(nil, fmt.Errorf("traces: %w", err))
+			return
+		}
+		for t, err := range r.traced(ctx, r.every(ctx, tips)) {
+			if err != nil {
+				yield(nil, fmt.Errorf("traces: %w", err))
+				return
+			}
+			t.Turn = turns[t.Commit.ID]
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// traced finds the thoughts among commits. The thoughts of one reply are read
+// together, for they share what it cost.
+func (r *Repo) traced(ctx context.Context, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[*Trace, error] {
+	return func(yield func(*Trace, error) bool) {
+		var page []*commit.Commit
+		flush := func() bool {
+			list, err := r.loadThoughts(ctx, page)
+			page = nil
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			for _, t := range list {
+				if !yield(t, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		for c, err := range commits {
+			if err != nil {
+				if flush() {
+					yield(nil, err)
+				}
+				return
+			}
+			if c.Op != commit.Append || c.Kind != content.KindReasoning {
+				continue
+			}
+			if len(page) >= tracePage && page[len(page)-1].Origin != c.Origin && !flush() {
+				return
+			}
+			page = append(page, c)
+		}
+		flush()
+	}
+}
+
+func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trace, error) {
+	if err := commit.LoadAll(ctx, r.store, page...); err != nil {
+		return nil, err
+	}
+	sizes := map[objects.ID]int64{} // of the thoughts of each reply
+	list := make([]*Trace, 0, len(page))
+	for _, c := range page {
+		block, ok := c.Block.(content.Reasoning)
+		if !ok {
+			return nil, &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("a %s in the place of a thought", c.Kind)}
+		}
+		t := &Trace{Commit: c, Block: block}
+		sizes[c.Origin] += t.size()
+		list = append(list, t)
+	}
+	before := map[objects.ID]int64{}
+	for _, t := range list {
+		told := int64(0)
+		if t.Commit.From != nil {
+			told = t.Commit.From.Usage.Reasoning
+		}
+		if t.Estimated = told == 0; t.Estimated {
+			t.Tokens = int64(compile.Estimate(t.size()))
+			continue
+		}
+		of := t.Commit.Origin
+		from := before[of]
+		before[of] += t.size()
+		t.Tokens = told*before[of]/sizes[of] - told*from/sizes[of] // so that shares add up
+	}
+	return list, nil
+}
+
+// size is how long a thought is; of one that only its provider can read, how
+// long its seal.
+func (t *Trace) size() int64 {
+	if text := t.Block.String(); text != "" {
+		return int64(len(text))
+	}
+	return max(int64(len(t.Block.Seal.Data)), 1)
+}

@@ -1,0 +1,237 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// TestStripGoesBeforeInclude: three turns with a thought each, and the six ways
+// to set the two settings.
+func TestStripGoesBeforeInclude(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	for _, n := range []string{"1", "2", "3"} {
+		must(main.Chat(t.Context(), says(think("t"+n), content.Assistant("a"+n)), "q"+n))(t)
+	}
+	for _, c := range []struct{ strip, include, want string }{
+		{"none", "true", "t1 t2 t3"},
+		{"none", "false", ""},
+		{"all-but-last", "true", "t3"},
+		{"all-but-last", "false", ""},
+		{"all", "true", ""},
+		{"all", "false", ""},
+	} {
+		p := must(repo.Compile(t.Context(), "main", tract.Set("reasoning.strip_from_context", c.strip), tract.Set("reasoning.include_in_context", c.include)))(t)
+		var thoughts, words []string
+		for _, m := range p.Messages {
+			for _, b := range m.Blocks {
+				if b.Kind() == content.KindReasoning {
+					thoughts = append(thoughts, b.String())
+				} else {
+					words = append(words, b.String())
+				}
+			}
+		}
+		if got := strings.Join(thoughts, " "); got != c.want {
+			t.Errorf("strip %s, include %s: %q is sent, want %q", c.strip, c.include, got, c.want)
+		}
+		if got := strings.Join(words, " "); got != "q1 a1 q2 a2 q3 a3" {
+			t.Errorf("strip %s, include %s: the words are %q", c.strip, c.include, got)
+		}
+	}
+}
+
+// spender answers with thoughts that cost something.
+type spender struct {
+	model     string
+	reasoning []int64 // that each answer tells
+	thought   string
+}
+
+func (s *spender) Generate(context.Context, *llm.Request) (*llm.Response, error) {
+	told := s.reasoning[0]
+	s.reasoning = s.reasoning[1:]
+	return &llm.Response{
+		Blocks: []content.Block{think(s.thought), content.Assistant("done")},
+		Head:   llm.Head{Model: s.model, Usage: content.Usage{Input: 100, Output: 500, Reasoning: told}},
+	}, nil
+}
+
+func TestABudgetWarnsOnceAndIsEnforcedWhenAsked(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	var told []tract.Spent
+	opts := []tract.Option{
+		tract.Set("reasoning.budget", "100"), tract.Set("reasoning.budgets.small*", "10"), tract.Enforce(),
+		tract.OnBudget(func(s tract.Spent) { told = append(told, s) }),
+	}
+	client := &spender{model: "big-1", thought: "hm", reasoning: []int64{40, 40, 30, 7}}
+	for range 3 {
+		must(main.Chat(t.Context(), client, "Go on.", opts...))(t)
+	}
+	if len(told) != 1 || told[0] != (tract.Spent{Session: "main", Used: 80, Limit: 100, Warn: true}) {
+		t.Errorf("told %+v", told)
+	}
+	_, err := main.Chat(t.Context(), client, "And on.", opts...)
+	var over *tract.BudgetError
+	if !errors.As(err, &over) || over.Spent.Used != 110 || len(client.reasoning) != 1 {
+		t.Fatalf("the budget is not enforced: %v", err)
+	}
+	if got := kinds(t, repo, "main"); !strings.HasSuffix(got, "assistant user") {
+		t.Errorf("the question is not kept: %s", got)
+	}
+
+	// A fork begins at nothing, and what it spends is its own.
+	fork := must(main.Fork(t.Context(), "fork", "main~1"))(t)
+	if s := must(fork.Spent(t.Context(), opts...))(t); s[0].Used != 0 || s[0].Limit != 100 || s[1].Models != "small*" {
+		t.Errorf("the fork has spent %+v", s)
+	}
+	client.model = "small-2"
+	must(fork.Chat(t.Context(), client, "Again?", opts...))(t)
+	spent := must(fork.Spent(t.Context(), opts...))(t)
+	if spent[0].Used != 7 || spent[1].Used != 7 || spent[0].Warn || spent[1].Warn {
+		t.Errorf("the fork has spent %+v", spent)
+	}
+	if s := must(main.Spent(t.Context(), opts...))(t); s[0].Used != 110 {
+		t.Errorf("main has spent %+v", s)
+	}
+	var sum int64
+	for reply, err := range repo.Replies(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += reply.Reasoning
+	}
+	if sum != 117 {
+		t.Errorf("over all branches %d tokens, want each reply once: 117", sum)
+	}
+}
+
+// TestABudgetIsWatchedWhileThoughtsCome: the warning does not wait for the end of
+// a long thought.
+func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
+	repo := open(t)
+	came, at := 0, 0
+	_, err := repo.Branch("main").Chat(t.Context(), streaming{says(think(strings.Repeat("x", 400)), content.Assistant("ok"))}, "Think.",
+		tract.Set("reasoning.budget", "50"), tract.Set("reasoning.budget_warn", "0.5"),
+		tract.OnEvent(func(e llm.Event) { came++ }),
+		tract.OnBudget(func(s tract.Spent) {
+			if at = came; !s.Estimated || s.Used != 25 {
+				t.Errorf("told %+v", s)
+			}
+		}))
+	if err != nil || at != 96 {
+		t.Errorf("told after %d events, %v", at, err)
+	}
+}
+
+// TestThoughtsThatAreNotToldApartAreWhatTheWordsLeave is Anthropic's way to count.
+func TestThoughtsThatAreNotToldApartAreWhatTheWordsLeave(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(main.Chat(t.Context(), &spender{model: "claude", thought: "hm", reasoning: []int64{0}}, "Think."))(t)
+	s := must(main.Spent(t.Context()))(t)
+	if s[0].Used < 490 || s[0].Used > 500 || !s[0].Estimated {
+		t.Errorf("spent %+v of 500", s[0])
+	}
+}
+
+// TestTracesComeOnceAndNewestFirst looks over two branches that share a history.
+func TestTracesComeOnceAndNewestFirst(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	repo := open(t, tract.Clock(func() time.Time { now = now.Add(time.Second); return now }))
+	main := repo.Branch("main")
+	two := says(think("aaaa"), call("c1"), think("bbbbbbbbbbbb"), call("c2"))
+	must(main.Chat(t.Context(), two, "One"))(t)
+	must(main.Append(t.Context(), []content.Block{result("c1"), result("c2")}))(t)
+	fork := must(main.Fork(t.Context(), "fork", "main"))(t)
+	must(main.Generate(t.Context(), says(think("cc"), content.Assistant("x"))))(t)
+	must(fork.Generate(t.Context(), says(think("dd"), content.Assistant("y"))))(t)
+	must(main.Chat(t.Context(), says(think("ee"), content.Assistant("z")), "Two"))(t)
+	var got []string
+	for trace, err := range repo.Traces(t.Context(), "", tract.Numbered()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s@%s/%d:%d", trace.Block.Text, trace.Session(), trace.Turn, trace.Tokens))
+	}
+	if want := "ee@main/2:2 dd@fork/1:2 cc@main/1:2 bbbbbbbbbbbb@main/1:1 aaaa@main/1:1"; strings.Join(got, " ") != want {
+		t.Errorf("traces are %v\nwant %s", got, want)
+	}
+	got = nil
+	for trace, err := range repo.Traces(t.Context(), "fork") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, trace.Block.Text)
+	}
+	if strings.Join(got, " ") != "dd bbbbbbbbbbbb aaaa" {
+		t.Errorf("traces of fork are %v", got)
+	}
+	for _, err := range repo.Traces(t.Context(), "nope") {
+		if !errors.Is(err, objects.ErrNotFound) {
+			t.Errorf("of a branch that is not there: %v", err)
+		}
+	}
+}
+
+// TestThoughtsOfALostReplyAreFound: what a rescue ref keeps was thought and paid.
+func TestThoughtsOfALostReplyAreFound(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	m := says(think("lost"), content.Assistant("x"))
+	m.between = func() {
+		if _, err := main.User(t.Context(), "meanwhile"); err != nil {
+			t.Error(err)
+		}
+	}
+	var moved *tract.ConflictError
+	if _, err := main.Chat(t.Context(), m, "Q"); !errors.As(err, &moved) {
+		t.Fatal(err)
+	}
+	n := 0
+	for trace, err := range repo.Traces(t.Context(), "") {
+		if err != nil || trace.Block.Text != "lost" {
+			t.Errorf("%v, %v", trace, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d traces", n)
+	}
+}
+
+// TestTheEstimateKnowsNoFuture: a prompt of the past counts what it counted then,
+// and the same however it is asked for.
+func TestTheEstimateKnowsNoFuture(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	var then []int
+	var tips []string
+	client := &spender{model: "m", thought: strings.Repeat("hm ", 50), reasoning: []int64{20, 30, 0, 40}}
+	for i := range 4 {
+		must(main.Chat(t.Context(), client, strings.Repeat("word ", 100*i+1)))(t)
+		tip := must(main.Tip(t.Context()))(t)
+		p := must(repo.Compile(t.Context(), "main"))(t)
+		then, tips = append(then, p.Tokens.Effective), append(tips, tip.String())
+		if sum := p.Tokens.Effective + p.Tokens.Hidden + p.Tokens.HiddenReasoning; sum != p.Tokens.Raw {
+			t.Errorf("%+v do not add up", p.Tokens)
+		}
+	}
+	must(main.Annotate(t.Context(), tips[0], priority.Skip, ""))(t)
+	for i, tip := range tips {
+		if p := must(repo.Compile(t.Context(), tip))(t); p.Tokens.Effective != then[i] {
+			t.Errorf("the prompt after turn %d counts %d, and counted %d then", i+1, p.Tokens.Effective, then[i])
+		}
+	}
+}

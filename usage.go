@@ -1,0 +1,167 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Reply is one answer of a model, with what it cost.
+type Reply struct {
+	Commit    objects.ID // its last block
+	Session   string     // the branch that it was asked on
+	Turn      int        // number of its turn, with [Numbered]
+	Provider  string
+	Model     string
+	Time      time.Time     // its request was sent, else it was committed
+	Usage     content.Usage // as it was told
+	Reasoning int64         // tokens of thoughts: as told, else what its words leave of the output
+	Estimated bool          // Reasoning was not told
+}
+
+// Replies yields the answers of models, newest first: of the history of a
+// revision, or of all branches, tags and replies that could not land when rev is
+// empty. Each comes once, however many histories have it; those without a known
+// usage are left out. An error is the last element.
+func (r *Repo) Replies(ctx context.Context, rev string, opts ...Option) iter.Seq2[Reply, error] {
+	return func(yield func(Reply, error) bool) {
+		tips, turns, err := r.walkable(ctx, rev, opts)
+		if err != nil {
+			yield(Reply{}, fmt.Errorf("replies: %w", err))
+			return
+		}
+		for reply, err := range r.paid(ctx, r.every(ctx, tips)) {
+			if err != nil {
+				err = fmt.Errorf("replies: %w", err)
+			}
+			reply.Turn = turns[reply.Commit]
+			if !yield(reply, err) {
+				return
+			}
+		}
+	}
+}
+
+// costPage is how many replies are read at once.
+const costPage = 256
+
+// answer is the blocks of one reply, as far as headers tell.
+type answer struct {
+	last   *commit.Commit
+	said   int64 // weight of what is no thought
+	thinks bool
+}
+
+// add takes a block of the reply.
+func (a *answer) add(c *commit.Commit) {
+	if c.Kind == content.KindReasoning {
+		a.thinks = true
+	} else {
+		a.said += c.Kind.Weight(c.Size)
+	}
+}
+
+// reasoning is the tokens of the thoughts. Where a provider does not tell them
+// apart they are what the words leave of its output.
+func (a *answer) reasoning(u content.Usage, unkept int) (tokens int64, estimated bool) {
+	if u.Reasoning > 0 || !a.thinks && unkept == 0 {
+		return u.Reasoning, false
+	}
+	return max(u.Output-int64(compile.Estimate(a.said)), 0), true
+}
+
+// paid finds the answers among commits that come newest first.
+func (r *Repo) paid(ctx context.Context, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[Reply, error] {
+	return func(yield func(Reply, error) bool) {
+		seen := map[objects.ID]*answer{}
+		var page []*answer
+		flush := func() bool {
+			ok := r.costs(ctx, page, yield)
+			for _, a := range page {
+				seen[a.last.Origin] = &answer{last: a.last} // more of it is not counted again
+			}
+			page = nil
+			return ok
+		}
+		for c, err := range commits {
+			if err != nil {
+				if flush() {
+					yield(Reply{}, err)
+				}
+				return
+			}
+			if !maybeReply(c) {
+				continue
+			}
+			if known := seen[c.Origin]; known != nil {
+				known.add(c)
+				continue
+			}
+			if len(page) >= costPage && !flush() {
+				return
+			}
+			a := &answer{last: c}
+			a.add(c)
+			seen[c.Origin], page = a, append(page, a)
+		}
+		flush()
+	}
+}
+
+// maybeReply tells whether a commit may be the block of a model's answer, as far
+// as its header says.
+func maybeReply(c *commit.Commit) bool {
+	return c.Op == commit.Append && !c.Origin.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
+}
+
+func (r *Repo) costs(ctx context.Context, page []*answer, yield func(Reply, error) bool) bool {
+	ids := make([]objects.ID, len(page))
+	for i, a := range page {
+		ids[i] = a.last.Origin
+	}
+	origins, err := r.origins(ctx, ids)
+	if err != nil {
+		yield(Reply{}, err)
+		return false
+	}
+	for _, a := range page {
+		o := origins[a.last.Origin]
+		if o.Usage.IsZero() {
+			continue
+		}
+		reply := Reply{Commit: a.last.ID, Session: o.Session, Provider: o.Provider, Model: o.Model, Time: o.Started, Usage: o.Usage}
+		reply.Reasoning, reply.Estimated = a.reasoning(o.Usage, o.Unkept)
+		if reply.Time.IsZero() {
+			reply.Time = a.last.Time
+		}
+		if !yield(reply, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// origins reads where commits came from.
+func (r *Repo) origins(ctx context.Context, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
+	found := make(map[objects.ID]*commit.Origin, len(ids))
+	for obj, err := range r.store.Get(ctx, ids) {
+		if err != nil {
+			return nil, fmt.Errorf("read where commits came from: %w", err)
+		}
+		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range ids {
+		if found[id] == nil {
+			return nil, fmt.Errorf("read where commits came from: %w", &objects.NotFoundError{ID: id})
+		}
+	}
+	return found, nil
+}
