@@ -125,10 +125,11 @@ func (b *Branch) merge(ctx context.Context, c *call, m Merging, r *MergeResult, 
 	case r.Base.IsZero() && !m.Unrelated:
 		return ErrUnrelated
 	}
-	for where, tip := range map[string]objects.ID{"branch " + b.name: r.Ours, rev: r.Theirs} {
-		if err := b.repo.closed(ctx, where, tip); err != nil {
-			return err
-		}
+	if err := b.repo.closed(ctx, "branch "+b.name, r.Ours); err != nil {
+		return err
+	}
+	if err := b.repo.closed(ctx, rev, r.Theirs); err != nil {
+		return err
 	}
 	return b.join(ctx, c, m, r)
 }
