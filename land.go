@@ -206,7 +206,7 @@ func (b *Branch) keep(ctx context.Context, r *Response, batch objects.Batch, cau
 func (b *Branch) rescue(ctx context.Context, batch objects.Batch) (ref string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
 	defer cancel()
-	base := refs.Rescued + b.name + "/" + b.repo.clock().UTC().Format("20060102T150405.000Z")
+	base := refs.Rescued + b.name + "/" + b.repo.clock().UTC().Format(rescueStamp)
 	to := batch.Refs[0].New
 	for n := 1; n < 100; n++ {
 		ref = base

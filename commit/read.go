@@ -206,15 +206,9 @@ func decodeContent(ctx context.Context, r objects.Reader, obj objects.Object) (c
 
 // joinChunks reads the content that a list cuts into chunks.
 func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]byte, error) {
-	var size uint64
-	d := canon.NewDecoder(list.Data)
-	for d.Next() {
-		if d.Field() == 1 {
-			size = d.Small(content.MaxSize + 1)
-		}
-	}
-	if err := d.Err(); err != nil {
-		return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("list record: %w", err)}
+	size, err := listSize(list)
+	if err != nil {
+		return nil, err
 	}
 	record := make([]byte, 0, size)
 	for _, id := range list.Links {
@@ -231,6 +225,20 @@ func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]b
 		return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("%d bytes of %d", len(record), size)}
 	}
 	return record, nil
+}
+
+// listSize is the size that a list says the whole has.
+func listSize(list objects.Object) (size uint64, err error) {
+	d := canon.NewDecoder(list.Data)
+	for d.Next() {
+		if d.Field() == 1 {
+			size = d.Small(content.MaxSize + 1)
+		}
+	}
+	if err := d.Err(); err != nil {
+		return 0, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("list record: %w", err)}
+	}
+	return size, nil
 }
 
 // ReadOrigin gives an origin; nil for the zero id.

@@ -81,7 +81,7 @@ var kinds = []struct {
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
 	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
 	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
-	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract doctor says what is known"},
+	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
 	{is(objects.ErrFormat), codeDamaged, "format", "upgrade tract"},
 	{is(objects.ErrUnsafe), codeNo, "unsafe", "make the store your own: chmod -R go-rwx, or chown"},
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},

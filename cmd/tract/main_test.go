@@ -21,6 +21,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if limit := os.Getenv(faultEnv); limit != "" {
+		os.Exit(asProgram(limit))
+	}
 	testscript.Main(m, map[string]func(){
 		"tract": func() { os.Exit(mainCode()) },
 		"upper": upper,

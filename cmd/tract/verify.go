@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
@@ -82,19 +81,17 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		revs = []string{id.String()}
 	}
 	v := &verifyJSON{Manifests: []verifiedJSON{}}
-	told := a.progress()
+	step, end := a.progress("verifying")
+	defer end()
 	total := 0
-	looked := func(commits, requests int) {
-		v.Commits, total = commits, requests
-		told("%d commits, %d requests", commits, requests)
-	}
+	looked := func(commits, requests int) { v.Commits, total = commits, requests }
 	for x, err := range repo.Verify(ctx, targetOf, looked, revs...) {
 		if err != nil {
-			told("")
 			return nil, err
 		}
-		v.Checked++
-		told("%d of %d requests", v.Checked, total)
+		if v.Checked++; step != nil {
+			step(int64(v.Checked), int64(total))
+		}
 		switch x.Verdict {
 		case tract.Same:
 			v.Same++
@@ -107,7 +104,6 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		}
 		v.Manifests = append(v.Manifests, verifiedJSON{x.ID, x.Commit, x.Verdict, x.Why})
 	}
-	told("")
 	return v, nil
 }
 
@@ -128,25 +124,4 @@ func (a *app) printVerified(v *verifyJSON) error {
 	p.Text(fmt.Sprintf("%s: %d same, %d differ, %d by an older encoder, %d not reproducible\n",
 		count(uint64(v.Checked), "request"), v.Same, v.Differs, v.Older, v.Unprovable))
 	return p.Err()
-}
-
-// progressPause is how often a terminal is told how far long work is.
-const progressPause = 100 * time.Millisecond
-
-// progress gives a function that says on a terminal how far the work is; the empty
-// text ends it. Elsewhere it says nothing.
-func (a *app) progress() func(text string, args ...any) {
-	if !isTerminal(a.err) || a.json {
-		return func(string, ...any) {}
-	}
-	last, shown := time.Now(), false
-	return func(text string, args ...any) {
-		switch {
-		case text == "" && shown:
-			fmt.Fprint(a.err, "\r\x1b[K")
-		case text != "" && time.Since(last) >= progressPause:
-			last, shown = time.Now(), true
-			fmt.Fprintf(a.err, "\r\x1b[K"+text, args...)
-		}
-	}
 }

@@ -104,13 +104,19 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly, limit: journalLimit,
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, limit: journalLimit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
 		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
 			return nil, err
 		}
+	}
+	if o.Damaged {
+		if err := s.find(); err != nil {
+			return nil, s.explain("open", err)
+		}
+		return objects.Verify(s), nil
 	}
 	if o.Create && !o.ReadOnly {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

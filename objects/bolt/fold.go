@@ -41,6 +41,10 @@ func (s *store) fold(h *handle, more []change) error {
 	err := protect(func() error {
 		packed, err := sealObjects(l, records)
 		list = append(list, packed...)
+		if err == nil {
+			packed, err = l.noteFold(packed, time.Now())
+			list = append(list, packed...)
+		}
 		return err
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 //	meta     "format" -> sealed record: 1 version
 //	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
+//	         "folds" -> sealed record: 1 which pack was the last at some times
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index

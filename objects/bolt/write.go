@@ -242,22 +242,26 @@ func (s *store) linger(h *handle) bool {
 	}
 }
 
-// group writes what waits in one transaction. A request that fails by itself is
-// answered at once and leaves no trace in it.
+// group writes what waits in one transaction. A request that fails by itself leaves
+// no trace in it.
 func (s *store) group(h *handle) {
 	p := newPlan(h)
 	var served []*request
+	refused := map[*request]error{}
 	for start := time.Now(); p.size < groupBytes && time.Since(start) < groupTime; {
 		r := s.take()
 		if r == nil {
 			break
 		}
 		wrote, err := s.plan(p, r)
-		if err != nil || !wrote {
+		switch {
+		case err == nil && wrote:
+			served = append(served, r)
+		case len(served) == 0:
 			r.done <- err
-			continue
+		default: // perhaps because of one before it, which nobody can see yet
+			refused[r] = err
 		}
-		served = append(served, r)
 	}
 	if len(served) == 0 {
 		return
@@ -265,6 +269,9 @@ func (s *store) group(h *handle) {
 	err := s.commit(h, p)
 	for _, r := range served {
 		r.done <- err
+	}
+	for r, why := range refused {
+		r.done <- why
 	}
 }
 

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newBackup)
+
+func newBackup(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy", GroupID: groupStore,
+		Long: `Copy the store, with HEAD and its settings, into the new folder DEST, as it is at
+one moment. Others may go on writing. The copy is looked through as tract fsck does,
+and DEST is there only when it is sound: a folder that tract --dir DEST opens.
+
+Do not copy the files of a store that is in use by other means.`,
+		Example: `  tract backup ../backup-monday
+  tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0]) },
+	}
+}
+
+// backupJSON is what was copied.
+type backupJSON struct {
+	Path    string `json:"path"`
+	Objects int    `json:"objects"`
+	Commits int    `json:"commits"`
+	Refs    int    `json:"refs"`
+}
+
+func (a *app) backup(ctx context.Context, dest string) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	step, end := a.progress("backing up")
+	health, err := repo.Backup(ctx, dest, step)
+	end()
+	switch {
+	case errors.Is(err, objects.ErrExists):
+		return hinted(err, "give a DEST that is not there yet")
+	case errors.Is(err, objects.ErrCorrupt):
+		return hinted(err, "no backup was made; tract fsck says what the damage means, tract recover saves what is whole")
+	case err != nil:
+		return err
+	}
+	if root := a.place.root; root != "" {
+		if err := bring(root, dest); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return format.Encode(a.out, backupJSON{dest, health.Objects, health.Commits, health.Refs})
+	}
+	p := a.printer()
+	p.Text(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound\n", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
+	return p.Err()
+}

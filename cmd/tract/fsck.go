@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newFsck)
+
+func newFsck(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "fsck", Short: "Look through the whole store for damage", GroupID: groupStore,
+		Long: `Look through the whole store: every page of its files, every object against its
+hash, every link, what commits derive from their parents, the refs and the chain
+of the ref log. It says what each damage means and which branches it concerns.
+It changes nothing, works on a store that is not opened any more, and others may
+use the store meanwhile.
+
+The exit code is 5 when something is damaged. What is marked "harmless" costs
+nothing, and is no reason for that.`,
+		Example: "  tract fsck\n  tract fsck --json\n  tract --dir /backups/monday fsck",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.fsck(cmd.Context()) },
+	}
+}
+
+// healthJSON is what fsck found.
+type healthJSON struct {
+	OK          bool         `json:"ok"`
+	Objects     int          `json:"objects"`
+	Commits     int          `json:"commits"`
+	Refs        int          `json:"refs"`
+	Entries     int          `json:"log_entries"`
+	Unreachable int          `json:"unreachable"`
+	Problems    []damageJSON `json:"problems"`
+}
+
+// damageJSON is one thing that is wrong.
+type damageJSON struct {
+	Where    string   `json:"where"`
+	What     string   `json:"what"`
+	Means    string   `json:"means,omitempty"`
+	Object   string   `json:"object,omitempty"`
+	Refs     []string `json:"refs,omitempty"`
+	Harmless bool     `json:"harmless,omitempty"`
+}
+
+func damageOf(d tract.Damage) damageJSON {
+	p := damageJSON{Where: d.Where, What: d.What, Means: d.Means, Refs: d.Refs, Harmless: d.Harmless}
+	if !d.ID.IsZero() {
+		p.Object = d.ID.String()
+	}
+	return p
+}
+
+func healthOf(h *tract.Health) healthJSON {
+	j := healthJSON{h.Sound(), h.Objects, h.Commits, h.Refs, h.Entries, h.Unreachable, []damageJSON{}}
+	for _, d := range h.Damages {
+		j.Problems = append(j.Problems, damageOf(d))
+	}
+	return j
+}
+
+func (a *app) fsck(ctx context.Context) error {
+	p, err := a.findPlace()
+	if err != nil {
+		return err
+	}
+	step, end := a.progress("checking")
+	health, err := tract.Fsck(ctx, p.url, step)
+	end()
+	if errors.Is(err, objects.ErrNotFound) {
+		return hinted(err, "tract init makes a store here")
+	}
+	if err != nil {
+		return a.storeError(err)
+	}
+	if _, err := a.head(); err != nil && p.root != "" {
+		health.Damages = append(health.Damages, tract.Damage{Damage: objects.Damage{
+			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME writes it anew",
+		}})
+	}
+	if a.json {
+		err = format.Encode(a.out, healthOf(health))
+	} else {
+		err = a.showHealth(health)
+	}
+	if err == nil && !health.Sound() {
+		err = damaged(health, p)
+	}
+	return err
+}
+
+// damaged is the error of a store that is not sound.
+func damaged(h *tract.Health, p *place) error {
+	n := uint64(0)
+	for _, d := range h.Damages {
+		if !d.Harmless {
+			n++
+		}
+	}
+	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
+	return hinted(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", p.url)
+}
+
+// mostShown is how many damages are shown to people unless they ask for all.
+const mostShown = 20
+
+func (a *app) showHealth(h *tract.Health) error {
+	p := a.printer()
+	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(uint64(h.Objects), "object"),
+		count(uint64(h.Commits), "commit"), count(uint64(h.Refs), "ref"), strings.Replace(count(uint64(h.Entries), "entry"), "entrys", "entries", 1)))
+	if h.Unreachable > 0 {
+		p.Text(fmt.Sprintf("%s to which nothing leads: tract gc says more\n", count(uint64(h.Unreachable), "object")))
+	}
+	for i, d := range h.Damages {
+		if i == mostShown && !a.verbose {
+			p.Text(fmt.Sprintf("… and %d more (tract fsck -v, or --json, shows them)\n", len(h.Damages)-i))
+			break
+		}
+		mark := "DAMAGED"
+		if d.Harmless {
+			mark = "harmless"
+		}
+		p.Text(fmt.Sprintf("%s %s: %s\n", mark, d.Where, d.What))
+		if d.Means != "" {
+			p.Text("    " + d.Means + "\n")
+		}
+	}
+	if h.Sound() {
+		p.Text("The store is sound.\n")
+	}
+	return p.Err()
+}
+
+// bring copies what a folder holds beside the store, as far as it is there: where HEAD
+// is, and the settings.
+func bring(from, to string) error {
+	for _, name := range []string{"HEAD", "config.toml", ".gitignore"} {
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			continue // a store may be without
+		}
+		if err := os.WriteFile(filepath.Join(to, name), b, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

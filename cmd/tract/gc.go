@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+var _ = register(newGC)
+
+type gcOptions struct {
+	prune, dry bool
+	grace      string
+}
+
+func newGC(a *app) *cobra.Command {
+	o := &gcOptions{}
+	cmd := &cobra.Command{
+		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely", GroupID: groupStore,
+		Long: `Say what could be taken away: objects to which no branch, tag or rescued reply
+leads, and none ever did. What a branch once was stays, as long as the reflog names
+it. With --prune it is taken away, and the store is packed closely.
+
+What was put within the time of grace stays, since another process may be about to
+name it. Others may use the store meanwhile. Nothing of a damaged store is taken.`,
+		Example: "  tract gc\n  tract gc --prune\n  tract gc --prune --grace 0",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.prune, "prune", false, "do it")
+	f.BoolVar(&o.dry, "dry-run", false, "only say what would be done, as without --prune")
+	f.StringVar(&o.grace, "grace", "14d", "how long what nothing leads to is kept, such as 12h, 3d or 0")
+	cmd.MarkFlagsMutuallyExclusive("prune", "dry-run")
+	a.completeFlag(cmd, "grace", cobra.FixedCompletions([]string{"14d", "1d", "1h", "0"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// gcJSON is what gc took away, or would.
+type gcJSON struct {
+	Pruned bool         `json:"pruned"`
+	Gone   int          `json:"gone"`
+	Bytes  int64        `json:"bytes"`
+	Young  int          `json:"young"`
+	Kept   int          `json:"kept"`
+	Before int64        `json:"size_before"`
+	After  int64        `json:"size_after"`
+	Some   []objects.ID `json:"some"`
+}
+
+// parseGrace reads a duration that may be in days or weeks.
+func parseGrace(s string) (time.Duration, error) {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, ok := strings.CutSuffix(s, unit); ok {
+			days, err := strconv.ParseUint(n, 10, 16)
+			return time.Duration(days) * length, err
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = strconv.ErrRange
+	}
+	return d, err
+}
+
+func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
+	ctx := cmd.Context()
+	grace, err := parseGrace(o.grace)
+	if err != nil {
+		return usage(cmd, "--grace %q: want a time such as 14d, 12h or 0", o.grace)
+	}
+	repo, err := a.open(ctx, o.prune)
+	if err != nil {
+		return err
+	}
+	s := objects.Sweep{Dry: !o.prune, Before: time.Now().Add(-grace)}
+	if grace == 0 {
+		s.Before = s.Before.Add(time.Hour) // what was put this very moment too, and clocks differ
+	}
+	if s.Keep, err = a.headRoot(); err != nil {
+		return err
+	}
+	step, end := a.progress("looking")
+	s.Progress = step
+	got, err := repo.GC(ctx, s)
+	end()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		some := append([]objects.ID{}, got.Unreachable...)
+		return format.Encode(a.out, gcJSON{o.prune, got.Gone, got.GoneBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some})
+	}
+	p := a.printer()
+	what := "would be taken away (tract gc --prune)"
+	if o.prune {
+		what = "taken away"
+	}
+	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(uint64(got.Gone), "object"), got.GoneBytes, what))
+	if got.Young > 0 {
+		p.Text(fmt.Sprintf("%s to which nothing leads, or that such a one needs, stay: they may be younger than %s\n", count(uint64(got.Young), "object"), o.grace))
+	}
+	p.Text(count(uint64(got.Kept), "object") + " kept\n")
+	if o.prune {
+		p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (got.SizeAfter+1023)/1024, (got.SizeBefore+1023)/1024))
+	}
+	return p.Err()
+}
+
+// headRoot is the commit that HEAD is at when it is on no branch.
+func (a *app) headRoot() ([]objects.ID, error) {
+	h, err := a.head()
+	if err != nil || h.branch != "" {
+		return nil, err
+	}
+	return []objects.ID{h.at}, nil
+}

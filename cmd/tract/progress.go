@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// How a bar looks, and how often it is drawn anew.
+const (
+	barWidth = 30
+	barEvery = 100 * time.Millisecond
+)
+
+// progress gives a function that draws a bar on a terminal, and one that takes it
+// away. In a pipe, and with --json, both do nothing.
+func (a *app) progress(what string) (step func(done, total int64), end func()) {
+	if a.json || !isTerminal(a.err) {
+		return nil, func() {}
+	}
+	begun, last, drawn := time.Now(), time.Now(), false
+	step = func(done, total int64) {
+		if now := time.Now(); now.Sub(last) < barEvery || total <= 0 {
+			return
+		}
+		last, drawn = time.Now(), true
+		full := int(barWidth * min(done, total) / total)
+		line := fmt.Sprintf("tract: %s [%s%s] %3d %%", what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), 100*min(done, total)/total)
+		if spent := last.Sub(begun); spent > time.Second && done > 0 && done < total {
+			line += fmt.Sprintf(", %v left", time.Duration(float64(spent)/float64(done)*float64(total-done)).Round(time.Second))
+		}
+		fmt.Fprintf(a.err, "\r\x1b[K%s", line)
+	}
+	return step, func() {
+		if drawn {
+			fmt.Fprint(a.err, "\r\x1b[K")
+		}
+	}
+}

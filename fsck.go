@@ -1,0 +1,315 @@
+package tract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Health is what [Fsck] found.
+type Health struct {
+	Objects     int // that are what their ids say
+	Commits     int
+	Refs        int
+	Entries     int // of the ref log
+	Unreachable int // objects to which no ref leads and none ever did: tract gc takes them
+	Damages     []Damage
+}
+
+// Damage is one thing that is wrong, and whom it concerns.
+type Damage struct {
+	objects.Damage
+	Refs []string // that lead to it, some of them when there are many
+}
+
+// Sound tells whether nothing is wrong that matters.
+func (h *Health) Sound() bool {
+	return !slices.ContainsFunc(h.Damages, func(d Damage) bool { return !d.Harmless })
+}
+
+// Fsck looks through the whole store at url, damaged or not: every page of its
+// files, every object against its id, every link, what commits derive from their
+// parents, the refs and the chain of their log. It changes nothing, and others may
+// use the store meanwhile. The error is for a store that cannot be looked at; what is
+// wrong with it is in the Health. progress may be nil.
+func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*Health, error) {
+	store, err := objects.Open(ctx, url, objects.Options{Damaged: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = store.Close() }()
+	c := &checkup{about: aboutObjects(ctx, store)}
+	a, end := relayed(c.audit())
+	a.Progress = progress
+	if err := end(audit(ctx, store, a)); err != nil {
+		return nil, fmt.Errorf("fsck: %w", err)
+	}
+	if err := c.merges(ctx, store); err != nil {
+		return nil, fmt.Errorf("fsck: %w", err)
+	}
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	return &c.health, nil
+}
+
+// merges checks what merges derive from their parents and from what the second
+// brings. One whose histories have a hole is not checked: the hole is told.
+func (c *checkup) merges(ctx context.Context, r objects.Reader) error {
+	for _, m := range c.graph.merges {
+		first, err := commit.Read(ctx, r, m.Parent())
+		if err != nil {
+			continue
+		}
+		second, err := commit.Read(ctx, r, m.Second())
+		if err != nil {
+			continue
+		}
+		brings, err := commit.Brings(ctx, r, m.Parent(), m.Second())
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
+		}
+		if err := m.CheckDerived(first, second, brings); err != nil {
+			if err := c.senseless(m.ID, cause(err)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkup is one Fsck.
+type checkup struct {
+	about  int // objects, by the size of the store
+	health Health
+	graph  *graph
+	refs   []objects.Ref
+	past   map[objects.ID]string // what refs once were, and which
+}
+
+// aboutObjects guesses how many objects a store has.
+func aboutObjects(ctx context.Context, store objects.Store) int {
+	const bytes, most = 400, 10_000_000
+	if in, ok := objects.As[objects.Sizer](store); ok {
+		if _, size, err := in.Size(ctx); err == nil {
+			return int(min(size/bytes, most))
+		}
+	}
+	return 0
+}
+
+func (c *checkup) audit() objects.Audit {
+	return objects.Audit{
+		Begin: func() error {
+			*c = checkup{about: c.about, past: map[objects.ID]string{}}
+			c.graph = newGraph(c.about, c.senseless)
+			return nil
+		},
+		Object: func(o objects.Object) error {
+			fresh, err := c.graph.add(o)
+			if fresh {
+				c.health.Objects++
+				if o.Kind == objects.KindCommit {
+					c.health.Commits++
+				}
+			}
+			return err
+		},
+		Ref: func(r objects.Ref) error {
+			c.health.Refs++
+			c.refs = append(c.refs, r)
+			return nil
+		},
+		Entry: func(e objects.LogEntry) error {
+			c.health.Entries++
+			for _, u := range e.Refs {
+				if !u.New.IsZero() {
+					c.past[u.New] = u.Name
+				}
+			}
+			return nil
+		},
+		Damage: func(d objects.Damage) error {
+			c.health.Damages = append(c.health.Damages, Damage{Damage: d})
+			return nil
+		},
+	}
+}
+
+// senseless notes an object that is whole and makes no sense: it was written so.
+func (c *checkup) senseless(id objects.ID, what error) error {
+	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
+		ID: id, Where: "object " + id.Short(), What: what.Error(),
+		Means: "it was written like this, by a program that is wrong or means harm; do not trust what it leads to",
+	}})
+	return nil
+}
+
+// settle finds out what is missing, and what every loss means.
+func (c *checkup) settle() error {
+	if err := c.graph.settle(); err != nil {
+		return err
+	}
+	var roots []objects.ID
+	for _, r := range c.refs {
+		c.graph.number(r.Target)
+		roots = append(roots, r.Target)
+	}
+	for id := range c.past {
+		c.graph.number(id)
+		roots = append(roots, id)
+	}
+	reached := c.graph.reach(roots)
+	told := map[objects.ID]bool{}
+	for _, d := range c.health.Damages {
+		told[d.ID] = true
+	}
+	for n, at := range c.graph.nodes {
+		id := c.graph.ids[n]
+		switch {
+		case at.kind != 0 && !reached[n]:
+			c.health.Unreachable++
+		case at.kind == 0 && !told[id]:
+			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
+				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
+			}})
+		}
+	}
+	c.explain()
+	return nil
+}
+
+// mostRefs is how many refs are named for one damage.
+const mostRefs = 5
+
+// explain says of every lost object what it was and which refs lead to it.
+func (c *checkup) explain() {
+	if !slices.ContainsFunc(c.health.Damages, func(d Damage) bool { return !d.ID.IsZero() }) {
+		return
+	}
+	back := c.graph.back()
+	names := map[int32][]string{}
+	for _, r := range c.refs {
+		n := c.graph.number(r.Target)
+		names[n] = append(names[n], r.Name)
+	}
+	seen := make([]int32, len(c.graph.nodes)) // the damage that came there last
+	for i := range c.health.Damages {
+		d := &c.health.Damages[i]
+		n, ok := c.graph.find(d.ID)
+		if d.ID.IsZero() || !ok {
+			if !d.ID.IsZero() && d.Means == "" {
+				d.Means, d.Harmless = "nothing leads to it", false
+			}
+			continue
+		}
+		d.Refs = c.leading(n, back, names, seen, int32(i+1))
+		if d.Means == "" {
+			d.Means = c.meaning(n, back, d.Refs)
+		}
+	}
+}
+
+// leading finds refs from which a node can be reached.
+func (c *checkup) leading(n int32, back [][]int32, names map[int32][]string, seen []int32, mark int32) (found []string) {
+	todo := []int32{n}
+	for seen[n] = mark; len(todo) > 0 && len(found) < mostRefs; {
+		at := todo[0]
+		todo = todo[1:]
+		found = append(found, names[at]...)
+		for _, from := range back[at] {
+			if seen[from] != mark {
+				seen[from] = mark
+				todo = append(todo, from)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found[:min(len(found), mostRefs)]
+}
+
+// meaning says what the loss of an object is, by what leads to it.
+func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
+	of := ""
+	if len(names) > 0 {
+		var short []string
+		for _, name := range names {
+			short = append(short, strings.TrimPrefix(name, refs.Heads))
+		}
+		of = " of " + strings.Join(short, ", ")
+	}
+	if len(back[n]) == 0 && len(names) == 0 {
+		if name, ok := c.past[c.graph.ids[n]]; ok {
+			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
+		}
+		return "nothing leads to it"
+	}
+	if len(back[n]) == 0 {
+		return "the tip" + of + " is lost: the ref log has the commits before it (tract reflog)"
+	}
+	from := back[n][0]
+	at := c.graph.nodes[from]
+	for i, to := range c.graph.out(from) {
+		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
+			return "the history" + of + " before commit " + c.graph.ids[from].Short() + " cannot be reached"
+		}
+	}
+	switch {
+	case at.kind != objects.KindCommit:
+		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
+	case slices.ContainsFunc(c.graph.sizes, func(s saidSize) bool { return s.commit == from && s.content == n }):
+		return "the words of commit " + c.graph.ids[from].Short() + of + " are lost; the history before and after it is whole"
+	}
+	return "where commit " + c.graph.ids[from].Short() + of + " came from, or its label, is lost; its words are whole"
+}
+
+// audit lets the engine look through itself, or reads what any engine gives.
+func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
+	if in, ok := objects.As[objects.Auditor](store); ok {
+		return in.Audit(ctx, a)
+	}
+	if err := a.Begin(); err != nil {
+		return err
+	}
+	ids, err := store.Find(ctx, 0, "", 0)
+	if err != nil {
+		return err
+	}
+	for o, err := range store.Get(ctx, ids) {
+		var c *objects.CorruptError
+		switch {
+		case err == nil:
+			err = a.Object(o)
+		case errors.As(err, &c) && !c.ID.IsZero():
+			err = a.Damage(objects.Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	list, err := store.Refs(ctx, objects.RefQuery{})
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if err := a.Ref(r); err != nil {
+			return err
+		}
+	}
+	entries, err := store.Log(ctx, "", 0, 0)
+	slices.Reverse(entries)
+	for _, e := range entries {
+		err = cmp.Or(err, a.Entry(e))
+	}
+	return err
+}

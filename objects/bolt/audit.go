@@ -1,0 +1,349 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Audit is objects.Auditor. It walks over the pages by itself, as bbolt would not:
+// where one is damaged it goes on with the next.
+func (s *store) Audit(ctx context.Context, to objects.Audit) error {
+	return s.steadily(ctx, "check", to.Progress, func(h *steady) error {
+		if to.Begin != nil {
+			if err := to.Begin(); err != nil {
+				return err
+			}
+		}
+		a := &auditor{to: to, store: s, files: h, meta: h.meta}
+		a.prepare()
+		if err := a.run(); err != nil {
+			return err
+		}
+		if to.Progress != nil {
+			to.Progress(h.size, h.size)
+		}
+		return nil
+	})
+}
+
+// auditor is one audit. Its methods give the errors of reading and of the one who
+// listens; damage is told and is no error.
+type auditor struct {
+	to    objects.Audit
+	store *store
+	files *steady
+	meta  meta
+	over  *overlay
+	told  uint32 // pack of the object that is passed on; 0: it is in none
+	torn  bool   // the last frame of the journal is not whole
+
+	pages   []pageState
+	hurt    [bucketCount]bool // something of the bucket could not be read
+	harm    int               // what was told that is not harmless
+	bodies  map[uint32]extent
+	index   indexAudit
+	names   nameAudit
+	suspect map[uint64]bool    // pages of which not everything could be read
+	broken  map[uint32]*scraps // packs that are not whole, of a deep audit
+}
+
+func (a *auditor) prepare() {
+	a.bodies, a.broken, a.suspect = map[uint32]extent{}, map[uint32]*scraps{}, map[uint64]bool{}
+	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]objects.Ref{}
+}
+
+// pageState is what a page is known to be.
+type pageState uint8
+
+const (
+	pageUnknown pageState = iota
+	pageFree
+	pageUsed
+)
+
+// extent is where a value lies in the file, or the value itself when it is in the
+// page of an inline bucket.
+type extent struct {
+	at, size int64
+	value    []byte
+}
+
+// tell passes on a damage.
+func (a *auditor) tell(d objects.Damage) error {
+	if !d.Harmless {
+		a.harm++
+	}
+	if a.to.Damage == nil {
+		return nil
+	}
+	return a.to.Damage(d)
+}
+
+func (a *auditor) damage(where string, what error, means string) error {
+	return a.tell(objects.Damage{Where: where, What: what.Error(), Means: means})
+}
+
+// blemish is damage that costs nothing.
+func (a *auditor) blemish(where, what, means string) error {
+	return a.tell(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
+}
+
+// foreign tells the end of an audit from damage. A sector that the disk cannot read
+// is damage.
+func foreign(err error) bool { return errors.As(err, new(stopError)) }
+
+func (a *auditor) run() error {
+	readable, err := a.metas()
+	if err != nil {
+		return err
+	}
+	bound := binding{}
+	if readable {
+		if bound, err = a.binding(); err != nil {
+			return err
+		}
+	}
+	if err := a.journal(bound); err != nil {
+		return err
+	}
+	if readable {
+		if err := a.file(); err != nil {
+			return err
+		}
+	}
+	if err := a.recorded(); err != nil {
+		return err
+	}
+	if a.to.Deep && (a.harm > 0 || a.torn || !readable) {
+		if err := a.salvage(); err != nil {
+			return err
+		}
+	}
+	return a.settleNames()
+}
+
+// file walks over everything that the meta page leads to.
+func (a *auditor) file() error {
+	a.pages = make([]pageState, a.meta.high)
+	if err := a.freelist(); err != nil {
+		return err
+	}
+	if err := a.trees(); err != nil {
+		return err
+	}
+	if err := a.bodyWithoutHead(); err != nil {
+		return err
+	}
+	if err := a.settleIndex(); err != nil {
+		return err
+	}
+	lost := 0
+	for id := uint64(2); id < a.meta.high; id++ {
+		if a.pages[id] == pageUnknown {
+			lost++
+		}
+	}
+	if lost > 0 && a.harm == 0 {
+		return a.blemish("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
+	}
+	return nil
+}
+
+// metas finds the meta page to go by, and tells what is wrong with either.
+func (a *auditor) metas() (readable bool, err error) {
+	h := a.files
+	if h.metaErr == nil {
+		return true, nil
+	}
+	first, err1 := metaAt(h.file, 0)
+	second, err2 := meta{}, errors.New("nobody knows where it is")
+	if err1 == nil {
+		second, err2 = metaAt(h.file, int64(first.pageSize))
+	} else {
+		for size := int64(minPageSize); size <= 64<<10 && err2 != nil; size *= 2 {
+			second, err2 = metaAt(h.file, size)
+		}
+	}
+	a.meta = first
+	if err1 != nil || err2 == nil && second.tx > first.tx {
+		a.meta = second
+	}
+	means := "the store is not opened, since the newest commits may be in what cannot be read; tract recover saves what is there"
+	if err1 == nil || err2 == nil {
+		means = "the last transaction may be lost: the store is not opened; tract recover saves what is there"
+	}
+	if err := a.damage("meta pages", h.metaErr, means); err != nil || err1 != nil && err2 != nil {
+		return false, err
+	}
+	pages := uint64(h.size) / uint64(a.meta.pageSize)
+	if a.meta.high > pages {
+		a.meta.high = pages // what is cut off shows where something leads there
+	}
+	return a.meta.high > 2, nil
+}
+
+// binding reads what the file says of its journal.
+func (a *auditor) binding() (bound binding, err error) {
+	l := newLook(a.files, a.meta)
+	value, err := l.get(metaBucket, journalKey)
+	if err == nil {
+		bound, err = decodeBinding(value)
+	}
+	if err != nil && !foreign(err) {
+		return binding{}, a.damage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
+	}
+	return bound, err
+}
+
+// journal reads the frames that count, and holds them to what was acknowledged.
+func (a *auditor) journal(bound binding) error {
+	const where = "journal"
+	h := a.files
+	if h.journalErr != nil {
+		a.hurtNames()
+		return a.damage(where, h.journalErr, "what was committed since the file was last written is lost")
+	}
+	if err := checkHeader(h.journal, bound.salt); err != nil {
+		a.hurtNames()
+		if bound.gen > 0 {
+			return a.damage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
+		}
+		return nil
+	}
+	over, err := replay(h.journal, bound)
+	if a.over = over; err != nil {
+		a.hurtNames()
+		return a.damage(where, err, "what was committed from there on is lost")
+	}
+	end, err := a.acknowledged(bound)
+	if err != nil {
+		return err
+	}
+	if err := wholeUntil(h.journal, bound, over, end); err != nil {
+		a.hurtNames()
+		return a.damage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+	}
+	rest := h.journal[min(over.end, int64(len(h.journal))):]
+	if a.torn = over.end != end && frameLength(bound, rest) > 0; a.torn {
+		return a.blemish(where, fmt.Sprintf("frame %d is not whole", over.seq+1), "a program was stopped while it wrote it, and had not said that it was done")
+	}
+	return nil
+}
+
+// hurtNames notes that the newest moves of refs may be what cannot be read.
+func (a *auditor) hurtNames() {
+	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
+		a.hurt[bucketNumber(name)] = true
+	}
+}
+
+// replay takes in the frames of a journal that count.
+func replay(b []byte, bound binding) (*overlay, error) {
+	over := newOverlay(bound.gen, bound.seq)
+	for {
+		payload, seq, ok := parseFrame(bound, over.end, b[min(over.end, int64(len(b))):])
+		if !ok || seq != over.seq+1 {
+			return over, nil
+		}
+		list, err := parseChanges(payload)
+		if err != nil {
+			return over, fmt.Errorf("frame %d: %w", seq, err)
+		}
+		over.add(list, over.end+aligned(int64(len(payload))+frameSize), seq)
+	}
+}
+
+// wholeUntil tells a journal that a crash has torn, at its end, from one that lost
+// what was acknowledged, as checkEnd does.
+func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
+	if over.end < to {
+		return fmt.Errorf("it ends at %d, and what was acknowledged at %d", over.end, to)
+	}
+	if to > 0 && over.end == to {
+		return nil
+	}
+	for at := over.end; at < int64(len(b)); at += frameAlign {
+		if _, seq, ok := parseFrame(bound, at, b[at:]); ok && seq > over.seq {
+			return fmt.Errorf("frame %d is damaged, and frame %d after it is whole", over.seq+1, seq)
+		}
+	}
+	return nil
+}
+
+// acknowledged is the end of what was acknowledged, as the anchor says.
+func (a *auditor) acknowledged(bound binding) (end int64, err error) {
+	if a.files.anchorErr != nil {
+		return 0, nil // a store that was copied has none
+	}
+	anchor, ok, err := readAnchor(readerOf(a.files.anchor))
+	if err != nil {
+		return 0, a.blemish("lock file", err.Error(), "the store is not opened; when no program uses it, remove "+gatePath(a.store.path)+": it is made anew")
+	}
+	if !ok || anchor.salt != bound.salt || anchor.gen < bound.gen {
+		return 0, nil
+	}
+	if anchor.gen > bound.gen {
+		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is %d, and was %d", bound.gen, anchor.gen),
+			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
+	}
+	return anchor.end, nil
+}
+
+// readerOf reads bytes as a file.
+type readerOf []byte
+
+func (b readerOf) ReadAt(p []byte, at int64) (int, error) {
+	if at >= int64(len(b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b[at:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// freelist notes which pages are free.
+func (a *auditor) freelist() error {
+	const means = "the store is not written to; reading goes on, and tract recover makes a sound copy"
+	ids, last, err := readFreelist(a.files, a.meta)
+	if err != nil {
+		if foreign(err) {
+			return err
+		}
+		return a.damage("free list", err, means)
+	}
+	for id := a.meta.freelist; id <= last; id++ {
+		a.pages[id] = pageUsed
+	}
+	for ; len(ids) > 0; ids = ids[8:] {
+		a.pages[order.Uint64(ids)] = pageFree
+	}
+	return nil
+}
+
+// readFreelist gives the free pages, and the last page that the list takes itself.
+func readFreelist(f io.ReaderAt, m meta) (ids []byte, last uint64, err error) {
+	if err := checkFreelist(f, m); err != nil {
+		return nil, 0, err
+	}
+	p, _, err := readHeader(f, m, m.freelist)
+	if err != nil {
+		return nil, 0, err
+	}
+	at, n := pageHeader, p.count
+	if n == 0xffff {
+		first, err := p.bytes(at, 8)
+		if err != nil {
+			return nil, 0, err
+		}
+		at, n = at+8, int(binary.NativeEndian.Uint64(first))
+	}
+	ids, err = p.bytes(at, n*8)
+	return ids, p.last, err
+}

@@ -1,0 +1,230 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// nameAudit is refs, their log, and the two lists made of them.
+type nameAudit struct {
+	refs   map[string][]byte
+	recent map[string]bool
+	moves  tally // that the list by name has
+	logged tally // that the log has
+
+	entries map[uint64]objects.LogEntry // of a deep audit
+	scraps  map[string]objects.Ref      // refs where nothing leads to
+	last    objects.LogEntry
+	torn    bool // the log is not whole
+	states  map[string]objects.Ref
+}
+
+// tally stands for a set of moves: how many, and a sum of their hashes.
+type tally struct{ count, sum uint64 }
+
+func (t *tally) add(key []byte) {
+	h := fnv.New64a()
+	_, _ = h.Write(key)
+	t.count, t.sum = t.count+1, t.sum+h.Sum64()
+}
+
+// nameRow takes in a key of the buckets that are about refs; a nil value deletes it.
+func (a *auditor) nameRow(bucket int, key, value []byte) error {
+	n := &a.names
+	switch buckets[bucket] {
+	case refsBucket:
+		if n.refs[string(key)] = bytes.Clone(value); value == nil {
+			delete(n.refs, string(key))
+		}
+	case recentBucket:
+		if n.recent[string(key)] = true; value == nil {
+			delete(n.recent, string(key))
+		}
+	case movesBucket:
+		n.moves.add(key)
+	case logBucket:
+		return a.logRow(key, value)
+	}
+	return nil
+}
+
+func (a *auditor) logRow(key, value []byte) error {
+	e, err := decodeEntry(key, value)
+	if err != nil {
+		a.hurt[bucketNumber(logBucket)], a.names.torn = true, true
+		return a.damage("ref log", err, meanings[logBucket])
+	}
+	if a.to.Deep { // more of them may be found elsewhere
+		a.names.keep(e)
+		return nil
+	}
+	return a.logEntry(e)
+}
+
+func (n *nameAudit) keep(e objects.LogEntry) {
+	if n.entries == nil {
+		n.entries = map[uint64]objects.LogEntry{}
+	}
+	n.entries[e.Seq] = e
+}
+
+// logEntry takes in the next entry, which says where refs are from then on.
+func (a *auditor) logEntry(e objects.LogEntry) error {
+	n := &a.names
+	if e.Seq != n.last.Seq+1 || e.Prev != n.last.Hash {
+		what := fmt.Errorf("entry %d does not follow entry %d", e.Seq, n.last.Seq)
+		if !n.torn {
+			n.torn = true
+			if err := a.damage("ref log", what, "moves of refs are lost or were changed, no commits"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, u := range e.Refs {
+		n.logged.add(movesKey(u.Name, e.Seq))
+		was := n.states[u.Name]
+		if u.Old != was.Target && !n.torn {
+			n.torn = true
+			if err := a.damage("ref log", fmt.Errorf("entry %d moves %q from elsewhere than it was", e.Seq, u.Name), "moves of refs are lost or were changed, no commits"); err != nil {
+				return err
+			}
+		}
+		if n.states[u.Name] = (objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: e.Note.Time}); u.New.IsZero() {
+			delete(n.states, u.Name)
+		}
+	}
+	n.last = e
+	if a.to.Entry == nil {
+		return nil
+	}
+	return a.to.Entry(e)
+}
+
+// inJournal stands for the pack of what is in none yet.
+const inJournal = 1<<32 - 1
+
+// recorded takes in what the journal has: it comes after what the file has.
+func (a *auditor) recorded() error {
+	if a.over == nil {
+		return nil
+	}
+	seen := a.over.now()
+	a.told = inJournal
+	for _, e := range a.over.objects() {
+		if err := a.loose("journal", e.key, e.value); err != nil {
+			return err
+		}
+	}
+	a.told = 0
+	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
+		for _, e := range a.over.sorted(bucketNumber(name), &seen) {
+			if err := a.nameRow(bucketNumber(name), e.key, e.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settleNames passes on the refs, and holds them to the log and to the lists.
+func (a *auditor) settleNames() error {
+	n := &a.names
+	for _, seq := range slices.Sorted(maps.Keys(n.entries)) {
+		if err := a.logEntry(n.entries[seq]); err != nil {
+			return err
+		}
+	}
+	refs := map[string]objects.Ref{}
+	for _, name := range slices.Sorted(maps.Keys(n.refs)) {
+		r, err := decodeRef(name, n.refs[name])
+		if err == nil {
+			err = objects.CheckRefName(name)
+		}
+		if err != nil {
+			a.hurt[bucketNumber(refsBucket)] = true
+			if err := a.damage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
+				return err
+			}
+			continue
+		}
+		refs[name] = r
+	}
+	if err := a.settleLists(refs); err != nil {
+		return err
+	}
+	if a.to.Deep {
+		a.addLost(refs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if a.to.Ref != nil {
+			if err := a.to.Ref(refs[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addLost adds the refs that only the log still knows, or a page to which nothing
+// leads, when some are lost.
+func (a *auditor) addLost(refs map[string]objects.Ref) {
+	if !a.hurt[bucketNumber(refsBucket)] && len(a.pages) > 0 {
+		return
+	}
+	for name, r := range a.names.states {
+		if have, ok := refs[name]; (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
+			refs[name] = r
+		}
+	}
+	logHurt := a.hurt[bucketNumber(logBucket)] || a.names.torn
+	for name, r := range a.names.scraps {
+		if have, ok := refs[name]; logHurt && (!ok || have.Updated.Before(r.Updated)) {
+			refs[name] = r
+		}
+	}
+}
+
+func (a *auditor) settleLists(refs map[string]objects.Ref) error {
+	n := &a.names
+	const means = "nothing is lost; tract recover makes the list anew"
+	hurtRefs, hurtLog := a.hurt[bucketNumber(refsBucket)], a.hurt[bucketNumber(logBucket)] || n.torn
+	if !hurtRefs && !hurtLog {
+		for name, r := range refs {
+			if s := n.states[name]; s.Target != r.Target || s.Version != r.Version {
+				err := fmt.Errorf("it is at %s, version %d; the log says %s, version %d", r.Target.Short(), r.Version, s.Target.Short(), s.Version)
+				if err := a.damage(fmt.Sprintf("ref %q", name), err, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
+					return err
+				}
+			}
+		}
+		for name, s := range n.states {
+			if _, ok := refs[name]; !ok {
+				err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
+				if err := a.damage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !hurtRefs && !a.hurt[bucketNumber(recentBucket)] {
+		wrong := len(refs) != len(n.recent)
+		for _, r := range refs {
+			wrong = wrong || !n.recent[string(recentKey(r))]
+		}
+		if wrong {
+			if err := a.damage("refs by time", errors.New("the list does not fit the refs"), means); err != nil {
+				return err
+			}
+		}
+	}
+	if !hurtLog && !a.hurt[bucketNumber(movesBucket)] && n.moves != n.logged {
+		return a.damage("log by name", errors.New("the list does not fit the log"), means)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// meanings is what a page of a bucket is to somebody who uses the store.
+var meanings = map[string]string{
+	metaBucket:    "the store is not opened; tract recover saves what is there",
+	objectsBucket: "large objects on it are lost",
+	refsBucket:    "branches and tags on it are lost; the ref log knows most of them, and tract recover asks it",
+	recentBucket:  "nothing is lost: it is the order of refs by time; tract recover makes it anew",
+	logBucket:     "moves of refs on it are lost, no commits",
+	movesBucket:   "nothing is lost: it is the ref log by name; tract recover makes it anew",
+	headsBucket:   "the commits of the packs on it are lost",
+	bodiesBucket:  "the words of the packs on it are lost",
+	indexBucket:   "nothing is lost: it says where objects lie; tract recover makes it anew",
+}
+
+// trees walks over the tree of buckets and then over each of them. The bodies come
+// first, since the heads ask for them.
+func (a *auditor) trees() error {
+	found := map[string]tree{}
+	err := a.walk(node{id: a.meta.root, bucket: bucketNumber(metaBucket)}, func(p *page, i int, key []byte) error {
+		t, err := a.subBucket(p, i)
+		switch {
+		case foreign(err):
+			return err
+		case err == nil && !isBucket(string(key)):
+			err = errors.New("no bucket of a store")
+		}
+		if err != nil {
+			return a.damage(fmt.Sprintf("bucket %q", key), err, meanings[metaBucket])
+		}
+		found[string(key)] = t
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{metaBucket, bodiesBucket, headsBucket, indexBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket} {
+		number := bucketNumber(name)
+		t, ok := found[name]
+		if !ok {
+			a.hurt[number] = true
+			if err := a.damage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[name]); err != nil {
+				return err
+			}
+			continue
+		}
+		row := func(p *page, i int, key []byte) error { return a.row(number, p, i, key) }
+		if t.inline != nil {
+			err = a.leaf(t.inline, node{bucket: number}, row)
+		} else {
+			err = a.walk(node{id: t.root, bucket: number}, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isBucket(name string) bool {
+	for _, b := range buckets {
+		if b == name {
+			return true
+		}
+	}
+	return false
+}
+
+// subBucket reads where the tree of a bucket begins.
+func (a *auditor) subBucket(p *page, i int) (tree, error) {
+	e := entry{page: p, element: p.element(i)}
+	b, err := e.bytes()
+	switch {
+	case err != nil:
+		return tree{}, err
+	case e.flags != subBucket || len(b) < pageHeader:
+		return tree{}, errors.New("its record is no bucket")
+	}
+	t := tree{root: order.Uint64(b)}
+	if t.root == 0 {
+		t.inline, err = inlinePage(b[pageHeader:])
+	}
+	return t, err
+}
+
+// node is a page to visit and what the page above says of it.
+type node struct {
+	id     uint64
+	bucket int
+	depth  int
+	first  []byte // the key that it begins with
+	below  []byte // its keys are below this one; nil: no limit
+}
+
+func (n node) where() string { return fmt.Sprintf("page %d (%s)", n.id, buckets[n.bucket]) }
+
+// spoilt tells of damage in a tree.
+func (a *auditor) spoilt(n node, err error) error {
+	if foreign(err) {
+		return err
+	}
+	a.hurt[n.bucket], a.suspect[n.id] = true, true
+	return a.tell(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[buckets[n.bucket]]})
+}
+
+// walk visits a page and all below it. Each may be reached once.
+func (a *auditor) walk(n node, row func(p *page, i int, key []byte) error) error {
+	if n.depth == maxDepth {
+		return a.spoilt(n, errors.New("the tree goes in a circle"))
+	}
+	p, err := readPage(a.files, a.meta, n.id)
+	if err != nil {
+		return a.spoilt(n, err)
+	}
+	for id := p.id; id <= p.last; id++ {
+		if a.pages[id] != pageUnknown {
+			was := "in use elsewhere"
+			if a.pages[id] == pageFree {
+				was = "free by the free list, so that writing would destroy it"
+			}
+			if err := a.spoilt(n, fmt.Errorf("page %d is %s", id, was)); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if a.pages[p.id] == pageUsed {
+		return nil
+	}
+	for id := p.id; id <= p.last; id++ {
+		a.pages[id] = pageUsed
+	}
+	if err := a.edge(n, p); err != nil {
+		return err
+	}
+	if p.leaf {
+		return a.leaf(p, n, row)
+	}
+	return a.branch(p, n, row)
+}
+
+// edge holds the keys of a page to what the page above says of them.
+func (a *auditor) edge(n node, p *page) error {
+	if err := p.check(a.meta.high); err != nil {
+		return a.spoilt(n, err)
+	}
+	if n.first == nil {
+		return nil
+	}
+	if p.count == 0 {
+		return a.spoilt(n, errors.New("it is empty"))
+	}
+	first, err := p.key(0)
+	if err == nil && !bytes.Equal(first, n.first) {
+		err = errors.New("it does not begin as the page above says")
+	}
+	if err != nil {
+		return a.spoilt(n, err)
+	}
+	last, err := p.key(p.count - 1)
+	if err == nil && n.below != nil && bytes.Compare(last, n.below) >= 0 {
+		err = errors.New("it ends beyond the page after it")
+	}
+	if err != nil {
+		return a.spoilt(n, err)
+	}
+	return nil
+}
+
+func (a *auditor) branch(p *page, n node, row func(p *page, i int, key []byte) error) error {
+	for i := range p.count {
+		key, err := p.key(i)
+		if err != nil {
+			continue // the check has told
+		}
+		child := node{id: p.element(i).child, bucket: n.bucket, depth: n.depth + 1, first: key, below: n.below}
+		if i+1 < p.count {
+			if next, err := p.key(i + 1); err == nil {
+				child.below = next
+			}
+		}
+		if err := a.walk(child, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *auditor) leaf(p *page, n node, row func(p *page, i int, key []byte) error) error {
+	if p.at == 0 { // inline: nothing has looked at it yet
+		if err := p.check(a.meta.high); err != nil {
+			if err := a.spoilt(n, err); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range p.count {
+		key, err := p.key(i)
+		if err != nil {
+			continue // the check has told
+		}
+		if err := row(p, i, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

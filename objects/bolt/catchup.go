@@ -1,0 +1,168 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// catchUp adds what came since, and makes the file whole.
+func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
+	leading, err := c.leading(l, w)
+	if err != nil {
+		return err
+	}
+	more, err := c.newLoose(l, w)
+	if err != nil {
+		return err
+	}
+	for _, id := range w.resurrect(append(leading, more...)) {
+		o, err := l.object(id)
+		if err == nil {
+			err = c.put(o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, step := range []func(*look, *sweeper) error{c.copyPacks, c.copyLog, c.copyRefs} {
+		if err := step(l, w); err != nil {
+			return err
+		}
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.finish(bound)
+}
+
+// leading gives what objects and moves lead to that came since.
+func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) {
+	for e, err := range l.ascend(headsBucket, packKey(c.from+1)) {
+		if err != nil {
+			return nil, err
+		}
+		head, err := e.value()
+		if err != nil {
+			return nil, err
+		}
+		p, err := parsePack(binary.BigEndian.Uint32(e.key), head)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.slots {
+			var room []objects.ID
+			parents, links := p.edges(i, &room)
+			ids = append(append(ids, parents...), links...)
+		}
+	}
+	for e, err := range l.ascend(logBucket, logKey(w.last.Seq+1)) {
+		var value []byte
+		if err == nil {
+			value, err = e.value()
+		}
+		if err != nil {
+			return nil, err
+		}
+		entry, err := decodeEntry(e.key, value)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range entry.Refs {
+			ids = append(ids, u.Old, u.New)
+		}
+	}
+	return ids, nil
+}
+
+// newLoose takes over large objects that came since, and gives what they lead to.
+func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err error) {
+	for e, err := range l.ascend(objectsBucket, nil) {
+		if err != nil {
+			return nil, err
+		}
+		id := objects.ID(e.key)
+		if n, ok := w.at[id]; ok && w.nodes[n].seen && w.nodes[n].pack == 0 || !w.keeps(id) {
+			continue
+		}
+		value, err := e.value()
+		if err != nil {
+			return nil, err
+		}
+		o, err := decodeObject(id, value)
+		if err == nil {
+			o, err = checked(o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		leading = append(append(leading, o.Parents...), o.Links...)
+		if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+			return nil, err
+		}
+	}
+	return leading, nil
+}
+
+// copyRefs takes over the refs as they are now.
+func (c *compaction) copyRefs(l *look, _ *sweeper) error {
+	for e, err := range l.ascend(refsBucket, nil) {
+		var value []byte
+		if err == nil {
+			value, err = e.value()
+		}
+		if err != nil {
+			return err
+		}
+		r, err := decodeRef(string(e.key), value)
+		if err != nil {
+			return err
+		}
+		if err := c.add(change{refsBucket, bytes.Clone(e.key), bytes.Clone(value)}, change{recentBucket, recentKey(r), []byte{}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the index and what the file says of itself, and makes it durable.
+func (c *compaction) finish(bound binding) error {
+	level := uint64(0)
+	for n := len(c.entries); n > packObjects*runFan; n /= runFan {
+		level++ // as if it had grown to this
+	}
+	list, all := encodeRun(level, c.entries)
+	list = append(list, change{metaBucket, runsKey, all.encode()}, change{metaBucket, journalKey, bound.encode()})
+	if c.packs > 0 {
+		list = append(list, change{metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})})
+	}
+	if err := errors.Join(c.add(list...), c.write()); err != nil {
+		return err
+	}
+	db := c.db
+	c.db = nil
+	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
+}
+
+// encodeRun makes the index of a file that has one run.
+func encodeRun(level uint64, entries []indexEntry) ([]change, runs) {
+	if len(entries) == 0 {
+		return nil, runs{}
+	}
+	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	one := run{level, 1, uint64(len(entries))}
+	var list []change
+	for at := 0; at < len(entries); {
+		end := min(at+chunkEntries, len(entries))
+		for end < len(entries) && bytes.Equal(entries[end][:indexPrefix], entries[end-1][:indexPrefix]) {
+			end++ // those that begin alike stay together
+		}
+		key, value := encodeChunk(one, entries[at:end])
+		list, at = append(list, change{indexBucket, key, value}), end
+	}
+	return list, runs{[]run{one}, 1}
+}

@@ -1,0 +1,296 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// compaction is a file that is to take the place of the store's.
+type compaction struct {
+	path    string
+	old     os.FileInfo // of the file it is made from
+	db      *bbolt.DB
+	packs   uint32 // in it
+	from    uint32 // last pack of the old file that is in it
+	entry   uint64 // last log entry that is in it
+	runs    runs
+	entries []indexEntry
+	pending []objects.Object
+	size    int
+	changes []change
+	bytes   int
+	kept    int
+}
+
+// How much a compaction packs together, and writes in one transaction.
+const (
+	compactPending = 16 << 20
+	compactWrite   = 16 << 20
+)
+
+func dirOf(path string) string { return filepath.Dir(path) }
+
+// compact writes what is kept of a moment into a new file.
+func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
+	removeLeft(s.path)
+	c = &compaction{}
+	defer func() {
+		if err != nil {
+			c.discard()
+		}
+	}()
+	if c.old, err = h.file.Stat(); err != nil {
+		return nil, err
+	}
+	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}); err != nil {
+		return c, err
+	}
+	if err = c.open(); err != nil {
+		return c, err
+	}
+	l := newLook(h, h.meta)
+	for _, step := range []func(*look, *sweeper) error{c.copyPacks, c.copyLoose, c.copyLog} {
+		if err = step(l, w); err != nil {
+			return c, err
+		}
+	}
+	if err = c.flush(); err == nil {
+		err = c.write()
+	}
+	if err == nil {
+		err = c.verify()
+	}
+	return c, err
+}
+
+func (c *compaction) open() error {
+	return protect(func() (err error) {
+		c.db, err = bbolt.Open(c.path, 0o600, &bbolt.Options{
+			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
+		})
+		return err
+	})
+}
+
+// discard takes the file away unless it has another name by now.
+func (c *compaction) discard() {
+	if c == nil || c.path == "" {
+		return
+	}
+	if c.db != nil {
+		_ = protect(c.db.Close)
+	}
+	_ = os.Remove(c.path)
+}
+
+// removeLeft takes away the files of those who were interrupted. One that somebody
+// is writing is locked.
+func removeLeft(path string) {
+	entries, _ := os.ReadDir(dirOf(path))
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) || strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix+"journal-") {
+			continue
+		}
+		name := filepath.Join(dirOf(path), e.Name())
+		if f, err := os.OpenFile(name, os.O_RDWR|noFollow, 0); err == nil {
+			if free, err := lockFile(f, true, false); free && err == nil {
+				_ = os.Remove(name)
+			}
+			_ = f.Close()
+		}
+	}
+}
+
+func (c *compaction) sameFile(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	return err == nil && os.SameFile(info, c.old), err
+}
+
+// put gathers objects for packs, and changes for a transaction.
+func (c *compaction) put(o objects.Object) error {
+	c.pending, c.size, c.kept = append(c.pending, o), c.size+len(o.Data), c.kept+1
+	if c.size < compactPending && len(c.pending) < compactPending/256 {
+		return nil
+	}
+	return c.flush()
+}
+
+// flush makes packs of what is gathered.
+func (c *compaction) flush() error {
+	if len(c.pending) == 0 {
+		return nil
+	}
+	for _, run := range cut(inLines(c.pending)) {
+		c.packs++
+		head, body := encodePack(c.packs, run)
+		for i := range run {
+			c.entries = append(c.entries, newIndexEntry(run[i].ID, place{c.packs, i}))
+		}
+		if err := c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body}); err != nil {
+			return err
+		}
+	}
+	c.pending, c.size = nil, 0
+	return nil
+}
+
+func (c *compaction) add(list ...change) error {
+	for _, one := range list {
+		c.changes, c.bytes = append(c.changes, one), c.bytes+len(one.key)+len(one.value)
+	}
+	if c.bytes < compactWrite {
+		return nil
+	}
+	return c.write()
+}
+
+// write writes the changes, in the order of keys.
+func (c *compaction) write() error {
+	list := c.changes
+	c.changes, c.bytes = nil, 0
+	slices.SortStableFunc(list, func(a, b change) int {
+		if d := strings.Compare(a.bucket, b.bucket); d != 0 {
+			return d
+		}
+		return bytes.Compare(a.key, b.key)
+	})
+	return protect(func() error {
+		return c.db.Update(func(tx *bbolt.Tx) error {
+			for _, one := range list {
+				b := tx.Bucket([]byte(one.bucket))
+				b.FillPercent = 1
+				if err := b.Put(one.key, one.value); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// copyPacks takes over what is kept of packs, those beyond the last that is in.
+func (c *compaction) copyPacks(l *look, w *sweeper) error {
+	for e, err := range l.ascend(headsBucket, packKey(c.from+1)) {
+		if err != nil {
+			return err
+		}
+		head, err := e.value()
+		if err != nil {
+			return err
+		}
+		n := binary.BigEndian.Uint32(e.key)
+		p, err := parsePack(n, head)
+		if err != nil {
+			return err
+		}
+		body, sound, err := l.body(p)
+		if err != nil {
+			return err
+		}
+		for i := range p.slots {
+			if !w.keeps(p.id(i)) {
+				continue
+			}
+			var room []objects.ID
+			o, err := p.whole(i, body, sound, nil, &room)
+			if err == nil {
+				o.Data = bytes.Clone(o.Data) // not all of the pack for the sake of one
+				err = c.put(o)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		c.from = n
+	}
+	return nil
+}
+
+// copyLoose takes over the large objects.
+func (c *compaction) copyLoose(l *look, w *sweeper) error {
+	for e, err := range l.ascend(objectsBucket, nil) {
+		var value []byte
+		if err == nil {
+			value, err = e.value()
+		}
+		if err != nil {
+			return err
+		}
+		if w.keeps(objects.ID(e.key)) {
+			if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+				return err
+			}
+			c.kept++
+		}
+	}
+	return nil
+}
+
+// copyLog takes over the log beyond what is in. Its entries never change.
+func (c *compaction) copyLog(l *look, _ *sweeper) error {
+	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
+		var value []byte
+		if err == nil {
+			value, err = e.value()
+		}
+		if err != nil {
+			return err
+		}
+		entry, err := decodeEntry(e.key, value)
+		if err != nil {
+			return err
+		}
+		list := []change{{logBucket, bytes.Clone(e.key), bytes.Clone(value)}}
+		for _, u := range entry.Refs {
+			list = append(list, change{movesBucket, movesKey(u.Name, entry.Seq), []byte{}})
+		}
+		if err := c.add(list...); err != nil {
+			return err
+		}
+		c.entry = entry.Seq
+	}
+	return nil
+}
+
+// verify reads what was written: it is all that there will be.
+func (c *compaction) verify() error {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	m, err := readMeta(f, info.Size())
+	if err != nil {
+		return err
+	}
+	have := 0
+	s := &steady{store: &store{path: c.path}, file: f, size: info.Size(), meta: m, ctx: context.Background()}
+	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
+		Object: func(objects.Object) error { have++; return nil },
+		Damage: func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
+	}}
+	a.prepare()
+	a.pages = make([]pageState, m.high)
+	if err := a.trees(); err != nil {
+		return err
+	}
+	if have != c.kept {
+		return fmt.Errorf("the new file has %d objects of %d", have, c.kept)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// What follows looks where nothing leads any more. It believes no number and no
+// page: an object is what hashes to its id, a ref or a log entry what has its seal.
+
+// scraps are the pieces of a pack that were found: perhaps of several, since a page
+// may be an old one.
+type scraps struct{ heads, bodies []extent }
+
+func (a *auditor) scrapHead(n uint32, x extent) {
+	if s := a.scrapsOf(n); s != nil {
+		s.heads = append(s.heads, x)
+	}
+}
+
+func (a *auditor) scrapBody(n uint32, x extent) {
+	if s := a.scrapsOf(n); s != nil {
+		s.bodies = append(s.bodies, x)
+	}
+}
+
+// scrapsOf is what was found of a pack; nil: nobody will look at it.
+func (a *auditor) scrapsOf(n uint32) *scraps {
+	if !a.to.Deep {
+		return nil
+	}
+	if a.broken[n] == nil {
+		a.broken[n] = &scraps{}
+	}
+	return a.broken[n]
+}
+
+// salvage looks at every page that the walk did not reach, at the whole journal, and
+// puts the pieces of packs together.
+func (a *auditor) salvage() error {
+	size := int64(a.meta.pageSize)
+	if size == 0 {
+		size = a.guessPageSize()
+	}
+	page := make([]byte, size)
+	for at := int64(0); at < a.files.size && a.harm > 0; at += size {
+		if id := uint64(at / size); id < uint64(len(a.pages)) && a.pages[id] == pageUsed && !a.suspect[id] {
+			continue
+		}
+		n, err := a.files.ReadAt(page, at)
+		if foreign(err) {
+			return err
+		}
+		if err := a.scrapPage(page[:n], at); err != nil {
+			return err
+		}
+	}
+	if err := a.scrapJournal(); err != nil {
+		return err
+	}
+	for n, s := range a.broken {
+		if err := a.scrapPack(n, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guessPageSize finds the size with which most pages have the number they say.
+func (a *auditor) guessPageSize() int64 {
+	best, most := int64(4096), 0
+	var head [8]byte
+	for size := int64(minPageSize); size <= 64<<10; size *= 2 {
+		fit := 0
+		for id := int64(2); id < 1000 && id*size < a.files.size; id++ {
+			if _, err := a.files.ReadAt(head[:], id*size); err == nil && order.Uint64(head[:]) == uint64(id) {
+				fit++
+			}
+		}
+		if fit > most {
+			best, most = size, fit
+		}
+	}
+	return best
+}
+
+// Pages and keys of a store are never larger.
+const (
+	mostPage = 8 << 20
+	mostKey  = 300
+)
+
+// piece is an element of a leaf as it says it is.
+type piece struct{ begin, keySize, size int64 }
+
+func (e piece) plausible(table int64) bool {
+	return e.begin >= table && e.begin <= mostPage && e.keySize > 0 && e.keySize <= mostKey && e.size <= mostPage
+}
+
+// scrapPage takes a page for a leaf, whatever it says it is. Its elements are
+// believed as far as they lie in the file; and since each begins where the one
+// before it ends, one that cannot be believed is looked for there. The page of an
+// inline bucket has no place.
+func (a *auditor) scrapPage(b []byte, at int64) error {
+	if len(b) < pageHeader {
+		return nil
+	}
+	count := int(order.Uint16(b[10:]))
+	var all []piece
+	for i := 0; pageHeader+(i+1)*elementSize <= len(b); i++ {
+		from := int64(pageHeader + i*elementSize)
+		e := b[from:]
+		one := piece{from + int64(order.Uint32(e[4:])), int64(order.Uint32(e[8:])), int64(order.Uint32(e[12:]))}
+		if i >= count && !one.plausible(from+elementSize) {
+			break
+		}
+		all = append(all, one)
+	}
+	table := int64(pageHeader + len(all)*elementSize)
+	end := table
+	for i, e := range all {
+		next := int64(len(b))
+		if i+1 < len(all) && all[i+1].plausible(table) {
+			next = all[i+1].begin
+		}
+		for _, keySize := range []int64{4, int64(idSize)} {
+			if guess := (piece{end, keySize, next - end - keySize}); guess != e && guess.size > 0 && guess.plausible(table) {
+				if err := a.scrapPiece(b, at, guess); err != nil {
+					return err
+				}
+			}
+		}
+		if end = next; !e.plausible(0) {
+			continue
+		}
+		if err := a.scrapPiece(b, at, e); err != nil {
+			return err
+		}
+		end = e.begin + e.keySize + e.size
+	}
+	return nil
+}
+
+// scrapPiece takes an element whose value is in the page, or behind it in the file.
+func (a *auditor) scrapPiece(b []byte, at int64, e piece) error {
+	value := e.begin + e.keySize
+	if value+e.size <= int64(len(b)) {
+		return a.scrap(b[e.begin:value], extent{value: b[value : value+e.size]})
+	}
+	if at < 0 {
+		return nil
+	}
+	key := make([]byte, e.keySize)
+	if _, err := a.files.ReadAt(key, at+e.begin); err != nil {
+		if foreign(err) {
+			return err
+		}
+		return nil
+	}
+	return a.scrap(key, extent{at: at + value, size: e.size})
+}
+
+// scrap takes what it can of a key and its value.
+func (a *auditor) scrap(key []byte, x extent) error {
+	if x.value == nil {
+		if x.at+x.size > a.files.size {
+			x.size = max(a.files.size-x.at, 0)
+		}
+		if len(key) != 4 { // packs are read when all of their pieces are known
+			value, err := a.extent(x)
+			if foreign(err) {
+				return err
+			}
+			x.value = value
+		}
+	}
+	switch {
+	case len(key) == 4:
+		n := binary.BigEndian.Uint32(key)
+		if x.value != nil {
+			x.value = bytes.Clone(x.value)
+		}
+		a.scrapHead(n, x)
+		a.scrapBody(n, x) // which of the two it is shows when they are put together
+	case len(key) == idSize:
+		if o, err := decodeObject(objects.ID(key), x.value); err == nil && o.Check() == nil {
+			return a.object("", o, nil)
+		}
+	case bytes.HasPrefix(key, []byte("refs/")):
+		if r, err := decodeRef(string(key), x.value); err == nil {
+			a.names.scrap(r)
+		}
+	case len(key) == 8:
+		if e, err := decodeEntry(key, x.value); err == nil {
+			a.names.keep(e)
+		}
+	case isBucket(string(key)) && len(x.value) > 2*pageHeader && order.Uint64(x.value) == 0:
+		return a.scrapPage(x.value[pageHeader:], -1<<40)
+	}
+	return nil
+}
+
+func (n *nameAudit) scrap(r objects.Ref) {
+	if n.scraps == nil {
+		n.scraps = map[string]objects.Ref{}
+	}
+	if have, ok := n.scraps[r.Name]; !ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version {
+		n.scraps[r.Name] = r
+	}
+}
+
+// extent reads an extent.
+func (a *auditor) extent(x extent) ([]byte, error) {
+	if x.value != nil {
+		return x.value, nil
+	}
+	b := make([]byte, x.size)
+	n, err := a.files.ReadAt(b, x.at)
+	return b[:n], err
+}
+
+// scrapJournal takes the changes of every frame, of whatever generation, and of one
+// that is damaged those that can still be told apart.
+func (a *auditor) scrapJournal() error {
+	b := a.files.journal
+	for at := journalStart; at+frameSize <= len(b); at += frameAlign {
+		if string(b[at:at+4]) != frameMagic {
+			continue
+		}
+		size := min(int(binary.BigEndian.Uint32(b[at+4:])), len(b)-at-frameSize)
+		list, _ := parseChanges(b[at+frameSize : at+frameSize+size]) // those before the damage
+		for _, c := range list {
+			if c.value == nil {
+				continue
+			}
+			if err := a.scrap(c.key, extent{value: c.value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// slice is how long who reads the whole file keeps writers waiting at a time.
+const slice = 100 * time.Millisecond
+
+// errMoved says that so much was written while somebody read that the pages of the
+// moment that was being read may have been written over.
+var errMoved = errors.New("it was written to all the time")
+
+// stopError is why reading cannot go on, whatever the file holds.
+type stopError struct{ error }
+
+func (e stopError) Unwrap() error { return e.error }
+
+// steady is the files of a store as they were at one moment, while others go on
+// writing. bbolt keeps the pages of a moment through the next transaction, and the
+// journal is taken into memory at once, so that the lock need only be held now and
+// then. It is for one goroutine.
+type steady struct {
+	store   *store
+	ctx     context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
+	patient bool            // it may let go of the lock
+
+	file    *os.File
+	side    *sideLock
+	since   time.Time // when the lock was taken
+	size    int64
+	meta    meta
+	heads   []byte // both meta pages
+	metaErr error  // what is wrong with the meta pages, of which meta may be the better one
+
+	journal    []byte
+	journalErr error
+	anchor     []byte
+	anchorErr  error
+
+	read     int64
+	told     int64
+	progress func(done, total int64)
+}
+
+// twin is the same store as another process would see it: what takes long waits
+// for the lock beside the others of this process and does not stand among them.
+func (s *store) twin() *store {
+	return &store{
+		path: s.path, wait: s.wait, readOnly: s.readOnly, limit: s.limit,
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
+	}
+}
+
+// hold opens the files and takes in what changes at once. One that is patient lets
+// others write in between.
+func (s *store) hold(ctx context.Context, patient bool, progress func(done, total int64)) (*steady, error) {
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	h := &steady{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
+	file, err := os.OpenFile(s.path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	h.file = file
+	if err = h.take(); err == nil {
+		err = h.look()
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// take takes the lock. Where there are no lock files nobody has the store open, and
+// none are left behind.
+func (h *steady) take() error {
+	waiting, cancel := context.WithTimeout(h.ctx, h.store.wait)
+	defer cancel()
+	var err error
+	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
+		h.side, err = h.store.lock(waiting, false)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			h.side, err = nil, nil
+		}
+	}
+	if err == nil {
+		err = pollLock(waiting, h.file, false)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && h.ctx.Err() == nil {
+		err = h.store.busy("check")
+	}
+	h.since = time.Now()
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// look takes in the state of the files.
+func (h *steady) look() error {
+	info, err := h.file.Stat()
+	if err != nil {
+		return err
+	}
+	h.size = info.Size()
+	if h.meta, h.metaErr = readMeta(h.file, h.size); h.metaErr != nil {
+		h.patient = false // nobody could tell whether it is still the same
+	} else {
+		h.heads = make([]byte, 2*h.meta.pageSize)
+		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
+			return err
+		}
+	}
+	h.journal, h.journalErr = readSmall(journalPath(h.store.path))
+	h.anchor, h.anchorErr = readSmall(gatePath(h.store.path))
+	return nil
+}
+
+// mostJournal is more than a journal is ever long.
+const mostJournal = 64 << 20
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, mostJournal))
+}
+
+// ReadAt reads the file as it was.
+func (h *steady) ReadAt(b []byte, at int64) (int, error) {
+	err := h.ctx.Err()
+	if err == nil && h.patient && time.Since(h.since) > slice {
+		err = h.renew()
+	}
+	if err != nil {
+		return 0, stopError{err}
+	}
+	n, err := h.file.ReadAt(b, at)
+	if h.read += int64(n); h.progress != nil && h.read-h.told > 1<<20 {
+		h.told = h.read
+		h.progress(min(h.read, h.size), h.size)
+	}
+	return n, err
+}
+
+// renew lets those in who wait, and looks whether what is read is still there.
+func (h *steady) renew() error {
+	h.release()
+	if err := h.take(); err != nil {
+		return err
+	}
+	return h.unmoved()
+}
+
+func (h *steady) unmoved() error {
+	here, err := os.Stat(h.store.path)
+	if err != nil {
+		return err
+	}
+	mine, err := h.file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := readMeta(h.file, mine.Size())
+	if err == nil && !os.SameFile(here, mine) {
+		return nil // another file has taken its place, and this one never changes again
+	}
+	if err != nil || now.tx > h.meta.tx+1 {
+		return errMoved
+	}
+	return nil
+}
+
+func (h *steady) release() {
+	_ = unlockFile(h.file)
+	h.side.release()
+	h.side = nil
+}
+
+func (h *steady) close() {
+	_ = h.file.Close()
+	h.side.release()
+}
+
+// patience is how often somebody reads while others write, before they have to wait.
+const patience = 3
+
+// steadily calls f with the files as they are at one moment; again, when too much
+// was written meanwhile, and at last with the writers waiting.
+func (s *store) steadily(ctx context.Context, op string, progress func(done, total int64), f func(*steady) error) error {
+	for try := 1; ; try++ {
+		h, err := s.hold(ctx, try <= patience, progress)
+		if err == nil {
+			err = f(h)
+			if err == nil && h.patient {
+				err = h.renew() // all of it was read in time
+			}
+			h.close()
+		}
+		if !errors.Is(err, errMoved) || try > patience {
+			return s.explain(op, err)
+		}
+	}
+}
