@@ -332,7 +332,9 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 		}
 		return must(commit.Read(ctx, store, id))(w.t)
 	}
-	if head := header(p.Head); head.Op == commit.Merge {
+	head := header(p.Head)
+	var brings []*commit.Commit
+	if head.Op == commit.Merge {
 		line, err := commit.Line(ctx, store, head.Parent())
 		if err != nil {
 			w.t.Fatal(err)
@@ -342,13 +344,13 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 				w.t.Fatalf("entry %d of merge %s is not that of its first parent", i, head.ID.Short())
 			}
 		}
-		brings := must(commit.Brings(ctx, store, head.Parents[0], head.Parents[1]))(w.t)
+		brings = must(commit.Brings(ctx, store, head.Parents[0], head.Parents[1]))(w.t)
 		if len(line)+len(brings)+1 != len(p.Entries) {
 			w.t.Fatalf("merge %s brings %d commits to %d and has %d", head.ID.Short(), len(brings), len(line), len(p.Entries))
 		}
-		if err := head.CheckMerge(header(head.Parent()), header(head.Second()), brings); err != nil {
-			w.t.Fatal(err)
-		}
+	}
+	if err := head.CheckDerived(header(head.Parent()), header(head.Second()), brings); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -145,8 +145,9 @@ func (c *Commit) levelAlone() priority.Level {
 	return c.Kind.Traits().Level
 }
 
-// derive fills in what follows from the parent, nil for a root.
-func (c *Commit) derive(parent *Commit) {
+// derive fills in what follows from the parent, nil for a root, and of a merge
+// from the second parent and what it brings.
+func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 	if parent != nil {
 		c.Depth = parent.Depth + 1
 		c.Weight = parent.Weight
@@ -155,20 +156,17 @@ func (c *Commit) derive(parent *Commit) {
 			c.Mark = parent.ID
 		}
 	}
-	own := c.weight()
-	c.Weight.All += own.All
-	c.Weight.Sent += own.Sent
-}
-
-// join adds to what a merge derives from its parent what follows from the second
-// one and from what that brings.
-func (c *Commit) join(second *Commit, brings []*Commit) {
-	c.Depth = max(c.Depth, second.Depth+1)
+	if second != nil {
+		c.Depth = max(c.Depth, second.Depth+1)
+	}
 	for _, b := range brings {
 		own := b.weight()
 		c.Weight.All += own.All
 		c.Weight.Sent += own.Sent
 	}
+	own := c.weight()
+	c.Weight.All += own.All
+	c.Weight.Sent += own.Sent
 }
 
 // weight is what c alone weighs.
@@ -183,22 +181,22 @@ func (c *Commit) weight() (w Weight) {
 	return w
 }
 
-// CheckMerge says what of a merge does not follow from its parents and from what the
-// second brings (see [Brings]).
-func (c *Commit) CheckMerge(parent, second *Commit, brings []*Commit) error {
-	want := Commit{Op: c.Op, Kind: c.Kind, Size: c.Size, Priority: c.Priority}
-	want.derive(parent)
-	want.join(second, brings)
+// CheckDerived says what of c does not follow from its parents: the first, nil
+// for a root, and of a merge the second and what it brings (see [Brings]).
+func (c *Commit) CheckDerived(parent, second *Commit, brings []*Commit) error {
+	want := *c
+	want.Depth, want.Mark, want.Weight = 0, objects.ID{}, Weight{}
+	want.derive(parent, second, brings)
 	wrong := ""
 	switch {
 	case want.Depth != c.Depth:
-		wrong = fmt.Sprintf("its depth is %d, and must be %d", c.Depth, want.Depth)
+		wrong = fmt.Sprintf("depth is %d, want %d", c.Depth, want.Depth)
 	case want.Mark != c.Mark:
-		wrong = fmt.Sprintf("its mark is %s, and must be %s", c.Mark.Short(), want.Mark.Short())
+		wrong = fmt.Sprintf("mark is %s, want %s", c.Mark.Short(), want.Mark.Short())
 	case want.Weight != c.Weight:
-		wrong = fmt.Sprintf("its weights are %v, and must be %v", c.Weight, want.Weight)
+		wrong = fmt.Sprintf("weight is %+v, want %+v", c.Weight, want.Weight)
 	default:
 		return nil
 	}
-	return &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("merge: %s", wrong)}
+	return &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("commit record: %s", wrong)}
 }

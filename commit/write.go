@@ -71,10 +71,7 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 			put = append(put, obj)
 			c.Label = obj.ID
 		}
-		c.derive(parent)
-		if d.Second != nil {
-			c.join(d.Second, d.Brings)
-		}
+		c.derive(parent, d.Second, d.Brings)
 		put = append(put, c.object())
 		if err := c.check(); err != nil {
 			return nil, nil, err
