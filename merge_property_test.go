@@ -184,8 +184,9 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 			return err
 		})
 	case n < 19:
+		source := pick(w, []string{"", on + "~1"})
 		w.all("restore", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Restore(ctx, at, pick(w, []string{"", on + "~1"}))
+			_, err := repo.Branch(on).Restore(ctx, at, source)
 			return err
 		})
 	default:
