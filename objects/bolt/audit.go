@@ -42,18 +42,18 @@ type auditor struct {
 	told  uint32 // pack of the object that is passed on; 0: it is in none
 	torn  bool   // the last frame of the journal is not whole
 
-	pages   []pageState
-	hurt    [bucketCount]bool // something of the bucket could not be read
-	harm    int               // what was told that is not harmless
-	bodies  map[uint32]extent
-	index   indexAudit
-	names   nameAudit
-	suspect map[uint64]bool    // pages of which not everything could be read
-	broken  map[uint32]*scraps // packs that are not whole, of a deep audit
+	pages  []pageState
+	hurt   [bucketCount]bool // something of the bucket could not be read
+	harm   int               // what was told that is not harmless
+	bodies map[uint32]extent
+	index  indexAudit
+	names  nameAudit
+	whole  map[uint32]bool    // packs of which every object was found
+	broken map[uint32]*scraps // packs that are not whole, of a deep audit
 }
 
 func (a *auditor) prepare() {
-	a.bodies, a.broken, a.suspect = map[uint32]extent{}, map[uint32]*scraps{}, map[uint64]bool{}
+	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*scraps{}, map[uint32]bool{}
 	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]objects.Ref{}
 }
 

@@ -182,7 +182,8 @@ func (a *auditor) pack(n uint32, head []byte) error {
 			return err
 		}
 	}
-	if a.harm == before && body != nil && (!sound || !p.sound) {
+	a.whole[n] = a.harm == before && body != nil
+	if a.whole[n] && (!sound || !p.sound) {
 		err = a.damage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
 		if err != nil {
 			return err

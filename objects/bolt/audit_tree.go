@@ -107,7 +107,7 @@ func (a *auditor) spoilt(n node, err error) error {
 	if foreign(err) {
 		return err
 	}
-	a.hurt[n.bucket], a.suspect[n.id] = true, true
+	a.hurt[n.bucket] = true
 	return a.tell(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[buckets[n.bucket]]})
 }
 

@@ -28,7 +28,7 @@ func (a *auditor) scrapBody(n uint32, x extent) {
 
 // scrapsOf is what was found of a pack; nil: nobody will look at it.
 func (a *auditor) scrapsOf(n uint32) *scraps {
-	if !a.to.Deep {
+	if !a.to.Deep || a.whole[n] {
 		return nil
 	}
 	if a.broken[n] == nil {
@@ -37,8 +37,8 @@ func (a *auditor) scrapsOf(n uint32) *scraps {
 	return a.broken[n]
 }
 
-// salvage looks at every page that the walk did not reach, at the whole journal, and
-// puts the pieces of packs together.
+// salvage looks at every page, also those that the walk did not reach, at the whole
+// journal, and puts the pieces together of packs that were not found whole.
 func (a *auditor) salvage() error {
 	size := int64(a.meta.pageSize)
 	if size == 0 {
@@ -46,9 +46,6 @@ func (a *auditor) salvage() error {
 	}
 	page := make([]byte, size)
 	for at := int64(0); at < a.files.size && a.harm > 0; at += size {
-		if id := uint64(at / size); id < uint64(len(a.pages)) && a.pages[id] == pageUsed && !a.suspect[id] {
-			continue
-		}
 		n, err := a.files.ReadAt(page, at)
 		if foreign(err) {
 			return err
@@ -118,17 +115,20 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 		}
 		all = append(all, one)
 	}
-	table := int64(pageHeader + len(all)*elementSize)
+	table := int64(pageHeader + min(max(count, 1), len(all))*elementSize)
+	whole := min(int64(1+order.Uint32(b[12:]))*int64(len(b)), mostPage)
 	end := table
 	for i, e := range all {
-		next := int64(len(b))
-		if i+1 < len(all) && all[i+1].plausible(table) {
+		next := whole
+		if i+1 < min(count, len(all)) && all[i+1].plausible(table) {
 			next = all[i+1].begin
 		}
 		for _, keySize := range []int64{4, int64(idSize)} {
-			if guess := (piece{end, keySize, next - end - keySize}); guess != e && guess.size > 0 && guess.plausible(table) {
-				if err := a.scrapPiece(b, at, guess); err != nil {
-					return err
+			for _, size := range []int64{next - end - keySize, e.size} {
+				if guess := (piece{end, keySize, size}); guess != e && size > 0 && guess.plausible(table) {
+					if err := a.scrapPiece(b, at, guess); err != nil {
+						return err
+					}
 				}
 			}
 		}

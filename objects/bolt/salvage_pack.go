@@ -111,6 +111,7 @@ func nearly(a, b objects.ID) bool {
 const (
 	lookBytes   = 8 << 10
 	lookObjects = 64
+	lookRun     = 8 // of which one has to be a commit
 )
 
 // laxSlots finds the objects of a head. Where one makes no sense, those before it are
@@ -153,8 +154,8 @@ func soundStart(n uint32, head []byte, slots []laxSlot, j, at int) bool {
 	if !objects.Kind(head[at]).Valid() {
 		return false
 	}
-	clear(slots)
-	end := laxRun(head, slots, j, at, min(j+8, len(slots)))
+	clear(slots[j:min(j+lookRun, len(slots))])
+	end := laxRun(head, slots, j, at, min(j+lookRun, len(slots)))
 	for i := j; i < end; i++ {
 		if objects.Kind(head[slots[i].at]) == objects.KindCommit {
 			return soundCommit(n, head, slots, i)
