@@ -98,11 +98,11 @@ func (r *Repo) endOfReply(ctx context.Context, id objects.ID) (objects.ID, error
 	}
 	tip, err := r.Branch(origin.Session).Tip(ctx)
 	if err != nil || tip.IsZero() {
-		return id, nil //nolint:nilerr // a name that is no branch any more
+		return id, nil
 	}
 	for at, err := range commit.Walk(ctx, r.store, tip, 0, id) {
 		if err != nil {
-			return id, nil //nolint:nilerr // the reply is not on that branch
+			return id, nil
 		}
 		if at.Op == commit.Append && at.Origin == c.Origin {
 			return at.ID, nil

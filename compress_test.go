@@ -25,9 +25,14 @@ func toldStory(t *testing.T) (*tract.Repo, *tract.Branch) {
 	main := repo.Branch("main")
 	for _, turn := range [][]content.Block{
 		{content.System("Be brief.")},
-		{user("one")}, {assistant("uno")},
-		{user("two")}, {think("hm"), call("c1")}, {result("c1")}, {assistant("dos")},
-		{user("three")}, {assistant("tres")},
+		{user("one")},
+		{assistant("uno")},
+		{user("two")},
+		{think("hm"), call("c1")},
+		{result("c1")},
+		{assistant("dos")},
+		{user("three")},
+		{assistant("tres")},
 	} {
 		must(main.Append(t.Context(), turn))(t)
 	}
@@ -162,7 +167,7 @@ func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
 func TestSummariesInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		repo := must(tract.Open(t.Context(), "mem:"))(t)
-		defer repo.Close() //nolint:errcheck // in memory
+		defer repo.Close()
 		main := repo.Branch("main")
 		known := map[objects.ID]string{}
 		for step := range rapid.IntRange(3, 40).Draw(rt, "steps") {

@@ -102,6 +102,7 @@ func (w *walks) stop() {
 
 // Len, Less, Swap, Push and Pop are for container/heap.
 func (w *walks) Len() int { return len(w.open) }
+
 func (w *walks) Less(i, j int) bool {
 	a, b := w.open[i].at, w.open[j].at
 	if !a.Time.Equal(b.Time) {

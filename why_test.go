@@ -37,8 +37,12 @@ func TestWhyFindsTheThoughtsThatLedToACall(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for _, blocks := range [][]content.Block{
-		{user("Go.")}, {think("first"), call("c1"), call("c2")}, {result("c1"), result("c2")},
-		{think("second"), call("c3")}, {result("c3")}, {think("last"), assistant("Done.")},
+		{user("Go.")},
+		{think("first"), call("c1"), call("c2")},
+		{result("c1"), result("c2")},
+		{think("second"), call("c3")},
+		{result("c3")},
+		{think("last"), assistant("Done.")},
 	} {
 		must(main.Append(t.Context(), blocks))(t)
 	}
@@ -202,8 +206,11 @@ func TestGrepFindsWordsOfEveryKindOnce(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for _, blocks := range [][]content.Block{
-		{user("one needle\nand hay\nneedle again")}, {think("needle"), call("needle1")}, {result("needle1")},
-		{content.ToolCall{CallID: "x", Name: "needle", Arguments: "{}"}}, {content.Reasoning{Parts: []string{"part", "needle"}}},
+		{user("one needle\nand hay\nneedle again")},
+		{think("needle"), call("needle1")},
+		{result("needle1")},
+		{content.ToolCall{CallID: "x", Name: "needle", Arguments: "{}"}},
+		{content.Reasoning{Parts: []string{"part", "needle"}}},
 	} {
 		must(main.Append(t.Context(), blocks))(t)
 	}

@@ -91,7 +91,6 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 	known := recall(r, o)
 	h, err := gather(ctx, r, head, known)
 	if err == nil && h.base != nil && !h.base.holds(h, o) {
-		known = nil
 		h, err = gather(ctx, r, head, nil)
 	}
 	if err != nil {

@@ -69,7 +69,9 @@ func TestRememberedPromptsAreTheSame(t *testing.T) {
 		store := objects.Memory()
 		ctx := t.Context()
 		options := []Options{
-			{}, {Policy: priority.Policy{IncludeReasoning: true}}, {DropOpen: true},
+			{},
+			{Policy: priority.Policy{IncludeReasoning: true}},
+			{DropOpen: true},
 			{Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
 		}[rapid.IntRange(0, 3).Draw(t, "options")]
 		var all []*commit.Commit

@@ -45,13 +45,31 @@ func asProgram(limit string) int {
 // verbs are the commands that change something, each as it is typed.
 var verbs = [][]string{
 	{"init", "other"},
-	{"system", "Be brief."}, {"user", "One more question?"}, {"assistant", "One more answer."}, {"reasoning", "A thought."},
-	{"tool-call", "-b", "other", "call_1", "look", "{}"}, {"tool-result", "-b", "side", "call_0", "found"}, {"commit", "--kind", "note", "A note."},
-	{"annotate", "HEAD~2", "skip"}, {"pin", "HEAD~1"}, {"skip", "HEAD~3"}, {"edit", "HEAD~2", "Said better."},
-	{"branch", "new"}, {"switch", "-c", "new"}, {"tag", "v2"}, {"reset", "HEAD~2"}, {"undo"},
-	{"user", "-b", "elsewhere", "Hello there."}, {"import", "log.json", "--as", "imported"},
-	{"generate"}, {"chat", "And now?"}, {"user", "-F", "large"},
-	{"gc", "--prune", "--grace", "0"}, {"backup", "copy"}, {"recover", ".tract", "saved"}, {"config", "set", "user.name", "grace"},
+	{"system", "Be brief."},
+	{"user", "One more question?"},
+	{"assistant", "One more answer."},
+	{"reasoning", "A thought."},
+	{"tool-call", "-b", "other", "call_1", "look", "{}"},
+	{"tool-result", "-b", "side", "call_0", "found"},
+	{"commit", "--kind", "note", "A note."},
+	{"annotate", "HEAD~2", "skip"},
+	{"pin", "HEAD~1"},
+	{"skip", "HEAD~3"},
+	{"edit", "HEAD~2", "Said better."},
+	{"branch", "new"},
+	{"switch", "-c", "new"},
+	{"tag", "v2"},
+	{"reset", "HEAD~2"},
+	{"undo"},
+	{"user", "-b", "elsewhere", "Hello there."},
+	{"import", "log.json", "--as", "imported"},
+	{"generate"},
+	{"chat", "And now?"},
+	{"user", "-F", "large"},
+	{"gc", "--prune", "--grace", "0"},
+	{"backup", "copy"},
+	{"recover", ".tract", "saved"},
+	{"config", "set", "user.name", "grace"},
 }
 
 // faultDir makes a folder with a store that has something of everything.
@@ -78,8 +96,17 @@ func faultDir(t *testing.T) (dir string, env []string) {
 		}
 	}
 	for _, args := range [][]string{
-		{"init"}, {"system", "You know things."}, {"user", "First?"}, {"assistant", "First."}, {"user", "Second?"}, {"branch", "side"}, {"tag", "v1"},
-		{"assistant", "Second."}, {"user", "Third?"}, {"user", "-b", "side", "Aside."}, {"tool-call", "-b", "side", "call_0", "look", "{}"},
+		{"init"},
+		{"system", "You know things."},
+		{"user", "First?"},
+		{"assistant", "First."},
+		{"user", "Second?"},
+		{"branch", "side"},
+		{"tag", "v1"},
+		{"assistant", "Second."},
+		{"user", "Third?"},
+		{"user", "-b", "side", "Aside."},
+		{"tool-call", "-b", "side", "call_0", "look", "{}"},
 	} {
 		if out, err := program(t, dir, env, 0, args).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v: %s", args, err, out)
@@ -302,9 +329,26 @@ func TestReadingWritesNothing(t *testing.T) {
 	dir, env := faultDir(t)
 	before := filesOf(t, filepath.Join(dir, ".tract"))
 	for _, args := range [][]string{
-		{"log"}, {"log", "--all", "--graph"}, {"show"}, {"compile", "--explain"}, {"check", "--for", "chat"}, {"diff", "HEAD~1", "HEAD"}, {"status"}, {"branch"},
-		{"tag"}, {"reflog"}, {"rescue"}, {"cat-file", "-p", "HEAD"}, {"rev-parse", "HEAD"}, {"ls-refs"}, {"fsck"}, {"gc"}, {"doctor"}, {"config", "list"},
-		{"generate", "--dry-run"}, {"backup", "../copy-of-it"},
+		{"log"},
+		{"log", "--all", "--graph"},
+		{"show"},
+		{"compile", "--explain"},
+		{"check", "--for", "chat"},
+		{"diff", "HEAD~1", "HEAD"},
+		{"status"},
+		{"branch"},
+		{"tag"},
+		{"reflog"},
+		{"rescue"},
+		{"cat-file", "-p", "HEAD"},
+		{"rev-parse", "HEAD"},
+		{"ls-refs"},
+		{"fsck"},
+		{"gc"},
+		{"doctor"},
+		{"config", "list"},
+		{"generate", "--dry-run"},
+		{"backup", "../copy-of-it"},
 	} {
 		out, err := program(t, dir, env, 0, args).CombinedOutput()
 		if err != nil && !errors.As(err, new(*exec.ExitError)) {

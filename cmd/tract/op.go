@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,14 +94,14 @@ func opRow(op tract.Operation) []string {
 	if op.Undone {
 		what += " (undone)"
 	}
-	moved := ""
+	var moved strings.Builder
 	for i, u := range op.Refs {
 		if i > 0 {
-			moved += ", "
+			moved.WriteString(", ")
 		}
-		moved += refs.Name(u.Name) + " " + shortOrGone(u.Old) + " -> " + shortOrGone(u.New)
+		moved.WriteString(refs.Name(u.Name) + " " + shortOrGone(u.Old) + " -> " + shortOrGone(u.New))
 	}
-	return []string{strconv.FormatUint(op.Seq, 10), op.Note.Time.Local().Format(time.DateTime), op.Note.Author, what, moved}
+	return []string{strconv.FormatUint(op.Seq, 10), op.Note.Time.Local().Format(time.DateTime), op.Note.Author, what, moved.String()}
 }
 
 func (a *app) opShow(cmd *cobra.Command, args []string) error {

@@ -85,8 +85,7 @@ func (a *auditor) object(where string, o objects.Object, err error) error {
 		}
 		return a.to.Object(o)
 	}
-	var c *objects.CorruptError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*objects.CorruptError](err); ok {
 		err = c.Cause
 	}
 	return a.tell(objects.Damage{ID: o.ID, Where: where, What: err.Error()})

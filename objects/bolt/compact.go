@@ -24,7 +24,6 @@ type compaction struct {
 	packs   uint32 // in it
 	from    uint32 // last pack of the old file that is in it
 	entry   uint64 // last log entry that is in it
-	runs    runs
 	entries []indexEntry
 	pending []objects.Object
 	size    int

@@ -137,7 +137,7 @@ func TestJournalWithAFlippedBit(t *testing.T) {
 			bit = r.Int64N(int64(headerSize) * 8)
 		}
 		bad := bytes.Clone(m.journal)
-		bad[bit/8] ^= 1 << (r.IntN(8))
+		bad[bit/8] ^= 1 << r.IntN(8)
 		for _, anchor := range [][]byte{nil, m.anchor} {
 			m.write(t, path, m.file, bad, anchor)
 			n, err := m.count(t, path)

@@ -23,9 +23,8 @@ type step struct {
 
 // outcome is what came of a step.
 type outcome struct {
-	at      objects.ID // of a look
-	moved   bool
-	unknown bool
+	at    objects.ID // of a look
+	moved bool
 }
 
 // refModel is a register with compare-and-swap for each ref.
