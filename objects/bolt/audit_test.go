@@ -140,7 +140,7 @@ func TestEveryFlipIsFoundOrHarmless(t *testing.T) {
 		flips = 100
 	}
 	if torture() {
-		flips = 3_000
+		flips = 10_000
 	}
 	path, m := large(t, 300)
 	files := takeFiles(t, path)

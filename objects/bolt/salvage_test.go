@@ -17,7 +17,7 @@ func TestSalvageOfDamagedElements(t *testing.T) {
 		if order.Uint64(b[at:]) != uint64(at/4096) || order.Uint16(b[at+8:]) != leafPage || order.Uint32(b[at+12:]) < 2 || count > 8 {
 			continue
 		}
-		for bit := 8 * 8; bit < 8*(pageHeader+count*elementSize); bit += rounds(41, 13, 1) {
+		for bit := 8 * 8; bit < 8*(pageHeader+count*elementSize); bit += rounds(61, 31, 1) {
 			damaged := append([]byte(nil), b...)
 			damaged[at+bit/8] ^= 1 << (bit % 8)
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
