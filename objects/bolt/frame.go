@@ -73,21 +73,23 @@ func decodeBinding(value []byte) (b binding, err error) {
 	if err != nil {
 		return b, err
 	}
-	d := canon.NewDecoder(record)
+	d, salted := canon.NewDecoder(record), false
 	for f := range d.Fields() {
 		switch f {
 		case 1:
-			if raw := d.Raw(); len(raw) != copy(b.salt[:], raw) || len(raw) != saltSize {
+			raw := d.Raw()
+			if salted = len(raw) == saltSize; !salted {
 				d.Refuse("no salt")
 			}
+			copy(b.salt[:], raw)
 		case 2:
 			b.gen = d.Uint()
 		case 3:
 			b.seq = d.Uint()
 		}
 	}
-	if err = d.Err(); err == nil && b.gen == 0 {
-		err = errors.New("no generation")
+	if err = d.Err(); err == nil && (b.gen == 0 || !salted) {
+		err = errors.New("no generation, or no salt")
 	}
 	return b, err
 }

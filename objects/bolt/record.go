@@ -156,9 +156,7 @@ func decodeRef(name string, value []byte) (objects.Ref, error) {
 	for f := range d.Fields() {
 		switch f {
 		case 1:
-			if len(r.Target) != copy(r.Target[:], d.Raw()) || r.Target.IsZero() {
-				d.Refuse("no id")
-			}
+			r.Target = objects.DecodeID(d)
 		case 2:
 			r.Version = d.Uint()
 		case 3:
