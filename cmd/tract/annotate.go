@@ -66,11 +66,7 @@ func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
 	if err != nil {
 		return usage(cmd, "%s", err)
 	}
-	b, err := a.current(ctx)
-	if err != nil {
-		return err
-	}
-	at, err := a.resolve(ctx, rev)
+	b, at, err := a.currentAt(ctx, rev)
 	if err != nil {
 		return err
 	}

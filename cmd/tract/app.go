@@ -272,6 +272,16 @@ func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
 	return r.Resolve(ctx, rev)
 }
 
+// currentAt is the branch to add to, and the commit that a revision names there.
+func (a *app) currentAt(ctx context.Context, rev string) (*tract.Branch, objects.ID, error) {
+	b, err := a.current(ctx)
+	if err != nil {
+		return nil, objects.ID{}, err
+	}
+	at, err := a.resolve(ctx, rev)
+	return b, at, err
+}
+
 // resolveFrom is resolve for --from, in which HEAD is HEAD and not the branch
 // that is about to be made.
 func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {

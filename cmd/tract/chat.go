@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
@@ -176,21 +175,7 @@ func freshName(name string) string {
 
 // beginNew goes to an empty branch.
 func (a *app) beginNew(ctx context.Context, name string) error {
-	if err := checkName("branch", name); err != nil {
-		return err
-	}
-	repo, err := a.open(ctx, true)
-	if err != nil {
-		return err
-	}
-	tip, err := repo.Branch(name).Tip(ctx)
-	if err != nil {
-		return err
-	}
-	if !tip.IsZero() {
-		return branchError(fmt.Errorf("begin branch %q: %w", name, objects.ErrExists))
-	}
-	if err := a.setHead(head{branch: name}); err != nil {
+	if err := a.goToEmpty(ctx, "begin a conversation", name, true); err != nil {
 		return err
 	}
 	a.branch = ""

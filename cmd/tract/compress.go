@@ -182,11 +182,7 @@ the summary, or a commit that it stands for.`,
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			b, err := a.current(ctx)
-			if err != nil {
-				return err
-			}
-			at, err := a.resolve(ctx, args[0])
+			b, at, err := a.currentAt(ctx, args[0])
 			if err != nil {
 				return err
 			}

@@ -57,11 +57,7 @@ annotation to the priority before it. Of a merge, all that it brought is taken b
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			b, err := a.current(ctx)
-			if err != nil {
-				return err
-			}
-			at, err := a.resolve(ctx, args[0])
+			b, at, err := a.currentAt(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -89,11 +85,7 @@ that text. The edits stay in the history.`,
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			b, err := a.current(ctx)
-			if err != nil {
-				return err
-			}
-			at, err := a.resolve(ctx, args[0])
+			b, at, err := a.currentAt(ctx, args[0])
 			if err != nil {
 				return err
 			}

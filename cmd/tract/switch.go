@@ -114,10 +114,19 @@ func (a *app) switchToNew(ctx context.Context, name, rev string) error {
 }
 
 func (a *app) switchToOrphan(ctx context.Context, name string) error {
+	if err := a.goToEmpty(ctx, "switch --orphan", name, false); err != nil {
+		return err
+	}
+	return a.wentTo(head{branch: name}, objects.ID{})
+}
+
+// goToEmpty moves HEAD to a branch that has no commits yet. write makes the store
+// where a first commit would.
+func (a *app) goToEmpty(ctx context.Context, operation, name string, write bool) error {
 	if err := checkName("branch", name); err != nil {
 		return err
 	}
-	repo, err := a.open(ctx, false)
+	repo, err := a.open(ctx, write)
 	if err != nil {
 		return err
 	}
@@ -126,12 +135,9 @@ func (a *app) switchToOrphan(ctx context.Context, name string) error {
 		return err
 	}
 	if !tip.IsZero() {
-		return branchError(fmt.Errorf("switch --orphan: branch %q: %w", name, objects.ErrExists))
+		return branchError(fmt.Errorf("%s: branch %q: %w", operation, name, objects.ErrExists))
 	}
-	if err := a.setHead(head{branch: name}); err != nil {
-		return err
-	}
-	return a.wentTo(head{branch: name}, tip)
+	return a.setHead(head{branch: name})
 }
 
 // checkout goes to a branch when there is one of that name, else to a commit.
