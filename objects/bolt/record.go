@@ -20,7 +20,7 @@ import (
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index
-//	objects  id -> kind, varint n, n parents, varint m, m links, data
+//	objects  id -> kind, varint n, n parents, varint m, m links, data; or a tombstone
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
 //	log      seq -> sealed objects.LogEntry.Record
@@ -55,8 +55,13 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// formatVersion is the format that this package knows, and writes.
-const formatVersion = 2
+// The formats that this package knows. A store is made in the first of them and
+// becomes one of a later when something is written that the earlier has not.
+const (
+	firstVersion  = 2
+	erasedVersion = 3 // it may have tombstones
+	formatVersion = erasedVersion
+)
 
 var formatKey = []byte("format")
 
@@ -109,9 +114,13 @@ func encodeObject(o objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote. The object keeps nothing of b.
+// decodeObject reads what encodeObject wrote; a tombstone is an ErasedError. The
+// object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
+	if isTombstone(b) {
+		return o, decodeTombstone(id, b)
+	}
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
 	}
