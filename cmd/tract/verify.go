@@ -125,7 +125,11 @@ func (a *app) printVerified(v *verifyJSON) error {
 		rows = append(rows, []string{m.Commit.Short(), verdict, m.Why})
 	}
 	p.Table(rows)
-	p.Text(fmt.Sprintf("%s: %d same, %d differ, %d pruned, %d by an older encoder, %d not reproducible\n",
-		count(uint64(v.Checked), "request"), v.Same, v.Differs, v.Pruned, v.Older, v.Unprovable))
+	pruned := ""
+	if v.Pruned > 0 {
+		pruned = fmt.Sprintf("%d pruned, ", v.Pruned)
+	}
+	p.Text(fmt.Sprintf("%s: %d same, %d differ, %s%d by an older encoder, %d not reproducible\n",
+		count(uint64(v.Checked), "request"), v.Same, v.Differs, pruned, v.Older, v.Unprovable))
 	return p.Err()
 }
