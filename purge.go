@@ -29,7 +29,8 @@ type PurgeResult struct {
 // Purge takes the words and the labels of commits away, whatever they are: from every
 // branch that has them and from every file of the store. The commits stay, and every
 // hash still holds. An edit has words of its own: it goes when it is named. It cannot
-// be undone, and reaches no copy of the store, no remote and no provider.
+// be undone, and reaches no copy of the store, no remote and no provider. Commits that
+// were purged before are passed over, so that it is safe to repeat.
 func (r *Repo) Purge(ctx context.Context, p Purging, opts ...Option) (*PurgeResult, error) {
 	c, err := r.call(opts)
 	if err != nil {
@@ -60,8 +61,8 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 			done.Commits, going = append(done.Commits, at), append(going, &own)
 		}
 	}
-	if len(going) == 0 && len(named) > 0 {
-		return nil, noWords(p.Revs[0], named[0])
+	if len(named) == 1 && named[0].Content.IsZero() && named[0].Label.IsZero() {
+		return nil, &refs.UnknownError{Rev: p.Revs[0], Why: fmt.Sprintf("the %s has no words", named[0].Op)}
 	}
 	if _, err := e.contents(ctx, going); err != nil {
 		return nil, err
@@ -71,13 +72,6 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 	}
 	done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
 	return done, err
-}
-
-func noWords(rev string, c *commit.Commit) error {
-	if c.Erased != nil {
-		return fmt.Errorf("%s: %w", c.ID.Short(), &objects.ErasedError{Tombstone: *c.Erased})
-	}
-	return &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("the %s has no words", c.Op)}
 }
 
 // named lists the commits of revisions and ranges, each once.

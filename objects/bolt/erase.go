@@ -41,10 +41,19 @@ func decodeTombstone(id objects.ID, value []byte) error {
 // Erase is objects.Eraser. It is a sweep that takes nothing but the bytes of these
 // objects: a new file is written, in which they never were, and then takes the name
 // of the old one. The journal, which stays, is overwritten first.
-func (s *store) Erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (int, error) {
+func (s *store) Erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (erased int, err error) {
 	if s.readOnly {
 		return 0, fmt.Errorf("erase in store %s: %w", s.path, objects.ErrReadOnly)
 	}
+	for range patience {
+		if erased, err = s.erase(ctx, list, progress); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return erased, err
+}
+
+func (s *store) erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (int, error) {
 	var w *sweeper
 	var part *compaction
 	err := s.steadily(ctx, "erase in", progress, func(h *steady) (err error) {

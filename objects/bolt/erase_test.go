@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,6 +195,73 @@ func TestEraseBesideGC(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestEraseWhileOthersReadAndWrite has two handles erase at once what others read, and
+// others write.
+func TestEraseWhileOthersReadAndWrite(t *testing.T) {
+	const n = 60
+	s, path, said := spoken(t, n)
+	other := mustOpen(t, path, objects.Options{Wait: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	var around, erasers sync.WaitGroup
+	around.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			b := batch(fmt.Sprint("refs/heads/new-", i), fmt.Sprint("new ", i))
+			if err := s.Apply(t.Context(), b); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	around.Go(func() {
+		var ids []objects.ID
+		for _, o := range said {
+			ids = append(ids, o.ID)
+		}
+		for ctx.Err() == nil {
+			seen := 0
+			for _, err := range other.Get(t.Context(), ids) {
+				if err != nil && !errors.Is(err, objects.ErrErased) {
+					t.Error(err)
+					return
+				}
+				seen++
+			}
+			if seen != n {
+				t.Errorf("%d of %d objects or tombstones", seen, n)
+				return
+			}
+		}
+	})
+	for i, h := range []objects.Store{s, other} {
+		erasers.Go(func() {
+			for k := i; k < 16; k += 2 {
+				if _, err := objects.Erase(t.Context(), h, []objects.Tombstone{{ID: said[k].ID, Why: "test"}}, nil); err != nil && !errors.Is(err, objects.ErrBusy) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	erasers.Wait()
+	cancel()
+	around.Wait()
+	found := wantClean(t, path)
+	for id := range found.erased {
+		wantNowhere(t, path, string(bytes.SplitAfter(dataOf(said, id), []byte(">"))[0]))
+	}
+	if len(found.erased) < 8 {
+		t.Errorf("%d tombstones", len(found.erased))
+	}
+}
+
+func dataOf(list []objects.Object, id objects.ID) []byte {
+	for _, o := range list {
+		if o.ID == id {
+			return o.Data
+		}
+	}
+	return nil
 }
 
 func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {

@@ -211,6 +211,9 @@ func (w *sweeper) keeps(id objects.ID) bool {
 	return !ok || w.alive[n] != fateGone
 }
 
+// errReplaced says that somebody else was faster with a new file.
+var errReplaced = errors.New("another program has rewritten it")
+
 // exchange adds to the new file what came meanwhile, and gives it the name of the old.
 func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) error {
 	t := s.twin()
@@ -223,7 +226,7 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	t.open++
 	defer t.shut(h)
 	if same, err := part.sameFile(h.file); err != nil || !same {
-		return errors.Join(err, fmt.Errorf("%s store %s: another program has rewritten it: %w: try again", w.op, s.path, objects.ErrBusy))
+		return errors.Join(err, fmt.Errorf("%s store %s: %w: %w: try again", w.op, s.path, errReplaced, objects.ErrBusy))
 	}
 	if err := t.fold(h, nil); err != nil {
 		return err
