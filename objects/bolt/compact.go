@@ -58,8 +58,8 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	if err != nil {
 		return c, err
 	}
-	if len(w.erase) > 0 {
-		version = max(version, erasedVersion)
+	if version = max(version, formatVersion); len(w.erase) > 0 {
+		version = max(version, formatErased)
 	}
 	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
 		return c, err

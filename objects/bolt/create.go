@@ -54,7 +54,7 @@ func (s *store) publish(dir string) error {
 	if err := s.publishJournal(dir, bound.salt); err != nil {
 		return err
 	}
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, firstVersion)
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, formatVersion)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}

@@ -15,7 +15,7 @@ import (
 //
 //	objects  id -> 0, sealed objects.Tombstone.Record
 //
-// A store that has one is of format 3. It stays that.
+// A store that has one is of format 4. It stays that.
 
 const tombstone = 0
 
@@ -141,7 +141,7 @@ func (l *look) version() (uint64, error) {
 // and will lie in a pack. list is in the file, not in the journal.
 func (l *look) unbury(list []objects.Object) (changes []change, err error) {
 	version, err := l.version()
-	if err != nil || version < erasedVersion {
+	if err != nil || version < formatErased {
 		return nil, err
 	}
 	for i := range list {

@@ -279,13 +279,13 @@ func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want(firstVersion)
+	want(formatVersion)
 	sweep(t, s, objects.Sweep{Before: now()})
-	want(firstVersion)
+	want(formatVersion)
 	erase(t, s, said[1])
-	want(erasedVersion)
+	want(formatErased)
 	sweep(t, s, objects.Sweep{Before: now()})
-	want(erasedVersion)
+	want(formatErased)
 	wantClean(t, path)
 }
 

@@ -296,10 +296,10 @@ func (s *store) inspect(h *handle) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("format: %w", err)
-	case version > formatVersion:
+	case version > formatNewest:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
-			s.path, version, formatVersion, objects.ErrFormat)
-	case version < firstVersion:
+			s.path, version, formatNewest, objects.ErrFormat)
+	case version < formatOldest:
 		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
 	}
 	if value, err = l.get(metaBucket, journalKey); err == nil {

@@ -55,12 +55,14 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// The formats that this package knows. A store is made in the first of them and
-// becomes one of a later when something is written that the earlier has not.
+// formatVersion is the format that this package writes into a new file, and
+// formatOldest the oldest that it knows. One with tombstones is formatErased, and
+// stays that; it is the newest.
 const (
-	firstVersion  = 2
-	erasedVersion = 3 // it may have tombstones
-	formatVersion = erasedVersion
+	formatOldest  = 2
+	formatVersion = 2
+	formatErased  = 4
+	formatNewest  = formatErased
 )
 
 var formatKey = []byte("format")
@@ -94,7 +96,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 	for f := range d.Fields() {
 		if f == 1 {
 			version = d.Uint()
-		} else if version > formatVersion {
+		} else if version > formatNewest {
 			return version, nil // what a newer format adds here is its own business
 		}
 	}
