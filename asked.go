@@ -126,7 +126,7 @@ func (r *Repo) askedAgain(ctx context.Context, m *compile.Manifest) (*llm.Reques
 	}
 	obj, err := objects.Read(ctx, r.store, m.Tools)
 	if err != nil {
-		return nil, fmt.Errorf("read tools: %w", err)
+		return req, fmt.Errorf("read tools: %w", err)
 	}
 	if req.Tools, err = llm.ReadTools(obj.Data); err != nil {
 		return nil, &objects.CorruptError{ID: m.Tools, Cause: err}

@@ -175,12 +175,20 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (ob
 	return ids[0], nil
 }
 
+// blockOf is the block of a commit, or what is left of it when its words were erased:
+// others may be put in their place.
+func (r *Repo) blockOf(ctx context.Context, c *commit.Commit) (content.Block, error) {
+	own := *c // headers are shared
+	err := commit.Load(ctx, r.store, &own)
+	return own.Block, err
+}
+
 func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id objects.ID, text string) (commit.Draft, error) {
 	target, err := b.target(ctx, tip, id)
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	block, err := commit.Content(ctx, b.repo.store, target.Content)
+	block, err := b.repo.blockOf(ctx, target)
 	if err != nil {
 		return commit.Draft{}, err
 	}

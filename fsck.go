@@ -19,6 +19,7 @@ type Health struct {
 	Commits     int
 	Refs        int
 	Entries     int // of the ref log
+	Erased      int // objects of which a tombstone is left
 	Unreachable int // objects to which no ref leads and none ever did: tract gc takes them
 	Damages     []Damage
 }
@@ -125,6 +126,12 @@ func (c *checkup) audit() objects.Audit {
 			}
 			return err
 		},
+		Erased: func(t objects.Tombstone) error {
+			if c.graph.bury(t) {
+				c.health.Erased++
+			}
+			return nil
+		},
 		Ref: func(r objects.Ref) error {
 			c.health.Refs++
 			c.refs = append(c.refs, r)
@@ -177,7 +184,7 @@ func (c *checkup) settle() error {
 	for n, at := range c.graph.nodes {
 		id := c.graph.ids[n]
 		switch {
-		case at.kind != 0 && !reached[n]:
+		case at.kind != 0 && !reached[n] && !at.erased:
 			c.health.Unreachable++
 		case at.kind == 0 && !told[id]:
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
@@ -287,7 +294,10 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	}
 	for o, err := range store.Get(ctx, ids) {
 		var c *objects.CorruptError
+		var erased *objects.ErasedError
 		switch {
+		case errors.As(err, &erased):
+			err = a.Erased(erased.Tombstone)
 		case err == nil:
 			err = a.Object(o)
 		case errors.As(err, &c) && !c.ID.IsZero():

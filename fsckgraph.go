@@ -29,6 +29,7 @@ type graph struct {
 // node is one object.
 type node struct {
 	kind    objects.Kind // 0: something leads to it, and it was not seen
+	erased  bool         // it is a tombstone
 	parents uint16
 	links   uint16
 	foot    int32 // where its footing is
@@ -86,7 +87,7 @@ func (g *graph) has(id objects.ID) bool {
 // add takes in an object. It tells whether it is new.
 func (g *graph) add(o objects.Object) (fresh bool, err error) {
 	n := g.number(o.ID)
-	if g.nodes[n].kind != 0 {
+	if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 		return false, nil
 	}
 	one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: int64(len(g.edges))}
@@ -115,6 +116,16 @@ func (g *graph) add(o objects.Object) (fresh bool, err error) {
 		return true, g.wrong(o.ID, cause(err))
 	}
 	return true, nil
+}
+
+// bury takes in a tombstone, unless the object is there. It tells whether it is new.
+func (g *graph) bury(t objects.Tombstone) (fresh bool) {
+	n := g.number(t.ID)
+	if g.nodes[n].kind != 0 {
+		return false
+	}
+	g.nodes[n] = node{kind: t.Kind, erased: true, edges: int64(len(g.edges)), size: t.Size}
+	return true
 }
 
 // cause is an error without the words that name the object.

@@ -2,6 +2,7 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"regexp"
@@ -127,7 +128,7 @@ func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(recor
 					tips = append(tips, obj.Parents[min(1, len(obj.Parents)):]...)
 					continue
 				}
-				if err == nil && !worth(obj) {
+				if err == nil && !worth(obj) || errors.Is(err, objects.ErrErased) {
 					continue
 				}
 				c, err := filled(ctx, r.store, header, obj, err)

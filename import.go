@@ -292,7 +292,7 @@ func (m *importing) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
-	batch := objects.Batch{Put: m.put, Note: m.call.note("import")}
+	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
 	for _, g := range m.order {
 		if g.waiting > 0 && !m.dry {
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})

@@ -19,10 +19,9 @@ type Change struct {
 	Text   string         // of an edit: the words; of an annotation: the reason
 	Level  priority.Level // of an annotation
 
-	of      objects.ID
-	op      commit.Op
-	content objects.ID
-	block   content.Block
+	of   objects.ID
+	op   commit.Op
+	said *commit.Commit // nil: nobody has said it yet
 }
 
 // Conflict is a commit that both histories have edited, or annotated, not alike.
@@ -185,7 +184,7 @@ func (p *mergePlan) change(ctx context.Context, c *commit.Commit) (Change, error
 	}
 	change := Change{
 		Commit: c.ID, Author: c.Author, Time: c.Time, Level: c.Priority,
-		of: c.Target, op: c.Op, content: c.Content, block: c.Block,
+		of: c.Target, op: c.Op, said: c,
 	}
 	if c.Block != nil {
 		change.Text = c.Block.String()
@@ -202,7 +201,9 @@ func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commi
 	}
 	d := b.draft(c, change.op, change.of)
 	d.Label = commit.Label{}
-	d.Block = change.block
+	if change.said != nil {
+		sameWords(&d, change.said)
+	}
 	target, err := b.repo.header(ctx, change.of)
 	if err != nil {
 		return d, err
@@ -210,7 +211,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commi
 	if d.Role = target.Role; !change.Commit.IsZero() {
 		return d, nil
 	}
-	block, err := commit.Content(ctx, b.repo.store, target.Content)
+	block, err := b.repo.blockOf(ctx, target)
 	if err != nil {
 		return d, err
 	}

@@ -252,7 +252,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
 		if edit := last[subject{c.ID, commit.Edit}]; edit != nil {
-			d.Block = edit.Block
+			sameWords(&d, edit)
 		}
 		if note := last[subject{c.ID, commit.Annotate}]; note != nil {
 			d.Priority = note.Priority

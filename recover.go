@@ -18,6 +18,7 @@ import (
 // Recovery is what [Recover] saved.
 type Recovery struct {
 	Objects int               // that are in the new store
+	Erased  int               // of which it has the tombstone
 	Lost    int               // that something in it leads to, and that are not
 	Refs    int               // that are where they were
 	Rescued map[string]string // refs whose target is lost -> name of what was saved of them; empty: nothing
@@ -93,6 +94,7 @@ type recovery struct {
 	target  objects.Store
 	graph   *graph
 	put     []objects.Object
+	erased  []objects.Tombstone
 	size    int
 	refs    []objects.Ref
 	entries []objects.LogEntry
@@ -123,6 +125,12 @@ func (w *recovery) audit() objects.Audit {
 			}
 			return w.flush()
 		},
+		Erased: func(t objects.Tombstone) error {
+			if w.graph.bury(t) {
+				w.erased = append(w.erased, t)
+			}
+			return nil
+		},
 		Ref:    func(r objects.Ref) error { w.refs = append(w.refs, r); return nil },
 		Entry:  func(e objects.LogEntry) error { w.entries = append(w.entries, e); return nil },
 		Damage: func(d objects.Damage) error { w.done.Damages = append(w.done.Damages, d); return nil },
@@ -133,7 +141,7 @@ func (w *recovery) flush() error {
 	if len(w.put) == 0 {
 		return nil
 	}
-	err := w.target.Apply(w.ctx, objects.Batch{Put: w.put})
+	err := w.target.Apply(w.ctx, objects.Batch{Put: w.put, Copies: true})
 	w.put, w.size = nil, 0
 	return err
 }
@@ -144,6 +152,9 @@ func (w *recovery) finish() error {
 		return err
 	}
 	if err := w.replay(); err != nil {
+		return err
+	}
+	if err := w.bury(); err != nil {
 		return err
 	}
 	want, err := w.want()
@@ -163,6 +174,17 @@ func (w *recovery) finish() error {
 		}
 	}
 	return nil
+}
+
+// bury gives the new store the tombstones of objects that were found nowhere.
+func (w *recovery) bury() error {
+	w.erased = slices.DeleteFunc(w.erased, func(t objects.Tombstone) bool {
+		n, _ := w.graph.find(t.ID)
+		return !w.graph.nodes[n].erased
+	})
+	n, err := objects.Erase(w.ctx, w.target, w.erased, nil)
+	w.done.Erased = n
+	return err
 }
 
 // replay makes the log anew as far as it is whole: its entries get the hashes that

@@ -27,6 +27,7 @@ func relayed(a objects.Audit) (b objects.Audit, end func(error) error) {
 	b = a
 	b.Begin = func() error { return after(r, a.Begin) }
 	b.Object = r.add
+	b.Erased = func(t objects.Tombstone) error { return after(r, func() error { return a.Erased(t) }) }
 	b.Ref = func(ref objects.Ref) error { return after(r, func() error { return a.Ref(ref) }) }
 	b.Entry = func(e objects.LogEntry) error { return after(r, func() error { return a.Entry(e) }) }
 	b.Damage = func(d objects.Damage) error { return after(r, func() error { return a.Damage(d) }) }

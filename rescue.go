@@ -98,6 +98,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 		}
 		batch := b.batch(c, "rescue take", at, commits, put, &ids)
 		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
+		batch.Copies = true
 		return batch, nil
 	})
 	if err != nil {
@@ -111,11 +112,20 @@ func again(commits []*commit.Commit) []commit.Draft {
 	drafts := make([]commit.Draft, len(commits))
 	for i, c := range commits {
 		drafts[i] = commit.Draft{
-			Op: c.Op, Block: c.Block, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Covers: c.Covers, Priority: c.Priority,
+			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Covers: c.Covers, Priority: c.Priority,
 			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.From, Label: c.Words,
 		}
+		sameWords(&drafts[i], c)
 	}
 	return drafts
+}
+
+// sameWords gives a draft the block of a commit; when its words were erased, theirs
+// stay so.
+func sameWords(d *commit.Draft, c *commit.Commit) {
+	if d.Block, d.Erased = c.Block, nil; c.Erased != nil {
+		d.Block, d.Erased = nil, c
+	}
 }
 
 // DropRescue takes a rescued reply off the list. Its commits stay in the store,

@@ -135,9 +135,12 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 	return list, nil
 }
 
-// size is how long a thought is; of one that only its provider can read, how
+// size is how long a thought is, or was; of one that only its provider can read, how
 // long its seal.
 func (t *Trace) size() int64 {
+	if t.Commit.Erased != nil {
+		return t.Commit.Size
+	}
 	if text := t.Block.String(); text != "" {
 		return int64(len(text))
 	}

@@ -2,6 +2,7 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -20,6 +21,7 @@ type Verdict string
 const (
 	Same         Verdict = "same"             // the hash of the body proves it
 	Differs      Verdict = "differs"          // the same history makes another request now
+	Pruned       Verdict = "pruned"           // words that it was made of were erased since; Why says whose
 	OlderEncoder Verdict = "older encoder"    // other bytes, and another version wrote the old ones
 	Unprovable   Verdict = "not reproducible" // something that made the body is not kept; Why says what
 )
@@ -88,11 +90,18 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 	if err != nil {
 		return nil, err
 	}
-	if x.Request, err = r.askedAgain(ctx, m); err != nil {
+	lost := prunedOf(x.Prompt, flags)
+	x.Request, err = r.askedAgain(ctx, m)
+	if left, ok := errors.AsType[*objects.ErasedError](err); ok {
+		lost, err = "its tools were "+string(compile.WhyErased(&left.Tombstone)), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	x.Request.Messages = x.Prompt.Messages
 	switch {
+	case lost != "":
+		x.Verdict, x.Why = Pruned, lost
 	case !slices.Equal(flags, x.Prompt.Flags()):
 		x.Verdict, x.Why = Differs, "other commits would be sent now"
 	case m.Compiled.IsZero():
@@ -105,6 +114,17 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 		return x, x.encode(targets)
 	}
 	return x, nil
+}
+
+// prunedOf says whose words are missing in a prompt that once sent some commits;
+// empty: nobody's.
+func prunedOf(p *compile.Prompt, sent []bool) string {
+	for i := range p.Entries {
+		if e := &p.Entries[i]; i < len(sent) && sent[i] && e.Erased() != nil {
+			return e.Commit.ID.Short() + " was " + string(compile.WhyErased(e.Erased()))
+		}
+	}
+	return ""
 }
 
 // encode makes the body and compares its hash.

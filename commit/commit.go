@@ -93,9 +93,11 @@ type Commit struct {
 	Weight Weight     // of all blocks up to and with this one
 
 	// What the links name; Load and LoadAll fill them in.
-	Block content.Block // nil until it is loaded, and when there is no content
+	Block content.Block // nil until it is loaded, and when there is no content; of erased words, what is left
 	From  *Origin       // nil until it is loaded, and when there is no origin
 	Words Label
+
+	Erased *objects.Tombstone // of the content, when its words were erased; found when it is loaded
 }
 
 // Weight is running sums over the blocks of a history, in bytes of prompt

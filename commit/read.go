@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -71,15 +72,16 @@ func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	next := 0 // mostly they come in the order in which they are asked for
 	var others map[objects.ID][]*Commit
 	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return fmt.Errorf("read content: %w", err)
+		var block content.Block
+		if err == nil {
+			block, err = decodeContent(ctx, r, obj)
 		}
-		block, err := decodeContent(ctx, r, obj)
+		left, err := erased(err)
 		if err != nil {
 			return fmt.Errorf("read content: %w", err)
 		}
 		if others == nil && next < len(rest) && rest[next].Content == obj.ID {
-			rest[next].Block = block
+			rest[next].fill(block, left)
 			next++
 			continue
 		}
@@ -87,7 +89,7 @@ func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 			others = byContent(rest)
 		}
 		for _, c := range others[obj.ID] {
-			c.Block = block
+			c.fill(block, left)
 		}
 	}
 	return fillAlike(rest, others)
@@ -113,7 +115,7 @@ func fillAlike(commits []*Commit, alike map[objects.ID][]*Commit) error {
 		}
 		for _, other := range alike[c.Content] {
 			if other.Block != nil {
-				c.Block = other.Block
+				c.Block, c.Erased = other.Block, other.Erased
 				break
 			}
 		}
@@ -137,6 +139,10 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 		}
 	}
 	for obj, err := range r.Get(ctx, slices.Collect(maps.Keys(wanted))) {
+		if errors.Is(err, objects.ErrErased) { // a label: nothing is left of it
+			delete(wanted, obj.ID)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("read what commits link to: %w", err)
 		}
@@ -165,7 +171,8 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	return Load(ctx, r, commits...)
 }
 
-// Content reads one block by the id of its content.
+// Content reads one block by the id of its content. One that was erased is an
+// [objects.ErrErased].
 func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
 	obj, err := objects.Read(ctx, r, id)
 	if err != nil {
@@ -178,10 +185,11 @@ func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Bloc
 // with it.
 func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
 	block, err := decodeContent(ctx, r, obj)
+	left, err := erased(err)
 	if err != nil {
 		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
 	}
-	c.Block = block
+	c.fill(block, left)
 	return nil
 }
 
@@ -253,12 +261,15 @@ func ReadOrigin(ctx context.Context, r objects.Reader, id objects.ID) (*Origin, 
 	return ParseOrigin(obj)
 }
 
-// ReadLabel gives a label; zero for the zero id.
+// ReadLabel gives a label; zero for the zero id, and when its words were erased.
 func ReadLabel(ctx context.Context, r objects.Reader, id objects.ID) (Label, error) {
 	if id.IsZero() {
 		return Label{}, nil
 	}
 	obj, err := objects.Read(ctx, r, id)
+	if errors.Is(err, objects.ErrErased) {
+		return Label{}, nil
+	}
 	if err != nil {
 		return Label{}, fmt.Errorf("read label: %w", err)
 	}

@@ -19,6 +19,7 @@ type Draft struct {
 	Target   objects.ID    // of an Edit, Annotate or Compress
 	First    objects.ID    // of a Compress
 	Covers   Cover         // of a Compress
+	Erased   *Commit       // in the place of Block: whose erased content the commit has, such as that of the one it copies
 	Priority priority.Level
 	Time     time.Time
 	Author   string
@@ -56,6 +57,12 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 			c.Content, c.Size, c.Kind, c.Block = objs[len(objs)-1].ID, size, d.Block.Kind(), d.Block
 			if c.Role == content.NoRole {
 				c.Role = content.RoleOf(d.Block)
+			}
+		}
+		if d.Erased != nil {
+			c.Content, c.Size, c.Kind, c.Block, c.Erased = d.Erased.Content, d.Erased.Size, d.Erased.Kind, d.Erased.Block, d.Erased.Erased
+			if c.Role == content.NoRole {
+				c.Role = d.Erased.Role
 			}
 		}
 		if d.Origin != nil {

@@ -253,7 +253,7 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (e
 		for i := range f.entries[last.first:] {
 			before.take(&f.entries[last.first+i])
 		}
-		estimate = float64(before.Effective - (before.thoughts - before.HiddenReasoning) + before.pinned)
+		estimate = float64(before.Effective + before.erased - (before.thoughts - before.HiddenReasoning) + before.pinned)
 		if all {
 			estimate += float64(before.thoughts - before.pinned)
 		}

@@ -50,6 +50,7 @@ type Entry struct {
 	Turn   int        // 0 is what comes before the first user message
 	Tokens int        // estimated by its size alone
 
+	erased  *objects.Tombstone
 	message int      // counts the messages of the history
 	holds   *Entry   // of a named system block: what is sent in its place
 	moved   bool     // is sent in the place of another
@@ -66,6 +67,7 @@ type Tokens struct {
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
 
 	thoughts, pinned int // of the estimate: all reasoning, and that which is sent because a person said so
+	erased           int // of the estimate: what was sent once, reasoning apart, and was erased
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -90,7 +92,8 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	known := recall(r, o)
 	h, err := gather(ctx, r, head, known)
-	if err == nil && h.base != nil && !h.base.holds(h, o) {
+	now := recall(r, o) // another one, when the store has just noticed that words were erased
+	if err == nil && h.base != nil && (now != known || !h.base.holds(h, o)) {
 		h, err = gather(ctx, r, head, nil)
 	}
 	if err != nil {
@@ -107,13 +110,14 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 		func() error { return h.load(ctx, r, h.systems()) },
 		func() error { h.replaceSystems(); return h.fit(o.Budget) },
 		func() error { return h.load(ctx, r, h.tools()) },
-		func() error { h.pair(); return h.load(ctx, r, h.sent()) },
+		func() error { h.leaveErased(); h.pair(); return h.load(ctx, r, h.sent()) },
+		func() error { h.leaveErased(); return nil },
 	} {
 		if err := stage(); err != nil {
 			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 		}
 	}
-	p := h.prompt(head, recall(r, o))
+	p := h.prompt(head, now)
 	fitted := h.fitted
 	if fitted == nil {
 		if fitted, err = calibrate(ctx, r, p.Entries, p.Tokens, o); err != nil {

@@ -107,7 +107,7 @@ func (h *history) says(e *Entry) *commit.Commit {
 }
 
 // block is what an entry says; nil when it was not loaded.
-func (h *history) block(e *Entry) content.Block { return h.says(e).Block }
+func (h *history) block(e *Entry) content.Block { return said(h.says(e)) }
 
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {

@@ -201,6 +201,9 @@ func (t *Tokens) add(e *Entry, n int) {
 		}
 	}
 	switch {
+	case e.erased != nil && !isThought(e):
+		left := e.leaves() * n / max(e.Tokens, 1)
+		t.Effective, t.Hidden, t.erased = t.Effective+left, t.Hidden+n-left, t.erased+n-left
 	case e.Sent:
 		t.Effective += n
 	case e.Commit.Kind == content.KindReasoning:

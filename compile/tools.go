@@ -94,6 +94,12 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 		return
 	}
 	t.results[id] = result
+	if call.erased != nil { // nobody can say any more what the result answers
+		if result.Sent {
+			result.leaveOut("its call is left out")
+		}
+		return
+	}
 	switch pinned := call.Level == priority.Pinned || result.Level == priority.Pinned; {
 	case call.Sent == result.Sent:
 	case pinned && call.Sent && result.Level != priority.Skip:
@@ -113,6 +119,10 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 
 func (h *history) unanswered(t *pairing, last bool) {
 	for id, call := range t.calls {
+		if call.erased != nil {
+			t.leaveOut(call, call.Why)
+			continue
+		}
 		if t.results[id] != nil || last || h.block(call).(content.ToolCall).Server {
 			continue
 		}

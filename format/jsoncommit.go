@@ -25,6 +25,7 @@ type commitJSON struct {
 	Key       string            `json:"key,omitempty"`
 	Label     string            `json:"label,omitempty"`
 	Summary   string            `json:"summary"`
+	Pruned    *prunedJSON       `json:"pruned,omitempty"`
 	Size      int64             `json:"size"`
 	Tokens    int               `json:"tokens"`
 	ContentID objects.ID        `json:"content_id,omitzero"`
@@ -84,7 +85,7 @@ func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
 		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key, Label: c.Words.Text,
-		Summary: Summary(c.Block, summaryCells), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
+		Summary: SummaryOf(c.Commit, summaryCells), Pruned: newPruned(c.Erased, c.Size), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
 		Refs: c.Refs, Origin: newOrigin(c.From), Meta: c.Words.Meta,
 	}
 	if c.Op == commit.Compress {

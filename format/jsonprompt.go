@@ -37,6 +37,7 @@ type entryJSON struct {
 	Hidden objects.ID     `json:"summary,omitzero"` // that stands for it
 	Turn   int            `json:"turn"`
 	Tokens int            `json:"tokens"`
+	Pruned *prunedJSON    `json:"pruned,omitempty"`
 }
 
 type pendingJSON struct {
@@ -62,7 +63,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	for _, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.Commit.ID, Edit: e.Edit, Op: e.Commit.Op.String(), Kind: e.Commit.Kind, Level: e.Level, Why: e.Why,
-			Sent: e.Sent, Hidden: e.Hidden, Turn: e.Turn, Tokens: e.Tokens,
+			Sent: e.Sent, Hidden: e.Hidden, Turn: e.Turn, Tokens: e.Tokens, Pruned: newPruned(e.Erased(), 0),
 		})
 	}
 	for _, w := range pr.Pending {
@@ -168,7 +169,7 @@ func newSteps(commits []*commit.Commit) []stepJSON {
 	for i, c := range commits {
 		steps[i] = stepJSON{
 			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: moment(c.Time),
-			Author: c.Author, Summary: Summary(c.Block, summaryCells), Target: c.Target,
+			Author: c.Author, Summary: SummaryOf(c, summaryCells), Target: c.Target,
 		}
 	}
 	return steps

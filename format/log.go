@@ -43,8 +43,8 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 	if c.Block != nil {
 		g.gap()
 	}
-	if s.Patch {
-		g.block(c.Block)
+	if s.Patch || c.Erased != nil {
+		g.words(c.Commit)
 	} else {
 		g.brief(c.Block)
 	}
@@ -111,7 +111,7 @@ func (g *page) oneline(c Commit) {
 // said adds the rest of a line that names a commit and sums up what it says.
 // before is how the line began.
 func (g *page) said(before, name string, c Commit) {
-	summary := Summary(c.Block, g.after(before+name+": "))
+	summary := SummaryOf(c.Commit, g.after(before+name+": "))
 	if summary != "" {
 		name += ": "
 	}

@@ -142,7 +142,7 @@ func otelMessages(thoughts []Trace, finish string) string {
 	}
 	parts := []part{}
 	for _, t := range thoughts {
-		if r, ok := t.Block.(content.Reasoning); ok {
+		if r, ok := t.Block.(content.Reasoning); ok && t.Erased == nil {
 			parts = append(parts, part{"reasoning", valid(r.String())})
 		}
 	}

@@ -97,16 +97,16 @@ func tokens(c *commit.Commit) int {
 // when it is sent and - when not, its id, kind, priority, tokens, the rule that
 // decided, and what it says as far as that was read.
 func (p *Printer) Explain(pr *compile.Prompt) {
-	edits := map[objects.ID]content.Block{}
+	edits := map[objects.ID]*commit.Commit{}
 	for _, e := range pr.Entries {
 		if e.Commit.Op == commit.Edit {
-			edits[e.Commit.ID] = e.Commit.Block
+			edits[e.Commit.ID] = e.Commit
 		}
 	}
 	var rows [][]cell
 	for i := range pr.Entries {
 		e := &pr.Entries[i]
-		says := e.Commit.Block
+		says := e.Commit
 		if edit := edits[e.Edit]; edit != nil {
 			says = edit
 		}
@@ -117,8 +117,8 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 	g.end()
 }
 
-// explain is the line of one commit, which says what block says.
-func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
+// explain is the line of one commit, which says what another says.
+func (p *Printer) explain(e *compile.Entry, says *commit.Commit) []cell {
 	c := e.Commit
 	mark, body := inked(p.ink.added, "+"), p.ink.plain
 	if !e.Sent {
@@ -140,7 +140,7 @@ func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
 	price.right = true
 	return []cell{
 		mark, inked(p.ink.id, c.ID.Short()), inked(body, kind), inked(shade, level), price,
-		inked(body, cut(p.flat(string(e.Why)), whyCells)), inked(summaryInk(p.ink, c, body), Summary(block, summaryCells)),
+		inked(body, cut(p.flat(string(e.Why)), whyCells)), inked(summaryInk(p.ink, c, body), SummaryOf(says, summaryCells)),
 	}
 }
 

@@ -35,7 +35,7 @@ func (g *page) point(pt diff.Point, s DiffStyle) {
 			said []*commit.Commit
 		}{{diff.Remove, pt.A}, {diff.Add, pt.B}} {
 			for _, c := range side.said {
-				g.marked(g.ink.mark(side.op), side.op, Summary(c.Block, 0))
+				g.marked(g.ink.mark(side.op), side.op, SummaryOf(c, 0))
 			}
 		}
 		return

@@ -31,10 +31,11 @@ func (p *Printer) Show(c Commit) {
 	g.pairs("Meta", c.Words.Meta)
 	g.origin(c.From)
 	g.form(c.Block)
+	g.pruned(c.Commit)
 	g.notes(c.Notes)
 	if c.Block != nil {
 		g.gap()
-		g.block(c.Block)
+		g.words(c.Commit)
 	}
 	g.end()
 }

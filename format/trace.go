@@ -35,7 +35,7 @@ func (p *Printer) Trace(t Trace) {
 		}
 	}
 	g.add("\n")
-	g.shade(indent, thoughtTag, Summary(t.Block, g.after(indent+thoughtTag)))
+	g.shade(indent, thoughtTag, SummaryOf(t.Commit, g.after(indent+thoughtTag)))
 	g.end()
 }
 
@@ -55,8 +55,9 @@ func (p *Printer) WholeTrace(t Trace) {
 	g.field("Date", g.date(t.Time))
 	g.field("Tokens", t.cost())
 	g.form(t.Block)
+	g.pruned(t.Commit)
 	g.gap()
-	g.block(t.Block)
+	g.words(t.Commit)
 	g.end()
 }
 
@@ -80,23 +81,24 @@ func (t Trace) sealed() string {
 }
 
 type traceJSON struct {
-	ID         objects.ID `json:"id"`
-	Session    string     `json:"session,omitempty"`
-	Turn       *int       `json:"turn,omitempty"`
-	Model      string     `json:"model,omitempty"`
-	Provider   string     `json:"provider,omitempty"`
-	ResponseID string     `json:"response_id,omitempty"`
-	Time       string     `json:"time"`
-	Tokens     int64      `json:"tokens"`
-	Estimated  bool       `json:"estimated,omitempty"`
-	Duration   int64      `json:"duration_ms,omitempty"`
-	Format     string     `json:"format,omitempty"`
-	Source     string     `json:"source,omitempty"`
-	Seal       *sealJSON  `json:"seal,omitempty"`
-	Incomplete bool       `json:"incomplete,omitempty"`
-	Text       string     `json:"text"`
-	TextBase64 string     `json:"text_base64,omitempty"`
-	Parts      []string   `json:"parts,omitempty"`
+	ID         objects.ID  `json:"id"`
+	Session    string      `json:"session,omitempty"`
+	Turn       *int        `json:"turn,omitempty"`
+	Model      string      `json:"model,omitempty"`
+	Provider   string      `json:"provider,omitempty"`
+	ResponseID string      `json:"response_id,omitempty"`
+	Time       string      `json:"time"`
+	Tokens     int64       `json:"tokens"`
+	Estimated  bool        `json:"estimated,omitempty"`
+	Duration   int64       `json:"duration_ms,omitempty"`
+	Format     string      `json:"format,omitempty"`
+	Source     string      `json:"source,omitempty"`
+	Seal       *sealJSON   `json:"seal,omitempty"`
+	Incomplete bool        `json:"incomplete,omitempty"`
+	Pruned     *prunedJSON `json:"pruned,omitempty"`
+	Text       string      `json:"text"`
+	TextBase64 string      `json:"text_base64,omitempty"`
+	Parts      []string    `json:"parts,omitempty"`
 }
 
 // TraceJSON is a thought for programs.
@@ -105,6 +107,7 @@ func TraceJSON(t Trace) any {
 	v := traceJSON{
 		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
 		Time: moment(t.Time), Tokens: t.Tokens, Estimated: t.Estimated, Duration: o.Duration.Milliseconds(),
+		Pruned: newPruned(t.Erased, t.Size),
 	}
 	if t.Numbered {
 		v.Turn = &t.Turn

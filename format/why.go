@@ -33,7 +33,7 @@ func (p *Printer) Why(w Why) {
 	g.add(paint(p.ink.id, w.Commit.ID.Short()), " ")
 	g.said(w.Commit.ID.Short()+" ", what(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
-		g.field("Asked", w.Question.ID.Short()+" "+Summary(w.Question.Block, summaryCells))
+		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
 	g.field("By", joined(", ", w.Commit.Author, p.date(w.Commit.Time)))
 	if o := w.Commit.From; o != nil && (o.Model != "" || o.Provider != "") {
@@ -53,7 +53,7 @@ func (p *Printer) Why(w Why) {
 			about = paint(p.ink.dim, " of the call beside it, "+w.Ref.Short())
 		}
 		g.line(paint(p.ink.id, c.ID.Short()), about)
-		g.block(c.Block)
+		g.words(c)
 	}
 	g.end()
 }
@@ -120,7 +120,7 @@ func (g *page) asked(w Why) {
 
 // suffix is the words of a commit that shapes prompts, in a line.
 func suffix(c *commit.Commit) string {
-	if s := Summary(c.Block, summaryCells); s != "" {
+	if s := SummaryOf(c, summaryCells); s != "" {
 		return ": " + s
 	}
 	return ""

@@ -22,10 +22,11 @@ type Audit struct {
 	// damage: for who wants to save what can be saved.
 	Deep bool
 
-	Begin    func() error         // first of all; and again: what came so far is void, since too much was written
-	Object   func(Object) error   // an object that is what its id says; perhaps more than once
-	Ref      func(Ref) error      // a ref whose record is sound
-	Entry    func(LogEntry) error // a log entry whose record is sound, the oldest first
+	Begin    func() error          // first of all; and again: what came so far is void, since too much was written
+	Object   func(Object) error    // an object that is what its id says; perhaps more than once
+	Erased   func(Tombstone) error // a sound tombstone; perhaps more than once
+	Ref      func(Ref) error       // a ref whose record is sound
+	Entry    func(LogEntry) error  // a log entry whose record is sound, the oldest first
 	Damage   func(Damage) error
 	Progress func(done, total int64) // bytes read, and about how many there are
 }

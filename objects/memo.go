@@ -3,7 +3,8 @@ package objects
 import "sync"
 
 // Memo is what rooms above a store have worked out from objects, which never
-// change, so that it is worked out once. It lives as long as the store.
+// change, so that it is worked out once. It lives as long as the store, or until
+// objects are erased.
 type Memo struct {
 	mu    sync.Mutex
 	known map[any]any
@@ -23,6 +24,13 @@ func (m *Memo) Get(key any, f func() any) any {
 	v := f()
 	m.known[key] = v
 	return v
+}
+
+// forget makes everything be worked out anew.
+func (m *Memo) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = nil
 }
 
 // Rememberer is a store with a memo, as every store from [Open] is.

@@ -14,13 +14,14 @@ import (
 
 // Memory is a store that lives as long as the process: the engine "mem:".
 func Memory() Store {
-	return Verify(&memory{objects: map[ID]Object{}, refs: map[string]Ref{}, moved: make(chan struct{})})
+	return Verify(&memory{objects: map[ID]Object{}, erased: map[ID]Tombstone{}, refs: map[string]Ref{}, moved: make(chan struct{})})
 }
 
 type memory struct {
 	mu      sync.RWMutex
 	closed  bool
 	objects map[ID]Object
+	erased  map[ID]Tombstone
 	refs    map[string]Ref
 	log     []LogEntry
 	moved   chan struct{} // closed at the next move of a ref
@@ -40,11 +41,15 @@ func (m *memory) look(f func()) error {
 }
 
 func (m *memory) get(id ID) (obj Object, err error) {
-	found := false
-	if err := m.look(func() { obj, found = m.objects[id] }); err != nil {
+	var found, erased bool
+	var left Tombstone
+	err = m.look(func() { obj, found = m.objects[id]; left, erased = m.erased[id] })
+	switch {
+	case err != nil:
 		return Object{}, err
-	}
-	if !found {
+	case erased:
+		return Object{ID: id}, &ErasedError{left}
+	case !found:
 		return Object{}, &NotFoundError{ID: id}
 	}
 	return clone(obj), nil
@@ -67,10 +72,10 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 			if errors.Is(err, ErrNotFound) {
 				continue
 			}
-			if err == nil {
-				err = ctx.Err()
+			if e := ctx.Err(); e != nil {
+				err = e
 			}
-			if !yield(obj, err) || err != nil {
+			if !yield(obj, err) || err != nil && !ofOneObject(err) {
 				return
 			}
 		}
@@ -80,7 +85,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 func (m *memory) Missing(ctx context.Context, ids []ID) (missing []ID, err error) {
 	err = m.look(func() {
 		for _, id := range ids {
-			if _, ok := m.objects[id]; !ok {
+			if _, erased := m.erased[id]; !erased && m.objects[id].Kind == 0 {
 				missing = append(missing, id)
 			}
 		}
@@ -90,11 +95,17 @@ func (m *memory) Missing(ctx context.Context, ids []ID) (missing []ID, err error
 
 func (m *memory) Find(ctx context.Context, kind Kind, prefix string, limit int) (ids []ID, err error) {
 	prefix = strings.ToLower(prefix)
+	add := func(id ID, of Kind) {
+		if (kind == 0 || of == kind) && strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
+			ids = append(ids, id)
+		}
+	}
 	err = m.look(func() {
 		for id, obj := range m.objects {
-			if (kind == 0 || obj.Kind == kind) && strings.HasPrefix(hex.EncodeToString(id[:]), prefix) {
-				ids = append(ids, id)
-			}
+			add(id, obj.Kind)
+		}
+		for id, left := range m.erased {
+			add(id, left.Kind)
 		}
 	})
 	slices.SortFunc(ids, ID.Compare)
@@ -170,8 +181,10 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 		return err
 	}
 	for _, o := range b.Put {
-		if _, ok := m.objects[o.ID]; !ok {
+		_, there := m.objects[o.ID]
+		if _, erased := m.erased[o.ID]; !there && (!erased || !b.Copies) {
 			m.objects[o.ID] = clone(o)
+			delete(m.erased, o.ID)
 		}
 	}
 	if len(moves) == 0 {
@@ -193,6 +206,39 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	close(m.moved)
 	m.moved = make(chan struct{})
 	return nil
+}
+
+// Erase is Eraser.
+func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total int64)) (erased int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return 0, ErrClosed
+	}
+	left := map[ID]Tombstone{}
+	for _, t := range list {
+		if _, before := m.erased[t.ID]; before {
+			continue
+		}
+		o, ok := m.objects[t.ID]
+		switch {
+		case ok:
+			if t, err = t.For(o); err != nil {
+				return 0, err
+			}
+		case t.Kind == 0:
+			return 0, &NotFoundError{ID: t.ID}
+		}
+		left[t.ID] = t
+	}
+	for id, t := range left {
+		delete(m.objects, id)
+		m.erased[id] = t
+	}
+	return len(left), nil
 }
 
 // Moves compares what a batch wants with where its refs are, and returns the

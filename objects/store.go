@@ -35,6 +35,10 @@ type Batch struct {
 	Put  []Object
 	Refs []RefUpdate // each name once
 	Note Note
+
+	// Copies says that Put holds what was said before and is brought again: of it,
+	// what was erased stays erased. Otherwise it is said anew, and is there again.
+	Copies bool
 }
 
 // LogEntry is one move of one or more refs. Entries of a store are numbered
@@ -67,14 +71,16 @@ type RefQuery struct {
 // no transaction is held while a loop body runs. What is yielded belongs to the
 // caller.
 //
-// An error in a sequence that is a *[CorruptError] with an id concerns one
-// object, and the sequence goes on; any other error is its last element.
+// An error in a sequence that is a *[CorruptError] with an id, or an
+// *[ErasedError], concerns one object, and the sequence goes on; any other error is
+// its last element.
 type Reader interface {
 	// Get yields each of the objects that is there, once, in any order. An id
 	// that is not there is not yielded.
 	Get(ctx context.Context, ids []ID) iter.Seq2[Object, error]
 
-	// Missing tells which of the ids are not there, in the order given.
+	// Missing tells which of the ids are not there, in the order given. What was
+	// erased is not missing: its tombstone is there.
 	Missing(ctx context.Context, ids []ID) ([]ID, error)
 
 	// Find lists ids that begin with the hexadecimal digits of prefix, an odd
@@ -113,7 +119,8 @@ type Writer interface {
 	// of the refs sees every object of the batch. A ref that is already at New
 	// counts as moved, so that repeating a batch whose outcome is unknown is
 	// right; when all are, nothing is logged. Putting an object that is there
-	// does nothing. A ref elsewhere is a *[ConflictError].
+	// does nothing; one that was erased is there again, unless the batch brings
+	// copies. A ref elsewhere is a *[ConflictError].
 	//
 	// When Apply fails no ref has moved, unless the error says the outcome is
 	// unknown ([IsUnknown]); objects may have been put that nothing names.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 )
 
 // Verify wraps an engine so that every object read is hashed and compared with
@@ -27,10 +28,20 @@ type verified struct {
 	Store
 	checks bool // the engine verifies what it gives
 	memo   Memo
+
+	erasures atomic.Uint64
 }
 
-// Memo is Rememberer.
-func (v *verified) Memo() *Memo { return &v.memo }
+// Memo is Rememberer. It is empty again when the engine has noticed that objects
+// may have been erased by another process.
+func (v *verified) Memo() *Memo {
+	if e, ok := v.Store.(interface{ Erasures() uint64 }); ok {
+		if n := e.Erasures(); v.erasures.Swap(n) != n {
+			v.memo.forget()
+		}
+	}
+	return &v.memo
+}
 
 // Unwrap gives the engine; see [As].
 func (v *verified) Unwrap() Store { return v.Store }

@@ -184,7 +184,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		if err != nil {
 			return err
 		}
-		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.Summary(c.Block, 0), about}
+		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryOf(c, 0), about}
 		rows = append(rows, r)
 		mark, name := " ", r.Name
 		if r.Current {

@@ -40,6 +40,7 @@ type healthJSON struct {
 	Commits     int          `json:"commits"`
 	Refs        int          `json:"refs"`
 	Entries     int          `json:"log_entries"`
+	Erased      int          `json:"erased"`
 	Unreachable int          `json:"unreachable"`
 	Problems    []damageJSON `json:"problems"`
 }
@@ -63,7 +64,7 @@ func damageOf(d tract.Damage) damageJSON {
 }
 
 func healthOf(h *tract.Health) healthJSON {
-	j := healthJSON{h.Sound(), h.Objects, h.Commits, h.Refs, h.Entries, h.Unreachable, []damageJSON{}}
+	j := healthJSON{h.Sound(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, []damageJSON{}}
 	for _, d := range h.Damages {
 		j.Problems = append(j.Problems, damageOf(d))
 	}
@@ -119,6 +120,9 @@ func (a *app) showHealth(h *tract.Health) error {
 	p := a.printer()
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(uint64(h.Objects), "object"),
 		count(uint64(h.Commits), "commit"), count(uint64(h.Refs), "ref"), strings.Replace(count(uint64(h.Entries), "entry"), "entrys", "entries", 1)))
+	if h.Erased > 0 {
+		p.Text(count(uint64(h.Erased), "object") + " erased: a tombstone stands in the place of each\n")
+	}
 	if h.Unreachable > 0 {
 		p.Text(fmt.Sprintf("%s to which nothing leads: tract gc says more\n", count(uint64(h.Unreachable), "object")))
 	}

@@ -95,7 +95,7 @@ attributes (which are still in development there). Seals are named, not given.`,
 	o.flags(a, stats)
 	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
 	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(list, show, export, stats)
+	cmd.AddCommand(list, show, export, newPrune(a), stats)
 }
 
 // traces yields what the flags let through, and sees to it that turns are counted

@@ -72,7 +72,7 @@ func (a *app) rescueList(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		said := format.Summary(reply[len(reply)-1].Block, 0)
+		said := format.SummaryOf(reply[len(reply)-1], 0)
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), said})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
 	}

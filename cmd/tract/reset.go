@@ -58,6 +58,6 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	} else {
 		p.Text("Moved ")
 	}
-	p.Text(b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.Summary(c.Block, 60) + "\n")
+	p.Text(b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60) + "\n")
 	return p.Err()
 }

@@ -59,6 +59,9 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 	if err != nil {
 		return err
 	}
+	if o.raw && c.Erased != nil {
+		return fmt.Errorf("show: %w", &objects.ErasedError{Tombstone: *c.Erased})
+	}
 	if o.raw {
 		return writeRaw(a.out, c.Block)
 	}

@@ -111,7 +111,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.Summary(c.Block, 0)}
+		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryOf(c, 0)}
 		rows = append(rows, r)
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), r.Summary})
 	}

@@ -18,7 +18,8 @@ func newVerify(a *app) *cobra.Command {
 		Use: "verify [REV]", Short: "Make the requests of the past again and compare their hashes", GroupID: groupStore,
 		Long: `Make the request of every reply on the history of a revision again, from what was
 stored with it, and compare the hash of the body: same, differs, made by an older
-encoder, or not reproducible, with the reason. The exit code is 1 when one differs.`,
+encoder, pruned since (tract reasoning prune, tract purge), or not reproducible, with
+the reason. The exit code is 1 when one differs.`,
 		Example: `  tract verify
   tract verify main~20
   tract verify --all --json`,
@@ -34,6 +35,7 @@ type verifyJSON struct {
 	Checked    int            `json:"checked"`
 	Same       int            `json:"same"`
 	Differs    int            `json:"differs"`
+	Pruned     int            `json:"pruned"`
 	Older      int            `json:"older_encoder"`
 	Unprovable int            `json:"not_reproducible"`
 	Commits    int            `json:"commits"` // that were looked at
@@ -97,6 +99,8 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 			v.Same++
 		case tract.Differs:
 			v.Differs++
+		case tract.Pruned:
+			v.Pruned++
 		case tract.OlderEncoder:
 			v.Older++
 		case tract.Unprovable:
@@ -121,7 +125,11 @@ func (a *app) printVerified(v *verifyJSON) error {
 		rows = append(rows, []string{m.Commit.Short(), verdict, m.Why})
 	}
 	p.Table(rows)
-	p.Text(fmt.Sprintf("%s: %d same, %d differ, %d by an older encoder, %d not reproducible\n",
-		count(uint64(v.Checked), "request"), v.Same, v.Differs, v.Older, v.Unprovable))
+	pruned := ""
+	if v.Pruned > 0 {
+		pruned = fmt.Sprintf("%d pruned, ", v.Pruned)
+	}
+	p.Text(fmt.Sprintf("%s: %d same, %d differ, %s%d by an older encoder, %d not reproducible\n",
+		count(uint64(v.Checked), "request"), v.Same, v.Differs, pruned, v.Older, v.Unprovable))
 	return p.Err()
 }

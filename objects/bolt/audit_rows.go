@@ -71,10 +71,27 @@ func (a *auditor) loose(where string, key, value []byte) error {
 		return a.damage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
 	}
 	o, err := decodeObject(objects.ID(key), value)
+	if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+		return a.erased(e.Tombstone)
+	}
 	if err == nil {
 		err = o.Check()
 	}
 	return a.object(where, o, err)
+}
+
+// erased passes on a tombstone, unless the journal has the object again.
+func (a *auditor) erased(t objects.Tombstone) error {
+	if a.to.Erased == nil {
+		return nil
+	}
+	if a.over != nil {
+		now := a.over.now()
+		if _, again := a.over.get(bucketNumber(objectsBucket), t.ID[:], &now); again {
+			return nil
+		}
+	}
+	return a.to.Erased(t)
 }
 
 // object passes on an object, or the damage to it.

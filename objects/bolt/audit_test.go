@@ -16,6 +16,7 @@ import (
 // audited is what an audit found.
 type audited struct {
 	objects map[objects.ID]objects.Object
+	erased  map[objects.ID]objects.Tombstone
 	refs    map[string]objects.ID
 	entries int
 	damages []objects.Damage
@@ -45,7 +46,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 	return got, in.Audit(t.Context(), objects.Audit{
 		Deep: deep,
 		Begin: func() error {
-			got = audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
+			got = audited{objects: map[objects.ID]objects.Object{}, erased: map[objects.ID]objects.Tombstone{}, refs: map[string]objects.ID{}}
 			return nil
 		},
 		Object: func(o objects.Object) error {
@@ -55,6 +56,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 			got.objects[o.ID] = o
 			return nil
 		},
+		Erased: func(o objects.Tombstone) error { got.erased[o.ID] = o; return nil },
 		Ref:    func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
 		Entry:  func(objects.LogEntry) error { got.entries++; return nil },
 		Damage: func(d objects.Damage) error { got.damages = append(got.damages, d); return nil },

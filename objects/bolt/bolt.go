@@ -93,6 +93,9 @@ type store struct {
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
 
+	file  os.FileInfo // that was opened last
+	files uint64      // that there were
+
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew
 	journal os.FileInfo

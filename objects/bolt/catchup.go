@@ -22,7 +22,9 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 	}
 	for _, id := range w.resurrect(append(leading, more...)) {
 		o, err := l.object(id)
-		if err == nil {
+		if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+			err = c.add(change{objectsBucket, bytes.Clone(id[:]), encodeTombstone(e.Tombstone)})
+		} else if err == nil {
 			err = c.put(o)
 		}
 		if err != nil {
@@ -86,12 +88,16 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			return nil, err
 		}
 		id := objects.ID(e.key)
-		if n, ok := w.at[id]; ok && w.nodes[n].seen && w.nodes[n].pack == 0 || !w.keeps(id) {
+		n, ok := w.at[id]
+		if ok && w.nodes[n].seen && w.nodes[n].pack == 0 && !w.nodes[n].erased || !w.keeps(id) {
 			continue
 		}
 		value, err := e.value()
 		if err != nil {
 			return nil, err
+		}
+		if isTombstone(value) {
+			continue // copied already
 		}
 		o, err := decodeObject(id, value)
 		if err == nil {

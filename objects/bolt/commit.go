@@ -53,7 +53,7 @@ func (p *plan) add(b objects.Batch) error {
 		if put[o.ID] != nil {
 			continue
 		}
-		value, err := p.fresh(o)
+		value, err := p.fresh(o, b.Copies)
 		if err != nil {
 			return err
 		}
@@ -78,13 +78,16 @@ func (p *plan) add(b objects.Batch) error {
 }
 
 // fresh gives the record of an object that is not there yet. One that is there
-// with other bytes is damaged, and putting it must not seem to have worked.
-func (p *plan) fresh(o objects.Object) ([]byte, error) {
+// with other bytes is damaged, and putting it must not seem to have worked. One that
+// was erased is there as far as copies go.
+func (p *plan) fresh(o objects.Object, copies bool) ([]byte, error) {
 	value := encodeObject(o)
 	have, err := p.look.object(o.ID)
 	switch {
-	case errors.Is(err, objects.ErrNotFound):
+	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrErased) && !copies:
 		return value, nil
+	case errors.Is(err, objects.ErrErased):
+		return nil, nil
 	case err == nil && !bytes.Equal(encodeObject(have), value):
 		return nil, &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
 	}

@@ -30,6 +30,7 @@ type compaction struct {
 	changes []change
 	bytes   int
 	kept    int
+	erased  map[objects.ID]bool // of which the new file has the old tombstone
 }
 
 // How much a compaction packs together, and writes in one transaction.
@@ -43,7 +44,7 @@ func dirOf(path string) string { return filepath.Dir(path) }
 // compact writes what is kept of a moment into a new file.
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	removeLeft(s.path)
-	c = &compaction{}
+	c = &compaction{erased: map[objects.ID]bool{}}
 	defer func() {
 		if err != nil {
 			c.discard()
@@ -52,14 +53,21 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	if c.old, err = h.file.Stat(); err != nil {
 		return nil, err
 	}
-	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}); err != nil {
+	l := newLook(h, h.meta)
+	version, err := l.version()
+	if err != nil {
+		return c, err
+	}
+	if version = max(version, formatVersion); len(w.erase) > 0 {
+		version = max(version, formatErased)
+	}
+	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
 		return c, err
 	}
 	if err = c.open(); err != nil {
 		return c, err
 	}
-	l := newLook(h, h.meta)
-	for _, step := range []func(*look, *sweeper) error{c.copyPacks, c.copyLoose, c.copyLog} {
+	for _, step := range []func(*look, *sweeper) error{c.copyPacks, c.copyLoose, c.bury, c.copyLog} {
 		if err = step(l, w); err != nil {
 			return c, err
 		}
@@ -118,6 +126,11 @@ func (c *compaction) sameFile(f *os.File) (bool, error) {
 
 // put gathers objects for packs, and changes for a transaction.
 func (c *compaction) put(o objects.Object) error {
+	if c.erased[o.ID] { // it was put again meanwhile
+		if err := c.add(change{objectsBucket, bytes.Clone(o.ID[:]), nil}); err != nil {
+			return err
+		}
+	}
 	c.pending, c.size, c.kept = append(c.pending, o), c.size+len(o.Data), c.kept+1
 	if c.size < compactPending && len(c.pending) < compactPending/256 {
 		return nil
@@ -169,7 +182,13 @@ func (c *compaction) write() error {
 			for _, one := range list {
 				b := tx.Bucket([]byte(one.bucket))
 				b.FillPercent = 1
-				if err := b.Put(one.key, one.value); err != nil {
+				err := error(nil)
+				if one.value == nil {
+					err = b.Delete(one.key)
+				} else {
+					err = b.Put(one.key, one.value)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -230,6 +249,9 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 			if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
 				return err
 			}
+			if isTombstone(value) {
+				c.erased[objects.ID(e.key)] = true
+			}
 			c.kept++
 		}
 	}
@@ -281,6 +303,7 @@ func (c *compaction) verify() error {
 	s := &steady{store: &store{path: c.path}, file: f, size: info.Size(), meta: m, ctx: context.Background()}
 	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
 		Object: func(objects.Object) error { have++; return nil },
+		Erased: func(objects.Tombstone) error { have++; return nil },
 		Damage: func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	}}
 	a.prepare()

@@ -278,6 +278,7 @@ func (s *store) inspect(h *handle) error {
 	if err := checkSafe(s.path, info, os.Geteuid()); err != nil {
 		return err
 	}
+	s.noteFile(info)
 	m, err := h.readMeta()
 	if err != nil {
 		return err
@@ -295,10 +296,10 @@ func (s *store) inspect(h *handle) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("format: %w", err)
-	case version > formatVersion:
+	case version > formatNewest:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
-			s.path, version, formatVersion, objects.ErrFormat)
-	case version < formatVersion:
+			s.path, version, formatNewest, objects.ErrFormat)
+	case version < formatOldest:
 		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
 	}
 	if value, err = l.get(metaBucket, journalKey); err == nil {

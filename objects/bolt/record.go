@@ -20,7 +20,7 @@ import (
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index
-//	objects  id -> kind, varint n, n parents, varint m, m links, data
+//	objects  id -> kind, varint n, n parents, varint m, m links, data; or a tombstone
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
 //	log      seq -> sealed objects.LogEntry.Record
@@ -55,8 +55,15 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// formatVersion is the format that this package knows, and writes.
-const formatVersion = 2
+// formatVersion is the format that this package writes into a new file, and
+// formatOldest the oldest that it knows. One with tombstones is formatErased, and
+// stays that; it is the newest.
+const (
+	formatOldest  = 2
+	formatVersion = 2
+	formatErased  = 4
+	formatNewest  = formatErased
+)
 
 var formatKey = []byte("format")
 
@@ -89,7 +96,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 	for f := range d.Fields() {
 		if f == 1 {
 			version = d.Uint()
-		} else if version > formatVersion {
+		} else if version > formatNewest {
 			return version, nil // what a newer format adds here is its own business
 		}
 	}
@@ -109,9 +116,13 @@ func encodeObject(o objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote. The object keeps nothing of b.
+// decodeObject reads what encodeObject wrote; a tombstone is an ErasedError. The
+// object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
+	if isTombstone(b) {
+		return o, decodeTombstone(id, b)
+	}
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
 	}

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -185,7 +186,11 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		a.scrapHead(n, x)
 		a.scrapBody(n, x) // which of the two it is shows when they are put together
 	case len(key) == idSize:
-		if o, err := decodeObject(objects.ID(key), x.value); err == nil && o.Check() == nil {
+		o, err := decodeObject(objects.ID(key), x.value)
+		if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+			return a.erased(e.Tombstone)
+		}
+		if err == nil && o.Check() == nil {
 			return a.object("", o, nil)
 		}
 	case bytes.HasPrefix(key, []byte("refs/")):

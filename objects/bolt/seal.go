@@ -32,6 +32,11 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 	if err != nil || len(list) == 0 {
 		return loose, err
 	}
+	back, err := l.unbury(list)
+	if err != nil {
+		return nil, err
+	}
+	loose = append(loose, back...)
 	var entries []indexEntry
 	for _, run := range cut(inLines(list)) {
 		head, body := encodePack(n, run)

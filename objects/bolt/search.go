@@ -83,6 +83,11 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
+			if len(first) > 0 && first[0] == tombstone {
+				if first, err = kindOfErased(e); err != nil {
+					return nil, err
+				}
+			}
 			if len(first) == 0 || objects.Kind(first[0]) != q.kind {
 				continue
 			}

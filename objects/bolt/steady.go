@@ -65,19 +65,34 @@ func (s *store) hold(ctx context.Context, patient bool, progress func(done, tota
 		return nil, err
 	}
 	h := &steady{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
-	file, err := os.OpenFile(s.path, os.O_RDONLY|noFollow, 0)
-	if err != nil {
-		return nil, err
+	for {
+		file, err := os.OpenFile(s.path, os.O_RDONLY|noFollow, 0)
+		if err != nil {
+			return nil, err
+		}
+		h.file = file
+		err = h.take()
+		if err == nil && h.replaced() {
+			h.close() // while it waited for the lock
+			h.side = nil
+			continue
+		}
+		if err == nil {
+			err = h.look()
+		}
+		if err != nil {
+			h.close()
+			return nil, err
+		}
+		return h, nil
 	}
-	h.file = file
-	if err = h.take(); err == nil {
-		err = h.look()
-	}
-	if err != nil {
-		h.close()
-		return nil, err
-	}
-	return h, nil
+}
+
+// replaced tells whether another file has the name by now.
+func (h *steady) replaced() bool {
+	here, err := os.Stat(h.store.path)
+	mine, e := h.file.Stat()
+	return err == nil && e == nil && !os.SameFile(here, mine)
 }
 
 // take takes the lock. Where there are no lock files nobody has the store open, and

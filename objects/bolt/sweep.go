@@ -64,19 +64,23 @@ type sweeper struct {
 	roots []objects.ID
 	last  objects.LogEntry
 	alive []fate
+
+	op    string
+	erase map[objects.ID]*grave // what an Erase takes
 }
 
 // swept is one object: its edges are those before the edges of the next.
 type swept struct {
-	seen  bool
-	pack  uint32
-	size  int32
-	edges int64
-	count int32
+	seen   bool
+	erased bool // it is a tombstone
+	pack   uint32
+	size   int32
+	edges  int64
+	count  int32
 }
 
 func newSweeper(o objects.Sweep) *sweeper {
-	return &sweeper{o: o, at: map[objects.ID]int32{}, roots: slices.Clone(o.Keep)}
+	return &sweeper{o: o, at: map[objects.ID]int32{}, roots: slices.Clone(o.Keep), op: "clean", erase: map[objects.ID]*grave{}}
 }
 
 func (w *sweeper) number(id objects.ID) int32 {
@@ -100,14 +104,15 @@ func (w *sweeper) add(o objects.Object, pack uint32) {
 			w.edges = append(w.edges, w.number(id))
 		}
 	}
-	w.nodes[n] = swept{true, pack, int32(len(o.Data)), from, int32(int64(len(w.edges)) - from)}
+	w.nodes[n] = swept{true, false, pack, int32(len(o.Data)), from, int32(int64(len(w.edges)) - from)}
 }
 
 // look audits the store and decides.
 func (w *sweeper) look(s *store, h *steady) error {
 	a := &auditor{store: s, files: h, meta: h.meta}
 	a.to = objects.Audit{
-		Object: func(o objects.Object) error { w.add(o, a.told); return nil },
+		Object: func(o objects.Object) error { w.add(o, a.told); w.foundGrave(o); return nil },
+		Erased: func(t objects.Tombstone) error { w.foundTombstone(t); return nil },
 		Ref:    func(r objects.Ref) error { w.roots = append(w.roots, r.Target); return nil },
 		Entry: func(e objects.LogEntry) error {
 			for _, u := range e.Refs {
@@ -199,9 +204,15 @@ func (w *sweeper) mark(todo []int32, f fate) {
 }
 
 func (w *sweeper) keeps(id objects.ID) bool {
+	if w.erase[id] != nil {
+		return false
+	}
 	n, ok := w.at[id]
 	return !ok || w.alive[n] != fateGone
 }
+
+// errReplaced says that somebody else was faster with a new file.
+var errReplaced = errors.New("another program has rewritten it")
 
 // exchange adds to the new file what came meanwhile, and gives it the name of the old.
 func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) error {
@@ -210,15 +221,20 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	defer cancel()
 	h, err := t.openWrite(waiting)
 	if err != nil {
-		return t.waited(ctx, "clean", err)
+		return t.waited(ctx, w.op, err)
 	}
 	t.open++
 	defer t.shut(h)
 	if same, err := part.sameFile(h.file); err != nil || !same {
-		return errors.Join(err, fmt.Errorf("clean store %s: another program has done so: %w", s.path, objects.ErrBusy))
+		return errors.Join(err, fmt.Errorf("%s store %s: %w: %w: try again", w.op, s.path, errReplaced, objects.ErrBusy))
 	}
 	if err := t.fold(h, nil); err != nil {
 		return err
+	}
+	if len(w.erase) > 0 {
+		if err := h.journal.wipe(); err != nil {
+			return err
+		}
 	}
 	bound := h.journal.bound
 	bound.gen++

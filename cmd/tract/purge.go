@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/format"
+)
+
+var _ = register(newPurge)
+
+type purgeOptions struct {
+	why      string
+	dry, yes bool
+}
+
+func newPurge(a *app) *cobra.Command {
+	o := &purgeOptions{}
+	cmd := &cobra.Command{
+		Use: "purge REV...", Short: "Take the words of commits away, for good", GroupID: groupStore,
+		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
+that has them, and from every file of the store, which is rewritten for that. A REV may
+be a range A..B: what B has and A has not. The commits stay with their ids, and a
+tombstone says when the words went and why. What is left is the kind, the role, and of a
+tool call and its result the id and the name of the tool. In prompts a block that was
+purged is left out; in the place of a tool result a placeholder is sent.
+
+Equal words are stored once: other commits that say exactly the same lose them too, and
+are named. An edit has words of its own: purge the edit as well, or only the edit. The
+same words within other blocks, such as an answer that quotes them, are other words:
+tract grep finds them.
+
+It cannot be undone, by tract undo or otherwise. It does not reach backups and other
+copies of the store, remotes, and what a provider has kept: a password that was sent
+somewhere has to be changed. The hash of the words stays in the commits, by which short
+words can be guessed. A later import of the same words leaves them out; whoever commits
+them anew brings them back.`,
+		Example: `  tract purge HEAD~3 --dry-run
+  tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
+  tract purge main~10..main~5 --yes`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.purge(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.why, "message", "m", "purged", "what the tombstone says of the reason; not the words themselves")
+	f.BoolVar(&o.dry, "dry-run", false, "only say what would go")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.ValidArgsFunction = a.completeRevisions
+	return cmd
+}
+
+type purgeJSON struct {
+	Purged  bool       `json:"purged"`
+	Commits []goneJSON `json:"commits"`
+	Shared  []goneJSON `json:"shared"`
+	Edits   []goneJSON `json:"edits"`
+	erasureJSON
+}
+
+func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
+	ctx := cmd.Context()
+	if len(o.why) > 1<<10 {
+		return usage(cmd, "a message of %d bytes: at most 1024", len(o.why))
+	}
+	repo, err := a.open(ctx, !o.dry)
+	if err != nil {
+		return err
+	}
+	p := tract.Purging{Why: o.why, Dry: true}
+	for _, rev := range args {
+		spec, err := a.spec(ctx, rev)
+		if err != nil {
+			return err
+		}
+		p.Revs = append(p.Revs, spec)
+	}
+	got, err := repo.Purge(ctx, p)
+	if err != nil {
+		return err
+	}
+	done := !o.dry && len(got.Commits) > 0
+	if done {
+		question := fmt.Sprintf("Take the words of %s away, %d bytes?", count(uint64(len(got.Commits)+len(got.Shared)), "commit"), got.Bytes)
+		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
+			return cancelled(a, err)
+		}
+		step, end := a.progress("purging")
+		p.Dry, p.Progress = false, step
+		got, err = repo.Purge(ctx, p)
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Edits), erasureOf(got.Erasure)})
+	}
+	return a.sayPurged(got, o.dry)
+}
+
+// sayPurged lists the commits without their words: what is written here may stay.
+func (a *app) sayPurged(got *tract.PurgeResult, dry bool) error {
+	p := a.printer()
+	var rows [][]string
+	add := func(list []*commit.Commit, note string) {
+		for _, c := range list {
+			what := c.Kind.String()
+			if c.Op != commit.Append {
+				what = c.Op.String() + " of " + c.Target.Short()
+			}
+			rows = append(rows, []string{c.ID.Short(), what, fmt.Sprintf("%d bytes", c.Size), note})
+		}
+	}
+	add(got.Commits, "")
+	add(got.Shared, "says the same, and goes with it")
+	add(got.Edits, "stays: an edit has words of its own")
+	p.Table(rows)
+	what := "purged"
+	if dry {
+		what = "would be purged"
+	}
+	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(uint64(len(got.Commits)+len(got.Shared)), "commit"), got.Bytes, what))
+	a.sayErased(p, got.Erasure)
+	if !dry {
+		a.note("copies of the store, remotes and providers keep what they have")
+	}
+	return p.Err()
+}

@@ -1,0 +1,275 @@
+package tract_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// onDisk is a repo in files, and the folder of them.
+func onDisk(t *testing.T, opts ...tract.OpenOption) (*tract.Repo, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	repo := must(tract.Open(t.Context(), dir, append(opts, tract.Create())...))(t)
+	t.Cleanup(func() { _ = repo.Close() })
+	return repo, dir
+}
+
+// wantNoWord wants that words are in no file, and that the store is sound.
+func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range words {
+			if bytes.Contains(b, []byte(w)) {
+				t.Errorf("%q is in %s", w, filepath.Base(name))
+			}
+		}
+	}
+	h := must(tract.Fsck(t.Context(), dir, nil))(t)
+	if !h.Sound() || len(h.Damages) > 0 || h.Erased != erased {
+		t.Errorf("fsck: %+v, want %d erased", h, erased)
+	}
+}
+
+// TestPrunedThoughtsAreInNoFile prunes what may be pruned, and looks at everything
+// that shows a thought.
+func TestPrunedThoughtsAreInNoFile(t *testing.T) {
+	now := time.Now()
+	repo, dir := onDisk(t, tract.Clock(func() time.Time { return now }))
+	ctx := t.Context()
+	old, young := now.Add(-30*24*time.Hour), now
+	ask := func(branch, thought string, at time.Time, more ...content.Block) *tract.Response {
+		t.Helper()
+		now = at
+		return must(repo.Branch(branch).Chat(ctx, says(append([]content.Block{think(thought)}, more...)...), "Go on."))(t)
+	}
+	gone := ask("main", "the-old-thought", old, content.Assistant("so"))
+	pin := ask("main", "the-pinned-thought", old, content.Assistant("so"))
+	must(repo.Branch("main").Annotate(ctx, pin.ReasoningCommits[0].String(), priority.Pinned, ""))(t)
+	ask("main", "the-same-thought", old, content.Assistant("so"))
+	ask("other", "the-same-thought", young, content.Assistant("so"))
+	ask("main", "the-young-thought", young, content.Assistant("so"))
+	ask("tools", "the-open-thought", old, content.ToolCall{CallID: "1", Name: "f", Arguments: "{}"})
+	now = young
+	before := sent(t, repo, "main")
+
+	p := tract.Pruning{Before: young.Add(-7 * 24 * time.Hour), Why: "older than 7d", Dry: true}
+	for _, dry := range []bool{true, false} {
+		p.Dry = dry
+		got := must(repo.Prune(ctx, p))(t)
+		if len(got.Thoughts) != 1 || got.Thoughts[0].ID != gone.ReasoningCommits[0] || got.Pinned != 1 || got.Open != 1 || got.Shared != 1 || got.Young != 2 {
+			t.Errorf("dry %t: %+v", dry, got)
+		}
+		if dry == (got.Objects == 1) || got.Bytes < int64(len("the-old-thought")) {
+			t.Errorf("dry %t: %d objects, %d bytes", dry, got.Objects, got.Bytes)
+		}
+	}
+	wantNoWord(t, dir, 1, "the-old-thought")
+	if after := sent(t, repo, "main"); after != before {
+		t.Errorf("the prompt is %q, and was %q", after, before)
+	}
+	c := must(repo.Show(ctx, gone.ReasoningCommits[0].String()))(t)
+	if c.Erased == nil || c.Erased.Why != "older than 7d" || c.Block.String() != "" {
+		t.Errorf("show: %+v, block %+v", c.Erased, c.Block)
+	}
+	pr := must(repo.Compile(ctx, "main", tract.IncludeReasoning()))(t)
+	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why), "pruned ") || !strings.HasSuffix(string(e.Why), ": older than 7d") {
+		t.Errorf("compile: %+v", e)
+	}
+	for tr, err := range repo.Traces(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (tr.Commit.Erased != nil) != (tr.Commit.ID == gone.ReasoningCommits[0]) {
+			t.Errorf("the thought %q: %+v", tr.Block.Text, tr.Commit.Erased)
+		}
+	}
+	for x, err := range repo.Verify(ctx, noTargets, nil) {
+		if err != nil || x.Verdict == tract.Differs {
+			t.Errorf("verify: %+v, %v", x, err)
+		}
+	}
+	if got := must(repo.Prune(ctx, p))(t); len(got.Thoughts) != 0 || got.Objects != 0 {
+		t.Errorf("pruned again: %+v", got)
+	}
+	p.Before, p.Pinned = time.Time{}, true
+	if got := must(repo.Prune(ctx, p))(t); len(got.Thoughts) != 4 || got.Open != 1 { // the same thought on two branches
+		t.Errorf("all of them: %+v", got)
+	}
+	wantNoWord(t, dir, 4, "the-old-thought", "the-pinned-thought", "the-same-thought", "the-young-thought")
+}
+
+func noTargets(*compile.Manifest) (llm.Target, error) { return nil, nil }
+
+func TestPruneByRevisionSessionAndModel(t *testing.T) {
+	repo := open(t)
+	ctx := t.Context()
+	first := must(repo.Branch("main").Chat(ctx, &spender{model: "big-1", thought: "one", reasoning: []int64{5}}, "q"))(t)
+	must(repo.Branch("main").Chat(ctx, &spender{model: "small-1", thought: "two", reasoning: []int64{5}}, "q"))(t)
+	must(repo.Branch("side").Chat(ctx, &spender{model: "big-1", thought: "three", reasoning: []int64{5}}, "q"))(t)
+	for _, c := range []struct {
+		p    tract.Pruning
+		want int
+	}{
+		{tract.Pruning{Dry: true}, 3},
+		{tract.Pruning{Dry: true, Session: "main"}, 2},
+		{tract.Pruning{Dry: true, Model: "big*"}, 2},
+		{tract.Pruning{Dry: true, Model: "big*", Session: "side"}, 1},
+		{tract.Pruning{Dry: true, Revs: []string{first.Commits[len(first.Commits)-1].String()}}, 1},
+		{tract.Pruning{Dry: true, Revs: []string{"main", "side"}}, 3},
+	} {
+		if got := must(repo.Prune(ctx, c.p))(t); len(got.Thoughts) != c.want {
+			t.Errorf("%+v: %d thoughts go, want %d", c.p, len(got.Thoughts), c.want)
+		}
+	}
+	if _, err := repo.Prune(ctx, tract.Pruning{Revs: []string{"nowhere"}}); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("an unknown revision: %v", err)
+	}
+}
+
+// TestPurgedWordsAreInNoFile purges a question with a label that two branches share, a
+// tool result, and a long file that has a chunk in common with another.
+func TestPurgedWordsAreInNoFile(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	id := func(b content.Block, opts ...tract.Option) string {
+		t.Helper()
+		return must(main.Append(ctx, []content.Block{b}, opts...))(t)[0].String()
+	}
+	question := id(content.User("my password is hunter2"), tract.Label("the hunter3 question"))
+	must(repo.Branch("other").Append(ctx, []content.Block{content.User("my password is hunter2")}))(t)
+	edit := must(main.Edit(ctx, question, "my password is hunter4"))(t)
+	id(content.ToolCall{CallID: "c1", Name: "read", Arguments: "{}"})
+	result := id(content.ToolResult{CallID: "c1", Text: "contents of hunter5"})
+	common := strings.Repeat("<common part>", objects.MaxSize/13+1)[:objects.MaxSize]
+	pad := strings.Repeat("x", objects.MaxSize-40)
+	file := id(content.Media{Of: content.KindFile, MediaType: "text/plain", Data: pad + "hunter6" + common[:objects.MaxSize]})
+	id(content.Media{Of: content.KindFile, MediaType: "text/plain", Data: pad + "hunter7" + common[:objects.MaxSize]})
+
+	if got := must(repo.Purge(ctx, tract.Purging{Revs: []string{question}, Dry: true}))(t); len(got.Commits) != 1 || got.Commits[0].Block.String() == "" ||
+		len(got.Shared) != 1 || len(got.Edits) != 1 || got.Edits[0].ID != edit || got.Objects != 0 {
+		t.Errorf("dry: %+v", got)
+	}
+	got := must(repo.Purge(ctx, tract.Purging{Revs: []string{question, result, file}, Why: "a leak"}))(t)
+	if len(got.Commits) != 3 || got.SizeAfter >= got.SizeBefore {
+		t.Errorf("purge: %d commits, %d of %d bytes", len(got.Commits), got.SizeAfter, got.SizeBefore)
+	}
+	wantNoWord(t, dir, got.Objects, "hunter2", "hunter3", "hunter5", "hunter6")
+	if c := must(repo.Show(ctx, question))(t); c.Erased == nil || !c.Words.IsZero() {
+		t.Errorf("the question is %+v with the label %+v", c.Erased, c.Words)
+	}
+	if got := sent(t, repo, "main"); !strings.HasPrefix(got, "user:my password is hunter4 | tool-call:{} | tool-result:[erased] | ") {
+		t.Errorf("the prompt begins %.100q", got)
+	}
+	must(repo.Purge(ctx, tract.Purging{Revs: []string{edit.String()}}))(t)
+	wantNoWord(t, dir, got.Objects+1, "hunter4")
+	if got := sent(t, repo, "main"); strings.Contains(got, "password") {
+		t.Errorf("the prompt begins %.100q", got)
+	}
+	if again := must(repo.Purge(ctx, tract.Purging{Revs: []string{question}}))(t); len(again.Commits) != 0 || again.Objects != 0 {
+		t.Errorf("purged again: %+v", again)
+	}
+	seen := must(repo.Compile(ctx, "main"))(t)
+	other := seen.Messages[len(seen.Messages)-1].Blocks
+	if m, ok := other[len(other)-1].(content.Media); !ok || !strings.Contains(m.Data, "hunter7") || !strings.HasSuffix(m.Data, common) {
+		t.Error("the file that shares a part is not whole")
+	}
+}
+
+// TestErasedWordsAreCopiedAsErased: picks, squashes and imports do not make other
+// commits of nothing, and do not bring the words back; whoever says them anew does.
+func TestErasedWordsAreCopiedAsErased(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	id := must(main.Append(ctx, []content.Block{content.User("hunter2")}))(t)[0]
+	was := must(repo.Show(ctx, id.String()))(t)
+	must(repo.Purge(ctx, tract.Purging{Revs: []string{id.String()}}))(t)
+	must(repo.Branch("copy").Append(ctx, []content.Block{content.User("first")}))(t)
+	ids := must(repo.Branch("copy").CherryPick(ctx, []string{id.String()}))(t)
+	if c := must(repo.Show(ctx, ids[0].String()))(t); c.Content != was.Content || c.Erased == nil || c.Size != was.Size || c.Role != was.Role {
+		t.Errorf("the copy is %+v", c)
+	}
+	wantNoWord(t, dir, 1, "hunter2")
+	if _, err := commit.Content(ctx, repo.Store(), was.Content); !errors.Is(err, objects.ErrErased) {
+		t.Errorf("the content: %v", err)
+	}
+	edit := must(main.Edit(ctx, id.String(), "changed"))(t)
+	if got := sent(t, repo, "main"); got != "user:changed" {
+		t.Errorf("edited: %s", got)
+	}
+	if _, err := main.Restore(ctx, id.String(), ""); !errors.Is(err, objects.ErrErased) {
+		t.Errorf("the first words, restored: %v", err)
+	}
+	must(repo.Branch("again").Append(ctx, []content.Block{content.User("hunter2")}))(t)
+	if got := sent(t, repo, id.String()); got != "user:hunter2" {
+		t.Errorf("said anew: %s", got)
+	}
+	_ = edit
+}
+
+func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	sealed := content.Reasoning{Text: "key sk-1", Format: content.FormatAnthropic, Wire: content.Wire{Seal: content.Seal{Type: content.Signature, Data: "sig", Minted: "messages/m"}}}
+	r := must(main.Chat(ctx, says(sealed, content.Assistant("done")), "use sk-2"))(t)
+	note := must(main.Annotate(ctx, r.Commits[0].String(), priority.Pinned, "sk-3 is in it"))(t)
+	must(main.Fork(ctx, "fork", "main"))(t)
+	question := must(repo.Resolve(ctx, "main~3"))(t)
+	edited := must(main.Append(ctx, []content.Block{content.Assistant("sk-4")}))(t)[0]
+	must(main.Edit(ctx, edited.String(), "clean already"))(t)
+	open := must(repo.Branch("loop").Chat(ctx, says(content.Reasoning{Text: "key sk-5", Wire: sealed.Wire}, content.ToolCall{CallID: "1", Name: "f"}), "go"))(t)
+
+	p := tract.Redacting{Why: "scan --fix", List: []tract.Redaction{
+		{Commit: r.Commits[0], Block: content.Reasoning{Text: "key [masked]", Format: content.FormatAnthropic, Wire: sealed.Wire}},
+		{Commit: question, Block: content.User("use [masked]")},
+		{Commit: note, Block: content.Note("[masked] is in it")},
+		{Commit: edited, Block: content.Assistant("[masked]")},
+		{Commit: open.Commits[0], Block: content.Reasoning{Text: "key [masked]"}},
+	}}
+	got := must(repo.Redact(ctx, p))(t)
+	if len(got.Commits) != 4 || len(got.Sealed) != 1 || got.Sealed[0] != open.Commits[0] || len(got.Edits["main"]) != 3 || len(got.Edits["fork"]) != 3 || len(got.Edits["loop"]) != 0 {
+		t.Errorf("%+v", got)
+	}
+	wantNoWord(t, dir, 4, "sk-1", "sk-2", "sk-3", "sk-4")
+	for branch, want := range map[string]string{
+		"main": "user:use [masked] | reasoning:key [masked] | assistant:done | assistant:clean already",
+		"fork": "user:use [masked] | reasoning:key [masked] | assistant:done",
+	} {
+		if got := sent(t, repo, branch); strings.ReplaceAll(got, " | assistant:clean", " | assistant:clean") != want {
+			t.Errorf("%s: %s", branch, got)
+		}
+		pr := must(repo.Compile(ctx, branch))(t)
+		for _, e := range pr.Entries {
+			if e.Commit.Kind == content.KindReasoning && e.Commit.Op == commit.Append && e.Why != "annotated: [masked] is in it" {
+				t.Errorf("%s: the thought is sent because %q", branch, e.Why)
+			}
+		}
+	}
+	if again := must(repo.Redact(ctx, p))(t); len(again.Commits) != 0 || len(again.Edits) != 0 || again.Objects != 0 {
+		t.Errorf("redacted again: %+v", again)
+	}
+	bad := tract.Redacting{List: []tract.Redaction{{Commit: question, Block: content.Assistant("x")}}}
+	if _, err := repo.Redact(ctx, bad); err == nil {
+		t.Error("a question became an answer")
+	}
+}

@@ -1,0 +1,412 @@
+package bolt
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+func init() { roles["erase"] = roleErase }
+
+func erase(t testing.TB, s objects.Store, list ...objects.Object) {
+	t.Helper()
+	var left []objects.Tombstone
+	for _, o := range list {
+		left = append(left, objects.Tombstone{ID: o.ID, Time: time.Now(), Why: "test"})
+	}
+	if n, err := objects.Erase(t.Context(), s, left, nil); err != nil || n != len(list) {
+		t.Fatalf("erase %d objects: %d, %v", len(list), n, err)
+	}
+}
+
+// wantNowhere wants that words are in no file of a store.
+func wantNowhere(t testing.TB, path string, words ...string) {
+	t.Helper()
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("the files of the store are %v, %v", files, err)
+	}
+	for _, name := range files {
+		b := mustRead(t, name)
+		for _, w := range words {
+			if at := bytes.Index(b, []byte(w)); at >= 0 {
+				t.Errorf("%q is in %s at %d", w, filepath.Base(name), at)
+			}
+		}
+	}
+}
+
+// spoken is a store with a history whose contents can be told apart: some in packs,
+// some large, the last in the journal.
+func spoken(t testing.TB, n int) (s objects.Store, path string, said []objects.Object) {
+	t.Helper()
+	s, path = fresh(t)
+	var tip objects.ID
+	for i := range n {
+		words := fmt.Sprintf("<words %d>", i)
+		if i%7 == 3 {
+			words += strings.Repeat(words, looseSize/8)
+		}
+		c := object(words)
+		var parents []objects.ID
+		if !tip.IsZero() {
+			parents = []objects.ID{tip}
+		}
+		k := objects.New(objects.KindCommit, parents, []objects.ID{c.ID}, []byte(fmt.Sprint("commit ", i)))
+		b := objects.Batch{Put: []objects.Object{c, k}, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip, New: k.ID}}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		tip, said = k.ID, append(said, c)
+		if i == n/3 || i == 2*n/3 {
+			fold(t, s)
+		}
+	}
+	return s, path, said
+}
+
+func words(i int) string { return fmt.Sprintf("<words %d>", i) }
+
+func TestErasedBytesAreInNoFile(t *testing.T) {
+	const n = 60
+	s, path, said := spoken(t, n)
+	other := mustOpen(t, path, objects.Options{})
+	if _, err := objects.Read(t.Context(), other, said[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	left := path + newSuffix + "left" // by a gc that was killed
+	if err := os.WriteFile(left, mustRead(t, path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := []int{0, 3, 20, 24, 41, 45, 58, 59}
+	var list []objects.Object
+	for _, i := range gone {
+		list = append(list, said[i])
+	}
+	erase(t, s, list...)
+	for _, i := range gone {
+		wantNowhere(t, path, words(i))
+	}
+	found := wantClean(t, path)
+	if len(found.objects) != 2*n-len(gone) || len(found.erased) != len(gone) || found.entries != n {
+		t.Errorf("%d objects, %d tombstones and %d entries are left", len(found.objects), len(found.erased), found.entries)
+	}
+	for _, h := range []objects.Store{s, other} {
+		if _, err := objects.Read(t.Context(), h, said[20].ID); !errors.Is(err, objects.ErrErased) {
+			t.Errorf("it reads as %v", err)
+		}
+		if _, err := objects.Read(t.Context(), h, said[21].ID); err != nil {
+			t.Errorf("what is beside it: %v", err)
+		}
+	}
+	if inner(t, other).Erasures() < 2 {
+		t.Error("another handle does not know that something was erased")
+	}
+	apply(t, s, "refs/heads/later", "goes on")
+	wantClean(t, path)
+	sweep(t, s, objects.Sweep{Before: now()})
+	if found := wantClean(t, path); len(found.erased) != len(gone) {
+		t.Errorf("after gc %d tombstones are left", len(found.erased))
+	}
+}
+
+// TestErasedTombstonesGoWithTheirHistory has gc take a tombstone that nothing leads to.
+func TestErasedTombstonesGoWithTheirHistory(t *testing.T) {
+	s, path, _ := spoken(t, 10)
+	stray := object("nobody names me")
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{stray}}); err != nil {
+		t.Fatal(err)
+	}
+	erase(t, s, stray)
+	sweep(t, s, objects.Sweep{Before: now()})
+	if found := wantClean(t, path); len(found.erased) != 0 || len(found.objects) != 20 {
+		t.Errorf("%d tombstones and %d objects are left", len(found.erased), len(found.objects))
+	}
+}
+
+// TestErasedObjectsComeBackWhole puts erased objects again, and lets them go the way
+// of all objects: the journal, a pack or a place of their own, another file.
+func TestErasedObjectsComeBackWhole(t *testing.T) {
+	s, path, said := spoken(t, 30)
+	small, large := said[2], said[3]
+	want := func(what string, erased int) {
+		t.Helper()
+		for _, o := range []objects.Object{small, large} {
+			if got, err := objects.Read(t.Context(), s, o.ID); err != nil || !bytes.Equal(got.Data, o.Data) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if found := wantClean(t, path); len(found.erased) != erased || len(found.objects) != 60-erased {
+			t.Errorf("%s: %d tombstones and %d objects", what, len(found.erased), len(found.objects))
+		}
+	}
+	erase(t, s, small, large, said[4])
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{small, large}}); err != nil {
+		t.Fatal(err)
+	}
+	want("in the journal", 1)
+	fold(t, s)
+	want("in the file", 1)
+	sweep(t, s, objects.Sweep{Before: now()})
+	want("in a new file", 1)
+}
+
+// TestEraseBesideGC has objects said again while a gc is writing its new file.
+func TestEraseBesideGC(t *testing.T) {
+	s, path, said := spoken(t, 30)
+	erase(t, s, said[2], said[3], said[4])
+	in := idle(t, s)
+	w := newSweeper(objects.Sweep{Before: now()})
+	var part *compaction
+	err := in.steadily(t.Context(), "clean", nil, func(h *steady) (err error) {
+		if err := w.look(in, h); err != nil {
+			return err
+		}
+		part, err = in.compact(h, w)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer part.discard()
+	if err := s.Apply(t.Context(), objects.Batch{Put: said[2:4]}); err != nil {
+		t.Fatal(err)
+	}
+	idle(t, s)
+	if err := in.exchange(t.Context(), w, part); err != nil {
+		t.Fatal(err)
+	}
+	if found := wantClean(t, path); len(found.erased) != 1 || len(found.objects) != 59 {
+		t.Errorf("%d tombstones and %d objects", len(found.erased), len(found.objects))
+	}
+	for _, o := range said[2:4] {
+		if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEraseWhileOthersReadAndWrite has two handles erase at once what others read, and
+// others write.
+func TestEraseWhileOthersReadAndWrite(t *testing.T) {
+	const n = 60
+	s, path, said := spoken(t, n)
+	other := mustOpen(t, path, objects.Options{Wait: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	var around, erasers sync.WaitGroup
+	around.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			b := batch(fmt.Sprint("refs/heads/new-", i), fmt.Sprint("new ", i))
+			if err := s.Apply(t.Context(), b); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	around.Go(func() {
+		var ids []objects.ID
+		for _, o := range said {
+			ids = append(ids, o.ID)
+		}
+		for ctx.Err() == nil {
+			seen := 0
+			for _, err := range other.Get(t.Context(), ids) {
+				if err != nil && !errors.Is(err, objects.ErrErased) {
+					t.Error(err)
+					return
+				}
+				seen++
+			}
+			if seen != n {
+				t.Errorf("%d of %d objects or tombstones", seen, n)
+				return
+			}
+		}
+	})
+	for i, h := range []objects.Store{s, other} {
+		erasers.Go(func() {
+			for k := i; k < 16; k += 2 {
+				if _, err := objects.Erase(t.Context(), h, []objects.Tombstone{{ID: said[k].ID, Why: "test"}}, nil); err != nil && !errors.Is(err, objects.ErrBusy) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	erasers.Wait()
+	cancel()
+	around.Wait()
+	found := wantClean(t, path)
+	for id := range found.erased {
+		wantNowhere(t, path, string(bytes.SplitAfter(dataOf(said, id), []byte(">"))[0]))
+	}
+	if len(found.erased) < 8 {
+		t.Errorf("%d tombstones", len(found.erased))
+	}
+}
+
+func dataOf(list []objects.Object, id objects.ID) []byte {
+	for _, o := range list {
+		if o.ID == id {
+			return o.Data
+		}
+	}
+	return nil
+}
+
+func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
+	s, path, said := spoken(t, 5)
+	want := func(version uint64) {
+		t.Helper()
+		err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+			got, err := l.version()
+			if err == nil && got != version {
+				err = fmt.Errorf("format %d, want %d", got, version)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want(formatVersion)
+	sweep(t, s, objects.Sweep{Before: now()})
+	want(formatVersion)
+	erase(t, s, said[1])
+	want(formatErased)
+	sweep(t, s, objects.Sweep{Before: now()})
+	want(formatErased)
+	wantClean(t, path)
+}
+
+func TestEraseInADamagedStore(t *testing.T) {
+	s, path, said := spoken(t, 30)
+	fold(t, s)
+	_ = s.Close()
+	b := bytes.ReplaceAll(mustRead(t, path), []byte(words(7)), []byte("<words ?>"))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, objects.Options{})
+	_, err := objects.Erase(t.Context(), s, []objects.Tombstone{{ID: said[1].ID}}, nil)
+	if !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("objects of a damaged store were erased: %v", err)
+	}
+	if !bytes.Equal(mustRead(t, path), b) {
+		t.Error("it has changed")
+	}
+	if read := mustOpen(t, path, objects.Options{ReadOnly: true}); true {
+		_, err := objects.Erase(t.Context(), read, []objects.Tombstone{{ID: said[1].ID}}, nil)
+		if !errors.Is(err, objects.ErrReadOnly) {
+			t.Errorf("a store that is only read: %v", err)
+		}
+	}
+}
+
+// TestDamageOfATombstone flips every bit of one.
+func TestDamageOfATombstone(t *testing.T) {
+	good := encodeTombstone(objects.Tombstone{ID: object("x").ID, Kind: objects.KindContent, Size: 5, Time: now(), Why: "why", Rest: []byte("rest")})
+	for bit := range 8 * len(good) {
+		b := bytes.Clone(good)
+		b[bit/8] ^= 1 << (bit % 8)
+		o, err := decodeObject(object("x").ID, b)
+		if errors.Is(err, objects.ErrErased) || err == nil && o.Check() == nil {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+	}
+	if _, err := decodeObject(object("y").ID, good); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("the tombstone of another: %v", err)
+	}
+}
+
+// roleErase erases the contents of a store one by one, and says which: PATH.
+func roleErase(args []string) error {
+	ctx := context.Background()
+	s, err := objects.Open(ctx, args[0], objects.Options{Wait: time.Minute})
+	if err != nil {
+		return err
+	}
+	fmt.Println("begin")
+	for {
+		ids, err := s.Find(ctx, objects.KindContent, "", 0)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			n, err := objects.Erase(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
+			if err != nil && !errors.Is(err, objects.ErrBusy) {
+				return err
+			}
+			if n == 1 {
+				fmt.Println(id)
+			}
+		}
+	}
+}
+
+func TestEraseThatIsKilled(t *testing.T) {
+	kills := 10
+	if testing.Short() {
+		kills = 3
+	}
+	if torture() {
+		kills = 200
+	}
+	const n = 300
+	s, path, said := spoken(t, n)
+	at := map[objects.ID]int{}
+	for i, o := range said {
+		at[o.ID] = i
+	}
+	idle(t, s)
+	r := rand.New(rand.NewPCG(11, uint64(time.Now().UnixNano())))
+	acknowledged := map[objects.ID]bool{}
+	for range kills {
+		cmd := child(t, "erase", path)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		time.AfterFunc(time.Duration(r.IntN(300))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		for lines.Scan() {
+			if id, err := objects.ParseID(lines.Text()); err == nil {
+				acknowledged[id] = true
+			}
+		}
+		_ = cmd.Wait()
+		found := wantClean(t, path)
+		for id := range acknowledged {
+			if _, ok := found.erased[id]; !ok {
+				t.Fatalf("%q was erased and is back", said[at[id]].Data[:12])
+			}
+			wantNowhere(t, path, words(at[id]))
+		}
+		if len(found.erased)+len(found.objects) != 2*n {
+			t.Fatalf("%d objects and %d tombstones of %d", len(found.objects), len(found.erased), 2*n)
+		}
+	}
+	last := object("last")
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{last}}); err != nil {
+		t.Fatal(err)
+	}
+	erase(t, s, last) // whoever comes next clears what was left
+	if left := names(t, dirOf(path)); len(left) != 4 {
+		t.Errorf("what was interrupted left %v", left)
+	}
+	t.Logf("%d erased in %d processes", len(acknowledged), kills)
+}

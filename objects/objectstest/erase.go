@@ -1,0 +1,252 @@
+package objectstest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// erases hold an engine that is an objects.Eraser; another passes them.
+var erases = []promise{
+	{"Erase/a tombstone stands in its place", eraseOne},
+	{"Erase/what is read with it is read all the same", eraseBeside},
+	{"Erase/all or none", eraseAll},
+	{"Erase/what histories are made of is never erased", eraseKinds},
+	{"Erase/the first tombstone stays", eraseTwice},
+	{"Erase/a tombstone of what never came", eraseAbsent},
+	{"Erase/a copy leaves it erased", eraseCopies},
+	{"Erase/what is said anew is there again", eraseAgain},
+	{"Erase/what was worked out is forgotten", eraseMemo},
+}
+
+func eraser(s objects.Store) bool {
+	_, ok := objects.As[objects.Eraser](s)
+	return ok
+}
+
+func erase(t *testing.T, s objects.Store, ids ...objects.ID) int {
+	t.Helper()
+	n, err := objects.Erase(t.Context(), s, tombstones(ids...), nil)
+	if err != nil {
+		t.Fatalf("erase: %v", err)
+	}
+	return n
+}
+
+func tombstones(ids ...objects.ID) (list []objects.Tombstone) {
+	for _, id := range ids {
+		list = append(list, objects.Tombstone{ID: id, Time: noon, Why: "old", Rest: []byte("left")})
+	}
+	return list
+}
+
+// wantErased wants that an object reads as its tombstone.
+func wantErased(t *testing.T, s objects.Store, o objects.Object) {
+	t.Helper()
+	_, err := objects.Read(t.Context(), s, o.ID)
+	e, ok := errors.AsType[*objects.ErasedError](err)
+	if !ok || !errors.Is(err, objects.ErrErased) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
+		t.Fatalf("an erased object reads as %v", err)
+	}
+	want := tombstones(o.ID)[0]
+	want.Kind, want.Size = o.Kind, int64(len(o.Data))
+	if e.ID != want.ID || e.Kind != want.Kind || e.Size != want.Size || !e.Time.Equal(want.Time) || e.Why != want.Why || !bytes.Equal(e.Rest, want.Rest) {
+		t.Errorf("the tombstone is %+v, want %+v", e.Tombstone, want)
+	}
+	if missing, err := s.Missing(t.Context(), []objects.ID{o.ID}); len(missing) > 0 || err != nil {
+		t.Errorf("an erased object is missing: %v, %v", missing, err)
+	}
+	for _, kind := range []objects.Kind{0, o.Kind} {
+		if ids, err := s.Find(t.Context(), kind, o.ID.String()[:10], 0); !slices.Equal(ids, []objects.ID{o.ID}) || err != nil {
+			t.Errorf("an erased object is not found: %v, %v", ids, err)
+		}
+	}
+	if ids, err := s.Find(t.Context(), objects.KindCommit, o.ID.String()[:10], 0); len(ids) > 0 || err != nil {
+		t.Errorf("an erased object is found as a commit: %v, %v", ids, err)
+	}
+}
+
+func eraseOne(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	small, long := content("small"), content(strings.Repeat("long", 5000))
+	label := objects.New(objects.KindLabel, nil, nil, []byte("words on it"))
+	put(t, s, small, long, label, content("stays"))
+	if n := erase(t, s, small.ID, long.ID, label.ID, small.ID); n != 3 {
+		t.Errorf("%d were erased, want 3", n)
+	}
+	for _, o := range []objects.Object{small, long, label} {
+		wantErased(t, s, o)
+	}
+	if _, err := objects.Read(t.Context(), s, content("stays").ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func eraseBeside(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	const n = 600
+	h := grow(objects.ID{}, "line", n)
+	apply(t, s, objects.Batch{Put: h.all(), Refs: []objects.RefUpdate{{Name: branch, New: h.tip()}}, Note: note("grow")})
+	var gone []objects.ID
+	for i := 0; i < n; i += 3 {
+		gone = append(gone, h.contents[i].ID)
+	}
+	erase(t, s, gone...)
+	there, erased := 0, 0
+	count := func(_ objects.Object, err error) {
+		switch {
+		case err == nil:
+			there++
+		case errors.Is(err, objects.ErrErased):
+			erased++
+		default:
+			t.Fatal(err)
+		}
+	}
+	for o, err := range s.Get(t.Context(), ids(h.contents)) {
+		count(o, err)
+	}
+	if there != n-n/3 || erased != n/3 {
+		t.Errorf("get: %d there and %d erased of %d", there, erased, n)
+	}
+	there, erased = 0, 0
+	for o, err := range s.Chain(t.Context(), h.tip(), objects.ChainOptions{Content: true}) {
+		count(o, err)
+	}
+	if there != 2*n-n/3 || erased != n/3 {
+		t.Errorf("chain: %d there and %d erased of %d", there, erased, n)
+	}
+	if ref, err := objects.ReadRef(t.Context(), s, branch); err != nil || ref.Target != h.tip() {
+		t.Errorf("the branch is at %v, %v", ref.Target, err)
+	}
+}
+
+func eraseAll(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	o := content("here")
+	put(t, s, o)
+	for what, id := range map[string]objects.ID{"an absent one": content("absent").ID} {
+		if _, err := objects.Erase(t.Context(), s, tombstones(o.ID, id), nil); !errors.Is(err, objects.ErrNotFound) {
+			t.Errorf("erase of %s: %v", what, err)
+		}
+	}
+	long := tombstones(o.ID)
+	long[0].Why = strings.Repeat("w", 1<<10+1)
+	if _, err := objects.Erase(t.Context(), s, long, nil); !errors.Is(err, objects.ErrLimit) {
+		t.Errorf("a long reason: %v", err)
+	}
+	if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
+		t.Errorf("it went all the same: %v", err)
+	}
+}
+
+func eraseKinds(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	words := content("words")
+	put(t, s, words)
+	for kind := objects.KindCommit; kind.Valid(); kind++ {
+		o := objects.New(kind, nil, nil, []byte("of this kind"))
+		put(t, s, o)
+		_, err := objects.Erase(t.Context(), s, tombstones(o.ID, words.ID), nil)
+		if !kind.Erasable() {
+			if err == nil || !strings.Contains(err.Error(), "never erased") {
+				t.Errorf("erase of a %s: %v", kind, err)
+			}
+			if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
+				t.Errorf("a %s is gone: %v", kind, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("erase of a %s: %v", kind, err)
+		}
+	}
+}
+
+func eraseTwice(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	o := content("once")
+	put(t, s, o)
+	erase(t, s, o.ID)
+	again := tombstones(o.ID)
+	again[0].Why = "another reason"
+	if n, err := objects.Erase(t.Context(), s, again, nil); n != 0 || err != nil {
+		t.Errorf("erased again: %d, %v", n, err)
+	}
+	wantErased(t, s, o)
+}
+
+func eraseAbsent(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	o := content("elsewhere")
+	list := tombstones(o.ID)
+	list[0].Kind, list[0].Size = o.Kind, int64(len(o.Data))
+	if n, err := objects.Erase(t.Context(), s, list, nil); n != 1 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	wantErased(t, s, o)
+}
+
+func eraseCopies(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	o, fresh := content("was said"), content("never said")
+	put(t, s, o)
+	erase(t, s, o.ID)
+	apply(t, s, objects.Batch{Put: []objects.Object{o, fresh}, Copies: true})
+	wantErased(t, s, o)
+	if _, err := objects.Read(t.Context(), s, fresh.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func eraseAgain(t *testing.T, s objects.Store) {
+	if !eraser(s) {
+		return
+	}
+	for _, o := range []objects.Object{content("small"), content(strings.Repeat("long", 5000))} {
+		put(t, s, o)
+		erase(t, s, o.ID)
+		put(t, s, o)
+		got, err := objects.Read(t.Context(), s, o.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantObjects(t, []objects.Object{got}, []objects.Object{o})
+		if n := erase(t, s, o.ID); n != 1 {
+			t.Errorf("%d were erased the second time", n)
+		}
+		wantErased(t, s, o)
+	}
+}
+
+func eraseMemo(t *testing.T, s objects.Store) {
+	m, ok := s.(objects.Rememberer)
+	if !eraser(s) || !ok {
+		return
+	}
+	o := content("remembered")
+	put(t, s, o)
+	m.Memo().Get("key", func() any { return "worked out from it" })
+	erase(t, s, o.ID)
+	if got := m.Memo().Get("key", func() any { return "anew" }); got != "anew" {
+		t.Errorf("the store remembers what was %v", got)
+	}
+}
