@@ -2,10 +2,12 @@ package tract
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/diff"
 	"github.com/tract-vcs/tract/objects"
@@ -22,25 +24,23 @@ type Line struct {
 }
 
 // Blame tells of each line of the prompt of a revision which commit brought it. A
-// line that an edit left as it was is that of the commit before the edit.
+// line that an edit left as it was is that of the commit before the edit; where
+// histories were merged, of any edit that had it before.
 func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, error) {
 	p, err := r.Compile(ctx, rev, opts...)
 	if err != nil {
 		return nil, err
 	}
-	versions := map[objects.ID][]*commit.Commit{} // of a block, oldest first
+	versions := editions(p)
 	all := map[objects.ID]*commit.Commit{}
 	for _, e := range p.Entries {
 		all[e.Commit.ID] = e.Commit
-		if e.Commit.Op == commit.Edit {
-			versions[e.Commit.Target] = append(versions[e.Commit.Target], e.Commit)
-		}
 	}
 	var needed []*commit.Commit
-	for i := range p.Messages {
-		for _, id := range p.Commits[i] {
-			versions[id] = append([]*commit.Commit{all[id]}, versions[id]...)
-			needed = append(needed, versions[id]...)
+	for _, id := range slices.Concat(p.Commits...) {
+		needed = append(needed, all[id])
+		for _, v := range versions[id] {
+			needed = append(needed, v.Commit)
 		}
 	}
 	if err := commit.LoadAll(ctx, r.store, needed...); err != nil {
@@ -50,7 +50,7 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 	for i, m := range p.Messages {
 		for j, b := range m.Blocks {
 			id := p.Commits[i][j]
-			for _, l := range blameBlock(versions[id]) {
+			for _, l := range blameBlock(all[id], versions[id]) {
 				l.Message, l.Block, l.Role, l.Kind = i, id, m.Role, b.Kind()
 				lines = append(lines, l)
 			}
@@ -59,45 +59,114 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 	return lines, nil
 }
 
+// edition is an edit of a block and those that it was made over: several where
+// histories were merged in between; none: the block itself.
+type edition struct {
+	*commit.Commit
+	over []objects.ID
+}
+
+// editions lists the edits of each block, in the order of the prompt.
+func editions(p *compile.Prompt) map[objects.ID][]edition {
+	list := map[objects.ID][]edition{}
+	merged := map[objects.ID]*commit.Commit{} // all commits, when there are merges
+	for _, e := range p.Entries {
+		if e.Commit.Op == commit.Merge {
+			for _, e := range p.Entries {
+				merged[e.Commit.ID] = e.Commit
+			}
+			break
+		}
+	}
+	for _, e := range p.Entries {
+		c := e.Commit
+		if c.Op != commit.Edit {
+			continue
+		}
+		before := list[c.Target]
+		v := edition{Commit: c}
+		switch {
+		case len(before) == 0:
+		case len(merged) == 0:
+			v.over = []objects.ID{before[len(before)-1].ID}
+		default:
+			v.over = madeOver(c, merged)
+		}
+		list[c.Target] = append(before, v)
+	}
+	return list
+}
+
+// madeOver finds the last edits of the same block that an edit has before it, by all
+// parents.
+func madeOver(edit *commit.Commit, all map[objects.ID]*commit.Commit) (over []objects.ID) {
+	seen := map[objects.ID]bool{}
+	for open := slices.Clone(edit.Parents); len(open) > 0; {
+		c := all[open[0]]
+		if open = open[1:]; c == nil || seen[c.ID] || c.ID == edit.Target {
+			continue
+		}
+		seen[c.ID] = true
+		if c.Op == commit.Edit && c.Target == edit.Target {
+			over = append(over, c.ID)
+			continue
+		}
+		open = append(open, c.Parents...)
+	}
+	return over
+}
+
 // blameTime is how long two versions of a block are compared at most.
 const blameTime = 500 * time.Millisecond
 
 // blameBlock is the lines of the last version of a block.
-func blameBlock(versions []*commit.Commit) []Line {
-	var lines []Line // of the version before, with their line feeds
-	text := ""
-	for i, v := range versions {
-		now := v.Block.String()
-		if i == 0 {
-			lines = fresh(nil, v, now)
-			text = now
-			continue
+func blameBlock(first *commit.Commit, edits []edition) []Line {
+	lines := fresh(nil, first, first.Block.String())
+	known := map[objects.ID][]Line{first.ID: lines}
+	for _, v := range edits {
+		over := v.over
+		if len(over) == 0 {
+			over = []objects.ID{first.ID}
 		}
-		var next []Line
-		at := 0
-		for _, span := range diff.Texts(ended(text), ended(now), diff.TextOptions{Timeout: blameTime}) {
-			n := strings.Count(span.Text, "\n")
-			switch span.Op {
-			case diff.Same:
-				next = append(next, lines[at:at+n]...)
-				at += n
-			case diff.Remove:
-				at += n
-			case diff.Add:
-				next = fresh(next, v, span.Text)
-			}
+		lines = fresh(nil, v.Commit, v.Block.String())
+		for _, id := range over {
+			inherit(lines, known[id], v.Commit)
 		}
-		lines, text = next, now
+		known[v.ID] = lines
 	}
 	return lines
 }
 
-// ended is a text whose last line has its line feed.
-func ended(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
+// inherit gives the lines that an edit left as they were to whom they were of before,
+// unless another version has claimed them.
+func inherit(lines, before []Line, edit *commit.Commit) {
+	from, at := 0, 0
+	for _, span := range diff.Texts(joined(before), joined(lines), diff.TextOptions{Timeout: blameTime}) {
+		n := strings.Count(span.Text, "\n")
+		switch span.Op {
+		case diff.Same:
+			for i := range n {
+				if lines[at+i].Said == edit {
+					lines[at+i].Said = before[from+i].Said
+				}
+			}
+			from, at = from+n, at+n
+		case diff.Remove:
+			from += n
+		case diff.Add:
+			at += n
+		}
 	}
-	return text + "\n"
+}
+
+// joined is the text of lines, each with its line feed.
+func joined(lines []Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text)
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // fresh adds the lines of a text as those of a commit.

@@ -39,11 +39,11 @@ func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 			yield(Match{}, fmt.Errorf("grep: %w", err))
 			return
 		}
-		s := &search{Grep: g, literal: literalOf(g.Pattern.String()), kinds: map[content.Kind]bool{}}
+		s := &search{Grep: g, literals: literalsOf(g.Pattern.String()), kinds: map[content.Kind]bool{}}
 		for _, k := range g.Kinds {
 			s.kinds[k] = true
 		}
-		for c, err := range r.contents(ctx, tips, s.worth) {
+		for c, err := range r.contents(ctx, tips, s.literals.in) {
 			if err != nil {
 				yield(Match{}, fmt.Errorf("grep: %w", err))
 				return
@@ -58,14 +58,8 @@ func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 // search is a Grep on its way.
 type search struct {
 	Grep
-	literal *literal // that every match has
-	kinds   map[content.Kind]bool
-}
-
-// worth tells whether the record of a content may match: words stand in it byte
-// for byte.
-func (s *search) worth(record objects.Object) bool {
-	return record.Kind != objects.KindContent || s.literal.in(record.Data)
+	literals literals // of which every match has one
+	kinds    map[content.Kind]bool
 }
 
 // look yields the lines of a commit that match; more is false when nobody wants
@@ -107,37 +101,27 @@ func wordsOf(b content.Block) string {
 	return b.String()
 }
 
-// contents walks the histories of tips as everything does, and yields the commits
-// whose content worth lets through, with their blocks. The headers of the others
-// are not parsed.
-func (r *Repo) contents(ctx context.Context, tips []objects.ID, worth func(record objects.Object) bool) iter.Seq2[*commit.Commit, error] {
+// contents yields the commits that tips reach and whose content may let through,
+// with their blocks. The headers of the others are not parsed.
+func (r *Repo) contents(ctx context.Context, tips []objects.ID, may func(data []byte) bool) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		seen := map[objects.ID]bool{}
-		for len(tips) > 0 {
-			tip := tips[0]
-			if tips = tips[1:]; seen[tip] {
+		var header objects.Object // whose content comes next; without an id: none
+		for obj, err := range objects.Sift(ctx, r.store, tips, may) {
+			if err == nil && header.ID.IsZero() {
+				header = obj
 				continue
 			}
-			var header objects.Object
-			for obj, err := range r.store.Chain(ctx, tip, objects.ChainOptions{Content: true}) {
-				if err == nil && obj.Kind == objects.KindCommit {
-					if seen[obj.ID] {
-						break
-					}
-					seen[obj.ID], header = true, obj
-					tips = append(tips, obj.Parents[min(1, len(obj.Parents)):]...)
-					continue
-				}
-				if err == nil && !worth(obj) || errors.Is(err, objects.ErrErased) {
-					continue
-				}
-				c, err := filled(ctx, r.store, header, obj, err)
-				if c == nil && err == nil {
-					continue
-				}
-				if !yield(c, err) || err != nil {
-					return
-				}
+			of := header
+			header = objects.Object{}
+			if errors.Is(err, objects.ErrErased) {
+				continue
+			}
+			c, err := filled(ctx, r.store, of, obj, err)
+			if c == nil && err == nil {
+				continue
+			}
+			if !yield(c, err) || err != nil {
+				return
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
@@ -74,22 +75,33 @@ func (r *Repo) why(ctx context.Context, rev string) (*Why, error) {
 	return w, r.saw(ctx, w)
 }
 
-// turn is the blocks of the turn of a commit up to the end of its message, oldest
-// first, the commit among them.
+// turn is the blocks of the turn of a commit up to the end of its message, in the
+// order of a prompt, the commit among them.
 func (r *Repo) turn(ctx context.Context, c *commit.Commit) ([]*commit.Commit, error) {
 	var turn []*commit.Commit
 	for at, err := range commit.Walk(ctx, r.store, c.ID, 0) {
 		if err != nil {
 			return nil, err
 		}
-		if at.ID == c.ID {
-			at = c
-		}
-		if at.Op == commit.Append || at.ID == c.ID {
-			turn = append([]*commit.Commit{at}, turn...)
-		}
-		if at.BeginsTurn() {
+		if at.Op == commit.Merge && at.ID != c.ID { // what it brought stands behind the line
+			if turn, err = commit.Line(ctx, r.store, c.ID); err != nil {
+				return nil, err
+			}
+			slices.Reverse(turn)
 			break
+		}
+		if turn = append(turn, at); at.BeginsTurn() {
+			break
+		}
+	}
+	if begin := slices.IndexFunc(turn, (*commit.Commit).BeginsTurn); begin >= 0 {
+		turn = turn[:begin+1]
+	}
+	slices.Reverse(turn)
+	turn = slices.DeleteFunc(turn, func(at *commit.Commit) bool { return at.Op != commit.Append && at.ID != c.ID })
+	for i, at := range turn {
+		if at.ID == c.ID {
+			turn[i] = c
 		}
 	}
 	return turn, commit.Load(ctx, r.store, turn...)

@@ -260,3 +260,42 @@ func TestBlameKeepsWhoSaidALine(t *testing.T) {
 		t.Errorf("of a summary: %+v", l)
 	}
 }
+
+// TestWhyAndBlameOverMerges: what a merge brought is explained like all else, and what
+// was said after it by what stands before it in the prompt.
+func TestWhyAndBlameOverMerges(t *testing.T) {
+	repo := open(t)
+	main, side := repo.Branch("main"), repo.Branch("side")
+	text := must(main.User(t.Context(), "one\ntwo\nthree\nfour"))(t)
+	must(main.Append(t.Context(), []content.Block{assistant("Fine.")}))(t)
+	must(main.Fork(t.Context(), "side", "main"))(t)
+	ours := must(main.Edit(t.Context(), text.String(), "ONE\ntwo\nthree\nfour"))(t)
+	must(main.Append(t.Context(), []content.Block{user("ours?"), assistant("ours.")}))(t)
+	theirs := must(side.Edit(t.Context(), text.String(), "one\ntwo\nthree\nFOUR"))(t)
+	m := speaking{model: says(think("aside"), assistant("theirs."))}
+	must(side.Chat(t.Context(), m, "theirs?"))(t)
+	must(main.Merge(t.Context(), "side", tract.Merging{Resolve: func(tract.Conflict) (*tract.Change, error) {
+		return &tract.Change{Text: "ONE\ntwo\nTHREE\nFOUR"}, nil
+	}}))(t)
+	after := must(main.Append(t.Context(), []content.Block{think("and so"), assistant("More.")}))(t)
+
+	brought := must(repo.Why(t.Context(), ":/theirs."))(t)
+	if thoughts(brought) != "aside" || brought.Question.Block.String() != "theirs?" || brought.Prompt == nil {
+		t.Errorf("what the second parent brought: %q, %v, %v", thoughts(brought), brought.Question, brought.Prompt)
+	}
+	if w := must(repo.Why(t.Context(), after[1].String()))(t); w.Question.Block.String() != "theirs?" || !strings.HasSuffix(thoughts(w), "and so") {
+		t.Errorf("what was said after the merge: %q after %q", thoughts(w), w.Question.Block)
+	}
+	var said []string
+	for _, l := range must(repo.Blame(t.Context(), "main"))(t) {
+		if l.Block != text {
+			said = append(said, l.Text)
+			continue
+		}
+		who := map[objects.ID]string{text: "first", ours: "ours", theirs: "theirs"}[l.Said.ID]
+		said = append(said, l.Text+" "+who)
+	}
+	if got, want := strings.Join(said, ", "), "ONE ours, two first, THREE , FOUR theirs, Fine., ours?, ours., theirs?, theirs., More."; got != want {
+		t.Errorf("blame says %s\nwant %s", got, want)
+	}
+}

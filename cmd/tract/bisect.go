@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,7 +22,9 @@ func newBisect(a *app) *cobra.Command {
 		Long: `Find the commit after which a prompt is bad, by halving the commits between one
 whose prompt was good and one whose prompt is bad. Look at the prompt that is
 named each time, with tract compile REV or by asking a model, and say good or bad.
-A command can do that by itself: tract bisect run.
+A command can do that by itself: tract bisect run. What merges brought is searched
+too: the first bad commit is one whose prompt is bad while those of all its parents
+are good, which can be the merge itself.
 
 What was said so far is kept in the folder of the store; HEAD stays where it is.`,
 		Example: `  tract bisect start HEAD main~40
@@ -61,9 +64,10 @@ What was said so far is kept in the folder of the store; HEAD stays where it is.
 
 // bisection is what is known of a search.
 type bisection struct {
-	bad  objects.ID // zero: not said yet
-	good []objects.ID
-	skip map[objects.ID]bool
+	bad   objects.ID // zero: not said yet
+	first objects.ID // the first that was said to be bad
+	good  []objects.ID
+	skip  map[objects.ID]bool
 
 	left  []*commit.Commit // what may be the first bad one, oldest first: the last of them is bad
 	next  *commit.Commit   // to be judged; nil: there is none
@@ -74,7 +78,9 @@ type bisection struct {
 func (b *bisection) add(word string, id objects.ID) {
 	switch word {
 	case "bad":
-		b.bad = id
+		if b.bad = id; b.first.IsZero() {
+			b.first = id
+		}
 	case "good":
 		b.good = append(b.good, id)
 	case "skip":
@@ -88,20 +94,15 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 	if b.bad.IsZero() || len(b.good) == 0 {
 		return nil
 	}
-	on := map[objects.ID]bool{}
-	for _, id := range b.good {
-		on[id] = true
-	}
-	reached := false
-	for c, err := range commit.Walk(ctx, r, b.bad, 0) {
-		if err != nil {
-			return fmt.Errorf("bisect: %w", err)
-		}
-		if on[c.ID] {
-			reached = true
+	reached, err := b.reached(ctx, r)
+	for c, e := range commit.History(ctx, r, []objects.ID{b.bad}, b.good) {
+		if err = cmp.Or(err, e); err != nil {
 			break
 		}
 		b.left = append(b.left, c)
+	}
+	if err != nil {
+		return fmt.Errorf("bisect: %w", err)
 	}
 	if !reached || len(b.left) == 0 {
 		err := fmt.Errorf("bisect: no good commit comes before the bad one, %s", b.bad.Short())
@@ -111,17 +112,72 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 	if b.found = len(b.left) == 1; b.found {
 		return nil
 	}
-	// The nearest to the middle that is not skipped.
-	middle, last := (len(b.left)-1)/2, len(b.left)-1
-	for away := range len(b.left) {
-		for _, at := range []int{middle - away, middle + away} {
-			if at >= 0 && at < last && !b.skip[b.left[at].ID] {
-				b.next = b.left[at]
-				return nil
-			}
+	best := 0
+	for i, has := range reaches(b.left) {
+		// Of what has about half of all before it; the bad one itself is known.
+		uneven := max(2*has-len(b.left), len(b.left)-2*has)
+		if at := b.left[i]; at.ID != b.bad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
+			b.next, best = at, uneven
 		}
 	}
 	return nil
+}
+
+// reached tells whether the first bad commit has a good one before it, by any
+// parent. One that was named on the way may be on a line that began earlier.
+func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error) {
+	for _, id := range b.good {
+		base, err := commit.MergeBase(ctx, r, b.first, id)
+		if err != nil || base == id {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// reaches counts for each of some commits, parents before children, how many of
+// them it has before it, with itself.
+func reaches(list []*commit.Commit) []int {
+	at := make(map[objects.ID]int, len(list))
+	counts := make([]int, len(list))
+	for i, c := range list {
+		at[c.ID] = i
+		var parents []int
+		for _, id := range c.Parents {
+			if k, ok := at[id]; ok {
+				parents = append(parents, k)
+			}
+		}
+		switch len(parents) {
+		case 0:
+			counts[i] = 1
+		case 1:
+			counts[i] = counts[parents[0]] + 1
+		default:
+			counts[i] = 1 + together(list, at, parents)
+		}
+	}
+	return counts
+}
+
+// together counts the commits that several reach, each once.
+func together(list []*commit.Commit, at map[objects.ID]int, from []int) int {
+	seen := make([]bool, len(list))
+	n := 0
+	for len(from) > 0 {
+		i := from[len(from)-1]
+		if from = from[:len(from)-1]; seen[i] {
+			continue
+		}
+		seen[i] = true
+		n++
+		for _, id := range list[i].Parents {
+			if k, ok := at[id]; ok {
+				from = append(from, k)
+			}
+		}
+	}
+	return n
 }
 
 // steps is about how many more commits have to be judged.

@@ -156,7 +156,7 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.value()
+	b, err := e.valueIn(l.room)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (l *look) body(p *pack) (data []byte, sound bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	b, err := e.value()
+	b, err := e.valueIn(l.room)
 	if err != nil {
 		return nil, false, err
 	}

@@ -26,6 +26,7 @@ type look struct {
 	packs   map[uint32]*pack
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
+	room    *room     // where packs are read to; nil: each has memory of its own
 	buckets map[string]tree
 }
 
