@@ -93,6 +93,8 @@ type store struct {
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
 
+	bodies opened // of this file or another
+
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew
 	journal os.FileInfo

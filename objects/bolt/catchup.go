@@ -101,7 +101,7 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			return nil, err
 		}
 		leading = append(append(leading, o.Parents...), o.Links...)
-		if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
 			return nil, err
 		}
 	}

@@ -78,6 +78,9 @@ func (c *compaction) open() error {
 		c.db, err = bbolt.Open(c.path, 0o600, &bbolt.Options{
 			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
 		})
+		if err == nil {
+			c.db.AllocSize = 0
+		}
 		return err
 	})
 }
@@ -132,7 +135,7 @@ func (c *compaction) flush() error {
 	}
 	for _, run := range cut(inLines(c.pending)) {
 		c.packs++
-		head, body := encodePack(c.packs, run)
+		head, body := encodePack(c.packs, run, codecZstd)
 		for i := range run {
 			c.entries = append(c.entries, newIndexEntry(run[i].ID, place{c.packs, i}))
 		}
@@ -227,7 +230,7 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 			return err
 		}
 		if w.keeps(objects.ID(e.key)) {
-			if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+			if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
 				return err
 			}
 			c.kept++

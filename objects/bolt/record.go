@@ -20,7 +20,8 @@ import (
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index
-//	objects  id -> kind, varint n, n parents, varint m, m links, data
+//	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
+//	         0x80 added, and the rest in zstd
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
 //	log      seq -> sealed objects.LogEntry.Record
@@ -55,8 +56,12 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// formatVersion is the format that this package knows, and writes.
-const formatVersion = 2
+// formatVersion is the format that this package writes into a new file, and
+// formatOldest the oldest that it knows: 2 has no packs in zstd.
+const (
+	formatVersion = 3
+	formatOldest  = 2
+)
 
 var formatKey = []byte("format")
 
@@ -109,11 +114,16 @@ func encodeObject(o objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote. The object keeps nothing of b.
+// decodeObject reads what encodeObject wrote, or closeRecord made of it. The object
+// keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
+	}
+	b, err := openRecord(b)
+	if err != nil {
+		return corrupt(err.Error())
 	}
 	if len(b) == 0 || !objects.Kind(b[0]).Valid() {
 		return corrupt("its record begins with no kind")

@@ -34,7 +34,7 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 	}
 	var entries []indexEntry
 	for _, run := range cut(inLines(list)) {
-		head, body := encodePack(n, run)
+		head, body := encodePack(n, run, codecRaw)
 		loose = append(loose, change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body})
 		for i := range run {
 			entries = append(entries, newIndexEntry(run[i].ID, place{n, i}))

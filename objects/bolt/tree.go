@@ -24,13 +24,14 @@ type look struct {
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
 	packs   map[uint32]*pack
+	bodies  *opened
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
 	buckets map[string]tree
 }
 
 func newLook(f io.ReaderAt, m meta) *look {
-	return &look{file: f, meta: m, pages: map[uint64]*page{}, buckets: map[string]tree{}}
+	return &look{file: f, meta: m, pages: map[uint64]*page{}, buckets: map[string]tree{}, bodies: &opened{}}
 }
 
 // tree is a bucket: by its root, or inline in the tree of buckets.
