@@ -34,7 +34,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := c.flush(); err != nil {
+	if err := errors.Join(c.flush(), c.flushLog()); err != nil {
 		return err
 	}
 	return c.finish(bound)
@@ -68,12 +68,14 @@ func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) 
 		if err != nil {
 			return nil, err
 		}
-		entry, err := decodeEntry(e.key, value)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range entry.Refs {
-			ids = append(ids, u.Old, u.New)
+		for _, entry := range list {
+			for _, u := range entry.Refs {
+				ids = append(ids, u.Old, u.New)
+			}
 		}
 	}
 	return ids, nil

@@ -24,6 +24,8 @@ type compaction struct {
 	packs   uint32 // in it
 	from    uint32 // last pack of the old file that is in it
 	entry   uint64 // last log entry that is in it
+	log     []objects.LogEntry
+	logSize int
 	entries []indexEntry
 	pending []objects.Object
 	size    int
@@ -249,18 +251,15 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		entry, err := decodeEntry(e.key, value)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return err
 		}
-		list := []change{{logBucket, bytes.Clone(e.key), bytes.Clone(value)}}
-		for _, u := range entry.Refs {
-			list = append(list, change{movesBucket, movesKey(u.Name, entry.Seq), []byte{}})
+		for _, entry := range list {
+			if err := c.putEntry(entry); err != nil {
+				return err
+			}
 		}
-		if err := c.add(list...); err != nil {
-			return err
-		}
-		c.entry = entry.Seq
 	}
 	return nil
 }

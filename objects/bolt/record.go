@@ -24,7 +24,7 @@ import (
 //	         0x80 added, and the rest in zstd
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
-//	log      seq -> sealed objects.LogEntry.Record
+//	log      seq -> sealed objects.LogEntry.Record, or some that follow one another
 //	moves    name, 0, seq -> nothing
 //
 // Numbers in keys are big-endian. An object is checked by its id. A sealed
@@ -189,21 +189,6 @@ func decodeRef(name string, value []byte) (objects.Ref, error) {
 func logKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
 func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Record()) }
-
-func decodeEntry(key, value []byte) (objects.LogEntry, error) {
-	record, err := unseal(key, value)
-	var e objects.LogEntry
-	if err == nil {
-		e, err = objects.ParseLogEntry(record)
-	}
-	if err == nil && !bytes.Equal(key, logKey(e.Seq)) {
-		err = fmt.Errorf("it holds entry %d", e.Seq)
-	}
-	if err != nil {
-		return objects.LogEntry{}, fmt.Errorf("log entry %x: %w", key, err)
-	}
-	return e, nil
-}
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {

@@ -161,20 +161,28 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 	return func(yield func(objects.LogEntry, error) bool) {
 		next := objects.LogEntry{}
 		for found, err := range l.descend(logBucket, logKey(before)) {
-			var e objects.LogEntry
+			var list []objects.LogEntry
 			if err == nil {
 				var value []byte
 				if value, err = found.value(); err == nil {
-					e, err = decodeEntry(found.key, value)
+					list, err = decodeEntries(found.key, value)
 				}
 			}
-			if err == nil && next.Seq > 0 && (e.Seq != next.Seq-1 || e.Hash != next.Prev) {
-				err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, e.Seq)
-			}
-			if !yield(e, err) {
+			if err != nil && !yield(objects.LogEntry{}, err) {
 				return
 			}
-			next = e
+			for _, e := range slices.Backward(list) {
+				if e.Seq >= before {
+					continue
+				}
+				if next.Seq > 0 && (e.Seq != next.Seq-1 || e.Hash != next.Prev) {
+					err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, e.Seq)
+				}
+				if !yield(e, err) {
+					return
+				}
+				next = e
+			}
 		}
 	}
 }
@@ -182,33 +190,45 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 func (l *look) logOf(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
 	return func(yield func(objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
-			var e objects.LogEntry
+			var list []objects.LogEntry
 			if err == nil {
 				seq, ok := parseMovesKey(name, found.key)
 				if !ok {
 					return // the moves of the ref before it in order
 				}
-				e, err = l.logEntry(seq)
+				if list, err = l.entries(seq); err == nil && !slices.ContainsFunc(list, moves(name)) {
+					err = fmt.Errorf("log entry %d does not move %q", seq, name)
+				}
 			}
-			if err == nil && !slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name }) {
-				err = fmt.Errorf("log entry %d does not move %q", e.Seq, name)
-			}
-			if !yield(e, err) {
+			if err != nil && !yield(objects.LogEntry{}, err) {
 				return
+			}
+			for _, e := range slices.Backward(list) {
+				if e.Seq < before && moves(name)(e) && !yield(e, err) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func (l *look) logEntry(seq uint64) (objects.LogEntry, error) {
+// moves tells of an entry whether it moves a ref.
+func moves(name string) func(e objects.LogEntry) bool {
+	return func(e objects.LogEntry) bool {
+		return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
+	}
+}
+
+// entries reads the entry with a number, and those that lie with it.
+func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
 		err = fmt.Errorf("log entry %d is not there", seq)
 	}
 	if err != nil {
-		return objects.LogEntry{}, err
+		return nil, err
 	}
-	return decodeEntry(logKey(seq), value)
+	return decodeEntries(logKey(seq), value)
 }
 
 // Watch is objects.Watcher. It looks at the file, and when that has changed at
