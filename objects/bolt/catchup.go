@@ -134,7 +134,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 // finish writes the index and what the file says of itself, and makes it durable.
 func (c *compaction) finish(bound binding) error {
 	level := uint64(0)
-	for n := len(c.entries); n > packObjects*runFan; n /= runFan {
+	for n := len(c.entries); n > young.objects*runFan; n /= runFan {
 		level++ // as if it had grown to this
 	}
 	list, all := encodeRun(level, c.entries)

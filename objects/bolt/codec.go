@@ -25,18 +25,21 @@ const (
 	codecZstd codec = 1
 )
 
-// packMost is more than the head or the body of a pack has unpacked: its objects are
-// less than looseSize each.
-const packMost = 2 * packObjects * looseSize
+// packMost is most that a frame holds. A pack is full long before that.
+const packMost = 8 << 20
 
 // zstdMagic begins a frame of zstd.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
+// encoders is how many frames are made at a time: each takes 40 MB.
+const encoders = 2
+
 // zstdEncoder and zstdDecoder are made when they are first needed, and used by any
-// number of goroutines: each call is one frame in memory.
+// number of goroutines: each call is one frame in memory. What is packed is packed
+// once and read often, so it is packed as well as can be.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(encoders),
 			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(packMost))
 		if err != nil {
 			panic(err) // the options are right or wrong for ever
@@ -53,8 +56,17 @@ var (
 	})
 )
 
-// deflate adds data to b in zstd.
+// deflate adds data to b in zstd. What is longer than packMost nobody could read.
 func deflate(b, data []byte) []byte { return zstdEncoder().EncodeAll(data, b) }
+
+// shorter gives closed, which was made of b with so many bytes of data, if it is
+// worth it.
+func shorter(b, closed []byte, data int) ([]byte, bool) {
+	if len(closed) >= len(b) || data > packMost {
+		return b, false
+	}
+	return closed, true
+}
 
 // inflate gives what is in a frame of zstd, or the beginning of it and what is wrong.
 // No more memory is taken than the frame says, nor more than a pack can need.
@@ -78,11 +90,10 @@ func inflate(b []byte) ([]byte, error) {
 func closeHead(b []byte) []byte {
 	count := binary.BigEndian.Uint16(b[8:])
 	from := packIDs + int(count)*idSize
-	closed := deflate(slices.Clone(b[:from]), b[from:])
-	if len(closed) >= len(b) {
-		return b
+	closed, ok := shorter(b, deflate(slices.Clone(b[:from]), b[from:]), len(b)-from)
+	if ok {
+		binary.BigEndian.PutUint16(closed[8:], count|packZstd)
 	}
-	binary.BigEndian.PutUint16(closed[8:], count|packZstd)
 	return closed
 }
 
@@ -117,10 +128,8 @@ func closeRecord(b []byte) []byte {
 	if len(b) == 0 || b[0]&recordZstd != 0 {
 		return b
 	}
-	if closed := deflate([]byte{b[0] | recordZstd}, b[1:]); len(closed) < len(b) {
-		return closed
-	}
-	return b
+	closed, _ := shorter(b, deflate([]byte{b[0] | recordZstd}, b[1:]), len(b))
+	return closed
 }
 
 // openRecord gives the record of an object as it is without a codec.
@@ -137,10 +146,7 @@ func openRecord(b []byte) ([]byte, error) {
 
 // closeBody packs a body, if that makes it shorter.
 func closeBody(b []byte) []byte {
-	closed := deflate(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:])
-	if len(closed) >= len(b) {
-		return b
-	}
+	closed, _ := shorter(b, deflate(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:]), len(b))
 	return closed
 }
 

@@ -224,15 +224,20 @@ func checked(o objects.Object) (objects.Object, error) {
 
 // body reads the whole body of a pack and tells whether its checksum is right.
 func (l *look) body(p *pack) (data []byte, sound bool, err error) {
-	e, err := l.ofPack(bodiesBucket, p.n)
-	if err != nil {
-		return nil, false, err
-	}
-	b, err := e.value()
+	b, err := l.closedBody(p)
 	if err != nil {
 		return nil, false, err
 	}
 	return openBody(p, b)
+}
+
+// closedBody reads a body as it is kept.
+func (l *look) closedBody(p *pack) ([]byte, error) {
+	e, err := l.ofPack(bodiesBucket, p.n)
+	if err != nil {
+		return nil, err
+	}
+	return e.value()
 }
 
 // cursor finds objects that lie near one another without asking the index.

@@ -23,15 +23,22 @@ import (
 // every object has been hashed and compared with its id, so that who reads a
 // whole pack need not hash.
 const (
-	packObjects = 1024      // most that one pack holds
-	packCommits = 256       // commits after which a pack is full
-	packBytes   = 256 << 10 // data after which it is full
-	looseSize   = 4 << 10   // records from this size on are kept for themselves
+	packObjects = 4096    // most that one pack holds
+	looseSize   = 4 << 10 // records from this size on are kept for themselves
 
 	packIDs   = 8 + 2
 	packZstd  = 0x8000 // added to the count
 	bodyStart = 8 + 1
 	idSize    = len(objects.ID{})
+)
+
+// limits say when a pack is full: after so many commits or so much data, and in any
+// case with so many objects.
+type limits struct{ commits, bytes, objects int }
+
+var (
+	young = limits{256, 256 << 10, 1024}
+	dense = limits{2048, 512 << 10, packObjects} // when the store is packed closely
 )
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -179,7 +186,7 @@ func (p *pack) edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 			continue
 		}
 		if cap(*room)-len(*room) < n {
-			*room = make([]objects.ID, 0, max(n, packCommits))
+			*room = make([]objects.ID, 0, max(n, young.commits))
 		}
 		from := len(*room)
 		for range n {

@@ -167,8 +167,8 @@ func TestObjectsLieInLines(t *testing.T) {
 			t.Errorf("commit %d does not follow its parent", i+1)
 		}
 	}
-	for _, run := range cut(ordered) {
-		if len(run) > packObjects {
+	for _, run := range cut(ordered, young) {
+		if len(run) > young.objects {
 			t.Errorf("a pack of %d objects", len(run))
 		}
 	}
