@@ -66,6 +66,7 @@ var verbs = [][]string{
 	{"generate"},
 	{"chat", "And now?"},
 	{"user", "-F", "large"},
+	{"gc", "--pack"},
 	{"gc", "--prune", "--grace", "0"},
 	{"backup", "copy"},
 	{"recover", ".tract", "saved"},

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -217,4 +221,85 @@ func formatOf(t testing.TB, s objects.Store) (version uint64) {
 		t.Fatal(fmt.Errorf("format: %w", err))
 	}
 	return version
+}
+
+// TestFlipsInAPackedStore flips one bit at a time in a store that is packed closely,
+// every second in the first bytes of what is in zstd. It is told or harmless, no
+// object is wrong, and what can be saved is saved.
+func TestFlipsInAPackedStore(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	sweep(t, s, objects.Sweep{})
+	_ = s.Close()
+	files := takeFiles(t, path)
+	var frames []int
+	for at := 0; ; at += len(zstdMagic) {
+		next := bytes.Index(files[path][at:], zstdMagic)
+		if next < 0 {
+			break
+		}
+		at += next
+		frames = append(frames, at)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	told, lost := 0, 0
+	flips := rounds(20, 60, 3000)
+	for i := range flips {
+		b := bytes.Clone(files[path])
+		bit := r.IntN(len(b) * 8)
+		if i%2 == 0 {
+			bit = 8*frames[r.IntN(len(frames))] + r.IntN(200)
+		}
+		b[bit/8] ^= 1 << (bit % 8)
+		files.put(t)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := audit(t, path, false)
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+		if len(got.harm()) > 0 {
+			told++
+		} else if !m.isIn(got) {
+			t.Errorf("bit %d: nothing was told, and it is not all there", bit)
+		}
+		if got, err = audit(t, path, true); err != nil {
+			t.Errorf("bit %d: salvage: %v", bit, err)
+		}
+		lost += m.lostIn(got)
+		m.wantNothingElse(t, path, bit)
+	}
+	t.Logf("%d of %d flips were told, the others harmless; %d objects of %d were lost by each", told, flips, lost/flips, len(m.objects))
+	if told < flips/2 {
+		t.Errorf("only %d of %d flips were told", told, flips)
+	}
+}
+
+// wantNothingElse reads a store that may be damaged in every way.
+func (m sample) wantNothingElse(t *testing.T, path string, bit int) {
+	t.Helper()
+	s, err := objects.Open(t.Context(), path, objects.Options{})
+	if err != nil {
+		return
+	}
+	defer func() { _ = s.Close() }()
+	check := func(o objects.Object, err error) {
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) && !errors.Is(err, objects.ErrNotFound) || err == nil && !same(o, m.objects[o.ID]) {
+			t.Errorf("bit %d: object %s: %v", bit, o.ID.Short(), err)
+		}
+	}
+	ids := slices.Collect(maps.Keys(m.objects))
+	for o, err := range s.Get(t.Context(), ids) {
+		check(o, err)
+	}
+	for o, err := range s.Get(t.Context(), ids[:1]) {
+		check(o, err)
+	}
+	for o, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		check(o, err)
+	}
+	if _, err := s.Log(t.Context(), "", 0, 0); err != nil && !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("bit %d: log: %v", bit, err)
+	}
 }
