@@ -153,12 +153,31 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 	return entries, nil
 }
 
-// log yields the entries below a number, of one ref or of all, the newest first.
+// log yields the entries below a number, of one ref or of all, the newest first. An
+// error is the last that it yields.
 func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
+	lists := l.wholeLog(before)
 	if name != "" {
-		return l.logOf(name, before)
+		lists = l.logOf(name, before)
 	}
 	return func(yield func(objects.LogEntry, error) bool) {
+		for list, err := range lists {
+			if err != nil {
+				yield(objects.LogEntry{}, err)
+				return
+			}
+			for _, e := range slices.Backward(list) {
+				if e.Seq < before && (name == "" || moves(e, name)) && !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wholeLog yields the entries as they lie together, the newest first.
+func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
+	return func(yield func([]objects.LogEntry, error) bool) {
 		next := objects.LogEntry{}
 		for found, err := range l.descend(logBucket, logKey(before)) {
 			var list []objects.LogEntry
@@ -168,27 +187,22 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 					list, err = decodeEntries(found.key, value)
 				}
 			}
-			if err != nil && !yield(objects.LogEntry{}, err) {
-				return
+			if err == nil {
+				if last := list[len(list)-1]; next.Seq > 0 && (last.Seq != next.Seq-1 || last.Hash != next.Prev) {
+					err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, last.Seq)
+				}
+				next = list[0]
 			}
-			for _, e := range slices.Backward(list) {
-				if e.Seq >= before {
-					continue
-				}
-				if next.Seq > 0 && (e.Seq != next.Seq-1 || e.Hash != next.Prev) {
-					err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, e.Seq)
-				}
-				if !yield(e, err) {
-					return
-				}
-				next = e
+			if !yield(list, err) {
+				return
 			}
 		}
 	}
 }
 
-func (l *look) logOf(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
-	return func(yield func(objects.LogEntry, error) bool) {
+// logOf yields those of the entries that lie together of which one moves a ref.
+func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
+	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
 			var list []objects.LogEntry
 			if err == nil {
@@ -196,27 +210,20 @@ func (l *look) logOf(name string, before uint64) iter.Seq2[objects.LogEntry, err
 				if !ok {
 					return // the moves of the ref before it in order
 				}
-				if list, err = l.entries(seq); err == nil && !slices.ContainsFunc(list, moves(name)) {
+				list, err = l.entries(seq)
+				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return moves(e, name) }) {
 					err = fmt.Errorf("log entry %d does not move %q", seq, name)
 				}
 			}
-			if err != nil && !yield(objects.LogEntry{}, err) {
+			if !yield(list, err) {
 				return
-			}
-			for _, e := range slices.Backward(list) {
-				if e.Seq < before && moves(name)(e) && !yield(e, err) {
-					return
-				}
 			}
 		}
 	}
 }
 
-// moves tells of an entry whether it moves a ref.
-func moves(name string) func(e objects.LogEntry) bool {
-	return func(e objects.LogEntry) bool {
-		return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
-	}
+func moves(e objects.LogEntry, name string) bool {
+	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
 }
 
 // entries reads the entry with a number, and those that lie with it.
