@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
@@ -178,30 +176,24 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 	}
 }
 
-// TestStoreOfTheFormatBefore is opened, written to, and packed closely into the new.
-func TestStoreOfTheFormatBefore(t *testing.T) {
+// TestFormatBecomesNewerWhenThereIsNeed, and not before: other programs may not know it.
+func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
 	path, m := large(t, 100)
-	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(metaBucket)).Put(formatKey, encodeFormat(formatOldest))
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
 	s := mustOpen(t, path, objects.Options{})
+	fold(t, s)
+	if v := formatOf(t, s); v != firstVersion {
+		t.Errorf("it has become format %d before there was need", v)
+	}
+	sweep(t, s, objects.Sweep{Before: now()})
+	if v := formatOf(t, s); v != packedVersion {
+		t.Errorf("packed closely it is of format %d", v)
+	}
 	if err := appendOne(s, t, "side", 1); err != nil {
 		t.Fatal(err)
 	}
 	fold(t, s)
-	if v := formatOf(t, s); v != formatOldest {
-		t.Errorf("it has become format %d before there was need", v)
-	}
-	sweep(t, s, objects.Sweep{Before: time.Now()})
-	if v := formatOf(t, s); v != formatVersion {
-		t.Errorf("packed closely it is of format %d", v)
+	if v := formatOf(t, s); v != packedVersion {
+		t.Errorf("written to after that it is of format %d", v)
 	}
 	if found := wantClean(t, path); m.lostIn(found) > 0 {
 		t.Error("it is not all there")

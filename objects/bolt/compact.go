@@ -55,7 +55,7 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	if c.old, err = h.file.Stat(); err != nil {
 		return nil, err
 	}
-	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}); err != nil {
+	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}, packedVersion); err != nil {
 		return c, err
 	}
 	if err = c.open(); err != nil {

@@ -54,7 +54,7 @@ func (s *store) publish(dir string) error {
 	if err := s.publishJournal(dir, bound.salt); err != nil {
 		return err
 	}
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound)
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, firstVersion)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}
@@ -103,8 +103,8 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 	return syncDir(dir) // no power failure leaves the file without it
 }
 
-// build makes an empty store in a file of its own and makes it durable.
-func build(dir, pattern string, bound binding) (path string, err error) {
+// build makes an empty store of a version in a file of its own and makes it durable.
+func build(dir, pattern string, bound binding, version uint64) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", err
@@ -125,7 +125,7 @@ func build(dir, pattern string, bound binding) (path string, err error) {
 				}
 			}
 			meta := tx.Bucket([]byte(metaBucket))
-			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, bound.encode()), meta.Put(runsKey, runs{}.encode()))
+			return errors.Join(meta.Put(formatKey, encodeFormat(version)), meta.Put(journalKey, bound.encode()), meta.Put(runsKey, runs{}.encode()))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

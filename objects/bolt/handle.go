@@ -299,7 +299,7 @@ func (s *store) inspect(h *handle) error {
 	case version > formatVersion:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
 			s.path, version, formatVersion, objects.ErrFormat)
-	case version < formatOldest:
+	case version < firstVersion:
 		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
 	}
 	if value, err = l.get(metaBucket, journalKey); err == nil {

@@ -56,11 +56,12 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// formatVersion is the format that this package writes into a new file, and
-// formatOldest the oldest that it knows: 2 has no packs in zstd.
+// The formats that this package knows. A store is made in the first of them and
+// becomes one of a later when something is written that the earlier has not.
 const (
-	formatVersion = 3
-	formatOldest  = 2
+	firstVersion  = 2
+	packedVersion = 3 // what was packed closely is in zstd
+	formatVersion = packedVersion
 )
 
 var formatKey = []byte("format")
