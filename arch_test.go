@@ -59,6 +59,7 @@ var owners = map[string]string{
 	"golang.org/x/sys":                     "objects/bolt",
 	"google.golang.org/protobuf":           "canon",
 	"go.etcd.io/bbolt":                     "objects/bolt",
+	"github.com/klauspost/compress":        "objects/bolt",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests
 	"github.com/pelletier/go-toml/v2":      "settings",
 	"github.com/sergi/go-diff":             "diff",

@@ -61,7 +61,7 @@ type Restorer interface {
 // Sweep says what a [Cleaner] takes away.
 type Sweep struct {
 	Keep     []ID      // roots beside the refs and everything that a ref ever was
-	Before   time.Time // only what was put before it
+	Before   time.Time // only what was put before it; zero: nothing
 	Dry      bool      // only count
 	Progress func(done, total int64)
 }

@@ -66,6 +66,7 @@ var verbs = [][]string{
 	{"generate"},
 	{"chat", "And now?"},
 	{"user", "-F", "large"},
+	{"gc", "--pack"},
 	{"gc", "--prune", "--grace", "0"},
 	{"purge", "HEAD~1", "v1"},
 	{"reasoning", "prune", "--older-than", "0"},

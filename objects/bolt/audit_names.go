@@ -55,16 +55,22 @@ func (a *auditor) nameRow(bucket int, key, value []byte) error {
 }
 
 func (a *auditor) logRow(key, value []byte) error {
-	e, err := decodeEntry(key, value)
+	list, err := decodeEntries(key, value)
 	if err != nil {
 		a.hurt[bucketNumber(logBucket)], a.names.torn = true, true
 		return a.damage("ref log", err, meanings[logBucket])
 	}
-	if a.to.Deep { // more of them may be found elsewhere
-		a.names.keep(e)
-		return nil
+	for _, key := range movesOf(list) {
+		a.names.logged.add(key)
 	}
-	return a.logEntry(e)
+	for _, e := range list {
+		if a.to.Deep { // more of them may be found elsewhere
+			a.names.keep(e)
+		} else if err := a.logEntry(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (n *nameAudit) keep(e objects.LogEntry) {
@@ -87,7 +93,6 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 		}
 	}
 	for _, u := range e.Refs {
-		n.logged.add(movesKey(u.Name, e.Seq))
 		was := n.states[u.Name]
 		if u.Old != was.Target && !n.torn {
 			n.torn = true

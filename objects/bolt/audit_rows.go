@@ -141,20 +141,6 @@ func (a *auditor) bodyOf(n uint32) ([]byte, error) {
 	return b, err
 }
 
-// openBody gives the data in a body that fits the head of its pack, and tells whether
-// its checksum is right.
-func openBody(p *pack, b []byte) (data []byte, sound bool, err error) {
-	switch {
-	case len(b) < bodyStart:
-		return nil, false, fmt.Errorf("a body of %d bytes", len(b))
-	case b[8] != codecRaw:
-		return nil, false, fmt.Errorf("a body with codec %d, which is not known", b[8])
-	case len(b) != bodyStart+p.bodies:
-		return nil, false, fmt.Errorf("a body of %d bytes, not %d", len(b), bodyStart+p.bodies)
-	}
-	return b[bodyStart:], binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
-}
-
 // pack looks at a pack and at every object of it.
 func (a *auditor) pack(n uint32, head []byte) error {
 	where := fmt.Sprintf("pack %d", n)

@@ -96,6 +96,8 @@ type store struct {
 	file  os.FileInfo // that was opened last
 	files uint64      // that there were
 
+	bodies opened // of this file or another
+
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew
 	journal os.FileInfo

@@ -36,7 +36,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := c.flush(); err != nil {
+	if err := errors.Join(c.flush(), c.flushLog()); err != nil {
 		return err
 	}
 	return c.finish(bound)
@@ -70,12 +70,14 @@ func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) 
 		if err != nil {
 			return nil, err
 		}
-		entry, err := decodeEntry(e.key, value)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range entry.Refs {
-			ids = append(ids, u.Old, u.New)
+		for _, entry := range list {
+			for _, u := range entry.Refs {
+				ids = append(ids, u.Old, u.New)
+			}
 		}
 	}
 	return ids, nil
@@ -107,7 +109,7 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			return nil, err
 		}
 		leading = append(append(leading, o.Parents...), o.Links...)
-		if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +140,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 // finish writes the index and what the file says of itself, and makes it durable.
 func (c *compaction) finish(bound binding) error {
 	level := uint64(0)
-	for n := len(c.entries); n > packObjects*runFan; n /= runFan {
+	for n := len(c.entries); n > young.objects*runFan; n /= runFan {
 		level++ // as if it had grown to this
 	}
 	list, all := encodeRun(level, c.entries)

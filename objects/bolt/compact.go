@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -24,6 +25,8 @@ type compaction struct {
 	packs   uint32 // in it
 	from    uint32 // last pack of the old file that is in it
 	entry   uint64 // last log entry that is in it
+	log     []objects.LogEntry
+	logSize int
 	entries []indexEntry
 	pending []objects.Object
 	size    int
@@ -58,7 +61,7 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	if err != nil {
 		return c, err
 	}
-	if version = max(version, formatVersion); len(w.erase) > 0 {
+	if version = max(version, formatPacked); len(w.erase) > 0 {
 		version = max(version, formatErased)
 	}
 	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
@@ -86,6 +89,9 @@ func (c *compaction) open() error {
 		c.db, err = bbolt.Open(c.path, 0o600, &bbolt.Options{
 			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
 		})
+		if err == nil {
+			c.db.AllocSize = 0
+		}
 		return err
 	})
 }
@@ -143,18 +149,55 @@ func (c *compaction) flush() error {
 	if len(c.pending) == 0 {
 		return nil
 	}
-	for _, run := range cut(inLines(c.pending)) {
-		c.packs++
-		head, body := encodePack(c.packs, run)
-		for i := range run {
-			c.entries = append(c.entries, newIndexEntry(run[i].ID, place{c.packs, i}))
+	runs := cut(inLines(c.pending), dense)
+	values := make([][2][]byte, len(runs))
+	var wg sync.WaitGroup
+	for i, run := range runs {
+		wg.Go(func() { values[i][0], values[i][1] = encodePack(c.packs+1+uint32(i), run, codecZstd) })
+	}
+	wg.Wait()
+	c.pending, c.size = nil, 0
+	for i, run := range runs {
+		ids := make([]objects.ID, len(run))
+		for k := range run {
+			ids[k] = run[k].ID
 		}
-		if err := c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body}); err != nil {
+		if err := c.addPack(ids, values[i][0], values[i][1]); err != nil {
 			return err
 		}
 	}
-	c.pending, c.size = nil, 0
 	return nil
+}
+
+// addPack writes the next pack.
+func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
+	c.packs++
+	for i, id := range ids {
+		c.entries = append(c.entries, newIndexEntry(id, place{c.packs, i}))
+	}
+	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
+}
+
+// takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept.
+func (c *compaction) takeOver(p *pack, head, body []byte, sound bool, w *sweeper) (done bool, err error) {
+	if 2*p.bodies < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound {
+		return false, nil
+	}
+	ids := make([]objects.ID, len(p.slots))
+	for i := range ids {
+		if ids[i] = p.id(i); !w.keeps(ids[i]) {
+			return false, nil
+		}
+	}
+	if err := c.flush(); err != nil {
+		return false, err
+	}
+	head, body = bytes.Clone(head), bytes.Clone(body)
+	key := packKey(c.packs + 1)
+	binary.BigEndian.PutUint64(head, sum(key, head[8:]))
+	binary.BigEndian.PutUint64(body, sum(key, body[8:]))
+	c.kept += len(ids)
+	return true, c.addPack(ids, head, body)
 }
 
 func (c *compaction) add(list ...change) error {
@@ -212,25 +255,39 @@ func (c *compaction) copyPacks(l *look, w *sweeper) error {
 		if err != nil {
 			return err
 		}
-		body, sound, err := l.body(p)
+		if err := c.copyPack(l, p, head, w); err != nil {
+			return err
+		}
+		c.from = n
+	}
+	return nil
+}
+
+func (c *compaction) copyPack(l *look, p *pack, head []byte, w *sweeper) error {
+	closed, err := l.closedBody(p)
+	if err != nil {
+		return err
+	}
+	body, sound, err := openBody(p, closed)
+	if err != nil {
+		return err
+	}
+	if done, err := c.takeOver(p, head, closed, sound, w); done || err != nil {
+		return err
+	}
+	for i := range p.slots {
+		if !w.keeps(p.id(i)) {
+			continue
+		}
+		var room []objects.ID
+		o, err := p.whole(i, body, sound, nil, &room)
+		if err == nil {
+			o.Data = bytes.Clone(o.Data) // not all of the pack for the sake of one
+			err = c.put(o)
+		}
 		if err != nil {
 			return err
 		}
-		for i := range p.slots {
-			if !w.keeps(p.id(i)) {
-				continue
-			}
-			var room []objects.ID
-			o, err := p.whole(i, body, sound, nil, &room)
-			if err == nil {
-				o.Data = bytes.Clone(o.Data) // not all of the pack for the sake of one
-				err = c.put(o)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		c.from = n
 	}
 	return nil
 }
@@ -246,7 +303,7 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 			return err
 		}
 		if w.keeps(objects.ID(e.key)) {
-			if err := c.add(change{objectsBucket, bytes.Clone(e.key), bytes.Clone(value)}); err != nil {
+			if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
 				return err
 			}
 			if isTombstone(value) {
@@ -268,18 +325,15 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		entry, err := decodeEntry(e.key, value)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return err
 		}
-		list := []change{{logBucket, bytes.Clone(e.key), bytes.Clone(value)}}
-		for _, u := range entry.Refs {
-			list = append(list, change{movesBucket, movesKey(u.Name, entry.Seq), []byte{}})
+		for _, entry := range list {
+			if err := c.putEntry(entry); err != nil {
+				return err
+			}
 		}
-		if err := c.add(list...); err != nil {
-			return err
-		}
-		c.entry = entry.Seq
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (s *store) publish(dir string) error {
 	if err := s.publishJournal(dir, bound.salt); err != nil {
 		return err
 	}
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, formatVersion)
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, formatFirst)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}
@@ -103,7 +103,7 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 	return syncDir(dir) // no power failure leaves the file without it
 }
 
-// build makes an empty store in a file of its own and makes it durable.
+// build makes an empty store of a version in a file of its own and makes it durable.
 func build(dir, pattern string, bound binding, version uint64) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {

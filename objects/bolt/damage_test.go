@@ -314,7 +314,7 @@ func TestFormats(t *testing.T) {
 		"another bbolt file": {"things", []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
 		"no format":          {metaBucket, []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
 		"a newer format":     {metaBucket, formatKey, encodeFormat(formatNewest + 1), objects.ErrFormat, "upgrade tract"},
-		"an older format":    {metaBucket, formatKey, encodeFormat(formatOldest - 1), objects.ErrFormat, "never released"},
+		"an older format":    {metaBucket, formatKey, encodeFormat(formatFirst - 1), objects.ErrFormat, "never released"},
 		"a spoilt format":    {metaBucket, formatKey, []byte("v"), objects.ErrCorrupt, "format"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")

@@ -279,9 +279,9 @@ func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want(formatVersion)
+	want(formatFirst)
 	sweep(t, s, objects.Sweep{Before: now()})
-	want(formatVersion)
+	want(formatPacked)
 	erase(t, s, said[1])
 	want(formatErased)
 	sweep(t, s, objects.Sweep{Before: now()})

@@ -166,6 +166,7 @@ func (s *store) transact(h *handle, list []change) (err error) {
 
 // change writes a list of changes, if the file is as it was seen.
 func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error {
+	db.AllocSize = 0 // bbolt would make the file twice as long as it need be
 	mine, err := h.file.Stat()
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type handle struct {
 	staged *staged
 	last   *objects.LogEntry // the newest; nil: not read yet
 	pages  *look             // of the writer, for the moment that is now
+	bodies *opened
 }
 
 // moment is the file after one transaction. bbolt writes over the pages of a
@@ -56,7 +57,7 @@ func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
 // nobody else has the handle.
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
-	l.over, l.seen, l.staged = h.journal.over, h.seen, h.staged
+	l.over, l.seen, l.staged, l.bodies = h.journal.over, h.seen, h.staged, h.bodies
 	return l
 }
 
@@ -230,7 +231,7 @@ func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handl
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{file: f, side: side, opened: time.Now(), staged: newStaged()}
+	h := &handle{file: f, side: side, opened: time.Now(), staged: newStaged(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		if err = s.inspect(h); err == nil {
 			err = s.openJournal(h, flags)
@@ -299,7 +300,7 @@ func (s *store) inspect(h *handle) error {
 	case version > formatNewest:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
 			s.path, version, formatNewest, objects.ErrFormat)
-	case version < formatOldest:
+	case version < formatFirst:
 		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
 	}
 	if value, err = l.get(metaBucket, journalKey); err == nil {

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -176,19 +175,43 @@ func (l *look) packed(p *pack, slot int) (objects.Object, error) {
 	var room []objects.ID
 	o := p.object(slot, &room)
 	if s := p.slots[slot]; o.Kind != objects.KindCommit {
-		e, err := l.ofPack(bodiesBucket, p.n)
-		if err == nil {
-			err = checkCodec(p, e)
-		}
-		if err == nil {
-			o.Data, err = e.part(bodyStart+int(s.data), int(s.size))
-		}
+		data, err := l.piece(p, s)
 		if err != nil {
 			return objects.Object{ID: o.ID}, damaged(o.ID, err)
 		}
+		o.Data = data
 	}
 	o.Data = bytes.Clone(o.Data)
 	return checked(o)
+}
+
+// piece reads the data of one object of a body.
+func (l *look) piece(p *pack, s slot) ([]byte, error) {
+	e, err := l.ofPack(bodiesBucket, p.n)
+	if err != nil {
+		return nil, err
+	}
+	begin, err := e.part(0, min(bodyStart, e.valueSize))
+	if err != nil {
+		return nil, err
+	}
+	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.bodies {
+		return e.part(bodyStart+int(s.data), int(s.size))
+	}
+	data, ok := l.bodies.get(p.n, begin)
+	if !ok {
+		var sound bool
+		if data, sound, err = l.body(p); err != nil {
+			return nil, err
+		}
+		if sound {
+			l.bodies.keep(p.n, begin, data)
+		}
+	}
+	if end := int(s.data + s.size); end > len(data) {
+		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.bodies)
+	}
+	return data[s.data : s.data+s.size], nil
 }
 
 // checked gives an object if it is what its id says.
@@ -199,32 +222,22 @@ func checked(o objects.Object) (objects.Object, error) {
 	return o, nil
 }
 
-// checkCodec says why a body cannot be read in pieces.
-func checkCodec(p *pack, e entry) error {
-	b, err := e.part(0, bodyStart)
-	switch {
-	case err != nil || b[8] == codecRaw && e.valueSize != bodyStart+p.bodies:
-		return fmt.Errorf("pack %d: %w: a body of %d bytes", p.n, errPack, e.valueSize)
-	case b[8] != codecRaw:
-		return fmt.Errorf("pack %d: %w: codec %d is not known", p.n, errPack, b[8])
-	}
-	return nil
-}
-
 // body reads the whole body of a pack and tells whether its checksum is right.
 func (l *look) body(p *pack) (data []byte, sound bool, err error) {
+	b, err := l.closedBody(p)
+	if err != nil {
+		return nil, false, err
+	}
+	return openBody(p, b)
+}
+
+// closedBody reads a body as it is kept.
+func (l *look) closedBody(p *pack) ([]byte, error) {
 	e, err := l.ofPack(bodiesBucket, p.n)
-	if err == nil {
-		err = checkCodec(p, e)
-	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	b, err := e.valueIn(l.room)
-	if err != nil {
-		return nil, false, err
-	}
-	return b[bodyStart:], binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
+	return e.valueIn(l.room)
 }
 
 // cursor finds objects that lie near one another without asking the index.

@@ -15,29 +15,36 @@ import (
 //	head   sum u64, count u16, the ids; then for each object: kind (one byte),
 //	       varint n, n parents, varint m, m links, varint size of the data, and
 //	       of a commit the data
-//	body   sum u64, codec (one byte, 0: as it is), the data of the others
+//	body   sum u64, codec (one byte), the data of the others
 //
 // A parent or link is varint 0 and an id, or varint d: the object d places before
-// this one. The sums are over the key and what follows them; they are made when
+// this one. With 0x8000 added to the count, what follows the ids is in zstd. The
+// sums are over the key and what follows them, as it is kept; they are made when
 // every object has been hashed and compared with its id, so that who reads a
 // whole pack need not hash.
 const (
-	packObjects = 1024      // most that one pack holds
-	packCommits = 256       // commits after which a pack is full
-	packBytes   = 256 << 10 // data after which it is full
-	looseSize   = 4 << 10   // records from this size on are kept for themselves
+	packObjects = 4096    // most that one pack holds
+	looseSize   = 4 << 10 // records from this size on are kept for themselves
 
 	packIDs   = 8 + 2
-	codecRaw  = 0
-	codecZstd = 1
+	packZstd  = 0x8000 // added to the count
 	bodyStart = 8 + 1
 	idSize    = len(objects.ID{})
 )
 
+// limits say when a pack is full: after so many commits or so much data, and in any
+// case with so many objects.
+type limits struct{ commits, bytes, objects int }
+
+var (
+	young = limits{256, 256 << 10, 1024}
+	dense = limits{2048, 512 << 10, packObjects} // when the store is packed closely
+)
+
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// encodePack makes the two values of a pack.
-func encodePack(n uint32, list []objects.Object) (head, body []byte) {
+// encodePack makes the two values of a pack, in a codec if that makes them shorter.
+func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 	key := packKey(n)
 	head = make([]byte, 8, packIDs+len(list)*2*idSize)
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))
@@ -45,7 +52,7 @@ func encodePack(n uint32, list []objects.Object) (head, body []byte) {
 	for i := range list {
 		head = append(head, list[i].ID[:]...)
 	}
-	body = append(make([]byte, 8), codecRaw)
+	body = append(make([]byte, 8), byte(codecRaw))
 	for i, o := range list {
 		head = append(head, byte(o.Kind))
 		for _, ids := range [][]objects.ID{o.Parents, o.Links} {
@@ -66,6 +73,9 @@ func encodePack(n uint32, list []objects.Object) (head, body []byte) {
 		}
 		slots[o.ID] = i
 	}
+	if c == codecZstd {
+		head, body = closeHead(head), closeBody(body)
+	}
 	binary.BigEndian.PutUint64(head, sum(key, head[8:]))
 	binary.BigEndian.PutUint64(body, sum(key, body[8:]))
 	return head, body
@@ -74,7 +84,7 @@ func encodePack(n uint32, list []objects.Object) (head, body []byte) {
 // pack is the head of one.
 type pack struct {
 	n      uint32
-	head   []byte
+	head   []byte // as it is without a codec
 	slots  []slot
 	bodies int  // bytes of all data in the body
 	sound  bool // its checksum is right: its objects need no hashing
@@ -93,13 +103,17 @@ func parsePack(n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
+	sound := binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+	b, err := openHead(b)
+	if err != nil {
+		return nil, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
+	}
 	count := int(binary.BigEndian.Uint16(b[8:]))
 	at := packIDs + count*idSize
 	if count == 0 || count > packObjects || at > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count, len(b))
 	}
-	p := &pack{n: n, head: b, slots: make([]slot, count)}
-	p.sound = binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+	p := &pack{n: n, head: b, slots: make([]slot, count), sound: sound}
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.at = int32(at)
@@ -172,7 +186,7 @@ func (p *pack) edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 			continue
 		}
 		if cap(*room)-len(*room) < n {
-			*room = make([]objects.ID, 0, max(n, packCommits))
+			*room = make([]objects.ID, 0, max(n, young.commits))
 		}
 		from := len(*room)
 		for range n {

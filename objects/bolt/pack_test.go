@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -37,14 +38,18 @@ func same(a, b objects.Object) bool {
 func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawObjects(t)
-		head, body := encodePack(7, list)
+		head, body := encodePack(7, list, rapid.SampledFrom([]codec{codecRaw, codecZstd}).Draw(t, "codec"))
 		p, err := parsePack(7, head)
-		if err != nil || !p.sound || len(p.slots) != len(list) || p.bodies != len(body)-bodyStart {
+		if err != nil || !p.sound || len(p.slots) != len(list) {
 			t.Fatalf("%v, %+v", err, p)
+		}
+		data, sound, err := openBody(p, body)
+		if err != nil || !sound {
+			t.Fatalf("the body: %v, sound: %v", err, sound)
 		}
 		var room []objects.ID
 		for i, want := range list {
-			got, err := p.whole(i, body[bodyStart:], true, nil, &room)
+			got, err := p.whole(i, data, true, nil, &room)
 			if err != nil || !same(got, want) {
 				t.Fatalf("object %d: %+v, %v; want %+v", i, got, err, want)
 			}
@@ -66,39 +71,62 @@ func TestPackWithAFlippedBit(t *testing.T) {
 	var tip []objects.ID
 	for i := range 20 {
 		c := object(fmt.Sprint("content ", i))
-		k := objects.New(objects.KindCommit, tip, []objects.ID{c.ID, {9}}, fmt.Append(nil, i))
+		k := objects.New(objects.KindCommit, tip, []objects.ID{c.ID, {9}}, fmt.Append(nil, "commit ", i))
 		list, tip = append(list, c, k), []objects.ID{k.ID}
 	}
-	head, body := encodePack(1, list)
-	for bit := range len(head) * 8 {
-		bad := bytes.Clone(head)
-		bad[bit/8] ^= 1 << (bit % 8)
-		p, err := parsePack(1, bad)
-		if err != nil {
-			continue
+	for _, c := range []codec{codecRaw, codecZstd} {
+		head, body := encodePack(1, list, c)
+		if closed := binary.BigEndian.Uint16(head[8:])&packZstd != 0 && codec(body[8]) == codecZstd; closed != (c == codecZstd) {
+			t.Fatalf("codec %d: in zstd: %t", c, closed)
 		}
-		if p.sound {
-			t.Fatalf("bit %d: the checksum is right", bit)
+		for bit := range len(head) * 8 {
+			bad := bytes.Clone(head)
+			bad[bit/8] ^= 1 << (bit % 8)
+			wantNothingWrong(t, fmt.Sprintf("codec %d, bit %d of the head", c, bit), list, bad, body)
 		}
-		if p.bodies != len(body)-bodyStart {
-			continue // who reads the body sees that
+		for bit := range len(body) * 8 {
+			bad := bytes.Clone(body)
+			bad[bit/8] ^= 1 << (bit % 8)
+			wantNothingWrong(t, fmt.Sprintf("codec %d, bit %d of the body", c, bit), list, head, bad)
 		}
-		var room []objects.ID
-		for i := range p.slots {
-			o, err := p.whole(i, body[bodyStart:], true, nil, &room)
-			if o.Kind == objects.KindCommit {
-				err = o.Check() // as who walks over it does
-			}
-			if err == nil && !same(o, list[i]) {
-				t.Fatalf("bit %d: object %d is %+v", bit, i, o)
-			}
+	}
+}
+
+// wantNothingWrong reads a pack that is damaged as those do who read one.
+func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, body []byte) {
+	t.Helper()
+	p, err := parsePack(1, head)
+	if err != nil {
+		return
+	}
+	data, sound, err := openBody(p, body)
+	if err != nil {
+		return
+	}
+	if sound && p.sound {
+		t.Fatalf("%s: both checksums are right", what)
+	}
+	var room []objects.ID
+	for i := range p.slots {
+		o, err := p.whole(i, data, sound, nil, &room)
+		if o.Kind == objects.KindCommit {
+			err = o.Check() // as who walks over it does
+		}
+		if err == nil && !same(o, list[i]) {
+			t.Fatalf("%s: object %d is %+v", what, i, o)
 		}
 	}
 }
 
 func FuzzPack(f *testing.F) {
-	head, _ := encodePack(1, []objects.Object{object("a"), objects.New(objects.KindCommit, []objects.ID{{1}}, []objects.ID{object("a").ID}, []byte("k"))})
-	f.Add(head)
+	list := []objects.Object{object("a"), objects.New(objects.KindCommit, []objects.ID{{1}}, []objects.ID{object("a").ID}, []byte("k"))}
+	for range 20 {
+		list = append(list, object("again and again"))
+	}
+	for _, c := range []codec{codecRaw, codecZstd} {
+		head, _ := encodePack(1, list, c)
+		f.Add(head)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := parsePack(1, b)
 		if err != nil {
@@ -139,8 +167,8 @@ func TestObjectsLieInLines(t *testing.T) {
 			t.Errorf("commit %d does not follow its parent", i+1)
 		}
 	}
-	for _, run := range cut(ordered) {
-		if len(run) > packObjects {
+	for _, run := range cut(ordered, young) {
+		if len(run) > young.objects {
 			t.Errorf("a pack of %d objects", len(run))
 		}
 	}

@@ -20,10 +20,11 @@ import (
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index
-//	objects  id -> kind, varint n, n parents, varint m, m links, data; or a tombstone
+//	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
+//	         0x80 added, and the rest in zstd; or a tombstone
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated
 //	recent   last moved first (time downwards, name) -> nothing
-//	log      seq -> sealed objects.LogEntry.Record
+//	log      seq -> sealed objects.LogEntry.Record, or some that follow one another
 //	moves    name, 0, seq -> nothing
 //
 // Numbers in keys are big-endian. An object is checked by its id. A sealed
@@ -55,14 +56,13 @@ func bucketNumber(name string) int {
 	panic("bolt: no bucket " + name) // a mistake of this package
 }
 
-// formatVersion is the format that this package writes into a new file, and
-// formatOldest the oldest that it knows. One with tombstones is formatErased, and
-// stays that; it is the newest.
+// The formats that this package knows. A store is made in the first of them and
+// becomes one of a later when something is written that the earlier has not.
 const (
-	formatOldest  = 2
-	formatVersion = 2
-	formatErased  = 4
-	formatNewest  = formatErased
+	formatFirst  = 2
+	formatPacked = 3 // what was packed closely is in zstd
+	formatErased = 4 // with tombstones
+	formatNewest = formatErased
 )
 
 var formatKey = []byte("format")
@@ -116,8 +116,8 @@ func encodeObject(o objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote; a tombstone is an ErasedError. The
-// object keeps nothing of b.
+// decodeObject reads what encodeObject wrote, or closeRecord made of it; a tombstone
+// is an ErasedError. The object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
@@ -125,6 +125,10 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	}
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
+	}
+	b, err := openRecord(b)
+	if err != nil {
+		return corrupt(err.Error())
 	}
 	if len(b) == 0 || !objects.Kind(b[0]).Valid() {
 		return corrupt("its record begins with no kind")
@@ -190,21 +194,6 @@ func decodeRef(name string, value []byte) (objects.Ref, error) {
 func logKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
 func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Record()) }
-
-func decodeEntry(key, value []byte) (objects.LogEntry, error) {
-	record, err := unseal(key, value)
-	var e objects.LogEntry
-	if err == nil {
-		e, err = objects.ParseLogEntry(record)
-	}
-	if err == nil && !bytes.Equal(key, logKey(e.Seq)) {
-		err = fmt.Errorf("it holds entry %d", e.Seq)
-	}
-	if err != nil {
-		return objects.LogEntry{}, fmt.Errorf("log entry %x: %w", key, err)
-	}
-	return e, nil
-}
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {

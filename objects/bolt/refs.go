@@ -153,62 +153,89 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 	return entries, nil
 }
 
-// log yields the entries below a number, of one ref or of all, the newest first.
+// log yields the entries below a number, of one ref or of all, the newest first. An
+// error is the last that it yields.
 func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
+	lists := l.wholeLog(before)
 	if name != "" {
-		return l.logOf(name, before)
+		lists = l.logOf(name, before)
 	}
 	return func(yield func(objects.LogEntry, error) bool) {
-		next := objects.LogEntry{}
-		for found, err := range l.descend(logBucket, logKey(before)) {
-			var e objects.LogEntry
-			if err == nil {
-				var value []byte
-				if value, err = found.value(); err == nil {
-					e, err = decodeEntry(found.key, value)
-				}
-			}
-			if err == nil && next.Seq > 0 && (e.Seq != next.Seq-1 || e.Hash != next.Prev) {
-				err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, e.Seq)
-			}
-			if !yield(e, err) {
+		for list, err := range lists {
+			if err != nil {
+				yield(objects.LogEntry{}, err)
 				return
 			}
-			next = e
+			for _, e := range slices.Backward(list) {
+				if e.Seq < before && (name == "" || moves(e, name)) && !yield(e, nil) {
+					return
+				}
+			}
 		}
 	}
 }
 
-func (l *look) logOf(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
-	return func(yield func(objects.LogEntry, error) bool) {
+// wholeLog yields the entries as they lie together, the newest first.
+func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
+	return func(yield func([]objects.LogEntry, error) bool) {
+		next := objects.LogEntry{}
+		for found, err := range l.descend(logBucket, logKey(before)) {
+			var list []objects.LogEntry
+			if err == nil {
+				var value []byte
+				if value, err = found.value(); err == nil {
+					list, err = decodeEntries(found.key, value)
+				}
+			}
+			if err == nil {
+				if last := list[len(list)-1]; next.Seq > 0 && (last.Seq != next.Seq-1 || last.Hash != next.Prev) {
+					err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, last.Seq)
+				}
+				next = list[0]
+			}
+			if !yield(list, err) {
+				return
+			}
+		}
+	}
+}
+
+// logOf yields those of the entries that lie together of which one moves a ref.
+func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
+	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
-			var e objects.LogEntry
+			var list []objects.LogEntry
 			if err == nil {
 				seq, ok := parseMovesKey(name, found.key)
 				if !ok {
 					return // the moves of the ref before it in order
 				}
-				e, err = l.logEntry(seq)
+				list, err = l.entries(seq)
+				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return moves(e, name) }) {
+					err = fmt.Errorf("log entry %d does not move %q", seq, name)
+				}
 			}
-			if err == nil && !slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name }) {
-				err = fmt.Errorf("log entry %d does not move %q", e.Seq, name)
-			}
-			if !yield(e, err) {
+			if !yield(list, err) {
 				return
 			}
 		}
 	}
 }
 
-func (l *look) logEntry(seq uint64) (objects.LogEntry, error) {
+func moves(e objects.LogEntry, name string) bool {
+	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
+}
+
+// entries reads the entry with a number, and those that lie with it.
+func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
 		err = fmt.Errorf("log entry %d is not there", seq)
 	}
 	if err != nil {
-		return objects.LogEntry{}, err
+		return nil, err
 	}
-	return decodeEntry(logKey(seq), value)
+	return decodeEntries(logKey(seq), value)
 }
 
 // Watch is objects.Watcher. It looks at the file, and when that has changed at

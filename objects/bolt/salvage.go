@@ -198,7 +198,8 @@ func (a *auditor) scrap(key []byte, x extent) error {
 			a.names.scrap(r)
 		}
 	case len(key) == 8:
-		if e, err := decodeEntry(key, x.value); err == nil {
+		list, _ := decodeEntries(key, x.value)
+		for _, e := range list {
 			a.names.keep(e)
 		}
 	case isBucket(string(key)) && len(x.value) > 2*pageHeader && order.Uint64(x.value) == 0:

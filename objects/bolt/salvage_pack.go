@@ -16,7 +16,7 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if foreign(err) {
 			return err
 		}
-		head = bytes.Clone(head) // ids in it are mended
+		head = laxHead(head) // ids in it are mended
 		slots := laxSlots(n, head)
 		if len(slots) == 0 {
 			continue
@@ -30,12 +30,37 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 			if foreign(err) {
 				return err
 			}
-			if err := a.scrapObjects(laxPack(n, head, slots), slots, body[min(bodyStart, len(body)):]); err != nil {
+			if err := a.scrapObjects(laxPack(n, head, slots), slots, laxInflate(body[min(bodyStart, len(body)):])); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// laxHead is a copy of a head without a codec, as far as that can be had.
+func laxHead(b []byte) []byte {
+	b = bytes.Clone(b)
+	if len(b) < packIDs {
+		return b
+	}
+	count := binary.BigEndian.Uint16(b[8:]) &^ packZstd
+	from := packIDs + int(count)*idSize
+	if from > len(b) || !bytes.HasPrefix(b[from:], zstdMagic) {
+		return b
+	}
+	binary.BigEndian.PutUint16(b[8:], count)
+	return append(b[:from:from], laxInflate(b[from:])...)
+}
+
+// laxInflate gives what can be had of what is in zstd, and what is not as it is. No
+// codec is believed, but the beginning of a frame.
+func laxInflate(b []byte) []byte {
+	if !bytes.HasPrefix(b, zstdMagic) {
+		return b
+	}
+	data, _ := inflate(b)
+	return data
 }
 
 // laxSlot is an object of a pack as it may be: its data is so many bytes behind the

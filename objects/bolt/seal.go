@@ -38,8 +38,8 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 	}
 	loose = append(loose, back...)
 	var entries []indexEntry
-	for _, run := range cut(inLines(list)) {
-		head, body := encodePack(n, run)
+	for _, run := range cut(inLines(list), young) {
+		head, body := encodePack(n, run, codecRaw)
 		loose = append(loose, change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body})
 		for i := range run {
 			entries = append(entries, newIndexEntry(run[i].ID, place{n, i}))
@@ -115,8 +115,8 @@ func inLines(list []objects.Object) []objects.Object {
 }
 
 // cut divides objects into packs. Each is cut after a commit, so that a commit has
-// its content beside it.
-func cut(list []objects.Object) (runs [][]objects.Object) {
+// its content beside it, unless none comes for long.
+func cut(list []objects.Object, most limits) (runs [][]objects.Object) {
 	commits, size, from := 0, 0, 0
 	for i := range list {
 		size += len(list[i].Data)
@@ -124,8 +124,8 @@ func cut(list []objects.Object) (runs [][]objects.Object) {
 		if isCommit {
 			commits++
 		}
-		full := isCommit && (commits == packCommits || size >= packBytes || i-from >= packObjects*3/4)
-		if full || i-from+1 == packObjects {
+		full := isCommit && (commits == most.commits || size >= most.bytes || i-from >= most.objects*3/4)
+		if full || i-from+1 == most.objects || size >= 4*most.bytes {
 			runs = append(runs, list[from:i+1])
 			commits, size, from = 0, 0, i+1
 		}

@@ -88,7 +88,7 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 					return nil, err
 				}
 			}
-			if len(first) == 0 || objects.Kind(first[0]) != q.kind {
+			if len(first) == 0 || recordKind(first[0]) != q.kind {
 				continue
 			}
 		}

@@ -112,7 +112,7 @@ func (q *sift) read(l *look) error {
 // walk goes down the lines as far as the page goes.
 func (q *sift) walk(l *look, work chan<- *sifted) error {
 	var last *pack
-	for packs, alone := 0, 0; packs < q.size && alone < q.size*packCommits && q.open(); {
+	for packs, alone := 0, 0; packs < q.size && alone < q.size*young.commits && q.open(); {
 		if q.passed.has(q.next) {
 			q.next = objects.ID{}
 			continue
@@ -155,7 +155,7 @@ func (q *sift) pass(id objects.ID, parents []objects.ID) {
 // walkPack goes down a line as far as it lies in one pack.
 func (q *sift) walkPack(l *look, part *sifted, slot int) error {
 	p := part.pack
-	part.said = make([]saying, 0, min(slot+1, packCommits))
+	part.said = make([]saying, 0, min(slot+1, dense.commits))
 	for slot >= 0 {
 		id := p.id(slot)
 		if q.passed.has(id) {

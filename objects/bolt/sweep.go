@@ -250,7 +250,11 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	}
 	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
 	h.acknowledge()
-	return syncDir(dirOf(s.path))
+	if err := syncDir(dirOf(s.path)); err != nil {
+		return err
+	}
+	_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
+	return nil
 }
 
 // resurrect finds what is to go and to which new objects or moves lead: somebody

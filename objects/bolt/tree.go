@@ -24,6 +24,7 @@ type look struct {
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
 	packs   map[uint32]*pack
+	bodies  *opened
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
 	room    *room     // where packs are read to; nil: each has memory of its own
@@ -31,7 +32,7 @@ type look struct {
 }
 
 func newLook(f io.ReaderAt, m meta) *look {
-	return &look{file: f, meta: m, pages: map[uint64]*page{}, buckets: map[string]tree{}}
+	return &look{file: f, meta: m, pages: map[uint64]*page{}, buckets: map[string]tree{}, bodies: &opened{}}
 }
 
 // tree is a bucket: by its root, or inline in the tree of buckets.

@@ -1,0 +1,209 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// While a conversation is young it lies as it is. When the store is packed closely
+// the bodies of packs, all of their heads but the ids, and large objects are in
+// zstd where that is shorter: one frame that says how long what is in it is,
+// without a checksum of its own.
+
+// codec says how bytes of a pack are kept.
+type codec byte
+
+const (
+	codecRaw  codec = 0
+	codecZstd codec = 1
+)
+
+// packMost is most that a frame holds. A pack is full long before that.
+const packMost = 8 << 20
+
+// zstdMagic begins a frame of zstd.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// encoders is how many frames are made at a time: each takes 40 MB.
+const encoders = 2
+
+// zstdEncoder and zstdDecoder are made when they are first needed, and used by any
+// number of goroutines: each call is one frame in memory. What is packed is packed
+// once and read often, so it is packed as well as can be.
+var (
+	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(encoders),
+			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(packMost))
+		if err != nil {
+			panic(err) // the options are right or wrong for ever
+		}
+		return e
+	})
+	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(packMost),
+			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			panic(err)
+		}
+		return d
+	})
+)
+
+// deflate adds data to b in zstd. What is longer than packMost nobody could read.
+func deflate(b, data []byte) []byte { return zstdEncoder().EncodeAll(data, b) }
+
+// shorter gives closed, which was made of b with so many bytes of data, if it is
+// worth it.
+func shorter(b, closed []byte, data int) ([]byte, bool) {
+	if len(closed) >= len(b) || data > packMost {
+		return b, false
+	}
+	return closed, true
+}
+
+// inflate gives what is in a frame of zstd, or the beginning of it and what is wrong.
+// No more memory is taken than the frame says, nor more than a pack can need.
+func inflate(b []byte) ([]byte, error) {
+	var h zstd.Header
+	switch err := h.Decode(b); {
+	case err != nil:
+		return nil, fmt.Errorf("no frame of zstd: %w", err)
+	case !h.HasFCS || h.FrameContentSize > packMost:
+		return nil, fmt.Errorf("a frame of zstd of %d bytes", h.FrameContentSize)
+	}
+	size := int(h.FrameContentSize)
+	data, err := zstdDecoder().DecodeAll(b, make([]byte, 0, size))
+	if err == nil && len(data) != size {
+		err = fmt.Errorf("%d bytes in a frame of %d", len(data), size)
+	}
+	return data, err
+}
+
+// closeHead packs what follows the ids of a head, if that makes it shorter.
+func closeHead(b []byte) []byte {
+	count := binary.BigEndian.Uint16(b[8:])
+	from := packIDs + int(count)*idSize
+	closed, ok := shorter(b, deflate(slices.Clone(b[:from]), b[from:]), len(b)-from)
+	if ok {
+		binary.BigEndian.PutUint16(closed[8:], count|packZstd)
+	}
+	return closed
+}
+
+// openHead gives the head of a pack as it is without a codec.
+func openHead(b []byte) ([]byte, error) {
+	count := binary.BigEndian.Uint16(b[8:])
+	if count&packZstd == 0 {
+		return b, nil
+	}
+	count &^= packZstd
+	from := packIDs + int(count)*idSize
+	if from > len(b) {
+		return nil, fmt.Errorf("%d objects in %d bytes", count, len(b))
+	}
+	rest, err := inflate(b[from:])
+	if err != nil {
+		return nil, err
+	}
+	head := append(slices.Clone(b[:from]), rest...)
+	binary.BigEndian.PutUint16(head[8:], count)
+	return head, nil
+}
+
+// recordZstd is added to the kind of an object whose record is in zstd behind it.
+const recordZstd = 0x80
+
+func recordKind(first byte) objects.Kind { return objects.Kind(first &^ recordZstd) }
+
+// closeRecord packs the record of a large object, if that makes it shorter. One that
+// is packed stays as it is.
+func closeRecord(b []byte) []byte {
+	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
+		return b
+	}
+	closed, _ := shorter(b, deflate([]byte{b[0] | recordZstd}, b[1:]), len(b))
+	return closed
+}
+
+// openRecord gives the record of an object as it is without a codec.
+func openRecord(b []byte) ([]byte, error) {
+	if len(b) == 0 || b[0]&recordZstd == 0 {
+		return b, nil
+	}
+	rest, err := inflate(b[1:])
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{byte(recordKind(b[0]))}, rest...), nil
+}
+
+// closeBody packs a body, if that makes it shorter.
+func closeBody(b []byte) []byte {
+	closed, _ := shorter(b, deflate(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:]), len(b))
+	return closed
+}
+
+// openBody gives the data in a body that fits the head of its pack, and tells whether
+// its checksum is right. Every reader of a whole body comes through here.
+func openBody(p *pack, b []byte) (data []byte, sound bool, err error) {
+	if len(b) < bodyStart {
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", p.n, errPack, len(b))
+	}
+	data = b[bodyStart:]
+	switch codec(b[8]) {
+	case codecRaw:
+	case codecZstd:
+		if data, err = inflate(data); err != nil {
+			return nil, false, fmt.Errorf("pack %d: %w: %w", p.n, errPack, err)
+		}
+	default:
+		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", p.n, errPack, b[8])
+	}
+	if len(data) != p.bodies {
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.bodies)
+	}
+	return data, binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
+}
+
+// opened keeps the bodies that were unpacked last for the sake of one object, since
+// more of them are often asked for. They are shared, and never changed.
+type opened struct {
+	mu   sync.Mutex
+	list [4]openedBody
+	next int
+}
+
+// openedBody is known by its number and by the beginning of what was unpacked, which
+// is a checksum of it: another file may take the place of the store's.
+type openedBody struct {
+	pack  uint32
+	begin [bodyStart]byte
+	data  []byte
+}
+
+func (o *opened) get(pack uint32, begin []byte) ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.list {
+		if one := &o.list[i]; one.data != nil && one.pack == pack && bytes.Equal(one.begin[:], begin) {
+			return one.data, true
+		}
+	}
+	return nil, false
+}
+
+func (o *opened) keep(pack uint32, begin, data []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one := openedBody{pack: pack, data: data}
+	copy(one.begin[:], begin)
+	o.list[o.next] = one
+	o.next = (o.next + 1) % len(o.list)
+}

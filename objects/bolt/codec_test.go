@@ -1,0 +1,297 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
+)
+
+// packing sweeps a store that others write to whenever somebody reads what was written.
+type packing struct {
+	objects.Store
+	fresh   atomic.Bool
+	writing atomic.Int32
+}
+
+func (p *packing) Unwrap() objects.Store { return p.Store }
+
+func (p *packing) pack(ctx context.Context) {
+	if p.writing.Load() > 0 || !p.fresh.Swap(false) { // who writes may read, and waits for nobody
+		return
+	}
+	c, _ := objects.As[objects.Cleaner](p.Store)
+	_, _ = c.Sweep(context.WithoutCancel(ctx), objects.Sweep{}) // a store that is closed stays as it is
+}
+
+func (p *packing) write(do func() error) error {
+	p.writing.Add(1)
+	defer p.writing.Add(-1)
+	p.fresh.Store(true)
+	return do()
+}
+
+func (p *packing) Apply(ctx context.Context, b objects.Batch) error {
+	return p.write(func() error { return p.Store.Apply(ctx, b) })
+}
+
+func (p *packing) Update(ctx context.Context, ref string, f func(tip objects.ID) (objects.Batch, error)) error {
+	return p.write(func() error { return p.Store.Update(ctx, ref, f) })
+}
+
+func (p *packing) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	p.pack(ctx)
+	return p.Store.Get(ctx, ids)
+}
+
+func (p *packing) Missing(ctx context.Context, ids []objects.ID) ([]objects.ID, error) {
+	p.pack(ctx)
+	return p.Store.Missing(ctx, ids)
+}
+
+func (p *packing) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) ([]objects.ID, error) {
+	p.pack(ctx)
+	return p.Store.Find(ctx, kind, prefix, limit)
+}
+
+func (p *packing) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	p.pack(ctx)
+	return p.Store.Chain(ctx, tip, o)
+}
+
+func (p *packing) Log(ctx context.Context, name string, before uint64, limit int) ([]objects.LogEntry, error) {
+	p.pack(ctx)
+	return p.Store.Log(ctx, name, before, limit)
+}
+
+// TestPackedStoreKeepsItsPromises has the store packed closely before every look at
+// something new.
+func TestPackedStoreKeepsItsPromises(t *testing.T) {
+	paths := map[objects.Store]string{}
+	open := func(t *testing.T, path string) objects.Store {
+		p := &packing{Store: mustOpen(t, path, objects.Options{Create: true})}
+		paths[p] = path
+		return p
+	}
+	objectstest.Run(t, objectstest.Engine{
+		Open: func(t *testing.T) objects.Store { return open(t, filepath.Join(t.TempDir(), "store")) },
+		Reopen: func(t *testing.T, closed objects.Store) objects.Store {
+			return open(t, paths[closed])
+		},
+	})
+}
+
+func TestInflateGivesWhatWasDeflated(t *testing.T) {
+	for _, data := range []string{"", "x", strings.Repeat("words ", 50_000)} {
+		got, err := inflate(deflate(nil, []byte(data)))
+		if err != nil || string(got) != data {
+			t.Errorf("%d bytes: %d, %v", len(data), len(got), err)
+		}
+	}
+	if got, err := inflate(deflate(nil, make([]byte, packMost))); err != nil || len(got) != packMost {
+		t.Errorf("the most there can be: %d bytes, %v", len(got), err)
+	}
+}
+
+// TestInflateBelievesNoSize: a frame that is small and says that it is large takes no
+// memory, and one that holds more than it says is refused.
+func TestInflateBelievesNoSize(t *testing.T) {
+	zeros := deflate(nil, make([]byte, 4<<20))
+	huge := append(bytes.Clone(zstdMagic), 0xe0) // a size of 8 bytes, one segment
+	huge = append(binary.LittleEndian.AppendUint64(huge, 1<<40), 1, 0, 0)
+	for name, b := range map[string][]byte{
+		"nothing": nil, "no frame": []byte("words"), "a huge size": huge, "more than there may be": deflate(nil, make([]byte, packMost+1)),
+		"cut off": zeros[:len(zeros)-1], "a frame and more": append(bytes.Clone(zeros), 'x'), "two frames": append(bytes.Clone(zeros), zeros...),
+		"a frame to be skipped": {0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 'x'},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := inflate(b)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%s: %d bytes and no error", name, len(got))
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 2*packMost {
+			t.Errorf("%s: %d bytes of memory", name, took)
+		}
+	}
+}
+
+func FuzzInflate(f *testing.F) {
+	f.Add(deflate(nil, []byte(strings.Repeat("words ", 100))))
+	f.Add(deflate(nil, []byte("x")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := inflate(b); len(got) > packMost+1<<20 || err == nil && len(b) < 5 {
+			t.Fatalf("%d bytes of %d, %v", len(got), len(b), err)
+		}
+	})
+}
+
+// TestPackedStoreAnswersAsBefore, and takes less room.
+func TestPackedStoreAnswersAsBefore(t *testing.T) {
+	path, m := large(t, 700)
+	s := mustOpen(t, path, objects.Options{})
+	got := sweep(t, s, objects.Sweep{})
+	if got.Gone != 0 || got.SizeAfter*2 > got.SizeBefore {
+		t.Errorf("%+v", got)
+	}
+	if found := wantClean(t, path); !m.isIn(found) {
+		t.Error("it is not all there")
+	}
+	for id, want := range m.objects { // one by one, and not in order
+		if o, err := objects.Read(t.Context(), s, id); err != nil || !same(o, want) {
+			t.Fatalf("object %s: %v", id.Short(), err)
+		}
+	}
+	n := 0
+	for o, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		if n++; err != nil || !same(o, m.objects[o.ID]) {
+			t.Fatalf("object %s of the chain: %v", o.ID.Short(), err)
+		}
+	}
+	if n != len(m.objects) {
+		t.Errorf("a chain of %d objects of %d", n, len(m.objects))
+	}
+	before := got.SizeAfter
+	if got = sweep(t, s, objects.Sweep{}); got.SizeAfter > before {
+		t.Errorf("packed twice it takes %d bytes, and took %d", got.SizeAfter, before)
+	}
+	if err := appendOne(s, t, "main", 1); err != nil {
+		t.Errorf("append after it: %v", err)
+	}
+}
+
+// TestFormatBecomesNewerWhenThereIsNeed, and not before: other programs may not know it.
+func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
+	path, m := large(t, 100)
+	s := mustOpen(t, path, objects.Options{})
+	fold(t, s)
+	if v := formatOf(t, s); v != formatFirst {
+		t.Errorf("it has become format %d before there was need", v)
+	}
+	sweep(t, s, objects.Sweep{Before: now()})
+	if v := formatOf(t, s); v != formatPacked {
+		t.Errorf("packed closely it is of format %d", v)
+	}
+	if err := appendOne(s, t, "side", 1); err != nil {
+		t.Fatal(err)
+	}
+	fold(t, s)
+	if v := formatOf(t, s); v != formatPacked {
+		t.Errorf("written to after that it is of format %d", v)
+	}
+	if found := wantClean(t, path); m.lostIn(found) > 0 {
+		t.Error("it is not all there")
+	}
+}
+
+func formatOf(t testing.TB, s objects.Store) (version uint64) {
+	t.Helper()
+	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+		value, err := l.get(metaBucket, formatKey)
+		if err == nil {
+			version, err = decodeFormat(value)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(fmt.Errorf("format: %w", err))
+	}
+	return version
+}
+
+// TestFlipsInAPackedStore flips one bit at a time in a store that is packed closely,
+// every second in the first bytes of what is in zstd. It is told or harmless, no
+// object is wrong, and what can be saved is saved.
+func TestFlipsInAPackedStore(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	sweep(t, s, objects.Sweep{})
+	_ = s.Close()
+	files := takeFiles(t, path)
+	var frames []int
+	for at := 0; ; at += len(zstdMagic) {
+		next := bytes.Index(files[path][at:], zstdMagic)
+		if next < 0 {
+			break
+		}
+		at += next
+		frames = append(frames, at)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	told, lost := 0, 0
+	flips := rounds(20, 60, 3000)
+	for i := range flips {
+		b := bytes.Clone(files[path])
+		bit := r.IntN(len(b) * 8)
+		if i%2 == 0 {
+			bit = 8*frames[r.IntN(len(frames))] + r.IntN(200)
+		}
+		b[bit/8] ^= 1 << (bit % 8)
+		files.put(t)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := audit(t, path, false)
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+		if len(got.harm()) > 0 {
+			told++
+		} else if !m.isIn(got) {
+			t.Errorf("bit %d: nothing was told, and it is not all there", bit)
+		}
+		if got, err = audit(t, path, true); err != nil {
+			t.Errorf("bit %d: salvage: %v", bit, err)
+		}
+		lost += m.lostIn(got)
+		m.wantNothingElse(t, path, bit)
+	}
+	t.Logf("%d of %d flips were told, the others harmless; %d objects of %d were lost by each", told, flips, lost/flips, len(m.objects))
+	if told < flips/2 {
+		t.Errorf("only %d of %d flips were told", told, flips)
+	}
+}
+
+// wantNothingElse reads a store that may be damaged in every way.
+func (m sample) wantNothingElse(t *testing.T, path string, bit int) {
+	t.Helper()
+	s, err := objects.Open(t.Context(), path, objects.Options{})
+	if err != nil {
+		return
+	}
+	defer func() { _ = s.Close() }()
+	check := func(o objects.Object, err error) {
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) && !errors.Is(err, objects.ErrNotFound) || err == nil && !same(o, m.objects[o.ID]) {
+			t.Errorf("bit %d: object %s: %v", bit, o.ID.Short(), err)
+		}
+	}
+	ids := slices.Collect(maps.Keys(m.objects))
+	for o, err := range s.Get(t.Context(), ids) {
+		check(o, err)
+	}
+	for o, err := range s.Get(t.Context(), ids[:1]) {
+		check(o, err)
+	}
+	for o, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		check(o, err)
+	}
+	if _, err := s.Log(t.Context(), "", 0, 0); err != nil && !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("bit %d: log: %v", bit, err)
+	}
+}
