@@ -232,9 +232,12 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	if err := os.Rename(part.path, s.path); err != nil {
 		return err
 	}
+	if err := syncDir(dirOf(s.path)); err != nil {
+		return err
+	}
 	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
-	h.acknowledge()
-	return syncDir(dirOf(s.path))
+	h.acknowledge() // the name is durable: no power failure brings the old file back
+	return nil
 }
 
 // resurrect finds what is to go and to which new objects or moves lead: somebody
