@@ -46,6 +46,7 @@ type auditor struct {
 	hurt   [bucketCount]bool // something of the bucket could not be read
 	harm   int               // what was told that is not harmless
 	bodies map[uint32]extent
+	checks []*packCheck // packs that are looked at
 	index  indexAudit
 	names  nameAudit
 	whole  map[uint32]bool    // packs of which every object was found

@@ -285,4 +285,3 @@ func countDown(ctx context.Context, s objects.Store, ref string) (int, error) {
 	}
 	return int(tip.Version), nil
 }
-
