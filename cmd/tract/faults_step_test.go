@@ -31,7 +31,7 @@ func traced(t *testing.T, dir string, env, args []string, fault *faulttest.Fault
 // memory is a folder that costs no sync, where there is one.
 func memory(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "tract")
+	dir, err := os.MkdirTemp("/dev/shm", "tract") //nolint:usetesting // not where tests have theirs
 	if err != nil {
 		return t.TempDir()
 	}

@@ -278,10 +278,7 @@ func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
 
 // acknowledged is the end of what was acknowledged, as the anchor says.
 func (a *auditor) acknowledged(bound binding) (end int64, err error) {
-	if a.files.anchorErr != nil {
-		return 0, nil // a store that was copied has none
-	}
-	anchor, ok, err := readAnchor(readerOf(a.files.anchor))
+	anchor, ok, err := readAnchor(readerOf(a.files.anchor)) // a store that was copied has none
 	if err != nil {
 		return 0, a.blemish("lock file", err.Error(), "the store is not opened; when no program uses it, remove "+gatePath(a.store.path)+": it is made anew")
 	}

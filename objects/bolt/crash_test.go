@@ -162,7 +162,7 @@ func roleAgain(args []string) error {
 // memory is a folder that costs no sync, where there is one.
 func memory(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "tract")
+	dir, err := os.MkdirTemp("/dev/shm", "tract") //nolint:usetesting // not where tests have theirs
 	if err != nil {
 		return t.TempDir()
 	}

@@ -95,7 +95,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
 	faults, states, heard := 0, 0, 0
 	step := rounds(61, 17, 1)
-	for at := 0; at < whole.Attempts(); at++ {
+	for at := range whole.Attempts() {
 		for i, fault := range []faulttest.Fault{
 			{At: at, Errno: syscall.EIO},
 			{At: at, Errno: syscall.ENOSPC},

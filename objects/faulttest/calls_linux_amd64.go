@@ -102,7 +102,7 @@ func (t *tracer) opening(id int, dir, name uint64, flags int) (*call, error) {
 	info, err := os.Lstat(c.path)
 	switch {
 	case err != nil && flags&syscall.O_CREAT == 0:
-		return nil, nil //nolint:nilerr // it is not there: the call fails
+		return nil, nil // it is not there: the call fails
 	case err != nil:
 		c.kind = Create
 	case flags&syscall.O_TRUNC != 0 && info.Size() > 0:
@@ -130,11 +130,11 @@ func (t *tracer) pathAt(id int, dir, at uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	end := bytes.IndexByte(b, 0)
-	if end < 0 {
+	head, _, ended := bytes.Cut(b, []byte{0})
+	if !ended {
 		return "", fmt.Errorf("a path of more than %d bytes", len(b))
 	}
-	path := string(b[:end])
+	path := string(head)
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}

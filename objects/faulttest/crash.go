@@ -171,7 +171,7 @@ func (m *model) choices(random int, r *rand.Rand) (list []choice) {
 	}
 	list = append(list, choice{"nothing", none, -1, 0})
 	for i, c := range m.loose {
-		for version := range len(c) {
+		for version := range c {
 			if version == 0 || version == len(c)-1 {
 				but := slices.Clone(all)
 				but[i] = version
