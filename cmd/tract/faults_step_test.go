@@ -107,8 +107,11 @@ func TestPowerFailureOfEveryVerb(t *testing.T) {
 				t.Fatal(err)
 			}
 			what := fmt.Sprintf("%v, %s", args, c.What)
-			for _, name := range []string{"copy", "saved"} {
+			for name, verb := range map[string]string{"copy": "backup", "saved": "recover"} {
 				if !c.Has(name + "/tract.db") {
+					if args[0] == verb && c.After == len(trace.Steps) {
+						t.Errorf("%s: it was done, and %s is not there", what, name)
+					}
 					continue
 				}
 				if out, err := program(t, dir, env, 0, []string{"--dir", name, "fsck"}).CombinedOutput(); err != nil {
