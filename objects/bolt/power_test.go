@@ -77,7 +77,7 @@ func TestPowerFailureAfterAKill(t *testing.T) {
 			t.Fatalf("killed at step %d: the next one: %s", at, trace.Output("2"))
 		}
 		from := trace.Starts[1]
-		tried += crashes{from: from, random: rounds(0, 1, 10)}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", at), trace)
+		tried += crashes{from: from, random: rounds(0, 1, 40)}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", at), trace)
 		killed++
 	}
 	t.Logf("%d kills, %d states", killed, tried)
@@ -120,7 +120,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 			if faults++; trace.Output("2") != "" {
 				heard++
 			}
-			states += crashes{from: failedAt(trace), random: rounds(0, 0, 1), most: rounds(10, 20, 120)}.mustSurvive(t, what, trace)
+			states += crashes{from: failedAt(trace), random: rounds(0, 0, 6), most: rounds(10, 20, 300)}.mustSurvive(t, what, trace)
 		}
 	}
 	t.Logf("%d faults, of which %d were heard of; %d states", faults, heard, states)
