@@ -23,6 +23,7 @@ var floors = map[string][]string{
 	"content":             {"canon", "priority"},
 	"objects/bolt":        {"canon", "objects"},
 	"objects/objectstest": {"objects"},
+	"objects/faulttest":   {},
 
 	// 2: neutral talk with models | the chain
 	"llm/rawjson": {},

@@ -182,7 +182,7 @@ func (c *checkup) settle() error {
 		told[d.ID] = true
 	}
 	for n, at := range c.graph.nodes {
-		id := c.graph.ids[n]
+		id := c.graph.ids.at[n]
 		switch {
 		case at.kind != 0 && !reached[n] && !at.erased:
 			c.health.Unreachable++
@@ -256,7 +256,7 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 		of = " of " + strings.Join(short, ", ")
 	}
 	if len(back[n]) == 0 && len(names) == 0 {
-		if name, ok := c.past[c.graph.ids[n]]; ok {
+		if name, ok := c.past[c.graph.ids.at[n]]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
 		return "nothing leads to it"
@@ -268,16 +268,16 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
-			return "the history" + of + " before commit " + c.graph.ids[from].Short() + " cannot be reached"
+			return "the history" + of + " before commit " + c.graph.ids.at[from].Short() + " cannot be reached"
 		}
 	}
 	switch {
 	case at.kind != objects.KindCommit:
-		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
+		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.at[from].Short(), of)
 	case slices.ContainsFunc(c.graph.sizes, func(s saidSize) bool { return s.commit == from && s.content == n }):
-		return "the words of commit " + c.graph.ids[from].Short() + of + " are lost; the history before and after it is whole"
+		return "the words of commit " + c.graph.ids.at[from].Short() + of + " are lost; the history before and after it is whole"
 	}
-	return "where commit " + c.graph.ids[from].Short() + of + " came from, or its label, is lost; its words are whole"
+	return "where commit " + c.graph.ids.at[from].Short() + of + " came from, or its label, is lost; its words are whole"
 }
 
 // audit lets the engine look through itself, or reads what any engine gives.

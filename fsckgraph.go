@@ -1,7 +1,6 @@
 package tract
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -13,10 +12,8 @@ import (
 // graph is which objects there are and what they lead to, small enough for all of a
 // large store. It checks commits as they come, in any order.
 type graph struct {
-	near  map[uint64]int32     // by the first 8 bytes of the id: a short key is found faster
-	far   map[objects.ID]int32 // those whose first 8 bytes another has
 	nodes []node
-	ids   []objects.ID
+	ids   idTable // of the nodes
 	edges []int32 // parents and then links of all nodes
 
 	feet    []commit.Footing // of commits
@@ -45,35 +42,21 @@ type saidSize struct {
 
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
-	return &graph{near: make(map[uint64]int32, about), far: map[objects.ID]int32{}, waiting: map[int32][]*commit.Commit{}, wrong: wrong}
+	return &graph{
+		nodes: make([]node, 0, about), ids: newIDTable(about), edges: make([]int32, 0, 2*about),
+		feet: make([]commit.Footing, 0, about/2), sizes: make([]saidSize, 0, about/2),
+		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
+	}
 }
 
 // find gives the number of the node of an id.
-func (g *graph) find(id objects.ID) (n int32, ok bool) {
-	if n, ok = g.near[binary.NativeEndian.Uint64(id[:])]; ok && g.ids[n] != id {
-		n, ok = g.far[id]
-	}
-	return n, ok
-}
+func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.find(id) }
 
 // number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	short := binary.NativeEndian.Uint64(id[:])
-	n, taken := g.near[short]
-	if taken && g.ids[n] == id {
-		return n
-	}
-	if taken {
-		var ok bool
-		if n, ok = g.far[id]; ok {
-			return n
-		}
-	}
-	n = int32(len(g.nodes))
-	if g.nodes, g.ids = append(g.nodes, node{}), append(g.ids, id); taken {
-		g.far[id] = n
-	} else {
-		g.near[short] = n
+	n, fresh := g.ids.number(id)
+	if fresh {
+		g.nodes = append(g.nodes, node{})
 	}
 	return n
 }
@@ -104,7 +87,7 @@ func (g *graph) add(o objects.Object) (fresh bool, err error) {
 		return true, g.commit(n, o)
 	case objects.KindContent:
 		one.size = int64(len(o.Data))
-		_, err = content.Decode(o.Data)
+		err = content.Check(o.Data)
 	case objects.KindList:
 		one.size, err = commit.ContentSize(o)
 	case objects.KindOrigin:
@@ -195,7 +178,7 @@ func (g *graph) settle() error {
 			err = fmt.Errorf("its content has %d bytes, and must have %d", at.size, s.size)
 		}
 		if err != nil {
-			if err := g.wrong(g.ids[s.commit], err); err != nil {
+			if err := g.wrong(g.ids.at[s.commit], err); err != nil {
 				return err
 			}
 		}

@@ -299,9 +299,9 @@ func (w *recovery) unnamed(want map[string]objects.ID) error {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.whole(w.graph.ids[n]) {
-			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), want)
-			want[name], w.done.Rescued[name] = w.graph.ids[n], name
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.whole(w.graph.ids.at[n]) {
+			name := rescueName("lost/"+w.graph.ids.at[n].Short(), time.UnixMilli(0), want)
+			want[name], w.done.Rescued[name] = w.graph.ids.at[n], name
 		}
 	}
 	return nil

@@ -154,7 +154,7 @@ func bring(from, to string) error {
 		if err != nil {
 			continue // a store may be without
 		}
-		if err := os.WriteFile(filepath.Join(to, name), b, 0o600); err != nil {
+		if err := putFile(filepath.Join(to, name), b); err != nil {
 			return err
 		}
 	}

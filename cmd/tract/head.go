@@ -59,7 +59,7 @@ func parseHead(line string) (head, error) {
 	return head{at: id}, err
 }
 
-// setHead moves HEAD: a new file takes the place of the old one.
+// setHead moves HEAD.
 func (a *app) setHead(h head) error {
 	p, err := a.findPlace()
 	if err != nil {
@@ -72,22 +72,7 @@ func (a *app) setHead(h head) error {
 	if h.branch != "" {
 		line = "ref: " + refs.Heads + h.branch
 	}
-	f, err := os.CreateTemp(p.root, "HEAD-")
-	if err != nil {
-		return fmt.Errorf("move HEAD: %w", err)
-	}
-	_, err = f.WriteString(line + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(p.root, "HEAD"))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it may be renamed already
+	if err := putFile(filepath.Join(p.root, "HEAD"), []byte(line+"\n")); err != nil {
 		return fmt.Errorf("move HEAD: %w", err)
 	}
 	return nil

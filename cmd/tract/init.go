@@ -95,7 +95,7 @@ func (a *app) newPlace(args []string) (*place, error) {
 func (a *app) furnish(root, branch string) (again bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
+		if err := putFile(ignore, []byte("*\n")); err != nil {
 			return false, err
 		}
 	}

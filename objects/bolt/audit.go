@@ -46,6 +46,7 @@ type auditor struct {
 	hurt   [bucketCount]bool // something of the bucket could not be read
 	harm   int               // what was told that is not harmless
 	bodies map[uint32]extent
+	checks []*packCheck // packs that are looked at
 	index  indexAudit
 	names  nameAudit
 	whole  map[uint32]bool    // packs of which every object was found
@@ -277,10 +278,7 @@ func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
 
 // acknowledged is the end of what was acknowledged, as the anchor says.
 func (a *auditor) acknowledged(bound binding) (end int64, err error) {
-	if a.files.anchorErr != nil {
-		return 0, nil // a store that was copied has none
-	}
-	anchor, ok, err := readAnchor(readerOf(a.files.anchor))
+	anchor, ok, err := readAnchor(readerOf(a.files.anchor)) // a store that was copied has none
 	if err != nil {
 		return 0, a.blemish("lock file", err.Error(), "the store is not opened; when no program uses it, remove "+gatePath(a.store.path)+": it is made anew")
 	}

@@ -195,26 +195,14 @@ func (a *auditor) addLost(refs map[string]objects.Ref) {
 	}
 }
 
+// settleLists holds the refs to the log, and the lists to what they are made of.
 func (a *auditor) settleLists(refs map[string]objects.Ref) error {
 	n := &a.names
 	const means = "nothing is lost; tract recover makes the list anew"
 	hurtRefs, hurtLog := a.hurt[bucketNumber(refsBucket)], a.hurt[bucketNumber(logBucket)] || n.torn
 	if !hurtRefs && !hurtLog {
-		for name, r := range refs {
-			if s := n.states[name]; s.Target != r.Target || s.Version != r.Version {
-				err := fmt.Errorf("it is at %s, version %d; the log says %s, version %d", r.Target.Short(), r.Version, s.Target.Short(), s.Version)
-				if err := a.damage(fmt.Sprintf("ref %q", name), err, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
-					return err
-				}
-			}
-		}
-		for name, s := range n.states {
-			if _, ok := refs[name]; !ok {
-				err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
-				if err := a.damage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
-					return err
-				}
-			}
+		if err := a.settleRefs(refs); err != nil {
+			return err
 		}
 	}
 	if !hurtRefs && !a.hurt[bucketNumber(recentBucket)] {
@@ -230,6 +218,27 @@ func (a *auditor) settleLists(refs map[string]objects.Ref) error {
 	}
 	if !hurtLog && !a.hurt[bucketNumber(movesBucket)] && n.moves != n.logged {
 		return a.damage("log by name", errors.New("the list does not fit the log"), means)
+	}
+	return nil
+}
+
+// settleRefs tells of refs that are not where the log says.
+func (a *auditor) settleRefs(refs map[string]objects.Ref) error {
+	for name, r := range refs {
+		if s := a.names.states[name]; s.Target != r.Target || s.Version != r.Version {
+			err := fmt.Errorf("it is at %s, version %d; the log says %s, version %d", r.Target.Short(), r.Version, s.Target.Short(), s.Version)
+			if err := a.damage(fmt.Sprintf("ref %q", name), err, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
+				return err
+			}
+		}
+	}
+	for name, s := range a.names.states {
+		if _, ok := refs[name]; !ok {
+			err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
+			if err := a.damage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

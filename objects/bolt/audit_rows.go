@@ -141,60 +141,6 @@ func (a *auditor) bodyOf(n uint32) ([]byte, error) {
 	return b, err
 }
 
-// pack looks at a pack and at every object of it.
-func (a *auditor) pack(n uint32, head []byte) error {
-	where := fmt.Sprintf("pack %d", n)
-	p, err := parsePack(n, head)
-	if err != nil {
-		a.scrapHead(n, extent{value: head})
-		return a.damage(where, err, "its objects cannot be read; tract recover saves those that are whole")
-	}
-	body, sound, err := []byte(nil), false, error(nil)
-	raw, err := a.bodyOf(n)
-	if err == nil {
-		body, sound, err = openBody(p, raw)
-	}
-	if foreign(err) {
-		return err
-	}
-	if err != nil {
-		if err := a.damage(where, err, "the words of its commits are lost"); err != nil {
-			return err
-		}
-		body = nil
-		a.scrapHead(n, extent{value: head})
-		a.scrapBody(n, extent{value: raw})
-	}
-	a.told = n
-	defer func() { a.told = 0 }()
-	before := a.harm
-	room := make([]objects.ID, 0, 2*len(p.slots))
-	for i := range p.slots {
-		o := p.object(i, &room)
-		if s := p.slots[i]; o.Kind != objects.KindCommit {
-			if body == nil {
-				if err := a.object(where, o, errors.New("the pack has no body that fits")); err != nil {
-					return err
-				}
-				continue
-			}
-			o.Data = body[s.data : s.data+s.size : s.data+s.size]
-		}
-		if err := a.object(where, o, o.Check()); err != nil {
-			return err
-		}
-	}
-	a.whole[n] = a.harm == before && body != nil
-	if a.whole[n] && (!sound || !p.sound) {
-		err = a.damage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
-		if err != nil {
-			return err
-		}
-	}
-	a.index.add(n, p)
-	return nil
-}
-
 // bodyWithoutHead tells of bodies that no head asked for.
 func (a *auditor) bodyWithoutHead() error {
 	for n, x := range a.bodies {
@@ -247,13 +193,13 @@ func (a *auditor) indexRow(key, value []byte) error {
 	if !bytes.Equal(key[5:], entries[:indexPrefix]) {
 		return fmt.Errorf("the piece %x of the index begins with another id", key)
 	}
-	var last []byte
+	var last indexEntry
 	for ; len(entries) > 0; entries = entries[entrySize:] {
 		e := indexEntry(entries)
 		at := e.place()
 		p := a.index.packs[at.pack]
 		switch {
-		case bytes.Compare(last, e[:]) > 0:
+		case bytes.Compare(last[:], e[:]) > 0:
 			return fmt.Errorf("the piece %x of the index is out of order", key)
 		case p == nil && (a.hurt[bucketNumber(headsBucket)] || a.harm > 0):
 			continue // the damage to the pack is told
@@ -261,7 +207,7 @@ func (a *auditor) indexRow(key, value []byte) error {
 			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", key, at.slot, at.pack)
 		}
 		p.found[at.slot] = true
-		last = bytes.Clone(e[:])
+		last = e
 	}
 	return nil
 }

@@ -58,6 +58,9 @@ func (a *auditor) trees() error {
 		} else {
 			err = a.walk(node{id: t.root, bucket: number}, row)
 		}
+		if err == nil {
+			err = a.settlePacks()
+		}
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 const roleEnv = "TRACT_BOLT_TEST_ROLE"
 
 var roles = map[string]func(args []string) error{
-	"write": roleWrite, "kill": roleKill, "create": roleCreate, "hold": roleHold, "flood": roleFlood, "sweep": roleSweep,
+	"write": roleWrite, "kill": roleKill, "create": roleCreate, "hold": roleHold, "flood": roleFlood, "sweep": roleSweep, "crash": roleCrash, "again": roleAgain, "served": roleServed,
 }
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // child is a process that plays a role.
-func child(t *testing.T, role string, args ...string) *exec.Cmd {
+func child(t testing.TB, role string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), roleEnv+"="+role)

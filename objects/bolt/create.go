@@ -131,18 +131,26 @@ func build(dir, pattern string, bound binding, version uint64) (path string, err
 	})
 }
 
-// makeDir makes a directory and those above it that are not there.
+// makeDir makes a directory and those above it that are not there, each durable
+// before the next. Of those that are there the last may be of somebody who was stopped
+// before that.
 func makeDir(path string) error {
+	above := filepath.Dir(path)
 	err := os.Mkdir(path, 0o700)
-	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
-		if err := makeDir(filepath.Dir(path)); err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && above != path:
+		if err := makeDir(above); err != nil {
 			return err
 		}
 		err = os.Mkdir(path, 0o700)
+	case err == nil:
+		if err := settleName(above); err != nil {
+			return err
+		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		if info, e := os.Stat(path); e == nil && info.IsDir() {
-			return nil
+			return settleName(path)
 		}
 	}
 	if err != nil {
@@ -151,5 +159,15 @@ func makeDir(path string) error {
 	if err := os.Chmod(path, 0o700); err != nil { // the umask may have taken even the owner's bits
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(above)
+}
+
+// settleName makes the name of a directory durable that was there before, if it can
+// have been made by this user.
+func settleName(path string) error {
+	err := syncDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

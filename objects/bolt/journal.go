@@ -196,9 +196,7 @@ func (h *handle) acknowledged() (int64, error) {
 	return a.end, nil
 }
 
-// settleTail makes durable what the last writer left that was not acknowledged. It
-// may have been stopped after a fold and before the sync of the file: what the
-// journal held must not be written over before that.
+// settleTail makes durable what the last writer left that was not acknowledged.
 func (h *handle) settleTail() error {
 	to, err := h.acknowledged()
 	j := &h.journal
@@ -206,7 +204,7 @@ func (h *handle) settleTail() error {
 		return err
 	}
 	if to == 0 {
-		if err := h.file.Sync(); err != nil {
+		if err := h.settleFile(); err != nil {
 			return err
 		}
 	}
@@ -217,6 +215,21 @@ func (h *handle) settleTail() error {
 	}
 	h.acknowledge()
 	return nil
+}
+
+// settleFile makes the file durable, and its name. The last writer may have been
+// stopped after it had folded the journal or given the file its name, or a sync may
+// have failed there: what the journal held must not be written over before that.
+func (h *handle) settleFile() error {
+	at := int64(h.now.meta.tx%2)*int64(h.now.meta.pageSize) + pageHeader
+	b := make([]byte, metaSize)
+	if _, err := h.file.ReadAt(b, at); err != nil {
+		return err
+	}
+	if _, err := h.file.WriteAt(b, at); err != nil { // after a failed sync the system may hold it for written
+		return err
+	}
+	return errors.Join(h.file.Sync(), syncDir(dirOf(h.file.Name())))
 }
 
 // acknowledge writes the anchor. Trouble with it costs a check, not a promise.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -153,10 +155,15 @@ func TestSixtyFourProcesses(t *testing.T) {
 	each := rounds(1, 3, 1000)
 	s, path := fresh(t)
 	var wg sync.WaitGroup
-	begun := time.Now()
+	begun, waits := time.Now(), make([]time.Duration, processes)
 	for i := range processes {
 		wg.Go(func() {
-			if b, err := child(t, "write", path, "refs/heads/main", fmt.Sprint(each)).Output(); err != nil {
+			b, err := child(t, "write", path, "refs/heads/main", fmt.Sprint(each)).Output()
+			if err == nil {
+				text, _ := strings.CutPrefix(strings.TrimSpace(string(b)), "longest wait ")
+				waits[i], err = time.ParseDuration(text)
+			}
+			if err != nil {
 				t.Errorf("process %d: %v: %s", i, err, b)
 			}
 		})
@@ -164,5 +171,5 @@ func TestSixtyFourProcesses(t *testing.T) {
 	wg.Wait()
 	wantNumbers(t, s, "refs/heads/main", processes*each)
 	wantClean(t, path)
-	t.Logf("%d commits by %d processes in %v", processes*each, processes, time.Since(begun).Round(time.Millisecond))
+	t.Logf("%d commits by %d processes in %v, the longest wait %v", processes*each, processes, time.Since(begun).Round(time.Millisecond), slices.Max(waits))
 }

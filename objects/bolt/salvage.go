@@ -97,16 +97,8 @@ func (e piece) plausible(table int64) bool {
 	return e.begin >= table && e.begin <= mostPage && e.keySize > 0 && e.keySize <= mostKey && e.size <= mostPage
 }
 
-// scrapPage takes a page for a leaf, whatever it says it is. Its elements are
-// believed as far as they lie in the file; and since each begins where the one
-// before it ends, one that cannot be believed is looked for there. The page of an
-// inline bucket has no place.
-func (a *auditor) scrapPage(b []byte, at int64) error {
-	if len(b) < pageHeader {
-		return nil
-	}
-	count := int(order.Uint16(b[10:]))
-	var all []piece
+// pieces are the elements of a leaf that says it has so many, and what may be more.
+func pieces(b []byte, count int) (all []piece) {
 	for i := 0; pageHeader+(i+1)*elementSize <= len(b); i++ {
 		from := int64(pageHeader + i*elementSize)
 		e := b[from:]
@@ -116,6 +108,31 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 		}
 		all = append(all, one)
 	}
+	return all
+}
+
+// guesses are what an element can be that lies between two others.
+func (e piece) guesses(begin, end int64) (list []piece) {
+	for _, keySize := range []int64{4, int64(idSize)} {
+		for _, size := range []int64{end - begin - keySize, e.size} {
+			if guess := (piece{begin, keySize, size}); guess != e && size > 0 {
+				list = append(list, guess)
+			}
+		}
+	}
+	return list
+}
+
+// scrapPage takes a page for a leaf, whatever it says it is. Its elements are
+// believed as far as they lie in the file; and since each begins where the one
+// before it ends, one that cannot be believed is looked for there. The page of an
+// inline bucket has no place.
+func (a *auditor) scrapPage(b []byte, at int64) error {
+	if len(b) < pageHeader {
+		return nil
+	}
+	count := int(order.Uint16(b[10:]))
+	all := pieces(b, count)
 	table := int64(pageHeader + min(max(count, 1), len(all))*elementSize)
 	whole := min(int64(1+order.Uint32(b[12:]))*int64(len(b)), mostPage)
 	end := table
@@ -124,12 +141,10 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 		if i+1 < min(count, len(all)) && all[i+1].plausible(table) {
 			next = all[i+1].begin
 		}
-		for _, keySize := range []int64{4, int64(idSize)} {
-			for _, size := range []int64{next - end - keySize, e.size} {
-				if guess := (piece{end, keySize, size}); guess != e && size > 0 && guess.plausible(table) {
-					if err := a.scrapPiece(b, at, guess); err != nil {
-						return err
-					}
+		for _, guess := range e.guesses(end, next) {
+			if guess.plausible(table) {
+				if err := a.scrapPiece(b, at, guess); err != nil {
+					return err
 				}
 			}
 		}

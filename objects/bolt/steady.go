@@ -42,7 +42,6 @@ type steady struct {
 	journal    []byte
 	journalErr error
 	anchor     []byte
-	anchorErr  error
 
 	read     int64
 	told     int64
@@ -138,7 +137,7 @@ func (h *steady) look() error {
 		}
 	}
 	h.journal, h.journalErr = readSmall(journalPath(h.store.path))
-	h.anchor, h.anchorErr = readSmall(gatePath(h.store.path))
+	h.anchor, _ = readSmall(gatePath(h.store.path)) // one that cannot be read is none
 	return nil
 }
 

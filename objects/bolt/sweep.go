@@ -248,11 +248,11 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	if err := os.Rename(part.path, s.path); err != nil {
 		return err
 	}
-	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
-	h.acknowledge()
 	if err := syncDir(dirOf(s.path)); err != nil {
 		return err
 	}
+	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
+	h.acknowledge()                           // the name is durable: no power failure brings the old file back
 	_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
 	return nil
 }
