@@ -64,11 +64,11 @@ type bench struct {
 
 // choices is what the arguments say about a run, beside what a bench has.
 type choices struct {
-	dir, file, compare string
-	only               *regexp.Regexp
+	dir, from, file, doc, compare string
+	only                          *regexp.Regexp
 }
 
-// run measures what the arguments say, prints a table and writes a file.
+// run measures what the arguments say, prints a table and writes files.
 func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 	b := &bench{story: errOut, begun: time.Now(), histories: map[int]*history{}, gits: map[int]*gitRepo{}}
 	c, err := b.choose(args, errOut)
@@ -81,13 +81,42 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) 
 			return err
 		}
 	}
+	if c.doc != "" {
+		if _, err := readPage(c.doc); err != nil {
+			return err
+		}
+	}
+	if c.from != "" {
+		earlier, err := readReport(c.from)
+		if err != nil {
+			return err
+		}
+		b.report = *earlier
+	} else if err := b.measure(ctx, c); err != nil {
+		return err
+	}
+	b.report.print(out)
+	if old != nil {
+		b.report.compare(out, old)
+	}
+	if c.file != "" && c.from == "" {
+		err = b.report.write(c.file)
+	}
+	if c.doc != "" {
+		err = errors.Join(err, b.report.document(c.doc))
+	}
+	return err
+}
+
+// measure goes through the lines.
+func (b *bench) measure(ctx context.Context, c choices) (err error) {
 	if b.dir, err = os.MkdirTemp(c.dir, ".bench-"); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, b.sqlite.shut(), os.RemoveAll(b.dir)) }()
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }()
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
@@ -97,18 +126,11 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) 
 		}
 		b.telling("%s", l.name)
 		if err := l.run(b, ctx); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", l.name, err), b.sqlite.shut())
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
 	b.report.LoadAfter = load()
-	b.report.print(out)
-	if old != nil {
-		b.report.compare(out, old)
-	}
-	if err := b.sqlite.shut(); err != nil || c.file == "" {
-		return err
-	}
-	return b.report.write(c.file)
+	return nil
 }
 
 // choose reads the arguments.
@@ -118,7 +140,9 @@ func (b *bench) choose(args []string, errOut io.Writer) (c choices, err error) {
 	sizes := flags.String("sizes", "1000,10000,100000,1000000", "commits of the histories that are measured")
 	only := flags.String("only", "", "measure only the lines whose name matches this `pattern`: "+lineNames())
 	quick := flags.Bool("quick", false, "small histories and few rounds: to see that all works, not for figures")
+	flags.StringVar(&c.from, "from", "", "`file` of an earlier run, to be printed, compared and put into a page instead of measuring")
 	flags.StringVar(&c.file, "out", "bench.json", "file to write; empty: none")
+	flags.StringVar(&c.doc, "doc", "", "`page` to put the table into, such as docs/bench.md")
 	flags.StringVar(&c.compare, "compare", "", "`file` of an earlier run: say which ratios moved by more than 20 %")
 	flags.StringVar(&c.dir, "dir", ".", "where the stores are made: a disk, not a file system in memory")
 	flags.DurationVar(&b.lasting, "time", 3*time.Second, "how long each way of writing is measured")

@@ -77,6 +77,36 @@ func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
 	}
 }
 
+// TestAnEarlierRunIsShown: what was measured once can be compared and put into a
+// page without measuring again.
+func TestAnEarlierRunIsShown(t *testing.T) {
+	dir := t.TempDir()
+	for name, ratio := range map[string]float64{"old": 1, "new": 2} {
+		r := report{Results: []result{{Name: "work", Ratio: ratio, LimitName: "x"}}}
+		if err := r.write(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := filepath.Join(dir, "page.md")
+	if err := os.WriteFile(page, []byte(docMark), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"-from", filepath.Join(dir, "new"), "-compare", filepath.Join(dir, "old"), "-doc", page, "-out", filepath.Join(dir, "out")}
+	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(page); err != nil || !strings.Contains(string(got), "| work |") {
+		t.Errorf("the page has %q, %v", got, err)
+	}
+	if !strings.Contains(out.String(), "1 -> 2") {
+		t.Errorf("it prints\n%s", &out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("what was not measured is written")
+	}
+}
+
 func TestOnlySomeLines(t *testing.T) {
 	_, args := bare(t, "-only", "^walk$", "-program", "")
 	var out bytes.Buffer
@@ -102,6 +132,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		`-only "nothing": no line`:            {"-only", "nothing"},
 		`-rounds 0: want at least 1`:          {"-rounds", "0"},
 		`no argument wanted, got "all"`:       {"all"},
+		"it has no line":                      {"-doc", broken},
 		"no such file":                        {"-compare", filepath.Join(dir, "none.json")},
 		"broken.json: unexpected end of JSON": {"-compare", broken},
 	} {
@@ -171,6 +202,34 @@ func TestCompareSaysWhatMoved(t *testing.T) {
 	now.compare(&out, now)
 	if !strings.HasSuffix(out.String(), "nothing\n") {
 		t.Errorf("of itself it says %q", &out)
+	}
+}
+
+func TestTheTableOfAPageIsReplaced(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("Words.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &report{Results: []result{{Name: "first", Value: 3, Unit: "ms", Limit: 2, LimitName: "x", Ratio: 1.5, Must: 2, Aim: 1, Verdict: "must"}}}
+	if err := r.document(page); err == nil {
+		t.Error("a page without a mark is written to")
+	}
+	if err := os.WriteFile(page, []byte("Words.\n"+docMark+"old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.document(page); err != nil {
+		t.Fatal(err)
+	}
+	r.Results[0].Name = "second"
+	if err := r.document(page); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil || !strings.HasPrefix(string(got), "Words.\n"+docMark) || !strings.Contains(string(got), "\n| second | 3 ms | x | 2 ms | 0 | 0 | 1.5 | ≤ 2 | ≤ 1 | must |\n") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if strings.Contains(string(got), "old") || strings.Contains(string(got), "first") {
+		t.Errorf("what was there before stays:\n%s", got)
 	}
 }
 
