@@ -102,8 +102,9 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 	}
 	branch := repo.Branch(fmt.Sprint("w", writer))
 	err = untilTold(in, out, func(n int) {
+		said := block(n, message(writerSeed+writer, n))
 		start := time.Now()
-		if _, err := branch.Append(ctx, []content.Block{block(n, message(writerSeed+writer, n))}); err != nil {
+		if _, err := branch.Append(ctx, []content.Block{said}); err != nil {
 			f.Failed++
 		}
 		f.Waits = append(f.Waits, time.Since(start))

@@ -89,16 +89,27 @@ func (b *bench) appending(ctx context.Context, store, what string) (err error) {
 	return b.plumbing(ctx, name, times(name, took[0]))
 }
 
+// adding is a side that adds one message after the other. To make one up does not
+// count.
+func adding(add func(ctx context.Context, n int, text string) error) side {
+	n := 0
+	return func(ctx context.Context) (time.Duration, error) {
+		n++
+		text := message(writerSeed, n)
+		start := time.Now()
+		err := add(ctx, n, text)
+		return time.Since(start), err
+	}
+}
+
 // commits is what is measured: a message in a transaction of its own.
 func commits(ctx context.Context, store string) (appender, error) {
 	repo, err := tract.Open(ctx, store, tract.Create())
 	if err != nil {
 		return appender{}, err
 	}
-	n := 0
-	return appender{"commit", clocked(func(ctx context.Context) error {
-		n++
-		_, err := repo.Branch("main").Append(ctx, []content.Block{block(n, message(writerSeed, n))})
+	return appender{"commit", adding(func(ctx context.Context, n int, text string) error {
+		_, err := repo.Branch("main").Append(ctx, []content.Block{block(n, text)})
 		return err
 	}), repo.Close}, nil
 }
@@ -109,10 +120,8 @@ func barePuts(path string) (appender, error) {
 	if err != nil {
 		return appender{}, err
 	}
-	n := 0
-	return appender{"a bare bbolt put", clocked(func(context.Context) error {
-		n++
-		return put(record(n, message(writerSeed, n)))
+	return appender{"a bare bbolt put", adding(func(_ context.Context, n int, text string) error {
+		return put(record(n, text))
 	}), shut}, nil
 }
 
@@ -122,10 +131,8 @@ func jsonLines(path string) (appender, error) {
 	if err != nil {
 		return appender{}, err
 	}
-	n := 0
-	return appender{"a JSON line, fdatasync", clocked(func(context.Context) error {
-		n++
-		if _, err := f.Write(record(n, message(writerSeed, n))); err != nil {
+	return appender{"a JSON line, fdatasync", adding(func(_ context.Context, n int, text string) error {
+		if _, err := f.Write(record(n, text)); err != nil {
 			return err
 		}
 		return syncData(f)
@@ -161,11 +168,7 @@ func (b *bench) plumbing(ctx context.Context, name string, ours figure) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	took, err := inTurns(ctx, b.rounds, 0, clocked(func(ctx context.Context) error {
-		n++
-		return g.commit(ctx, n, message(writerSeed, n))
-	}))
+	took, err := inTurns(ctx, b.rounds, 0, adding(g.commit))
 	if err != nil {
 		return err
 	}

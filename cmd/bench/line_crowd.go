@@ -27,7 +27,7 @@ func (b *bench) generates(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, repo.Close()) }()
 	n := 0
-	adding := func(branch string, kinds ...func(string) content.Block) side {
+	saying := func(branch string, kinds ...func(string) content.Block) side {
 		return func(ctx context.Context) (time.Duration, error) {
 			blocks := make([]content.Block, len(kinds))
 			for i, k := range kinds {
@@ -42,7 +42,7 @@ func (b *bench) generates(ctx context.Context) (err error) {
 	user := func(s string) content.Block { return content.User(s) }
 	thought := func(s string) content.Block { return content.Reasoning{Text: s, Format: content.FormatParsed} }
 	answer := func(s string) content.Block { return content.Assistant(s) }
-	took, err := inTurns(ctx, b.rounds, b.lasting, adding("three", user, thought, answer), adding("one", user))
+	took, err := inTurns(ctx, b.rounds, b.lasting, saying("three", user, thought, answer), saying("one", user))
 	if err != nil {
 		return err
 	}
