@@ -191,11 +191,11 @@ func TestCompareSaysWhatMoved(t *testing.T) {
 		{Name: "slower", Ratio: 1, LimitName: "x"}, {Name: "same", Ratio: 1, LimitName: "x"}, {Name: "faster", Value: 10, More: true}, {Name: "gone", Value: 1},
 	}}
 	now := &report{Results: []result{
-		{Name: "slower", Ratio: 1.3, LimitName: "x"}, {Name: "same", Ratio: 1.1, Value: 99, LimitName: "x"}, {Name: "faster", Value: 15, More: true}, {Name: "new", Value: 1},
+		{Name: "slower", Ratio: 1.3, LimitName: "x", Spread: 5}, {Name: "same", Ratio: 1.1, Value: 99, LimitName: "x"}, {Name: "faster", Value: 15, More: true}, {Name: "new", Value: 1},
 	}}
 	var out bytes.Buffer
 	now.compare(&out, old)
-	if got := strings.Join(strings.Fields(out.String()[strings.Index(out.String(), "\n  "):]), " "); got != "slower 1 -> 1.3 worse faster 10 -> 15 better" {
+	if got := strings.Join(strings.Fields(out.String()[strings.Index(out.String(), "\n  "):]), " "); got != "slower 1 -> 1.3 worse, unsteady faster 10 -> 15 better" {
 		t.Errorf("it says %q", got)
 	}
 	out.Reset()

@@ -156,7 +156,7 @@ func (b *bench) tell(name string, g goal, ours figure) {
 }
 
 func newResult(name string, g goal, ours figure) result {
-	return result{Name: name, Value: round(ours.median()), Unit: ours.unit, Samples: len(ours.samples), Must: g.must, Aim: g.aim, More: g.more, Load: load()}
+	return result{Name: name, Value: round(ours.median()), Unit: ours.unit, Samples: len(ours.samples), Must: g.must, Aim: g.aim, More: g.more || ours.unit == "/s", Load: load()}
 }
 
 func (b *bench) add(r result) {

@@ -131,6 +131,9 @@ func (r *report) compare(w io.Writer, old *report) {
 		}
 		found = true
 		word := map[bool]string{true: "better", false: "worse"}[now > before == res.More]
+		if max(res.Spread, was[res.Name].Spread) > unsteady {
+			word += ", unsteady"
+		}
 		fmt.Fprintf(t, "  %s\t%s -> %s\t%s\n", res.Name, number(before), number(now), word)
 	}
 	_ = t.Flush()
