@@ -25,6 +25,7 @@ fmt:
 
 vet:
 	$(GO) vet ./...
+	@$(call nested,CGO_ENABLED=0 $(GO) vet ./...)
 
 # Without a network, and without the tool of an earlier run, lint is left out.
 lint:
@@ -35,12 +36,22 @@ lint:
 		else echo "golangci-lint $(LINT_VERSION) cannot be had here: lint is left out"; fi; fi
 	@if [ -x $(LINT) ]; then $(LINT) run ./...; fi
 
+# Folders with a go.mod of their own have what the program must not need, such as
+# SQLite to be measured against. nested runs a command in each of them, and leaves it
+# out where those modules cannot be had. What needs a C compiler is tested by make race.
+NESTED = $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
+nested = set -e; for folder in $(NESTED); do cd "$(CURDIR)/$$folder"; \
+	if $(GO) mod download; then echo "in $$folder: $(1)"; $(1); \
+	else echo "what $$folder needs cannot be had here: it is left out"; fi; done
+
 # Recorded provider responses are checked too where TRACT_SHARED names their folder.
 test: ## every test; needs nothing but Go
 	$(GO) test -timeout $(TIMEOUT) ./...
+	@$(call nested,CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) ./...)
 
 race: ## every test, with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+	@$(call nested,CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...)
 
 fuzz: ## every fuzz target for FUZZTIME (60s)
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r dir; do \
@@ -50,8 +61,8 @@ fuzz: ## every fuzz target for FUZZTIME (60s)
 		done || exit 1; \
 	done
 
-bench: ## measure commits, compiles and the program; writes bench.json
-	$(GO) run ./cmd/bench -out bench.json
+bench: ## beside git, SQLite and files, up to 1M commits; writes bench.json (BENCH=-quick: half a minute)
+	$(GO) run ./cmd/bench -out bench.json $(BENCH)
 
 golden: ## write the golden files of format and cmd/tract anew
 	$(GO) test ./format ./cmd/tract -update
@@ -82,3 +93,4 @@ module: ## give the module another path: make module NEW=example.org/tract
 		case "$$file" in *.go) gofmt -w "$$file" || exit 1;; esac; \
 	done
 	$(GO) build ./...
+	@$(call nested,CGO_ENABLED=0 $(GO) vet ./...)

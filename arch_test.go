@@ -2,6 +2,8 @@ package tract_test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +74,12 @@ var owners = map[string]string{
 	"github.com/rogpeppe/go-internal":      "cmd/tract", // in tests
 }
 
+// nested says which folders are modules of their own, so that the program's go.mod
+// is free of what they need, and which modules that is.
+var nested = map[string][]string{
+	"cmd/bench/sqlite": {"github.com/mattn/go-sqlite3"},
+}
+
 // everywhere is the modules that tests of any package may import.
 var everywhere = []string{"pgregory.net/rapid"}
 
@@ -136,6 +144,40 @@ func TestEveryOutsideModuleHasOneOwner(t *testing.T) {
 			}
 			if !owned {
 				t.Errorf("%q imports %q, which it does not own", name, imported)
+			}
+		}
+	}
+}
+
+func TestNestedModulesKeepWhatTheyNeedToThemselves(t *testing.T) {
+	ours, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []string{}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if err == nil && d.Name() == "go.mod" && path != "go.mod" {
+			found = append(found, filepath.ToSlash(filepath.Dir(path)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Sorted(maps.Keys(nested)); !slices.Equal(found, want) {
+		t.Errorf("modules of their own: %q, want %q: put new ones into the table", found, want)
+	}
+	for _, folder := range found {
+		theirs, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, needed := range nested[folder] {
+			if !strings.Contains(string(theirs), needed) || strings.Contains(string(ours), needed) {
+				t.Errorf("%s is there to need %s, and the program is not to", folder, needed)
 			}
 		}
 	}

@@ -2,50 +2,336 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
-func TestBenchPrintsWhatItWrites(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "bench.json")
+// The tests are the children too: what is measured starts this program again.
+func TestMain(m *testing.M) {
+	if isChild(os.Args[1:]) {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// bare is the arguments of a run of no time. SQLite is left out: to build it takes
+// a C compiler and a minute, and its module has tests of its own.
+func bare(t *testing.T, more ...string) (dir string, args []string) {
+	t.Helper()
+	dir = t.TempDir()
+	sqlite := ""
+	if os.Getenv("TRACT_TORTURE") != "" {
+		sqlite = "./sqlite"
+	}
+	return dir, append([]string{
+		"-sizes", "3,30", "-time", "10ms", "-rounds", "1", "-dir", dir, "-sqlite", sqlite, "-program", "../tract", "-out", filepath.Join(dir, "bench.json"),
+	}, more...)
+}
+
+func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
+	dir, args := bare(t)
 	var out, story bytes.Buffer
-	args := []string{"-sizes", "3,30", "-time", "5ms", "-dir", dir, "-program", "", "-out", file}
 	if err := run(t.Context(), args, &out, &story); err != nil {
 		t.Fatalf("%v\n%s", err, &story)
 	}
-	written, err := os.ReadFile(file)
+	r, err := readReport(filepath.Join(dir, "bench.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r report
-	if err := json.Unmarshal(written, &r); err != nil {
-		t.Fatal(err)
+	measured := map[string]result{}
+	for _, res := range r.Results {
+		measured[res.Name] = res
+		if !strings.Contains(out.String(), res.Name) {
+			t.Errorf("%q is not in the table", res.Name)
+		}
 	}
-	for _, name := range []string{
-		"JSON line, fdatasync", "commit", "commit, 64 goroutines, one branch, rate", "compile, again, 30 commits",
-		"bare bbolt put", "commit, to a bare put", "walk of headers, 30 commits", "compile with a budget, 30 commits", "compile after a commit, 30 commits", "log of 20, new handle, 30 commits",
-		"decode a chat stream", "decode a responses stream, allocated",
-	} {
-		if r.value(name) <= 0 {
+	wanted := []string{
+		"durable append, empty store, to a bare bbolt put", "durable append, store of 30, to a JSON line, fdatasync", "three commits of one turn",
+		"commits of 64 goroutines, one branch", "4 processes write, 2 read: fairness, fewest to most commits", "warm compile in a new process, 3 commits",
+		"compile after one commit, same process, 30 commits", "compile with a budget of 800 KB, 30 commits", "walk of headers, a commit, 30 commits",
+		"tract log -n 20, 30 commits", "bytes before gc, 30 commits", "bytes after gc, 30 commits, to the text", "bytes of a conversation of 200 turns after gc",
+		"decode a chat stream", "start of tract version",
+	}
+	if canDrop {
+		wanted = append(wanted, "cold compile in a new process, 30 commits", "cold compile after gc in a new process, 30 commits")
+	}
+	for _, name := range wanted {
+		if measured[name].Value <= 0 {
 			t.Errorf("%q was not measured", name)
 		}
-		if !strings.Contains(out.String(), name) {
-			t.Errorf("%q is not in the table", name)
-		}
+	}
+	if failures := measured["4 processes write, 2 read: failures"]; failures.Verdict != "aim" {
+		t.Errorf("writing processes: %+v", failures)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("it leaves %v behind, %v; want bench.json only", left, err)
 	}
 }
 
-func TestBadSizesAreRefused(t *testing.T) {
-	for _, sizes := range []string{"", "0", "1000,many"} {
-		if err := run(t.Context(), []string{"-sizes", sizes, "-dir", t.TempDir()}, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
-			t.Errorf("-sizes %q is taken", sizes)
+// TestAnEarlierRunIsShown: what was measured once can be compared and put into a
+// page without measuring again.
+func TestAnEarlierRunIsShown(t *testing.T) {
+	dir := t.TempDir()
+	for name, ratio := range map[string]float64{"old": 1, "new": 2} {
+		r := report{Results: []result{{Name: "work", Ratio: ratio, LimitName: "x"}}}
+		if err := r.write(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
 		}
+	}
+	page := filepath.Join(dir, "page.md")
+	if err := os.WriteFile(page, []byte(docMark), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"-from", filepath.Join(dir, "new"), "-compare", filepath.Join(dir, "old"), "-doc", page, "-out", filepath.Join(dir, "out")}
+	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(page); err != nil || !strings.Contains(string(got), "| work |") {
+		t.Errorf("the page has %q, %v", got, err)
+	}
+	if !strings.Contains(out.String(), "1 -> 2") {
+		t.Errorf("it prints\n%s", &out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("what was not measured is written")
+	}
+}
+
+func TestOnlySomeLines(t *testing.T) {
+	_, args := bare(t, "-only", "^walk$", "-program", "")
+	var out bytes.Buffer
+	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "walk of headers") || strings.Contains(out.String(), "compile") {
+		t.Errorf("-only ^walk$ gives\n%s", &out)
+	}
+}
+
+func TestBadArgumentsAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.json")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`-sizes ""`:                           {"-sizes", ""},
+		`-sizes "0"`:                          {"-sizes", "0"},
+		`-sizes "1000,many"`:                  {"-sizes", "1000,many"},
+		`-only "["`:                           {"-only", "["},
+		`-only "nothing": no line`:            {"-only", "nothing"},
+		`-rounds 0: want at least 1`:          {"-rounds", "0"},
+		`no argument wanted, got "all"`:       {"all"},
+		"it has no line":                      {"-doc", broken},
+		"no such file":                        {"-compare", filepath.Join(dir, "none.json")},
+		"broken.json: unexpected end of JSON": {"-compare", broken},
+	} {
+		err := run(t.Context(), append([]string{"-dir", dir, "-program", "", "-sqlite", ""}, args...), &bytes.Buffer{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q in it", args, err, want)
+		}
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, tell := range []struct {
+		g             goal
+		value, spread float64
+		want          string
+	}{
+		{goal{}, 9, 1, ""},
+		{atMost(2, 1), 1, 1, "aim"},
+		{atMost(2, 1), 2, 1, "must"},
+		{atMost(2, 1), 2.1, 1, "MISSED"},
+		{atMost(2, 1), 2.1, 4.1, "unsteady"},
+		{atLeast(0.8, 0.95), 0.96, 0, "aim"},
+		{atLeast(0.8, 0.95), 0.9, 0, "must"},
+		{atLeast(0.8, 0.95), 0.7, 0, "MISSED"},
+		{atMost(0, 0), 0, 0, "aim"},
+		{atMost(0, 0), 1, 0, "MISSED"},
+	} {
+		if got := tell.g.verdict(tell.value, tell.spread); got != tell.want {
+			t.Errorf("%v of %+v, spread %v: %q, want %q", tell.value, tell.g, tell.spread, got, tell.want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	f := times("x", []time.Duration{9 * time.Millisecond, time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond})
+	if f.median() != 3 || f.spread() != 9 {
+		t.Errorf("median %v, spread %v; want 3 and 9", f.median(), f.spread())
+	}
+	if rate := per("x", 10, []time.Duration{2 * time.Second}); rate.median() != 5 {
+		t.Errorf("10 things in 2 s are %v/s", rate.median())
+	}
+	for v, want := range map[float64]string{0: "0", 0.01234: "0.0123", 12345: "12345", 99.94: "99.9"} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]float64{0: 0, 0.0123456: 0.01235, 123456: 123500} {
+		if got := round(v); got != want {
+			t.Errorf("round(%v) = %v, want %v", v, got, want)
+		}
+	}
+}
+
+func TestCompareSaysWhatMoved(t *testing.T) {
+	old := &report{Results: []result{
+		{Name: "slower", Ratio: 1, LimitName: "x"}, {Name: "same", Ratio: 1, LimitName: "x"}, {Name: "faster", Value: 10, More: true}, {Name: "gone", Value: 1},
+	}}
+	now := &report{Results: []result{
+		{Name: "slower", Ratio: 1.3, LimitName: "x", Spread: 5}, {Name: "same", Ratio: 1.1, Value: 99, LimitName: "x"}, {Name: "faster", Value: 15, More: true}, {Name: "new", Value: 1},
+	}}
+	var out bytes.Buffer
+	now.compare(&out, old)
+	if got := strings.Join(strings.Fields(out.String()[strings.Index(out.String(), "\n  "):]), " "); got != "slower 1 -> 1.3 worse, unsteady faster 10 -> 15 better" {
+		t.Errorf("it says %q", got)
+	}
+	out.Reset()
+	now.compare(&out, now)
+	if !strings.HasSuffix(out.String(), "nothing\n") {
+		t.Errorf("of itself it says %q", &out)
+	}
+}
+
+func TestTheTableOfAPageIsReplaced(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("Words.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &report{Results: []result{{Name: "first", Value: 3, Unit: "ms", Limit: 2, LimitName: "x", Ratio: 1.5, Must: 2, Aim: 1, Verdict: "must"}}}
+	if err := r.document(page); err == nil {
+		t.Error("a page without a mark is written to")
+	}
+	if err := os.WriteFile(page, []byte("Words.\n"+docMark+"old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.document(page); err != nil {
+		t.Fatal(err)
+	}
+	r.Results[0].Name = "second"
+	if err := r.document(page); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil || !strings.HasPrefix(string(got), "Words.\n"+docMark) || !strings.Contains(string(got), "\n| second | 3 ms | x | 2 ms | 0 | 0 | 1.5 | ≤ 2 | ≤ 1 | must |\n") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if strings.Contains(string(got), "old") || strings.Contains(string(got), "first") {
+		t.Errorf("what was there before stays:\n%s", got)
+	}
+}
+
+func TestTurnsAreFair(t *testing.T) {
+	var order []int
+	sides := make([]side, 3)
+	for i := range sides {
+		sides[i] = func(context.Context) (time.Duration, error) {
+			order = append(order, i)
+			return time.Duration(i + 1), nil
+		}
+	}
+	took, err := inTurns(t.Context(), 3, 0, sides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{0, 1, 2, 0, 1, 2, 1, 2, 0, 2, 0, 1}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	for i, d := range took {
+		if want := time.Duration(i + 1); !slices.Equal(d, []time.Duration{want, want, want}) {
+			t.Errorf("side %d took %v", i, d)
+		}
+	}
+}
+
+// TestMessagesAreAsChatsHaveThem: the same in every process, none twice, about 600
+// bytes, and with as much repetition as language has.
+func TestMessagesAreAsChatsHaveThem(t *testing.T) {
+	seen, words, total := map[string]bool{}, map[string]int{}, 0
+	const n = 2000
+	for i := range n {
+		m := message(historySeed, i)
+		if m != message(historySeed, i) {
+			t.Fatalf("message %d is not always the same", i)
+		}
+		if seen[m] {
+			t.Errorf("message %d comes twice", i)
+		}
+		seen[m] = true
+		total += len(m)
+		for w := range strings.FieldsSeq(m) {
+			words[w]++
+		}
+	}
+	if mean := total / n; mean < 550 || mean > 700 {
+		t.Errorf("a message has %d bytes", mean)
+	}
+	if len(words) < 3000 || len(words) > 30_000 {
+		t.Errorf("%d different words", len(words))
+	}
+}
+
+func TestGroupsLoseNothing(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "group.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &groupFile{file: f}
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for n := range 20 {
+				line := fmt.Sprintf("%d/%d\n", w, n)
+				if err := g.append([]byte(line)); err != nil {
+					t.Error(err)
+				}
+				if now, err := os.ReadFile(f.Name()); err != nil || !bytes.Contains(now, []byte(line)) {
+					t.Errorf("%q was acknowledged and is not there, %v", line, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := os.ReadFile(f.Name())
+	if lines := strings.Split(strings.TrimSpace(string(got)), "\n"); err != nil || len(lines) != 320 || len(slices.Compact(slices.Sorted(slices.Values(lines)))) != 320 {
+		t.Errorf("%d lines, %v; want 320, each once", len(lines), err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.append([]byte("x")); err == nil {
+		t.Error("a record is acknowledged that cannot be written")
+	}
+}
+
+func TestAChildThatIsAskedNonsense(t *testing.T) {
+	for _, args := range [][]string{{}, {"compile"}, {"fly", "store"}, {"compile", filepath.Join(t.TempDir(), "none")}, {"read", filepath.Join(t.TempDir(), "none")}} {
+		if err := child(args, strings.NewReader(""), &bytes.Buffer{}); err == nil {
+			t.Errorf("child %q: no error", args)
+		}
+	}
+	var out bytes.Buffer
+	dir := t.TempDir()
+	if err := seed(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := child([]string{"compile", dir}, nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	var f findings
+	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Bytes == 0 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }

@@ -1,77 +1,71 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+	"os/exec"
 	"runtime"
-	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 )
 
 // report is what bench.json holds.
 type report struct {
-	Time    time.Time `json:"time"`
-	Go      string    `json:"go"`
-	OS      string    `json:"os"`
-	Arch    string    `json:"arch"`
-	CPUs    int       `json:"cpus"`
-	Results []result  `json:"results"`
+	Time       time.Time `json:"time"`
+	Go         string    `json:"go"`
+	OS         string    `json:"os"`
+	Arch       string    `json:"arch"`
+	CPU        string    `json:"cpu,omitempty"`
+	CPUs       int       `json:"cpus"`
+	Tools      []string  `json:"tools"` // versions of what the store is held against
+	LoadBefore float64   `json:"load_before"`
+	LoadAfter  float64   `json:"load_after"`
+	Results    []result  `json:"results"`
+	Missing    []string  `json:"missing"` // what could not be measured, and why
 }
 
-// result is one number. Ratio is how many times the yardstick it is, where it
-// has one.
+// result is one line of the table.
 type result struct {
 	Name      string  `json:"name"`
-	Value     float64 `json:"value"`
+	Value     float64 `json:"value"` // the median
 	Unit      string  `json:"unit"`
-	Ratio     float64 `json:"ratio,omitempty"`
-	Yardstick string  `json:"yardstick,omitempty"`
+	Samples   int     `json:"samples"`
+	Limit     float64 `json:"limit,omitempty"` // the median of the yardstick, in the same unit
+	LimitName string  `json:"limit_name,omitempty"`
+	Spread    float64 `json:"spread,omitempty"` // p90 to p10 of the yardstick
+	Ratio     float64 `json:"ratio,omitempty"`  // the value to the limit
+	Must      float64 `json:"must,omitempty"`   // of the ratio, else of the value
+	Aim       float64 `json:"aim,omitempty"`
+	More      bool    `json:"more,omitempty"`    // larger is better
+	Verdict   string  `json:"verdict,omitempty"` // aim, must, MISSED; unsteady: the spread is too large
+	Load      float64 `json:"load"`
 }
 
 func newReport() report {
 	return report{
-		Time: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(),
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Time: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		CPU: cpuName(), CPUs: runtime.NumCPU(), Tools: []string{}, LoadBefore: load(), Missing: []string{},
 	}
 }
 
-func (r *report) add(name string, value float64, unit string) {
-	r.Results = append(r.Results, result{Name: name, Value: value, Unit: unit})
-}
-
-// against adds a number that is held against an earlier one.
-func (r *report) against(yardstick, name string, value float64, unit string) {
-	res := result{Name: name, Value: value, Unit: unit}
-	if y := r.value(yardstick); y > 0 {
-		res.Ratio, res.Yardstick = value/y, yardstick
-	}
-	r.Results = append(r.Results, res)
-}
-
-// value is the number with a name; 0 when there is none.
-func (r *report) value(name string) float64 {
-	for _, res := range r.Results {
-		if res.Name == name {
-			return res.Value
+// tools asks what the store is held against for its versions.
+func (r *report) tools(ctx context.Context, b *bench) {
+	ask := func(name string, args ...string) {
+		if out, err := exec.CommandContext(ctx, name, args...).Output(); err == nil {
+			first, _, _ := strings.Cut(string(out), "\n")
+			r.Tools = append(r.Tools, strings.Trim(first, "* "))
 		}
 	}
-	return 0
-}
-
-func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "%s %s/%s, %d CPUs, %s\n\n", r.Go, r.OS, r.Arch, r.CPUs, r.Time.Format(time.RFC3339))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, res := range r.Results {
-		ratio := ""
-		if res.Yardstick != "" {
-			ratio = fmt.Sprintf("%.2f x %s", res.Ratio, res.Yardstick)
-		}
-		fmt.Fprintf(t, "%s\t%.4g %s\t%s\n", res.Name, res.Value, res.Unit, ratio)
+	if b.program != "" {
+		ask(b.program, "version")
 	}
-	_ = t.Flush() // to a terminal or a pipe; there is nothing else to do
+	ask("git", "--version")
+	ask("zstd", "--version")
+	if b.sqlite != nil {
+		r.Tools = append(r.Tools, "SQLite "+b.sqlite.version)
+	}
 }
 
 func (r *report) write(path string) error {
@@ -82,8 +76,14 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(b, '\n'), 0o600)
 }
 
-// median is the middle of what was measured, in milliseconds.
-func median(took []time.Duration) float64 {
-	slices.Sort(took)
-	return float64(took[len(took)/2]) / float64(time.Millisecond)
+func readReport(path string) (*report, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r report
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("read %s: %w: want what bench wrote", path, err)
+	}
+	return &r, nil
 }

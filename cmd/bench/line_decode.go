@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
@@ -45,12 +44,8 @@ func (s *stream) pieces(part float64, add func(word string)) {
 // decodes measures how long a stream takes to become blocks, against the least
 // that reading it can cost: to parse the JSON of its events.
 func (b *bench) decodes(ctx context.Context) error {
-	b.telling("streams of %d kB", streamSize>>10)
 	for _, s := range []*stream{chatStream(), messagesStream(), responsesStream(), geminiStream()} {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		parse := func() error {
+		parse := func(context.Context) error {
 			for _, data := range s.events {
 				var v any
 				if err := json.Unmarshal(data, &v); err != nil {
@@ -59,49 +54,36 @@ func (b *bench) decodes(ctx context.Context) error {
 			}
 			return nil
 		}
-		decode := func() error {
+		decode := func(context.Context) error {
 			reply, err := llm.Collect(providers.Decode(s.api, s.provider, "", bytes.NewReader(s.Bytes()), providers.FramingFound), nil)
 			if err == nil && (len(reply.Blocks) != 3 || reply.Incomplete) {
 				err = fmt.Errorf("%d blocks, want 3", len(reply.Blocks))
 			}
 			return err
 		}
-		if err := b.inTurns(s, parse, decode); err != nil {
+		took, err := inTurns(ctx, b.rounds, 0, clocked(parse), clocked(decode))
+		if err != nil {
 			return fmt.Errorf("decode %s: %w", s.api, err)
 		}
+		bytes, err := allocated(func() error { return decode(ctx) })
+		if err != nil {
+			return err
+		}
+		name := "decode a " + s.api + " stream"
+		b.hold(name, goal{}, times("", took[1]), times("json.Unmarshal of its events", took[0]))
+		b.hold(name+", allocated", goal{}, megabytes("", int64(bytes)), megabytes("its size", int64(s.Len())))
 	}
 	return nil
 }
 
-// inTurns measures the two ways of reading a stream one after the other, so that
-// what else the machine does hits both.
-func (b *bench) inTurns(s *stream, parse, decode func() error) error {
-	const times = 9
-	took := [2][]time.Duration{}
-	var allocated uint64
-	for n := -1; n < times; n++ {
-		for i, f := range []func() error{parse, decode} {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			if err := f(); err != nil {
-				return err
-			}
-			elapsed := time.Since(start)
-			runtime.ReadMemStats(&after)
-			if n >= 0 {
-				took[i] = append(took[i], elapsed)
-			}
-			allocated = after.TotalAlloc - before.TotalAlloc // in the end that of decode
-		}
-	}
-	yardstick, size := "json.Unmarshal of "+s.api+" events", s.api+" stream, size"
-	b.report.add(yardstick, median(took[0]), "ms")
-	b.report.against(yardstick, "decode a "+s.api+" stream", median(took[1]), "ms")
-	b.report.add(size, float64(s.Len())/1e6, "MB")
-	b.report.against(size, "decode a "+s.api+" stream, allocated", float64(allocated)/1e6, "MB")
-	return nil
+// allocated is how many bytes a call takes from the heap.
+func allocated(f func() error) (uint64, error) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	err := f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, err
 }
 
 func chatStream() *stream {

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// sqlite is SQLite in a process of its own, which measures itself. It is no part
+// of this program, because a program that only keeps conversations must not need
+// a C compiler.
+type sqlite struct {
+	version string
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	ask     *json.Encoder
+	answers *json.Decoder
+}
+
+// sqliteRequest and sqliteAnswer are what cmd/bench/sqlite reads and writes.
+type sqliteRequest struct{ Do, Path, Role, Text string }
+
+type sqliteAnswer struct {
+	Took    time.Duration
+	Bytes   int64
+	Version string
+	Error   string
+}
+
+// startSQLite builds and starts it. Where there is no C compiler it is left out.
+func (b *bench) startSQLite(ctx context.Context) error {
+	if b.sqlitePkg == "" {
+		return nil
+	}
+	b.telling("building %s", b.sqlitePkg)
+	path := filepath.Join(b.dir, "sqlite.exe") // the one name that runs everywhere
+	if out, err := exec.CommandContext(ctx, "go", "build", "-C", b.sqlitePkg, "-o", path, ".").CombinedOutput(); err != nil {
+		b.missing("SQLite", fmt.Sprintf("it does not build: %v: %.300s", err, out))
+		return ctx.Err()
+	}
+	s := &sqlite{cmd: exec.CommandContext(ctx, path)}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.ask, s.answers = json.NewEncoder(s.in), json.NewDecoder(out)
+	a, err := s.do(sqliteRequest{Do: "open", Path: filepath.Join(b.dir, "try.db")})
+	if err != nil {
+		b.missing("SQLite", err.Error())
+		return s.shut()
+	}
+	s.version, b.sqlite = a.Version, s
+	return nil
+}
+
+// do asks for one thing.
+func (s *sqlite) do(q sqliteRequest) (a sqliteAnswer, err error) {
+	if err := s.ask.Encode(q); err != nil {
+		return a, fmt.Errorf("ask sqlite to %s: %w", q.Do, err)
+	}
+	if err := s.answers.Decode(&a); err != nil {
+		return a, fmt.Errorf("ask sqlite to %s: %w", q.Do, err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// shut ends it, if there is one.
+func (s *sqlite) shut() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.in.Close(), s.cmd.Wait())
+}
