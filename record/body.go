@@ -53,6 +53,13 @@ func (c *copied) end(err error) {
 	}
 }
 
+// over tells whether nothing comes any more.
+func (c *copied) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
 // Read gives what went by, and waits for more.
 func (c *copied) Read(p []byte) (int, error) {
 	c.mu.Lock()
@@ -82,28 +89,46 @@ func (c *copied) all() ([]byte, error) {
 }
 
 // tee is a body that is copied while it is read. Nothing is read that its reader
-// does not ask for.
+// does not ask for, but for the rest of a refusal: libraries leave that unread.
 type tee struct {
 	io.ReadCloser
-	to    *copied
-	ended func(err error) // called at the end, once or more; err is nil when it was reached
+	to      *copied
+	ended   func() // called when no more is read, once or more
+	refusal bool
+	left    bool // Close was called
 }
+
+// maxRefusal is how much of the rest of a refusal is read.
+const maxRefusal = 64 << 10
 
 func (b *tee) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.to.write(p[:n])
+	if err == io.EOF {
+		b.to.end(nil)
+	} else if err != nil {
+		b.to.end(err)
+	}
 	if err != nil {
-		if err == io.EOF {
-			b.ended(nil)
-		} else {
-			b.ended(err)
-		}
+		b.ended()
 	}
 	return n, err
 }
 
 func (b *tee) Close() error {
+	if b.refusal && !b.left && !b.to.over() {
+		b.left = true
+		go func() {
+			rest, err := io.ReadAll(io.LimitReader(b.ReadCloser, maxRefusal))
+			b.to.write(rest)
+			b.to.end(err)
+			b.ReadCloser.Close()
+		}()
+		b.ended()
+		return nil
+	}
 	err := b.ReadCloser.Close()
-	b.ended(errLeft)
+	b.to.end(errLeft)
+	b.ended()
 	return err
 }

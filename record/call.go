@@ -49,8 +49,7 @@ type call struct {
 
 // ended is called when no more of the answer is read. The answer may wait a moment
 // for being committed.
-func (c *call) ended(err error) {
-	c.came.end(err)
+func (c *call) ended() {
 	c.mu.Lock()
 	if _, open := c.calls[c]; open {
 		c.calls[c] = true
@@ -154,6 +153,12 @@ func (c *call) prepare() (*tract.Exchange, error) {
 		if err != nil || x.Manifest.Head == c.head {
 			return x, err
 		}
+		if same, err := c.index.same(c.ctx, c.head, x.Manifest.Head); err != nil {
+			return nil, err
+		} else if same {
+			c.head = x.Manifest.Head
+			return x, nil
+		}
 		if err := c.fork(c.head, ""); err != nil {
 			return nil, err
 		}
@@ -217,11 +222,7 @@ func (c *call) land(x *tract.Exchange, unprepared error, res *http.Response) (*t
 	switch {
 	case err == nil:
 	case errors.As(err, &moved) && moved.Rescued != "":
-		rescued, err := objects.ReadRef(c.ctx, c.repo.Store(), moved.Rescued)
-		if err != nil {
-			return nil, err
-		}
-		return moved.Response, c.fork(rescued.Target, moved.Rescued)
+		return moved.Response, c.take(moved)
 	case errors.As(err, &broken): // kept under a ref that `rescue list` shows
 		return nil, nil
 	case errors.As(err, &unsaved):
@@ -253,6 +254,24 @@ func (c *call) append(body io.Reader, res *http.Response, why error) (*tract.Res
 		Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks, Commits: ids,
 		Usage: reply.Usage, Finish: reply.Finish, Model: reply.Model,
 	}, nil
+}
+
+// take lands an answer whose branch has moved: there, when it says no more than it
+// did, because what came after the question is a note; else on a fork.
+func (c *call) take(moved *tract.ConflictError) error {
+	same, err := c.index.same(c.ctx, moved.Expected, moved.Actual)
+	if err != nil {
+		return err
+	}
+	if same {
+		moved.Response.Commits, err = c.branch.TakeRescue(c.ctx, moved.Rescued, c.o.With...)
+		return err
+	}
+	rescued, err := objects.ReadRef(c.ctx, c.repo.Store(), moved.Rescued)
+	if err != nil {
+		return err
+	}
+	return c.fork(rescued.Target, moved.Rescued)
 }
 
 // plain is a body without its compression.

@@ -136,6 +136,16 @@ func (x *index) says(ctx context.Context, at objects.ID) (last spot, lead []cont
 	return last, lead, nil
 }
 
+// same tells whether two commits compile to the same conversation.
+func (x *index) same(ctx context.Context, a, b objects.ID) (bool, error) {
+	one, _, err := x.says(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	other, _, err := x.says(ctx, b)
+	return one.whole == other.whole, err
+}
+
 // response finds the last block of the reply with a provider's id; zero when there
 // is none.
 func (x *index) response(ctx context.Context, id string) (objects.ID, error) {

@@ -97,7 +97,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.sent == nil { // it cannot be read twice
 		again := *req
 		body := newCopied()
-		again.Body = &tee{ReadCloser: req.Body, to: body, ended: body.end}
+		again.Body = &tee{ReadCloser: req.Body, to: body, ended: func() {}}
 		req, c.body = &again, body
 	}
 	t.start(c)
@@ -110,7 +110,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	copied := *res
 	c.answered <- &copied
-	res.Body = &tee{ReadCloser: res.Body, to: c.came, ended: c.ended}
+	res.Body = &tee{ReadCloser: res.Body, to: c.came, ended: c.ended, refusal: res.StatusCode >= 400}
 	return res, nil
 }
 
