@@ -67,6 +67,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 	}
 	x.started = b.repo.clock()
 	x.Request.OnSent = func(body []byte) { x.sent = body }
+	ctx = llm.Keep(ctx)
 	var reply *llm.Response
 	if x.Request.Stream {
 		reply, err = llm.Collect(streamer.Stream(ctx, x.Request), x.watch(b.repo.clock))
@@ -124,6 +125,7 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader, opts .
 	if len(x.done) > 0 {
 		return b.recall(ctx, x.done)
 	}
+	x.observe()
 	reply, err := llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock))
 	return b.land(ctx, x, reply, err)
 }
@@ -310,6 +312,9 @@ func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Ori
 
 // modelSettings is how the settings say the model is to be asked.
 func (c *call) modelSettings() llm.Settings {
+	if c.observed != nil {
+		return c.observed.Request.Settings
+	}
 	v := c.settings
 	s := llm.Settings{
 		Model: v.Text("model"), MaxOutputTokens: v.Int("max_output_tokens"), Temperature: v.Float("temperature"), ToolChoice: v.Text("tool_choice"),

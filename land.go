@@ -74,6 +74,9 @@ func (x *Exchange) response(reply *llm.Response) *Response {
 
 // asked is the settings that a request was made with, where someone set them.
 func (c *call) asked() map[string]string {
+	if c.observed != nil {
+		return c.observed.settings()
+	}
 	asked := map[string]string{}
 	for key, value := range c.settings.Changed() {
 		if strings.HasPrefix(key, "reasoning.") || key == "model" || key == "temperature" || key == "max_output_tokens" || key == "tool_choice" {
@@ -151,6 +154,9 @@ func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *com
 	}
 	if o.Model == "" {
 		o.Model = x.Manifest.Model
+	}
+	if seen := x.call.observed; seen != nil {
+		o.Importer, o.Original = seen.By, seen.IDs
 	}
 	return o
 }

@@ -9,5 +9,6 @@
 // transport, implement Client.
 //
 // An [Accumulator] turns events into a response and loses nothing when they
-// break off. [ServerSent] and [TagSplitter] are the parts that dialects share.
+// break off; who receives the bytes of an answer by himself gives them to a
+// providers.Feed, which has one inside. [ServerSent] and [TagSplitter] are the parts that dialects share.
 package llm

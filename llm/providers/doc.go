@@ -46,6 +46,8 @@
 //	request.go, check.go    reading a request back; what all servers refuse
 //	profiles.go             the table of providers
 //	client.go, transport.go asking, with its errors, pauses and secrets
+//	feed.go                 an answer that comes in pieces, from somebody else
+//	recognize.go            whose request it is, by its address
 //
 // To add a dialect, write one file that registers it.
 package providers

@@ -1,0 +1,82 @@
+package providers
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Recognize tells whose request goes to an address: the dialect by the path, the
+// provider by the host, and the model where the path names it. A host that nobody
+// knows is a provider that nothing is known of, by the name of the dialect. ok is
+// false when the path is not one that a model is asked at, such as one where tokens
+// are counted or models are listed.
+func Recognize(u *url.URL) (api, provider, model string, ok bool) {
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	for _, way := range ways {
+		rest, found := strings.CutSuffix(path, way.end)
+		if !found {
+			continue
+		}
+		if way.named {
+			name, err := url.PathUnescape(rest[strings.LastIndexByte(rest, '/')+1:])
+			if err != nil || name == "" {
+				return "", "", "", false
+			}
+			model = name
+		}
+		return way.api, atHost(u.Hostname(), way.api), model, true
+	}
+	return "", "", "", false
+}
+
+// ways is the ends of the paths that models are asked at. named tells whether the
+// model stands before it.
+var ways = []struct {
+	end, api string
+	named    bool
+}{
+	{end: "/chat/completions", api: "chat"},
+	{end: "/responses", api: "responses"},
+	{end: "/v1/messages", api: "messages"},
+	{end: "/interactions", api: "interactions"},
+	{end: ":generateContent", api: "gemini", named: true},
+	{end: ":streamGenerateContent", api: "gemini", named: true},
+	{end: "/converse", api: "converse", named: true},
+	{end: "/converse-stream", api: "converse", named: true},
+	{end: "/invoke", api: "invoke", named: true},
+	{end: "/invoke-with-response-stream", api: "invoke", named: true},
+	{end: "/v2/chat", api: "cohere"},
+	{end: "/api/chat", api: "ollama"},
+}
+
+// regional is parts of the names of hosts that each account or region has its own
+// of.
+var regional = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
+
+// atHost is the provider that speaks a dialect at a host.
+func atHost(host, api string) string {
+	for _, name := range Names() {
+		p, _ := Lookup(name)
+		own, err := url.Parse(p.BaseURL)
+		if name == p.Name && p.Dialect == api && err == nil && p.BaseURL != "" && !local(own.Hostname()) && strings.EqualFold(own.Hostname(), host) {
+			return p.Name
+		}
+	}
+	for part, name := range regional {
+		if !strings.Contains(host, part) {
+			continue
+		}
+		for _, known := range []string{name, name + "-" + api} {
+			if p, found := Lookup(known); found && (p.Dialect == api || api == "invoke") {
+				return p.Name
+			}
+		}
+	}
+	return api
+}
+
+// local tells whether a host is this machine, where anything may answer.
+func local(host string) bool {
+	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
+}

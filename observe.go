@@ -1,0 +1,123 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// Observed is an exchange that another program has with a model, seen from beside:
+// package record makes them.
+type Observed struct {
+	By      string            // the program that brings it, for where the reply came from
+	Request *llm.Request      // how the model was asked; its messages are not looked at
+	Body    []byte            // the request as it was sent
+	Sent    time.Time         // when
+	IDs     map[string]string // the provider's names for the exchange, by name; kept with the reply
+}
+
+// Observe tells Prepare and Accept of an exchange that another program has. The
+// request is made in the way of that one, whatever the settings say, and what was
+// sent is written down beside what was compiled.
+func Observe(o Observed) Option {
+	return func(c *call) error {
+		if o.Request == nil {
+			return fmt.Errorf("observe: want the request")
+		}
+		c.observed, c.tools = &o, o.Request.Tools
+		stream := o.Request.Stream
+		c.stream = &stream
+		return nil
+	}
+}
+
+// settings is what of an observed request an origin keeps.
+func (o *Observed) settings() map[string]string {
+	all := asked(&llm.Request{Settings: o.Request.Settings})
+	maps.DeleteFunc(all, func(name, value string) bool {
+		return name == askedStream || name == askedExtra || name == askedEnabled && value == "true"
+	})
+	if model := o.Request.Settings.Model; model != "" {
+		all["model"] = model
+	}
+	if choice := o.Request.Settings.ToolChoice; choice != "" {
+		all["tool_choice"] = choice
+	}
+	return all
+}
+
+// observe puts what was seen of an exchange in the place of what was done here.
+func (x *Exchange) observe() {
+	o := x.call.observed
+	if o == nil {
+		return
+	}
+	if x.sent = o.Body; !o.Sent.IsZero() {
+		x.started = o.Sent
+	}
+}
+
+// Continue adds messages after a commit, in one transaction: as they are, and
+// without joining them to what is there. The branch must stand at the commit, or
+// not be there yet: then it begins at it, and from nothing when from is zero. A
+// branch that stands elsewhere is a *[ConflictError]. Blocks that say nothing are
+// left out. It returns the new commits, none when only the branch is new.
+func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []content.Message, opts ...Option) ([]objects.ID, error) {
+	c, err := b.repo.call(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := refs.Check(b.name); err != nil {
+		return nil, fmt.Errorf("continue: branch %w", err)
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !tip.IsZero() && tip != from {
+		return nil, &ConflictError{Operation: "continue", Branch: b.name, Expected: from, Actual: tip}
+	}
+	parent, err := b.repo.header(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
+	}
+	var drafts []commit.Draft
+	for _, m := range messages {
+		drafts = append(drafts, b.drafts(c, nil, withWords(m.Blocks))...)
+	}
+	commits, put, err := commit.Write(parent, drafts...)
+	if err != nil {
+		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
+	}
+	var ids []objects.ID
+	batch := b.batch(c, "continue", tip, commits, put, &ids)
+	if len(commits) == 0 {
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
+	}
+	if tip == from && len(commits) == 0 {
+		return nil, nil
+	}
+	err = b.repo.store.Apply(ctx, batch)
+	if objects.IsUnknown(err) {
+		err = b.repo.store.Apply(ctx, batch)
+	}
+	return ids, b.conflict("continue", err)
+}
+
+// withWords is blocks without those that say nothing.
+func withWords(blocks []content.Block) []content.Block {
+	kept := make([]content.Block, 0, len(blocks))
+	for _, block := range blocks {
+		if !isEmpty(block) {
+			kept = append(kept, block)
+		}
+	}
+	return kept
+}
