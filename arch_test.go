@@ -24,6 +24,7 @@ var floors = map[string][]string{
 	"objects/bolt":        {"canon", "objects"},
 	"objects/objectstest": {"objects"},
 	"secrets":             {},
+	"secrets/secretstest": {},
 
 	// 2: neutral talk with models | the chain
 	"llm/rawjson": {},

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 var maskForm = regexp.MustCompile(`^\[masked:[a-z-]+:[0-9a-f]{4}\]$`)
@@ -18,12 +20,12 @@ var maskForm = regexp.MustCompile(`^\[masked:[a-z-]+:[0-9a-f]{4}\]$`)
 func TestKnownFormatsAreMasked(t *testing.T) {
 	rules := map[string]bool{}
 	for seed := range uint64(100) {
-		for _, p := range plant(seed) {
-			rules[p.rule] = true
-			masked := Mask(p.text())
-			mask := strings.TrimSuffix(strings.TrimPrefix(masked, p.before), p.after)
-			if !maskForm.MatchString(mask) || !strings.HasPrefix(mask, maskBegin+p.rule+":") {
-				t.Errorf("%s: %q became %q", p.rule, p.text(), masked)
+		for _, p := range secretstest.Plant(seed) {
+			rules[p.Rule] = true
+			masked := Mask(p.Text())
+			mask := strings.TrimSuffix(strings.TrimPrefix(masked, p.Before), p.After)
+			if !maskForm.MatchString(mask) || !strings.HasPrefix(mask, maskBegin+p.Rule+":") {
+				t.Errorf("%s: %q became %q", p.Rule, p.Text(), masked)
 			}
 		}
 	}
@@ -32,7 +34,7 @@ func TestKnownFormatsAreMasked(t *testing.T) {
 			t.Errorf("nothing is planted for rule %s", r.Name)
 		}
 	}
-	if n := len(plant(0)); n < 30 {
+	if n := len(secretstest.Plant(0)); n < 30 {
 		t.Errorf("%d secrets are planted, want at least 30", n)
 	}
 }
@@ -41,8 +43,8 @@ func TestKnownFormatsAreMasked(t *testing.T) {
 // call in an answer in a log is.
 func TestEscapedSecretsAreFound(t *testing.T) {
 	slashes := strings.NewReplacer("/", `\/`, "=", `\u003d`, "+", `\u002B`)
-	for _, p := range plant(7) {
-		text := p.text()
+	for _, p := range secretstest.Plant(7) {
+		text := p.Text()
 		for depth := 1; depth <= maxDepth; depth++ {
 			b, err := json.Marshal(map[string]string{"said": text})
 			if err != nil {
@@ -54,18 +56,18 @@ func TestEscapedSecretsAreFound(t *testing.T) {
 			}
 			masked := Mask(text)
 			if !json.Valid([]byte(masked)) {
-				t.Errorf("%s, %d deep: %q is no JSON any more", p.rule, depth, masked)
+				t.Errorf("%s, %d deep: %q is no JSON any more", p.Rule, depth, masked)
 			}
 			said := masked
 			for range depth {
 				var v map[string]string
 				if err := json.Unmarshal([]byte(said), &v); err != nil {
-					t.Fatalf("%s, %d deep: %v in %q", p.rule, depth, err, masked)
+					t.Fatalf("%s, %d deep: %v in %q", p.Rule, depth, err, masked)
 				}
 				said = v["said"]
 			}
-			if want := Mask(p.text()); said != want {
-				t.Errorf("%s, %d deep: %q, want %q", p.rule, depth, said, want)
+			if want := Mask(p.Text()); said != want {
+				t.Errorf("%s, %d deep: %q, want %q", p.Rule, depth, said, want)
 			}
 		}
 	}
@@ -132,11 +134,11 @@ func TestFindingsSayWhere(t *testing.T) {
 // TestMasksTellKeysApartAndNothingElse: a key has a mask of its own, a short password
 // has that of its rule.
 func TestMasksTellKeysApartAndNothingElse(t *testing.T) {
-	a, b := plant(1), plant(2)
+	a, b := secretstest.Plant(1), secretstest.Plant(2)
 	for i := range a {
-		same := Mask(a[i].text()) == Mask(b[i].text())
-		if short := len(a[i].secret) < minDigest; short != same {
-			t.Errorf("%s: two secrets of %d bytes have the same mask: %v", a[i].rule, len(a[i].secret), same)
+		same := Mask(a[i].Text()) == Mask(b[i].Text())
+		if short := len(a[i].Secret) < minDigest; short != same {
+			t.Errorf("%s: two secrets of %d bytes have the same mask: %v", a[i].Rule, len(a[i].Secret), same)
 		}
 	}
 }
@@ -162,9 +164,9 @@ func TestLongTexts(t *testing.T) {
 // FuzzMask: a masked text has no secret that is found, JSON stays JSON, and findings
 // lie in the text in order.
 func FuzzMask(f *testing.F) {
-	for _, p := range plant(3) {
-		f.Add(p.text())
-		b, _ := json.Marshal(map[string]any{"password": p.text(), "list": []string{p.secret}})
+	for _, p := range secretstest.Plant(3) {
+		f.Add(p.Text())
+		b, _ := json.Marshal(map[string]any{"password": p.Text(), "list": []string{p.Secret}})
 		f.Add(string(b))
 	}
 	f.Add(`["password=\u005ca1b2c3d4", "\ud800sk-proj-", "\\"]`)

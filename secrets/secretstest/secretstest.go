@@ -1,4 +1,6 @@
-package secrets
+// Package secretstest makes secrets for tests: of every form that package secrets
+// knows, by chance, and keys of nobody.
+package secretstest
 
 import (
 	"encoding/base64"
@@ -6,11 +8,11 @@ import (
 	"strings"
 )
 
-// planted is one secret of each known form, made anew by chance, with the text that
-// it stands in.
-type planted struct{ rule, secret, before, after string }
+// Planted is one secret and the text that it stands in.
+type Planted struct{ Rule, Secret, Before, After string }
 
-func (p planted) text() string { return p.before + p.secret + p.after }
+// Text is the secret in its text.
+func (p Planted) Text() string { return p.Before + p.Secret + p.After }
 
 const (
 	lowerHex = "0123456789abcdef"
@@ -18,8 +20,8 @@ const (
 	alnums   = letters + "0123456789"
 )
 
-// plant makes the secrets. They are no keys of anybody.
-func plant(seed uint64) []planted {
+// Plant makes more than thirty secrets, the same ones for one seed.
+func Plant(seed uint64) []Planted {
 	r := rand.New(rand.NewPCG(seed, 1))
 	of := func(alphabet string, n int) string {
 		b := make([]byte, n)
@@ -37,7 +39,7 @@ func plant(seed uint64) []planted {
 		lines = append(lines, b64(64))
 	}
 	pem := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Join(lines, "\n") + "\n-----END RSA PRIVATE KEY-----"
-	return []planted{
+	return []Planted{
 		{"openai", "sk-" + an(20) + "T3BlbkFJ" + an(20), "OPENAI_API_KEY=", "\n"},
 		{"openai", "sk-proj-" + of(alnums+"_-", 80) + "T3BlbkFJ" + an(40), "use ", " for now"},
 		{"anthropic", "sk-ant-api03-" + of(alnums+"_-", 90) + an(3) + "AA", "key: ", "."},
