@@ -89,7 +89,7 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 		t.Error("the response in hand does not have the true bytes")
 	}
 	must(b.Append(ctx, []content.Block{content.ToolResult{CallID: "c1", Text: text}}))(t)
-	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Wire{Dialect: "messages"}, JSON: inJSON(t, text)}, content.Note(text)}))(t)
+	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Wire{Dialect: "messages"}, JSON: inJSON(t, text)}, content.Note("noted: " + text)}))(t)
 	must(b.Edit(ctx, first.String(), "no: "+text))(t)
 	must(b.Annotate(ctx, first.String(), priority.Pinned, text))(t)
 	must(b.User(ctx, "and now?"))(t)
