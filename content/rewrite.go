@@ -1,8 +1,14 @@
 package content
 
+import (
+	"strings"
+	"unicode/utf8"
+)
+
 // Rewritten gives b with everything that can be read in it replaced by what f makes
 // of it: words, names, arguments, and the JSON that is kept of a provider's form,
-// which f has to leave valid. Of media it is the URL, the name and the bytes. What
+// which f has to leave valid. Of media it is the URL, the name, and the bytes when they
+// are text. What
 // ties blocks together (ids, the name of a tool) and the seal stay.
 func Rewritten(b Block, f func(string) string) Block {
 	raw := func(text []byte) []byte {
@@ -36,7 +42,10 @@ func Rewritten(b Block, f func(string) string) Block {
 		b.Extra, b.Text, b.Parts = raw(b.Extra), f(b.Text), raw(b.Parts)
 		return b
 	case Media:
-		b.Extra, b.Name, b.URL, b.Data = raw(b.Extra), f(b.Name), f(b.URL), f(b.Data)
+		b.Extra, b.Name, b.URL = raw(b.Extra), f(b.Name), f(b.URL)
+		if utf8.ValidString(b.Data) && strings.IndexByte(b.Data, 0) < 0 {
+			b.Data = f(b.Data)
+		}
 		return b
 	case Native:
 		b.Extra, b.JSON = raw(b.Extra), f(b.JSON)

@@ -1,6 +1,9 @@
 package secrets
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Names of values that are secrets end in one of these, written without - and _.
 var (
@@ -187,34 +190,18 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // schemes are the words that stand before what an Authorization header carries.
 var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 
-// auth looks at the name of an Authorization header, or at the word Bearer.
+// auth looks at the name of an Authorization header, or at the word Bearer alone.
 func (v *view) auth(rule string, at, end int) {
 	if !v.begins(at) {
 		return
 	}
-	named := v.text[at]|0x20 == 'a'
-	from := end
-	if named {
+	from, scheme := end, ""
+	if v.text[at]|0x20 == 'a' {
 		begin, how := v.value(at, end)
 		if how == noValue || begin == len(v.text) {
 			return
 		}
-		if from = begin; strings.IndexByte(quotes, v.text[from]) >= 0 {
-			from++
-		}
-	}
-	scheme := ""
-	if named {
-		if to := v.run(token, from); to < len(v.text) && v.text[to] == ' ' && to-from <= len("api-key") {
-			for _, s := range schemes {
-				if lower(v.text[from:to]) == s {
-					scheme = s
-				}
-			}
-			if scheme != "" {
-				from = to + 1
-			}
-		}
+		from, scheme = v.scheme(begin)
 	}
 	to := v.run(header, from)
 	if to < len(v.text) && strings.IndexByte("([{<", v.text[to]) >= 0 {
@@ -231,4 +218,20 @@ func (v *view) auth(rule string, at, end int) {
 	case scheme == "basic" && isBasic(value), scheme != "" && scheme != "basic" && len(value) >= 8 && mixed(value), isRandom(value):
 		v.found(rule, from, to)
 	}
+}
+
+// scheme reads the word that an Authorization header begins with; empty: it has none.
+// from is what stands behind it.
+func (v *view) scheme(at int) (from int, scheme string) {
+	if strings.IndexByte(quotes, v.text[at]) >= 0 {
+		at++
+	}
+	to := v.run(token, at)
+	if to == len(v.text) || v.text[to] != ' ' || to-at > len("api-key") {
+		return at, ""
+	}
+	if word := lower(v.text[at:to]); slices.Contains(schemes, word) {
+		return to + 1, word
+	}
+	return at, ""
 }
