@@ -150,7 +150,7 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		commits, put, err := commit.Write(tip, drafts...)
+		commits, put, err := c.commits(tip, drafts...)
 		if err != nil {
 			return objects.Batch{}, err
 		}

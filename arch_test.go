@@ -21,11 +21,13 @@ var floors = map[string][]string{
 	"priority": {},
 	"objects":  {"canon"},
 
-	// 1: words of a conversation | engines
+	// 1: words of a conversation, and what is to be kept out of them | engines
 	"content":             {"canon", "priority"},
 	"objects/bolt":        {"canon", "objects"},
 	"objects/objectstest": {"objects"},
 	"objects/faulttest":   {},
+	"secrets":             {},
+	"secrets/secretstest": {},
 
 	// 2: neutral talk with models | the chain
 	"llm/rawjson": {},
@@ -34,7 +36,7 @@ var floors = map[string][]string{
 	"settings":    {"priority"},
 
 	// 3: model dialects | the prompt | names people type
-	"llm/providers": {"content", "llm", "llm/rawjson"},
+	"llm/providers": {"content", "llm", "llm/rawjson", "secrets"},
 	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
 	"refs":          {"commit", "content", "objects"},
@@ -44,14 +46,14 @@ var floors = map[string][]string{
 	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
 
 	// 5: the facade | the pen
-	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "settings"},
+	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "secrets", "settings"},
 	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
 
 	// 6: what goes over the wire is committed | flags, exit codes, hints
 	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
-		"objects", "priority", "refs", "settings",
+		"objects", "priority", "refs", "secrets", "settings",
 	},
 	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
 }

@@ -164,7 +164,7 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (ob
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}
-	commits, put, err := commit.Write(tip, d)
+	commits, put, err := c.commits(tip, d)
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}

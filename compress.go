@@ -216,7 +216,7 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, "", commit.Label{}
 	}
-	question, put, err := commit.Write(nil, drafts...)
+	question, put, err := c.commits(nil, drafts...)
 	if err == nil {
 		err = b.repo.store.Apply(ctx, objects.Batch{Put: put})
 	}

@@ -277,7 +277,7 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	commits, put, err := commit.Write(g.tip, d)
+	commits, put, err := m.call.commits(g.tip, d)
 	if err != nil {
 		return nil, err
 	}

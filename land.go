@@ -37,7 +37,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 	}
 	manifest := x.finish(reply)
 	drafts[0].Origin.Manifest = manifest.ID
-	commits, put, err := commit.Write(tip, drafts...)
+	commits, put, err := x.call.commits(tip, drafts...)
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}

@@ -231,7 +231,7 @@ func (r *Repo) Request(ctx context.Context, rev string, t llm.Target, opts ...Op
 		req.Messages = p.Messages
 	}
 	if len(c.also) > 0 {
-		req.Messages = append(req.Messages, content.Message{Role: content.RoleUser, Blocks: c.also})
+		req.Messages = append(req.Messages, content.Message{Role: content.RoleUser, Blocks: c.masking().blocks(c.also)})
 	}
 	if req.Body, err = t.Encode(req); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)

@@ -220,7 +220,7 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 	if m.DryRun {
 		return nil
 	}
-	commits, put, err := commit.Write(tip, drafts...)
+	commits, put, err := c.commits(tip, drafts...)
 	if err != nil || len(commits) == 0 {
 		r.Tip = r.Ours
 		return err

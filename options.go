@@ -46,16 +46,18 @@ type call struct {
 	ready     func(*llm.Request)
 	observed  *Observed // nil: the exchange is ours
 	watch     func(llm.Event)
+	found     func([]Secret) // secrets; may be nil
 }
 
 func (r *Repo) call(opts []Option) (*call, error) {
 	now := r.clock()
-	c := &call{settings: r.settings, author: r.author, time: now, now: now}
+	c := &call{settings: r.settings, author: r.author, time: now, now: now, found: r.found}
 	for _, opt := range opts {
 		if err := opt(c); err != nil {
 			return nil, err
 		}
 	}
+	c.tools = c.maskedTools()
 	return c, nil
 }
 

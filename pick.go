@@ -32,7 +32,7 @@ func (b *Branch) CherryPick(ctx context.Context, revs []string, opts ...Option) 
 		return nil, fmt.Errorf("cherry-pick: %w", err)
 	}
 	return b.write(ctx, c, "cherry-pick", func(tip *commit.Commit) ([]commit.Draft, error) {
-		return b.copies(ctx, tip, p.list)
+		return b.copies(ctx, c, tip, p.list)
 	})
 }
 
@@ -194,31 +194,31 @@ func (r *Repo) thoughts(ctx context.Context, call *commit.Commit) ([]*commit.Com
 // copies is drafts of commits for a branch, with its own copies for the targets of
 // edits and annotations. An origin is shared with the original, so that what a
 // reply cost is counted once.
-func (b *Branch) copies(ctx context.Context, tip *commit.Commit, list []*commit.Commit) ([]commit.Draft, error) {
+func (b *Branch) copies(ctx context.Context, c *call, tip *commit.Commit, list []*commit.Commit) ([]commit.Draft, error) {
 	var drafts []commit.Draft
 	copied := map[objects.ID]objects.ID{}
 	last := tip
-	for i, c := range list {
-		d := again([]*commit.Commit{c})[0]
+	for i, original := range list {
+		d := again([]*commit.Commit{original})[0]
 		d.Key = ""
 		switch {
-		case c.Op == commit.Append:
+		case original.Op == commit.Append:
 			d.Index = 0
-			if i > 0 && goesOn(list[i-1], c) {
+			if i > 0 && goesOn(list[i-1], original) {
 				d.Index = drafts[i-1].Index + 1
 			}
-		case !copied[c.Target].IsZero():
-			d.Target = copied[c.Target]
+		case !copied[original.Target].IsZero():
+			d.Target = copied[original.Target]
 		default:
-			if _, err := b.target(ctx, tip, c.Target); err != nil {
-				return nil, fmt.Errorf("%s of %s: %w", c.Op, c.Target.Short(), err)
+			if _, err := b.target(ctx, tip, original.Target); err != nil {
+				return nil, fmt.Errorf("%s of %s: %w", original.Op, original.Target.Short(), err)
 			}
 		}
-		commits, _, err := commit.Write(last, d) // for its id
+		commits, _, err := commit.Write(last, c.masking().all([]commit.Draft{d})...) // for its id
 		if err != nil {
 			return nil, err
 		}
-		drafts, last, copied[c.ID] = append(drafts, d), commits[0], commits[0].ID
+		drafts, last, copied[original.ID] = append(drafts, d), commits[0], commits[0].ID
 	}
 	return drafts, nil
 }

@@ -92,7 +92,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 			if err != nil {
 				return objects.Batch{}, err
 			}
-			if commits, put, err = commit.Write(tip, again(reply)...); err != nil {
+			if commits, put, err = c.commits(tip, again(reply)...); err != nil {
 				return objects.Batch{}, err
 			}
 		}

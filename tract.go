@@ -43,6 +43,7 @@ type Repo struct {
 	settings settings.Values
 	author   string
 	clock    func() time.Time
+	found    func([]Secret) // secrets; may be nil
 	headers  headers
 }
 
@@ -59,7 +60,7 @@ func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock}, nil
+	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}, nil
 }
 
 // Close waits for running writes and closes the store. Later calls give
@@ -75,6 +76,7 @@ type opening struct {
 	settings settings.Values
 	author   string
 	clock    func() time.Time
+	found    func([]Secret)
 }
 
 // OpenOption changes how a store is opened.

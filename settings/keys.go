@@ -64,7 +64,7 @@ var table = []Key{
 	{Name: "context_window", Type: Number, Doc: "tokens that the model takes; what compress.at is a part of"},
 	{Name: "compress.at", Type: Amount, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored"},
+	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
 	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Doc: "price of a million tokens that came back, thoughts included"},
 	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Doc: "price of a million tokens read from a cache; without it, that of input"},

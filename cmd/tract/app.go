@@ -35,6 +35,7 @@ type app struct {
 	repo     *tract.Repo
 	readOnly bool
 	began    bool // the command itself runs
+	secrets  secretsFound
 }
 
 func newApp(in io.Reader, out, errOut io.Writer) *app {
@@ -128,7 +129,7 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v))}
+	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets)}
 	switch {
 	case !write:
 		opts = append(opts, tract.ReadOnly())

@@ -254,6 +254,7 @@ func (s *asker) event(e llm.Event) {
 // ask runs one question and shows what comes of it.
 func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Option) (*tract.Response, error)) error {
 	r, err := ask(tract.OnEvent(s.event), tract.OnBudget(s.budget))
+	defer s.a.tellSecrets()
 	defer s.warnBudgets()
 	if r == nil {
 		r = responseOf(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/secrets"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -190,7 +191,8 @@ func apiHint(e *llm.APIError) string {
 	return "tract generate --dry-run shows the request"
 }
 
-// report prints an error and gives its exit code.
+// report prints an error and gives its exit code. What errors quote, of a provider or
+// of a file, may hold a secret: it is masked.
 func (a *app) report(ctx context.Context, err error) int {
 	if err == nil {
 		return codeOK
@@ -204,7 +206,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	case a.json:
 		a.reportJSON(f)
 	default:
-		message := format.Line(f.Error())
+		message := format.Line(secrets.Mask(f.Error()))
 		fmt.Fprintf(a.err, "tract: error: %s\n", message)
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
@@ -214,6 +216,6 @@ func (a *app) report(ctx context.Context, err error) int {
 }
 
 func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.Error(), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: secrets.Mask(f.Error()), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
 	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

@@ -24,6 +24,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err != nil && !a.began && slices.Contains(args, "--json") {
 		a.json = true // it may stand behind the flag that is wrong
 	}
+	a.tellSecrets()
 	if closeErr := a.close(); err == nil {
 		err = closeErr
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
+	known "github.com/tract-vcs/tract/secrets"
 )
 
 // maxMessage is how many bytes of a provider's words are kept.
@@ -154,12 +155,13 @@ func (s *secrets) learn(r *http.Request) {
 	}
 }
 
-// scrub is text without secrets.
+// scrub is text without secrets: those of the request, and any that a provider quotes
+// from elsewhere.
 func (s secrets) scrub(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, masked)
 	}
-	return text
+	return known.Mask(text)
 }
 
 // clean is err without secrets. What errors.Is and errors.As find stays.

@@ -19,18 +19,19 @@ func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, kind, message string
 	}{
-		"anthropic":     {`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too high"},"request_id":"req_b"}`, "invalid_request_error", "max_tokens: too high"},
-		"openai":        {`{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found","param":"model"}}`, "invalid_request_error", "no such model"},
-		"only a code":   {`{"error":{"message":"no","code":404}}`, "404", "no"},
-		"a text":        {`{"error":"model is loading"}`, "", "model is loading"},
-		"a message":     {`{"message":"unauthorised"}`, "", "unauthorised"},
-		"a list":        {`[{"error":{"message":"quota","status":"RESOURCE_EXHAUSTED"}}]`, "RESOURCE_EXHAUSTED", "quota"},
-		"plain text":    {"upstream is\nnot there", "", "upstream is\nnot there"},
-		"HTML":          {"<!DOCTYPE html>\n<html><head><TITLE>502 Bad &amp; Gateway</TITLE></head></html>", "", "502 Bad & Gateway"},
-		"nothing":       {"", "", "I'm a teapot"},
-		"another JSON":  {`{"ok":false}`, "", `{"ok":false}`},
-		"echoes a key":  {`{"error":{"message":"Incorrect API key provided: ` + aKey + `"}}`, "", "Incorrect API key provided: [key]"},
-		"and quotes it": {`{"error":{"message":"key sk-ant-test-0123456789%2F%2Babc"}}`, "", "key [key]"},
+		"anthropic":        {`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too high"},"request_id":"req_b"}`, "invalid_request_error", "max_tokens: too high"},
+		"openai":           {`{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found","param":"model"}}`, "invalid_request_error", "no such model"},
+		"only a code":      {`{"error":{"message":"no","code":404}}`, "404", "no"},
+		"a text":           {`{"error":"model is loading"}`, "", "model is loading"},
+		"a message":        {`{"message":"unauthorised"}`, "", "unauthorised"},
+		"a list":           {`[{"error":{"message":"quota","status":"RESOURCE_EXHAUSTED"}}]`, "RESOURCE_EXHAUSTED", "quota"},
+		"plain text":       {"upstream is\nnot there", "", "upstream is\nnot there"},
+		"HTML":             {"<!DOCTYPE html>\n<html><head><TITLE>502 Bad &amp; Gateway</TITLE></head></html>", "", "502 Bad & Gateway"},
+		"nothing":          {"", "", "I'm a teapot"},
+		"another JSON":     {`{"ok":false}`, "", `{"ok":false}`},
+		"echoes a key":     {`{"error":{"message":"Incorrect API key provided: ` + aKey + `"}}`, "", "Incorrect API key provided: [key]"},
+		"quotes another's": {`{"error":{"message":"no access for AKIAZQ3DR7YPLK2MNB5X"}}`, "", "no access for [masked:aws-id:7097]"},
+		"and quotes it":    {`{"error":{"message":"key sk-ant-test-0123456789%2F%2Babc"}}`, "", "key [key]"},
 	} {
 		s := llmtest.Start(t, llmtest.Exchange{Status: 418, Header: map[string]string{"Request-Id": "req_h"}, Body: c.body})
 		_, err := ask(t, s.URL(), Config{APIKey: aKey})

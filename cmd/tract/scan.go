@@ -1,0 +1,147 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/secrets"
+)
+
+var _ = register(newScan)
+
+type scanOptions struct {
+	all, list bool
+	rules     []string
+}
+
+func newScan(a *app) *cobra.Command {
+	o := &scanOptions{}
+	cmd := &cobra.Command{
+		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored", GroupID: groupLook,
+		Long: `Find keys, tokens and passwords in a history: in what was said, thought and done,
+in edits, reasons and labels, in what is known of where it came from, in the
+definitions of tools. What is found is shown with a mask in its place, newest
+first; words that several commits share are shown once. The exit code is 1 when
+something is found.
+
+With --all, everything that a ref leads to is looked at: branches, tags, replies
+that could not land, and what a branch that was moved or deleted had.
+
+A secret under a seal stands in words that a provider signed. While its tool loop
+is open the provider wants them back as they were.
+
+What is masked before it is stored says the setting secrets.mask.`,
+		Example: `  tract scan
+  tract scan --all --json
+  tract scan main~20..main --rule github,aws-id
+  tract scan --list-rules`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.scan(cmd, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, "look at everything that a ref leads to or ever led to")
+	f.StringSliceVar(&o.rules, "rule", nil, "only what these rules find")
+	f.BoolVar(&o.list, "list-rules", false, "list the rules")
+	cmd.ValidArgsFunction = a.completeFirstRevision
+	a.completeFlag(cmd, "rule", cobra.FixedCompletions(ruleNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func ruleNames() []string {
+	var names []string
+	for _, r := range secrets.Rules() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// ruleJSON is a rule for programs.
+type ruleJSON struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+}
+
+func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
+	if o.all && len(args) > 0 {
+		return usage(cmd, "both --all and a revision given: give one")
+	}
+	for _, name := range o.rules {
+		if !slices.Contains(ruleNames(), name) {
+			return hinted(usage(cmd, "--rule %q: there is no such rule", name), "tract scan --list-rules lists them")
+		}
+	}
+	if o.list {
+		return a.listRules()
+	}
+	ctx := cmd.Context()
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	s := tract.Scan{Rules: o.rules}
+	if !o.all {
+		if s.Rev, err = a.spec(ctx, orHead(args)); err != nil {
+			return err
+		}
+	}
+	step, end := a.progress("scanning")
+	looked := uint64(0)
+	s.Progress = func(done, total int64) {
+		if looked = uint64(done); step != nil {
+			step(done, total)
+		}
+	}
+	list := []format.Secret{}
+	for l, err := range repo.Scan(ctx, s) {
+		if err != nil {
+			end()
+			return err
+		}
+		list = append(list, format.Secret{
+			Commit: l.Commit, Rule: l.Rule, Object: l.Object, Where: l.Where, Line: l.Line, Excerpt: l.Excerpt, Sealed: l.Sealed, Open: l.Open,
+		})
+	}
+	end()
+	return a.showSecrets(list, looked)
+}
+
+func (a *app) showSecrets(list []format.Secret, looked uint64) error {
+	var err error
+	if a.json {
+		values := []any{}
+		for _, s := range list {
+			values = append(values, format.SecretJSON(s))
+		}
+		err = format.Encode(a.out, values)
+	} else {
+		err = a.page(func(p *format.Printer) error {
+			for _, s := range list {
+				p.Secret(s)
+			}
+			return nil
+		})
+		a.note("%s in %s", count(uint64(len(list)), "secret"), count(looked, "commit"))
+	}
+	if err == nil && len(list) > 0 {
+		return no()
+	}
+	return err
+}
+
+func (a *app) listRules() error {
+	rules := []ruleJSON{}
+	var rows [][]string
+	for _, r := range secrets.Rules() {
+		rules = append(rules, ruleJSON(r))
+		rows = append(rows, []string{r.Name, r.Doc})
+	}
+	if a.json {
+		return format.Encode(a.out, rules)
+	}
+	return a.page(func(p *format.Printer) error {
+		p.Table(rows)
+		return nil
+	})
+}

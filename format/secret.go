@@ -1,0 +1,61 @@
+package format
+
+import (
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Secret is a secret that is stored. Excerpt has a mask in its place.
+type Secret struct {
+	Commit  *commit.Commit
+	Rule    string
+	Object  objects.ID // that holds it
+	Where   string     // content, or what else
+	Line    int
+	Excerpt string
+	Sealed  bool
+	Open    bool
+}
+
+// Secret writes one line: the commit, its kind, where in it the secret stands, the
+// rule that found it, and what stands around it.
+func (p *Printer) Secret(s Secret) {
+	g := p.page()
+	g.add(paint(p.ink.id, s.Commit.ID.Short()), " ", paint(p.ink.of(s.Commit.Role), what(s.Commit)), paint(p.ink.dim, ":"))
+	if s.Where == "content" {
+		g.add(count(int64(s.Line)))
+	} else {
+		g.add(p.one(s.Where))
+	}
+	g.add(paint(p.ink.dim, ":"), " ", paint(p.ink.warn, s.Rule))
+	switch {
+	case s.Open:
+		g.add(paint(p.ink.dim, " (sealed, in an open turn)"))
+	case s.Sealed:
+		g.add(paint(p.ink.dim, " (sealed)"))
+	}
+	g.line(" ", paint(p.ink.plain, p.one(s.Excerpt)))
+	g.end()
+}
+
+// SecretJSON is a secret for programs.
+func SecretJSON(s Secret) any {
+	return struct {
+		Rule    string       `json:"rule"`
+		Commit  objects.ID   `json:"commit"`
+		Op      string       `json:"op"`
+		Kind    content.Kind `json:"kind"`
+		Role    content.Role `json:"role"`
+		Time    string       `json:"time"`
+		Where   string       `json:"where"`
+		Line    int          `json:"line"`
+		Excerpt string       `json:"excerpt"`
+		Object  objects.ID   `json:"object"`
+		Sealed  bool         `json:"sealed,omitempty"`
+		Open    bool         `json:"open,omitempty"`
+	}{
+		Rule: s.Rule, Commit: s.Commit.ID, Op: s.Commit.Op.String(), Kind: s.Commit.Kind, Role: s.Commit.Role, Time: moment(s.Commit.Time),
+		Where: s.Where, Line: s.Line, Excerpt: s.Excerpt, Object: s.Object, Sealed: s.Sealed, Open: s.Open,
+	}
+}

@@ -1,0 +1,199 @@
+package tract
+
+import (
+	"maps"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/secrets"
+)
+
+// Secret is one that was found in what was about to be committed.
+type Secret struct {
+	Rule   string       // see secrets.Rules
+	Kind   content.Kind // of the block that it was in, or beside; 0: the definition of a tool
+	Masked bool         // a mask is stored; else the secret is, as it came
+	Sealed bool         // it is stored because a seal covers it: the provider would refuse other words
+}
+
+// MaskSecrets says where secrets are masked before anything is hashed, as the
+// setting secrets.mask does: "traces", "all" or "off".
+func MaskSecrets(where string) OpenOption {
+	return func(o *opening) (err error) {
+		o.settings, err = o.settings.With(maskSetting, where)
+		return err
+	}
+}
+
+// OnSecrets is told of every secret that was found in what is about to be committed,
+// masked or not; with MaskSecrets("off") nothing is looked for. It is called by the
+// goroutine that commits, and again when a write is done again.
+func OnSecrets(f func([]Secret)) OpenOption {
+	return func(o *opening) error { o.found = f; return nil }
+}
+
+// The setting, and its values that are asked for here.
+const (
+	maskSetting = "secrets.mask"
+	maskAll     = "all"
+	maskOff     = "off"
+)
+
+// commits makes the commits of drafts as commit.Write does. It is the one way into
+// the store, and so the place where secrets are masked.
+func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, []objects.Object, error) {
+	m := c.masking()
+	commits, put, err := commit.Write(parent, m.all(drafts)...)
+	if err == nil {
+		c.tell(m.found)
+	}
+	return commits, put, err
+}
+
+func (c *call) tell(found []Secret) {
+	if c.found != nil && len(found) > 0 {
+		c.found(found)
+	}
+}
+
+func (c *call) masking() *masking { return &masking{mode: c.settings.Text(maskSetting)} }
+
+// masking looks for secrets in drafts, and masks them where that is asked for.
+type masking struct {
+	mode  string
+	found []Secret
+
+	// Of the text that is looked at:
+	kind         content.Kind
+	mask, sealed bool
+}
+
+// all is drafts with their secrets masked.
+func (m *masking) all(drafts []commit.Draft) []commit.Draft {
+	if m.mode == maskOff {
+		return drafts
+	}
+	origins := map[*commit.Origin]*commit.Origin{} // drafts share them
+	masked := make([]commit.Draft, len(drafts))
+	for i, d := range drafts {
+		masked[i] = m.draft(d, origins)
+	}
+	return masked
+}
+
+// blocks is blocks as they would be committed.
+func (m *masking) blocks(list []content.Block) []content.Block {
+	drafts := make([]commit.Draft, len(list))
+	for i, b := range list {
+		drafts[i].Block = b
+	}
+	masked := make([]content.Block, len(list))
+	for i, d := range m.all(drafts) {
+		masked[i] = d.Block
+	}
+	return masked
+}
+
+func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
+	brought := d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
+	m.mask, m.sealed, m.kind = m.mode == maskAll || brought, false, content.KindNote
+	if d.Block != nil {
+		m.kind = d.Block.Kind()
+	}
+	d.Label = m.label(d.Label)
+	if d.Block != nil {
+		m.mask, m.sealed = m.mask || m.kind == content.KindReasoning, !d.Block.Form().Seal.IsZero()
+		d.Block = content.Rewritten(d.Block, m.text)
+	}
+	if d.Origin != nil {
+		if origins[d.Origin] == nil {
+			m.mask, m.sealed = true, false
+			origins[d.Origin] = m.origin(d.Origin)
+		}
+		d.Origin = origins[d.Origin]
+	}
+	return d
+}
+
+// text is a text as it is to be stored.
+func (m *masking) text(s string) string {
+	found := secrets.Find(s)
+	if len(found) == 0 {
+		return s
+	}
+	mask := m.mask && !m.sealed
+	for _, f := range found {
+		m.found = append(m.found, Secret{Rule: f.Rule, Kind: m.kind, Masked: mask, Sealed: m.sealed})
+	}
+	if !mask {
+		return s
+	}
+	return secrets.Mask(s)
+}
+
+func (m *masking) label(l commit.Label) commit.Label {
+	return commit.Label{Text: m.text(l.Text), Meta: m.values(l.Meta)}
+}
+
+// values masks the values of a map, which stays as it is.
+func (m *masking) values(of map[string]string) map[string]string {
+	var masked map[string]string
+	for k, v := range of {
+		if now := m.text(v); now != v {
+			if masked == nil {
+				masked = maps.Clone(of)
+			}
+			masked[k] = now
+		}
+	}
+	if masked == nil {
+		return of
+	}
+	return masked
+}
+
+// origin masks what others wrote into an origin.
+func (m *masking) origin(o *commit.Origin) *commit.Origin {
+	masked := *o
+	masked.Finish = m.text(o.Finish)
+	masked.Original = m.values(o.Original)
+	if len(o.Usage.Raw) > 0 {
+		masked.Usage.Raw = []byte(m.text(string(o.Usage.Raw)))
+	}
+	return &masked
+}
+
+// maskedTools is the tools of a call as they are sent and stored.
+func (c *call) maskedTools() []llm.Tool {
+	m := c.masking()
+	if m.mode == maskOff || len(c.tools) == 0 {
+		return c.tools
+	}
+	m.mask = m.mode == maskAll
+	tools := make([]llm.Tool, len(c.tools))
+	for i, t := range c.tools {
+		t.Description, t.Schema, t.Native = m.text(t.Description), []byte(m.text(string(t.Schema))), []byte(m.text(string(t.Native)))
+		tools[i] = t
+	}
+	c.tell(m.found)
+	return tools
+}
+
+// Masked gives a block with its secrets masked, and the rules that found them; none:
+// there are no secrets, and the block is as it was. A block with a seal loses it,
+// since a seal is worth nothing over other words: whoever stores that has to know
+// that no open tool loop needs the seal.
+func Masked(b content.Block) (masked content.Block, rules []string) {
+	masked = content.Rewritten(b, func(s string) string {
+		for _, f := range secrets.Find(s) {
+			rules = append(rules, f.Rule)
+		}
+		return secrets.Mask(s)
+	})
+	if len(rules) > 0 && !b.Form().Seal.IsZero() {
+		masked = content.Unsealed(masked)
+	}
+	return masked, rules
+}

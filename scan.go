@@ -1,0 +1,259 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/secrets"
+)
+
+// Scan is where to look for secrets.
+type Scan struct {
+	Rev      string   // a revision or a range A..B; empty: everything that a ref leads to or ever led to
+	Rules    []string // only these; nil: all
+	Progress func(done, total int64)
+}
+
+// Leak is a secret that is stored. The words of several commits may be one object: it
+// is told of the first of them that is looked at.
+type Leak struct {
+	secrets.Finding                // where it is in the text that Where names
+	Commit          *commit.Commit // as Show gives it
+	Object          objects.ID     // that holds it
+	Where           string         // content, label, meta NAME, origin, tools
+	Sealed          bool           // a seal covers it
+	Open            bool           // and an open tool loop needs the seal
+}
+
+// What holds a secret, in Leak.Where.
+const (
+	inContent = "content"
+	inLabel   = "label"
+	inOrigin  = "origin"
+	inTools   = "tools"
+)
+
+// Scan yields the secrets of a history, newest commit first: in what was said, in
+// labels, in what is known of where it came from, in the definitions of tools. What a
+// model was shown to write a summary is looked at too. An error is the last element.
+func (r *Repo) Scan(ctx context.Context, s Scan) iter.Seq2[Leak, error] {
+	return func(yield func(Leak, error) bool) {
+		k := &scanning{Scan: s, repo: r, seen: map[objects.ID]bool{}, yield: yield}
+		err := k.begin(ctx)
+		if err == nil {
+			err = k.walk(ctx)
+		}
+		if err != nil && !k.left {
+			yield(Leak{}, fmt.Errorf("scan: %w", err))
+		}
+	}
+}
+
+// scanning is a Scan on its way.
+type scanning struct {
+	Scan
+	repo        *Repo
+	tips        []objects.ID
+	stop        []objects.ID
+	done, total int64
+	seen        map[objects.ID]bool // objects that hold words
+	open        map[objects.ID]bool // commits of open turns; nil until it is asked
+	yield       func(Leak, error) bool
+	left        bool // nobody wants more
+}
+
+func (k *scanning) begin(ctx context.Context) error {
+	if k.Rev != "" {
+		from, to, err := k.repo.resolver().Range(ctx, k.Rev)
+		if err != nil {
+			return err
+		}
+		k.tips, k.stop = []objects.ID{to}, []objects.ID{from}
+	} else {
+		tips, err := k.repo.tips(ctx, nil)
+		if err != nil {
+			return err
+		}
+		k.tips = tips
+	}
+	for _, tip := range k.tips {
+		c, err := k.repo.header(ctx, tip)
+		if err != nil {
+			return err
+		}
+		k.total += int64(c.Depth) + 1
+	}
+	if k.Rev != "" {
+		return nil
+	}
+	log, err := k.repo.store.Log(ctx, "", 0, 0)
+	for _, entry := range log {
+		for _, u := range entry.Refs {
+			if !u.New.IsZero() {
+				k.tips = append(k.tips, u.New)
+			}
+		}
+	}
+	return err
+}
+
+func (k *scanning) walk(ctx context.Context) error {
+	commits := k.repo.loaded(ctx, k.repo.everything(ctx, k.tips), 0)
+	if k.Rev != "" {
+		commits = k.repo.history(ctx, k.tips, k.stop, 0)
+	}
+	for c, err := range commits {
+		if err != nil {
+			return err
+		}
+		if err := k.commit(ctx, c); err != nil || k.left {
+			return err
+		}
+		if k.done++; k.Progress != nil {
+			k.Progress(k.done, max(k.total, k.done))
+		}
+	}
+	return nil
+}
+
+// first tells whether an object is one that was not looked at yet.
+func (k *scanning) first(id objects.ID) bool {
+	if id.IsZero() || k.seen[id] {
+		return false
+	}
+	k.seen[id] = true
+	return true
+}
+
+// commit looks at one commit and what it links to.
+func (k *scanning) commit(ctx context.Context, c *commit.Commit) error {
+	if c.Block != nil && k.first(c.Content) {
+		leak := Leak{Commit: c, Object: c.Content, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
+		var failed error
+		content.Rewritten(c.Block, func(s string) string {
+			if err := k.text(ctx, leak, s); err != nil {
+				failed = err
+			}
+			return s
+		})
+		if failed != nil {
+			return failed
+		}
+	}
+	if k.first(c.Label) {
+		if err := k.text(ctx, Leak{Commit: c, Object: c.Label, Where: inLabel}, c.Words.Text); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Words.Meta)) {
+			if err := k.text(ctx, Leak{Commit: c, Object: c.Label, Where: "meta " + name}, c.Words.Meta[name]); err != nil {
+				return err
+			}
+		}
+	}
+	if c.From != nil && k.first(c.Origin) {
+		return k.origin(ctx, c)
+	}
+	return nil
+}
+
+// origin looks at where a commit came from, and at what the request was made of.
+func (k *scanning) origin(ctx context.Context, c *commit.Commit) error {
+	from := Leak{Commit: c, Object: c.Origin, Where: inOrigin}
+	said := []string{c.From.Finish, string(c.From.Usage.Raw)}
+	for _, name := range slices.Sorted(maps.Keys(c.From.Original)) {
+		said = append(said, c.From.Original[name])
+	}
+	for _, s := range said {
+		if err := k.text(ctx, from, s); err != nil {
+			return err
+		}
+	}
+	if !k.first(c.From.Manifest) {
+		return nil
+	}
+	m, err := compile.ReadManifest(ctx, k.repo.store, c.From.Manifest)
+	if err != nil {
+		return err
+	}
+	if k.first(m.Tools) {
+		tools, err := objects.Read(ctx, k.repo.store, m.Tools)
+		if err != nil {
+			return err
+		}
+		if err := k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data)); err != nil {
+			return err
+		}
+	}
+	if c.Op != commit.Compress && c.Kind != content.KindSummary {
+		return nil
+	}
+	for asked, err := range k.repo.loaded(ctx, commit.Walk(ctx, k.repo.store, m.Head, 0), 0) {
+		if err != nil {
+			return err
+		}
+		if err := k.commit(ctx, asked); err != nil || k.left {
+			return err
+		}
+	}
+	return nil
+}
+
+// text looks at one text.
+func (k *scanning) text(ctx context.Context, leak Leak, s string) error {
+	if k.left {
+		return nil
+	}
+	for _, f := range secrets.Find(s) {
+		if len(k.Rules) > 0 && !slices.Contains(k.Rules, f.Rule) {
+			continue
+		}
+		leak.Finding = f
+		if leak.Sealed {
+			open, err := k.isOpen(ctx, leak.Commit.ID)
+			if err != nil {
+				return err
+			}
+			leak.Open = open
+		}
+		if k.left = !k.yield(leak, nil); k.left {
+			return nil
+		}
+	}
+	return nil
+}
+
+// isOpen tells whether a commit is part of a tool loop at the end of a branch or of a
+// reply that could not land.
+func (k *scanning) isOpen(ctx context.Context, id objects.ID) (bool, error) {
+	if k.open != nil {
+		return k.open[id], nil
+	}
+	k.open = map[objects.ID]bool{}
+	for _, folder := range []string{refs.Heads, refs.Rescued} {
+		list, err := k.repo.store.Refs(ctx, objects.RefQuery{Prefix: folder})
+		if err != nil {
+			return false, err
+		}
+		for _, ref := range list {
+			entries, err := compile.Decisions(ctx, k.repo.store, ref.Target, compile.Options{})
+			if err != nil {
+				return false, err
+			}
+			for _, e := range entries {
+				if e.Why == priority.WhyOpenTurn {
+					k.open[e.Commit.ID] = true
+				}
+			}
+		}
+	}
+	return k.open[id], nil
+}

@@ -1,0 +1,95 @@
+package tract_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/secrets/secretstest"
+)
+
+func scan(t *testing.T, repo *tract.Repo, s tract.Scan) (list []tract.Leak) {
+	t.Helper()
+	for l, err := range repo.Scan(t.Context(), s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// TestScanFindsSecretsWhereverTheyAre plants a secret of every form wherever words go,
+// unmasked, and deletes the branch: each is found in each place, and no finding shows it.
+func TestScanFindsSecretsWhereverTheyAre(t *testing.T) {
+	for _, p := range secretstest.Plant(21) {
+		repo := open(t, tract.MaskSecrets("off"))
+		tellEverything(t, repo, "main", p.Text())
+		if err := repo.Branch("main").Delete(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		places := map[string]int{}
+		for _, l := range scan(t, repo, tract.Scan{}) {
+			if l.Rule != p.Rule || l.Commit == nil || l.Object.IsZero() || l.Line < 1 {
+				t.Errorf("%s: found %+v", p.Rule, l)
+			}
+			if strings.Contains(l.Excerpt, p.Secret) {
+				t.Errorf("%s: shown in %q", p.Rule, l.Excerpt)
+			}
+			at := l.Where
+			if at == "content" {
+				at = l.Commit.Op.String() + " " + l.Commit.Kind.String()
+			}
+			places[at]++
+		}
+		want := []string{
+			"annotate note", "append assistant", "append file", "append native", "append note", "append reasoning", "append system",
+			"append tool-call", "append tool-result", "append user", "compress summary", "edit user", "label", "meta note", "tools",
+		}
+		if got := slices.Sorted(maps.Keys(places)); !slices.Equal(got, want) {
+			t.Errorf("%s: found in %v\nwant %v", p.Rule, got, want)
+		}
+	}
+}
+
+// TestScanKnowsWhatASealCovers: under a seal, and whether a tool loop needs the seal.
+func TestScanKnowsWhatASealCovers(t *testing.T) {
+	key := secretstest.Plant(22)[2].Secret
+	repo := open(t)
+	b := repo.Branch("main")
+	m := says(think("first "+key), call("c1")).then(think("then "+key), content.Assistant("Done.")).then(think("at last "+key), call("c2"))
+	must(b.Chat(t.Context(), m, "Do it."))(t)
+	must(b.Append(t.Context(), []content.Block{result("c1")}))(t)
+	list := scan(t, repo, tract.Scan{Rev: "main"})
+	if len(list) != 1 || !list[0].Sealed || !list[0].Open {
+		t.Errorf("in the loop: %+v", list)
+	}
+	must(b.Generate(t.Context(), m))(t)
+	must(b.Chat(t.Context(), m, "Again."))(t)
+	list = scan(t, repo, tract.Scan{Rev: "main", Rules: []string{"anthropic"}})
+	if len(list) != 3 || !list[0].Open || list[1].Open || list[2].Open || !list[2].Sealed {
+		t.Errorf("after it: %+v", list)
+	}
+	if list = scan(t, repo, tract.Scan{Rules: []string{"github"}}); len(list) > 0 {
+		t.Errorf("of another rule: %+v", list)
+	}
+}
+
+// TestScanLooksAtWhatASummaryWasMadeOf: the model that wrote one was shown more than the
+// history has.
+func TestScanLooksAtWhatASummaryWasMadeOf(t *testing.T) {
+	key := secretstest.Plant(23)[15].Secret
+	repo := open(t, tract.MaskSecrets("off"))
+	b := repo.Branch("main")
+	must(b.User(t.Context(), "the token is "+key))(t)
+	must(b.Append(t.Context(), []content.Block{content.Assistant("Thanks.")}))(t)
+	must(b.User(t.Context(), "and now?"))(t)
+	must(b.Summarize(t.Context(), says(content.Assistant("They gave a token.")), ""))(t)
+	list := scan(t, repo, tract.Scan{Rev: "main"})
+	if len(list) != 2 || !strings.Contains(list[0].Excerpt, "[user]") && list[0].Line < 2 {
+		t.Errorf("%+v", list)
+	}
+}

@@ -1,0 +1,237 @@
+package secrets
+
+import (
+	"slices"
+	"strings"
+)
+
+// Names of values that are secrets end in one of these, written without - and _.
+var (
+	keyEnds      = []string{"apikey", "accesskey", "privatekey", "encryptionkey", "signingkey", "authkey", "accountkey", "subscriptionkey", "secretkey", "secret", "token", "credential", "credentials"}
+	passwordEnds = []string{"password", "passwd", "passphrase", "pwd", "pass"}
+)
+
+// How far is looked around a word.
+const (
+	maxName  = 64
+	maxScope = 12 // signs between a name and its value
+)
+
+// assignment looks at a word that names a secret, such as in API_KEY=..., "password":
+// "...", --token ... or <secret>...</secret>.
+func (v *view) assignment(rule string, at, end int) {
+	begin := at
+	for begin > 0 && at-begin < maxName && token.has(v.text[begin-1]) {
+		begin--
+	}
+	for n := 0; end < len(v.text) && n < maxName && token.has(v.text[end]); n++ {
+		end++
+	}
+	if end < len(v.text) && token.has(v.text[end]) || strings.HasSuffix(v.text[:begin], maskBegin) {
+		return
+	}
+	at, how := v.value(begin, end)
+	if how == noValue || at == len(v.text) {
+		return
+	}
+	name := lower(v.text[begin:end])
+	password := endsIn(name, passwordEnds)
+	if !password && !endsIn(name, keyEnds) {
+		return
+	}
+	from, to, quoted := v.around(at)
+	value := v.text[from:to]
+	key := kindOfKey(rule, name)
+	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isCode(to, value, how) {
+		return
+	}
+	switch {
+	case password && isPassword(value) && (quoted || isRandom(value) || how == tightValue && !isName(value) || strongPassword(value)):
+		v.found(rulePassword, from, to)
+	case !password && isRandom(value) && !isExample(value) && !strings.ContainsAny(value, " \t"):
+		v.found(key, from, to)
+	}
+}
+
+// strongPassword tells whether a password has letters of both cases, digits and a
+// sign, as a name in a program never has.
+func strongPassword(s string) bool {
+	sign := strings.ContainsFunc(s, func(r rune) bool { return r < 0x80 && !token.has(byte(r)) && r != '.' })
+	return sign && mixed(s)
+}
+
+// isName tells whether a value may be a name in a program.
+func isName(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r < 0x80 && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// endsIn tells whether a name, without its - and _, ends in one of some words.
+func endsIn(name string, ends []string) bool {
+	for _, end := range ends {
+		at := len(name)
+		for i := len(end) - 1; i >= 0; i-- {
+			for at > 0 && (name[at-1] == '-' || name[at-1] == '_') {
+				at--
+			}
+			if at == 0 || name[at-1] != end[i] {
+				at = -1
+				break
+			}
+			at--
+		}
+		if at >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOfKey is the rule that knows a value by its name, which is in small letters.
+func kindOfKey(rule, name string) string {
+	switch {
+	case strings.Contains(name, "aws") || endsIn(name, []string{"secretaccesskey"}):
+		return ruleAWSSecret
+	case strings.Contains(name, "twilio"):
+		return ruleTwilio
+	case endsIn(name, []string{"accountkey", "sharedaccesskey"}):
+		return ruleAzure
+	}
+	return rule
+}
+
+// How a value stands behind its name.
+type manner uint8
+
+const (
+	noValue     manner = iota
+	tightValue         // NAME=VALUE
+	spacedValue        // NAME = VALUE, NAME: VALUE
+)
+
+// value finds where the value of a name begins, which may be the end of the text.
+func (v *view) value(begin, end int) (from int, how manner) {
+	at := end
+	skip := func(bytes string) (n int) {
+		for at < len(v.text) && n < maxScope && strings.IndexByte(bytes, v.text[at]) >= 0 {
+			at++
+			n++
+		}
+		return n
+	}
+	if begin >= 2 && v.text[begin-1] == '-' || strings.HasPrefix(v.text[begin:end], "--") { // a flag
+		if skip(" ") == 1 {
+			return at, tightValue
+		}
+	}
+	if begin > 0 && v.text[begin-1] == '<' && skip(">") == 1 {
+		return at, tightValue
+	}
+	skip("\"'`])")
+	spaces := skip(" \t")
+	signs := at
+	skip(":=>(")
+	switch sign := v.text[signs:at]; sign {
+	case ":", "=", "=>", ":=", "==", "===":
+	case "(":
+		if at < len(v.text) && strings.IndexByte(quotes, v.text[at]) >= 0 {
+			return at, spacedValue
+		}
+		return 0, noValue
+	default:
+		return 0, noValue
+	}
+	if spaces += skip(" \t"); spaces > 0 {
+		return at, spacedValue
+	}
+	return at, tightValue
+}
+
+// quotes are in the order of the sets of what stands between them.
+const quotes = "\"'`"
+
+// around is where a value begins and ends that stands at a place, and whether it is in
+// quotes. One whose quotes are not closed goes on as one without.
+func (v *view) around(at int) (from, to int, quoted bool) {
+	if quote := strings.IndexByte(quotes, v.text[at]); quote >= 0 {
+		to = v.run(inDouble+set(quote), at+1)
+		if to < len(v.text) && v.text[to] == v.text[at] {
+			return at + 1, to, true
+		}
+		at++
+	}
+	to = v.run(bare, at)
+	for to > at && (v.text[to-1] == '.' || v.text[to-1] == ':') {
+		to--
+	}
+	return at, to, false
+}
+
+// isCode tells whether a value without quotes is a piece of a program: a call, a
+// member, a place in a list.
+func (v *view) isCode(to int, value string, how manner) bool {
+	if to < len(v.text) && strings.IndexByte("([{", v.text[to]) >= 0 {
+		return true
+	}
+	if how == tightValue {
+		return false
+	}
+	for i := 1; i+1 < len(value); i++ { // a name, a point and a name: config.token1
+		if value[i] == '.' && !isDigit(value[i-1]) && !isDigit(value[i+1]) && strings.IndexByte("+/=@!#$%^&*", value[i+1]) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// schemes are the words that stand before what an Authorization header carries.
+var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
+
+// auth looks at the name of an Authorization header, or at the word Bearer alone.
+func (v *view) auth(rule string, at, end int) {
+	if !v.begins(at) {
+		return
+	}
+	from, scheme := end, ""
+	if v.text[at]|0x20 == 'a' {
+		begin, how := v.value(at, end)
+		if how == noValue || begin == len(v.text) {
+			return
+		}
+		from, scheme = v.scheme(begin)
+	}
+	to := v.run(header, from)
+	if to < len(v.text) && strings.IndexByte("([{<", v.text[to]) >= 0 {
+		return
+	}
+	for to > from && v.text[to-1] == '.' {
+		to--
+	}
+	value := v.text[from:to]
+	if len(value) > maxToken || isExample(value) || isReference(value) {
+		return
+	}
+	switch {
+	case scheme == "basic" && isBasic(value), scheme != "" && scheme != "basic" && len(value) >= 8 && mixed(value), isRandom(value):
+		v.found(rule, from, to)
+	}
+}
+
+// scheme reads the word that an Authorization header begins with; empty: it has none.
+// from is what stands behind it.
+func (v *view) scheme(at int) (from int, scheme string) {
+	if strings.IndexByte(quotes, v.text[at]) >= 0 {
+		at++
+	}
+	to := v.run(token, at)
+	if to == len(v.text) || v.text[to] != ' ' || to-at > len("api-key") {
+		return at, ""
+	}
+	if word := lower(v.text[at:to]); slices.Contains(schemes, word) {
+		return to + 1, word
+	}
+	return at, ""
+}

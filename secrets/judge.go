@@ -1,0 +1,151 @@
+package secrets
+
+import (
+	"math"
+	"strings"
+)
+
+// mixed tells whether a text is of letters and digits, or of small letters and
+// capitals, as words with dashes between them are not.
+func mixed(s string) bool {
+	letters, digits, small, capital := false, false, false, false
+	for _, c := range []byte(s) {
+		switch {
+		case c >= '0' && c <= '9':
+			digits = true
+		case c >= 'a' && c <= 'z':
+			letters, small = true, true
+		case c >= 'A' && c <= 'Z':
+			letters, capital = true, true
+		}
+	}
+	return letters && digits || small && capital
+}
+
+// What people write in the place of a secret.
+var examples = []string{
+	"example", "xxxxxx", "placeholder", "redacted", "your_", "your-", "yourkey", "yourtoken", "yoursecret", "yourapi", "changeme", "change_me", "change-me",
+	"replace_", "replace-", "insert_", "insert-", "dummy", "sample", "...", "***", "${", "$(", "{{", "todo", "not-a-", "not_a_", "fake", "goes_here", "goes-here",
+}
+
+// isExample tells whether a value stands for a secret and is none. Of a long value
+// that is random hardly one in a million is taken for an example.
+func isExample(s string) bool {
+	if distinct(s) <= 4 {
+		return true
+	}
+	folded := lower(s)
+	for _, e := range examples {
+		if strings.Contains(folded, e) && (len(e) > 4 || len(s) < 40 || strings.ContainsAny(e, "_-.*${")) {
+			return true
+		}
+	}
+	return false
+}
+
+// distinct counts the bytes that are different, but for upper and lower case.
+func distinct(s string) int {
+	var seen [256]bool
+	n := 0
+	for _, c := range []byte(lower(s)) {
+		if !seen[c] {
+			seen[c] = true
+			n++
+		}
+	}
+	return n
+}
+
+// How a random value must look at least.
+const (
+	minRandom  = 16  // bytes
+	minEntropy = 3.0 // bits a byte, over the bytes it has
+	minGroups  = 2   // places where digits begin
+	minPart    = 10  // bytes without - _ . : between them
+)
+
+// isRandom tells whether a value looks as if a machine had made it by chance: letters
+// and digits in turn, and no words with signs between them.
+func isRandom(s string) bool {
+	if len(s) < minRandom || entropy(s) < minEntropy {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("-_.:", r) }) {
+		if len(part) < minPart {
+			continue
+		}
+		groups, turns := 0, 0
+		letters := false
+		for i := range len(part) {
+			c := part[i]
+			digit, capital := c >= '0' && c <= '9', c >= 'A' && c <= 'Z'
+			letters = letters || capital || c >= 'a' && c <= 'z'
+			if i == 0 {
+				continue
+			}
+			before := part[i-1]
+			if digit && (before < '0' || before > '9') {
+				groups++
+			}
+			if capital && before >= 'a' && before <= 'z' {
+				turns++
+			}
+		}
+		if letters && (groups >= minGroups || groups == 1 && turns >= 3 && len(part) >= minRandom) {
+			return true
+		}
+	}
+	return false
+}
+
+// entropy is how many bits a byte of s tells, by how often each byte is in it.
+func entropy(s string) (bits float64) {
+	var counts [256]int
+	for _, c := range []byte(s) {
+		counts[c]++
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// Words that people take for passwords where none is needed.
+var noPasswords = map[string]bool{
+	"password": true, "passwd": true, "pass": true, "pwd": true, "pw": true, "passphrase": true, "secret": true, "mysecret": true, "mypassword": true,
+	"mypass": true, "test": true, "testpass": true, "testpassword": true, "testing": true, "admin": true, "root": true, "user": true, "username": true,
+	"guest": true, "foo": true, "bar": true, "foobar": true, "abc": true, "abcd": true, "token": true, "key": true, "postgres": true, "mysql": true,
+	"qwerty": true, "letmein": true, "string": true, "none": true, "null": true, "nil": true, "true": true, "false": true, "undefined": true,
+	"newpassword": true, "oldpassword": true, "yourpassword": true, "userpassword": true, "dbpassword": true, "wrong": true, "wrongpassword": true,
+	"invalid": true, "hidden": true, "masked": true, "default": true, "value": true, "sha": true, "md": true, "utf": true, "bcrypt": true, "argon": true,
+	"x": true, "xx": true, "xxx": true, "p": true, "pass word": true, "validpassword": true, "strongpassword": true, "securepassword": true, "str": true, "int": true,
+}
+
+// isPassword tells whether a value may be a password that somebody uses: no word of
+// those that stand for one, and not letters alone.
+func isPassword(s string) bool {
+	if len(s) < 6 || len(s) > 256 || distinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
+		return false
+	}
+	letters := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, lower(s))
+	return !noPasswords[letters] && letters != "" && s[0] != '+' && len(letters) < len(s)
+}
+
+// isReference tells whether a value names a place where a secret is.
+func isReference(s string) bool {
+	s = lower(s[:min(len(s), len("secretref:"))])
+	for _, begin := range []string{"$", "%", "{", "<", "process.", "os.", "env.", "env:", "vault:", "arn:", "/", "./", "../", "~/", "http", "file:", "ref:", "secretref:", "@", maskBegin, "op://", "&", "*"} {
+		if strings.HasPrefix(s, begin) {
+			return true
+		}
+	}
+	return false
+}

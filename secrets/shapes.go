@@ -1,0 +1,154 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// maxPEM is more bytes than a private key has in PEM form.
+const maxPEM = 20 << 10
+
+// pem looks at the beginning of a PEM block. All of a private key is masked, to its
+// end or, when it is cut off, as far as there is something of it.
+func (v *view) pem(rule string, at, end int) {
+	const tail = "-----"
+	label := v.text[end:min(end+40, len(v.text))]
+	n := strings.Index(label, tail)
+	if n < 0 || !strings.Contains(label[:n], "PRIVATE KEY") {
+		return
+	}
+	body := end + n + len(tail)
+	rest := v.text[body:min(body+maxPEM, len(v.text))]
+	if next := strings.Index(rest, "-----BEGIN "); next >= 0 {
+		rest = rest[:next]
+	}
+	stop := 0
+	if last := strings.Index(rest, "-----END "); last >= 0 {
+		if stop = last + len("-----END ") + n; stop+len(tail) <= len(rest) && rest[stop:stop+len(tail)] == tail {
+			stop += len(tail)
+		}
+		stop = min(stop, len(rest))
+		rest = rest[:last]
+	} else {
+		for stop < len(rest) && (b64.has(rest[stop]) || strings.IndexByte(" \t\r\n\"'+,:-", rest[stop]) >= 0) {
+			stop++
+		}
+		rest = rest[:stop]
+	}
+	key := strings.Map(func(r rune) rune {
+		if r < 0x80 && b64.has(byte(r)) {
+			return r
+		}
+		return -1
+	}, rest)
+	if len(key) >= 24 && distinct(key) > 8 && !strings.Contains(rest, "...") {
+		v.found(rule, at, body+stop)
+	}
+}
+
+// awsID looks at the beginning of an access key id. What stands near it and looks
+// like the secret that belongs to it is one.
+func (v *view) awsID(rule string, at, end int) {
+	const size, near = 20, 120
+	if !v.begins(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
+		return
+	}
+	stop := at + size
+	if v.run(upper, at) != stop || stop < len(v.text) && word.has(v.text[stop]) || isExample(v.text[at:stop]) {
+		return
+	}
+	v.found(rule, at, stop)
+	const secret = 40
+	for i := stop; i < min(stop+near, len(v.text)); i++ {
+		if !b64.has(v.text[i]) {
+			continue
+		}
+		to := v.run(b64, i)
+		if value := v.text[i:to]; len(value) == secret && isRandom(value) && mixed(value) && !isExample(value) {
+			v.found(ruleAWSSecret, i, to)
+			return
+		}
+		i = to
+	}
+}
+
+// telegram looks at the middle of a token of a bot: digits, a colon, AA and more.
+func (v *view) telegram(rule string, at, end int) {
+	begin := at
+	for begin > 0 && at-begin < 11 && isDigit(v.text[begin-1]) {
+		begin--
+	}
+	stop := v.run(token, at+1)
+	if n := at - begin; n < 8 || n > 10 || stop-at-1 != 35 || v.text[at:end] != ":AA" || isExample(v.text[at+1:stop]) {
+		return
+	}
+	v.found(rule, begin, stop)
+}
+
+// jwt looks at what may be the beginning of a JSON web token: the header of one is a
+// JSON object that names an algorithm.
+func (v *view) jwt(rule string, at, _ int) {
+	if at > 0 && token.has(v.text[at-1]) && !v.begins(at) || v.text[at:at+3] != "eyJ" {
+		return
+	}
+	const parts, shortest = 3, 8
+	from, head := at, ""
+	for part := range parts {
+		to := v.run(token, from)
+		if to-from < shortest || to-from > maxToken {
+			return
+		}
+		if part == 0 {
+			head = v.text[from:to]
+		}
+		if from = to; part < parts-1 {
+			if to >= len(v.text) || v.text[to] != '.' {
+				return
+			}
+			from++
+		}
+	}
+	said, err := base64.RawURLEncoding.DecodeString(head)
+	if err == nil && strings.Contains(string(said), `"alg"`) {
+		v.found(rule, at, from)
+	}
+}
+
+// maxUser is the most bytes that a user and a password in a URL have.
+const maxUser = 1 << 10
+
+// url looks at the user and the password of a URL.
+func (v *view) url(rule string, at, end int) {
+	if at == 0 || !alnum.has(v.text[at-1]) {
+		return
+	}
+	stop := v.run(userinfo, end)
+	if stop == len(v.text) || v.text[stop] != '@' || stop-end > maxUser {
+		return
+	}
+	user, password, has := strings.Cut(v.text[end:stop], ":")
+	switch {
+	case !has && isRandom(user) && !isExample(user):
+		v.found(rule, end, stop)
+	case has && (password != user && isURLPassword(password) || isRandom(password)) && !isReference(password):
+		v.found(rule, stop-len(password), stop)
+	}
+}
+
+// isURLPassword tells whether the password of a URL is more than a word that stands
+// for one.
+func isURLPassword(s string) bool {
+	letters := strings.TrimRight(lower(s), "0123456789!")
+	return len(s) >= 4 && distinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
+}
+
+// isBasic tells whether a value is that of basic authorization: a user and a password
+// in base64.
+func isBasic(value string) bool {
+	said, err := base64.StdEncoding.DecodeString(value)
+	if err != nil {
+		said, err = base64.RawStdEncoding.DecodeString(value)
+	}
+	_, password, has := strings.Cut(string(said), ":")
+	return err == nil && has && !noPasswords[lower(password)]
+}
