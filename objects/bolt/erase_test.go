@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -118,6 +119,39 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 	sweep(t, s, objects.Sweep{Before: now()})
 	if found := wantClean(t, path); len(found.erased) != len(gone) {
 		t.Errorf("after gc %d tombstones are left", len(found.erased))
+	}
+}
+
+// TestTheOldFileIsOverwritten looks at the file that has lost its name, and lets alone
+// one that somebody gave another name.
+func TestTheOldFileIsOverwritten(t *testing.T) {
+	if !renamesOpen {
+		t.Skip("a file that is open keeps its name here")
+	}
+	s, path, said := spoken(t, 20)
+	fold(t, s)
+	old, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Close() }()
+	if b, err := io.ReadAll(old); err != nil || !bytes.Contains(b, []byte(words(4))) {
+		t.Fatalf("the words are not in the file: %v", err)
+	}
+	erase(t, s, said[4])
+	if _, err := old.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(old); err != nil || len(bytes.Trim(b, "\x00")) > 0 {
+		t.Errorf("the old file is not overwritten: %v", err)
+	}
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.Link(path, kept); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	erase(t, s, said[5])
+	if !bytes.Contains(mustRead(t, kept), []byte(words(5))) {
+		t.Error("a copy that somebody made is gone")
 	}
 }
 
