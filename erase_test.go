@@ -2,6 +2,7 @@ package tract_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -332,5 +333,36 @@ func TestCopiesOfAStoreHaveItsTombstones(t *testing.T) {
 			t.Errorf("%s: %s", filepath.Base(at), got)
 		}
 		_ = copied.Close()
+	}
+}
+
+// TestHistoriesOfErasedWords takes words out of random histories with merges, picks and
+// summaries: every store tells the same afterwards, and what is sent is well formed.
+func TestHistoriesOfErasedWords(t *testing.T) {
+	seeds := 6
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		dir := filepath.Join(t.TempDir(), "store")
+		w := newWorld(t, uint64(100+seed), "mem:", dir)
+		for range 60 {
+			w.step()
+			if w.r.IntN(4) == 0 {
+				at := w.block(pick(w, w.branches))
+				w.all("purge", func(ctx context.Context, repo *tract.Repo) error {
+					_, err := repo.Purge(ctx, tract.Purging{Revs: []string{at}})
+					return err
+				})
+				clear(w.seen) // prompts of the past are others now
+			}
+			w.look()
+		}
+		if h := must(tract.Fsck(t.Context(), dir, nil))(t); !h.Sound() || h.Erased == 0 {
+			t.Errorf("seed %d: %+v", seed, h)
+		}
+		if w.did["purge"] == 0 {
+			t.Error("nothing was purged")
+		}
 	}
 }
