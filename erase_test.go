@@ -2,6 +2,7 @@ package tract_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -240,11 +241,11 @@ func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
 	open := must(repo.Branch("loop").Chat(ctx, says(content.Reasoning{Text: "key sk-5", Wire: sealed.Wire}, content.ToolCall{CallID: "1", Name: "f"}), "go"))(t)
 
 	p := tract.Redacting{Why: "scan --fix", List: []tract.Redaction{
-		{Commit: r.Commits[0], Block: content.Reasoning{Text: "key [masked]", Format: content.FormatAnthropic, Wire: sealed.Wire}},
-		{Commit: question, Block: content.User("use [masked]")},
-		{Commit: note, Block: content.Note("[masked] is in it")},
-		{Commit: edited, Block: content.Assistant("[masked]")},
-		{Commit: open.Commits[0], Block: content.Reasoning{Text: "key [masked]"}},
+		{Commit: r.Commits[0], Content: true, Block: content.Reasoning{Text: "key [masked]", Format: content.FormatAnthropic, Wire: sealed.Wire}},
+		{Commit: question, Content: true, Block: content.User("use [masked]")},
+		{Commit: note, Content: true, Block: content.Note("[masked] is in it")},
+		{Commit: edited, Content: true, Block: content.Assistant("[masked]")},
+		{Commit: open.Commits[0], Content: true, Block: content.Reasoning{Text: "key [masked]"}},
 	}}
 	got := must(repo.Redact(ctx, p))(t)
 	if len(got.Commits) != 4 || len(got.Sealed) != 1 || got.Sealed[0] != open.Commits[0] || len(got.Edits["main"]) != 3 || len(got.Edits["fork"]) != 3 || len(got.Edits["loop"]) != 0 {
@@ -268,8 +269,100 @@ func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
 	if again := must(repo.Redact(ctx, p))(t); len(again.Commits) != 0 || len(again.Edits) != 0 || again.Objects != 0 {
 		t.Errorf("redacted again: %+v", again)
 	}
-	bad := tract.Redacting{List: []tract.Redaction{{Commit: question, Block: content.Assistant("x")}}}
+	bad := tract.Redacting{List: []tract.Redaction{{Commit: question, Content: true, Block: content.Assistant("x")}}}
 	if _, err := repo.Redact(ctx, bad); err == nil {
 		t.Error("a question became an answer")
+	}
+}
+
+// TestRedactedToolsAndLabels takes the definitions of tools away, and a label, and a
+// question without anything in its place.
+func TestRedactedToolsAndLabels(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	tool := llm.Tool{Name: "look", Description: "uses the key sk-1", Schema: []byte(`{"type":"object"}`)}
+	must(main.Chat(ctx, says(content.Assistant("done")), "the key is sk-2", tract.Tools(tool)))(t)
+	labelled := must(main.Append(ctx, []content.Block{content.User("kept")}, tract.Label("sk-3")))(t)[0]
+	var tools objects.ID
+	for x, err := range repo.Verify(ctx, noTargets, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools = x.Manifest.Tools
+	}
+	got := must(repo.Redact(ctx, tract.Redacting{Why: "secrets", Tools: []objects.ID{tools}, List: []tract.Redaction{
+		{Commit: labelled, Label: true},
+		{Commit: must(repo.Resolve(ctx, "main~2"))(t), Content: true},
+	}}))(t)
+	if got.Objects != 3 || len(got.Commits) != 2 || len(got.Edits) != 0 {
+		t.Errorf("%+v", got)
+	}
+	wantNoWord(t, dir, 3, "sk-1", "sk-2", "sk-3")
+	if got := sent(t, repo, "main"); got != "assistant:done | user:kept" {
+		t.Error(got)
+	}
+	for x, err := range repo.Verify(ctx, noTargets, nil) {
+		if err != nil || x.Verdict != tract.Pruned || !strings.HasPrefix(x.Why, "its tools were pruned ") {
+			t.Errorf("verify: %+v, %v", x, err)
+		}
+	}
+}
+
+// TestCopiesOfAStoreHaveItsTombstones: a backup and a recovered store neither have the
+// words nor miss them.
+func TestCopiesOfAStoreHaveItsTombstones(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	id := must(repo.Branch("main").Append(ctx, []content.Block{content.User("hunter2")}))(t)[0]
+	must(repo.Branch("main").Append(ctx, []content.Block{content.Assistant("yes")}))(t)
+	must(repo.Purge(ctx, tract.Purging{Revs: []string{id.String()}, Why: "a leak"}))(t)
+	backup, saved := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "saved")
+	must(repo.Backup(ctx, backup, nil))(t)
+	r := must(tract.Recover(ctx, dir, saved, nil))(t)
+	if r.Erased != 1 || r.Lost != 0 || len(r.Rescued) != 0 {
+		t.Errorf("recover: %+v", r)
+	}
+	for _, at := range []string{backup, saved} {
+		wantNoWord(t, at, 1, "hunter2")
+		copied := must(tract.Open(ctx, at))(t)
+		if c := must(copied.Show(ctx, id.String()))(t); c.Erased == nil || c.Erased.Why != "a leak" {
+			t.Errorf("%s: %+v", filepath.Base(at), c.Erased)
+		}
+		if got := sent(t, copied, "main"); got != "assistant:yes" {
+			t.Errorf("%s: %s", filepath.Base(at), got)
+		}
+		_ = copied.Close()
+	}
+}
+
+// TestHistoriesOfErasedWords takes words out of random histories with merges, picks and
+// summaries: every store tells the same afterwards, and what is sent is well formed.
+func TestHistoriesOfErasedWords(t *testing.T) {
+	seeds := 6
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		dir := filepath.Join(t.TempDir(), "store")
+		w := newWorld(t, uint64(100+seed), "mem:", dir)
+		for range 60 {
+			w.step()
+			if w.r.IntN(4) == 0 {
+				at := w.block(pick(w, w.branches))
+				w.all("purge", func(ctx context.Context, repo *tract.Repo) error {
+					_, err := repo.Purge(ctx, tract.Purging{Revs: []string{at}})
+					return err
+				})
+				clear(w.seen) // prompts of the past are others now
+			}
+			w.look()
+		}
+		if h := must(tract.Fsck(t.Context(), dir, nil))(t); !h.Sound() || h.Erased == 0 {
+			t.Errorf("seed %d: %+v", seed, h)
+		}
+		if w.did["purge"] == 0 {
+			t.Error("nothing was purged")
+		}
 	}
 }

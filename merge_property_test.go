@@ -69,7 +69,7 @@ func (w *world) all(name string, do func(context.Context, *tract.Repo) error) {
 }
 
 func expected(err error) bool {
-	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotForward) || errors.Is(err, tract.ErrEmpty) ||
+	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotForward) || errors.Is(err, tract.ErrEmpty) || errors.Is(err, objects.ErrErased) ||
 		errors.As(err, new(*tract.OpenTurnError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
 }
 

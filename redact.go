@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// Redaction gives a commit other words in the place of its own, such as the same with
-// a secret masked.
+// Redaction takes words of a commit away.
 type Redaction struct {
-	Commit objects.ID
-	Block  content.Block // of the same kind; nil: its words stay
-	Label  bool          // its label goes, and nothing comes in its place
+	Commit  objects.ID
+	Content bool          // its words go
+	Block   content.Block // what comes in their place where they count, such as the same with a secret masked; of the same kind; nil: nothing
+	Label   bool          // its label goes
 }
 
 // reworded is a block as an edit says it: a seal was on other words, and a thought that
@@ -32,9 +32,10 @@ func reworded(b content.Block) content.Block {
 
 // Redacting says what is to be redacted.
 type Redacting struct {
-	List []Redaction
-	Why  string // what tombstones say
-	Dry  bool   // only say what would be done
+	List  []Redaction
+	Tools []objects.ID // definitions of tools, which manifests link to, that go
+	Why   string       // what tombstones say
+	Dry   bool         // only say what would be done
 
 	Progress func(done, total int64)
 }
@@ -49,8 +50,9 @@ type RedactResult struct {
 
 // Redact puts other words in the place of those of commits, on every branch where they
 // count, as edits and annotations do; and then takes the old ones away as Purge does.
-// A seal goes with the words that it was on. Words that an edit had replaced already
-// are taken away only. It is safe to repeat.
+// A seal goes with the words that it was on; where an open tool loop needs it they are
+// left as they are. Words that an edit had replaced already are taken away only. It is
+// safe to repeat.
 func (r *Repo) Redact(ctx context.Context, p Redacting, opts ...Option) (*RedactResult, error) {
 	c, err := r.call(opts)
 	if err != nil {
@@ -78,6 +80,9 @@ func (r *Repo) redact(ctx context.Context, c *call, p Redacting) (*RedactResult,
 	e := r.newErasing(c, p.Why)
 	if err := w.take(ctx, p.List, open.open, e); err != nil {
 		return nil, err
+	}
+	for _, id := range p.Tools {
+		e.add(id, 0, nil)
 	}
 	if !p.Dry {
 		for _, ref := range heads {
@@ -120,6 +125,8 @@ func (w *redacting) take(ctx context.Context, list []Redaction, open map[objects
 		}
 		if one.Block != nil {
 			w.instead[at.Content] = one.Block
+		}
+		if one.Content && !at.Content.IsZero() {
 			if _, err := e.contents(ctx, []*commit.Commit{at}); err != nil {
 				return err
 			}

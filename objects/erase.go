@@ -18,12 +18,12 @@ type Tombstone struct {
 	Size int64     // bytes that went
 	Time time.Time // UTC, whole milliseconds
 	Why  string    // in words, at most 1 KiB
-	Rest []byte    // what is left in its place, at most 4 KiB; the room above knows what it means
+	Rest []byte    // what is left in its place, at most 2 KiB; the room above knows what it means
 }
 
 const (
 	mostWhy  = 1 << 10
-	mostRest = 4 << 10
+	mostRest = 2 << 10
 )
 
 // Record is the canonical record of the tombstone. Its id is not in it.

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/tract-vcs/tract/objects"
@@ -27,10 +28,14 @@ type ahead struct {
 	size    int                 // of the last page
 	packs   int                 // that it may read
 	scan    scanning
+	erased  map[objects.ID]error // content of runs that was erased
 }
 
 // get gives every object that was read at most once, so that it is the caller's own.
 func (a *ahead) get(id objects.ID) (objects.Object, error) {
+	if err := a.erased[id]; err != nil {
+		return objects.Object{ID: id}, err
+	}
 	for i, run := range a.runs {
 		for k := range run {
 			if run[k].ID == id {
@@ -61,6 +66,9 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 	if a.packs = min(2*a.packs, pagePacks); a.packs == 0 {
 		a.packs = 1
 	}
+	if len(a.erased) > pageKeys {
+		clear(a.erased)
+	}
 	err := a.store.view(a.ctx, "read", func(l *look) error {
 		packs := 0
 		if a.packs > 1 {
@@ -87,9 +95,11 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 			}
 			run, size = append(run, o), size+len(o.Data)
 			if a.options.Content && len(o.Links) > 0 {
-				if content, err := l.object(o.Links[0]); err == nil {
+				content, err := l.object(o.Links[0])
+				if err == nil {
 					run, size = append(run, content), size+len(content.Data)
 				}
+				a.noteErased(content.ID, err)
 			}
 			if len(o.Parents) == 0 {
 				return nil
@@ -99,6 +109,19 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 		return nil
 	})
 	return run, err
+}
+
+// noteErased notes that content was erased, if that is what an error says, so that the
+// walk need not ask for it.
+func (a *ahead) noteErased(id objects.ID, err error) bool {
+	if !errors.Is(err, objects.ErrErased) {
+		return false
+	}
+	if a.erased == nil {
+		a.erased = map[objects.ID]error{}
+	}
+	a.erased[id] = err
+	return true
 }
 
 // pagePacks is most packs that a walk reads at one look.
@@ -166,10 +189,12 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, run *[]objects.Object) (nex
 			} else {
 				content, err = l.object(o.Links[0])
 			}
-			if err != nil {
-				return objects.ID{}, size, nil // the walk asks for it
+			if !a.noteErased(content.ID, err) {
+				if err != nil {
+					return objects.ID{}, size, nil // the walk asks for it
+				}
+				*run = append(*run, content)
 			}
-			*run = append(*run, content)
 		}
 		if slot = p.parent(slot); slot < 0 && len(o.Parents) > 0 {
 			next = o.Parents[0]

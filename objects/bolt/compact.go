@@ -302,15 +302,16 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 		if err != nil {
 			return err
 		}
-		if w.keeps(objects.ID(e.key)) {
-			if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
-				return err
-			}
-			if isTombstone(value) {
-				c.erased[objects.ID(e.key)] = true
-			}
-			c.kept++
+		if !w.keeps(objects.ID(e.key)) {
+			continue
 		}
+		if isTombstone(value) {
+			c.erased[objects.ID(e.key)] = true
+		}
+		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
+			return err
+		}
+		c.kept++
 	}
 	return nil
 }

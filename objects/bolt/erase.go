@@ -76,10 +76,41 @@ func (s *store) erase(ctx context.Context, list []objects.Tombstone, progress fu
 	if err != nil || part == nil {
 		return 0, err
 	}
+	var old *os.File
+	if renamesOpen {
+		if old, err = os.OpenFile(s.path, os.O_RDWR|noFollow, 0); err != nil {
+			return 0, s.explain("erase in", err)
+		}
+		defer func() { _ = old.Close() }()
+	}
 	if err := s.explain("erase in", s.exchange(ctx, w, part)); err != nil {
 		return 0, err
 	}
+	overwrite(old)
 	return len(w.erase), nil
+}
+
+// overwrite leaves nothing of a file that has lost its name, for who reads the disk
+// below the file system. It is more than is promised: many disks write elsewhere. A file
+// that has another name is a copy that somebody wanted, and one that is locked is read.
+func overwrite(f *os.File) {
+	if f == nil {
+		return
+	}
+	info, err := f.Stat()
+	if err != nil || !nameless(info) {
+		return
+	}
+	if free, err := lockFile(f, true, false); !free || err != nil {
+		return
+	}
+	zeros := make([]byte, copyStep)
+	for at := int64(0); at < info.Size(); at += copyStep {
+		if _, err := f.WriteAt(zeros[:min(copyStep, info.Size()-at)], at); err != nil {
+			return
+		}
+	}
+	_ = f.Sync()
 }
 
 // grave is an object that is to be erased.

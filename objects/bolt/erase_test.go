@@ -1,23 +1,18 @@
 package bolt
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
-
-func init() { roles["erase"] = roleErase }
 
 func erase(t testing.TB, s objects.Store, list ...objects.Object) {
 	t.Helper()
@@ -121,6 +116,39 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 	}
 }
 
+// TestTheOldFileIsOverwritten looks at the file that has lost its name, and lets alone
+// one that somebody gave another name.
+func TestTheOldFileIsOverwritten(t *testing.T) {
+	if !renamesOpen {
+		t.Skip("a file that is open keeps its name here")
+	}
+	s, path, said := spoken(t, 20)
+	fold(t, s)
+	old, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Close() }()
+	if b, err := io.ReadAll(old); err != nil || !bytes.Contains(b, []byte(words(4))) {
+		t.Fatalf("the words are not in the file: %v", err)
+	}
+	erase(t, s, said[4])
+	if _, err := old.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(old); err != nil || len(bytes.Trim(b, "\x00")) > 0 {
+		t.Errorf("the old file is not overwritten: %v", err)
+	}
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.Link(path, kept); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	erase(t, s, said[5])
+	if !bytes.Contains(mustRead(t, kept), []byte(words(5))) {
+		t.Error("a copy that somebody made is gone")
+	}
+}
+
 // TestErasedTombstonesGoWithTheirHistory has gc take a tombstone that nothing leads to.
 func TestErasedTombstonesGoWithTheirHistory(t *testing.T) {
 	s, path, _ := spoken(t, 10)
@@ -160,108 +188,6 @@ func TestErasedObjectsComeBackWhole(t *testing.T) {
 	want("in the file", 1)
 	sweep(t, s, objects.Sweep{Before: now()})
 	want("in a new file", 1)
-}
-
-// TestEraseBesideGC has objects said again while a gc is writing its new file.
-func TestEraseBesideGC(t *testing.T) {
-	s, path, said := spoken(t, 30)
-	erase(t, s, said[2], said[3], said[4])
-	in := idle(t, s)
-	w := newSweeper(objects.Sweep{Before: now()})
-	var part *compaction
-	err := in.steadily(t.Context(), "clean", nil, func(h *steady) (err error) {
-		if err := w.look(in, h); err != nil {
-			return err
-		}
-		part, err = in.compact(h, w)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer part.discard()
-	if err := s.Apply(t.Context(), objects.Batch{Put: said[2:4]}); err != nil {
-		t.Fatal(err)
-	}
-	idle(t, s)
-	if err := in.exchange(t.Context(), w, part); err != nil {
-		t.Fatal(err)
-	}
-	if found := wantClean(t, path); len(found.erased) != 1 || len(found.objects) != 59 {
-		t.Errorf("%d tombstones and %d objects", len(found.erased), len(found.objects))
-	}
-	for _, o := range said[2:4] {
-		if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestEraseWhileOthersReadAndWrite has two handles erase at once what others read, and
-// others write.
-func TestEraseWhileOthersReadAndWrite(t *testing.T) {
-	const n = 60
-	s, path, said := spoken(t, n)
-	other := mustOpen(t, path, objects.Options{Wait: time.Minute})
-	ctx, cancel := context.WithCancel(t.Context())
-	var around, erasers sync.WaitGroup
-	around.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			b := batch(fmt.Sprint("refs/heads/new-", i), fmt.Sprint("new ", i))
-			if err := s.Apply(t.Context(), b); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	around.Go(func() {
-		var ids []objects.ID
-		for _, o := range said {
-			ids = append(ids, o.ID)
-		}
-		for ctx.Err() == nil {
-			seen := 0
-			for _, err := range other.Get(t.Context(), ids) {
-				if err != nil && !errors.Is(err, objects.ErrErased) {
-					t.Error(err)
-					return
-				}
-				seen++
-			}
-			if seen != n {
-				t.Errorf("%d of %d objects or tombstones", seen, n)
-				return
-			}
-		}
-	})
-	for i, h := range []objects.Store{s, other} {
-		erasers.Go(func() {
-			for k := i; k < 16; k += 2 {
-				if _, err := objects.Erase(t.Context(), h, []objects.Tombstone{{ID: said[k].ID, Why: "test"}}, nil); err != nil && !errors.Is(err, objects.ErrBusy) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	erasers.Wait()
-	cancel()
-	around.Wait()
-	found := wantClean(t, path)
-	for id := range found.erased {
-		wantNowhere(t, path, string(bytes.SplitAfter(dataOf(said, id), []byte(">"))[0]))
-	}
-	if len(found.erased) < 8 {
-		t.Errorf("%d tombstones", len(found.erased))
-	}
-}
-
-func dataOf(list []objects.Object, id objects.ID) []byte {
-	for _, o := range list {
-		if o.ID == id {
-			return o.Data
-		}
-	}
-	return nil
 }
 
 func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
@@ -327,86 +253,4 @@ func TestDamageOfATombstone(t *testing.T) {
 	if _, err := decodeObject(object("y").ID, good); !errors.Is(err, objects.ErrCorrupt) {
 		t.Errorf("the tombstone of another: %v", err)
 	}
-}
-
-// roleErase erases the contents of a store one by one, and says which: PATH.
-func roleErase(args []string) error {
-	ctx := context.Background()
-	s, err := objects.Open(ctx, args[0], objects.Options{Wait: time.Minute})
-	if err != nil {
-		return err
-	}
-	fmt.Println("begin")
-	for {
-		ids, err := s.Find(ctx, objects.KindContent, "", 0)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			n, err := objects.Erase(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
-			if err != nil && !errors.Is(err, objects.ErrBusy) {
-				return err
-			}
-			if n == 1 {
-				fmt.Println(id)
-			}
-		}
-	}
-}
-
-func TestEraseThatIsKilled(t *testing.T) {
-	kills := 10
-	if testing.Short() {
-		kills = 3
-	}
-	if torture() {
-		kills = 200
-	}
-	const n = 300
-	s, path, said := spoken(t, n)
-	at := map[objects.ID]int{}
-	for i, o := range said {
-		at[o.ID] = i
-	}
-	idle(t, s)
-	r := rand.New(rand.NewPCG(11, uint64(time.Now().UnixNano())))
-	acknowledged := map[objects.ID]bool{}
-	for range kills {
-		cmd := child(t, "erase", path)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		lines.Scan()
-		time.AfterFunc(time.Duration(r.IntN(300))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		for lines.Scan() {
-			if id, err := objects.ParseID(lines.Text()); err == nil {
-				acknowledged[id] = true
-			}
-		}
-		_ = cmd.Wait()
-		found := wantClean(t, path)
-		for id := range acknowledged {
-			if _, ok := found.erased[id]; !ok {
-				t.Fatalf("%q was erased and is back", said[at[id]].Data[:12])
-			}
-			wantNowhere(t, path, words(at[id]))
-		}
-		if len(found.erased)+len(found.objects) != 2*n {
-			t.Fatalf("%d objects and %d tombstones of %d", len(found.objects), len(found.erased), 2*n)
-		}
-	}
-	last := object("last")
-	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{last}}); err != nil {
-		t.Fatal(err)
-	}
-	erase(t, s, last) // whoever comes next clears what was left
-	if left := names(t, dirOf(path)); len(left) != 4 {
-		t.Errorf("what was interrupted left %v", left)
-	}
-	t.Logf("%d erased in %d processes", len(acknowledged), kills)
 }

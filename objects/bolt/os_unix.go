@@ -50,6 +50,15 @@ func owner(info fs.FileInfo) (uid int, known bool) {
 // shared tells whether others than the owner may write.
 func shared(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
 
+// renamesOpen tells that a file that is open can lose its name to another.
+const renamesOpen = true
+
+// nameless tells whether a file has no name any more.
+func nameless(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}
+
 // syncDir makes the names in a directory durable.
 func syncDir(path string) error {
 	d, err := os.Open(path)

@@ -40,5 +40,10 @@ func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
 
 func shared(fs.FileInfo) bool { return false }
 
+// renamesOpen: a file that is open keeps its name.
+const renamesOpen = false
+
+func nameless(fs.FileInfo) bool { return false }
+
 // syncDir does nothing: the file system keeps names in its own journal.
 func syncDir(string) error { return nil }

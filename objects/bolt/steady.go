@@ -70,20 +70,16 @@ func (s *store) hold(ctx context.Context, patient bool, progress func(done, tota
 			return nil, err
 		}
 		h.file = file
-		err = h.take()
-		if err == nil && h.replaced() {
-			h.close() // while it waited for the lock
-			h.side = nil
-			continue
-		}
-		if err == nil {
+		if err = h.take(); err == nil {
 			err = h.look()
 		}
-		if err != nil {
-			h.close()
+		if err == nil {
+			return h, nil
+		}
+		h.close()
+		if !errors.Is(err, errReplaced) {
 			return nil, err
 		}
-		return h, nil
 	}
 }
 
@@ -105,6 +101,9 @@ func (h *steady) take() error {
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 			h.side, err = nil, nil
 		}
+	}
+	if err == nil && h.replaced() { // while it waited; the old file may be overwritten
+		err = errReplaced
 	}
 	if err == nil {
 		err = pollLock(waiting, h.file, false)
@@ -173,25 +172,22 @@ func (h *steady) ReadAt(b []byte, at int64) (int, error) {
 // renew lets those in who wait, and looks whether what is read is still there.
 func (h *steady) renew() error {
 	h.release()
-	if err := h.take(); err != nil {
+	err := h.take()
+	if errors.Is(err, errReplaced) {
+		return errMoved
+	}
+	if err != nil {
 		return err
 	}
 	return h.unmoved()
 }
 
 func (h *steady) unmoved() error {
-	here, err := os.Stat(h.store.path)
-	if err != nil {
-		return err
-	}
 	mine, err := h.file.Stat()
 	if err != nil {
 		return err
 	}
 	now, err := readMeta(h.file, mine.Size())
-	if err == nil && !os.SameFile(here, mine) {
-		return nil // another file has taken its place, and this one never changes again
-	}
 	if err != nil || now.tx > h.meta.tx+1 {
 		return errMoved
 	}
@@ -207,6 +203,7 @@ func (h *steady) release() {
 func (h *steady) close() {
 	_ = h.file.Close()
 	h.side.release()
+	h.side = nil
 }
 
 // patience is how often somebody reads while others write, before they have to wait.
