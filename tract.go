@@ -44,6 +44,7 @@ type Repo struct {
 	author   string
 	clock    func() time.Time
 	headers  headers
+	traces   *traceIndex // nil: none is kept
 }
 
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store
@@ -59,7 +60,11 @@ func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock}, nil
+	r := &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock}
+	if o.traces != "" {
+		r.traces = &traceIndex{file: o.traces}
+	}
+	return r, nil
 }
 
 // Close waits for running writes and closes the store. Later calls give
@@ -75,6 +80,7 @@ type opening struct {
 	settings settings.Values
 	author   string
 	clock    func() time.Time
+	traces   string
 }
 
 // OpenOption changes how a store is opened.
