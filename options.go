@@ -44,6 +44,7 @@ type call struct {
 	spent     func(Spent)
 	warn      func(Problem)
 	ready     func(*llm.Request)
+	likely    *Likely   // nil: all thoughts
 	observed  *Observed // nil: the exchange is ours
 	watch     func(llm.Event)
 	found     func([]Secret) // secrets; may be nil

@@ -45,6 +45,7 @@ type Repo struct {
 	clock    func() time.Time
 	found    func([]Secret) // secrets; may be nil
 	headers  headers
+	traces   *traceIndex // nil: none is kept
 }
 
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store
@@ -60,7 +61,11 @@ func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}, nil
+	r := &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}
+	if o.traces != "" {
+		r.traces = &traceIndex{file: o.traces}
+	}
+	return r, nil
 }
 
 // Close waits for running writes and closes the store. Later calls give
@@ -77,6 +82,7 @@ type opening struct {
 	author   string
 	clock    func() time.Time
 	found    func([]Secret)
+	traces   string
 }
 
 // OpenOption changes how a store is opened.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -115,6 +116,9 @@ func settingsError(err error) error {
 	return f
 }
 
+// traceIndex is the file of the index of thoughts, beside the store.
+const traceIndex = "traces.idx"
+
 // open opens the store, for reading only or not. Writing makes the personal
 // store where it is the one that serves.
 func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
@@ -130,6 +134,9 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 		return nil, err
 	}
 	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets)}
+	if p.root != "" {
+		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, traceIndex)))
+	}
 	switch {
 	case !write:
 		opts = append(opts, tract.ReadOnly())

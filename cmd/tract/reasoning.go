@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -22,7 +22,6 @@ import (
 type traceOptions struct {
 	session, model, since, until, grep, source, seal string
 	turn, limit                                      int
-	turns                                            bool
 	jsonl                                            bool
 	as                                               string // of export
 	by                                               string // of stats
@@ -38,7 +37,6 @@ func (o *traceOptions) flags(a *app, cmd *cobra.Command) {
 	f.StringVar(&o.source, "source", "", "only thoughts from this field of the response, such as reasoning_content")
 	f.StringVar(&o.seal, "seal", "", "only thoughts with this seal: signature, encrypted, redacted, opaque, any or none")
 	f.IntVar(&o.turn, "turn", 0, "only thoughts of the turn of this number")
-	f.BoolVar(&o.turns, "turns", false, "count turns in long histories too, which takes a walk to their beginnings")
 	f.IntVarP(&o.limit, "max-count", "n", 0, "at most so many, the newest")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "session", a.completeBranches)
@@ -98,8 +96,7 @@ attributes (which are still in development there). Seals are named, not given.`,
 	cmd.AddCommand(list, show, export, newPrune(a), stats)
 }
 
-// traces yields what the flags let through, and sees to it that turns are counted
-// where they are wanted.
+// traces yields what the flags let through. numbered is whether turns are counted.
 func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbered bool) (iter.Seq2[format.Trace, error], error) {
 	ctx := cmd.Context()
 	keep, err := o.filter(a, cmd)
@@ -114,13 +111,15 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	if err != nil {
 		return nil, err
 	}
-	var opts []tract.Option
-	if numbered && !o.turns {
-		if numbered, err = a.isShort(ctx, rev); err != nil {
-			return nil, err
-		}
+	likely := tract.Likely{Session: o.session, Model: o.model, Source: o.source, Turn: o.turn}
+	if o.grep != "" {
+		likely.Words = regexp.MustCompile("(?m)" + o.grep) // the filter has compiled it
 	}
-	if numbered = numbered || o.turns || o.turn > 0; numbered {
+	var opts []tract.Option
+	if likely != (tract.Likely{}) {
+		opts = append(opts, tract.Find(likely))
+	}
+	if numbered = numbered || o.turn > 0; numbered {
 		opts = append(opts, tract.Numbered())
 	}
 	return func(yield func(format.Trace, error) bool) {
@@ -159,38 +158,6 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	return id.String(), nil
-}
-
-// shortHistory is how many commits are walked to number turns without being asked.
-const shortHistory = 10_000
-
-// isShort tells whether a walk to the beginning of what is looked at is nothing to
-// wait for.
-func (a *app) isShort(ctx context.Context, rev string) (bool, error) {
-	heads := []objects.ID{}
-	if rev != "" {
-		id, err := a.resolve(ctx, rev)
-		if err != nil {
-			return false, err
-		}
-		heads = append(heads, id)
-	} else {
-		var err error
-		if heads, err = tips(ctx, a.repo); err != nil {
-			return false, err
-		}
-	}
-	depth := uint64(0)
-	for _, id := range heads {
-		c, err := commit.Read(ctx, a.repo.Store(), id)
-		if err != nil {
-			return false, err
-		}
-		if depth += c.Depth; depth > shortHistory {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 func traceOf(t *tract.Trace, numbered bool) format.Trace {
