@@ -34,7 +34,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.flush(), c.flushLog()); err != nil {
+	if err := errors.Join(c.flush(), c.add(c.log.flush()...)); err != nil {
 		return err
 	}
 	return c.finish(bound)
