@@ -185,6 +185,7 @@ func (a *auditor) indexRow(key, value []byte) error {
 	if err != nil {
 		return err
 	}
+	unknown := 64 - 8*run{level: uint64(key[0])}.prefix() // bits of the beginning of an id
 	if a.index.count == nil {
 		a.index.count = map[uint64]uint64{}
 	}
@@ -203,7 +204,7 @@ func (a *auditor) indexRow(key, value []byte) error {
 			return fmt.Errorf("the piece %x of the index is out of order", key)
 		case p == nil && (a.hurt[bucketNumber(headsBucket)] || a.harm > 0):
 			continue // the damage to the pack is told
-		case p == nil || at.slot >= len(p.begins) || p.begins[at.slot] != binary.BigEndian.Uint64(e[:]):
+		case p == nil || at.slot >= len(p.begins) || p.begins[at.slot]>>unknown != binary.BigEndian.Uint64(e[:])>>unknown:
 			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", key, at.slot, at.pack)
 		}
 		p.found[at.slot] = true

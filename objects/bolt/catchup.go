@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -36,7 +35,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.flush(), c.flushLog()); err != nil {
+	if err := errors.Join(c.flush(), c.add(c.log.flush()...)); err != nil {
 		return err
 	}
 	return c.finish(bound)
@@ -139,11 +138,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 
 // finish writes the index and what the file says of itself, and makes it durable.
 func (c *compaction) finish(bound binding) error {
-	level := uint64(0)
-	for n := len(c.entries); n > young.objects*runFan; n /= runFan {
-		level++ // as if it had grown to this
-	}
-	list, all := encodeRun(level, c.entries)
+	list, all := encodeRun(c.entries)
 	list = append(list, change{metaBucket, runsKey, all.encode()}, change{metaBucket, journalKey, bound.encode()})
 	if c.packs > 0 {
 		list = append(list, change{metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})})
@@ -154,23 +149,4 @@ func (c *compaction) finish(bound binding) error {
 	db := c.db
 	c.db = nil
 	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
-}
-
-// encodeRun makes the index of a file that has one run.
-func encodeRun(level uint64, entries []indexEntry) ([]change, runs) {
-	if len(entries) == 0 {
-		return nil, runs{}
-	}
-	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
-	one := run{level, 1, uint64(len(entries))}
-	var list []change
-	for at := 0; at < len(entries); {
-		end := min(at+chunkEntries, len(entries))
-		for end < len(entries) && bytes.Equal(entries[end][:indexPrefix], entries[end-1][:indexPrefix]) {
-			end++ // those that begin alike stay together
-		}
-		key, value := encodeChunk(one, entries[at:end])
-		list, at = append(list, change{indexBucket, key, value}), end
-	}
-	return list, runs{[]run{one}, 1}
 }

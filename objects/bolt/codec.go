@@ -31,21 +31,13 @@ const packMost = 8 << 20
 // zstdMagic begins a frame of zstd.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// encoders is how many frames are made at a time: each takes 40 MB.
-const encoders = 2
-
-// zstdEncoder and zstdDecoder are made when they are first needed, and used by any
-// number of goroutines: each call is one frame in memory. What is packed is packed
-// once and read often, so it is packed as well as can be.
+// What is packed closely is packed once and read often, so it is packed as well as can
+// be, two frames at a time: each takes 40 MB. What is written while somebody waits is
+// packed quickly. All of these are made when they are first needed, and used by any
+// number of goroutines: each call is one frame in memory.
 var (
-	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(encoders),
-			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(packMost))
-		if err != nil {
-			panic(err) // the options are right or wrong for ever
-		}
-		return e
-	})
+	closely     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedBestCompression, 2) })
+	quickly     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedFastest, 1) })
 	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(packMost),
 			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
@@ -56,8 +48,17 @@ var (
 	})
 )
 
+func newEncoder(level zstd.EncoderLevel, frames int) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(frames),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(packMost))
+	if err != nil {
+		panic(err) // the options are right or wrong for ever
+	}
+	return e
+}
+
 // deflate adds data to b in zstd. What is longer than packMost nobody could read.
-func deflate(b, data []byte) []byte { return zstdEncoder().EncodeAll(data, b) }
+func deflate(b, data []byte) []byte { return closely().EncodeAll(data, b) }
 
 // shorter gives closed, which was made of b with so many bytes of data, if it is
 // worth it.

@@ -178,41 +178,40 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 
 // TestFormatBecomesNewerWhenThereIsNeed, and not before: other programs may not know it.
 func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
-	path, m := large(t, 100)
-	s := mustOpen(t, path, objects.Options{})
-	fold(t, s)
-	if v := formatOf(t, s); v != formatFirst {
-		t.Errorf("it has become format %d before there was need", v)
+	s, path := fresh(t)
+	write := func(n int, want uint64) {
+		t.Helper()
+		for i := range n {
+			if err := appendOne(s, t, "main", i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fold(t, s)
+		wantFormat(t, s, want)
 	}
-	sweep(t, s, objects.Sweep{Before: now()})
-	if v := formatOf(t, s); v != formatPacked {
-		t.Errorf("packed closely it is of format %d", v)
-	}
-	if err := appendOne(s, t, "side", 1); err != nil {
-		t.Fatal(err)
-	}
-	fold(t, s)
-	if v := formatOf(t, s); v != formatPacked {
-		t.Errorf("written to after that it is of format %d", v)
-	}
-	if found := wantClean(t, path); m.lostIn(found) > 0 {
-		t.Error("it is not all there")
-	}
+	write(3, formatFirst)
+	sweep(t, s, objects.Sweep{})
+	wantFormat(t, s, formatPacked)
+	write(3, formatPacked)
+	wantClean(t, path)
+	s, path = fresh(t)
+	write(logFew, formatPacked)
+	write(3, formatPacked)
+	wantClean(t, path)
 }
 
-func formatOf(t testing.TB, s objects.Store) (version uint64) {
+func wantFormat(t testing.TB, s objects.Store, want uint64) {
 	t.Helper()
 	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
-		value, err := l.get(metaBucket, formatKey)
-		if err == nil {
-			version, err = decodeFormat(value)
+		have, err := l.version()
+		if err == nil && have != want {
+			err = fmt.Errorf("it is %d, want %d", have, want)
 		}
 		return err
 	})
 	if err != nil {
-		t.Fatal(fmt.Errorf("format: %w", err))
+		t.Errorf("format: %v", err)
 	}
-	return version
 }
 
 // TestFlipsInAPackedStore flips one bit at a time in a store that is packed closely,

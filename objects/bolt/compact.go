@@ -25,8 +25,7 @@ type compaction struct {
 	packs   uint32 // in it
 	from    uint32 // last pack of the old file that is in it
 	entry   uint64 // last log entry that is in it
-	log     []objects.LogEntry
-	logSize int
+	log     entryRun
 	entries []indexEntry
 	pending []objects.Object
 	size    int
@@ -331,9 +330,10 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 			return err
 		}
 		for _, entry := range list {
-			if err := c.putEntry(entry); err != nil {
+			if err := c.add(c.log.add(entry)...); err != nil {
 				return err
 			}
+			c.entry = entry.Seq
 		}
 	}
 	return nil

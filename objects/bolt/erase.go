@@ -159,15 +159,6 @@ func (c *compaction) bury(_ *look, w *sweeper) error {
 	return nil
 }
 
-// version is the format of a store.
-func (l *look) version() (uint64, error) {
-	value, err := l.get(metaBucket, formatKey)
-	if err != nil {
-		return 0, err
-	}
-	return decodeFormat(value)
-}
-
 // unbury gives the changes that take tombstones away, of objects that are put again
 // and will lie in a pack. list is in the file, not in the journal.
 func (l *look) unbury(list []objects.Object) (changes []change, err error) {

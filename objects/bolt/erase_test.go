@@ -192,26 +192,13 @@ func TestErasedObjectsComeBackWhole(t *testing.T) {
 
 func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
 	s, path, said := spoken(t, 5)
-	want := func(version uint64) {
-		t.Helper()
-		err := inner(t, s).view(t.Context(), "read", func(l *look) error {
-			got, err := l.version()
-			if err == nil && got != version {
-				err = fmt.Errorf("format %d, want %d", got, version)
-			}
-			return err
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	want(formatFirst)
+	wantFormat(t, s, formatFirst)
 	sweep(t, s, objects.Sweep{Before: now()})
-	want(formatPacked)
+	wantFormat(t, s, formatPacked)
 	erase(t, s, said[1])
-	want(formatErased)
+	wantFormat(t, s, formatErased)
 	sweep(t, s, objects.Sweep{Before: now()})
-	want(formatErased)
+	wantFormat(t, s, formatErased)
 	wantClean(t, path)
 }
 

@@ -45,6 +45,9 @@ func (s *store) fold(h *handle, more []change) error {
 			packed, err = l.noteFold(packed, time.Now())
 			list = append(list, packed...)
 		}
+		if err == nil {
+			list, err = l.layLog(list)
+		}
 		return err
 	})
 	if err != nil {
@@ -189,8 +192,8 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
 		}
 		switch c.bucket {
-		case logBucket, headsBucket, bodiesBucket, indexBucket:
-			b.FillPercent = 1 // their keys only ascend
+		case logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket:
+			b.FillPercent = 1 // their keys only ascend, those of moves for each ref
 		}
 		if c.value == nil {
 			err = b.Delete(c.key)

@@ -134,10 +134,17 @@ func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 
 // parseChunk gives the entries of a chunk.
 func parseChunk(key, value []byte) ([]byte, error) {
-	if len(value) <= 8 || (len(value)-8)%entrySize != 0 || binary.BigEndian.Uint64(value) != sum(key, value[8:]) {
+	entries, ok := []byte(nil), len(key) == 1+4+indexPrefix && len(value) > 8 && binary.BigEndian.Uint64(value) == sum(key, value[8:])
+	if ok {
+		entries = value[8:]
+		if key[0] == denseRun {
+			entries, ok = openDense(key, entries)
+		}
+	}
+	if !ok || len(entries)%entrySize != 0 {
 		return nil, fmt.Errorf("index: the chunk %x is damaged", key)
 	}
-	return value[8:], nil
+	return entries, nil
 }
 
 // chunks yields the chunks of a run from that on in which a beginning of an id may
@@ -211,7 +218,8 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 }
 
 func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
-	key, value, err := l.floor(append(r.key(), id[:indexPrefix]...))
+	begin := r.known(id[:indexPrefix])
+	key, value, err := l.floor(append(r.key(), begin...))
 	if err != nil || !bytes.HasPrefix(key, r.key()) {
 		return place{}, false, err
 	}
@@ -219,9 +227,9 @@ func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 	if err != nil {
 		return place{}, false, err
 	}
-	for i := searchEntries(entries, id[:indexPrefix]); i < len(entries); i += entrySize {
+	for i := searchEntries(entries, begin); i < len(entries); i += entrySize {
 		e := indexEntry(entries[i:])
-		if !bytes.Equal(e[:indexPrefix], id[:indexPrefix]) {
+		if !bytes.Equal(e[:indexPrefix], begin) {
 			break
 		}
 		if ok, err := l.confirm(e.place(), id); ok || err != nil {

@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"pgregory.net/rapid"
 )
 
 func FuzzChunk(f *testing.F) {
 	one := run{0, 7, 2}
 	key, value := encodeChunk(one, []indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
 	f.Add(key, value)
+	list, _ := encodeRun([]indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
+	f.Add(list[0].key, list[0].value)
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		entries, err := parseChunk(key, value)
 		if err != nil {
@@ -90,4 +93,51 @@ func TestRunsAreJoined(t *testing.T) {
 		t.Errorf("found %v, %v; want %v", found, err, ids[:5])
 	}
 	wantSound(t, path)
+}
+
+// TestDenseRun has ids that begin alike, as few as can be told apart and as many as
+// there never are.
+func TestDenseRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var entries []indexEntry
+		draw := rapid.SampledFrom([]byte{0, 1, 7, 0xff})
+		for i := range rapid.IntRange(1, 3000).Draw(t, "entries") {
+			id := objects.ID{draw.Draw(t, "first"), byte(i >> 8), byte(i), draw.Draw(t, "fourth"), byte(i)}
+			if i%100 > 60 {
+				id = objects.ID{1, 2, 3, 4, byte(i)}
+			}
+			entries = append(entries, newIndexEntry(id, place{uint32(rapid.Uint64Range(0, 1<<32-1).Draw(t, "pack")), rapid.IntRange(0, packObjects-1).Draw(t, "slot")}))
+		}
+		want := map[indexEntry]int{}
+		for _, e := range entries {
+			clear(e[densePrefix:indexPrefix])
+			want[e]++
+		}
+		list, all := encodeRun(entries)
+		if len(all.list) != 1 || all.list[0].entries != uint64(len(entries)) {
+			t.Fatalf("%+v", all)
+		}
+		var last []byte
+		for _, c := range list {
+			got, err := parseChunk(c.key, c.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Equal(last, got[:indexPrefix]) || !bytes.Equal(c.key[5:], got[:indexPrefix]) {
+				t.Fatalf("chunk %x begins with %x after %x", c.key, got[:indexPrefix], last)
+			}
+			for ; len(got) > 0; got = got[entrySize:] {
+				if bytes.Compare(last, got[:indexPrefix]) > 0 {
+					t.Fatalf("%x after %x", got[:indexPrefix], last)
+				}
+				last = got[:indexPrefix]
+				want[indexEntry(got)]--
+			}
+		}
+		for e, n := range want {
+			if n != 0 {
+				t.Fatalf("entry %x is there %d times too seldom", e, n)
+			}
+		}
+	})
 }

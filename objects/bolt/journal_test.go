@@ -302,7 +302,7 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(journalPath(path))
-	if err != nil || info.Size() != journalFirst {
+	if err != nil || info.Size() != journalStart {
 		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
 	}
 	again := mustOpen(t, path, objects.Options{})

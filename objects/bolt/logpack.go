@@ -2,15 +2,17 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// When a store is packed closely the entries of the ref log lie together, under the
-// key of the first of them:
+// The entries of the ref log that a fold writes lie together if they are many, and all
+// of them when a store is packed closely. Each costs a third of what it does alone:
 //
 //	log      seq -> sealed: codec (1: zstd), then in zstd for each entry the length
 //	         of its record, a varint, and the record. All but the first are without
@@ -19,8 +21,9 @@ import (
 //
 // A lone entry begins with the tag of its sequence, which is 8.
 const (
-	logEntries = 256
-	logBytes   = 64 << 10
+	logEntries = 256      // most that lie together
+	logBytes   = 64 << 10 // of their records
+	logFew     = 16       // fewer are left alone when the journal is folded
 )
 
 // encodeEntries makes one key and value of entries that follow one another.
@@ -37,7 +40,7 @@ func encodeEntries(list []objects.LogEntry) (key, value []byte) {
 		all = append(binary.AppendUvarint(all, uint64(len(record))), record...)
 	}
 	key = logKey(list[0].Seq)
-	return key, seal(key, deflate([]byte{byte(codecZstd)}, all))
+	return key, seal(key, quickly().EncodeAll(all, []byte{byte(codecZstd)}))
 }
 
 // decodeEntries gives the entries that lie under a key: one, or some that follow one
@@ -105,28 +108,67 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 	return keys
 }
 
-// putEntry gathers entries that will lie together.
-func (c *compaction) putEntry(e objects.LogEntry) error {
-	size := len(e.Record())
-	if len(c.log) == logEntries || c.logSize+size > logBytes {
-		if err := c.flushLog(); err != nil {
-			return err
-		}
-	}
-	c.log, c.logSize, c.entry = append(c.log, e), c.logSize+size, e.Seq
-	return nil
+// entryRun gathers entries that will lie together.
+type entryRun struct {
+	list []objects.LogEntry
+	size int
 }
 
-// flushLog writes the entries that are gathered.
-func (c *compaction) flushLog() error {
-	if len(c.log) == 0 {
+// add takes the next entry. It gives the changes that write those before it when they
+// are enough.
+func (r *entryRun) add(e objects.LogEntry) (list []change) {
+	size := len(e.Record())
+	if len(r.list) == logEntries || r.size+size > logBytes {
+		list = r.flush()
+	}
+	r.list, r.size = append(r.list, e), r.size+size
+	return list
+}
+
+// flush gives the changes that write the entries that are gathered.
+func (r *entryRun) flush() []change {
+	if len(r.list) == 0 {
 		return nil
 	}
-	key, value := encodeEntries(c.log)
+	key, value := encodeEntries(r.list)
 	list := []change{{logBucket, key, value}}
-	for _, key := range movesOf(c.log) {
+	for _, key := range movesOf(r.list) {
 		list = append(list, change{movesBucket, key, []byte{}})
 	}
-	c.log, c.logSize = nil, 0
-	return c.add(list...)
+	*r = entryRun{}
+	return list
+}
+
+// layLog has the entries of the log lie together that a fold writes. Few stay as they
+// are.
+func (l *look) layLog(list []change) ([]change, error) {
+	var entries []objects.LogEntry
+	var rest []change
+	for _, c := range list {
+		switch c.bucket {
+		case logBucket:
+			some, err := decodeEntries(c.key, c.value)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, some...)
+		case movesBucket:
+		default:
+			rest = append(rest, c)
+		}
+	}
+	if len(entries) < logFew {
+		return list, nil
+	}
+	slices.SortFunc(entries, func(a, b objects.LogEntry) int { return cmp.Compare(a.Seq, b.Seq) })
+	var run entryRun
+	for _, e := range entries {
+		rest = append(rest, run.add(e)...)
+	}
+	rest = append(rest, run.flush()...)
+	version, err := l.version()
+	if err == nil && version < formatPacked {
+		rest = append(rest, change{metaBucket, formatKey, encodeFormat(formatPacked)})
+	}
+	return rest, err
 }

@@ -222,6 +222,15 @@ func checked(o objects.Object) (objects.Object, error) {
 	return o, nil
 }
 
+// version is the format of the store.
+func (l *look) version() (uint64, error) {
+	value, err := l.get(metaBucket, formatKey)
+	if err != nil {
+		return 0, err
+	}
+	return decodeFormat(value)
+}
+
 // body reads the whole body of a pack and tells whether its checksum is right.
 func (l *look) body(p *pack) (data []byte, sound bool, err error) {
 	b, err := l.closedBody(p)

@@ -119,7 +119,8 @@ func (q *search) packed(l *look, from []byte) ([]byte, error) {
 }
 
 func (q *search) inRun(l *look, r run, from []byte) error {
-	digits := q.prefix[:min(len(q.prefix), 2*indexPrefix)]
+	digits := q.prefix[:min(len(q.prefix), 2*r.prefix())]
+	from = r.known(from)
 	for entries, err := range l.chunks(r, from) {
 		if err != nil {
 			return err

@@ -188,9 +188,10 @@ func (s *store) serve(h *handle) {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed && !h.broken && h.journal.over.end > journalClose {
-		if s.fold(h, nil) == nil { // the next process does it otherwise
-			_ = h.journal.file.Truncate(journalFirst) // its frames do not count any more
-		}
+		_ = s.fold(h, nil) // the next process does it otherwise
+	}
+	if closed && !h.broken && h.journal.over.end == journalStart {
+		_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
 	}
 	s.mu.Lock()
 	s.shared, s.wanted = nil, false

@@ -1,0 +1,100 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// A store that is packed closely has one run, which is never joined with others:
+//
+//	chunk    sum u64; then for each entry how much the first 4 bytes of its id are
+//	         above those of the entry before, or those in the key; pack; slot: varints
+//
+// Its key has the first 4 bytes of an id and 4 zeros. Four bytes are enough to find
+// an object among millions, since whoever finds an entry compares the whole id.
+const (
+	denseRun    = 0x80 // the level of such a run
+	densePrefix = 4
+	denseChunk  = 2000 // bytes, so that two fill a page
+)
+
+// prefix is how many bytes of an id a run knows.
+func (r run) prefix() int {
+	if r.level == denseRun {
+		return densePrefix
+	}
+	return indexPrefix
+}
+
+// known is the beginning of an id as far as a run knows it.
+func (r run) known(begin []byte) []byte {
+	n := r.prefix()
+	if len(begin) <= n {
+		return begin
+	}
+	return append(bytes.Clone(begin[:n]), make([]byte, len(begin)-n)...)
+}
+
+// encodeRun makes the index of a file that has one run.
+func encodeRun(entries []indexEntry) ([]change, runs) {
+	if len(entries) == 0 {
+		return nil, runs{}
+	}
+	for i := range entries {
+		clear(entries[i][densePrefix:indexPrefix])
+	}
+	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	one := run{denseRun, 1, uint64(len(entries))}
+	var list []change
+	for rest := entries; len(rest) > 0; {
+		c, n := encodeDense(one, rest)
+		list, rest = append(list, c), rest[n:]
+	}
+	return list, runs{[]run{one}, 1}
+}
+
+// encodeDense makes a chunk of as many entries as fill it. Those that begin alike stay
+// together.
+func encodeDense(r run, entries []indexEntry) (c change, n int) {
+	key := append(r.key(), entries[0][:indexPrefix]...)
+	value := make([]byte, 8, denseChunk+64)
+	last := binary.BigEndian.Uint32(entries[0][:])
+	for ; n < len(entries); n++ {
+		e := entries[n]
+		begin, at := binary.BigEndian.Uint32(e[:]), e.place()
+		if len(value) > denseChunk-3*binary.MaxVarintLen32 && begin != last {
+			break
+		}
+		for _, v := range []uint64{uint64(begin - last), uint64(at.pack), uint64(at.slot)} {
+			value = binary.AppendUvarint(value, v)
+		}
+		last = begin
+	}
+	binary.BigEndian.PutUint64(value, sum(key, value[8:]))
+	return change{indexBucket, key, value}, n
+}
+
+// openDense gives the entries of a chunk, whose checksum is right, as they are in
+// others.
+func openDense(key, b []byte) (entries []byte, ok bool) {
+	begin := uint64(binary.BigEndian.Uint32(key[5:]))
+	for len(b) > 0 {
+		var v [3]uint64
+		for i := range v {
+			n, size := binary.Uvarint(b)
+			if size <= 0 {
+				return nil, false
+			}
+			v[i], b = n, b[size:]
+		}
+		begin += v[0]
+		if begin > 1<<32-1 || v[1] > 1<<32-1 || v[2] > 1<<16-1 {
+			return nil, false
+		}
+		entries = binary.BigEndian.AppendUint64(entries, begin<<32)
+		entries = binary.BigEndian.AppendUint32(entries, uint32(v[1]))
+		entries = binary.BigEndian.AppendUint16(entries, uint16(v[2]))
+	}
+	return entries, len(entries) > 0
+}
