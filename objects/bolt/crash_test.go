@@ -223,7 +223,7 @@ func acknowledged(t testing.TB, trace *faulttest.Trace, steps int) (numbers map[
 // survives opens what a crash has left, and says what is wrong with it.
 func survives(ctx context.Context, dir string, numbers map[string]int, gone []string) error {
 	path := filepath.Join(dir, "s")
-	s, err := objects.Open(ctx, path, objects.Options{Create: true, Wait: time.Second})
+	s, err := objects.Open(ctx, path, objects.Options{Create: true})
 	if err != nil {
 		return err
 	}

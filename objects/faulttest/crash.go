@@ -132,7 +132,7 @@ func (m *model) settle(p int) {
 		}
 		place := fmt.Sprint(s.File, s.At, len(s.Data))
 		n, ok := at[place]
-		if !ok || len(m.trace.between(m.loose[n], i)) > 0 {
+		if !ok || m.trace.crossed(m.loose[n], i) {
 			n = len(m.loose)
 			at[place], m.loose = n, append(m.loose, nil)
 		}
@@ -140,15 +140,12 @@ func (m *model) settle(p int) {
 	}
 }
 
-// between is the steps between a cell and one more of it that change the same bytes
-// in another way, so that their order matters.
-func (t *Trace) between(c cell, end int) (list []int) {
-	for i := c[len(c)-1] + 1; i < end; i++ {
-		if s := &t.Steps[i]; s.ofData() && s.File == t.Steps[end].File {
-			list = append(list, i)
-		}
-	}
-	return list
+// crossed tells whether a step between a cell and one more of it changes the same file,
+// so that their order matters.
+func (t *Trace) crossed(c cell, end int) bool {
+	return slices.ContainsFunc(t.Steps[c[len(c)-1]+1:end], func(s Step) bool {
+		return s.ofData() && s.File == t.Steps[end].File
+	})
 }
 
 // covers tells whether a sync makes a step durable.
