@@ -220,7 +220,8 @@ func (w *recovery) want() (map[string]objects.ID, error) {
 			}
 		}
 	}
-	return want, w.unnamed(want)
+	w.unnamed(want)
+	return want, nil
 }
 
 // firstOf is the first of some ids of which something holds.
@@ -258,10 +259,10 @@ func (w *recovery) whole(id objects.ID) bool {
 
 // unnamed gives names to the ends of histories that have none, when refs or entries of
 // their log are lost: nobody can tell then which of them were branches.
-func (w *recovery) unnamed(want map[string]objects.ID) error {
+func (w *recovery) unnamed(want map[string]objects.ID) {
 	hurt := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
 	if !hurt && len(w.done.Rescued) == 0 {
-		return nil
+		return
 	}
 	roots := slices.Collect(maps.Values(want))
 	for _, e := range w.entries {
@@ -282,7 +283,6 @@ func (w *recovery) unnamed(want map[string]objects.ID) error {
 			want[name], w.done.Rescued[name] = w.graph.ids[n], name
 		}
 	}
-	return nil
 }
 
 // move brings the refs from where the log left them to where they shall be.
