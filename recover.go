@@ -146,10 +146,7 @@ func (w *recovery) finish() error {
 	if err := w.replay(); err != nil {
 		return err
 	}
-	want, err := w.want()
-	if err != nil {
-		return err
-	}
+	want := w.want()
 	if err := w.move(want); err != nil {
 		return err
 	}
@@ -194,7 +191,7 @@ func refNames(moves []objects.RefUpdate) bool {
 }
 
 // want says where refs shall be.
-func (w *recovery) want() (map[string]objects.ID, error) {
+func (w *recovery) want() map[string]objects.ID {
 	want := map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
@@ -221,7 +218,7 @@ func (w *recovery) want() (map[string]objects.ID, error) {
 		}
 	}
 	w.unnamed(want)
-	return want, nil
+	return want
 }
 
 // firstOf is the first of some ids of which something holds.
