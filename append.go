@@ -183,7 +183,11 @@ func (c *call) verb(command string) string {
 }
 
 func (c *call) note(command string) objects.Note {
-	return objects.Note{Time: c.now, Author: c.author, Command: c.verb(command)}
+	command = c.verb(command)
+	if c.with > 0 {
+		command += fmt.Sprintf(withFormat, c.with)
+	}
+	return objects.Note{Time: c.now, Author: c.author, Command: command}
 }
 
 // keyed finds the commits with an idempotency key, oldest first.

@@ -149,11 +149,11 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 		step()
 	}
 	undone := func() string { return must(repo.Undo(t.Context()))(t).Note.Command }
-	for i, want := range []string{"edit", "annotate", "generate", "append", "append"} {
+	for i, want := range []string{"edit", "annotate", "chat", "append"} {
 		if got := undone(); got != want {
 			t.Errorf("undo %d took back %q, want %q", i, got, want)
 		}
-		if at := map[int]int{0: 3, 1: 2, 3: 1, 4: 0}; at[i] > 0 && must(main.Tip(t.Context()))(t) != tips[at[i]] {
+		if must(main.Tip(t.Context()))(t) != tips[len(tips)-1-i] {
 			t.Errorf("undo %d left another tip", i)
 		}
 	}
@@ -162,6 +162,53 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 	}
 	if tip := must(main.Tip(t.Context()))(t); !tip.IsZero() {
 		t.Error("the branch is still there")
+	}
+	for range tips {
+		must(repo.Redo(t.Context()))(t)
+	}
+	var log []string
+	for op, err := range repo.Operations(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op.Of == 0 {
+			log = append(log, fmt.Sprint(op.Seq, op.Parts, op.Note.Command, op.Undone))
+		}
+	}
+	if got := strings.Join(log, " "); got != "5 []editfalse 4 []annotatefalse 3 [2]chatfalse 1 []appendfalse" {
+		t.Errorf("the operations are %s", got)
+	}
+}
+
+// TestOperationsOfSeveralCommandsAtOnce has two commands whose moves lie between one
+// another in the log.
+func TestOperationsOfSeveralCommandsAtOnce(t *testing.T) {
+	repo := open(t)
+	main, side := repo.Branch("main"), repo.Branch("side")
+	add := func(b *tract.Branch, text string, opts ...tract.Option) uint64 {
+		id := must(b.User(t.Context(), text, opts...))(t)
+		return must(b.Moved(t.Context(), id))(t)
+	}
+	one := add(main, "one")
+	two := add(side, "two", tract.Command("other"))
+	add(main, "three", tract.With(one))
+	add(side, "four", tract.With(two), tract.Command("other"))
+	add(main, "five", tract.With(one))
+	tip := must(main.Tip(t.Context()))(t)
+	if none := must(main.Moved(t.Context(), objects.ID{1}))(t); none != 0 {
+		t.Errorf("a move to nowhere has the number %d", none)
+	}
+	first := must(repo.Undo(t.Context()))(t)
+	if first.Seq != 5 || !must(main.Tip(t.Context()))(t).IsZero() || must(side.Tip(t.Context()))(t).IsZero() {
+		t.Errorf("undo took back %+v", first)
+	}
+	if second := must(repo.Undo(t.Context()))(t); second.Seq != 4 || second.Note.Command != "other" || !must(side.Tip(t.Context()))(t).IsZero() {
+		t.Errorf("the second undo took back %+v", second)
+	}
+	must(repo.Redo(t.Context()))(t)
+	must(repo.Redo(t.Context()))(t)
+	if must(main.Tip(t.Context()))(t) != tip {
+		t.Error("redo leads elsewhere")
 	}
 }
 

@@ -25,34 +25,44 @@ func (r *Repo) every(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.C
 			}
 		}
 		for len(w.open) > 0 {
-			first := w.open[0]
-			c := first.at
-			if w.seen[c.ID] { // the rest of it is another walk's
-				first.stop()
-				heap.Pop(w)
-				continue
-			}
-			w.seen[c.ID] = true
-			if !yield(c, nil) {
+			c := w.open[0].at
+			fresh := !w.seen[c.ID]
+			if fresh && !yield(c, nil) {
 				return
 			}
-			err := first.step()
-			for _, other := range c.Parents[min(1, len(c.Parents)):] {
-				if err == nil {
-					err = w.add(ctx, r.store, other)
-				}
-			}
-			if err != nil {
+			w.seen[c.ID] = true
+			if err := w.advance(ctx, r.store, fresh); err != nil {
 				yield(nil, err)
 				return
 			}
-			if first.at == nil {
-				heap.Pop(w)
-			} else {
-				heap.Fix(w, 0)
-			}
 		}
 	}
+}
+
+// advance goes on to the next commit, and takes in what a merge brought. The rest of
+// a history that met another is that one's.
+func (w *walks) advance(ctx context.Context, r objects.Reader, fresh bool) error {
+	first := w.open[0]
+	if !fresh {
+		first.stop()
+		heap.Pop(w)
+		return nil
+	}
+	c := first.at
+	if err := first.step(); err != nil {
+		return err
+	}
+	if first.at == nil {
+		heap.Pop(w)
+	} else {
+		heap.Fix(w, 0)
+	}
+	for _, other := range c.Parents[min(1, len(c.Parents)):] {
+		if err := w.add(ctx, r, other); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // walk is one history on its way to the root.

@@ -90,6 +90,7 @@ func (b *Branch) Chat(ctx context.Context, client llm.Client, text string, opts 
 
 // Ask is Chat for a turn of any blocks, such as an image and a question.
 func (b *Branch) Ask(ctx context.Context, client llm.Client, blocks []content.Block, opts ...Option) (*Response, error) {
+	opts = append([]Option{Command("chat")}, opts...)
 	c, err := b.repo.call(opts)
 	if err != nil {
 		return nil, err
@@ -98,8 +99,16 @@ func (b *Branch) Ask(ctx context.Context, client llm.Client, blocks []content.Bl
 	if c.key != "" {
 		reply = append(reply[:len(reply):len(reply)], Key(c.key+"#reply"))
 	}
-	if _, err := b.Append(ctx, blocks, opts...); err != nil {
+	said, err := b.Append(ctx, blocks, opts...)
+	if err != nil {
 		return nil, err
+	}
+	if c.with == 0 {
+		first, err := b.Moved(ctx, said[len(said)-1])
+		if err != nil {
+			return nil, err
+		}
+		reply = append(reply[:len(reply):len(reply)], With(first))
 	}
 	return b.Generate(ctx, client, reply...)
 }

@@ -20,6 +20,7 @@ type call struct {
 	settings  settings.Values
 	author    string
 	command   string
+	with      uint64 // the operation that it goes on with; 0: it is one of its own
 	key       string
 	label     commit.Label
 	time      time.Time // that the commits are given
@@ -150,6 +151,10 @@ func Time(t time.Time) Option { return func(c *call) error { c.time = t; return 
 // Command names the command that moves a ref, for the ref log: a word, never
 // arguments.
 func Command(name string) Option { return func(c *call) error { c.command = name; return nil } }
+
+// With says that a command moves a ref once more: it goes on with the operation of
+// that number, which [Branch].Moved gives, and is taken back together with it.
+func With(operation uint64) Option { return func(c *call) error { c.with = operation; return nil } }
 
 // Limit is the most commits of a Log.
 func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }

@@ -157,10 +157,7 @@ func (w *recovery) finish() error {
 	if err := w.bury(); err != nil {
 		return err
 	}
-	want, err := w.want()
-	if err != nil {
-		return err
-	}
+	want := w.want()
 	if err := w.move(want); err != nil {
 		return err
 	}
@@ -216,7 +213,7 @@ func refNames(moves []objects.RefUpdate) bool {
 }
 
 // want says where refs shall be.
-func (w *recovery) want() (map[string]objects.ID, error) {
+func (w *recovery) want() map[string]objects.ID {
 	want := map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
@@ -242,7 +239,8 @@ func (w *recovery) want() (map[string]objects.ID, error) {
 			}
 		}
 	}
-	return want, w.unnamed(want)
+	w.unnamed(want)
+	return want
 }
 
 // firstOf is the first of some ids of which something holds.
@@ -280,10 +278,10 @@ func (w *recovery) whole(id objects.ID) bool {
 
 // unnamed gives names to the ends of histories that have none, when refs or entries of
 // their log are lost: nobody can tell then which of them were branches.
-func (w *recovery) unnamed(want map[string]objects.ID) error {
+func (w *recovery) unnamed(want map[string]objects.ID) {
 	hurt := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
 	if !hurt && len(w.done.Rescued) == 0 {
-		return nil
+		return
 	}
 	roots := slices.Collect(maps.Values(want))
 	for _, e := range w.entries {
@@ -304,7 +302,6 @@ func (w *recovery) unnamed(want map[string]objects.ID) error {
 			want[name], w.done.Rescued[name] = w.graph.ids.at[n], name
 		}
 	}
-	return nil
 }
 
 // move brings the refs from where the log left them to where they shall be.

@@ -115,23 +115,9 @@ func (r *Repo) numbered(ctx context.Context, rev string, c *call) (tips []object
 func (r *Repo) traced(ctx context.Context, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[*Trace, error] {
 	return func(yield func(*Trace, error) bool) {
 		var page []*commit.Commit
-		flush := func() bool {
-			list, err := r.loadThoughts(ctx, page)
-			page = nil
-			if err != nil {
-				yield(nil, err)
-				return false
-			}
-			for _, t := range list {
-				if !yield(t, nil) {
-					return false
-				}
-			}
-			return true
-		}
 		for c, err := range commits {
 			if err != nil {
-				if flush() {
+				if r.yieldThoughts(ctx, page, yield) {
 					yield(nil, err)
 				}
 				return
@@ -139,13 +125,31 @@ func (r *Repo) traced(ctx context.Context, commits iter.Seq2[*commit.Commit, err
 			if c.Op != commit.Append || c.Kind != content.KindReasoning {
 				continue
 			}
-			if len(page) >= tracePage && page[len(page)-1].Origin != c.Origin && !flush() {
-				return
+			if len(page) >= tracePage && page[len(page)-1].Origin != c.Origin {
+				if !r.yieldThoughts(ctx, page, yield) {
+					return
+				}
+				page = nil
 			}
 			page = append(page, c)
 		}
-		flush()
+		r.yieldThoughts(ctx, page, yield)
 	}
+}
+
+// yieldThoughts tells whether more are wanted.
+func (r *Repo) yieldThoughts(ctx context.Context, page []*commit.Commit, yield func(*Trace, error) bool) (more bool) {
+	list, err := r.loadThoughts(ctx, page)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for _, t := range list {
+		if !yield(t, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trace, error) {

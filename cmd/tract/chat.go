@@ -78,9 +78,11 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.instruct(ctx, b, o.system); err != nil {
+	first, err := a.instruct(ctx, b, o.system)
+	if err != nil {
 		return err
 	}
+	opts = append(opts, tract.With(first))
 	s, err := a.asker(&o.asking)
 	if err != nil {
 		return err
@@ -188,31 +190,34 @@ func (a *app) beginNew(ctx context.Context, name string) error {
 const chatSystem = "chat"
 
 // instruct commits an instruction, unless it is the one that holds already.
-func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error {
+func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) (operation uint64, err error) {
 	if text == "" {
-		return nil
+		return 0, nil
 	}
 	block := content.System(text)
 	block.Name = chatSystem
 	tip, err := b.Tip(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !tip.IsZero() {
 		p, err := a.repo.Compile(ctx, tip.String())
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, m := range p.Messages {
 			for _, said := range m.Blocks {
 				if t, ok := said.(content.Text); ok && t.Of == content.KindSystem && t.Name == chatSystem && t.Text == text {
-					return nil
+					return 0, nil
 				}
 			}
 		}
 	}
-	_, err = b.Append(ctx, []content.Block{block}, tract.Command("chat"))
-	return err
+	ids, err := b.Append(ctx, []content.Block{block}, tract.Command("chat"))
+	if err != nil {
+		return 0, err
+	}
+	return b.Moved(ctx, ids[0])
 }
 
 // dryChat prints the request that a chat would send.

@@ -94,7 +94,7 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	if err != nil {
 		return a.mergeFailed(err)
 	}
-	return a.merged(ctx, b, o, r)
+	return a.merged(b, o, r)
 }
 
 // prepare reads the flags into the options of the library.
@@ -203,7 +203,7 @@ type mergeJSON struct {
 }
 
 // merged says what a merge did.
-func (a *app) merged(ctx context.Context, b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
+func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
 	done := "merged"
 	switch {
 	case o.DryRun:

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,14 +45,15 @@ was taken back. tract undo and tract redo walk along it.`,
 // opJSON is one operation.
 type opJSON struct {
 	moveJSON
-	Undoes uint64 `json:"undoes,omitempty"`
-	Redoes uint64 `json:"redoes,omitempty"`
-	Undone bool   `json:"undone,omitempty"`
-	Added  []any  `json:"added,omitempty"`
+	Parts  []uint64 `json:"parts,omitempty"`
+	Undoes uint64   `json:"undoes,omitempty"`
+	Redoes uint64   `json:"redoes,omitempty"`
+	Undone bool     `json:"undone,omitempty"`
+	Added  []any    `json:"added,omitempty"`
 }
 
 func opOf(op tract.Operation) opJSON {
-	v := opJSON{moveJSON: moveOf(op.LogEntry), Undone: op.Undone}
+	v := opJSON{moveJSON: moveOf(op.LogEntry), Parts: op.Parts, Undone: op.Undone}
 	if op.Redo {
 		v.Redoes = op.Of
 	} else {
@@ -120,7 +122,7 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if seq == 0 || op.Seq == seq {
+		if seq == 0 || op.Seq == seq || slices.Contains(op.Parts, seq) {
 			return a.showOp(ctx, op)
 		}
 		if op.Seq < seq {

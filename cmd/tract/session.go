@@ -49,7 +49,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := a.instruct(ctx, b, o.system); err != nil {
+	if _, err := a.instruct(ctx, b, o.system); err != nil {
 		return err
 	}
 	s := &session{a: a, cmd: cmd, o: o, edit: newEditline(in, a.out)}

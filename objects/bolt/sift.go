@@ -103,7 +103,7 @@ func (q *sift) read(l *look) error {
 			}
 		})
 	}
-	err := q.walk(l, work)
+	err := protect(func() error { return q.walk(l, work) })
 	close(work)
 	workers.Wait()
 	return err
