@@ -33,7 +33,7 @@ var floors = map[string][]string{
 	"llm/rawjson": {},
 	"llm":         {"content", "llm/rawjson"},
 	"commit":      {"canon", "content", "objects", "priority"},
-	"settings":    {"priority"},
+	"settings":    {"priority", "secrets"},
 
 	// 3: model dialects | the prompt | names people type
 	"llm/providers": {"content", "llm", "llm/rawjson", "secrets"},

@@ -107,12 +107,12 @@ func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origi
 		m.mask, m.sealed = m.mask || m.kind == content.KindReasoning, !d.Block.Form().Seal.IsZero()
 		d.Block = content.Rewritten(d.Block, m.text)
 	}
-	if d.Origin != nil {
-		if origins[d.Origin] == nil {
+	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
+		if origins[o] == nil {
 			m.mask, m.sealed = true, false
-			origins[d.Origin] = m.origin(d.Origin)
+			origins[o] = m.origin(o)
 		}
-		d.Origin = origins[d.Origin]
+		d.Origin = origins[o]
 	}
 	return d
 }

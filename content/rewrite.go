@@ -1,6 +1,7 @@
 package content
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -8,50 +9,82 @@ import (
 // Rewritten gives b with everything that can be read in it replaced by what f makes
 // of it: words, names, arguments, and the JSON that is kept of a provider's form,
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
-// are text. What
-// ties blocks together (ids, the name of a tool) and the seal stay.
+// are text. What ties blocks together (ids, the name of a tool) and the seal stay.
+// When f changes nothing it is b itself.
 func Rewritten(b Block, f func(string) string) Block {
-	raw := func(text []byte) []byte {
-		if len(text) == 0 {
-			return text
-		}
-		said := string(text)
-		if now := f(said); now != said {
-			return []byte(now)
-		}
-		return text
-	}
+	r := rewriter{f: f}
+	var now Block
 	switch b := b.(type) {
 	case Text:
-		b.Extra, b.Name, b.Text = raw(b.Extra), f(b.Name), f(b.Text)
-		return b
+		if r.raw(&b.Extra); r.text(&b.Name, &b.Text) {
+			now = b
+		}
 	case Reasoning:
-		parts := make([]string, 0, len(b.Parts))
-		for _, part := range b.Parts {
-			parts = append(parts, f(part))
+		r.parts(&b.Parts)
+		if r.raw(&b.Extra); r.text(&b.Text) {
+			now = b
 		}
-		if len(parts) > 0 {
-			b.Parts = parts
-		}
-		b.Extra, b.Text = raw(b.Extra), f(b.Text)
-		return b
 	case ToolCall:
-		b.Extra, b.Arguments = raw(b.Extra), f(b.Arguments)
-		return b
-	case ToolResult:
-		b.Extra, b.Text, b.Parts = raw(b.Extra), f(b.Text), raw(b.Parts)
-		return b
-	case Media:
-		b.Extra, b.Name, b.URL = raw(b.Extra), f(b.Name), f(b.URL)
-		if utf8.ValidString(b.Data) && strings.IndexByte(b.Data, 0) < 0 {
-			b.Data = f(b.Data)
+		if r.raw(&b.Extra); r.text(&b.Arguments) {
+			now = b
 		}
-		return b
+	case ToolResult:
+		r.raw(&b.Parts)
+		if r.raw(&b.Extra); r.text(&b.Text) {
+			now = b
+		}
+	case Media:
+		if utf8.ValidString(b.Data) && strings.IndexByte(b.Data, 0) < 0 {
+			r.text(&b.Data)
+		}
+		if r.raw(&b.Extra); r.text(&b.Name, &b.URL) {
+			now = b
+		}
 	case Native:
-		b.Extra, b.JSON = raw(b.Extra), f(b.JSON)
+		if r.raw(&b.Extra); r.text(&b.JSON) {
+			now = b
+		}
+	}
+	if now == nil {
 		return b
 	}
-	return b
+	return now
+}
+
+// rewriter replaces texts, and tells whether any was.
+type rewriter struct {
+	f       func(string) string
+	changed bool
+}
+
+func (r *rewriter) text(fields ...*string) (changed bool) {
+	for _, s := range fields {
+		if *s == "" {
+			continue
+		}
+		if now := r.f(*s); now != *s {
+			*s, r.changed = now, true
+		}
+	}
+	return r.changed
+}
+
+func (r *rewriter) raw(field *[]byte) {
+	if len(*field) == 0 {
+		return
+	}
+	s := string(*field)
+	if r.text(&s); s != string(*field) {
+		*field = []byte(s)
+	}
+}
+
+func (r *rewriter) parts(field *[]string) {
+	parts := slices.Clone(*field)
+	for i := range parts {
+		r.text(&parts[i])
+	}
+	*field = parts
 }
 
 // Unsealed gives b without its seal and without what its provider knows it by: what

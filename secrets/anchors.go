@@ -6,10 +6,11 @@ import "sync"
 // pass over a text (Aho and Corasick's automaton). Upper and lower case are the
 // same to it. Only around what it finds a rule looks closer.
 type anchors struct {
-	class [256]uint8 // bytes that no word has are class 0
-	next  []uint16   // by state<<classBits | class
-	found [][]anchor // by state: the words that end there
-	first uint16     // states from here on have words
+	class   [256]uint8 // bytes that no word has are class 0
+	next    []uint16   // by state<<classBits | class
+	found   [][]anchor // by state: the words that end there
+	first   uint16     // states from here on have words
+	longest int        // bytes of a word
 }
 
 // anchor is a word, and what to do where it stands.
@@ -21,17 +22,59 @@ type anchor struct {
 // classBits is enough for letters, digits and what else is in words.
 const classBits = 6
 
-// scan tells each place where a word stands.
+// step is the state after one more byte.
+func (a *anchors) step(state uint16, c byte) uint16 {
+	return a.next[int(state)<<classBits|int(a.class[c]&(1<<classBits-1))]
+}
+
+// minLane is the shortest text of which four parts are looked at at once.
+const minLane = 256
+
+// scan looks at each place where a word stands. Of a long text it goes through four
+// parts at once: a step has to wait for the one before it, but not for the others.
 func (a *anchors) scan(v *view) {
-	state, first, next := uint16(0), a.first, a.next
-	for i := range len(v.text) {
-		state = next[int(state)<<classBits|int(a.class[v.text[i]]&(1<<classBits-1))]
-		if state < first {
+	const lanes = 4
+	n := len(v.text) / lanes
+	if n < minLane/lanes {
+		a.rest(v, 0, 0)
+		return
+	}
+	t0, t1, t2, t3 := v.text[:n], v.text[n:][:n], v.text[2*n:][:n], v.text[3*n:][:n]
+	s0, s1, s2, s3 := uint16(0), a.before(v, n), a.before(v, 2*n), a.before(v, 3*n)
+	for i := range n {
+		s0, s1, s2, s3 = a.step(s0, t0[i]), a.step(s1, t1[i]), a.step(s2, t2[i]), a.step(s3, t3[i])
+		if max(s0, s1, s2, s3) < a.first {
 			continue
 		}
-		for _, w := range a.found[state] {
-			w.look(v, i+1-len(w.word), i+1)
+		for lane, state := range [lanes]uint16{s0, s1, s2, s3} {
+			a.stop(v, state, lane*n+i+1)
 		}
+	}
+	a.rest(v, s3, lanes*n)
+}
+
+// before is the state at a place in the text, of which only the words that reach it
+// count.
+func (a *anchors) before(v *view, at int) (state uint16) {
+	for i := max(0, at-a.longest); i < at; i++ {
+		state = a.step(state, v.text[i])
+	}
+	return state
+}
+
+// rest goes on from a place to the end.
+func (a *anchors) rest(v *view, state uint16, at int) {
+	for i := at; i < len(v.text); i++ {
+		if state = a.step(state, v.text[i]); state >= a.first {
+			a.stop(v, state, i+1)
+		}
+	}
+}
+
+// stop looks at the words that end at a place.
+func (a *anchors) stop(v *view, state uint16, end int) {
+	for _, w := range a.found[state] {
+		w.look(v, end-len(w.word), end)
 	}
 }
 
@@ -55,6 +98,7 @@ func newAnchors(list []anchor) *anchors {
 	a := &anchors{}
 	classes := uint8(1)
 	for _, w := range list {
+		a.longest = max(a.longest, len(w.word))
 		for _, c := range []byte(w.word) {
 			if a.class[c] == 0 {
 				a.class[c] = classes
@@ -65,84 +109,79 @@ func newAnchors(list []anchor) *anchors {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[c+'a'-'A']
 	}
-	nodes := grow(list, &a.class)
-	a.number(nodes)
+	a.grow(list)
+	a.link()
+	a.number()
 	return a
 }
 
-// node is a state while the automaton is made.
-type node struct {
-	next  map[uint8]int
-	fail  int
-	words []anchor
+// grow makes the tree of the words. State 0 is its root, and where nothing follows.
+func (a *anchors) grow(list []anchor) {
+	add := func() (state uint16) {
+		a.next, a.found = append(a.next, make([]uint16, 1<<classBits)...), append(a.found, nil)
+		return uint16(len(a.found) - 1)
+	}
+	add()
+	for _, w := range list {
+		at := uint16(0)
+		for _, c := range []byte(w.word) {
+			edge := int(at)<<classBits | int(a.class[c])
+			if at = a.next[edge]; at == 0 {
+				at = add()
+				a.next[edge] = at
+			}
+		}
+		a.found[at] = append(a.found[at], w)
+	}
 }
 
-// grow makes the tree of the words, and with each node the longest other node that
-// its word ends in.
-func grow(list []anchor, class *[256]uint8) []node {
-	nodes := []node{{next: map[uint8]int{}}}
-	for _, w := range list {
-		at := 0
-		for _, c := range []byte(w.word) {
-			to, ok := nodes[at].next[class[c]]
-			if !ok {
-				to = len(nodes)
-				nodes[at].next[class[c]] = to
-				nodes = append(nodes, node{next: map[uint8]int{}})
+// link says, state by state from the root, where it goes on when the tree does not: to
+// what follows the longest other beginning of a word that it ends in.
+func (a *anchors) link() {
+	fail := make([]uint16, len(a.found))
+	for queue := []uint16{0}; len(queue) > 0; queue = queue[1:] {
+		at := int(queue[0])
+		for c := range 1 << classBits {
+			edge, other := at<<classBits|c, uint16(0)
+			if at != 0 {
+				other = a.next[int(fail[at])<<classBits|c]
 			}
-			at = to
-		}
-		nodes[at].words = append(nodes[at].words, w)
-	}
-	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		for c, to := range nodes[at].next {
-			queue = append(queue, to)
-			if at == 0 {
+			to := a.next[edge]
+			if to == 0 {
+				a.next[edge] = other
 				continue
 			}
-			fail := nodes[at].fail
-			for fail != 0 && !has(nodes[fail], c) {
-				fail = nodes[fail].fail
-			}
-			nodes[to].fail = nodes[fail].next[c]
-			nodes[to].words = append(nodes[to].words, nodes[nodes[to].fail].words...)
+			fail[to], queue = other, append(queue, to)
+			a.found[to] = append(a.found[to], a.found[other]...)
 		}
 	}
-	return nodes
 }
 
-func has(n node, c uint8) bool {
-	_, ok := n.next[c]
-	return ok
-}
-
-// number gives the states their numbers, those with words last, and writes the
-// table of what follows.
-func (a *anchors) number(nodes []node) {
-	numbers, n := make([]int, len(nodes)), 0
+// number gives the states other numbers, so that those with words come last.
+func (a *anchors) number() {
+	order := make([]int, 0, len(a.found))
 	for _, words := range []bool{false, true} {
 		if words {
-			a.first = uint16(n)
+			a.first = uint16(len(order))
 		}
-		for i := range nodes {
-			if (len(nodes[i].words) > 0) == words {
-				numbers[i] = n
-				n++
+		for state := range a.found {
+			if (len(a.found[state]) > 0) == words {
+				order = append(order, state)
 			}
 		}
 	}
-	a.next, a.found = make([]uint16, len(nodes)<<classBits), make([][]anchor, len(nodes))
-	for i := range nodes {
-		a.found[numbers[i]] = nodes[i].words
-		for c := range uint8(1 << classBits) {
-			at := i
-			for at != 0 && !has(nodes[at], c) {
-				at = nodes[at].fail
-			}
-			a.next[numbers[i]<<classBits|int(c)] = uint16(numbers[nodes[at].next[c]])
+	numbers := make([]uint16, len(order))
+	for number, state := range order {
+		numbers[state] = uint16(number)
+	}
+	next, found := make([]uint16, len(a.next)), make([][]anchor, len(order))
+	for number, state := range order {
+		found[number] = a.found[state]
+		for c := range 1 << classBits {
+			next[number<<classBits|c] = numbers[a.next[state<<classBits|c]]
 		}
 	}
+	a.next, a.found = next, found
 }
 
 func lower(s string) string {

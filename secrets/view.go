@@ -17,11 +17,17 @@ const (
 	maxSecret = overlap / 2
 )
 
+// minText is the shortest text that a secret may be found in: a name, a sign and six bytes.
+const minText = len("pwd=") + 6
+
 // maxDepth is how many times a text is freed of escapes.
 const maxDepth = 3
 
 // find lists the secrets of a text, in order and without overlap.
 func find(text string) []span {
+	if len(text) < minText {
+		return nil
+	}
 	var all []span
 	for from := 0; ; from += window - overlap {
 		to := min(from+window, len(text))

@@ -36,24 +36,6 @@ func variableFor(name string) string {
 	return ""
 }
 
-// what the keys of well-known providers begin with.
-var keyPrefixes = []string{"sk-", "sk_", "AIza", "gsk_", "xai-", "csk-", "r8_", "hf_", "ghp_", "gho_", "github_pat_", "AKIA", "eyJ"}
-
-// minKey is fewer bytes than such a key has.
-const minKey = 20
-
-// holdsKey tells whether there is something in a value that looks like a key.
-func holdsKey(value string) bool {
-	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r > '~' || r != '-' && r != '_' && !isAlnum(byte(r)) }) {
-		for _, p := range keyPrefixes {
-			if len(word) >= minKey && strings.HasPrefix(word, p) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func isAlnum(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/secrets"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // *[ValueError], or a *[SecretError] when the value looks like a key.
 func (k Key) Parse(value string) (string, error) {
 	text := strings.TrimSpace(value)
-	if holdsKey(text) {
+	if len(secrets.Find(text)) > 0 {
 		return "", &SecretError{Name: k.Name, Variable: variableFor(k.Name)}
 	}
 	canonical, ok := "", false
