@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -26,11 +27,14 @@ type erasing struct {
 	graves []objects.Tombstone
 	lists  []objects.ID // among them: content in chunks
 	has    map[objects.ID]bool
+	shown  []shown
+	copies []*commit.Commit // of shown, those that go
 	done   Erasure
 }
 
-func (r *Repo) newErasing(c *call, why string) *erasing {
-	return &erasing{repo: r, why: why, now: c.now, has: map[objects.ID]bool{}}
+func (r *Repo) newErasing(ctx context.Context, c *call, why string) (*erasing, error) {
+	e := &erasing{repo: r, why: why, now: c.now, has: map[objects.ID]bool{}}
+	return e, e.findShown(ctx)
 }
 
 // erasePage is how many blocks are read at once to see what is left of them.
@@ -50,14 +54,42 @@ func (e *erasing) contents(ctx context.Context, list []*commit.Commit) (there []
 				continue
 			}
 			there = append(there, c)
-			e.add(c.Content, c.Size, content.Encode(content.Left(c.Block)))
-			if c.Size > objects.MaxSize {
-				e.lists = append(e.lists, c.Content)
-			}
+			e.addContent(c)
+			e.copied(c.Block)
 			c.Block = nil
 		}
 	}
 	return there, nil
+}
+
+func (e *erasing) addContent(c *commit.Commit) {
+	e.add(c.Content, c.Size, content.Encode(content.Left(c.Block)))
+	if c.Size > objects.MaxSize {
+		e.lists = append(e.lists, c.Content)
+	}
+}
+
+// object adds an object by its own id.
+func (e *erasing) object(ctx context.Context, id objects.ID) error {
+	o, err := objects.Read(ctx, e.repo.store, id)
+	switch {
+	case errors.Is(err, objects.ErrErased):
+		return nil
+	case err != nil:
+		return err
+	case !o.Kind.Erasable():
+		return fmt.Errorf("object %s: a %s is never erased", id.Short(), o.Kind)
+	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
+		e.add(id, int64(len(o.Data)), nil)
+		return nil
+	}
+	block, err := commit.Content(ctx, e.repo.store, id)
+	if err != nil {
+		return err
+	}
+	e.addContent(&commit.Commit{Content: id, Size: int64(len(content.Encode(block))), Block: block})
+	e.copied(block)
+	return nil
 }
 
 // label adds the words that a person put on a commit.

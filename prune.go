@@ -36,6 +36,7 @@ type PruneResult struct {
 	Pinned   int              // because a person pinned them
 	Open     int              // because an open tool loop needs them
 	Shared   int              // because a thought that is spared says the same
+	Copies   []*commit.Commit // what a model was shown to write a summary, which has words that go; on no branch
 }
 
 // Prune takes the words of thoughts away, and their seals. Their commits stay, every
@@ -67,10 +68,14 @@ func (r *Repo) prune(ctx context.Context, c *call, p Pruning) (*PruneResult, err
 	if err != nil {
 		return nil, err
 	}
-	e := r.newErasing(c, p.Why)
+	e, err := r.newErasing(ctx, c, p.Why)
+	if err != nil {
+		return nil, err
+	}
 	if w.done.Thoughts, err = e.contents(ctx, list); err != nil {
 		return nil, err
 	}
+	w.done.Copies = e.copies
 	w.done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
 	return w.done, err
 }
