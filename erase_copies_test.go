@@ -37,6 +37,23 @@ func TestWhatASummaryWasMadeOfGoesToo(t *testing.T) {
 	wantNoWord(t, dir, 3, "hunter2", "hunter3")
 }
 
+// TestThoughtsOfTheRefLogArePrunedToo: what a branch once was stays in the store, and
+// its thoughts are as old as others.
+func TestThoughtsOfTheRefLogArePrunedToo(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	must(main.Append(ctx, []content.Block{content.User("q")}))(t)
+	must(main.Append(ctx, []content.Block{content.Reasoning{Text: "hunter2"}, content.Assistant("a")}))(t)
+	if err := main.Reset(ctx, "main~2"); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(repo.Prune(ctx, tract.Pruning{}))(t); len(got.Thoughts) != 1 {
+		t.Errorf("%+v", got)
+	}
+	wantNoWord(t, dir, 1, "hunter2")
+}
+
 // TestPurgeOfObjectsThatAreNoCommits takes the description of a branch away, and a
 // content by its own id.
 func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {

@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -16,7 +17,7 @@ import (
 
 // Pruning says which thoughts are to be taken away.
 type Pruning struct {
-	Revs    []string  // only those on the histories of these; none: of all branches, tags and rescued replies
+	Revs    []string  // only those on the histories of these; none: of all branches, tags and rescued replies, and where these once were
 	Before  time.Time // only those committed before it; zero: of any age
 	Session string    // only those that were committed on this branch
 	Model   string    // only those of models of this name, in which * stands for anything
@@ -95,10 +96,6 @@ type pruning struct {
 
 // look finds all thoughts there are: those that stay decide too.
 func (w *pruning) look(ctx context.Context) error {
-	tips, err := w.repo.tips(ctx, nil)
-	if err != nil {
-		return err
-	}
 	if len(w.Revs) > 0 {
 		from, err := w.repo.tips(ctx, w.Revs)
 		if err != nil {
@@ -111,9 +108,8 @@ func (w *pruning) look(ctx context.Context) error {
 			}
 			w.chosen[c.ID] = true
 		}
-		tips = append(tips, from...)
 	}
-	for c, err := range w.repo.every(ctx, tips) {
+	for c, err := range w.repo.ever(ctx) {
 		if err != nil {
 			return err
 		}
@@ -122,6 +118,7 @@ func (w *pruning) look(ctx context.Context) error {
 			w.thoughts = append(w.thoughts, c)
 		}
 	}
+	slices.SortStableFunc(w.thoughts, func(a, b *commit.Commit) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 

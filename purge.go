@@ -118,15 +118,11 @@ func (r *Repo) named(ctx context.Context, revs []string) (list []*commit.Commit,
 
 // sharing finds the other commits that are concerned.
 func (r *Repo) sharing(ctx context.Context, e *erasing, done *PurgeResult) error {
-	tips, err := r.tips(ctx, nil)
-	if err != nil {
-		return err
-	}
 	named := map[objects.ID]bool{}
 	for _, c := range done.Commits {
 		named[c.ID] = true
 	}
-	for c, err := range r.everything(ctx, tips) {
+	for c, err := range r.ever(ctx) {
 		switch {
 		case err != nil:
 			return err

@@ -20,12 +20,8 @@ type shown struct {
 // findShown finds what models were shown to write summaries, so that words which are
 // taken away do not stay there.
 func (e *erasing) findShown(ctx context.Context) error {
-	tips, err := e.repo.tips(ctx, nil)
-	if err != nil {
-		return err
-	}
 	seen := map[objects.ID]bool{{}: true}
-	for c, err := range e.repo.everything(ctx, tips) {
+	for c, err := range e.repo.ever(ctx) {
 		if err != nil {
 			return err
 		}
