@@ -250,6 +250,9 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 func (r *Range) transcript() string {
 	var b strings.Builder
 	for _, c := range r.Commits {
+		if c.Erased != nil {
+			continue
+		}
 		switch said := c.Block.(type) {
 		case content.ToolCall:
 			fmt.Fprintf(&b, "[tool call %s %s]\n%s\n\n", said.Name, said.CallID, said.Arguments)

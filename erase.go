@@ -3,11 +3,16 @@ package tract
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
 )
 
 // Erasure is what taking words away has come to. Nothing brings them back.
@@ -26,11 +31,59 @@ type erasing struct {
 	graves []objects.Tombstone
 	lists  []objects.ID // among them: content in chunks
 	has    map[objects.ID]bool
+	shown  []shown
+	copies []*commit.Commit // of shown, those that go
 	done   Erasure
 }
 
-func (r *Repo) newErasing(c *call, why string) *erasing {
-	return &erasing{repo: r, why: why, now: c.now, has: map[objects.ID]bool{}}
+func (r *Repo) newErasing(ctx context.Context, c *call, why string) (*erasing, error) {
+	e := &erasing{repo: r, why: why, now: c.now, has: map[objects.ID]bool{}}
+	return e, e.findShown(ctx)
+}
+
+// ever yields every commit of the store that has a name or had one: the histories of
+// branches, tags and rescued replies, and of what these once were, which the ref log
+// keeps with all words.
+func (r *Repo) ever(ctx context.Context) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		seen := map[objects.ID]bool{}
+		for _, find := range []func(context.Context, map[objects.ID]bool) ([]objects.ID, error){r.presentTips, r.formerTips} {
+			tips, err := find(ctx, seen)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for c, err := range r.unseen(ctx, tips, seen) {
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Repo) presentTips(ctx context.Context, _ map[objects.ID]bool) ([]objects.ID, error) {
+	return r.tips(ctx, nil)
+}
+
+// formerTips is where refs once were, as far as it was not seen and is there: of a store
+// that was recovered it need not be.
+func (r *Repo) formerTips(ctx context.Context, seen map[objects.ID]bool) ([]objects.ID, error) {
+	log, err := r.store.Log(ctx, "", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	var former []objects.ID
+	listed := map[objects.ID]bool{{}: true}
+	for _, entry := range log {
+		for _, u := range entry.Refs {
+			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) {
+				listed[u.New], former = true, append(former, u.New)
+			}
+		}
+	}
+	missing, err := r.store.Missing(ctx, former)
+	return slices.DeleteFunc(former, func(id objects.ID) bool { return slices.Contains(missing, id) }), err
 }
 
 // erasePage is how many blocks are read at once to see what is left of them.
@@ -50,14 +103,42 @@ func (e *erasing) contents(ctx context.Context, list []*commit.Commit) (there []
 				continue
 			}
 			there = append(there, c)
-			e.add(c.Content, c.Size, content.Encode(content.Left(c.Block)))
-			if c.Size > objects.MaxSize {
-				e.lists = append(e.lists, c.Content)
-			}
+			e.addContent(c)
+			e.copied(c.Block)
 			c.Block = nil
 		}
 	}
 	return there, nil
+}
+
+func (e *erasing) addContent(c *commit.Commit) {
+	e.add(c.Content, c.Size, content.Encode(content.Left(c.Block)))
+	if c.Size > objects.MaxSize {
+		e.lists = append(e.lists, c.Content)
+	}
+}
+
+// object adds an object by its own id.
+func (e *erasing) object(ctx context.Context, id objects.ID) error {
+	o, err := objects.Read(ctx, e.repo.store, id)
+	switch {
+	case errors.Is(err, objects.ErrErased):
+		return nil
+	case err != nil:
+		return err
+	case !o.Kind.Erasable():
+		return fmt.Errorf("object %s: a %s is never erased", id.Short(), o.Kind)
+	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
+		e.add(id, int64(len(o.Data)), nil)
+		return nil
+	}
+	block, err := commit.Content(ctx, e.repo.store, id)
+	if err != nil {
+		return err
+	}
+	e.addContent(&commit.Commit{Content: id, Size: int64(len(content.Encode(block))), Block: block})
+	e.copied(block)
+	return nil
 }
 
 // label adds the words that a person put on a commit.

@@ -291,7 +291,7 @@ func TestRedactedToolsAndLabels(t *testing.T) {
 		}
 		tools = x.Manifest.Tools
 	}
-	got := must(repo.Redact(ctx, tract.Redacting{Why: "secrets", Tools: []objects.ID{tools}, List: []tract.Redaction{
+	got := must(repo.Redact(ctx, tract.Redacting{Why: "secrets", Objects: []objects.ID{tools}, List: []tract.Redaction{
 		{Commit: labelled, Label: true},
 		{Commit: must(repo.Resolve(ctx, "main~2"))(t), Content: true},
 	}}))(t)

@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -16,7 +17,7 @@ import (
 
 // Pruning says which thoughts are to be taken away.
 type Pruning struct {
-	Revs    []string  // only those on the histories of these; none: of all branches, tags and rescued replies
+	Revs    []string  // only those on the histories of these; none: of all branches, tags and rescued replies, and where these once were
 	Before  time.Time // only those committed before it; zero: of any age
 	Session string    // only those that were committed on this branch
 	Model   string    // only those of models of this name, in which * stands for anything
@@ -36,6 +37,7 @@ type PruneResult struct {
 	Pinned   int              // because a person pinned them
 	Open     int              // because an open tool loop needs them
 	Shared   int              // because a thought that is spared says the same
+	Copies   []*commit.Commit // what a model was shown to write a summary, which has words that go; on no branch
 }
 
 // Prune takes the words of thoughts away, and their seals. Their commits stay, every
@@ -67,10 +69,14 @@ func (r *Repo) prune(ctx context.Context, c *call, p Pruning) (*PruneResult, err
 	if err != nil {
 		return nil, err
 	}
-	e := r.newErasing(c, p.Why)
+	e, err := r.newErasing(ctx, c, p.Why)
+	if err != nil {
+		return nil, err
+	}
 	if w.done.Thoughts, err = e.contents(ctx, list); err != nil {
 		return nil, err
 	}
+	w.done.Copies = e.copies
 	w.done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
 	return w.done, err
 }
@@ -90,10 +96,6 @@ type pruning struct {
 
 // look finds all thoughts there are: those that stay decide too.
 func (w *pruning) look(ctx context.Context) error {
-	tips, err := w.repo.tips(ctx, nil)
-	if err != nil {
-		return err
-	}
 	if len(w.Revs) > 0 {
 		from, err := w.repo.tips(ctx, w.Revs)
 		if err != nil {
@@ -106,9 +108,8 @@ func (w *pruning) look(ctx context.Context) error {
 			}
 			w.chosen[c.ID] = true
 		}
-		tips = append(tips, from...)
 	}
-	for c, err := range w.repo.every(ctx, tips) {
+	for c, err := range w.repo.ever(ctx) {
 		if err != nil {
 			return err
 		}
@@ -117,6 +118,7 @@ func (w *pruning) look(ctx context.Context) error {
 			w.thoughts = append(w.thoughts, c)
 		}
 	}
+	slices.SortStableFunc(w.thoughts, func(a, b *commit.Commit) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 

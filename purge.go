@@ -11,9 +11,10 @@ import (
 
 // Purging says whose words are to be taken away.
 type Purging struct {
-	Revs []string // commits, or ranges A..B of what B has and A has not
-	Why  string   // what tombstones say; never the words themselves
-	Dry  bool     // only say what would go
+	Revs    []string     // commits, or ranges A..B of what B has and A has not
+	Objects []objects.ID // objects with words that no commit need have: the description of a branch, definitions of tools
+	Why     string       // what tombstones say; never the words themselves
+	Dry     bool         // only say what would go
 
 	Progress func(done, total int64)
 }
@@ -24,6 +25,7 @@ type PurgeResult struct {
 	Commits []*commit.Commit // that were named and had words, with the blocks that they had
 	Shared  []*commit.Commit // other commits that say the same: their words are the same object, and go too
 	Edits   []*commit.Commit // edits of them, which have words of their own, and stay
+	Copies  []*commit.Commit // what a model was shown to write a summary, which has the words and goes whole; on no branch
 }
 
 // Purge takes the words and the labels of commits away, whatever they are: from every
@@ -52,7 +54,10 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 		return nil, err
 	}
 	done := &PurgeResult{}
-	e := r.newErasing(c, p.Why)
+	e, err := r.newErasing(ctx, c, p.Why)
+	if err != nil {
+		return nil, err
+	}
 	var going []*commit.Commit // done.Commits keep their blocks, so that they can be shown
 	for _, at := range named {
 		if at.Block != nil && at.Erased == nil || !at.Words.IsZero() {
@@ -67,6 +72,12 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 	if _, err := e.contents(ctx, going); err != nil {
 		return nil, err
 	}
+	for _, id := range p.Objects {
+		if err := e.object(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	done.Copies = e.copies
 	if err := r.sharing(ctx, e, done); err != nil {
 		return nil, err
 	}
@@ -107,15 +118,11 @@ func (r *Repo) named(ctx context.Context, revs []string) (list []*commit.Commit,
 
 // sharing finds the other commits that are concerned.
 func (r *Repo) sharing(ctx context.Context, e *erasing, done *PurgeResult) error {
-	tips, err := r.tips(ctx, nil)
-	if err != nil {
-		return err
-	}
 	named := map[objects.ID]bool{}
 	for _, c := range done.Commits {
 		named[c.ID] = true
 	}
-	for c, err := range r.everything(ctx, tips) {
+	for c, err := range r.ever(ctx) {
 		switch {
 		case err != nil:
 			return err

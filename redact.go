@@ -32,10 +32,10 @@ func reworded(b content.Block) content.Block {
 
 // Redacting says what is to be redacted.
 type Redacting struct {
-	List  []Redaction
-	Tools []objects.ID // definitions of tools, which manifests link to, that go
-	Why   string       // what tombstones say
-	Dry   bool         // only say what would be done
+	List    []Redaction
+	Objects []objects.ID // objects that go, and nothing comes in their place: definitions of tools, the description of a branch
+	Why     string       // what tombstones say
+	Dry     bool         // only say what would be done
 
 	Progress func(done, total int64)
 }
@@ -77,12 +77,17 @@ func (r *Repo) redact(ctx context.Context, c *call, p Redacting) (*RedactResult,
 			return nil, err
 		}
 	}
-	e := r.newErasing(c, p.Why)
+	e, err := r.newErasing(ctx, c, p.Why)
+	if err != nil {
+		return nil, err
+	}
 	if err := w.take(ctx, p.List, open.open, e); err != nil {
 		return nil, err
 	}
-	for _, id := range p.Tools {
-		e.add(id, 0, nil)
+	for _, id := range p.Objects {
+		if err := e.object(ctx, id); err != nil {
+			return nil, err
+		}
 	}
 	if !p.Dry {
 		for _, ref := range heads {

@@ -241,8 +241,12 @@ func (r *Repo) tips(ctx context.Context, revs []string) ([]objects.ID, error) {
 // everything walks the histories of tips, by all parents, and yields each commit
 // once.
 func (r *Repo) everything(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
+	return r.unseen(ctx, tips, map[objects.ID]bool{})
+}
+
+// unseen is everything, but for the commits that were seen, and their histories.
+func (r *Repo) unseen(ctx context.Context, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		seen := map[objects.ID]bool{}
 		for len(tips) > 0 {
 			tip := tips[0]
 			tips = tips[1:]

@@ -94,6 +94,7 @@ type pruneJSON struct {
 	Pinned   int        `json:"pinned"`
 	Open     int        `json:"open"`
 	Shared   int        `json:"shared"`
+	Copies   []goneJSON `json:"copies"`
 	erasureJSON
 }
 
@@ -166,7 +167,7 @@ func (a *app) prune(cmd *cobra.Command, o *pruneOptions, args []string) error {
 		}
 	}
 	if a.json {
-		return format.Encode(a.out, pruneJSON{done, gone(got.Thoughts), got.Young, got.Pinned, got.Open, got.Shared, erasureOf(got.Erasure)})
+		return format.Encode(a.out, pruneJSON{done, gone(got.Thoughts), got.Young, got.Pinned, got.Open, got.Shared, gone(got.Copies), erasureOf(got.Erasure)})
 	}
 	return a.sayPruned(got, age, o.dry)
 }
@@ -200,6 +201,9 @@ func (a *app) sayPruned(got *tract.PruneResult, age string, dry bool) error {
 	}
 	if len(spared) > 0 {
 		p.Text("Spared: " + strings.Join(spared, ", ") + "\n")
+	}
+	if len(got.Copies) > 0 {
+		p.Text(count(uint64(len(got.Copies)), "request") + " for a summary had their words, and went too\n")
 	}
 	a.sayErased(p, got.Erasure)
 	return p.Err()

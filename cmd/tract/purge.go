@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 )
 
 var _ = register(newPurge)
@@ -22,13 +25,14 @@ func newPurge(a *app) *cobra.Command {
 		Use: "purge REV...", Short: "Take the words of commits away, for good", GroupID: groupStore,
 		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
 that has them, and from every file of the store, which is rewritten for that. A REV may
-be a range A..B: what B has and A has not. The commits stay with their ids, and a
+be a range A..B, what B has and A has not, or the id of another object with words, such
+as the description of a branch (tract ls-refs shows it). The commits stay with their ids, and a
 tombstone says when the words went and why. What is left is the kind, the role, and of a
 tool call and its result the id and the name of the tool. In prompts a block that was
 purged is left out; in the place of a tool result a placeholder is sent.
 
 Equal words are stored once: other commits that say exactly the same lose them too, and
-are named. An edit has words of its own: purge the edit as well, or only the edit. The
+are named, and so do copies that a model was shown to write a summary. An edit has words of its own: purge the edit as well, or only the edit. The
 same words within other blocks, such as an answer that quotes them, are other words:
 tract grep finds them.
 
@@ -55,6 +59,7 @@ type purgeJSON struct {
 	Purged  bool       `json:"purged"`
 	Commits []goneJSON `json:"commits"`
 	Shared  []goneJSON `json:"shared"`
+	Copies  []goneJSON `json:"copies"`
 	Edits   []goneJSON `json:"edits"`
 	erasureJSON
 }
@@ -70,19 +75,17 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	}
 	p := tract.Purging{Why: o.why, Dry: true}
 	for _, rev := range args {
-		spec, err := a.spec(ctx, rev)
-		if err != nil {
+		if err := a.toPurge(ctx, &p, rev); err != nil {
 			return err
 		}
-		p.Revs = append(p.Revs, spec)
 	}
 	got, err := repo.Purge(ctx, p)
 	if err != nil {
 		return err
 	}
-	done := !o.dry && len(got.Commits) > 0
+	done := !o.dry && (got.Bytes > 0 || len(got.Commits) > 0)
 	if done {
-		question := fmt.Sprintf("Take the words of %s away, %d bytes?", count(uint64(len(got.Commits)+len(got.Shared)), "commit"), got.Bytes)
+		question := fmt.Sprintf("Take the words of %s away, %d bytes?", bereft(got, p), got.Bytes)
 		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
 			return cancelled(a, err)
 		}
@@ -94,14 +97,38 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 			return err
 		}
 	}
+	p.Dry = o.dry
 	if a.json {
-		return format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Edits), erasureOf(got.Erasure)})
+		return format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Copies), gone(got.Edits), erasureOf(got.Erasure)})
 	}
-	return a.sayPurged(got, o.dry)
+	return a.sayPurged(got, p)
+}
+
+// toPurge adds what an argument names: a commit, a range, or another object by its id.
+func (a *app) toPurge(ctx context.Context, p *tract.Purging, rev string) error {
+	r, err := a.resolver(ctx, rev)
+	if err != nil {
+		return err
+	}
+	if id, err := r.Object(ctx, rev); err == nil {
+		o, err := objects.Read(ctx, a.repo.Store(), id)
+		if errors.Is(err, objects.ErrErased) || err == nil && o.Kind != objects.KindCommit {
+			p.Objects = append(p.Objects, id)
+			return nil
+		}
+	}
+	spec, err := a.spec(ctx, rev)
+	p.Revs = append(p.Revs, spec)
+	return err
+}
+
+// bereft is how many blocks, and other objects, lose their words.
+func bereft(got *tract.PurgeResult, p tract.Purging) string {
+	return count(uint64(len(got.Commits)+len(got.Shared)+len(got.Copies)+len(p.Objects)), "block")
 }
 
 // sayPurged lists the commits without their words: what is written here may stay.
-func (a *app) sayPurged(got *tract.PurgeResult, dry bool) error {
+func (a *app) sayPurged(got *tract.PurgeResult, asked tract.Purging) error {
 	p := a.printer()
 	var rows [][]string
 	add := func(list []*commit.Commit, note string) {
@@ -115,15 +142,16 @@ func (a *app) sayPurged(got *tract.PurgeResult, dry bool) error {
 	}
 	add(got.Commits, "")
 	add(got.Shared, "says the same, and goes with it")
+	add(got.Copies, "was shown to a model to write a summary, and goes with it")
 	add(got.Edits, "stays: an edit has words of its own")
 	p.Table(rows)
 	what := "purged"
-	if dry {
+	if asked.Dry {
 		what = "would be purged"
 	}
-	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(uint64(len(got.Commits)+len(got.Shared)), "commit"), got.Bytes, what))
+	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", bereft(got, asked), got.Bytes, what))
 	a.sayErased(p, got.Erasure)
-	if !dry {
+	if !asked.Dry {
 		a.note("copies of the store, remotes and providers keep what they have")
 	}
 	return p.Err()

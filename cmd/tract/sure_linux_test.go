@@ -25,7 +25,7 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 	run("user", "hunter2")
 	for _, answer := range []string{"n\n", "\n", "\x04"} {
 		c := onTerminal(t, dir, "purge", "HEAD")
-		if asked := c.until("[y/N] "); !strings.Contains(asked, "Take the words of 1 commit away") || !strings.Contains(asked, "cannot be undone") {
+		if asked := c.until("[y/N] "); !strings.Contains(asked, "Take the words of 1 block away") || !strings.Contains(asked, "cannot be undone") {
 			t.Errorf("it asks %q", asked)
 		}
 		c.keys(answer)
@@ -43,7 +43,7 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 	c := onTerminal(t, dir, "purge", "HEAD")
 	c.until("[y/N] ")
 	c.keys("y\n")
-	if said := c.ended(); !strings.Contains(said, "1 commit, ") {
+	if said := c.ended(); !strings.Contains(said, "1 block, ") {
 		t.Errorf("it says %q", said)
 	}
 	if log := run("log"); strings.Contains(log, "hunter2") {

@@ -1,0 +1,85 @@
+package tract_test
+
+import (
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// TestWhatASummaryWasMadeOfGoesToo: a model that writes a summary is shown a copy of
+// what it stands for, on no branch. Words that are taken away do not stay there.
+func TestWhatASummaryWasMadeOfGoesToo(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	secret := must(main.Append(ctx, []content.Block{content.User("my password is hunter2\n")}))(t)[0]
+	must(main.Append(ctx, []content.Block{content.Assistant("noted"), content.Reasoning{Text: "hunter3 is better"}, content.Assistant("yes")}))(t)
+	must(main.Append(ctx, []content.Block{content.User("next")}))(t)
+	must(main.Summarize(ctx, says(content.Assistant("They spoke of passwords.")), "main~1"))(t)
+	before := sent(t, repo, "main")
+	got := must(repo.Purge(ctx, tract.Purging{Revs: []string{secret.String()}}))(t)
+	if len(got.Copies) != 1 || len(got.Commits) != 1 || got.Objects != 2 {
+		t.Errorf("%+v", got)
+	}
+	wantNoWord(t, dir, 2, "hunter2")
+	if after := sent(t, repo, "main"); after != before {
+		t.Errorf("the prompt is %q, and was %q", after, before)
+	}
+	for x, err := range repo.Verify(ctx, noTargets, nil) {
+		if err != nil || x.Verdict != tract.Pruned {
+			t.Errorf("verify of the request for the summary: %+v, %v", x, err)
+		}
+	}
+	must(repo.Prune(ctx, tract.Pruning{}))(t)
+	wantNoWord(t, dir, 3, "hunter2", "hunter3")
+}
+
+// TestThoughtsOfTheRefLogArePrunedToo: what a branch once was stays in the store, and
+// its thoughts are as old as others.
+func TestThoughtsOfTheRefLogArePrunedToo(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	must(main.Append(ctx, []content.Block{content.User("q")}))(t)
+	must(main.Append(ctx, []content.Block{content.Reasoning{Text: "hunter2"}, content.Assistant("a")}))(t)
+	if err := main.Reset(ctx, "main~2"); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(repo.Prune(ctx, tract.Pruning{}))(t); len(got.Thoughts) != 1 {
+		t.Errorf("%+v", got)
+	}
+	wantNoWord(t, dir, 1, "hunter2")
+}
+
+// TestPurgeOfObjectsThatAreNoCommits takes the description of a branch away, and a
+// content by its own id.
+func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	id := must(main.Append(ctx, []content.Block{content.ToolCall{CallID: "c1", Name: "f", Arguments: "hunter2"}}))(t)[0]
+	if err := main.Describe(ctx, "about hunter3"); err != nil {
+		t.Fatal(err)
+	}
+	described := must(objects.ReadRef(ctx, repo.Store(), refs.Describe+"main"))(t)
+	c := must(repo.Show(ctx, id.String()))(t)
+	p := tract.Purging{Objects: []objects.ID{described.Target, c.Content}, Dry: true}
+	if got := must(repo.Purge(ctx, p))(t); len(got.Shared) != 1 || got.Shared[0].ID != id || got.Objects != 0 {
+		t.Errorf("dry: %+v", got)
+	}
+	p.Dry = false
+	must(repo.Purge(ctx, p))(t)
+	wantNoWord(t, dir, 2, "hunter2", "hunter3")
+	if text := must(main.Description(ctx))(t); text != "" {
+		t.Errorf("the description is %q", text)
+	}
+	if left, ok := must(repo.Show(ctx, id.String()))(t).Block.(content.ToolCall); !ok || left.CallID != "c1" {
+		t.Errorf("of the call is left %+v", left)
+	}
+	if _, err := repo.Purge(ctx, tract.Purging{Objects: []objects.ID{id}}); err == nil {
+		t.Error("a commit was purged as an object")
+	}
+}
