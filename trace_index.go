@@ -271,7 +271,7 @@ func (b *gathering) load(ctx context.Context) error {
 	type page struct{ from, to int }
 	var pages []page
 	for from := 0; from < len(b.found); {
-		to := min(from+16*tracePage, len(b.found))
+		to := min(from+4*tracePage, len(b.found))
 		for to < len(b.found) && b.found[to].Origin == b.found[to-1].Origin {
 			to++ // the thoughts of one reply share what it cost
 		}
