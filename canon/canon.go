@@ -35,7 +35,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -142,7 +141,6 @@ type Decoder struct {
 	bytes bool             // which of the two it is
 	open  bool             // nobody has read the value at hand yet
 	again bool             // the value at hand is to be given once more
-	lend  bool             // strings share their bytes with the record
 	err   error
 }
 
@@ -270,17 +268,8 @@ func (d *Decoder) Small(limit uint64) uint64 {
 // Bool is the flag at hand.
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
-// Lend makes strings pieces of the record, for who looks at a value and drops it.
-func (d *Decoder) Lend() { d.lend = true }
-
-// String is a copy of the bytes at hand; after Lend, the bytes themselves.
-func (d *Decoder) String() string {
-	b := d.Raw()
-	if d.lend {
-		return unsafe.String(unsafe.SliceData(b), len(b))
-	}
-	return string(b)
-}
+// String is a copy of the bytes at hand.
+func (d *Decoder) String() string { return string(d.Raw()) }
 
 // Raw is the bytes at hand, a piece of the record.
 func (d *Decoder) Raw() []byte {

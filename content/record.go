@@ -43,23 +43,12 @@ func Encode(b Block) []byte {
 // Decode reads a record. It refuses what Encode does not write, and returns a
 // block that shares no memory with the record.
 func Decode(record []byte) (Block, error) {
-	return decode(canon.NewDecoder(record), len(record))
-}
-
-// Check gives the error of Decode, and is faster.
-func Check(record []byte) error {
-	d := canon.NewDecoder(record)
-	d.Lend()
-	_, err := decode(d, len(record))
-	return err
-}
-
-func decode(d *canon.Decoder, size int) (Block, error) {
-	if size > MaxSize {
-		return nil, fmt.Errorf("content record of %d bytes: at most %d", size, MaxSize)
+	if len(record) > MaxSize {
+		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
 	var kind Kind
 	var w Wire
+	d := canon.NewDecoder(record)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
 			d.Again()
