@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +112,32 @@ func rescued(t *testing.T, dir string) []rescueJSON {
 		t.Fatalf("%s: %v", out, err)
 	}
 	return list
+}
+
+// TestAReplyThatCannotBeStoredLiesInAFile takes the store away while the model answers:
+// what came was paid for, and lies in a file that the hint names.
+func TestAReplyThatCannotBeStoredLiesInAFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	command(t, codeOK, "init", dir)
+	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
+	server := llmtest.Start(t, llmtest.Exchange{
+		Check: func(*llmtest.Request) error {
+			return os.Rename(filepath.Join(dir, ".tract"), filepath.Join(dir, "away"))
+		},
+		Body: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","reasoning_content":"scattering","content":"Because."},"finish_reason":"stop"}]}`,
+	})
+	_, said := command(t, codeNotFound, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
+	_, path, found := strings.Cut(said, "the reply is kept in ")
+	if !found {
+		t.Fatalf("it is not said where the reply is: %s", said)
+	}
+	path, _, _ = strings.Cut(strings.TrimSpace(path), ";")
+	kept, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(kept, []byte("Because.")) || !bytes.Contains(kept, []byte("scattering")) {
+		t.Errorf("the file has %q: %v", kept, err)
+	}
+	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read it: %v", info.Mode())
+	}
 }

@@ -259,6 +259,7 @@ func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Opt
 	if r == nil {
 		r = responseOf(err)
 	}
+	err = keepUnsaved(err)
 	if s.a.json || s.o.jsonl {
 		return s.reply(r, err)
 	}

@@ -86,7 +86,7 @@ func faultDir(t *testing.T) (dir string, env []string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	env = append(os.Environ(), "HOME="+dir, "USER=ada", "TRACT_PROVIDER=chat", "TRACT_MODEL=m", "TRACT_BASE_URL="+server.URL()+"/v1", "TRACT_DIR=")
+	env = append(os.Environ(), "HOME="+dir, "TMPDIR="+t.TempDir(), "USER=ada", "TRACT_PROVIDER=chat", "TRACT_MODEL=m", "TRACT_BASE_URL="+server.URL()+"/v1", "TRACT_DIR=")
 	for name, text := range map[string]string{
 		"log.json": `[{"role":"user","content":"Imported?"},{"role":"assistant","content":"Yes."}]`,
 		"large":    strings.Repeat("many words ", 120_000),

@@ -251,7 +251,7 @@ func (c *chat) contentPart(v rawjson.Value) error {
 
 // refuse reads the model's words for why it does not answer. They are its text.
 func (c *chat) refuse(v rawjson.Value) (err error) {
-	if v == nil || hollow(v) {
+	if hollow(v) {
 		return nil
 	}
 	if c.words.refuse == nil {

@@ -42,7 +42,7 @@ func (c *chat) think(m *chatMessage) error {
 	for i, field := range chatFields {
 		v := m.plain[i]
 		switch {
-		case v == nil || hollow(v):
+		case hollow(v):
 		case said:
 			c.copied(field, v.Text())
 		default:
@@ -144,7 +144,7 @@ func (c *chat) moreOf(p *part, more content.Reasoning) bool {
 		b.Seal = more.Seal
 	}
 	for key, v := range rawjson.Value(more.Extra).Members() {
-		if was := rawjson.Value(b.Extra).Get(key); was == nil || hollow(was) {
+		if was := rawjson.Value(b.Extra).Get(key); hollow(was) {
 			b.Extra = extended(b.Extra, key, v)
 		}
 	}
@@ -163,7 +163,7 @@ func detailField(kind string) string {
 
 // opaque reads a seal that belongs to the thoughts before it, wherever it comes.
 func (c *chat) opaque(v rawjson.Value) error {
-	if v == nil || hollow(v) {
+	if hollow(v) {
 		return nil
 	}
 	seal := c.minted(content.Opaque, v.Text())

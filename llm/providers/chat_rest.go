@@ -44,7 +44,7 @@ func (c *chat) endRest() {
 			continue
 		}
 		c.rest.keys = append(c.rest.keys, key)
-		full = full || v != nil && !hollow(v)
+		full = full || !hollow(v)
 	}
 	if len(c.rest.keys) == 0 {
 		return

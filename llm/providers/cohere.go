@@ -259,7 +259,7 @@ func (c *cohere) stop(v rawjson.Value) error {
 	why := v.Get("finish_reason").Text()
 	c.about(func(h *llm.Head) { h.Finish = why })
 	c.cost(v.Get("usage"))
-	if e := v.Get("error"); why == "ERROR" || e != nil && !hollow(e) {
+	if e := v.Get("error"); why == "ERROR" || !hollow(e) {
 		return apiError(c.profile.Name, v)
 	}
 	c.stopped = true

@@ -68,10 +68,10 @@ func (i *item) rest(unwanted ...string) []byte {
 // clone is a copy that outlives the response it was found in.
 func clone(v []byte) []byte { return append([]byte(nil), v...) }
 
-// hollow tells whether a value holds nothing.
+// hollow tells whether a value holds nothing, or is not there.
 func hollow(v rawjson.Value) bool {
 	switch string(v) {
-	case "null", `""`:
+	case "", "null", `""`:
 		return true
 	}
 	for range v.Elements() {

@@ -73,7 +73,7 @@ func readOllamaLine(v rawjson.Value) (l ollamaLine) {
 // event reads one line.
 func (o *ollama) event(_ string, v rawjson.Value) error {
 	l := readOllamaLine(v)
-	if l.failed != nil && !hollow(l.failed) {
+	if !hollow(l.failed) {
 		return apiError(o.profile.Name, v)
 	}
 	if len(l.model) > len(`""`) && !bytes.Equal(l.model, o.model) {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+)
+
+// keepUnsaved writes a reply that the store would not take into a file, and names it
+// in the error: it was paid for. Where that fails too the error says so.
+func keepUnsaved(err error) error {
+	var unsaved *tract.UnsavedError
+	if !errors.As(err, &unsaved) {
+		return err
+	}
+	path, fileErr := writeReply(unsaved.Response)
+	if fileErr != nil {
+		return fmt.Errorf("%w; nor could a file be written: %w", err, fileErr)
+	}
+	f := classify(err)
+	why := f.hint
+	if f.hint = "the reply is kept in " + path; why != "" {
+		f.hint += "; " + why
+	}
+	return f
+}
+
+// writeReply writes a reply as JSON into a new file, for its owner alone.
+func writeReply(r *tract.Response) (path string, err error) {
+	f, err := os.CreateTemp("", "tract-reply-*.json")
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(format.Encode(f, format.NewReply(r.Blocks, r.Usage, r.Finish)), f.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
