@@ -32,9 +32,9 @@ tool call and its result the id and the name of the tool. In prompts a block tha
 purged is left out; in the place of a tool result a placeholder is sent.
 
 Equal words are stored once: other commits that say exactly the same lose them too, and
-are named, and so do copies that a model was shown to write a summary. An edit has words of its own: purge the edit as well, or only the edit. The
-same words within other blocks, such as an answer that quotes them, are other words:
-tract grep finds them.
+are named, and so are copies that a model was shown to write a summary. An edit has
+words of its own: purge the edit as well, or only the edit. The same words within other
+blocks, such as an answer that quotes them, are other words: tract grep finds them.
 
 It cannot be undone, by tract undo or otherwise. It does not reach backups and other
 copies of the store, remotes, and what a provider has kept: a password that was sent
