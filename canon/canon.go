@@ -133,6 +133,7 @@ func (e *Encoder) Map(field int, m map[string]string) {
 // Decoder reads one record. It never panics and never reads past the record.
 type Decoder struct {
 	rest  []byte
+	text  string           // the same bytes as the record, or empty
 	field protowire.Number // of the value at hand
 	prev  protowire.Number // of the value before it
 	key   string           // last key of the map being read
@@ -146,6 +147,10 @@ type Decoder struct {
 
 // NewDecoder reads the record b. The decoder keeps b and returns pieces of it.
 func NewDecoder(b []byte) *Decoder { return &Decoder{rest: b} }
+
+// NewSharingDecoder reads the record b, of which text has the same bytes. What
+// String gives is then a piece of text and no copy.
+func NewSharingDecoder(b []byte, text string) *Decoder { return &Decoder{rest: b, text: text} }
 
 func (d *Decoder) fail(format string, args ...any) {
 	if d.err == nil {
@@ -269,7 +274,14 @@ func (d *Decoder) Small(limit uint64) uint64 {
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
 // String is a copy of the bytes at hand.
-func (d *Decoder) String() string { return string(d.Raw()) }
+func (d *Decoder) String() string {
+	raw := d.Raw()
+	if d.text == "" {
+		return string(raw)
+	}
+	end := len(d.text) - len(d.rest)
+	return d.text[end-len(raw) : end]
+}
 
 // Raw is the bytes at hand, a piece of the record.
 func (d *Decoder) Raw() []byte {

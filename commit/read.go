@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
@@ -26,22 +27,30 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		var room []Commit // one by one they take as long to make as to read
+		var parents []objects.ID
 		author, size := "", 1
-		for obj, err := range r.Chain(ctx, tip, objects.ChainOptions{Limit: limit, Stop: stop}) {
-			if err == nil && len(room) == 0 {
-				room, size = make([]Commit, size), min(2*size, walkRoom)
-			}
-			if err == nil {
-				err = room[0].read(obj, author)
-			}
+		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			c := &room[0]
-			room, author = room[1:], c.Author
-			if !yield(c, nil) {
-				return
+			for i := range run {
+				if len(room) == 0 {
+					room, parents = make([]Commit, size), make([]objects.ID, 0, size)
+					size = min(2*size, walkRoom)
+				}
+				c := &room[0]
+				if err := c.read(run[i], author); err != nil {
+					yield(nil, err)
+					return
+				}
+				from := len(parents)
+				parents = append(parents, c.Parents...) // those of the run do not last
+				c.Parents = parents[from:len(parents):len(parents)]
+				room, author = room[1:], c.Author
+				if !yield(c, nil) {
+					return
+				}
 			}
 		}
 	}
@@ -70,27 +79,71 @@ func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	}
 	next := 0 // mostly they come in the order in which they are asked for
 	var others map[objects.ID][]*Commit
-	for obj, err := range r.Get(ctx, ids) {
+	var words shelf
+	for run, err := range objects.Load(ctx, r, ids) {
 		if err != nil {
 			return fmt.Errorf("read content: %w", err)
 		}
-		block, err := decodeContent(ctx, r, obj)
-		if err != nil {
-			return fmt.Errorf("read content: %w", err)
-		}
-		if others == nil && next < len(rest) && rest[next].Content == obj.ID {
-			rest[next].Block = block
-			next++
-			continue
-		}
-		if others == nil {
-			others = byContent(rest)
-		}
-		for _, c := range others[obj.ID] {
-			c.Block = block
+		words.reserve(run)
+		for i := range run {
+			obj := &run[i]
+			block, err := words.decode(ctx, r, obj)
+			if err != nil {
+				return fmt.Errorf("read content: %w", err)
+			}
+			if others == nil && next < len(rest) && rest[next].Content == obj.ID {
+				rest[next].Block = block
+				next++
+				continue
+			}
+			if others == nil {
+				others = byContent(rest)
+			}
+			for _, c := range others[obj.ID] {
+				c.Block = block
+			}
 		}
 	}
 	return fillAlike(rest, others)
+}
+
+// shelf is memory for the words of many blocks, one after the other: to make room
+// for each takes as long as to read it.
+type shelf struct{ text strings.Builder }
+
+// A shelf is as long as what is put on it, and not longer than shelfSize: one block
+// that stays in memory keeps its neighbours there.
+const shelfSize = 64 << 10
+
+// reserve makes room for what a run holds, or for the first of it.
+func (s *shelf) reserve(run []objects.Object) {
+	need := 0
+	for i := range run {
+		if need += len(run[i].Data); need > shelfSize {
+			break
+		}
+	}
+	if s.text.Cap()-s.text.Len() < need {
+		s.text.Reset()
+		s.text.Grow(min(need, shelfSize))
+	}
+}
+
+func (s *shelf) decode(ctx context.Context, r objects.Reader, obj *objects.Object) (content.Block, error) {
+	if obj.Kind != objects.KindContent || len(obj.Data) > shelfSize/16 {
+		return decodeContent(ctx, r, *obj)
+	}
+	if s.text.Cap()-s.text.Len() < len(obj.Data) {
+		s.text.Reset()
+		s.text.Grow(shelfSize)
+	}
+	from := s.text.Len()
+	s.text.Write(obj.Data)
+	b, err := content.DecodeSharing(obj.Data, s.text.String()[from:])
+	if err != nil {
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
+	}
+	return b, nil
 }
 
 func byContent(commits []*Commit) map[objects.ID][]*Commit {

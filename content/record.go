@@ -42,13 +42,17 @@ func Encode(b Block) []byte {
 
 // Decode reads a record. It refuses what Encode does not write, and returns a
 // block that shares no memory with the record.
-func Decode(record []byte) (Block, error) {
+func Decode(record []byte) (Block, error) { return DecodeSharing(record, "") }
+
+// DecodeSharing is Decode of a record of which text has the same bytes: the words of
+// the block are pieces of text.
+func DecodeSharing(record []byte, text string) (Block, error) {
 	if len(record) > MaxSize {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
 	var kind Kind
 	var w Wire
-	d := canon.NewDecoder(record)
+	d := canon.NewSharingDecoder(record, text)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
 			d.Again()

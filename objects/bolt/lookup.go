@@ -156,11 +156,11 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.value()
+	b, err := e.valueIn(l.arena)
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePack(n, b)
+	p, err := parsePackIn(l.arena, n, b)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (l *look) body(p *pack) (data []byte, sound bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	b, err := e.value()
+	b, err := e.valueIn(l.arena)
 	if err != nil {
 		return nil, false, err
 	}
@@ -237,19 +237,32 @@ type cursor struct {
 // near is how far from the last object the next is looked for.
 const near = 12
 
-// find gives the pack and the slot of an object; ok tells whether it is in a pack.
-func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
-	if c.pack != nil {
-		for i := 1; i <= near; i++ {
-			if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.id(k) == id {
-				c.at.slot = k
-				return k, true, nil
-			}
-			if k := c.at.slot - i; k >= 0 && c.pack.id(k) == id {
-				c.at.slot = k
-				return k, true, nil
-			}
+// beside gives the slot of an object that lies near the last one.
+func (c *cursor) beside(id objects.ID) (slot int, ok bool) {
+	if c.pack == nil {
+		return 0, false
+	}
+	for i := 1; i <= near; i++ {
+		if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.has(k, id) {
+			c.at.slot = k
+			return k, true
 		}
+		if k := c.at.slot - i; k >= 0 && c.pack.has(k, id) {
+			c.at.slot = k
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// find gives the slot of an object in the pack at hand; ok tells whether it is in
+// one, and not in the journal.
+func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
+	if slot, ok := c.beside(id); ok {
+		return slot, true, nil
+	}
+	if value, err := c.look.record(id); value != nil || err != nil {
+		return 0, false, err
 	}
 	at, ok, err := c.look.locate(id)
 	if err != nil || !ok {

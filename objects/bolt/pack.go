@@ -89,7 +89,9 @@ var errPack = errors.New("a pack makes no sense")
 
 // parsePack reads the head of a pack as far as it must be known to find any object
 // of it. Of one whose checksum is wrong every object has to be hashed. It keeps b.
-func parsePack(n uint32, b []byte) (*pack, error) {
+func parsePack(n uint32, b []byte) (*pack, error) { return parsePackIn(nil, n, b) }
+
+func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
@@ -98,7 +100,7 @@ func parsePack(n uint32, b []byte) (*pack, error) {
 	if count == 0 || count > packObjects || at > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count, len(b))
 	}
-	p := &pack{n: n, head: b, slots: make([]slot, count)}
+	p := &pack{n: n, head: b, slots: a.takeSlots(count)}
 	p.sound = binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -159,6 +161,10 @@ func varint(b []byte, at int) (v, next int, ok bool) {
 
 func (p *pack) id(i int) objects.ID {
 	return objects.ID(p.head[packIDs+i*idSize : packIDs+(i+1)*idSize])
+}
+
+func (p *pack) has(i int, id objects.ID) bool {
+	return string(p.head[packIDs+i*idSize:packIDs+(i+1)*idSize]) == string(id[:])
 }
 
 func (p *pack) kind(i int) objects.Kind { return objects.Kind(p.head[p.slots[i].at]) }

@@ -185,14 +185,16 @@ func (p *page) setFlags(flags uint16) error {
 }
 
 // bytes gives n bytes of the page: part of the head, or read for the caller.
-func (p *page) bytes(at, n int) ([]byte, error) {
+func (p *page) bytes(at, n int) ([]byte, error) { return p.bytesIn(nil, at, n) }
+
+func (p *page) bytesIn(a *arena, at, n int) ([]byte, error) {
 	switch {
 	case at < 0 || n < 0 || n > p.size || at > p.size-n:
 		return nil, fmt.Errorf("page %d: bytes %d to %d of %d", p.id, at, at+n, p.size)
 	case at+n <= len(p.head):
 		return p.head[at : at+n : at+n], nil
 	}
-	b := make([]byte, n)
+	b := a.takeBytes(n)
 	if _, err := p.file.ReadAt(b, p.at+int64(at)); err != nil {
 		return nil, fmt.Errorf("read page %d: %w", p.id, err)
 	}

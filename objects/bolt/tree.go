@@ -26,6 +26,7 @@ type look struct {
 	packs   map[uint32]*pack
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
+	arena   *arena    // for what is read of packs; nil: it is kept
 	buckets map[string]tree
 }
 
@@ -173,14 +174,16 @@ type entry struct {
 	element
 }
 
-func (e entry) value() ([]byte, error) {
+func (e entry) value() ([]byte, error) { return e.valueIn(nil) }
+
+func (e entry) valueIn(a *arena) ([]byte, error) {
 	if e.page == nil {
 		return e.over, nil
 	}
 	if e.flags != 0 {
 		return nil, fmt.Errorf("page %d: a bucket in the place of a value", e.page.id)
 	}
-	return e.bytes()
+	return e.bytesIn(a)
 }
 
 // first is the first byte of the value, if it has one.
@@ -200,8 +203,10 @@ func (e entry) part(at, n int) ([]byte, error) {
 }
 
 // bytes is never nil, so that an empty value is not taken for none.
-func (e entry) bytes() ([]byte, error) {
-	b, err := e.page.bytes(e.element.value, e.valueSize)
+func (e entry) bytes() ([]byte, error) { return e.bytesIn(nil) }
+
+func (e entry) bytesIn(a *arena) ([]byte, error) {
+	b, err := e.page.bytesIn(a, e.element.value, e.valueSize)
 	if b == nil && err == nil {
 		b = []byte{}
 	}
