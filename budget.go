@@ -138,7 +138,11 @@ func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model st
 	if !limited || c.spent == nil && !c.enforce {
 		return nil, nil
 	}
-	if err := b.countSpent(ctx, c.settings, budgets, p.Head, p.Entries); err != nil {
+	entries := p.Entries
+	if p.Before > 0 {
+		entries = nil
+	}
+	if err := b.countSpent(ctx, c.settings, budgets, p.Head, entries); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	m := &meter{settings: c.settings, budgets: budgets, model: model, tell: c.spent, told: make([]bool, len(budgets))}

@@ -305,7 +305,13 @@ func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Ori
 			return o, err
 		}
 	}
-	return nil, nil
+	if p.Before == 0 {
+		return nil, nil
+	}
+	if err := p.Complete(ctx, b.repo.store); err != nil {
+		return nil, err
+	}
+	return b.lastOrigin(ctx, p)
 }
 
 // modelSettings is how the settings say the model is to be asked.

@@ -44,9 +44,10 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 					yield(nil, err)
 					return
 				}
-				from := len(parents)
-				parents = append(parents, c.Parents...) // those of the run do not last
-				c.Parents = parents[from:len(parents):len(parents)]
+				if from := len(parents); len(c.Parents) > 0 { // those of the run do not last
+					parents = append(parents, c.Parents...)
+					c.Parents = parents[from:len(parents):len(parents)]
+				}
 				room, author = room[1:], c.Author
 				if !yield(c, nil) {
 					return

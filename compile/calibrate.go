@@ -46,6 +46,8 @@ const (
 type fitting struct {
 	Calibration
 	entries []Entry
+	unread  int             // commits of the history that are not among them
+	flags   []bool          // what was sent to the last reply, where a budget cut its prompt
 	told    map[int]float64 // tokens, by place among the entries
 	places  []int           // those, in an order that is always the same: sums of fractions depend on it
 }
@@ -57,9 +59,10 @@ type reply struct {
 	turn       int
 }
 
-// calibrate fits the estimates of a history, the sums of which are sums.
-func calibrate(ctx context.Context, r objects.Reader, entries []Entry, sums Tokens, o Options) (*fitting, error) {
-	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, told: map[int]float64{}}
+// calibrate fits the estimates of a history, the sums of which are sums. So many
+// commits of it are not among the entries.
+func calibrate(ctx context.Context, r objects.Reader, entries []Entry, unread int, sums Tokens, o Options) (*fitting, error) {
+	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, unread: unread, told: map[int]float64{}}
 	replies, err := f.replies(ctx, r)
 	if err != nil || len(replies) == 0 {
 		return f, err
@@ -73,7 +76,8 @@ func calibrate(ctx context.Context, r objects.Reader, entries []Entry, sums Toke
 	for _, r := range replies {
 		f.tell(r)
 	}
-	f.level(last, sums, then, flags)
+	f.flags = flags
+	f.level(last, sums, then)
 	return f, nil
 }
 
@@ -166,10 +170,10 @@ func (f *fitting) slope(replies []reply, o Options) float64 {
 			sent, cost = sent+float64(between), cost+grown
 		}
 	}
-	return within(cost / sent)
+	return bounded(cost / sent)
 }
 
-func within(factor float64) float64 { return min(max(factor, leastOf), mostOf) }
+func bounded(factor float64) float64 { return min(max(factor, leastOf), mostOf) }
 
 // estimates is those of what a reply said and of what it thought.
 func (f *fitting) estimates(r reply) (said, thought int) {
@@ -227,22 +231,25 @@ func (f *fitting) tell(r reply) {
 
 // level finds the overhead, by which what was sent to the last reply counts what it
 // cost. It was asked with the options then.
-func (f *fitting) level(last reply, sums Tokens, then Options, flags []bool) {
-	estimate, told := f.sentTo(last, sums, then, flags)
+func (f *fitting) level(last reply, sums Tokens, then Options) {
+	estimate, told := f.sentTo(last, sums, then)
 	input := float64(last.from.Usage.Input)
 	f.Overhead = int(input - estimate*f.Factor - told + 0.5)
 	if f.Overhead < 0 { // what a provider adds is not less than nothing: the estimate is too high
-		f.Overhead, f.Factor = 0, within((input-told)/max(estimate, 1))
+		f.Overhead, f.Factor = 0, bounded((input-told)/max(estimate, 1))
 	}
 }
 
 // sentTo is what was sent to a reply: the estimate of most of it, and what replies
 // told of the rest.
-func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (estimate, told float64) {
+func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told float64) {
 	sent := func(i int) bool { return f.wasSent(i, last, then) }
 	all := then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
-	if flags != nil {
-		sent = func(i int) bool { return i < len(flags) && flags[i] }
+	if f.flags != nil {
+		sent = func(i int) bool {
+			at := place(f.entries, i, f.unread)
+			return at < len(f.flags) && f.flags[at]
+		}
 		for i := range f.entries[:last.first] {
 			if e := &f.entries[i]; sent(i) && e.Commit.Says() {
 				estimate += float64(e.Tokens)

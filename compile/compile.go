@@ -32,11 +32,14 @@ type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
 	Commits  [][]objects.ID // of the blocks of each message
-	Entries  []Entry        // every commit of the history, oldest first
+	Entries  []Entry        // every commit of the history, oldest first, but those Before
+	Before   int            // how many commits a budget left out unread; see Complete
 	Tokens   Tokens
 	Pending  []Pending
 
 	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
+
+	options Options
 }
 
 // Entry says what became of one commit.
@@ -88,40 +91,73 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 // A store that is an [objects.Rememberer] remembers the prompts compiled last. What
 // is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	known := recall(r, o)
-	h, err := gather(ctx, r, head, known)
-	if err == nil && h.base != nil && !h.base.holds(h, o) {
-		h, err = gather(ctx, r, head, nil)
-	}
+	p, err := chain(ctx, r, head, o, maxScan)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
-	h.decide(o)
-	h.summaries()
+	return p, nil
+}
+
+// chain is Chain; of a prompt with a budget it reads at least so many commits.
+func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, least int) (*Prompt, error) {
+	var h *history
+	var err error
 	if o.Budget > 0 {
-		if h.fitted, err = calibrate(ctx, r, h.entries, h.sums(), o); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
-		}
+		h, err = within(ctx, r, head, o, least)
+	}
+	if h == nil && err == nil {
+		h, err = whole(ctx, r, head, o)
 	}
 	for _, stage := range []func() error{
-		func() error { return h.load(ctx, r, h.systems()) },
-		func() error { h.replaceSystems(); return h.fit(o.Budget) },
 		func() error { return h.load(ctx, r, h.tools()) },
 		func() error { h.pair(); return h.load(ctx, r, h.sent()) },
 	} {
-		if err := stage(); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		if err == nil {
+			err = stage()
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
 	p := h.prompt(head, recall(r, o))
+	p.options = o
 	fitted := h.fitted
 	if fitted == nil {
-		if fitted, err = calibrate(ctx, r, p.Entries, p.Tokens, o); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		if fitted, err = calibrate(ctx, r, p.Entries, p.Before, p.Tokens, o); err != nil {
+			return nil, err
 		}
 	}
 	fitted.apply(p)
 	return p, nil
+}
+
+// whole is the history of head, or what is new in it, settled.
+func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
+	h, err := gather(ctx, r, head, recall(r, o))
+	if err == nil && h.base != nil && !h.base.holds(h, o) {
+		h, err = gather(ctx, r, head, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, h.settle(ctx, r, o)
+}
+
+// settle decides what goes in, as far as that can be known without the words of
+// tool calls.
+func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err error) {
+	h.decide(o)
+	h.summaries()
+	if o.Budget > 0 {
+		if h.fitted, err = calibrate(ctx, r, h.entries, h.unread.count, h.sums(), o); err != nil {
+			return err
+		}
+	}
+	if err := h.load(ctx, r, h.systems()); err != nil {
+		return err
+	}
+	h.replaceSystems()
+	return h.fit(o.Budget)
 }
 
 // Decisions says what the policy makes of every commit of the history of head,

@@ -23,6 +23,8 @@ type history struct {
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
 
 	fitted *fitting // of a budget; nil: without one
+	unread unread
+	cut    bool // the budget leaves out a turn
 }
 
 // most is more commits than are made room for before they come.
@@ -31,7 +33,7 @@ const most = 1 << 20
 // gather walks the chain once, to a base that is known or to the root, and numbers
 // its turns. The last edit and the last annotation of a commit are those that count.
 func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
-	h := &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+	h := newHistory()
 	for c, err := range commit.Walk(ctx, r, head, 0) {
 		if err != nil {
 			return nil, err
@@ -51,6 +53,16 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		h.entries = append(h.entries, Entry{Commit: c})
 	}
 	slices.Reverse(h.entries)
+	h.number()
+	return h, h.reasons(ctx, r)
+}
+
+func newHistory() *history {
+	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+}
+
+// number counts turns and messages, and finds the edits and annotations that count.
+func (h *history) number() {
 	var before objects.ID
 	if b := h.base; b != nil {
 		h.turns, h.messages, h.thought, before = b.turns, b.messages, b.thought, b.tip
@@ -64,7 +76,7 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		case commit.Annotate:
 			h.notes[c.Target] = c
 		}
-		if c.BeginsTurn() {
+		if c.BeginsTurn() && i >= h.unread.known {
 			h.turns++
 		}
 		if c.Says() && (c.Index == 0 || c.Parent() != before) {
@@ -76,7 +88,6 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		}
 		before = c.ID
 	}
-	return h, h.reasons(ctx, r)
 }
 
 // reasons reads the words of the annotations that count.
@@ -219,6 +230,8 @@ func (h *history) sums() (t Tokens) {
 	for i := range h.entries {
 		t.count(&h.entries[i])
 	}
+	sent, thoughts := h.unread.tokens()
+	t.Raw, t.Effective, t.HiddenReasoning, t.thoughts = t.Raw+sent+thoughts, t.Effective+sent, t.HiddenReasoning+thoughts, t.thoughts+thoughts
 	return t
 }
 
@@ -246,6 +259,7 @@ func (h *history) fit(budget int) error {
 	if err != nil {
 		return err
 	}
+	h.cut = h.turns > 0 && drop[1]
 	for _, e := range h.sent() {
 		if drop[e.Turn+e.sentIn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
 			e.leaveOut("budget")

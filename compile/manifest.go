@@ -40,11 +40,20 @@ type Manifest struct {
 
 // Flags tells which commits of a prompt are sent, oldest first.
 func (p *Prompt) Flags() []bool {
-	flags := make([]bool, len(p.Entries))
-	for i, e := range p.Entries {
-		flags[i] = e.Sent
+	flags := make([]bool, p.Before+len(p.Entries))
+	for i := range p.Entries {
+		flags[place(p.Entries, i, p.Before)] = p.Entries[i].Sent
 	}
 	return flags
+}
+
+// place is where an entry stands in the history, of which so many commits are not
+// among the entries: then it has no merges, and the depth says it.
+func place(entries []Entry, i, unread int) int {
+	if unread == 0 {
+		return i
+	}
+	return int(entries[i].Commit.Depth)
 }
 
 // SetFlags fills in Same and Runs, so that Flags over before gives now.

@@ -23,6 +23,9 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 		w.add(h, e)
 	}
 	w.end()
+	sent, thoughts := h.unread.tokens()
+	w.tokens.Raw, w.tokens.Hidden, w.tokens.HiddenReasoning = w.tokens.Raw+sent+thoughts, w.tokens.Hidden+sent, w.tokens.HiddenReasoning+thoughts
+	w.tokens.thoughts += thoughts
 	whole := h.base.join(parts{h.entries, w.messages, w.commits})
 	if next != nil && next.count > 0 {
 		m.remember(h, next, whole)
@@ -32,7 +35,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	}
 	return &Prompt{
 		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Commits: slices.Clip(whole.commits),
-		Tokens: w.tokens, Pending: h.pending(),
+		Before: h.unread.count, Tokens: w.tokens, Pending: h.pending(),
 	}
 }
 

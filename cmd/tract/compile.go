@@ -105,6 +105,11 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	if err != nil {
 		return err
 	}
+	if a.json || o.style == "json" || o.explain {
+		if err := p.Complete(ctx, a.repo.Store()); err != nil {
+			return err
+		}
+	}
 	if a.json || o.style == "json" {
 		return format.Encode(a.out, format.PromptJSON(p, o.to))
 	}
