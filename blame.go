@@ -2,6 +2,7 @@ package tract
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,19 +29,19 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 	if err != nil {
 		return nil, err
 	}
-	versions := map[objects.ID][]*commit.Commit{} // of a block, oldest first
-	all := map[objects.ID]*commit.Commit{}
-	for _, e := range p.Entries {
-		all[e.Commit.ID] = e.Commit
-		if e.Commit.Op == commit.Edit {
-			versions[e.Commit.Target] = append(versions[e.Commit.Target], e.Commit)
-		}
+	said, err := commit.Headers(ctx, r.store, slices.Concat(p.Commits...))
+	if err != nil {
+		return nil, err
 	}
-	var needed []*commit.Commit
-	for i := range p.Messages {
-		for _, id := range p.Commits[i] {
-			versions[id] = append([]*commit.Commit{all[id]}, versions[id]...)
-			needed = append(needed, versions[id]...)
+	versions := map[objects.ID][]*commit.Commit{} // of a block, oldest first
+	for _, c := range said {
+		versions[c.ID] = []*commit.Commit{c}
+	}
+	needed := said
+	for _, e := range p.Entries {
+		if e.Op == commit.Edit && versions[e.Speaks.Target] != nil {
+			edit := e.Speaks.Clone() // it is filled in
+			versions[edit.Target], needed = append(versions[edit.Target], edit), append(needed, edit)
 		}
 	}
 	if err := commit.LoadAll(ctx, r.store, needed...); err != nil {

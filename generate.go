@@ -295,12 +295,12 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Origin, error) {
 	var last objects.ID
 	for i := len(p.Entries) - 1; i >= 0; i-- {
-		c := p.Entries[i].Commit
-		if c.Op != commit.Append || c.Role != content.RoleAssistant && c.Role != content.NoRole || c.Origin.IsZero() || c.Origin == last {
+		e := &p.Entries[i]
+		if e.Op != commit.Append || e.Role != content.RoleAssistant && e.Role != content.NoRole || e.Origin().IsZero() || e.Origin() == last {
 			continue
 		}
-		last = c.Origin
-		o, err := commit.ReadOrigin(ctx, b.repo.store, c.Origin)
+		last = e.Origin()
+		o, err := commit.ReadOrigin(ctx, b.repo.store, last)
 		if err != nil || o.Source == commit.SourceModel {
 			return o, err
 		}

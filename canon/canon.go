@@ -148,16 +148,16 @@ type Decoder struct {
 // NewDecoder reads the record b. The decoder keeps b and returns pieces of it.
 func NewDecoder(b []byte) *Decoder { return &Decoder{rest: b} }
 
-// NewSharingDecoder reads the record b, of which text has the same bytes. What
-// String gives is then a piece of text and no copy.
-func NewSharingDecoder(b []byte, text string) *Decoder { return &Decoder{rest: b, text: text} }
-
 func (d *Decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
 	}
 	d.rest, d.open = nil, false
 }
+
+// Reset makes the decoder read the record b. Where text is not empty it has the same
+// bytes, and what String gives is a piece of it and no copy.
+func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
 
 // Next moves to the next field and tells whether there is one.
 func (d *Decoder) Next() bool {

@@ -46,7 +46,7 @@ const (
 type fitting struct {
 	Calibration
 	entries []Entry
-	unread  int             // commits of the history that are not among them
+	unread  unread          // commits of the history that are not among them
 	flags   []bool          // what was sent to the last reply, where a budget cut its prompt
 	told    map[int]float64 // tokens, by place among the entries
 	places  []int           // those, in an order that is always the same: sums of fractions depend on it
@@ -59,9 +59,8 @@ type reply struct {
 	turn       int
 }
 
-// calibrate fits the estimates of a history, the sums of which are sums. So many
-// commits of it are not among the entries.
-func calibrate(ctx context.Context, r objects.Reader, entries []Entry, unread int, sums Tokens, o Options) (*fitting, error) {
+// calibrate fits the estimates of a history, the sums of which are sums.
+func calibrate(ctx context.Context, r objects.Reader, entries []Entry, unread unread, sums Tokens, o Options) (*fitting, error) {
 	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, unread: unread, told: map[int]float64{}}
 	replies, err := f.replies(ctx, r)
 	if err != nil || len(replies) == 0 {
@@ -107,15 +106,15 @@ func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error
 	var found []reply
 	var ids []objects.ID
 	for i := len(f.entries) - 1; i >= max(0, len(f.entries)-maxScan) && len(ids) < maxOrigins; i-- {
-		c := f.entries[i].Commit
-		if c.Op != commit.Append || c.Origin.IsZero() || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
+		c := &f.entries[i]
+		if c.Op != commit.Append || c.origin == nil || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
 			continue
 		}
-		if n := len(found); n > 0 && ids[n-1] == c.Origin {
+		if n := len(found); n > 0 && ids[n-1] == *c.origin {
 			found[n-1].first = i // walking back, the first comes last
 			continue
 		}
-		ids, found = append(ids, c.Origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
+		ids, found = append(ids, *c.origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -178,7 +177,7 @@ func bounded(factor float64) float64 { return min(max(factor, leastOf), mostOf) 
 // estimates is those of what a reply said and of what it thought.
 func (f *fitting) estimates(r reply) (said, thought int) {
 	for _, e := range f.entries[r.first:r.end] {
-		if e.Commit.Kind == content.KindReasoning {
+		if e.Kind == content.KindReasoning {
 			thought += e.Tokens
 		} else {
 			said += e.Tokens
@@ -220,7 +219,7 @@ func (f *fitting) tell(r reply) {
 	}
 	for i := r.first; i < r.end; i++ {
 		e := &f.entries[i]
-		if e.Commit.Kind == content.KindReasoning {
+		if e.Kind == content.KindReasoning {
 			f.told[i] = float64(e.Tokens) * float64(thoughts) / float64(max(thought, 1))
 		} else {
 			f.told[i] = float64(e.Tokens) * float64(words) / float64(max(said, 1))
@@ -247,11 +246,11 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told 
 	all := then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
 	if f.flags != nil {
 		sent = func(i int) bool {
-			at := place(f.entries, i, f.unread)
+			at := f.unread.place(i)
 			return at < len(f.flags) && f.flags[at]
 		}
 		for i := range f.entries[:last.first] {
-			if e := &f.entries[i]; sent(i) && e.Commit.Says() {
+			if e := &f.entries[i]; sent(i) && e.Says() {
 				estimate += float64(e.Tokens)
 			}
 		}
@@ -265,7 +264,7 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told 
 			estimate += float64(before.thoughts - before.pinned)
 		}
 		for i := last.first - 1; !all && i >= 0 && f.entries[i].Turn == last.turn; i-- {
-			if e := &f.entries[i]; isThought(e) && !pinned(e) && sent(i) {
+			if e := &f.entries[i]; e.isThought() && !pinned(e) && sent(i) {
 				estimate += float64(e.Tokens)
 			}
 		}
@@ -283,14 +282,10 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told 
 // known from what is sent now.
 func (f *fitting) wasSent(i int, to reply, then Options) bool {
 	e := &f.entries[i]
-	if !isThought(e) || strings.HasPrefix(string(e.Why), "annotated") {
+	if !e.isThought() || strings.HasPrefix(string(e.Why), "annotated") {
 		return e.Sent
 	}
 	return e.Turn == to.turn && !then.DropOpen || then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
-}
-
-func isThought(e *Entry) bool {
-	return e.Commit.Op == commit.Append && e.Commit.Kind == content.KindReasoning
 }
 
 // pinned tells whether a thought is sent because a person said so.
@@ -313,7 +308,7 @@ func (f *fitting) apply(p *Prompt) {
 		switch e := &p.Entries[i]; {
 		case e.Sent:
 			sent += more
-		case isThought(e):
+		case e.isThought():
 			thoughts += more
 		default:
 			hidden += more

@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
@@ -40,24 +39,7 @@ type Prompt struct {
 	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
 
 	options Options
-}
-
-// Entry says what became of one commit.
-type Entry struct {
-	Commit *commit.Commit // its Block is loaded when it was needed
-	Edit   objects.ID     // the commit whose content stands for it; zero: its own
-	Level  priority.Level
-	Why    priority.Why
-	Sent   bool
-	Hidden objects.ID // the summary that stands for it; zero: none
-	Turn   int        // 0 is what comes before the first user message
-	Tokens int        // estimated by its size alone
-
-	message int      // counts the messages of the history
-	holds   *Entry   // of a named system block: what is sent in its place
-	moved   bool     // is sent in the place of another
-	ahead   []*Entry // summaries that are sent before it
-	sentIn  int      // of a summary: how many turns away it is sent
+	unread  unread
 }
 
 // Tokens counts a prompt by estimate, which what replies cost is used to
@@ -109,7 +91,7 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, le
 		h, err = whole(ctx, r, head, o)
 	}
 	for _, stage := range []func() error{
-		func() error { return h.load(ctx, r, h.tools()) },
+		func() error { return h.load(ctx, r, h.toolTurns()) },
 		func() error { h.pair(); return h.load(ctx, r, h.sent()) },
 	} {
 		if err == nil {
@@ -120,10 +102,10 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, le
 		return nil, err
 	}
 	p := h.prompt(head, recall(r, o))
-	p.options = o
+	p.options, p.unread = o, h.unread
 	fitted := h.fitted
 	if fitted == nil {
-		if fitted, err = calibrate(ctx, r, p.Entries, p.Before, p.Tokens, o); err != nil {
+		if fitted, err = calibrate(ctx, r, p.Entries, h.unread, p.Tokens, o); err != nil {
 			return nil, err
 		}
 	}
@@ -149,11 +131,11 @@ func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err 
 	h.decide(o)
 	h.summaries()
 	if o.Budget > 0 {
-		if h.fitted, err = calibrate(ctx, r, h.entries, h.unread.count, h.sums(), o); err != nil {
+		if h.fitted, err = calibrate(ctx, r, h.entries, h.unread, h.sums(), o); err != nil {
 			return err
 		}
 	}
-	if err := h.load(ctx, r, h.systems()); err != nil {
+	if err := h.load(ctx, r, h.sentSystems()); err != nil {
 		return err
 	}
 	h.replaceSystems()

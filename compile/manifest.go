@@ -42,18 +42,9 @@ type Manifest struct {
 func (p *Prompt) Flags() []bool {
 	flags := make([]bool, p.Before+len(p.Entries))
 	for i := range p.Entries {
-		flags[place(p.Entries, i, p.Before)] = p.Entries[i].Sent
+		flags[p.unread.place(i)] = p.Entries[i].Sent
 	}
 	return flags
-}
-
-// place is where an entry stands in the history, of which so many commits are not
-// among the entries: then it has no merges, and the depth says it.
-func place(entries []Entry, i, unread int) int {
-	if unread == 0 {
-		return i
-	}
-	return int(entries[i].Commit.Depth)
 }
 
 // SetFlags fills in Same and Runs, so that Flags over before gives now.

@@ -105,15 +105,25 @@ func (m *memory) remember(h *history, b *base, whole parts) {
 	}
 }
 
+// empty tells whether nothing is remembered.
+func (m *memory) empty() bool {
+	if m == nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.bases) == 0
+}
+
 // plain tells whether entries speak of nothing before them.
 func plain(entries []Entry) bool {
-	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Commit.Op != commit.Append || e.Commit.Kind == content.KindSystem })
+	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Op != commit.Append || e.Kind == content.KindSystem })
 }
 
 // holds tells whether a base is still what it was when the history goes on so: with
 // another turn, and nothing that speaks of what is before.
 func (b *base) holds(h *history, o Options) bool {
-	if len(h.entries) == 0 || !h.entries[0].Commit.BeginsTurn() || !plain(h.entries) {
+	if len(h.entries) == 0 || !h.entries[0].beginsTurn() || !plain(h.entries) {
 		return false
 	}
 	return o.Policy.Strip != priority.StripAllButLast || h.thought == b.thinking || h.thought > b.turns && b.thinking > b.turns
@@ -134,7 +144,7 @@ func (b *base) join(end parts) parts {
 	said := alike(len(have.messages)-b.said, len(end.messages), same)
 	return parts{
 		entries: extend(&have.entries, b.count, end.entries, alike(len(have.entries)-b.count, len(end.entries), func(i int) bool {
-			return sameEntry(have.entries[b.count+i], end.entries[i])
+			return sameEntry(&have.entries[b.count+i], &end.entries[i])
 		})),
 		messages: extend(&have.messages, b.said, end.messages, said),
 		commits:  extend(&have.commits, b.said, end.commits, said),
@@ -166,7 +176,7 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 }
 
 // sameEntry compares what was decided about one commit.
-func sameEntry(a, b Entry) bool {
-	return a.Commit.ID == b.Commit.ID && (a.Commit.Block == nil) == (b.Commit.Block == nil) && a.Edit == b.Edit && a.Hidden == b.Hidden &&
+func sameEntry(a, b *Entry) bool {
+	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
 		a.Level == b.Level && a.Why == b.Why && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
 }

@@ -20,9 +20,18 @@ import (
 // unread is what of a history is not among its entries. The first entries are those
 // that marks and annotations led to; from there on none is missing.
 type unread struct {
-	known  int // how many they are
-	count  int // commits that are not there
+	known  []uint64 // their depths
+	count  int      // commits that are not there
 	weight commit.Weight
+}
+
+// place is where an entry stands in the history. One of which something is unread has
+// no merges, and the depth says it.
+func (u unread) place(i int) int {
+	if i < len(u.known) {
+		return int(u.known[i])
+	}
+	return i + u.count
 }
 
 // tokens is the estimate of what is not there: of what would be sent, and of the
@@ -47,7 +56,7 @@ func within(ctx context.Context, r objects.Reader, head objects.ID, o Options, l
 			return nil, err
 		}
 		err = h.settle(ctx, r, o)
-		if slices.ContainsFunc(h.entries[:h.unread.known], needsTurn) {
+		if slices.ContainsFunc(h.entries[:len(h.unread.known)], needsTurn) {
 			return nil, nil
 		}
 		switch at, missed := h.missed(); {
@@ -63,7 +72,7 @@ func within(ctx context.Context, r objects.Reader, head objects.ID, o Options, l
 
 // needsTurn tells whether the turn of an entry must be known to know that it is sent.
 func needsTurn(e Entry) bool {
-	return e.Sent && (isTool(e.Commit.Kind) || e.Commit.Kind == content.KindReasoning)
+	return e.Sent && (isTool(e.Kind) || e.Kind == content.KindReasoning)
 }
 
 // missed finds the first commit that was sent to the last reply and was not read.
@@ -71,12 +80,12 @@ func (h *history) missed() (depth uint64, missed bool) {
 	if h.fitted == nil {
 		return 0, false
 	}
-	known := h.entries[:h.unread.known]
-	for i, sent := range h.fitted.flags[:min(len(h.fitted.flags), h.unread.count+h.unread.known)] {
-		for len(known) > 0 && known[0].Commit.Depth < uint64(i) {
+	known := h.unread.known
+	for i, sent := range h.fitted.flags[:min(len(h.fitted.flags), h.unread.count+len(known))] {
+		for len(known) > 0 && known[0] < uint64(i) {
 			known = known[1:]
 		}
-		if sent && (len(known) == 0 || known[0].Commit.Depth != uint64(i)) {
+		if sent && (len(known) == 0 || known[0] != uint64(i)) {
 			return uint64(i), true
 		}
 	}
@@ -138,24 +147,24 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 	slices.SortFunc(known, func(a, b *commit.Commit) int { return cmp.Compare(a.Depth, b.Depth) })
 	h := newHistory()
 	own := first.Own()
-	h.unread = unread{known: len(known), count: int(first.Depth) - len(known), weight: commit.Weight{
-		All: first.Weight.All - own.All, Sent: first.Weight.Sent - own.Sent,
-	}}
-	h.entries = make([]Entry, 0, len(known)+len(e.list))
+	h.unread = unread{count: int(first.Depth) - len(known), weight: commit.Weight{All: first.Weight.All - own.All, Sent: first.Weight.Sent - own.Sent}}
+	h.entries = make([]Entry, len(known)+len(e.list))
 	var before objects.ID
 	begun := false // the message at hand is known from its beginning
-	for _, c := range known {
+	for i, c := range known {
 		if begun = begun && c.Parent() == before || c.Says() && c.Index == 0; c.Says() && !begun {
 			return nil, nil
 		}
-		before = c.ID
 		own := c.Own()
+		h.unread.known = append(h.unread.known, c.Depth)
 		h.unread.weight.All -= own.All
 		h.unread.weight.Sent -= own.Sent
-		h.entries = append(h.entries, Entry{Commit: c})
+		h.entries[i].take(c, nil)
+		h.entries[i].apart = c.Parent() != before
+		before = c.ID
 	}
-	for _, c := range slices.Backward(e.list) {
-		h.entries = append(h.entries, Entry{Commit: c})
+	for i, c := range e.list {
+		h.entries[len(h.entries)-1-i].take(c, nil)
 	}
 	h.number()
 	return h, h.reasons(ctx, r)
@@ -213,18 +222,18 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 	h.decide(p.options)
 	known := make(map[objects.ID]*Entry, len(p.Entries))
 	for i := range p.Entries {
-		known[p.Entries[i].Commit.ID] = &p.Entries[i]
+		known[p.Entries[i].ID] = &p.Entries[i]
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
 		turn, message := e.Turn, e.message
-		if k := known[e.Commit.ID]; k != nil {
+		if k := known[e.ID]; k != nil {
 			*e = *k
 			e.Turn, e.message = turn, message
 		} else if e.Sent {
 			e.leaveOut("budget")
 		}
 	}
-	p.Entries, p.Before = h.entries, 0
+	p.Entries, p.Before, p.unread = h.entries, 0, unread{}
 	return nil
 }

@@ -2,6 +2,7 @@ package content
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/tract-vcs/tract/canon"
 )
@@ -44,6 +45,8 @@ func Encode(b Block) []byte {
 // block that shares no memory with the record.
 func Decode(record []byte) (Block, error) { return DecodeSharing(record, "") }
 
+var decoders = sync.Pool{New: func() any { return new(canon.Decoder) }}
+
 // DecodeSharing is Decode of a record of which text has the same bytes: the words of
 // the block are pieces of text.
 func DecodeSharing(record []byte, text string) (Block, error) {
@@ -52,7 +55,9 @@ func DecodeSharing(record []byte, text string) (Block, error) {
 	}
 	var kind Kind
 	var w Wire
-	d := canon.NewSharingDecoder(record, text)
+	d := decoders.Get().(*canon.Decoder)
+	defer decoders.Put(d)
+	d.Reset(record, text)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
 			d.Again()

@@ -8,7 +8,7 @@ import (
 
 // Bulk is a store that gives many objects at once, in memory that it uses again:
 // the objects of a run, and all that they refer to, are good until the next run is
-// asked for. It is optional; [Line] and [Load] do without.
+// asked for, or the loop ends. It is optional; [Line] and [Load] do without.
 type Bulk interface {
 	// Line yields what [Reader].Chain yields, without content, in runs: at most
 	// limit commits, when it is over 0.

@@ -129,7 +129,7 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit) (format.Commit, err
 
 func find(entries []compile.Entry, id objects.ID) *compile.Entry {
 	for i := range entries {
-		if entries[i].Commit.ID == id {
+		if entries[i].ID == id {
 			return &entries[i]
 		}
 	}

@@ -44,7 +44,7 @@ func (l *look) page(id uint64) (*page, error) {
 	if p, ok := l.pages[id]; ok {
 		return p, nil
 	}
-	p, err := readPage(l.file, l.meta, id)
+	p, err := readPageIn(l.arena, l.file, l.meta, id)
 	if err != nil {
 		return nil, err
 	}
