@@ -264,6 +264,15 @@ func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
 	if value, err := c.look.record(id); value != nil || err != nil {
 		return 0, false, err
 	}
+	if c.pack != nil && c.at.slot >= len(c.pack.slots)-near {
+		if next, err := c.look.pack(c.pack.n + 1); err == nil { // else the index says where
+			in := cursor{look: c.look, pack: next, at: place{next.n, -1}}
+			if slot, ok := in.beside(id); ok {
+				*c = in
+				return slot, true, nil
+			}
+		}
+	}
 	at, ok, err := c.look.locate(id)
 	if err != nil || !ok {
 		return 0, false, err

@@ -106,22 +106,11 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 		s := &p.slots[i]
 		s.at = int32(at)
 		commit := at < len(b) && objects.Kind(b[at]) == objects.KindCommit
-		at++
-		for range 2 {
-			k, next, ok := varint(b, at)
-			for at = next; ok && k > 0; k-- {
-				var back int
-				if back, at, ok = varint(b, at); back == 0 {
-					at += idSize
-				} else if back > i {
-					ok = false
-				}
-			}
-			if !ok {
-				return nil, fmt.Errorf("pack %d: %w: object %d", n, errPack, i)
-			}
+		next, ok := edgesEnd(b, at+1, i)
+		if !ok {
+			return nil, fmt.Errorf("pack %d: %w: object %d", n, errPack, i)
 		}
-		size, next, ok := varint(b, at)
+		size, next, ok := varint(b, next)
 		if !ok || size > objects.MaxSize {
 			return nil, fmt.Errorf("pack %d: %w: the size of object %d", n, errPack, i)
 		}
@@ -144,10 +133,36 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	return p, nil
 }
 
+// edgesEnd finds where the edges of object i end.
+func edgesEnd(b []byte, at, i int) (end int, ok bool) {
+	for range 2 {
+		if at+1 < len(b) && b[at] == 1 && b[at+1] > 0 && b[at+1] < 0x80 && int(b[at+1]) <= i {
+			at += 2 // one edge and it is near, as most have
+			continue
+		}
+		k, next, ok := varint(b, at)
+		for at = next; ok && k > 0; k-- {
+			var back int
+			if back, at, ok = varint(b, at); back == 0 {
+				at += idSize
+			} else if back > i {
+				ok = false
+			}
+		}
+		if !ok {
+			return 0, false
+		}
+	}
+	return at, true
+}
+
 // varint reads a number in the fewest bytes it can have, below 2^28.
 func varint(b []byte, at int) (v, next int, ok bool) {
 	if at < len(b) && b[at] < 0x80 {
 		return int(b[at]), at + 1, true
+	}
+	if at+1 < len(b) && b[at+1] > 0 && b[at+1] < 0x80 {
+		return int(b[at]&0x7f) | int(b[at+1])<<7, at + 2, true
 	}
 	if at >= len(b) {
 		return 0, at, false
