@@ -107,7 +107,7 @@ func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error
 	var ids []objects.ID
 	for i := len(f.entries) - 1; i >= max(0, len(f.entries)-maxScan) && len(ids) < maxOrigins; i-- {
 		c := &f.entries[i]
-		if c.Op != commit.Append || c.origin == nil || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
+		if c.origin == nil || c.Op != commit.Append || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
 			continue
 		}
 		if n := len(found); n > 0 && ids[n-1] == *c.origin {
@@ -119,14 +119,9 @@ func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	origins := map[objects.ID]*commit.Origin{}
-	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return nil, fmt.Errorf("read what replies cost: %w", err)
-		}
-		if origins[obj.ID], err = commit.ParseOrigin(obj); err != nil {
-			return nil, err
-		}
+	origins, err := readOrigins(ctx, r, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read what replies cost: %w", err)
 	}
 	var told []reply
 	for i, a := range found {

@@ -67,9 +67,13 @@ type listing struct {
 // shortLine is more commits than most compiles walk over, which have a base; most is
 // more than are made room for before they come.
 const (
-	shortLine = 64
+	shortLine = 16
 	most      = 1 << 20
 )
+
+// spare is room for a list that goes on after so many elements: the next prompt of a
+// history is put behind the last one.
+func spare(n int) int { return n + n/32 + 8 }
 
 func (l *listing) before(c *commit.Commit) {
 	if l.free == 0 {
@@ -77,7 +81,7 @@ func (l *listing) before(c *commit.Commit) {
 		if l.whole && len(l.list) > 0 {
 			more = int(min(c.Depth+1, most))
 		}
-		l.list = append(make([]Entry, more, more+len(l.list)), l.list...)
+		l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list...)
 		l.free = more
 	}
 	l.free--

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -35,6 +37,54 @@ func recall(r objects.Reader, o Options) *memory {
 		return nil
 	}
 	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
+}
+
+// origins is those of the last replies of the histories that were compiled last.
+type origins struct {
+	mu    sync.Mutex
+	known map[objects.ID]*commit.Origin
+}
+
+// originsKey is that of origins in the memo of a store.
+type originsKey struct{}
+
+// keptOrigins is how many of them are remembered.
+const keptOrigins = 16 * maxOrigins
+
+// readOrigins gives those of the origins that are there. Nobody changes them.
+func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
+	kept := &origins{}
+	if store, ok := r.(objects.Rememberer); ok {
+		kept = store.Memo().Get(originsKey{}, func() any { return kept }).(*origins)
+	}
+	found := make(map[objects.ID]*commit.Origin, len(ids))
+	var rest []objects.ID
+	kept.mu.Lock()
+	for _, id := range ids {
+		if found[id] = kept.known[id]; found[id] == nil {
+			delete(found, id)
+			rest = append(rest, id)
+		}
+	}
+	kept.mu.Unlock()
+	if len(rest) == 0 {
+		return found, nil
+	}
+	for obj, err := range r.Get(ctx, rest) {
+		if err != nil {
+			return nil, err
+		}
+		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
+			return nil, err
+		}
+	}
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if kept.known == nil || len(kept.known) > keptOrigins {
+		kept.known = map[objects.ID]*commit.Origin{}
+	}
+	maps.Copy(kept.known, found)
+	return found, nil
 }
 
 // base is a prompt up to the last turn of a history. Nothing in it changes; its

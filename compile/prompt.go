@@ -73,7 +73,7 @@ func (h *history) writer() *writer {
 		}
 	}
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
-	w.messages, w.commits = make([]content.Message, 0, sent), make([][]objects.ID, 0, sent)
+	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {
