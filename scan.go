@@ -250,7 +250,7 @@ func (k *scanning) isOpen(ctx context.Context, id objects.ID) (bool, error) {
 			}
 			for _, e := range entries {
 				if e.Why == priority.WhyOpenTurn {
-					k.open[e.Commit.ID] = true
+					k.open[e.ID] = true
 				}
 			}
 		}

@@ -133,6 +133,7 @@ func (e *Encoder) Map(field int, m map[string]string) {
 // Decoder reads one record. It never panics and never reads past the record.
 type Decoder struct {
 	rest  []byte
+	text  string           // the same bytes as the record, or empty
 	field protowire.Number // of the value at hand
 	prev  protowire.Number // of the value before it
 	key   string           // last key of the map being read
@@ -153,6 +154,10 @@ func (d *Decoder) fail(format string, args ...any) {
 	}
 	d.rest, d.open = nil, false
 }
+
+// Reset makes the decoder read the record b. Where text is not empty it has the same
+// bytes, and what String gives is a piece of it and no copy.
+func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
 
 // Next moves to the next field and tells whether there is one.
 func (d *Decoder) Next() bool {
@@ -269,7 +274,14 @@ func (d *Decoder) Small(limit uint64) uint64 {
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
 // String is a copy of the bytes at hand.
-func (d *Decoder) String() string { return string(d.Raw()) }
+func (d *Decoder) String() string {
+	raw := d.Raw()
+	if d.text == "" {
+		return string(raw)
+	}
+	end := len(d.text) - len(d.rest)
+	return d.text[end-len(raw) : end]
+}
 
 // Raw is the bytes at hand, a piece of the record.
 func (d *Decoder) Raw() []byte {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/tract-vcs/tract/canon"
@@ -172,6 +174,28 @@ func FuzzDecode(f *testing.F) {
 		b, err := Decode(record)
 		if err == nil && !bytes.Equal(Encode(b), record) {
 			t.Errorf("%x was accepted and is written %x", record, Encode(b))
+		}
+	})
+}
+
+// TestSharingReadsWhatDecodeReads holds the short way of reading plain words to the
+// long one, on records that are sound and on such as are not quite.
+func TestSharingReadsWhatDecodeReads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		block := rapid.SampledFrom([]Block{
+			User("Why is the sky blue?"), Assistant(""), User(strings.Repeat("long ", 60)), Assistant(strings.Repeat("x", 127)), Note("n"),
+			Text{Of: KindUser, Name: "named", Text: "words"}, Text{Wire: Wire{Role: RoleSystem}, Of: KindUser, Text: "words"},
+			Reasoning{Text: "hm", Format: FormatParsed}, ToolCall{CallID: "1", Name: "f"},
+		}).Draw(t, "block")
+		record := Encode(block)
+		for range rapid.IntRange(0, 2).Draw(t, "changes") {
+			record[rapid.IntRange(0, min(len(record)-1, 8)).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+		}
+		record = record[:len(record)-rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "cut")]
+		want, wantErr := Decode(record)
+		got, err := DecodeSharing(record, string(record))
+		if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("%x is %#v, %v; want %#v, %v", record, got, err, want, wantErr)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestPackedVectors(t *testing.T) {
 	if err != nil || !p.sound {
 		t.Fatalf("head: %v", err)
 	}
-	data, sound, err := openBody(p, unhex(t, want.Pack.Body))
+	data, sound, err := openBody(nil, p, unhex(t, want.Pack.Body))
 	if err != nil || !sound {
 		t.Fatalf("body: %v", err)
 	}
