@@ -132,7 +132,7 @@ func BenchmarkFlat(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	for _, size := range []int{10_000, 100_000} {
+	for _, size := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			h := grown(b, size)
 			b.ReportAllocs()

@@ -126,8 +126,8 @@ type scanning struct {
 }
 
 const (
-	headsAhead  = 512 << 10
-	bodiesAhead = 1 << 20
+	headsAhead  = 1 << 20
+	bodiesAhead = 4 << 20
 )
 
 func (s *scanning) near(bucket string, e entry) {
@@ -140,9 +140,15 @@ func (s *scanning) near(bucket string, e entry) {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
 		willRead(f, s.heads, to-s.heads)
+	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
+		s.heads = max(s.heads-headsAhead, 0)
+		willRead(f, s.heads, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
 		s.bodies = to + bodiesAhead
 		willRead(f, from, s.bodies-from)
+	case bucket == bodiesBucket && to > s.bodies-bodiesAhead/2:
+		willRead(f, s.bodies, bodiesAhead)
+		s.bodies += bodiesAhead
 	}
 }
 

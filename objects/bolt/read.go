@@ -14,7 +14,7 @@ import (
 // A page of an answer is what is read at one look, before it is yielded.
 const (
 	pageObjects = 256
-	getObjects  = 2048
+	getObjects  = 1024
 	pageBytes   = 1 << 20
 	pageKeys    = 4096
 )
