@@ -91,13 +91,12 @@ func (q *sift) read(l *look) error {
 	work := make(chan *sifted, siftPacks)
 	var workers sync.WaitGroup
 	for i := range min(siftWorkers, q.size) {
-		own := newLook(l.file, l.meta)
-		own.over, own.seen, own.staged, own.arena = l.over, l.seen, l.staged, &q.bodies[i]
 		workers.Go(func() {
 			for part := range work {
+				own := newLook(l.file, l.meta) // all that a look has read lies in its arena
+				own.over, own.seen, own.staged, own.arena = l.over, l.seen, l.staged, &q.bodies[i]
 				part.err = protect(func() error { return q.search(own, part) })
 				own.arena.reset()
-				own.packs = nil // their heads were in the arena
 			}
 		})
 	}
