@@ -25,8 +25,11 @@ func WhyErased(t *objects.Tombstone) priority.Why {
 // Erased is the tombstone of what the entry would say; nil when its words are there,
 // or were not needed.
 func (e *Entry) Erased() *objects.Tombstone {
-	if e.rare == nil {
+	switch {
+	case e.rare == nil:
 		return nil
+	case e.rare.erased == nil && e.rare.edit.IsZero():
+		return e.rare.left // it was loaded later, to be looked at
 	}
 	return e.rare.erased
 }
