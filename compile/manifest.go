@@ -187,31 +187,40 @@ func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manife
 }
 
 // ReadFlags gives which commits were sent by the request of a manifest, oldest
-// first, from all manifests before it. The zero id has none.
+// first, from all manifests before it, as far as they are not remembered. The zero id
+// has none. Nobody changes what it gives.
 func ReadFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
-	if id.IsZero() {
-		return nil, nil
-	}
+	kept := keptFlags(r)
 	var line []*Manifest
-	for obj, err := range r.Chain(ctx, id, objects.ChainOptions{}) {
-		if err != nil {
-			return nil, fmt.Errorf("read manifest: %w", err)
-		}
-		m, err := ParseManifest(obj)
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, m)
-		if m.Same == 0 {
-			break // nothing before it counts
+	var flags []bool
+	next := id
+	for limit := 2; !next.IsZero(); limit = 0 { // mostly the one before it is known
+		for obj, err := range r.Chain(ctx, next, objects.ChainOptions{Limit: limit}) {
+			if err != nil {
+				return nil, fmt.Errorf("read manifest: %w", err)
+			}
+			known := false
+			if flags, known = kept.get(obj.ID); known {
+				next = objects.ID{}
+				break
+			}
+			m, err := ParseManifest(obj)
+			if err != nil {
+				return nil, err
+			}
+			line = append(line, m)
+			if next = m.Prev; m.Same == 0 {
+				next = objects.ID{} // nothing before it counts
+				break
+			}
 		}
 	}
-	var flags []bool
 	for i := len(line) - 1; i >= 0; i-- {
 		var err error
 		if flags, err = line[i].Flags(flags); err != nil {
 			return nil, &objects.CorruptError{ID: id, Cause: err}
 		}
 	}
+	kept.put(id, flags)
 	return flags, nil
 }

@@ -87,6 +87,48 @@ func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[o
 	return found, nil
 }
 
+// sentFlags is what the requests read last have sent, by manifest: that of the next one
+// is told from it.
+type sentFlags struct {
+	mu    sync.Mutex
+	known map[objects.ID][]bool
+	order []objects.ID // the newest last
+}
+
+// flagsKey is that of sentFlags in the memo of a store.
+type flagsKey struct{}
+
+// keptManifests is of how many requests that is remembered: of some branches.
+const keptManifests = 16
+
+func keptFlags(r objects.Reader) *sentFlags {
+	kept := &sentFlags{known: map[objects.ID][]bool{}}
+	if store, ok := r.(objects.Rememberer); ok {
+		kept = store.Memo().Get(flagsKey{}, func() any { return kept }).(*sentFlags)
+	}
+	return kept
+}
+
+func (s *sentFlags) get(id objects.ID) (flags []bool, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	flags, ok = s.known[id]
+	return flags, ok
+}
+
+func (s *sentFlags) put(id objects.ID, flags []bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.known[id]; id.IsZero() || there {
+		return
+	}
+	if s.order = append(s.order, id); len(s.order) > keptManifests {
+		delete(s.known, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.known[id] = flags
+}
+
 // base is a prompt up to the last turn of a history. Nothing in it changes; its
 // lists may go on behind it, in prompts that were compiled later.
 type base struct {

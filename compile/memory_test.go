@@ -1,8 +1,11 @@
 package compile
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/tract-vcs/tract/commit"
@@ -145,5 +148,52 @@ func TestCompileAfterAnAppendReadsWhatIsNew(t *testing.T) {
 	h, err := gather(t.Context(), s.store, s.tip.ID, recall(s.store, Options{}))
 	if err != nil || len(h.entries) > 4 {
 		t.Errorf("a compile walks over %d commits, %v", len(h.entries), err)
+	}
+}
+
+// counting counts the objects that are read of a store by walking.
+type counting struct {
+	objects.Store
+	walked int
+}
+
+func (c *counting) Memo() *objects.Memo { return c.Store.(objects.Rememberer).Memo() }
+
+func (c *counting) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		for obj, err := range c.Store.Chain(ctx, tip, o) {
+			if c.walked++; !yield(obj, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestTheNextManifestIsToldFromTheLast has a conversation of many requests: what is read
+// to tell what the last one sent does not grow with it.
+func TestTheNextManifestIsToldFromTheLast(t *testing.T) {
+	store := &counting{Store: objects.Memory()}
+	var prev objects.ID
+	var sent []bool
+	for turn := range 300 {
+		store.walked = 0
+		before, err := ReadFlags(t.Context(), store, prev)
+		if err != nil || !slices.Equal(before, sent) {
+			t.Fatalf("turn %d: %d flags of %d: %v", turn, len(before), len(sent), err)
+		}
+		if store.walked > 3 {
+			t.Fatalf("turn %d: %d manifests were read", turn, store.walked)
+		}
+		sent = append(slices.Clone(sent), true, false, true)
+		m := &Manifest{Prev: prev, Head: objects.Hash([]byte("head"))}
+		m.SetFlags(before, sent)
+		obj := m.Object()
+		if err := store.Apply(t.Context(), objects.Batch{Put: []objects.Object{obj}}); err != nil {
+			t.Fatal(err)
+		}
+		prev = obj.ID
+	}
+	if again, err := ReadFlags(t.Context(), forgetful{store}, prev); err != nil || !slices.Equal(again, sent) {
+		t.Errorf("read anew: %d flags of %d: %v", len(again), len(sent), err)
 	}
 }
