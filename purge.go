@@ -12,7 +12,7 @@ import (
 // Purging says whose words are to be taken away.
 type Purging struct {
 	Revs    []string     // commits, or ranges A..B of what B has and A has not
-	Objects []objects.ID // objects with words that no commit need have: the description of a branch, definitions of tools
+	Objects []objects.ID // objects with words, whoever has them: contents, labels, the description of a branch, definitions of tools
 	Why     string       // what tombstones say; never the words themselves
 	Dry     bool         // only say what would go
 
@@ -22,9 +22,10 @@ type Purging struct {
 // PurgeResult is what a Purge took away, or would.
 type PurgeResult struct {
 	Erasure
-	Commits []*commit.Commit // that were named and had words, with the blocks that they had
+	Commits []*commit.Commit // that were named and had words, with the blocks that they had; and those whose words were named
 	Shared  []*commit.Commit // other commits that say the same: their words are the same object, and go too
 	Edits   []*commit.Commit // edits of them, which have words of their own, and stay
+	Others  []objects.ID     // objects that were named and are the words of no commit
 	Copies  []*commit.Commit // what a model was shown to write a summary, which has the words and goes whole; on no branch
 }
 
@@ -78,7 +79,7 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 		}
 	}
 	done.Copies = e.copies
-	if err := r.sharing(ctx, e, done); err != nil {
+	if err := r.sharing(ctx, e, p.Objects, done); err != nil {
 		return nil, err
 	}
 	done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
@@ -116,21 +117,45 @@ func (r *Repo) named(ctx context.Context, revs []string) (list []*commit.Commit,
 	return list, nil
 }
 
-// sharing finds the other commits that are concerned.
-func (r *Repo) sharing(ctx context.Context, e *erasing, done *PurgeResult) error {
+// sharing finds the other commits that are concerned, and those that have objects which
+// were named.
+func (r *Repo) sharing(ctx context.Context, e *erasing, listed []objects.ID, done *PurgeResult) error {
 	named := map[objects.ID]bool{}
 	for _, c := range done.Commits {
 		named[c.ID] = true
 	}
+	of := map[objects.ID]bool{} // the listed objects; true: a commit has it
+	for _, id := range listed {
+		of[id] = false
+	}
+	has := func(id objects.ID) bool {
+		if _, is := of[id]; !is || !e.has[id] {
+			return false
+		}
+		of[id] = true
+		return true
+	}
 	for c, err := range r.ever(ctx) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		words, label := has(c.Content), has(c.Label)
+		switch {
 		case named[c.ID]:
+		case words || label:
+			done.Commits, named[c.ID] = append(done.Commits, c), true
 		case e.has[c.Content], !c.Label.IsZero() && e.has[c.Label]:
 			done.Shared = append(done.Shared, c)
 		case c.Op == commit.Edit && named[c.Target]:
 			done.Edits = append(done.Edits, c)
+		}
+	}
+	for _, c := range done.Copies {
+		has(c.Content)
+	}
+	for _, id := range listed {
+		if e.has[id] && !of[id] {
+			done.Others, of[id] = append(done.Others, id), true
 		}
 	}
 	return nil

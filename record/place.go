@@ -241,7 +241,7 @@ func instead(was, lead []content.Block) (changed []content.Message, can bool) {
 		if !ok || !had {
 			return nil, false
 		}
-		if strings.TrimSpace(now.Text) == strings.TrimSpace(before.Text) {
+		if sameWords(now, before) {
 			continue
 		}
 		if before.Name == "" || before.Name != now.Name {
@@ -250,4 +250,14 @@ func instead(was, lead []content.Block) (changed []content.Message, can bool) {
 		changed = append(changed, content.Message{Role: content.RoleSystem, Blocks: []content.Block{now}})
 	}
 	return changed, true
+}
+
+// sameWords tells whether two texts say the same, where secrets in them may be masked.
+func sameWords(a, b content.Text) bool {
+	if strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text) {
+		return true
+	}
+	one, _ := tract.Masked(a)
+	other, _ := tract.Masked(b)
+	return strings.TrimSpace(one.String()) == strings.TrimSpace(other.String())
 }
