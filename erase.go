@@ -145,7 +145,7 @@ func (e *erasing) object(ctx context.Context, id objects.ID) error {
 // label adds the words that a person put on a commit.
 func (e *erasing) label(c *commit.Commit) {
 	if !c.Label.IsZero() && !c.Words.IsZero() {
-		e.add(c.Label, 0, nil)
+		e.add(c.Label, int64(len(c.Words.Object().Data)), nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
@@ -124,38 +125,52 @@ func (r *Repo) sharing(ctx context.Context, e *erasing, listed []objects.ID, don
 	for _, c := range done.Commits {
 		named[c.ID] = true
 	}
-	of := map[objects.ID]bool{} // the listed objects; true: a commit has it
-	for _, id := range listed {
-		of[id] = false
-	}
-	has := func(id objects.ID) bool {
-		if _, is := of[id]; !is || !e.has[id] {
-			return false
-		}
-		of[id] = true
-		return true
-	}
-	for c, err := range r.ever(ctx) {
-		if err != nil {
+	if len(listed) > 0 {
+		if err := r.having(ctx, e, listed, named, done); err != nil {
 			return err
 		}
-		words, label := has(c.Content), has(c.Label)
+	}
+	for c, err := range r.ever(ctx) {
 		switch {
+		case err != nil:
+			return err
 		case named[c.ID]:
-		case words || label:
-			done.Commits, named[c.ID] = append(done.Commits, c), true
 		case e.has[c.Content], !c.Label.IsZero() && e.has[c.Label]:
 			done.Shared = append(done.Shared, c)
 		case c.Op == commit.Edit && named[c.Target]:
 			done.Edits = append(done.Edits, c)
 		}
 	}
+	return nil
+}
+
+// having adds the commits that have objects of a list to those that were named, and
+// notes which objects are the words of none.
+func (r *Repo) having(ctx context.Context, e *erasing, listed []objects.ID, named map[objects.ID]bool, done *PurgeResult) error {
+	alone := map[objects.ID]bool{}
+	for _, id := range listed {
+		if e.has[id] {
+			alone[id] = true
+		}
+	}
+	wanted := maps.Clone(alone)
+	for c, err := range r.ever(ctx) {
+		if err != nil {
+			return err
+		}
+		if (wanted[c.Content] || wanted[c.Label]) && !named[c.ID] {
+			named[c.ID], done.Commits = true, append(done.Commits, c)
+		}
+		delete(alone, c.Content)
+		delete(alone, c.Label)
+	}
 	for _, c := range done.Copies {
-		has(c.Content)
+		delete(alone, c.Content)
 	}
 	for _, id := range listed {
-		if e.has[id] && !of[id] {
-			done.Others, of[id] = append(done.Others, id), true
+		if alone[id] {
+			done.Others = append(done.Others, id)
+			delete(alone, id)
 		}
 	}
 	return nil

@@ -20,23 +20,27 @@ import (
 
 // TestSecretsOfTheWireAreInNoFile has a secret of every form in the headers and in the
 // address of a request, and a provider that writes it into everything that is no answer:
-// refusals, finish reasons, usage, names of requests, thoughts, and answers that break
-// off. By default not a byte of it is in the store or in an error.
+// refusals, finish reasons, usage, thoughts, and answers that break off. By default not
+// a byte of it is in the store, in an error or in what the client logs.
 func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 	for mode, want := range map[string]int{"traces": 0, "all": 0, "off": 1} {
 		repo, dir := onDisk(t, tract.MaskSecrets(mode))
-		planted := secretstest.Plant(41)
+		planted, logged := secretstest.Plant(41), 0
 		for i, p := range planted {
 			wire := newLeakyWire(t, p)
 			b := repo.Branch("b" + strconv.Itoa(i))
 			must(b.User(t.Context(), "hello"))(t)
-			for _, how := range []string{"refused", "stopped", "said", "broken", "in the stream"} {
+			for _, how := range []string{"refused", "busy", "stopped", "said", "broken", "in the stream"} {
 				wire.how = how
+				logged += len(wire.log)
 				_, err := b.Generate(t.Context(), wire.client, tract.Stream(how == "broken" || how == "in the stream"))
 				if broken := (*tract.IncompleteError)(nil); errors.As(err, &broken) {
 					must(b.TakeRescue(t.Context(), broken.Rescued))(t)
 				} else if (how == "stopped" || how == "said") != (err == nil) {
 					t.Fatalf("%s, %s: %v", p.Rule, how, err)
+				}
+				if lines := strings.Join(wire.log, "\n"); strings.Contains(lines, p.Secret) {
+					t.Errorf("%s, %s: the log has it: %s", p.Rule, how, lines)
 				}
 				if err != nil && (strings.Contains(err.Error(), p.Secret) || strings.Contains(fmt.Sprintf("%+v", err), p.Secret)) {
 					t.Errorf("%s, %s: the error has it: %v", p.Rule, how, err)
@@ -45,6 +49,9 @@ func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 					t.Errorf("%s, %s: the error has it inside: %+v", p.Rule, how, api)
 				}
 			}
+		}
+		if mode == "traces" && logged == 0 {
+			t.Error("the client logged nothing")
 		}
 		found := leaked(t, dir, repo, planted)
 		if want == 0 && len(found) > 0 || want > 0 && len(found) != len(planted) {
@@ -57,6 +64,7 @@ func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 type leakyWire struct {
 	client *providers.Client
 	how    string
+	log    []string
 }
 
 func newLeakyWire(t *testing.T, p secretstest.Planted) *leakyWire {
@@ -67,6 +75,10 @@ func newLeakyWire(t *testing.T, p secretstest.Planted) *leakyWire {
 		io.Copy(io.Discard, r.Body)
 		out.Header().Set("X-Secret", strings.Map(printable, p.Text()))
 		switch w.how {
+		case "busy":
+			out.Header().Set("Retry-After-Ms", "1")
+			out.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintf(out, `{"error":{"message":%s}}`, said)
 		case "refused":
 			out.WriteHeader(http.StatusBadRequest)
 			fmt.Fprintf(out, `{"error":{"message":%s,"type":%s,"param":%s,"code":%s}}`, said, said, said, said)
@@ -86,7 +98,7 @@ func newLeakyWire(t *testing.T, p secretstest.Planted) *leakyWire {
 	base.User = url.UserPassword("ada", p.Secret)
 	base.RawQuery = url.Values{"key": {p.Secret}}.Encode()
 	w.client = must(providers.Open("here", providers.Config{
-		BaseURL: base.String(), Model: "m", Retries: -1, Headers: map[string]string{"X-Api-Key": strings.Map(printable, p.Secret)},
+		BaseURL: base.String(), Model: "m", Retries: 1, Log: func(line string) { w.log = append(w.log, line) }, Headers: map[string]string{"X-Api-Key": strings.Map(printable, p.Secret)},
 	}))(t)
 	return w
 }

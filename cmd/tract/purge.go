@@ -146,7 +146,7 @@ func (a *app) secretsToPurge(cmd *cobra.Command, o *purgeOptions, p *tract.Purgi
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.findSecrets(cmd.Context(), s, !o.dry)
+	list, _, err := a.findSecrets(cmd.Context(), &s, !o.dry)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	if o.list {
 		return a.listRules()
 	}
-	list, looked, err := a.findSecrets(cmd.Context(), s, o.fix && !o.dry)
+	list, looked, err := a.findSecrets(cmd.Context(), &s, o.fix && !o.dry)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,9 @@ func (w *where) look(cmd *cobra.Command, a *app, args []string) (s tract.Scan, e
 	return s, nil
 }
 
-// findSecrets lists the secrets that are stored, and in how many commits it looked.
-func (a *app) findSecrets(ctx context.Context, s tract.Scan, write bool) (list []tract.Leak, looked uint64, err error) {
+// findSecrets lists the secrets that are stored, and in how many commits it looked. The
+// revision is another name for the same afterwards, which no new commit changes.
+func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list []tract.Leak, looked uint64, err error) {
 	repo, err := a.open(ctx, write)
 	if err != nil {
 		return nil, 0, err
@@ -148,7 +149,7 @@ func (a *app) findSecrets(ctx context.Context, s tract.Scan, write bool) (list [
 			step(done, total)
 		}
 	}
-	for l, err := range repo.Scan(ctx, s) {
+	for l, err := range repo.Scan(ctx, *s) {
 		if err != nil {
 			return nil, looked, err
 		}

@@ -36,7 +36,7 @@ func (a *app) fixSecrets(ctx context.Context, o *scanOptions, s tract.Scan, list
 		return err
 	}
 	left := leftOf(list, false)
-	fixed := !o.dry && got.Bytes > 0
+	fixed := !o.dry && len(got.Commits)+len(p.Objects) > 0
 	if fixed {
 		question := fmt.Sprintf("Mask %s, and take the words that have them away, %d bytes?", count(uint64(len(list)-len(left)), "secret"), got.Bytes)
 		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
@@ -49,7 +49,7 @@ func (a *app) fixSecrets(ctx context.Context, o *scanOptions, s tract.Scan, list
 		if err != nil {
 			return err
 		}
-		still, _, err := a.findSecrets(ctx, s, true)
+		still, _, err := a.findSecrets(ctx, &s, true)
 		if err != nil {
 			return err
 		}
