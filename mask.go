@@ -28,6 +28,16 @@ func MaskSecrets(where string) OpenOption {
 	}
 }
 
+// Masks tells whether secrets are masked in what another program said: in what
+// [Branch.Continue] and imports bring.
+func (r *Repo) Masks(opts ...Option) (bool, error) {
+	c, err := r.call(opts)
+	if err != nil {
+		return false, err
+	}
+	return c.masking().mode != maskOff, nil
+}
+
 // OnSecrets is told of every secret that was found in what is about to be committed,
 // masked or not; with MaskSecrets("off") nothing is looked for. It is called by the
 // goroutine that commits, and again when a write is done again.
@@ -210,7 +220,11 @@ func (c *call) maskedTools() []llm.Tool {
 // other words: whoever stores that has to know that no open tool loop needs the seal.
 func Masked(b content.Block, only ...string) (masked content.Block, rules []string) {
 	masked = content.Rewritten(b, func(s string) string {
-		for _, f := range secrets.Find(s) {
+		found := secrets.Find(s)
+		if len(found) == 0 {
+			return s
+		}
+		for _, f := range found {
 			if len(only) == 0 || slices.Contains(only, f.Rule) {
 				rules = append(rules, f.Rule)
 			}

@@ -162,7 +162,7 @@ func (k *scanning) commit(ctx context.Context, c *commit.Commit) error {
 	return nil
 }
 
-// origin looks at where a commit came from, and at what the request was made of.
+// origin looks at where a commit came from.
 func (k *scanning) origin(ctx context.Context, c *commit.Commit) error {
 	from := Leak{Commit: c, Object: c.Origin, Where: inOrigin}
 	said := []string{c.From.Finish, string(c.From.Usage.Raw)}
@@ -177,6 +177,11 @@ func (k *scanning) origin(ctx context.Context, c *commit.Commit) error {
 	if !k.first(c.From.Manifest) {
 		return nil
 	}
+	return k.request(ctx, c)
+}
+
+// request looks at what the request of a reply was made of.
+func (k *scanning) request(ctx context.Context, c *commit.Commit) error {
 	m, err := compile.ReadManifest(ctx, k.repo.store, c.From.Manifest)
 	if err != nil {
 		return err

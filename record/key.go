@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm/rawjson"
 	"github.com/tract-vcs/tract/objects"
@@ -16,8 +15,9 @@ import (
 
 // A match key is the hash of a conversation up to one block of it, over what a
 // client cannot change when it sends the conversation again: who speaks, the
-// words, the names and arguments of calls, and results; all of them with their secrets
-// masked, since they may be stored so. Thoughts, marks for caches, ids, the order of parallel calls and of their results, and white space
+// words, the names and arguments of calls, and results; secrets in them count as their
+// masks (see [index.masked]). Thoughts, marks for
+// caches, ids, the order of parallel calls and of their results, and white space
 // around words do not count; nor what a provider did by itself, which clients drop
 // or keep as they like.
 
@@ -65,7 +65,6 @@ type unit struct {
 // unitOf is what counts of a block. calls is the calls so far, by id, which
 // results are told apart by.
 func unitOf(role content.Role, b content.Block, calls map[string]objects.ID) (u unit, counts bool) {
-	b, _ = tract.Masked(b)
 	switch b := b.(type) {
 	case content.Text:
 		if role == content.RoleAssistant {

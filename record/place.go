@@ -139,9 +139,10 @@ func (t *Transport) find(ctx context.Context, req *llm.Request, body []byte, wan
 			return place{base: base, rest: all, talk: true}, err
 		}
 	}
-	list, n := spots(all)
+	seen := t.index.masked(all)
+	list, n := spots(seen)
 	var lead []content.Block
-	for _, m := range all[:n] {
+	for _, m := range seen[:n] {
 		lead = append(lead, m.Blocks...)
 	}
 	for _, s := range slices.Backward(list) {
@@ -241,7 +242,7 @@ func instead(was, lead []content.Block) (changed []content.Message, can bool) {
 		if !ok || !had {
 			return nil, false
 		}
-		if sameWords(now, before) {
+		if strings.TrimSpace(now.Text) == strings.TrimSpace(before.Text) {
 			continue
 		}
 		if before.Name == "" || before.Name != now.Name {
@@ -250,14 +251,4 @@ func instead(was, lead []content.Block) (changed []content.Message, can bool) {
 		changed = append(changed, content.Message{Role: content.RoleSystem, Blocks: []content.Block{now}})
 	}
 	return changed, true
-}
-
-// sameWords tells whether two texts say the same, where secrets in them may be masked.
-func sameWords(a, b content.Text) bool {
-	if strings.TrimSpace(a.Text) == strings.TrimSpace(b.Text) {
-		return true
-	}
-	one, _ := tract.Masked(a)
-	other, _ := tract.Masked(b)
-	return strings.TrimSpace(one.String()) == strings.TrimSpace(other.String())
 }

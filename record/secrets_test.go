@@ -17,7 +17,7 @@ import (
 // TestSecretsOnTheWireAreNotRecorded has a secret of every form in the headers, the
 // address, the settings, the tools and the messages of a request, in the words of a
 // refusal, in an answer that cannot be read and in one that can. The client sees all
-// bytes as they come; nothing of them is stored, unless masking is off.
+// bytes as they come; nothing of them is stored.
 func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
 	var body string
 	status := http.StatusOK
@@ -66,13 +66,34 @@ func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
 			t.Errorf("%s: on the branch is %q", p.Rule, words)
 		}
 	}
+}
+
+// TestInstructionsWithSecretsStayAsTheyAre has instructions of which one changes, and
+// another has a secret.
+func TestInstructionsWithSecretsStayAsTheyAre(t *testing.T) {
+	key := secretstest.Plant(53)[15].Secret
+	w := newWire(t, "mem:", says("A1", "A2"))
+	main := record.On(t.Context(), "main")
+	w.ask(main, "system: The key is "+key, "system: It is Monday.", "Q1")
+	w.ask(main, "system: The key is "+key, "system: It is Tuesday.", "Q1", "A1", "Q2")
+	w.want(map[string]string{"main": "The key is " + secrets.Mask(key) + " | It is Monday. | Q1 | A1 | It is Tuesday. | Q2 | A2"})
+}
+
+// TestWithMaskingOffEveryByteCounts: what is stored is what was said, and two questions
+// with another password, whose masks are the same, are two.
+func TestWithMaskingOffEveryByteCounts(t *testing.T) {
 	repo, err := tract.Open(t.Context(), "mem:", tract.MaskSecrets("off"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := newWire(t, "mem:", says("A1", "A2"))
+	w.repo = repo
 	w.records(repo)
-	ask(planted[2], "off", chatAnswer("A"), http.StatusOK)
-	if !stored(t, repo, planted[2].Secret) {
-		t.Error("with masking off it is not stored as it came")
+	one, other := "redis://:Tr0ub4dorX@cache:6379", "redis://:Tr0ub4dorY@cache:6379"
+	if secrets.Mask(one) != secrets.Mask(other) {
+		t.Fatal("the masks tell the passwords apart")
 	}
+	w.ask(record.On(t.Context(), "a"), one)
+	w.ask(record.On(t.Context(), "a"), other)
+	w.want(map[string]string{"a": one + " | A1", "a-2": other + " | A2"})
 }

@@ -75,7 +75,9 @@ func New(repo *tract.Repo, o Options) *Transport {
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Second
 	}
-	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo), calls: map[*call]bool{}}
+	masks, err := repo.Masks(o.With...)
+	masks = masks || err != nil // which is told when something is recorded
+	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo, masks), calls: map[*call]bool{}}
 }
 
 type onKey struct{}
