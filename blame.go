@@ -31,15 +31,18 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 	if err != nil {
 		return nil, err
 	}
-	versions := editions(p)
-	all := map[objects.ID]*commit.Commit{}
-	for _, e := range p.Entries {
-		all[e.Commit.ID] = e.Commit
+	versions, err := r.editions(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	var needed []*commit.Commit
-	for _, id := range slices.Concat(p.Commits...) {
-		needed = append(needed, all[id])
-		for _, v := range versions[id] {
+	needed, err := commit.Headers(ctx, r.store, slices.Concat(p.Commits...))
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[objects.ID]*commit.Commit, len(needed))
+	for _, c := range needed {
+		all[c.ID] = c
+		for _, v := range versions[c.ID] {
 			needed = append(needed, v.Commit)
 		}
 	}
@@ -67,22 +70,27 @@ type edition struct {
 }
 
 // editions lists the edits of each block, in the order of the prompt.
-func editions(p *compile.Prompt) map[objects.ID][]edition {
-	list := map[objects.ID][]edition{}
+func (r *Repo) editions(ctx context.Context, p *compile.Prompt) (map[objects.ID][]edition, error) {
 	merged := map[objects.ID]*commit.Commit{} // all commits, when there are merges
-	for _, e := range p.Entries {
-		if e.Commit.Op == commit.Merge {
-			for _, e := range p.Entries {
-				merged[e.Commit.ID] = e.Commit
-			}
-			break
+	if slices.ContainsFunc(p.Entries, func(e compile.Entry) bool { return e.Op == commit.Merge }) {
+		ids := make([]objects.ID, len(p.Entries))
+		for i := range p.Entries {
+			ids[i] = p.Entries[i].ID
+		}
+		headers, err := commit.Headers(ctx, r.store, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range headers {
+			merged[c.ID] = c
 		}
 	}
-	for _, e := range p.Entries {
-		c := e.Commit
-		if c.Op != commit.Edit {
+	list := map[objects.ID][]edition{}
+	for i := range p.Entries {
+		if p.Entries[i].Op != commit.Edit {
 			continue
 		}
+		c := p.Entries[i].Speaks.Clone() // it is filled in
 		before := list[c.Target]
 		v := edition{Commit: c}
 		switch {
@@ -94,7 +102,7 @@ func editions(p *compile.Prompt) map[objects.ID][]edition {
 		}
 		list[c.Target] = append(before, v)
 	}
-	return list
+	return list, nil
 }
 
 // madeOver finds the last edits of the same block that an edit has before it, by all

@@ -52,7 +52,7 @@ func (b *Branch) Spent(ctx context.Context, opts ...Option) ([]Spent, error) {
 	if tip.IsZero() {
 		return budgets, nil
 	}
-	if err := b.countSpent(ctx, c.settings, budgets, tip, nil); err != nil {
+	if err := b.countSpent(ctx, c.settings, budgets, tip); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	return budgets, nil
@@ -68,20 +68,9 @@ func (b *Branch) budgets(v settings.Values) []Spent {
 	return list
 }
 
-// countSpent adds what the replies on a history have used. entries is the history
-// where it was read before.
-func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID, entries []compile.Entry) error {
-	commits := b.repo.every(ctx, []objects.ID{tip})
-	if entries != nil {
-		commits = func(yield func(*commit.Commit, error) bool) {
-			for i := len(entries) - 1; i >= 0; i-- {
-				if !yield(entries[i].Commit, nil) {
-					return
-				}
-			}
-		}
-	}
-	for reply, err := range b.repo.paid(ctx, commits) {
+// countSpent adds what the replies on a history have used.
+func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID) error {
+	for reply, err := range b.repo.paid(ctx, b.repo.every(ctx, []objects.ID{tip})) {
 		if err != nil {
 			return err
 		}
@@ -138,7 +127,7 @@ func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model st
 	if !limited || c.spent == nil && !c.enforce {
 		return nil, nil
 	}
-	if err := b.countSpent(ctx, c.settings, budgets, p.Head, p.Entries); err != nil {
+	if err := b.countSpent(ctx, c.settings, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	m := &meter{settings: c.settings, budgets: budgets, model: model, tell: c.spent, told: make([]bool, len(budgets))}

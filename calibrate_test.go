@@ -101,7 +101,7 @@ func estimates(t *testing.T, dir string, first, second recording) (plain, calibr
 	}
 	for _, e := range p.Entries {
 		if e.Sent {
-			plain += int((e.Commit.Kind.Weight(e.Commit.Size) + 3) / 4)
+			plain += int((e.Kind.Weight(int64(e.Size)) + 3) / 4)
 		}
 	}
 	return plain, p.Tokens.Effective

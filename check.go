@@ -155,16 +155,15 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 	var replies []loopReply
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		c := e.Commit
-		if c.Op == commit.Merge { // which is made where no loop is open
+		if e.Op == commit.Merge { // which is made where no loop is open
 			places, replies = map[objects.ID]int{}, nil
 		}
-		if e.Turn != last || c.Op != commit.Append || c.Role != content.RoleAssistant || c.Origin.IsZero() {
+		if e.Turn != last || e.Op != commit.Append || e.Role != content.RoleAssistant || e.Origin().IsZero() {
 			continue
 		}
-		at, known := places[c.Origin]
+		at, known := places[e.Origin()]
 		if !known {
-			origin, err := commit.ReadOrigin(ctx, r.store, c.Origin)
+			origin, err := commit.ReadOrigin(ctx, r.store, e.Origin())
 			if err != nil {
 				return nil, err
 			}
@@ -172,26 +171,24 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 				continue
 			}
 			at = len(replies)
-			places[c.Origin], replies = at, append(replies, loopReply{origin: origin})
+			places[e.Origin()], replies = at, append(replies, loopReply{origin: origin})
 		}
 		reply := &replies[at]
 		if e.Sent {
 			reply.sent = append(reply.sent, e)
 		}
 		switch {
-		case c.Kind == content.KindReasoning:
+		case e.Kind == content.KindReasoning:
 			reply.thoughts = append(reply.thoughts, e)
-		case c.Kind == content.KindToolCall && e.Sent:
+		case e.Kind == content.KindToolCall && e.Sent:
 			reply.calls = append(reply.calls, e)
 		}
 	}
-	var all []*commit.Commit
+	var all []*compile.Entry
 	for _, reply := range replies {
-		for _, e := range reply.thoughts {
-			all = append(all, e.Commit)
-		}
+		all = append(all, reply.thoughts...)
 	}
-	return replies, commit.Load(ctx, r.store, all...)
+	return replies, compile.Load(ctx, r.store, all...)
 }
 
 // problems is what is wrong with the thoughts of a reply whose tool calls go
@@ -202,26 +199,26 @@ func (l *loopReply) problems(strict bool, kept map[objects.ID][]content.Block) (
 	}
 	call := l.calls[0]
 	add := func(rule string, at *compile.Entry, text string) {
-		list = append(list, Problem{Commit: at.Commit.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !strict && rule != ruleNotKept}})
+		list = append(list, Problem{Commit: at.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !strict && rule != ruleNotKept}})
 	}
 	remembered := false
 	for _, e := range l.sent {
-		remembered = remembered || len(kept[e.Commit.ID]) > 0
+		remembered = remembered || len(kept[e.ID]) > 0
 	}
 	if l.origin.Unkept > 0 && !remembered {
 		add(ruleNotKept, call, "the thoughts before this tool call were not committed, and its provider wants them back")
 	}
 	for _, e := range l.thoughts {
-		sealed := e.Commit.Block != nil && !e.Commit.Block.Form().Seal.IsZero()
+		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
 		case !e.Sent && (sealed || !strict):
 			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why)+"), and its provider wants it back")
-		case e.Sent && sealed && !e.Edit.IsZero():
+		case e.Sent && sealed && !e.Edit().IsZero():
 			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")
 		}
 	}
 	for i := 1; i < len(l.sent); i++ {
-		if l.sent[i].Commit.Index < l.sent[i-1].Commit.Index {
+		if l.sent[i].Index < l.sent[i-1].Index {
 			add(ruleOrder, l.sent[i], "the blocks of a reply are not in the order in which they came")
 		}
 	}

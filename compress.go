@@ -66,34 +66,43 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	if err != nil {
 		return nil, err
 	}
-	var tools []*commit.Commit // that compiling had no need to read
-	for _, e := range p.Entries {
-		if e.Commit.Kind == content.KindToolCall || e.Commit.Kind == content.KindToolResult {
-			tools = append(tools, e.Commit)
+	var tools []*compile.Entry // that compiling had no need to read
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if e.Kind == content.KindToolCall || e.Kind == content.KindToolResult {
+			tools = append(tools, e)
 		}
 	}
-	if err := commit.Load(ctx, b.repo.store, tools...); err != nil {
+	if err := compile.Load(ctx, b.repo.store, tools...); err != nil {
 		return nil, err
 	}
 	from, to, err := p.Range(first, last, c.covers)
 	if err != nil {
 		return nil, err
 	}
-	r := &Range{First: p.Entries[from].Commit.ID, Last: p.Entries[to].Commit.ID, covers: c.covers, tip: tip}
+	r := &Range{First: p.Entries[from].ID, Last: p.Entries[to].ID, covers: c.covers, tip: tip}
 	r.Widened = from < p.Index(first) || to > p.Index(last)
-	edits := map[objects.ID]*commit.Commit{}
-	for _, e := range p.Entries {
-		edits[e.Commit.ID] = e.Commit
-	}
-	for _, e := range p.Covered(from, to, c.covers) {
-		said := e.Commit
-		if edit := edits[e.Edit]; edit != nil {
-			said = edit
-		}
-		r.Commits = append(r.Commits, said)
+	covered := p.Covered(from, to, c.covers)
+	for _, e := range covered {
 		r.Tokens += e.Tokens
 	}
-	return r, commit.Load(ctx, b.repo.store, r.Commits...)
+	r.Commits, err = b.repo.said(ctx, covered)
+	return r, err
+}
+
+// said reads the commits whose words stand for some entries.
+func (r *Repo) said(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
+	ids := make([]objects.ID, len(entries))
+	for i, e := range entries {
+		if ids[i] = e.ID; !e.Edit().IsZero() {
+			ids[i] = e.Edit()
+		}
+	}
+	list, err := commit.Headers(ctx, r.store, ids)
+	if err != nil {
+		return nil, err
+	}
+	return list, commit.Load(ctx, r.store, list...)
 }
 
 // ends finds the first and the last commit that a range names.
@@ -115,10 +124,10 @@ func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first
 	after := from.IsZero()
 	for _, e := range p.Entries {
 		if after && first.IsZero() {
-			first = e.Commit.ID
+			first = e.ID
 		}
-		after = after || e.Commit.ID == from
-		if e.Commit.ID == to {
+		after = after || e.ID == from
+		if e.ID == to {
 			last = to
 		}
 	}
@@ -288,8 +297,8 @@ func (b *Branch) Expand(ctx context.Context, rev string, opts ...Option) (object
 		}
 		id = objects.ID{}
 		for _, e := range entries {
-			if e.Commit.ID == c.ID {
-				id = e.Hidden
+			if e.ID == c.ID {
+				id = e.Hidden()
 			}
 		}
 		if id.IsZero() {

@@ -242,14 +242,14 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 		if e.Sent {
 			want = 1
 		}
-		if times[e.Commit.ID] != want {
-			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.Commit.ID.Short(), e.Commit.Op, e.Why, times[e.Commit.ID], e.Sent)
+		if times[e.ID] != want {
+			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why, times[e.ID], e.Sent)
 		}
-		if e.Sent == !e.Hidden.IsZero() && e.Sent {
-			t.Fatalf("%s is sent and stood for", e.Commit.ID.Short())
+		if e.Sent == !e.Hidden().IsZero() && e.Sent {
+			t.Fatalf("%s is sent and stood for", e.ID.Short())
 		}
-		if e.Level == priority.Pinned && !e.Sent && e.Commit.Role != content.NoRole && e.Commit.Kind != content.KindToolCall && e.Commit.Kind != content.KindToolResult {
-			t.Fatalf("%s is pinned and left out: %s", e.Commit.ID.Short(), e.Why)
+		if e.Level == priority.Pinned && !e.Sent && e.Role != content.NoRole && e.Kind != content.KindToolCall && e.Kind != content.KindToolResult {
+			t.Fatalf("%s is pinned and left out: %s", e.ID.Short(), e.Why)
 		}
 	}
 }

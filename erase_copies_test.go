@@ -54,6 +54,29 @@ func TestThoughtsOfTheRefLogArePrunedToo(t *testing.T) {
 	wantNoWord(t, dir, 1, "hunter2")
 }
 
+// TestAnotherHandleForgetsWhatItCompiled: prompts are remembered, and words that somebody
+// else takes away are not sent from memory.
+func TestAnotherHandleForgetsWhatItCompiled(t *testing.T) {
+	repo, dir := onDisk(t)
+	ctx := t.Context()
+	main := repo.Branch("main")
+	secret := must(main.Append(ctx, []content.Block{content.User("hunter2")}))(t)[0]
+	must(main.Append(ctx, []content.Block{content.Assistant("noted"), content.User("next")}))(t)
+	other := must(tract.Open(ctx, dir))(t)
+	t.Cleanup(func() { _ = other.Close() })
+	for range 2 {
+		if got := sent(t, other, "main"); got != "user:hunter2 | assistant:noted | user:next" {
+			t.Fatal(got)
+		}
+	}
+	must(repo.Purge(ctx, tract.Purging{Revs: []string{secret.String()}}))(t)
+	for _, handle := range []*tract.Repo{other, repo} {
+		if got := sent(t, handle, "main"); got != "assistant:noted | user:next" {
+			t.Error(got)
+		}
+	}
+}
+
 // TestPurgeOfObjectsThatAreNoCommits takes the description of a branch away, and a
 // content by its own id.
 func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {

@@ -261,7 +261,7 @@ func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
 		}
 		pr := must(repo.Compile(ctx, branch))(t)
 		for _, e := range pr.Entries {
-			if e.Commit.Kind == content.KindReasoning && e.Commit.Op == commit.Append && e.Why != "annotated: [masked] is in it" {
+			if e.Kind == content.KindReasoning && e.Op == commit.Append && e.Why != "annotated: [masked] is in it" {
 				t.Errorf("%s: the thought is sent because %q", branch, e.Why)
 			}
 		}

@@ -117,6 +117,12 @@ func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	if len(done.Sealed) != 1 || len(done.Commits) != 1 || len(done.Edits["main"]) != 1 || len(done.Edits["over"]) != 1 {
 		t.Errorf("%+v", done)
 	}
+	if err := repo.Branch("nowhere").Describe(t.Context(), "about "+other); err != nil {
+		t.Fatal(err)
+	}
+	if list := scan(t, repo, tract.Scan{}); list[len(list)-1].Where != "description" {
+		t.Errorf("the last one found is %+v", list[len(list)-1])
+	}
 	places := []string{}
 	for _, l := range left {
 		places = append(places, l.Where)

@@ -87,7 +87,7 @@ func (g *graph) add(o objects.Object) (fresh bool, err error) {
 		return true, g.commit(n, o)
 	case objects.KindContent:
 		one.size = int64(len(o.Data))
-		err = content.Check(o.Data)
+		_, err = content.Decode(o.Data)
 	case objects.KindList:
 		one.size, err = commit.ContentSize(o)
 	case objects.KindOrigin:

@@ -311,17 +311,23 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Origin, error) {
 	var last objects.ID
 	for i := len(p.Entries) - 1; i >= 0; i-- {
-		c := p.Entries[i].Commit
-		if c.Op != commit.Append || c.Role != content.RoleAssistant && c.Role != content.NoRole || c.Origin.IsZero() || c.Origin == last {
+		e := &p.Entries[i]
+		if e.Op != commit.Append || e.Role != content.RoleAssistant && e.Role != content.NoRole || e.Origin().IsZero() || e.Origin() == last {
 			continue
 		}
-		last = c.Origin
-		o, err := commit.ReadOrigin(ctx, b.repo.store, c.Origin)
+		last = e.Origin()
+		o, err := commit.ReadOrigin(ctx, b.repo.store, last)
 		if err != nil || o.Source == commit.SourceModel {
 			return o, err
 		}
 	}
-	return nil, nil
+	if p.Before == 0 {
+		return nil, nil
+	}
+	if err := p.Complete(ctx, b.repo.store); err != nil {
+		return nil, err
+	}
+	return b.lastOrigin(ctx, p)
 }
 
 // modelSettings is how the settings say the model is to be asked.

@@ -263,7 +263,7 @@ func (w *world) look() {
 // is sent once.
 func (w *world) once(p *compile.Prompt) {
 	w.t.Helper()
-	in := map[objects.ID]bool{}
+	in, parents := map[objects.ID]bool{}, map[objects.ID][]objects.ID{}
 	for c, err := range commit.History(w.t.Context(), w.repos[0].Store(), []objects.ID{p.Head}, nil) {
 		if err != nil {
 			w.t.Fatal(err)
@@ -271,19 +271,19 @@ func (w *world) once(p *compile.Prompt) {
 		if in[c.ID] {
 			w.t.Fatalf("history of %s has %s twice", p.Head.Short(), c.ID.Short())
 		}
-		in[c.ID] = true
+		in[c.ID], parents[c.ID] = true, c.Parents
 	}
 	has := map[objects.ID]bool{}
 	for _, e := range p.Entries {
-		for _, parent := range e.Commit.Parents {
+		for _, parent := range parents[e.ID] {
 			if !has[parent] {
-				w.t.Fatalf("entry %s comes before its parent %s", e.Commit.ID.Short(), parent.Short())
+				w.t.Fatalf("entry %s comes before its parent %s", e.ID.Short(), parent.Short())
 			}
 		}
-		if has[e.Commit.ID] || !in[e.Commit.ID] {
-			w.t.Fatalf("entry %s is there twice, or is not of the history", e.Commit.ID.Short())
+		if has[e.ID] || !in[e.ID] {
+			w.t.Fatalf("entry %s is there twice, or is not of the history", e.ID.Short())
 		}
-		has[e.Commit.ID] = true
+		has[e.ID] = true
 	}
 	if len(has) != len(in) {
 		w.t.Fatalf("%d entries for a history of %d commits", len(has), len(in))
@@ -340,7 +340,7 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 			w.t.Fatal(err)
 		}
 		for i, c := range line {
-			if p.Entries[i].Commit.ID != c.ID {
+			if p.Entries[i].ID != c.ID {
 				w.t.Fatalf("entry %d of merge %s is not that of its first parent", i, head.ID.Short())
 			}
 		}

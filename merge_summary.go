@@ -47,20 +47,15 @@ func (r *Repo) brought(ctx context.Context, m *MergeResult) (*Range, error) {
 	for _, c := range m.Brings {
 		wanted[c.ID] = true
 	}
-	all := map[objects.ID]*commit.Commit{}
-	found := &Range{}
-	for _, e := range p.Entries {
-		all[e.Commit.ID] = e.Commit
-	}
-	for _, e := range p.Entries {
-		if !wanted[e.Commit.ID] || !e.Sent || e.Level != priority.Normal || e.Commit.Kind == content.KindSystem {
+	var entries []*compile.Entry
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if !wanted[e.ID] || !e.Sent || e.Level != priority.Normal || e.Kind == content.KindSystem {
 			continue
 		}
-		said := e.Commit
-		if edit := all[e.Edit]; edit != nil {
-			said = edit
-		}
-		found.Commits = append(found.Commits, said)
+		entries = append(entries, e)
 	}
-	return found, commit.Load(ctx, r.store, found.Commits...)
+	found := &Range{}
+	found.Commits, err = r.said(ctx, entries)
+	return found, err
 }

@@ -237,7 +237,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 	}
 	at := map[objects.ID]*compile.Entry{}
 	for i := range entries {
-		at[entries[i].Commit.ID] = &entries[i]
+		at[entries[i].ID] = &entries[i]
 	}
 	last, _ := sayings(m.Brings)
 	var drafts []commit.Draft
@@ -257,7 +257,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 		if note := last[subject{c.ID, commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
-		if e := at[c.ID]; e != nil && !e.Hidden.IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
+		if e := at[c.ID]; e != nil && !e.Hidden().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
 			d.Priority = priority.Skip // a summary stands for it
 		}
 		drafts, before = append(drafts, d), c

@@ -149,7 +149,7 @@ func (w *pruning) spare(ctx context.Context) error {
 			}
 			for _, e := range entries {
 				if e.Level == priority.Pinned {
-					w.pinned[e.Commit.ID] = true
+					w.pinned[e.ID] = true
 				}
 			}
 		}

@@ -284,6 +284,9 @@ func (k *scanning) description(ctx context.Context, id, tip objects.ID) error {
 		return err
 	}
 	c, err := k.repo.Show(ctx, tip.String())
+	if errors.Is(err, objects.ErrNotFound) { // there is no such branch
+		c, err = &commit.Commit{}, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]co
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
 	for i := len(x.Prompt.Entries) - 1; i >= 0 && x.Prompt.Entries[i].Turn == last; i-- {
-		open[x.Prompt.Entries[i].Commit.ID] = true
+		open[x.Prompt.Entries[i].ID] = true
 	}
 	b.mu.Lock()
 	maps.DeleteFunc(b.unkept, func(id objects.ID, _ []content.Block) bool { return !open[id] })

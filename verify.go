@@ -119,10 +119,8 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 // prunedOf says whose words are missing in a prompt that once sent some commits;
 // empty: nobody's.
 func prunedOf(p *compile.Prompt, sent []bool) string {
-	for i := range p.Entries {
-		if e := &p.Entries[i]; i < len(sent) && sent[i] && e.Erased() != nil {
-			return e.Commit.ID.Short() + " was " + string(compile.WhyErased(e.Erased()))
-		}
+	if e := p.Lost(sent); e != nil {
+		return e.ID.Short() + " was " + string(compile.WhyErased(e.Erased()))
 	}
 	return ""
 }

@@ -153,20 +153,22 @@ func (r *Repo) saw(ctx context.Context, w *Why) (err error) {
 	if w.Prompt, err = compile.Chain(ctx, r.store, w.Request.Head, w.Request.Options); err != nil {
 		return err
 	}
+	if err := w.Prompt.Complete(ctx, r.store); err != nil {
+		return err
+	}
 	last := map[objects.ID]int{} // of the annotations of a commit
 	for i, e := range w.Prompt.Entries {
-		if e.Commit.Op == commit.Annotate {
-			last[e.Commit.Target] = i
+		if e.Op == commit.Annotate {
+			last[e.Speaks.Target] = i
 		}
 	}
 	edits := map[objects.ID]bool{}
 	for _, e := range w.Prompt.Entries {
-		edits[e.Edit] = true
+		edits[e.Edit()] = true
 	}
 	for i, e := range w.Prompt.Entries {
-		c := e.Commit
-		if c.Op == commit.Edit && edits[c.ID] || c.Op == commit.Annotate && last[c.Target] == i || c.Op == commit.Compress && e.Sent {
-			w.Shaped = append(w.Shaped, c)
+		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Speaks.Target] == i || e.Op == commit.Compress && e.Sent {
+			w.Shaped = append(w.Shaped, e.Speaks.Clone()) // it is filled in
 		}
 	}
 	return commit.LoadAll(ctx, r.store, w.Shaped...)
@@ -201,25 +203,28 @@ func (r *Repo) WhyNot(ctx context.Context, rev, in string) (*Absence, error) {
 	} else {
 		p, err = r.Compile(ctx, reply.ID.String())
 	}
+	if err == nil {
+		err = p.Complete(ctx, r.store)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("why not: %w", err)
 	}
 	var entry *compile.Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Commit.ID == c.ID {
+		if e.ID == c.ID {
 			entry = e
 		}
-		if e.Commit.Op == commit.Annotate && e.Commit.Target == c.ID {
-			a.By = e.Commit
+		if e.Op == commit.Annotate && e.Speaks.Target == c.ID {
+			a.By = e.Speaks.Clone()
 		}
 	}
 	if entry == nil {
 		return nil, fmt.Errorf("why not: %w", &refs.UnknownError{Rev: rev, Why: "it is not on the history of " + p.Head.Short() + ": it came later, or on another branch"})
 	}
 	a.Sent, a.Level, a.Why = entry.Sent, entry.Level, entry.Why
-	if !entry.Hidden.IsZero() {
-		if a.By, err = commit.Read(ctx, r.store, entry.Hidden); err != nil {
+	if !entry.Hidden().IsZero() {
+		if a.By, err = commit.Read(ctx, r.store, entry.Hidden()); err != nil {
 			return nil, fmt.Errorf("why not: %w", err)
 		}
 	} else if a.By != nil && a.By.Priority == priority.Unset {

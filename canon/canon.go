@@ -35,7 +35,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -134,6 +133,7 @@ func (e *Encoder) Map(field int, m map[string]string) {
 // Decoder reads one record. It never panics and never reads past the record.
 type Decoder struct {
 	rest  []byte
+	text  string           // the same bytes as the record, or empty
 	field protowire.Number // of the value at hand
 	prev  protowire.Number // of the value before it
 	key   string           // last key of the map being read
@@ -142,7 +142,6 @@ type Decoder struct {
 	bytes bool             // which of the two it is
 	open  bool             // nobody has read the value at hand yet
 	again bool             // the value at hand is to be given once more
-	lend  bool             // strings share their bytes with the record
 	err   error
 }
 
@@ -155,6 +154,10 @@ func (d *Decoder) fail(format string, args ...any) {
 	}
 	d.rest, d.open = nil, false
 }
+
+// Reset makes the decoder read the record b. Where text is not empty it has the same
+// bytes, and what String gives is a piece of it and no copy.
+func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
 
 // Next moves to the next field and tells whether there is one.
 func (d *Decoder) Next() bool {
@@ -270,16 +273,14 @@ func (d *Decoder) Small(limit uint64) uint64 {
 // Bool is the flag at hand.
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
-// Lend makes strings pieces of the record, for who looks at a value and drops it.
-func (d *Decoder) Lend() { d.lend = true }
-
-// String is a copy of the bytes at hand; after Lend, the bytes themselves.
+// String is a copy of the bytes at hand.
 func (d *Decoder) String() string {
-	b := d.Raw()
-	if d.lend {
-		return unsafe.String(unsafe.SliceData(b), len(b))
+	raw := d.Raw()
+	if d.text == "" {
+		return string(raw)
 	}
-	return string(b)
+	end := len(d.text) - len(d.rest)
+	return d.text[end-len(raw) : end]
 }
 
 // Raw is the bytes at hand, a piece of the record.

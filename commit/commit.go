@@ -89,7 +89,7 @@ type Commit struct {
 
 	// Derived from the parents when the commit is written, and checked by fsck.
 	Depth  uint64     // commits before this one, on the longest line
-	Mark   objects.ID // nearest ancestor by first parent that is not a plain Append
+	Mark   objects.ID // nearest ancestor by first parent that says more than a plain Append: see Marks
 	Weight Weight     // of all blocks up to and with this one
 
 	// What the links name; Load and LoadAll fill them in.
@@ -134,9 +134,10 @@ func (c *Commit) BeginsTurn() bool {
 	return c.Op == Append && c.Role == content.RoleUser && c.Index == 0
 }
 
-// marks tells whether what follows c must know of it to compile a prompt.
-func (c *Commit) marks() bool {
-	return c.Op != Append || c.Kind == content.KindSystem || len(c.Parents) > 1
+// Marks tells whether what follows c must know of it to compile a prompt, however
+// little of the history goes in: it is no append, a system block, or pinned.
+func (c *Commit) Marks() bool {
+	return c.Op != Append || c.Kind == content.KindSystem || c.Priority == priority.Pinned
 }
 
 // levelAlone is the priority of the commit when nobody annotates it.
@@ -154,7 +155,7 @@ func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 		c.Depth = parent.Depth + 1
 		c.Weight = parent.Weight
 		c.Mark = parent.Mark
-		if parent.marks() {
+		if parent.Marks() {
 			c.Mark = parent.ID
 		}
 	}
@@ -162,17 +163,17 @@ func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
 		c.Depth = max(c.Depth, second.Depth+1)
 	}
 	for _, b := range brings {
-		own := b.weight()
+		own := b.Own()
 		c.Weight.All += own.All
 		c.Weight.Sent += own.Sent
 	}
-	own := c.weight()
+	own := c.Own()
 	c.Weight.All += own.All
 	c.Weight.Sent += own.Sent
 }
 
-// weight is what c alone weighs.
-func (c *Commit) weight() (w Weight) {
+// Own is what c alone weighs.
+func (c *Commit) Own() (w Weight) {
 	if c.Op != Append {
 		return w
 	}

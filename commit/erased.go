@@ -9,14 +9,17 @@ import (
 
 // fill gives a commit its block, or what is left of it.
 func (c *Commit) fill(block content.Block, left *objects.Tombstone) {
-	if c.Block, c.Erased = block, left; left == nil {
-		return
+	if c.Block, c.Erased = block, left; left != nil {
+		c.Block = Left(left, c.Kind)
 	}
-	if b, err := content.Decode(left.Rest); err == nil && b.Kind() == c.Kind {
-		c.Block = b
-	} else {
-		c.Block = content.Bare(c.Kind)
+}
+
+// Left is what is left of an erased block of a kind.
+func Left(t *objects.Tombstone, k content.Kind) content.Block {
+	if b, err := content.Decode(t.Rest); err == nil && b.Kind() == k {
+		return b
 	}
+	return content.Bare(k)
 }
 
 // erased takes the tombstone out of an error that is one.

@@ -15,7 +15,7 @@ type Footing struct {
 // Footing gives what stands upon c.
 func (c *Commit) Footing() Footing {
 	f := Footing{c.Depth, c.Mark, c.Weight}
-	if c.marks() {
+	if c.Marks() {
 		f.mark = c.ID
 	}
 	return f

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
-	"github.com/tract-vcs/tract/canon"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -22,232 +19,91 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 	return Parse(obj)
 }
 
+// Headers gives the headers of some commits, in the order asked.
+func Headers(ctx context.Context, r objects.Reader, ids []objects.ID) ([]*Commit, error) {
+	known := make(map[objects.ID]*Commit, len(ids))
+	for obj, err := range r.Get(ctx, ids) {
+		if err != nil {
+			return nil, fmt.Errorf("read commits: %w", err)
+		}
+		c, err := Parse(obj)
+		if err != nil {
+			return nil, err
+		}
+		known[c.ID] = c
+	}
+	list := make([]*Commit, len(ids))
+	for i, id := range ids {
+		if list[i] = known[id]; list[i] == nil {
+			return nil, fmt.Errorf("read commit %s: %w", id.Short(), &objects.NotFoundError{ID: id})
+		}
+	}
+	return list, nil
+}
+
 // Walk yields the headers of tip, its first parent, and so on; limit and stop
 // are as in [objects.ChainOptions]. An error is the last element.
 func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		var room []Commit // one by one they take as long to make as to read
-		author, size := "", 1
-		for obj, err := range r.Chain(ctx, tip, objects.ChainOptions{Limit: limit, Stop: stop}) {
-			if err == nil && len(room) == 0 {
-				room, size = make([]Commit, size), min(2*size, walkRoom)
-			}
-			if err == nil {
-				err = room[0].read(obj, author)
-			}
+		var parents []objects.ID
+		size := 1
+		for c, err := range Pass(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			c := &room[0]
-			room, author = room[1:], c.Author
-			if !yield(c, nil) {
+			if len(room) == 0 {
+				room, parents = make([]Commit, size), make([]objects.ID, 0, size)
+				size = min(2*size, walkRoom)
+			}
+			kept := &room[0]
+			if room, *kept = room[1:], *c; len(c.Parents) > 0 {
+				from := len(parents)
+				parents = append(parents, c.Parents...)
+				kept.Parents = parents[from:len(parents):len(parents)]
+			}
+			if !yield(kept, nil) {
 				return
 			}
 		}
 	}
 }
 
+// Pass is Walk for who keeps nothing: a commit is good until the next one is asked
+// for, or the loop ends. [Commit.Clone] lasts.
+func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
+	return func(yield func(*Commit, error) bool) {
+		var c Commit
+		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range run {
+				author := c.Author
+				c = Commit{}
+				if err := c.read(&run[i], author); err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(&c, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Clone is a copy that shares nothing with c but its block, origin and words.
+func (c *Commit) Clone() *Commit {
+	own := *c
+	own.Parents = slices.Clone(c.Parents)
+	return &own
+}
+
 // walkRoom is most commits that a walk makes at once. They stay in memory together.
 const walkRoom = 32
-
-// Load fills in the blocks of commits that have content and no block yet. It
-// reads each content once.
-func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
-	n := 0
-	for _, c := range commits {
-		if c.Block == nil && !c.Content.IsZero() {
-			n++
-		}
-	}
-	rest, ids := make([]*Commit, 0, n), make([]objects.ID, 0, n)
-	for _, c := range commits {
-		if c.Block == nil && !c.Content.IsZero() {
-			rest, ids = append(rest, c), append(ids, c.Content)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	next := 0 // mostly they come in the order in which they are asked for
-	var others map[objects.ID][]*Commit
-	for obj, err := range r.Get(ctx, ids) {
-		var block content.Block
-		if err == nil {
-			block, err = decodeContent(ctx, r, obj)
-		}
-		left, err := erased(err)
-		if err != nil {
-			return fmt.Errorf("read content: %w", err)
-		}
-		if others == nil && next < len(rest) && rest[next].Content == obj.ID {
-			rest[next].fill(block, left)
-			next++
-			continue
-		}
-		if others == nil {
-			others = byContent(rest)
-		}
-		for _, c := range others[obj.ID] {
-			c.fill(block, left)
-		}
-	}
-	return fillAlike(rest, others)
-}
-
-func byContent(commits []*Commit) map[objects.ID][]*Commit {
-	m := make(map[objects.ID][]*Commit, len(commits))
-	for _, c := range commits {
-		m[c.Content] = append(m[c.Content], c)
-	}
-	return m
-}
-
-// fillAlike gives the block of a commit to those with the same content. One that
-// no commit has was not there.
-func fillAlike(commits []*Commit, alike map[objects.ID][]*Commit) error {
-	for _, c := range commits {
-		if c.Block != nil {
-			continue
-		}
-		if alike == nil {
-			alike = byContent(commits)
-		}
-		for _, other := range alike[c.Content] {
-			if other.Block != nil {
-				c.Block, c.Erased = other.Block, other.Erased
-				break
-			}
-		}
-		if c.Block == nil {
-			return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), &objects.NotFoundError{ID: c.Content})
-		}
-	}
-	return nil
-}
-
-// LoadAll is Load, and fills in where the commits came from and the words that
-// people put on them.
-func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
-	wanted := map[objects.ID][]*Commit{}
-	for _, c := range commits {
-		if c.From == nil && !c.Origin.IsZero() {
-			wanted[c.Origin] = append(wanted[c.Origin], c)
-		}
-		if c.Words.IsZero() && !c.Label.IsZero() {
-			wanted[c.Label] = append(wanted[c.Label], c)
-		}
-	}
-	for obj, err := range r.Get(ctx, slices.Collect(maps.Keys(wanted))) {
-		if errors.Is(err, objects.ErrErased) { // a label: nothing is left of it
-			delete(wanted, obj.ID)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read what commits link to: %w", err)
-		}
-		var origin *Origin
-		var label Label
-		if obj.Kind == objects.KindLabel {
-			label, err = ParseLabel(obj)
-		} else {
-			origin, err = ParseOrigin(obj)
-		}
-		if err != nil {
-			return err
-		}
-		for _, c := range wanted[obj.ID] {
-			if origin != nil {
-				c.From = origin
-			} else {
-				c.Words = label
-			}
-		}
-		delete(wanted, obj.ID)
-	}
-	for id, of := range wanted {
-		return fmt.Errorf("read what commit %s links to: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
-	}
-	return Load(ctx, r, commits...)
-}
-
-// Content reads one block by the id of its content. One that was erased is an
-// [objects.ErrErased].
-func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
-	obj, err := objects.Read(ctx, r, id)
-	if err != nil {
-		return nil, fmt.Errorf("read content: %w", err)
-	}
-	return decodeContent(ctx, r, obj)
-}
-
-// Fill gives a commit its block from the object of its content, which was read
-// with it.
-func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
-	block, err := decodeContent(ctx, r, obj)
-	left, err := erased(err)
-	if err != nil {
-		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
-	}
-	c.fill(block, left)
-	return nil
-}
-
-func decodeContent(ctx context.Context, r objects.Reader, obj objects.Object) (content.Block, error) {
-	record := obj.Data
-	switch obj.Kind {
-	case objects.KindContent:
-	case objects.KindList:
-		var err error
-		if record, err = joinChunks(ctx, r, obj); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("want content, have a %s", obj.Kind)}
-	}
-	b, err := content.Decode(record)
-	if err != nil {
-		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
-	}
-	return b, nil
-}
-
-// joinChunks reads the content that a list cuts into chunks.
-func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]byte, error) {
-	size, err := listSize(list)
-	if err != nil {
-		return nil, err
-	}
-	record := make([]byte, 0, size)
-	for _, id := range list.Links {
-		chunk, err := objects.Read(ctx, r, id)
-		if err != nil {
-			return nil, err
-		}
-		if chunk.Kind != objects.KindChunk || len(record)+len(chunk.Data) > int(size) {
-			return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("chunk %s does not fit", id.Short())}
-		}
-		record = append(record, chunk.Data...)
-	}
-	if len(record) != int(size) {
-		return nil, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("%d bytes of %d", len(record), size)}
-	}
-	return record, nil
-}
-
-// listSize is the size that a list says the whole has.
-func listSize(list objects.Object) (size uint64, err error) {
-	d := canon.NewDecoder(list.Data)
-	for d.Next() {
-		if d.Field() == 1 {
-			size = d.Small(content.MaxSize + 1)
-		}
-	}
-	if err := d.Err(); err != nil {
-		return 0, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("list record: %w", err)}
-	}
-	return size, nil
-}
 
 // ReadOrigin gives an origin; nil for the zero id.
 func ReadOrigin(ctx context.Context, r objects.Reader, id objects.ID) (*Origin, error) {

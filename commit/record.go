@@ -47,14 +47,14 @@ func (c *Commit) object() objects.Object {
 // *[objects.CorruptError]. The commit keeps the parents of the object.
 func Parse(obj objects.Object) (*Commit, error) {
 	c := new(Commit)
-	if err := c.read(obj, ""); err != nil {
+	if err := c.read(&obj, ""); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // read is Parse into a zero commit.
-func (c *Commit) read(obj objects.Object, author string) error {
+func (c *Commit) read(obj *objects.Object, author string) error {
 	err := error(nil)
 	if obj.Kind != objects.KindCommit {
 		err = fmt.Errorf("want a commit, have a %s", obj.Kind)
@@ -71,7 +71,7 @@ func (c *Commit) read(obj objects.Object, author string) error {
 }
 
 // parse reads a record field by field, and says what is wrong with it.
-func (c *Commit) parse(obj objects.Object) error {
+func (c *Commit) parse(obj *objects.Object) error {
 	*c = Commit{ID: obj.ID, Parents: obj.Parents}
 	var has uint64
 	var ms int64

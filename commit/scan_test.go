@@ -43,7 +43,7 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 		obj := objects.Object{Kind: objects.KindCommit, Links: links, Data: record}
-		fastErr, slowErr := fast.finish(links, has), slow.parse(obj)
+		fastErr, slowErr := fast.finish(links, has), slow.parse(&obj)
 		if (fastErr == nil) != (slowErr == nil) || !reflect.DeepEqual(fast, slow) {
 			t.Fatalf("%x\nfast %+v, %v\nslow %+v, %v", record, fast, fastErr, slow, slowErr)
 		}

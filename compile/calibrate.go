@@ -46,6 +46,8 @@ const (
 type fitting struct {
 	Calibration
 	entries []Entry
+	unread  unread          // commits of the history that are not among them
+	flags   []bool          // what was sent to the last reply, where a budget cut its prompt
 	told    map[int]float64 // tokens, by place among the entries
 	places  []int           // those, in an order that is always the same: sums of fractions depend on it
 }
@@ -58,8 +60,8 @@ type reply struct {
 }
 
 // calibrate fits the estimates of a history, the sums of which are sums.
-func calibrate(ctx context.Context, r objects.Reader, entries []Entry, sums Tokens, o Options) (*fitting, error) {
-	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, told: map[int]float64{}}
+func calibrate(ctx context.Context, r objects.Reader, entries []Entry, unread unread, sums Tokens, o Options) (*fitting, error) {
+	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, unread: unread, told: map[int]float64{}}
 	replies, err := f.replies(ctx, r)
 	if err != nil || len(replies) == 0 {
 		return f, err
@@ -73,7 +75,8 @@ func calibrate(ctx context.Context, r objects.Reader, entries []Entry, sums Toke
 	for _, r := range replies {
 		f.tell(r)
 	}
-	f.level(last, sums, then, flags)
+	f.flags = flags
+	f.level(last, sums, then)
 	return f, nil
 }
 
@@ -103,27 +106,22 @@ func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error
 	var found []reply
 	var ids []objects.ID
 	for i := len(f.entries) - 1; i >= max(0, len(f.entries)-maxScan) && len(ids) < maxOrigins; i-- {
-		c := f.entries[i].Commit
-		if c.Op != commit.Append || c.Origin.IsZero() || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
+		c := &f.entries[i]
+		if c.origin == nil || c.Op != commit.Append || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
 			continue
 		}
-		if n := len(found); n > 0 && ids[n-1] == c.Origin {
+		if n := len(found); n > 0 && ids[n-1] == *c.origin {
 			found[n-1].first = i // walking back, the first comes last
 			continue
 		}
-		ids, found = append(ids, c.Origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
+		ids, found = append(ids, *c.origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	origins := map[objects.ID]*commit.Origin{}
-	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return nil, fmt.Errorf("read what replies cost: %w", err)
-		}
-		if origins[obj.ID], err = commit.ParseOrigin(obj); err != nil {
-			return nil, err
-		}
+	origins, err := readOrigins(ctx, r, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read what replies cost: %w", err)
 	}
 	var told []reply
 	for i, a := range found {
@@ -166,15 +164,15 @@ func (f *fitting) slope(replies []reply, o Options) float64 {
 			sent, cost = sent+float64(between), cost+grown
 		}
 	}
-	return within(cost / sent)
+	return bounded(cost / sent)
 }
 
-func within(factor float64) float64 { return min(max(factor, leastOf), mostOf) }
+func bounded(factor float64) float64 { return min(max(factor, leastOf), mostOf) }
 
 // estimates is those of what a reply said and of what it thought.
 func (f *fitting) estimates(r reply) (said, thought int) {
 	for _, e := range f.entries[r.first:r.end] {
-		if e.Commit.Kind == content.KindReasoning {
+		if e.Kind == content.KindReasoning {
 			thought += e.Tokens
 		} else {
 			said += e.Tokens
@@ -216,7 +214,7 @@ func (f *fitting) tell(r reply) {
 	}
 	for i := r.first; i < r.end; i++ {
 		e := &f.entries[i]
-		if e.Commit.Kind == content.KindReasoning {
+		if e.Kind == content.KindReasoning {
 			f.told[i] = float64(e.Tokens) * float64(thoughts) / float64(max(thought, 1))
 		} else {
 			f.told[i] = float64(e.Tokens) * float64(words) / float64(max(said, 1))
@@ -227,24 +225,27 @@ func (f *fitting) tell(r reply) {
 
 // level finds the overhead, by which what was sent to the last reply counts what it
 // cost. It was asked with the options then.
-func (f *fitting) level(last reply, sums Tokens, then Options, flags []bool) {
-	estimate, told := f.sentTo(last, sums, then, flags)
+func (f *fitting) level(last reply, sums Tokens, then Options) {
+	estimate, told := f.sentTo(last, sums, then)
 	input := float64(last.from.Usage.Input)
 	f.Overhead = int(input - estimate*f.Factor - told + 0.5)
 	if f.Overhead < 0 { // what a provider adds is not less than nothing: the estimate is too high
-		f.Overhead, f.Factor = 0, within((input-told)/max(estimate, 1))
+		f.Overhead, f.Factor = 0, bounded((input-told)/max(estimate, 1))
 	}
 }
 
 // sentTo is what was sent to a reply: the estimate of most of it, and what replies
 // told of the rest.
-func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (estimate, told float64) {
+func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told float64) {
 	sent := func(i int) bool { return f.wasSent(i, last, then) }
 	all := then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
-	if flags != nil {
-		sent = func(i int) bool { return i < len(flags) && flags[i] }
+	if f.flags != nil {
+		sent = func(i int) bool {
+			at := f.unread.place(i)
+			return at < len(f.flags) && f.flags[at]
+		}
 		for i := range f.entries[:last.first] {
-			if e := &f.entries[i]; sent(i) && e.Commit.Says() {
+			if e := &f.entries[i]; sent(i) && e.Says() {
 				estimate += float64(e.Tokens)
 			}
 		}
@@ -258,7 +259,7 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (e
 			estimate += float64(before.thoughts - before.pinned)
 		}
 		for i := last.first - 1; !all && i >= 0 && f.entries[i].Turn == last.turn; i-- {
-			if e := &f.entries[i]; isThought(e) && !pinned(e) && sent(i) {
+			if e := &f.entries[i]; e.isThought() && !pinned(e) && sent(i) {
 				estimate += float64(e.Tokens)
 			}
 		}
@@ -276,14 +277,10 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options, flags []bool) (e
 // known from what is sent now.
 func (f *fitting) wasSent(i int, to reply, then Options) bool {
 	e := &f.entries[i]
-	if !isThought(e) || strings.HasPrefix(string(e.Why), "annotated") {
+	if !e.isThought() || strings.HasPrefix(string(e.Why), "annotated") {
 		return e.Sent
 	}
 	return e.Turn == to.turn && !then.DropOpen || then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
-}
-
-func isThought(e *Entry) bool {
-	return e.Commit.Op == commit.Append && e.Commit.Kind == content.KindReasoning
 }
 
 // pinned tells whether a thought is sent because a person said so.
@@ -306,7 +303,7 @@ func (f *fitting) apply(p *Prompt) {
 		switch e := &p.Entries[i]; {
 		case e.Sent:
 			sent += more
-		case isThought(e):
+		case e.isThought():
 			thoughts += more
 		default:
 			hidden += more

@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
@@ -32,30 +31,15 @@ type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
 	Commits  [][]objects.ID // of the blocks of each message
-	Entries  []Entry        // every commit of the history, oldest first
+	Entries  []Entry        // every commit of the history, oldest first, but those Before
+	Before   int            // how many commits a budget left out unread; see Complete
 	Tokens   Tokens
 	Pending  []Pending
 
 	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
-}
 
-// Entry says what became of one commit.
-type Entry struct {
-	Commit *commit.Commit // its Block is loaded when it was needed
-	Edit   objects.ID     // the commit whose content stands for it; zero: its own
-	Level  priority.Level
-	Why    priority.Why
-	Sent   bool
-	Hidden objects.ID // the summary that stands for it; zero: none
-	Turn   int        // 0 is what comes before the first user message
-	Tokens int        // estimated by its size alone
-
-	erased  *objects.Tombstone
-	message int      // counts the messages of the history
-	holds   *Entry   // of a named system block: what is sent in its place
-	moved   bool     // is sent in the place of another
-	ahead   []*Entry // summaries that are sent before it
-	sentIn  int      // of a summary: how many turns away it is sent
+	options Options
+	unread  unread
 }
 
 // Tokens counts a prompt by estimate, which what replies cost is used to
@@ -90,6 +74,49 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 // A store that is an [objects.Rememberer] remembers the prompts compiled last. What
 // is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
+	p, err := chain(ctx, r, head, o, maxScan)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+	}
+	return p, nil
+}
+
+// chain is Chain; of a prompt with a budget it reads at least so many commits.
+func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, least int) (*Prompt, error) {
+	var h *history
+	var err error
+	if o.Budget > 0 {
+		h, err = within(ctx, r, head, o, least)
+	}
+	if h == nil && err == nil {
+		h, err = whole(ctx, r, head, o)
+	}
+	for _, stage := range []func() error{
+		func() error { return h.load(ctx, r, h.toolTurns()) },
+		func() error { h.leaveErased(); h.pair(); return h.load(ctx, r, h.sent()) },
+		func() error { h.leaveErased(); return nil },
+	} {
+		if err == nil {
+			err = stage()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := h.prompt(head, h.memory)
+	p.options, p.unread = o, h.unread
+	fitted := h.fitted
+	if fitted == nil {
+		if fitted, err = calibrate(ctx, r, p.Entries, h.unread, p.Tokens, o); err != nil {
+			return nil, err
+		}
+	}
+	fitted.apply(p)
+	return p, nil
+}
+
+// whole is the history of head, or what is new in it, settled.
+func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	known := recall(r, o)
 	h, err := gather(ctx, r, head, known)
 	now := recall(r, o) // another one, when the store has just noticed that words were erased
@@ -97,35 +124,27 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 		h, err = gather(ctx, r, head, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		return nil, err
 	}
+	h.memory = now
+	return h, h.settle(ctx, r, o)
+}
+
+// settle decides what goes in, as far as that can be known without the words of
+// tool calls.
+func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decide(o)
 	h.summaries()
 	if o.Budget > 0 {
-		if h.fitted, err = calibrate(ctx, r, h.entries, h.sums(), o); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
+		if h.fitted, err = calibrate(ctx, r, h.entries, h.unread, h.sums(), o); err != nil {
+			return err
 		}
 	}
-	for _, stage := range []func() error{
-		func() error { return h.load(ctx, r, h.systems()) },
-		func() error { h.replaceSystems(); return h.fit(o.Budget) },
-		func() error { return h.load(ctx, r, h.tools()) },
-		func() error { h.leaveErased(); h.pair(); return h.load(ctx, r, h.sent()) },
-		func() error { h.leaveErased(); return nil },
-	} {
-		if err := stage(); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
-		}
+	if err := h.load(ctx, r, h.sentSystems()); err != nil {
+		return err
 	}
-	p := h.prompt(head, now)
-	fitted := h.fitted
-	if fitted == nil {
-		if fitted, err = calibrate(ctx, r, p.Entries, p.Tokens, o); err != nil {
-			return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
-		}
-	}
-	fitted.apply(p)
-	return p, nil
+	h.replaceSystems()
+	return h.fit(o.Budget)
 }
 
 // Decisions says what the policy makes of every commit of the history of head,

@@ -117,7 +117,7 @@ func (s *story) sent(p *Prompt) string {
 
 func (s *story) why(p *Prompt, name string) string {
 	for _, e := range p.Entries {
-		if e.Commit.ID == s.ids[name] {
+		if e.ID == s.ids[name] {
 			return string(e.Why)
 		}
 	}

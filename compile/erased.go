@@ -3,7 +3,6 @@ package compile
 import (
 	"time"
 
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
@@ -25,25 +24,56 @@ func WhyErased(t *objects.Tombstone) priority.Why {
 
 // Erased is the tombstone of what the entry would say; nil when its words are there,
 // or were not needed.
-func (e *Entry) Erased() *objects.Tombstone { return e.erased }
+func (e *Entry) Erased() *objects.Tombstone {
+	switch {
+	case e.rare == nil:
+		return nil
+	case e.rare.erased == nil && e.rare.edit.IsZero():
+		return e.rare.left // it was loaded later, to be looked at
+	}
+	return e.rare.erased
+}
+
+// left is the tombstone of what stands for an entry, as far as that was loaded.
+func (h *history) left(e *Entry) *objects.Tombstone {
+	if edit := h.edit(e); edit != nil {
+		return edit.Erased
+	}
+	if e.rare == nil {
+		return nil
+	}
+	return e.rare.left
+}
 
 // leaveErased takes the entries out whose words are gone, but for results of tools:
 // a placeholder is sent for them.
 func (h *history) leaveErased() {
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Commit.Says() {
+		left := h.left(e)
+		if left == nil || !e.Says() {
 			continue
 		}
-		if e.erased = h.says(e).Erased; e.erased == nil || !e.Sent {
-			continue
+		e.few().erased = left
+		switch {
+		case !e.Sent:
+		case e.Kind == content.KindToolResult:
+			e.Why = WhyErased(left)
+		default:
+			e.leaveOut(WhyErased(left))
 		}
-		if e.Commit.Kind == content.KindToolResult {
-			e.Why = WhyErased(e.erased)
-			continue
-		}
-		e.leaveOut(WhyErased(e.erased))
 	}
+}
+
+// Lost is the first entry that was sent, as the flags of a manifest say, and whose words
+// are erased; nil: none is.
+func (p *Prompt) Lost(sent []bool) *Entry {
+	for i := range p.Entries {
+		if at := p.unread.place(i); at < len(sent) && sent[at] && p.Entries[i].Erased() != nil {
+			return &p.Entries[i]
+		}
+	}
+	return nil
 }
 
 // leaves is what an erased entry still counts: the placeholder, if one is sent.
@@ -52,13 +82,4 @@ func (e *Entry) leaves() int {
 		return 0
 	}
 	return min(e.Tokens, Estimate(int64(len(Erased))))
-}
-
-// said is the block of a commit as it is sent.
-func said(c *commit.Commit) content.Block {
-	if result, ok := c.Block.(content.ToolResult); ok && c.Erased != nil {
-		result.Text = Erased
-		return result
-	}
-	return c.Block
 }

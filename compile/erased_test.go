@@ -156,8 +156,8 @@ func TestErasedInRandomHistories(t *testing.T) {
 			}
 		}
 		for _, e := range p.Entries {
-			if e.Sent && e.Erased() != nil && e.Commit.Kind != content.KindToolResult {
-				t.Fatalf("erased words of %s are sent", e.Commit.Kind)
+			if e.Sent && e.Erased() != nil && e.Kind != content.KindToolResult {
+				t.Fatalf("erased words of %s are sent", e.Kind)
 			}
 		}
 	})

@@ -13,7 +13,8 @@ import (
 
 // history is a chain on its way to become a prompt, or the end of one.
 type history struct {
-	base     *base // what comes before the entries; nil: nothing
+	memory   *memory // where the prompt will be remembered; nil: nowhere
+	base     *base   // what comes before the entries; nil: nothing
 	entries  []Entry
 	turns    int // number of the last turn
 	messages int
@@ -22,17 +23,21 @@ type history struct {
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
 
-	fitted *fitting // of a budget; nil: without one
-}
+	systems    []*Entry // system blocks
+	tools      []*Entry // tool calls and results
+	compresses []int    // summaries, by place
 
-// most is more commits than are made room for before they come.
-const most = 1 << 20
+	fitted *fitting // of a budget; nil: without one
+	unread unread
+	cut    bool // the budget leaves out a turn
+}
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
 // its turns. The last edit and the last annotation of a commit are those that count.
 func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
-	h := &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
-	for c, err := range commit.Walk(ctx, r, head, 0) {
+	h := newHistory()
+	l := listing{whole: known.empty()}
+	for c, err := range commit.Pass(ctx, r, head, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -43,40 +48,90 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 			if err := h.line(ctx, r, head); err != nil {
 				return nil, err
 			}
-			break
+			h.number()
+			return h, h.reasons(ctx, r)
 		}
-		if len(h.entries) == 64 { // it is no short one
-			h.entries = slices.Grow(h.entries, int(min(c.Depth+1, most)))
-		}
-		h.entries = append(h.entries, Entry{Commit: c})
+		l.before(c)
 	}
-	slices.Reverse(h.entries)
-	var before objects.ID
+	h.entries = l.entries()
+	h.number()
+	return h, h.reasons(ctx, r)
+}
+
+// listing makes the entries of a line from its end.
+type listing struct {
+	list  []Entry // from its end on
+	free  int     // before them
+	whole bool    // it goes to the root
+}
+
+// shortLine is more commits than most compiles walk over, which have a base; most is
+// more than are made room for before they come.
+const (
+	shortLine = 16
+	most      = 1 << 20
+)
+
+// spare is room for a list that goes on after so many elements: the next prompt of a
+// history is put behind the last one.
+func spare(n int) int { return n + n/32 + 8 }
+
+func (l *listing) before(c *commit.Commit) {
+	if l.free == 0 {
+		more := max(shortLine, len(l.list))
+		if l.whole && len(l.list) > 0 {
+			more = int(min(c.Depth+1, most))
+		}
+		l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list...)
+		l.free = more
+	}
+	l.free--
+	var after *Entry
+	if l.free+1 < len(l.list) {
+		after = &l.list[l.free+1]
+	}
+	l.list[l.free].take(c, after)
+}
+
+func (l *listing) entries() []Entry { return l.list[l.free:] }
+
+func newHistory() *history {
+	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+}
+
+// number counts turns and messages, and lists those entries that are looked at again.
+func (h *history) number() {
 	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought, before = b.turns, b.messages, b.thought, b.tip
+		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		c := e.Commit
-		switch c.Op {
+		switch e.Op {
 		case commit.Edit:
-			h.edits[c.Target] = c
+			h.edits[e.Speaks.Target] = e.Speaks
 		case commit.Annotate:
-			h.notes[c.Target] = c
+			h.notes[e.Speaks.Target] = e.Speaks
+		case commit.Compress:
+			h.compresses = append(h.compresses, i)
 		}
-		if c.BeginsTurn() {
+		if e.beginsTurn() && i >= len(h.unread.known) {
 			h.turns++
 		}
-		if c.Says() && (c.Index == 0 || c.Parent() != before) {
+		if e.Says() && (e.Index == 0 || e.apart) {
 			h.messages++
 		}
-		e.Turn, e.message = h.turns, h.messages
-		if c.Op == commit.Append && c.Kind == content.KindReasoning {
-			h.thought = e.Turn
+		if e.Turn, e.message = h.turns, int32(h.messages); e.Op != commit.Append {
+			continue
 		}
-		before = c.ID
+		switch {
+		case e.Kind == content.KindReasoning:
+			h.thought = e.Turn
+		case e.Kind == content.KindSystem:
+			h.systems = append(h.systems, e)
+		case isTool(e.Kind):
+			h.tools = append(h.tools, e)
+		}
 	}
-	return h, h.reasons(ctx, r)
 }
 
 // reasons reads the words of the annotations that count.
@@ -91,126 +146,134 @@ func (h *history) reasons(ctx context.Context, r objects.Reader) error {
 // edit is the edit that counts for an entry; nil when there is none. One that gives
 // a block its own words back, seal and all, is none.
 func (h *history) edit(e *Entry) *commit.Commit {
-	edit := h.edits[e.Commit.ID]
-	if edit == nil || edit.Content == e.Commit.Content {
+	if len(h.edits) == 0 {
+		return nil
+	}
+	edit := h.edits[e.ID]
+	if edit == nil || edit.Content == e.Content {
 		return nil
 	}
 	return edit
 }
 
-// says is the commit whose content stands for an entry.
-func (h *history) says(e *Entry) *commit.Commit {
+// block is what stands for an entry; nil when it was not loaded.
+func (h *history) block(e *Entry) content.Block {
+	block := e.Block
 	if edit := h.edit(e); edit != nil {
-		return edit
+		block = edit.Block
 	}
-	return e.Commit
+	if result, ok := block.(content.ToolResult); ok && h.left(e) != nil {
+		result.Text = Erased
+		return result
+	}
+	return block
 }
-
-// block is what an entry says; nil when it was not loaded.
-func (h *history) block(e *Entry) content.Block { return said(h.says(e)) }
 
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
-	open := false
 	merged := -1 // a merge closes what was open: none is made inside a tool loop
-	for i := range h.entries {
-		switch e := &h.entries[i]; {
-		case e.Commit.Op == commit.Merge:
-			merged, open = i, false
-		case e.Commit.Op == commit.Append && isTool(e.Commit.Kind):
-			open = open || e.Turn == h.turns
+	open := len(h.tools) > 0 && h.tools[len(h.tools)-1].Turn == h.turns
+	for i := len(h.entries) - 1; open && i >= 0; i-- {
+		if e := &h.entries[i]; e.Op == commit.Merge {
+			merged = i
+			open = slices.IndexFunc(h.entries[i:], func(e Entry) bool { return e.Op == commit.Append && isTool(e.Kind) }) >= 0
+			break
+		} else if e.Turn != h.turns {
+			break
 		}
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		c := e.Commit
-		if !c.Says() {
-			of := c.Target
-			if c.Op == commit.Merge {
-				of = c.Second()
+		if !e.Says() {
+			of := e.Speaks.Target
+			if e.Op == commit.Merge {
+				of = e.Speaks.Second()
 			}
-			e.Level, e.Why = priority.Skip, priority.Why(c.Op.String()+"s "+of.Short())
+			e.Level, e.Why = priority.Skip, priority.Why(e.Op.String()+"s "+of.Short())
 			continue
 		}
 		facts := priority.Facts{
-			Default:   c.Kind.Traits().Level,
-			Explicit:  c.Priority,
-			Reasoning: c.Kind == content.KindReasoning,
-			OpenTurn:  open && i > merged && c.Op == commit.Append && e.Turn == h.turns && c.Role != content.NoRole && !o.DropOpen,
+			Default:   e.Kind.Traits().Level,
+			Explicit:  e.Priority,
+			Reasoning: e.Kind == content.KindReasoning,
+			OpenTurn:  open && i > merged && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen,
 			LastTurn:  e.Turn == h.thought,
 		}
-		if n := h.notes[c.ID]; n != nil {
-			facts.Explicit = n.Priority
-			if n.Block != nil {
-				facts.Reason = n.Block.String()
+		if len(h.notes) > 0 {
+			if n := h.notes[e.ID]; n != nil {
+				facts.Explicit = n.Priority
+				if n.Block != nil {
+					facts.Reason = n.Block.String()
+				}
 			}
 		}
 		e.Level, e.Why = o.Policy.Decide(facts)
 		e.Sent = e.Level != priority.Skip
-		if c.Role == content.NoRole && e.Sent {
-			e.Sent, e.Why = false, "a "+priority.Why(c.Kind.String())+" is never sent"
+		if e.Role == content.NoRole && e.Sent {
+			e.Sent, e.Why = false, "a "+priority.Why(e.Kind.String())+" is never sent"
 		}
+		size := int64(e.Size)
 		if edit := h.edit(e); edit != nil {
-			e.Edit = edit.ID
+			e.few().edit, size = edit.ID, edit.Size
 		}
-		e.Tokens = Estimate(c.Kind.Weight(h.says(e).Size))
+		e.Tokens = Estimate(e.Kind.Weight(size))
 	}
 }
-
-// leaveOut takes an entry out of the prompt for a reason of its own.
-func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
-
-// comeBack takes an entry into the prompt after all.
-func (e *Entry) comeBack(why priority.Why) { e.Sent, e.Why, e.Hidden = true, why, objects.ID{} }
 
 // load reads the blocks that stand for some entries.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
-	list := make([]*commit.Commit, len(entries))
-	for i, e := range entries {
-		list[i] = h.says(e)
+	if len(h.edits) == 0 {
+		return Load(ctx, r, entries...)
 	}
-	return commit.Load(ctx, r, list...)
-}
-
-// filter lists the entries with words of their own that are ok.
-func (h *history) filter(ok func(*Entry) bool) []*Entry {
-	n := 0
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
-			n++
+	var own []*Entry
+	var edits []*commit.Commit
+	for _, e := range entries {
+		if edit := h.edit(e); edit != nil {
+			edits = append(edits, edit)
+		} else {
+			own = append(own, e)
 		}
 	}
-	list := make([]*Entry, 0, n)
+	if err := commit.Load(ctx, r, edits...); err != nil {
+		return err
+	}
+	return Load(ctx, r, own...)
+}
+
+// sentSystems lists the system blocks that are sent.
+func (h *history) sentSystems() []*Entry {
+	return slices.DeleteFunc(slices.Clone(h.systems), func(e *Entry) bool { return !e.Sent })
+}
+
+// sent lists what is sent.
+func (h *history) sent() (list []*Entry) {
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Commit.Says() && ok(e) {
+		if e := &h.entries[i]; e.Sent && e.Says() {
+			if list == nil {
+				list = make([]*Entry, 0, len(h.entries)-i)
+			}
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
-func (h *history) systems() []*Entry {
-	return h.filter(func(e *Entry) bool { return e.Sent && e.Commit.Kind == content.KindSystem })
-}
-
-func (h *history) sent() []*Entry { return h.filter(func(e *Entry) bool { return e.Sent }) }
-
 // replaceSystems leaves out a named system block that a later one of its name
 // replaces. The later one is sent in the place of the first.
 func (h *history) replaceSystems() {
 	places := map[string]*Entry{}
-	for _, e := range h.systems() {
+	for _, e := range h.sentSystems() {
 		t, ok := h.block(e).(content.Text)
 		if !ok || t.Name == "" {
 			continue
 		}
 		place := places[t.Name]
 		if place == nil {
-			places[t.Name], e.holds = e, e
+			places[t.Name], e.few().holds = e, e
 			continue
 		}
-		place.holds.leaveOut(priority.Why("replaced by " + e.Commit.ID.Short()))
-		place.holds, e.moved = e, true
+		place.rare.holds.leaveOut(priority.Why("replaced by " + e.ID.Short()))
+		place.rare.holds, e.moved = e, true
 	}
 }
 
@@ -219,6 +282,8 @@ func (h *history) sums() (t Tokens) {
 	for i := range h.entries {
 		t.count(&h.entries[i])
 	}
+	sent, thoughts := h.unread.tokens()
+	t.Raw, t.Effective, t.HiddenReasoning, t.thoughts = t.Raw+sent+thoughts, t.Effective+sent, t.HiddenReasoning+thoughts, t.thoughts+thoughts
 	return t
 }
 
@@ -232,22 +297,23 @@ func (h *history) fit(budget int) error {
 	turns[0].Fixed = h.fitted.Overhead
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Commit.Says() || !e.Sent {
+		if !e.Says() || !e.Sent {
 			continue
 		}
 		tokens := int(math.Ceil(h.fitted.tokens(i)))
-		if e.Level == priority.Pinned || e.Commit.Kind == content.KindSystem {
-			turns[e.Turn+e.sentIn].Fixed += tokens
+		if e.Level == priority.Pinned || e.Kind == content.KindSystem {
+			turns[e.sentTurn()].Fixed += tokens
 		} else {
-			turns[e.Turn+e.sentIn].Tokens += tokens
+			turns[e.sentTurn()].Tokens += tokens
 		}
 	}
 	drop, err := priority.Fit(budget, turns)
 	if err != nil {
 		return err
 	}
+	h.cut = h.turns > 0 && drop[1]
 	for _, e := range h.sent() {
-		if drop[e.Turn+e.sentIn] && e.Level != priority.Pinned && e.Commit.Kind != content.KindSystem {
+		if drop[e.sentTurn()] && e.Level != priority.Pinned && e.Kind != content.KindSystem {
 			e.leaveOut("budget")
 		}
 	}

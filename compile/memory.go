@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -35,6 +37,54 @@ func recall(r objects.Reader, o Options) *memory {
 		return nil
 	}
 	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
+}
+
+// origins is those of the last replies of the histories that were compiled last.
+type origins struct {
+	mu    sync.Mutex
+	known map[objects.ID]*commit.Origin
+}
+
+// originsKey is that of origins in the memo of a store.
+type originsKey struct{}
+
+// keptOrigins is how many of them are remembered.
+const keptOrigins = 16 * maxOrigins
+
+// readOrigins gives those of the origins that are there. Nobody changes them.
+func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
+	kept := &origins{}
+	if store, ok := r.(objects.Rememberer); ok {
+		kept = store.Memo().Get(originsKey{}, func() any { return kept }).(*origins)
+	}
+	found := make(map[objects.ID]*commit.Origin, len(ids))
+	var rest []objects.ID
+	kept.mu.Lock()
+	for _, id := range ids {
+		if found[id] = kept.known[id]; found[id] == nil {
+			delete(found, id)
+			rest = append(rest, id)
+		}
+	}
+	kept.mu.Unlock()
+	if len(rest) == 0 {
+		return found, nil
+	}
+	for obj, err := range r.Get(ctx, rest) {
+		if err != nil {
+			return nil, err
+		}
+		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
+			return nil, err
+		}
+	}
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if kept.known == nil || len(kept.known) > keptOrigins {
+		kept.known = map[objects.ID]*commit.Origin{}
+	}
+	maps.Copy(kept.known, found)
+	return found, nil
 }
 
 // base is a prompt up to the last turn of a history. Nothing in it changes; its
@@ -105,15 +155,25 @@ func (m *memory) remember(h *history, b *base, whole parts) {
 	}
 }
 
+// empty tells whether nothing is remembered.
+func (m *memory) empty() bool {
+	if m == nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.bases) == 0
+}
+
 // plain tells whether entries speak of nothing before them.
 func plain(entries []Entry) bool {
-	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Commit.Op != commit.Append || e.Commit.Kind == content.KindSystem })
+	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Op != commit.Append || e.Kind == content.KindSystem })
 }
 
 // holds tells whether a base is still what it was when the history goes on so: with
 // another turn, and nothing that speaks of what is before.
 func (b *base) holds(h *history, o Options) bool {
-	if len(h.entries) == 0 || !h.entries[0].Commit.BeginsTurn() || !plain(h.entries) {
+	if len(h.entries) == 0 || !h.entries[0].beginsTurn() || !plain(h.entries) {
 		return false
 	}
 	return o.Policy.Strip != priority.StripAllButLast || h.thought == b.thinking || h.thought > b.turns && b.thinking > b.turns
@@ -134,7 +194,7 @@ func (b *base) join(end parts) parts {
 	said := alike(len(have.messages)-b.said, len(end.messages), same)
 	return parts{
 		entries: extend(&have.entries, b.count, end.entries, alike(len(have.entries)-b.count, len(end.entries), func(i int) bool {
-			return sameEntry(have.entries[b.count+i], end.entries[i])
+			return sameEntry(&have.entries[b.count+i], &end.entries[i])
 		})),
 		messages: extend(&have.messages, b.said, end.messages, said),
 		commits:  extend(&have.commits, b.said, end.commits, said),
@@ -166,7 +226,7 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 }
 
 // sameEntry compares what was decided about one commit.
-func sameEntry(a, b Entry) bool {
-	return a.Commit.ID == b.Commit.ID && (a.Commit.Block == nil) == (b.Commit.Block == nil) && a.Edit == b.Edit && a.Hidden == b.Hidden &&
+func sameEntry(a, b *Entry) bool {
+	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
 		a.Level == b.Level && a.Why == b.Why && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
 }

@@ -54,7 +54,7 @@ func drawDraft(t *rapid.T, known []*commit.Commit) commit.Draft {
 func difference(a, b *Prompt) string {
 	for i := range min(len(a.Entries), len(b.Entries)) {
 		if x, y := a.Entries[i], b.Entries[i]; !reflect.DeepEqual(x, y) {
-			return fmt.Sprintf("entry %d of %d:\n%+v\n%+v\n%+v\n%+v", i, len(a.Entries), x, y, x.Commit, y.Commit)
+			return fmt.Sprintf("entry %d of %d:\n%+v\n%+v", i, len(a.Entries), x, y)
 		}
 	}
 	return fmt.Sprintf("\n%+v\n%+v", a, b)

@@ -2,12 +2,13 @@ package compile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// line reads the whole history in the order in which merges put it, newest first.
+// line reads the whole history in the order in which merges put it.
 // What a merge brings is read as if it had been said there; it begins a message,
 // wherever it was forked.
 func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) error {
@@ -16,19 +17,22 @@ func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) e
 		return err
 	}
 	h.entries = make([]Entry, len(line))
+	var before objects.ID
 	for i, c := range line {
-		h.entries[len(line)-1-i] = Entry{Commit: c}
+		e := &h.entries[i]
+		e.take(c, nil)
+		e.apart = c.Parent() != before
+		before = c.ID
 	}
-	return h.brought(ctx, r, head)
+	return h.brought(ctx, r, head, line)
 }
 
 // brought finds the ranges of the summaries that merges brought. Where a summary was
 // made its range was a part of the line; here other commits may lie between, for
 // which it does not stand.
-func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID) error {
+func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID, whole []*commit.Commit) error {
 	own := head // the commits that head has by first parent
-	for i := range h.entries {
-		c := h.entries[i].Commit
+	for _, c := range slices.Backward(whole) {
 		if c.ID == own {
 			own = c.Parent()
 			continue
@@ -76,7 +80,7 @@ func (s *span) stretch(places map[objects.ID]int) {
 // has tells whether the range of s has that of another summary in it.
 func (s *span) has(t *span) bool {
 	if s.only != nil {
-		return s.only[t.entry.Commit.First] && s.only[t.entry.Commit.Target]
+		return s.only[t.entry.Speaks.First] && s.only[t.entry.Speaks.Target]
 	}
 	return s.first <= t.first && t.last <= s.last
 }

@@ -21,8 +21,14 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 			next = h.baseAt(i, w)
 		}
 		w.add(h, e)
+		if e.Speaks != nil && e.Block == nil {
+			e.Block = e.Speaks.Block
+		}
 	}
 	w.end()
+	sent, thoughts := h.unread.tokens()
+	w.tokens.Raw, w.tokens.Hidden, w.tokens.HiddenReasoning = w.tokens.Raw+sent+thoughts, w.tokens.Hidden+sent, w.tokens.HiddenReasoning+thoughts
+	w.tokens.thoughts += thoughts
 	whole := h.base.join(parts{h.entries, w.messages, w.commits})
 	if next != nil && next.count > 0 {
 		m.remember(h, next, whole)
@@ -32,7 +38,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	}
 	return &Prompt{
 		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Commits: slices.Clip(whole.commits),
-		Tokens: w.tokens, Pending: h.pending(),
+		Before: h.unread.count, Tokens: w.tokens, Pending: h.pending(),
 	}
 }
 
@@ -67,7 +73,7 @@ func (h *history) writer() *writer {
 		}
 	}
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
-	w.messages, w.commits = make([]content.Message, 0, sent), make([][]objects.ID, 0, sent)
+	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {
@@ -85,13 +91,17 @@ func (s *spoken) clone() *spoken {
 // place of another is said there.
 func (w *writer) add(h *history, e *Entry) {
 	w.tokens.count(e)
-	for _, summary := range e.ahead {
+	var few rare
+	if e.rare != nil {
+		few = *e.rare
+	}
+	for _, summary := range few.ahead {
 		w.say(h, summary)
 	}
 	switch {
-	case e.holds != nil:
-		w.say(h, e.holds)
-	case !e.moved && e.Commit.Op == commit.Append:
+	case few.holds != nil:
+		w.say(h, few.holds)
+	case !e.moved && e.Op == commit.Append:
 		w.say(h, e)
 	}
 }
@@ -101,7 +111,7 @@ func (w *writer) say(h *history, e *Entry) {
 	if !e.Sent {
 		return
 	}
-	if isTool(e.Commit.Kind) && e.Turn != w.turn {
+	if isTool(e.Kind) && e.Turn != w.turn {
 		clear(w.order)
 		w.turn = e.Turn
 	}
@@ -116,11 +126,11 @@ func (w *writer) say(h *history, e *Entry) {
 	}
 	if w.now == nil || begins(e, w.before) {
 		w.end()
-		w.room = spoken{e.Commit.Role, w.room.blocks[:0], w.room.commits[:0], w.room.ranks[:0]}
+		w.room = spoken{e.Role, w.room.blocks[:0], w.room.commits[:0], w.room.ranks[:0]}
 		w.now = &w.room
 	}
 	w.before = e
-	w.now.blocks, w.now.commits = append(w.now.blocks, b), append(w.now.commits, e.Commit.ID)
+	w.now.blocks, w.now.commits = append(w.now.blocks, b), append(w.now.commits, e.ID)
 	if w.now.role == content.RoleTool {
 		w.now.ranks = append(w.now.ranks, rank)
 	}
@@ -129,10 +139,10 @@ func (w *writer) say(h *history, e *Entry) {
 // begins tells whether an entry begins a message of the prompt. Results that
 // follow one another are one message however they came.
 func begins(e, before *Entry) bool {
-	if before == nil || before.Commit.Role != e.Commit.Role {
+	if before == nil || before.Role != e.Role {
 		return true
 	}
-	return e.Commit.Role != content.RoleTool && before.message != e.message
+	return e.Role != content.RoleTool && before.message != e.message
 }
 
 // end writes the message at hand. Results come in the order of their calls.
@@ -167,12 +177,12 @@ func (h *history) baseAt(i int, w *writer) *base {
 		b.messages, b.thought = h.base.messages, h.base.thought
 	}
 	for k := range i {
-		if c := h.entries[k].Commit; c.Op == commit.Append && c.Kind == content.KindReasoning {
+		if h.entries[k].isThought() {
 			b.thought = h.entries[k].Turn
 		}
 	}
 	if i > 0 {
-		b.tip, b.messages = h.entries[i-1].Commit.ID, h.entries[i-1].message
+		b.tip, b.messages = h.entries[i-1].ID, int(h.entries[i-1].message)
 	}
 	switch {
 	case w.now == nil:
@@ -190,23 +200,23 @@ func (t *Tokens) count(e *Entry) { t.add(e, e.Tokens) }
 func (t *Tokens) take(e *Entry) { t.add(e, -e.Tokens) }
 
 func (t *Tokens) add(e *Entry, n int) {
-	if !e.Commit.Says() {
+	if !e.Says() {
 		return
 	}
 	t.Raw += n
-	if isThought(e) {
+	if e.isThought() {
 		t.thoughts += n
 		if pinned(e) {
 			t.pinned += n
 		}
 	}
 	switch {
-	case e.erased != nil && !isThought(e):
+	case e.Erased() != nil && !e.isThought():
 		left := e.leaves() * n / max(e.Tokens, 1)
 		t.Effective, t.Hidden, t.erased = t.Effective+left, t.Hidden+n-left, t.erased+n-left
 	case e.Sent:
 		t.Effective += n
-	case e.Commit.Kind == content.KindReasoning:
+	case e.Kind == content.KindReasoning:
 		t.HiddenReasoning += n
 	default:
 		t.Hidden += n

@@ -12,24 +12,18 @@ import (
 // summaries lets each summary stand for its range, the oldest first: a later one
 // may stand for an earlier one. One that is skipped stands for nothing.
 func (h *history) summaries() {
-	places := map[objects.ID]int{}
-	var list []int
-	for i, e := range h.entries {
-		if e.Commit.Op == commit.Compress {
-			list = append(list, i)
-		}
-	}
-	if len(list) == 0 {
+	if len(h.compresses) == 0 {
 		return
 	}
-	for i, e := range h.entries {
-		places[e.Commit.ID] = i
+	places := make(map[objects.ID]int, len(h.entries))
+	for i := range h.entries {
+		places[h.entries[i].ID] = i
 	}
 	var standing []*span
-	for _, at := range list {
-		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].Commit.ID]}
-		first, known := places[s.entry.Commit.First]
-		last, knownToo := places[s.entry.Commit.Target]
+	for _, at := range h.compresses {
+		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].ID]}
+		first, known := places[s.entry.Speaks.First]
+		last, knownToo := places[s.entry.Speaks.Target]
 		if !known || !knownToo || !s.entry.Sent {
 			continue
 		}
@@ -40,8 +34,8 @@ func (h *history) summaries() {
 	}
 	for _, s := range standing {
 		place := &h.entries[s.place]
-		place.ahead = append(place.ahead, s.entry)
-		s.entry.sentIn = place.Turn - s.entry.Turn
+		place.few().ahead = append(place.few().ahead, s.entry)
+		s.entry.few().sentIn = place.Turn - s.entry.Turn
 	}
 }
 
@@ -57,25 +51,25 @@ type span struct {
 // that stand for a part of it. What an annotation after s speaks of stays.
 func (h *history) standIn(s *span, standing []*span, after func(note *commit.Commit) bool) {
 	hide := func(e *Entry, place int) {
-		e.leaveOut(priority.Why("summary " + s.entry.Commit.ID.Short()))
-		e.Hidden = s.entry.Commit.ID
+		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))
+		e.few().hidden = s.entry.ID
 		if s.place < 0 || place < s.place {
 			s.place = place
 		}
 	}
 	for i := s.first; i <= s.last; i++ {
 		e := &h.entries[i]
-		if s.only != nil && !s.only[e.Commit.ID] {
+		if s.only != nil && !s.only[e.ID] {
 			continue
 		}
-		note := h.notes[e.Commit.ID]
+		note := h.notes[e.ID]
 		kept := note != nil && note.Priority != priority.Unset && after(note)
-		if e.Commit.Op == commit.Append && !kept && covers(s.entry.Commit.Covers, e) {
+		if e.Op == commit.Append && !kept && covers(s.entry.Speaks.Covers, e) {
 			hide(e, i)
 		}
 	}
 	for _, t := range standing {
-		if s.has(t) && covers(s.entry.Commit.Covers, t.entry) {
+		if s.has(t) && covers(s.entry.Speaks.Covers, t.entry) {
 			hide(t.entry, t.place)
 		}
 	}
@@ -86,8 +80,8 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 
 // covers tells whether a summary stands for an entry of its range.
 func covers(c commit.Cover, e *Entry) bool {
-	thought := e.Commit.Kind == content.KindReasoning
-	return e.Sent && e.Level == priority.Normal && e.Why != priority.WhyOpenTurn && e.Commit.Kind != content.KindSystem &&
+	thought := e.Kind == content.KindReasoning
+	return e.Sent && e.Level == priority.Normal && e.Why != priority.WhyOpenTurn && e.Kind != content.KindSystem &&
 		(c == commit.CoverAll || (c == commit.CoverReasoning) == thought)
 }
 
@@ -95,7 +89,7 @@ func covers(c commit.Cover, e *Entry) bool {
 func (p *Prompt) Summarized(summary objects.ID) []*Entry {
 	var list []*Entry
 	for i := range p.Entries {
-		if p.Entries[i].Hidden == summary {
+		if p.Entries[i].Hidden() == summary {
 			list = append(list, &p.Entries[i])
 		}
 	}
@@ -130,8 +124,8 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 		}
 	}
 	matters := func(e *Entry) bool {
-		thought := e.Commit.Kind == content.KindReasoning && c != commit.CoverDialogue
-		return e.Commit.Op == commit.Append && (covers(c, e) || thought || !e.Hidden.IsZero())
+		thought := e.Kind == content.KindReasoning && c != commit.CoverDialogue
+		return e.Op == commit.Append && (covers(c, e) || thought || !e.Hidden().IsZero())
 	}
 	for from <= to && !matters(&p.Entries[from]) {
 		from++
@@ -152,15 +146,15 @@ func (p *Prompt) Covered(from, to int, c commit.Cover) []*Entry {
 	inside := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
 		e := &p.Entries[i]
-		inside[e.Commit.ID] = true
-		if e.Commit.Op == commit.Append && covers(c, e) {
+		inside[e.ID] = true
+		if e.Op == commit.Append && covers(c, e) {
 			list = append(list, e)
 		}
 	}
 	var earlier []*Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Commit.Op == commit.Compress && inside[e.Commit.First] && inside[e.Commit.Target] && covers(c, e) {
+		if e.Op == commit.Compress && inside[e.Speaks.First] && inside[e.Speaks.Target] && covers(c, e) {
 			earlier = append(earlier, e)
 		}
 	}
@@ -176,7 +170,7 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	newest := p.Entries[len(p.Entries)-1].Turn
 	turns := make([]int, newest+1)
 	for _, e := range p.Entries {
-		if e.Sent && e.Commit.Op == commit.Append && e.Commit.Kind != content.KindSystem {
+		if e.Sent && e.Op == commit.Append && e.Kind != content.KindSystem {
 			turns[e.Turn] += e.Tokens
 		}
 	}
@@ -187,43 +181,43 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	}
 	for _, e := range p.Entries {
 		if e.Turn <= old {
-			last = e.Commit.ID
+			last = e.ID
 		}
 	}
-	return p.Entries[0].Commit.ID, last
+	return p.Entries[0].ID, last
 }
 
 // Index is the place of a commit among the entries, -1 when it is none of them.
 func (p *Prompt) Index(id objects.ID) int {
-	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Commit.ID == id })
+	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.ID == id })
 }
 
 // widen takes in what must not be apart from what lies in a range.
 func (p *Prompt) widen(from, to int) [2]int {
 	low, high := from, to
-	messages, calls := map[int]bool{}, map[string]bool{}
+	messages, calls := map[int32]bool{}, map[string]bool{}
 	hidden := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
 		e := &p.Entries[i]
 		hidden[p.outermost(e)] = true
-		if e.Commit.Op != commit.Append {
+		if e.Op != commit.Append {
 			continue
 		}
 		messages[e.message] = true
-		if id := callID(e.Commit.Block); id != "" {
+		if id := callID(e.Block); id != "" {
 			calls[id] = true
 		}
 	}
 	delete(hidden, objects.ID{})
 	for id := range hidden {
-		summary := p.Entries[p.Index(id)].Commit
+		summary := p.Entries[p.Index(id)].Speaks
 		low, high = min(low, p.Index(summary.First)), max(high, p.Index(summary.Target))
 	}
 	turns := [2]int{p.Entries[from].Turn, p.Entries[to].Turn}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		near := e.Turn >= turns[0] && e.Turn <= turns[1]
-		joined := e.Commit.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Commit.Block)])
+		joined := e.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Block)])
 		if joined {
 			low, high = min(low, i), max(high, i)
 		}
@@ -233,9 +227,9 @@ func (p *Prompt) widen(from, to int) [2]int {
 
 // outermost is the summary that is sent where e is not; zero: none stands for e.
 func (p *Prompt) outermost(e *Entry) objects.ID {
-	id := e.Hidden
+	id := e.Hidden()
 	for !id.IsZero() {
-		by := p.Entries[p.Index(id)].Hidden
+		by := p.Entries[p.Index(id)].Hidden()
 		if by.IsZero() {
 			break
 		}

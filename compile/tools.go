@@ -10,17 +10,20 @@ import (
 
 func isTool(k content.Kind) bool { return k == content.KindToolCall || k == content.KindToolResult }
 
-// tools lists the calls and results of every turn in which one of them may be
+// toolTurns lists the calls and results of every turn in which one of them may be
 // sent: whether it may depends on the others.
-func (h *history) tools() []*Entry {
-	first := h.firstTurn()
-	turn := make([]bool, h.turns-first+1)
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && isTool(e.Commit.Kind) {
-			turn[e.Turn-first] = true
+func (h *history) toolTurns() (list []*Entry) {
+	for i := 0; i < len(h.tools); {
+		end, sent := i, false
+		for ; end < len(h.tools) && h.tools[end].Turn == h.tools[i].Turn; end++ {
+			sent = sent || h.tools[end].Sent
 		}
+		if sent {
+			list = append(list, h.tools[i:end]...)
+		}
+		i = end
 	}
-	return h.filter(func(e *Entry) bool { return turn[e.Turn-first] && isTool(e.Commit.Kind) })
+	return list
 }
 
 // firstTurn is the turn in which the entries begin.
@@ -42,13 +45,16 @@ type pairing struct {
 // nothing answered before the next turn is left out, with the thoughts that led
 // to it; one in the last turn is pending and stays.
 func (h *history) pair() {
+	if len(h.tools) == 0 {
+		return
+	}
 	first := h.firstTurn()
 	turns := make([]pairing, h.turns-first+1)
 	var thoughts []*Entry
 	thinking := 0 // the turn of thoughts
 	for i := range h.entries {
 		e := &h.entries[i]
-		if e.Commit.Op != commit.Append {
+		if e.Op != commit.Append {
 			continue
 		}
 		t := &turns[e.Turn-first]
@@ -69,7 +75,7 @@ func (h *history) pair() {
 		case content.ToolResult:
 			h.match(t, e, b.CallID)
 		default:
-			if e.Commit.Kind == content.KindReasoning {
+			if e.Kind == content.KindReasoning {
 				thoughts = append(thoughts, e)
 			}
 		}
@@ -94,7 +100,7 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 		return
 	}
 	t.results[id] = result
-	if call.erased != nil { // nobody can say any more what the result answers
+	if call.Erased() != nil { // nobody can say any more what the result answers
 		if result.Sent {
 			result.leaveOut("its call is left out")
 		}
@@ -106,9 +112,9 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 		result.comeBack("its call is pinned")
 	case pinned && result.Sent && call.Level != priority.Skip:
 		call.comeBack("its result is pinned")
-	case call.Sent && !result.Hidden.IsZero():
+	case call.Sent && !result.Hidden().IsZero():
 		result.comeBack("its call is sent")
-	case result.Sent && !call.Hidden.IsZero():
+	case result.Sent && !call.Hidden().IsZero():
 		call.comeBack("its result is sent")
 	case call.Sent:
 		call.leaveOut("its result is left out")
@@ -119,7 +125,7 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 
 func (h *history) unanswered(t *pairing, last bool) {
 	for id, call := range t.calls {
-		if call.erased != nil {
+		if call.Erased() != nil {
 			t.leaveOut(call, call.Why)
 			continue
 		}
@@ -146,11 +152,14 @@ func (t *pairing) leaveOut(call *Entry, why priority.Why) {
 // the last call of its id before it.
 func (h *history) pending() []Pending {
 	var list []Pending
-	for _, e := range h.filter(func(e *Entry) bool { return e.Turn == h.turns && isTool(e.Commit.Kind) }) {
+	for _, e := range h.tools {
+		if e.Turn != h.turns {
+			continue
+		}
 		switch b := h.block(e).(type) {
 		case content.ToolCall:
 			if e.Sent && !b.Server {
-				list = append(list, Pending{Commit: e.Commit.ID, Call: b})
+				list = append(list, Pending{Commit: e.ID, Call: b})
 			}
 		case content.ToolResult:
 			list = slices.DeleteFunc(list, func(p Pending) bool { return p.Call.CallID == b.CallID })

@@ -1,7 +1,9 @@
 package content
 
 import (
+	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/tract-vcs/tract/canon"
 )
@@ -42,24 +44,42 @@ func Encode(b Block) []byte {
 
 // Decode reads a record. It refuses what Encode does not write, and returns a
 // block that shares no memory with the record.
-func Decode(record []byte) (Block, error) {
-	return decode(canon.NewDecoder(record), len(record))
+func Decode(record []byte) (Block, error) { return DecodeSharing(record, "") }
+
+// plain reads the record of words and nothing else, as most are. It gives up on
+// whatever is not quite as Encode makes it.
+func plain(record []byte, text string) (Block, bool) {
+	const head = 5 // kind and its tag, the tag of the text, and a byte of its length
+	if text == "" || len(record) <= head || record[0] != fieldKind<<3 || record[2] != 0x8a || record[3] != 0x01 {
+		return nil, false
+	}
+	kind := Kind(record[1])
+	if kind != KindUser && kind != KindAssistant {
+		return nil, false
+	}
+	n, size := binary.Uvarint(record[4:])
+	if size <= 0 || size > 1 && record[3+size] == 0 || n == 0 || n != uint64(len(record)-4-size) {
+		return nil, false
+	}
+	return Text{Of: kind, Text: text[4+size:]}, true
 }
 
-// Check gives the error of Decode, and is faster.
-func Check(record []byte) error {
-	d := canon.NewDecoder(record)
-	d.Lend()
-	_, err := decode(d, len(record))
-	return err
-}
+var decoders = sync.Pool{New: func() any { return new(canon.Decoder) }}
 
-func decode(d *canon.Decoder, size int) (Block, error) {
-	if size > MaxSize {
-		return nil, fmt.Errorf("content record of %d bytes: at most %d", size, MaxSize)
+// DecodeSharing is Decode of a record of which text has the same bytes: the words of
+// the block are pieces of text.
+func DecodeSharing(record []byte, text string) (Block, error) {
+	if len(record) > MaxSize {
+		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
 	var kind Kind
 	var w Wire
+	if b, ok := plain(record, text); ok {
+		return b, nil
+	}
+	d := decoders.Get().(*canon.Decoder)
+	defer decoders.Put(d)
+	d.Reset(record, text)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
 			d.Again()

@@ -36,12 +36,12 @@ func same(a, b *Block) bool { return a.Commit == b.Commit && a.key == b.key }
 // blocks lists the blocks of a prompt.
 func blocks(p *compile.Prompt) []*Block {
 	entries := make(map[objects.ID]*compile.Entry, len(p.Entries))
-	edits := map[objects.ID]*commit.Commit{}
+	edits := map[objects.ID]objects.ID{} // their contents
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		entries[e.Commit.ID] = e
-		if e.Commit.Op == commit.Edit {
-			edits[e.Commit.ID] = e.Commit
+		entries[e.ID] = e
+		if e.Op == commit.Edit {
+			edits[e.ID] = e.Content
 		}
 	}
 	var list []*Block
@@ -50,9 +50,9 @@ func blocks(p *compile.Prompt) []*Block {
 			b := &Block{Commit: p.Commits[i][j], Role: m.Role, Kind: say.Kind(), Say: say}
 			b.key.role = m.Role
 			if e := entries[b.Commit]; e != nil {
-				b.Edit, b.Tokens, b.key.content = e.Edit, e.Tokens, e.Commit.Content
-				if edit := edits[e.Edit]; edit != nil {
-					b.key.content = edit.Content
+				b.Edit, b.Tokens, b.key.content = e.Edit(), e.Tokens, e.Content
+				if edit, ok := edits[e.Edit()]; ok {
+					b.key.content = edit
 				}
 			} else {
 				b.key.content = objects.Hash(content.Encode(say))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -23,11 +24,13 @@ func newPruned(t *objects.Tombstone, size int64) *prunedJSON {
 }
 
 // SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
-func SummaryOf(c *commit.Commit, width int) string {
-	if c.Erased == nil {
-		return Summary(c.Block, width)
+func SummaryOf(c *commit.Commit, width int) string { return summaryOf(c.Block, c.Erased, width) }
+
+func summaryOf(b content.Block, erased *objects.Tombstone, width int) string {
+	if erased == nil {
+		return Summary(b, width)
 	}
-	return cut(oneLine(clip(prunedText(c.Erased), width)), width)
+	return cut(oneLine(clip(prunedText(erased), width)), width)
 }
 
 func prunedText(t *objects.Tombstone) string { return "[" + string(compile.WhyErased(t)) + "]" }

@@ -97,17 +97,17 @@ func tokens(c *commit.Commit) int {
 // when it is sent and - when not, its id, kind, priority, tokens, the rule that
 // decided, and what it says as far as that was read.
 func (p *Printer) Explain(pr *compile.Prompt) {
-	edits := map[objects.ID]*commit.Commit{}
+	edits := map[objects.ID]content.Block{}
 	for _, e := range pr.Entries {
-		if e.Commit.Op == commit.Edit {
-			edits[e.Commit.ID] = e.Commit
+		if e.Op == commit.Edit {
+			edits[e.ID] = e.Block
 		}
 	}
 	var rows [][]cell
 	for i := range pr.Entries {
 		e := &pr.Entries[i]
-		says := e.Commit
-		if edit := edits[e.Edit]; edit != nil {
+		says := e.Block
+		if edit := edits[e.Edit()]; edit != nil {
 			says = edit
 		}
 		rows = append(rows, p.explain(e, says))
@@ -117,17 +117,16 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 	g.end()
 }
 
-// explain is the line of one commit, which says what another says.
-func (p *Printer) explain(e *compile.Entry, says *commit.Commit) []cell {
-	c := e.Commit
+// explain is the line of one commit, which says what block says.
+func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
 	mark, body := inked(p.ink.added, "+"), p.ink.plain
 	if !e.Sent {
 		mark, body = inked(p.ink.removed, "-"), p.ink.dim
 	}
-	kind, level, cost := c.Kind.String(), e.Level.String(), count(int64(e.Tokens))
-	if !c.Says() {
-		mark, kind, level, cost = inked(p.ink.dim, " "), c.Op.String(), levelName(c.Priority), ""
-		if c.Op == commit.Edit || c.Op == commit.Merge {
+	kind, level, cost := e.Kind.String(), e.Level.String(), count(int64(e.Tokens))
+	if !e.Says() {
+		mark, kind, level, cost = inked(p.ink.dim, " "), e.Op.String(), levelName(e.Priority), ""
+		if e.Op == commit.Edit || e.Op == commit.Merge {
 			level = ""
 		}
 	}
@@ -139,8 +138,8 @@ func (p *Printer) explain(e *compile.Entry, says *commit.Commit) []cell {
 	price := inked(body, cost)
 	price.right = true
 	return []cell{
-		mark, inked(p.ink.id, c.ID.Short()), inked(body, kind), inked(shade, level), price,
-		inked(body, cut(p.flat(string(e.Why)), whyCells)), inked(summaryInk(p.ink, c, body), SummaryOf(says, summaryCells)),
+		mark, inked(p.ink.id, e.ID.Short()), inked(body, kind), inked(shade, level), price,
+		inked(body, cut(p.flat(string(e.Why)), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Erased(), summaryCells)),
 	}
 }
 
@@ -150,8 +149,8 @@ const whyCells = 40
 // summaryCells is how much of a block a line of a list says, at most.
 const summaryCells = 120
 
-func summaryInk(k *palette, c *commit.Commit, other ink) ink {
-	if c.Kind == content.KindReasoning {
+func summaryInk(k *palette, kind content.Kind, other ink) ink {
+	if kind == content.KindReasoning {
 		return k.thought
 	}
 	return other

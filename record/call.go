@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tract-vcs/tract"
@@ -40,6 +41,7 @@ type call struct {
 	came     *copied             // of the answer
 	answered chan *http.Response // nil: there was none
 	landed   chan struct{}       // closed when nothing more is done
+	end      sync.Once           // of the answer
 
 	request *llm.Request
 	branch  *tract.Branch
@@ -47,9 +49,11 @@ type call struct {
 	target  *providers.Client
 }
 
-// ended is called when no more of the answer is read. The answer may wait a moment
-// for being committed.
-func (c *call) ended() {
+// ended is called when no more of the answer is read. It waits a moment for the
+// answer to be committed: once, for a body that is read to its end is closed too.
+func (c *call) ended() { c.end.Do(c.wait) }
+
+func (c *call) wait() {
 	c.mu.Lock()
 	if _, open := c.calls[c]; open {
 		c.calls[c] = true

@@ -80,9 +80,12 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 	x.prompt(p, name)
 	back := 0
 	for i := len(p.Entries) - 1; i >= 0 && back < maxBack; i-- {
-		c := p.Entries[i].Commit
+		c := p.Entries[i].Speaks // of what was said before
+		if c == nil {
+			continue
+		}
 		before := c.Parent()
-		if c.Op == commit.Append || before.IsZero() || x.on[before] != "" {
+		if before.IsZero() || x.on[before] != "" {
 			continue
 		}
 		back++

@@ -142,6 +142,9 @@ func (a *app) promptFor(ctx context.Context, cmd *cobra.Command, o *bisectRunOpt
 		return nil, err
 	}
 	if o.style == "json" {
+		if err := p.Complete(ctx, a.repo.Store()); err != nil {
+			return nil, err
+		}
 		err := format.Encode(&b, format.PromptJSON(p, ""))
 		return b.Bytes(), err
 	}

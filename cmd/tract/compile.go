@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
@@ -105,6 +104,11 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	if err != nil {
 		return err
 	}
+	if a.json || o.style == "json" || o.explain {
+		if err := p.Complete(ctx, a.repo.Store()); err != nil {
+			return err
+		}
+	}
 	if a.json || o.style == "json" {
 		return format.Encode(a.out, format.PromptJSON(p, o.to))
 	}
@@ -130,13 +134,11 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 // loadLeftOut reads what compiling had no need to: the words of blocks that are
 // left out.
 func (a *app) loadLeftOut(ctx context.Context, p *compile.Prompt) error {
-	var list []*commit.Commit
-	for _, e := range p.Entries {
-		if e.Commit.Block == nil {
-			list = append(list, e.Commit)
-		}
+	var list []*compile.Entry
+	for i := range p.Entries {
+		list = append(list, &p.Entries[i])
 	}
-	return commit.Load(ctx, a.repo.Store(), list...)
+	return compile.Load(ctx, a.repo.Store(), list...)
 }
 
 // printRequest writes the body of a request as it would be sent.

@@ -177,7 +177,7 @@ func (w *logWalk) count(ctx context.Context, a *app, spec string) error {
 			return err
 		}
 		for i := range entries {
-			if id := entries[i].Commit.ID; w.entries[id] == nil {
+			if id := entries[i].ID; w.entries[id] == nil {
 				w.entries[id] = &entries[i]
 			}
 		}

@@ -28,15 +28,17 @@ func newPurge(a *app) *cobra.Command {
 		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
 that has them, and from every file of the store, which is rewritten for that. A REV may
 be a range A..B, what B has and A has not, or the id of another object with words, such
-as the description of a branch (tract ls-refs shows it). The commits stay with their ids, and a
-tombstone says when the words went and why. What is left is the kind, the role, and of a
-tool call and its result the id and the name of the tool. In prompts a block that was
-purged is left out; in the place of a tool result a placeholder is sent.
+as the description of a branch (tract ls-refs shows it).
+
+The commits stay with their ids, and a tombstone says when the words went and why. What
+is left is the kind, the role, and of a tool call and its result the id and the name of
+the tool. In prompts a block that was purged is left out; in the place of a tool result
+a placeholder is sent.
 
 Equal words are stored once: other commits that say exactly the same lose them too, and
-are named, and so do copies that a model was shown to write a summary. An edit has words
-of its own: purge the edit as well, or only the edit. The same words within other blocks,
-such as an answer that quotes them, are other words: tract grep finds them.
+are named, and so are copies that a model was shown to write a summary. An edit has
+words of its own: purge the edit as well, or only the edit. The same words within other
+blocks, such as an answer that quotes them, are other words: tract grep finds them.
 
 It cannot be undone, by tract undo or otherwise. It does not reach backups and other
 copies of the store, remotes, and what a provider has kept: a password that was sent

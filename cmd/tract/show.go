@@ -48,6 +48,9 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 			return err
 		}
 		if a.json {
+			if err := p.Complete(ctx, a.repo.Store()); err != nil {
+				return err
+			}
 			return format.Encode(a.out, format.PromptJSON(p, ""))
 		}
 		return a.page(func(pen *format.Printer) error {
@@ -129,7 +132,7 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit) (format.Commit, err
 
 func find(entries []compile.Entry, id objects.ID) *compile.Entry {
 	for i := range entries {
-		if entries[i].Commit.ID == id {
+		if entries[i].ID == id {
 			return &entries[i]
 		}
 	}

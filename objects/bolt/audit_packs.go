@@ -63,7 +63,7 @@ func (c *packCheck) run() {
 		return
 	}
 	if c.err == nil {
-		c.body, c.sound, c.err = openBody(c.pack, c.raw)
+		c.body, c.sound, c.err = openBody(nil, c.pack, c.raw)
 	}
 	if c.err != nil {
 		c.body = nil

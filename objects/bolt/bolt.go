@@ -32,6 +32,8 @@
 //   - All files are 0600 in a directory of 0700, whatever the umask, and one that
 //     others can write, or that belongs to somebody else, is objects.ErrUnsafe.
 //   - Reading needs no right to write anything.
+//   - What is erased is in no file afterwards, and whoever is interrupted has erased
+//     all of it or nothing. The file is written anew for that.
 //
 // Not promised:
 //
@@ -41,6 +43,7 @@
 //     there. A list of free pages that has changed, and could still be one, lets
 //     bbolt write over a page in use; what was there is then found to be damaged.
 //     Damage of a page that only folding needs shows when the journal is folded.
+//   - That a disk forgets what was erased: many write elsewhere than over it.
 //   - That all files put back together from an earlier time are noticed.
 package bolt
 

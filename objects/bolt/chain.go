@@ -11,7 +11,7 @@ import (
 // Chain is objects.Reader.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		a := &ahead{store: s, ctx: ctx, options: o}
+		a := &ahead{store: s, ctx: ctx, options: o, most: pagePacks, scan: new(scanning)}
 		objects.Walk(ctx, a.get, tip, o)(yield)
 	}
 }
@@ -27,7 +27,9 @@ type ahead struct {
 	last    int                 // the run read last
 	size    int                 // of the last page
 	packs   int                 // that it may read
-	scan    scanning
+	most    int                 // of them
+	scan    *scanning
+	arena   *arena               // for what is given out, where it need not last
 	erased  map[objects.ID]error // content of runs that was erased
 }
 
@@ -63,19 +65,18 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 	if a.options.Limit > 0 {
 		limit = min(limit, 2*a.options.Limit)
 	}
-	if a.packs = min(2*a.packs, pagePacks); a.packs == 0 {
-		a.packs = 1
-	}
+	a.packs = min(max(2*a.packs, 1), a.most)
 	if len(a.erased) > pageKeys {
 		clear(a.erased)
 	}
 	err := a.store.view(a.ctx, "read", func(l *look) error {
 		packs := 0
+		l.arena = a.arena
 		if a.packs > 1 {
-			l.scan = &a.scan
+			l.scan = a.scan
 		}
 		var last *pack
-		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < pageBytes; {
+		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < a.most*pageBytes/pagePacks; {
 			p, slot, err := l.packOf(id, last)
 			if err != nil {
 				return first(run, err)
@@ -172,7 +173,7 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, run *[]objects.Object) (nex
 		size += len(body)
 	}
 	size += len(p.head)
-	room := make([]objects.ID, 0, 2*min(limit, slot+1))
+	room := l.arena.takeIDs(2 * min(limit, slot+1))
 	for ; slot >= 0 && limit > 0; limit-- {
 		o := p.object(slot, &room)
 		if o.Kind != objects.KindCommit || !p.sound {

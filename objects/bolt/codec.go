@@ -69,9 +69,10 @@ func shorter(b, closed []byte, data int) ([]byte, bool) {
 	return closed, true
 }
 
-// inflate gives what is in a frame of zstd, or the beginning of it and what is wrong.
-// No more memory is taken than the frame says, nor more than a pack can need.
-func inflate(b []byte) ([]byte, error) {
+// inflate gives some bytes and behind them what is in a frame of zstd, or the beginning
+// of it and what is wrong. No more memory is taken than the frame says, nor more than a
+// pack can need.
+func inflate(a *arena, before, b []byte) ([]byte, error) {
 	var h zstd.Header
 	switch err := h.Decode(b); {
 	case err != nil:
@@ -79,8 +80,9 @@ func inflate(b []byte) ([]byte, error) {
 	case !h.HasFCS || h.FrameContentSize > packMost:
 		return nil, fmt.Errorf("a frame of zstd of %d bytes", h.FrameContentSize)
 	}
-	size := int(h.FrameContentSize)
-	data, err := zstdDecoder().DecodeAll(b, make([]byte, 0, size))
+	size := len(before) + int(h.FrameContentSize)
+	room := a.takeBytes(size)
+	data, err := zstdDecoder().DecodeAll(b, room[:copy(room, before)])
 	if err == nil && len(data) != size {
 		err = fmt.Errorf("%d bytes in a frame of %d", len(data), size)
 	}
@@ -99,7 +101,7 @@ func closeHead(b []byte) []byte {
 }
 
 // openHead gives the head of a pack as it is without a codec.
-func openHead(b []byte) ([]byte, error) {
+func openHead(a *arena, b []byte) ([]byte, error) {
 	count := binary.BigEndian.Uint16(b[8:])
 	if count&packZstd == 0 {
 		return b, nil
@@ -109,13 +111,11 @@ func openHead(b []byte) ([]byte, error) {
 	if from > len(b) {
 		return nil, fmt.Errorf("%d objects in %d bytes", count, len(b))
 	}
-	rest, err := inflate(b[from:])
-	if err != nil {
-		return nil, err
+	head, err := inflate(a, b[:from], b[from:])
+	if err == nil {
+		binary.BigEndian.PutUint16(head[8:], count)
 	}
-	head := append(slices.Clone(b[:from]), rest...)
-	binary.BigEndian.PutUint16(head[8:], count)
-	return head, nil
+	return head, err
 }
 
 // recordZstd is added to the kind of an object whose record is in zstd behind it.
@@ -138,11 +138,7 @@ func openRecord(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0]&recordZstd == 0 {
 		return b, nil
 	}
-	rest, err := inflate(b[1:])
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte{byte(recordKind(b[0]))}, rest...), nil
+	return inflate(nil, []byte{byte(recordKind(b[0]))}, b[1:])
 }
 
 // closeBody packs a body, if that makes it shorter.
@@ -153,7 +149,7 @@ func closeBody(b []byte) []byte {
 
 // openBody gives the data in a body that fits the head of its pack, and tells whether
 // its checksum is right. Every reader of a whole body comes through here.
-func openBody(p *pack, b []byte) (data []byte, sound bool, err error) {
+func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
 	if len(b) < bodyStart {
 		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", p.n, errPack, len(b))
 	}
@@ -161,7 +157,7 @@ func openBody(p *pack, b []byte) (data []byte, sound bool, err error) {
 	switch codec(b[8]) {
 	case codecRaw:
 	case codecZstd:
-		if data, err = inflate(data); err != nil {
+		if data, err = inflate(a, nil, data); err != nil {
 			return nil, false, fmt.Errorf("pack %d: %w: %w", p.n, errPack, err)
 		}
 	default:

@@ -98,12 +98,12 @@ func TestPackedStoreKeepsItsPromises(t *testing.T) {
 
 func TestInflateGivesWhatWasDeflated(t *testing.T) {
 	for _, data := range []string{"", "x", strings.Repeat("words ", 50_000)} {
-		got, err := inflate(deflate(nil, []byte(data)))
+		got, err := inflate(nil, nil, deflate(nil, []byte(data)))
 		if err != nil || string(got) != data {
 			t.Errorf("%d bytes: %d, %v", len(data), len(got), err)
 		}
 	}
-	if got, err := inflate(deflate(nil, make([]byte, packMost))); err != nil || len(got) != packMost {
+	if got, err := inflate(nil, nil, deflate(nil, make([]byte, packMost))); err != nil || len(got) != packMost {
 		t.Errorf("the most there can be: %d bytes, %v", len(got), err)
 	}
 }
@@ -121,7 +121,7 @@ func TestInflateBelievesNoSize(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		got, err := inflate(b)
+		got, err := inflate(nil, nil, b)
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s: %d bytes and no error", name, len(got))
@@ -136,7 +136,7 @@ func FuzzInflate(f *testing.F) {
 	f.Add(deflate(nil, []byte(strings.Repeat("words ", 100))))
 	f.Add(deflate(nil, []byte("x")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := inflate(b); len(got) > packMost+1<<20 || err == nil && len(b) < 5 {
+		if got, err := inflate(nil, nil, b); len(got) > packMost+1<<20 || err == nil && len(b) < 5 {
 			t.Fatalf("%d bytes of %d, %v", len(got), len(b), err)
 		}
 	})

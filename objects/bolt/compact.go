@@ -267,7 +267,7 @@ func (c *compaction) copyPack(l *look, p *pack, head []byte, w *sweeper) error {
 	if err != nil {
 		return err
 	}
-	body, sound, err := openBody(p, closed)
+	body, sound, err := openBody(nil, p, closed)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -130,6 +131,14 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	noticed = noticed || got != len(ids) // a search that misses is a NotFoundError further up
 	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
 		check(o, err)
+	}
+	for _, runs := range []iter.Seq2[[]objects.Object, error]{objects.Line(ctx, s, m.tip, 0), objects.Load(ctx, s, ids)} {
+		for run, err := range runs {
+			note(err)
+			for _, o := range run {
+				check(o, nil)
+			}
+		}
 	}
 	for _, newest := range []bool{false, true} {
 		refs, err := s.Refs(ctx, objects.RefQuery{Newest: newest})

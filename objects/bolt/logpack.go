@@ -64,7 +64,7 @@ func decodeEntries(key, value []byte) (list []objects.LogEntry, err error) {
 }
 
 func openEntries(b []byte) (list []objects.LogEntry, err error) {
-	if b, err = inflate(b); err == nil && len(b) == 0 {
+	if b, err = inflate(nil, nil, b); err == nil && len(b) == 0 {
 		err = errors.New("no entries")
 	}
 	for err == nil && len(b) > 0 {

@@ -126,8 +126,8 @@ type scanning struct {
 }
 
 const (
-	headsAhead  = 512 << 10
-	bodiesAhead = 1 << 20
+	headsAhead  = 1 << 20
+	bodiesAhead = 4 << 20
 )
 
 func (s *scanning) near(bucket string, e entry) {
@@ -140,9 +140,15 @@ func (s *scanning) near(bucket string, e entry) {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
 		willRead(f, s.heads, to-s.heads)
+	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
+		s.heads = max(s.heads-headsAhead, 0)
+		willRead(f, s.heads, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
 		s.bodies = to + bodiesAhead
 		willRead(f, from, s.bodies-from)
+	case bucket == bodiesBucket && to > s.bodies-bodiesAhead/2:
+		willRead(f, s.bodies, bodiesAhead)
+		s.bodies += bodiesAhead
 	}
 }
 
@@ -155,11 +161,11 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.valueIn(l.room)
+	b, err := e.valueIn(l.arena)
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePack(n, b)
+	p, err := parsePackIn(l.arena, n, b)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +207,11 @@ func (l *look) piece(p *pack, s slot) ([]byte, error) {
 	data, ok := l.bodies.get(p.n, begin)
 	if !ok {
 		var sound bool
-		if data, sound, err = l.body(p); err != nil {
+		closed, err := l.closedBody(p)
+		if err == nil {
+			data, sound, err = openBody(nil, p, closed) // it is kept
+		}
+		if err != nil {
 			return nil, err
 		}
 		if sound {
@@ -237,7 +247,7 @@ func (l *look) body(p *pack) (data []byte, sound bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return openBody(p, b)
+	return openBody(l.arena, p, b)
 }
 
 // closedBody reads a body as it is kept.
@@ -246,7 +256,7 @@ func (l *look) closedBody(p *pack) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.valueIn(l.room)
+	return e.valueIn(l.arena)
 }
 
 // cursor finds objects that lie near one another without asking the index.
@@ -259,17 +269,39 @@ type cursor struct {
 // near is how far from the last object the next is looked for.
 const near = 12
 
-// find gives the pack and the slot of an object; ok tells whether it is in a pack.
+// beside gives the slot of an object that lies near the last one.
+func (c *cursor) beside(id objects.ID) (slot int, ok bool) {
+	if c.pack == nil {
+		return 0, false
+	}
+	for i := 1; i <= near; i++ {
+		if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.has(k, id) {
+			c.at.slot = k
+			return k, true
+		}
+		if k := c.at.slot - i; k >= 0 && c.pack.has(k, id) {
+			c.at.slot = k
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// find gives the slot of an object in the pack at hand; ok tells whether it is in
+// one, and not in the journal.
 func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
-	if c.pack != nil {
-		for i := 1; i <= near; i++ {
-			if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.id(k) == id {
-				c.at.slot = k
-				return k, true, nil
-			}
-			if k := c.at.slot - i; k >= 0 && c.pack.id(k) == id {
-				c.at.slot = k
-				return k, true, nil
+	if slot, ok := c.beside(id); ok {
+		return slot, true, nil
+	}
+	if value, err := c.look.record(id); value != nil || err != nil {
+		return 0, false, err
+	}
+	if c.pack != nil && c.at.slot >= len(c.pack.slots)-near {
+		if next, err := c.look.pack(c.pack.n + 1); err == nil { // else the index says where
+			in := cursor{look: c.look, pack: next, at: place{next.n, -1}}
+			if slot, ok := in.beside(id); ok {
+				*c = in
+				return slot, true, nil
 			}
 		}
 	}

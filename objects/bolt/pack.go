@@ -99,12 +99,14 @@ var errPack = errors.New("a pack makes no sense")
 
 // parsePack reads the head of a pack as far as it must be known to find any object
 // of it. Of one whose checksum is wrong every object has to be hashed. It keeps b.
-func parsePack(n uint32, b []byte) (*pack, error) {
+func parsePack(n uint32, b []byte) (*pack, error) { return parsePackIn(nil, n, b) }
+
+func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
 	sound := binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
-	b, err := openHead(b)
+	b, err := openHead(a, b)
 	if err != nil {
 		return nil, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
 	}
@@ -113,27 +115,16 @@ func parsePack(n uint32, b []byte) (*pack, error) {
 	if count == 0 || count > packObjects || at > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count, len(b))
 	}
-	p := &pack{n: n, head: b, slots: make([]slot, count), sound: sound}
+	p := &pack{n: n, head: b, slots: a.takeSlots(count), sound: sound}
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.at = int32(at)
 		commit := at < len(b) && objects.Kind(b[at]) == objects.KindCommit
-		at++
-		for range 2 {
-			k, next, ok := varint(b, at)
-			for at = next; ok && k > 0; k-- {
-				var back int
-				if back, at, ok = varint(b, at); back == 0 {
-					at += idSize
-				} else if back > i {
-					ok = false
-				}
-			}
-			if !ok {
-				return nil, fmt.Errorf("pack %d: %w: object %d", n, errPack, i)
-			}
+		next, ok := edgesEnd(b, at+1, i)
+		if !ok {
+			return nil, fmt.Errorf("pack %d: %w: object %d", n, errPack, i)
 		}
-		size, next, ok := varint(b, at)
+		size, next, ok := varint(b, next)
 		if !ok || size > objects.MaxSize {
 			return nil, fmt.Errorf("pack %d: %w: the size of object %d", n, errPack, i)
 		}
@@ -156,10 +147,36 @@ func parsePack(n uint32, b []byte) (*pack, error) {
 	return p, nil
 }
 
+// edgesEnd finds where the edges of object i end.
+func edgesEnd(b []byte, at, i int) (end int, ok bool) {
+	for range 2 {
+		if at+1 < len(b) && b[at] == 1 && b[at+1] > 0 && b[at+1] < 0x80 && int(b[at+1]) <= i {
+			at += 2 // one edge and it is near, as most have
+			continue
+		}
+		k, next, ok := varint(b, at)
+		for at = next; ok && k > 0; k-- {
+			var back int
+			if back, at, ok = varint(b, at); back == 0 {
+				at += idSize
+			} else if back > i {
+				ok = false
+			}
+		}
+		if !ok {
+			return 0, false
+		}
+	}
+	return at, true
+}
+
 // varint reads a number in the fewest bytes it can have, below 2^28.
 func varint(b []byte, at int) (v, next int, ok bool) {
 	if at < len(b) && b[at] < 0x80 {
 		return int(b[at]), at + 1, true
+	}
+	if at+1 < len(b) && b[at+1] > 0 && b[at+1] < 0x80 {
+		return int(b[at]&0x7f) | int(b[at+1])<<7, at + 2, true
 	}
 	if at >= len(b) {
 		return 0, at, false
@@ -173,6 +190,10 @@ func varint(b []byte, at int) (v, next int, ok bool) {
 
 func (p *pack) id(i int) objects.ID {
 	return objects.ID(p.head[packIDs+i*idSize : packIDs+(i+1)*idSize])
+}
+
+func (p *pack) has(i int, id objects.ID) bool {
+	return string(p.head[packIDs+i*idSize:packIDs+(i+1)*idSize]) == string(id[:])
 }
 
 func (p *pack) kind(i int) objects.Kind { return objects.Kind(p.head[p.slots[i].at]) }

@@ -43,7 +43,7 @@ func TestPackRoundTrip(t *testing.T) {
 		if err != nil || !p.sound || len(p.slots) != len(list) {
 			t.Fatalf("%v, %+v", err, p)
 		}
-		data, sound, err := openBody(p, body)
+		data, sound, err := openBody(nil, p, body)
 		if err != nil || !sound {
 			t.Fatalf("the body: %v, sound: %v", err, sound)
 		}
@@ -99,7 +99,7 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 	if err != nil {
 		return
 	}
-	data, sound, err := openBody(p, body)
+	data, sound, err := openBody(nil, p, body)
 	if err != nil {
 		return
 	}

@@ -119,10 +119,14 @@ type page struct {
 
 // readHeader reads the beginning of a page and checks all of its header but the flags.
 func readHeader(f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
+	return readHeaderIn(nil, f, m, id)
+}
+
+func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
 	if id < 2 || id >= m.high {
 		return nil, 0, fmt.Errorf("page %d of %d is asked for", id, m.high)
 	}
-	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: make([]byte, m.pageSize)}
+	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: a.takeBytes(m.pageSize)}
 	if _, err := f.ReadAt(p.head, p.at); err != nil {
 		return nil, 0, fmt.Errorf("read page %d: %w", id, err)
 	}
@@ -139,8 +143,10 @@ func readHeader(f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err er
 	return p, order.Uint16(p.head[8:]), nil
 }
 
-func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) {
-	p, flags, err := readHeader(f, m, id)
+func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) { return readPageIn(nil, f, m, id) }
+
+func readPageIn(a *arena, f io.ReaderAt, m meta, id uint64) (*page, error) {
+	p, flags, err := readHeaderIn(a, f, m, id)
 	if err != nil {
 		return nil, err
 	}
@@ -185,14 +191,16 @@ func (p *page) setFlags(flags uint16) error {
 }
 
 // bytes gives n bytes of the page: part of the head, or read for the caller.
-func (p *page) bytes(at, n int) ([]byte, error) {
+func (p *page) bytes(at, n int) ([]byte, error) { return p.bytesIn(nil, at, n) }
+
+func (p *page) bytesIn(a *arena, at, n int) ([]byte, error) {
 	switch {
 	case at < 0 || n < 0 || n > p.size || at > p.size-n:
 		return nil, fmt.Errorf("page %d: bytes %d to %d of %d", p.id, at, at+n, p.size)
 	case at+n <= len(p.head):
 		return p.head[at : at+n : at+n], nil
 	}
-	b := make([]byte, n)
+	b := a.takeBytes(n)
 	if _, err := p.file.ReadAt(b, p.at+int64(at)); err != nil {
 		return nil, fmt.Errorf("read page %d: %w", p.id, err)
 	}

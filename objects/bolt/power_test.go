@@ -143,7 +143,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 			if faults++; trace.Output("2") != "" {
 				heard++
 			}
-			states += crashes{from: failedAt(trace), random: rounds(0, 0, 6), most: rounds(10, 20, 300)}.mustSurvive(t, what, trace)
+			states += crashes{from: failedAt(trace), random: rounds(0, 0, 2), most: rounds(10, 20, 150)}.mustSurvive(t, what, trace)
 		}
 	}
 	t.Logf("%d faults, of which %d were heard of; %d states", faults, heard, states)

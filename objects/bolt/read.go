@@ -23,7 +23,7 @@ const (
 // is that in which they lie.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		g := &getter{rest: unique(ids)}
+		g := &getter{rest: unique(ids), most: getObjects}
 		for len(g.rest) > 0 {
 			g.page = g.page[:0]
 			err := s.view(ctx, "read", g.read)
@@ -68,9 +68,11 @@ next:
 
 // getter is one Get.
 type getter struct {
-	scan scanning
-	rest []objects.ID
-	page []found
+	scan  scanning
+	rest  []objects.ID
+	page  []found
+	most  int    // objects of a page, and so many KiB of data
+	arena *arena // for what is given out, where it need not last
 }
 
 // found is an element of a sequence; slot says where in its pack it was found.
@@ -90,45 +92,39 @@ type wanted struct {
 // last of the packs that are read for them.
 func (g *getter) read(l *look) error {
 	c := cursor{look: l}
-	if len(g.rest) > pageObjects {
+	if l.arena = g.arena; len(g.rest) > pageObjects {
 		l.scan = &g.scan
 	}
 	w := wanted{}
 	size := 0
-	for len(g.rest) > 0 && size < pageBytes {
+	for len(g.rest) > 0 && size < g.most<<10 {
 		id := g.rest[0]
-		value, err := l.record(id)
-		if err != nil {
+		slot, ok, err := c.find(id)
+		switch {
+		case ofOneObject(err):
+			g.page = append(g.page, found{objects.Object{ID: id}, err})
+			g.rest = g.rest[1:]
+			continue
+		case err != nil:
 			return err
-		}
-		if value == nil {
-			slot, ok, err := c.find(id)
-			switch {
-			case ofOneObject(err):
-				g.page = append(g.page, found{objects.Object{ID: id}, err})
-				g.rest = g.rest[1:]
-				continue
-			case err != nil:
+		case ok && w.pack != c.pack:
+			if err := g.take(l, w); err != nil {
 				return err
-			case ok && w.pack != c.pack:
-				if err := g.take(l, w); err != nil {
-					return err
-				}
-				if w = (wanted{pack: c.pack}); len(g.page) >= getObjects {
-					return nil
-				}
-				fallthrough
-			case ok:
-				w.slots, w.size = append(w.slots, slot), w.size+int(w.pack.slots[slot].size)
-				size += int(w.pack.slots[slot].size)
-				g.rest = g.rest[1:]
-				continue
 			}
+			if w = (wanted{pack: c.pack, slots: w.slots[:0]}); len(g.page) >= g.most {
+				return nil
+			}
+			fallthrough
+		case ok:
+			w.slots, w.size = append(w.slots, slot), w.size+int(w.pack.slots[slot].size)
+			size += int(w.pack.slots[slot].size)
+			g.rest = g.rest[1:]
+			continue
 		}
 		if err := g.take(l, w); err != nil { // what was asked for before comes before
 			return err
 		}
-		if w = (wanted{}); len(g.page) >= getObjects {
+		if w = (wanted{slots: w.slots[:0]}); len(g.page) >= g.most {
 			return nil
 		}
 		o, err := l.object(id)
@@ -161,7 +157,7 @@ func (g *getter) take(l *look, w wanted) error {
 	if err != nil && !errors.Is(err, errPack) {
 		return err
 	}
-	room := make([]objects.ID, 0, len(w.slots))
+	room := l.arena.takeIDs(len(w.slots))
 	for _, slot := range w.slots {
 		o, err := w.pack.whole(slot, body, sound, err, &room)
 		g.page = append(g.page, found{o, err})

@@ -59,7 +59,7 @@ func laxInflate(b []byte) []byte {
 	if !bytes.HasPrefix(b, zstdMagic) {
 		return b
 	}
-	data, _ := inflate(b)
+	data, _ := inflate(nil, nil, b)
 	return data
 }
 

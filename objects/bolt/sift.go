@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"iter"
 	"math/bits"
-	"slices"
 	"sync"
 
 	"github.com/tract-vcs/tract/objects"
@@ -55,8 +53,8 @@ type sift struct {
 	next   objects.ID   // of the line at hand; zero: it is done
 	passed passed
 	scan   scanning
-	heads  room
-	bodies [siftWorkers]room
+	heads  arena
+	bodies [siftWorkers]arena
 	size   int // of the last page, in packs
 	parts  []*sifted
 }
@@ -88,18 +86,17 @@ func (q *sift) read(l *look) error {
 	if q.size == siftPacks {
 		l.scan = &q.scan
 	}
-	q.heads.again()
-	l.room = &q.heads
+	q.heads.reset()
+	l.arena = &q.heads
 	work := make(chan *sifted, siftPacks)
 	var workers sync.WaitGroup
 	for i := range min(siftWorkers, q.size) {
-		own := newLook(l.file, l.meta)
-		own.over, own.seen, own.staged, own.room = l.over, l.seen, l.staged, &q.bodies[i]
 		workers.Go(func() {
 			for part := range work {
+				own := newLook(l.file, l.meta) // all that a look has read lies in its arena
+				own.over, own.seen, own.staged, own.arena = l.over, l.seen, l.staged, &q.bodies[i]
 				part.err = protect(func() error { return q.search(own, part) })
-				own.room.again()
-				own.packs = nil // their heads were in the room
+				own.arena.reset()
 			}
 		})
 	}
@@ -301,39 +298,4 @@ func (p *passed) place(id objects.ID) *int32 {
 	for ; p.table[at] != 0 && p.id(int(p.table[at]-1)) != id; at = (at + 1) & mask {
 	}
 	return &p.table[at]
-}
-
-// room is memory that packs are read to, one after the other: what a search does not
-// keep is read over.
-type room struct{ free, used [][]byte }
-
-// take gives n bytes whose contents are of no matter.
-func (r *room) take(n int) []byte {
-	for i, b := range r.free {
-		if cap(b) >= n {
-			r.free = slices.Delete(r.free, i, i+1)
-			r.used = append(r.used, b)
-			return b[:n:n]
-		}
-	}
-	b := make([]byte, n, (n+n/4+0xffff)&^0xffff)
-	r.used = append(r.used, b)
-	return b[:n:n]
-}
-
-// again gives all of it back.
-func (r *room) again() {
-	r.free, r.used = append(r.free, r.used...), r.used[:0]
-}
-
-// valueIn is value, read to a room if there is one.
-func (e entry) valueIn(r *room) ([]byte, error) {
-	if r == nil || e.page == nil || e.flags != 0 || e.element.value+e.valueSize <= len(e.page.head) || e.valueSize > e.page.size-e.element.value {
-		return e.value()
-	}
-	b := r.take(e.valueSize)
-	if _, err := e.page.file.ReadAt(b, e.page.at+int64(e.element.value)); err != nil {
-		return nil, fmt.Errorf("read page %d: %w", e.page.id, err)
-	}
-	return b, nil
 }

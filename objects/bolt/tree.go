@@ -27,7 +27,7 @@ type look struct {
 	bodies  *opened
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
-	room    *room     // where packs are read to; nil: each has memory of its own
+	arena   *arena    // for what is read of packs; nil: it is kept
 	buckets map[string]tree
 }
 
@@ -45,7 +45,7 @@ func (l *look) page(id uint64) (*page, error) {
 	if p, ok := l.pages[id]; ok {
 		return p, nil
 	}
-	p, err := readPage(l.file, l.meta, id)
+	p, err := readPageIn(l.arena, l.file, l.meta, id)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +175,16 @@ type entry struct {
 	element
 }
 
-func (e entry) value() ([]byte, error) {
+func (e entry) value() ([]byte, error) { return e.valueIn(nil) }
+
+func (e entry) valueIn(a *arena) ([]byte, error) {
 	if e.page == nil {
 		return e.over, nil
 	}
 	if e.flags != 0 {
 		return nil, fmt.Errorf("page %d: a bucket in the place of a value", e.page.id)
 	}
-	return e.bytes()
+	return e.bytesIn(a)
 }
 
 // first is the first byte of the value, if it has one.
@@ -202,8 +204,10 @@ func (e entry) part(at, n int) ([]byte, error) {
 }
 
 // bytes is never nil, so that an empty value is not taken for none.
-func (e entry) bytes() ([]byte, error) {
-	b, err := e.page.bytes(e.element.value, e.valueSize)
+func (e entry) bytes() ([]byte, error) { return e.bytesIn(nil) }
+
+func (e entry) bytesIn(a *arena) ([]byte, error) {
+	b, err := e.page.bytesIn(a, e.element.value, e.valueSize)
 	if b == nil && err == nil {
 		b = []byte{}
 	}

@@ -1,0 +1,160 @@
+package compile
+
+import (
+	"context"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Entry says what became of one commit. There is one for each of a long history, so
+// that it holds what most have, and what few have apart.
+type Entry struct {
+	ID      objects.ID
+	Content objects.ID     // what it links to; zero of a merge
+	Block   content.Block  // nil when it was not needed; see Load
+	Speaks  *commit.Commit // the commit, when it is no append but says something about others; else nil
+	Why     priority.Why
+	Turn    int // 0 is what comes before the first user message
+	Tokens  int // estimated by its size alone
+	Index   int32
+	Size    int32 // bytes of the content's record
+
+	Op       commit.Op
+	Kind     content.Kind
+	Role     content.Role
+	Priority priority.Level // given with the commit
+	Level    priority.Level
+	Sent     bool
+
+	moved   bool  // is sent in the place of another
+	apart   bool  // its parent is not the entry before it
+	message int32 // counts the messages of the history
+	origin  *objects.ID
+	rare    *rare // nil: it has nothing of that
+}
+
+// rare is what few entries have.
+type rare struct {
+	edit, hidden objects.ID
+	left         *objects.Tombstone // of its own words
+	erased       *objects.Tombstone // of what it would say
+	holds        *Entry             // of a named system block: what is sent in its place
+	ahead        []*Entry           // summaries that are sent before it
+	sentIn       int                // of a summary: how many turns away it is sent
+}
+
+// Origin is where it came from; zero: nobody said.
+func (e *Entry) Origin() (id objects.ID) {
+	if e.origin != nil {
+		id = *e.origin
+	}
+	return id
+}
+
+// Edit is the commit whose content stands for it; zero: its own does.
+func (e *Entry) Edit() (id objects.ID) {
+	if e.rare != nil {
+		id = e.rare.edit
+	}
+	return id
+}
+
+// Hidden is the summary that stands for it; zero: none does.
+func (e *Entry) Hidden() (id objects.ID) {
+	if e.rare != nil {
+		id = e.rare.hidden
+	}
+	return id
+}
+
+// Says tells whether it adds words of its own to a prompt: a block, or a summary.
+func (e *Entry) Says() bool { return e.Op == commit.Append || e.Op == commit.Compress }
+
+func (e *Entry) beginsTurn() bool {
+	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
+}
+
+func (e *Entry) isThought() bool {
+	return e.Op == commit.Append && e.Kind == content.KindReasoning
+}
+
+// sentTurn is the turn in which it is sent.
+func (e *Entry) sentTurn() int {
+	if e.rare != nil {
+		return e.Turn + e.rare.sentIn
+	}
+	return e.Turn
+}
+
+func (e *Entry) few() *rare {
+	if e.rare == nil {
+		e.rare = &rare{}
+	}
+	return e.rare
+}
+
+// take fills a zero entry from its commit, which need not last. after is the entry
+// behind it, which mostly has the same origin; nil: none.
+func (e *Entry) take(c *commit.Commit, after *Entry) {
+	e.ID, e.Content, e.Block = c.ID, c.Content, c.Block
+	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
+	e.Index, e.Size = int32(c.Index), int32(c.Size)
+	switch {
+	case c.Origin.IsZero():
+	case after != nil && after.origin != nil && *after.origin == c.Origin:
+		e.origin = after.origin
+	default:
+		id := c.Origin
+		e.origin = &id
+	}
+	if c.Op != commit.Append {
+		e.Speaks = c.Clone()
+	}
+}
+
+// leaveOut takes an entry out of the prompt for a reason of its own.
+func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
+
+// comeBack takes an entry into the prompt after all.
+func (e *Entry) comeBack(why priority.Why) {
+	if e.Sent, e.Why = true, why; e.rare != nil {
+		e.rare.hidden = objects.ID{}
+	}
+}
+
+// loadPage is how many blocks are asked for at once.
+const loadPage = 1 << 14
+
+// Load reads the own blocks of entries that have none yet.
+func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
+	var page []*Entry
+	var ids []objects.ID
+	read := func() error {
+		words, err := commit.Blocks(ctx, r, ids, func(i int) objects.ID { return page[i].ID })
+		if err != nil {
+			return err
+		}
+		for i, b := range words.Blocks {
+			page[i].Block = b
+		}
+		for i, left := range words.Erased {
+			page[i].Block, page[i].few().left = commit.Left(left, page[i].Kind), left
+		}
+		page, ids = page[:0], ids[:0]
+		return nil
+	}
+	for i, e := range entries {
+		if e.Block == nil && !e.Content.IsZero() {
+			page, ids = append(page, e), append(ids, e.Content)
+		}
+		if len(ids) == loadPage || i == len(entries)-1 && len(ids) > 0 {
+			if err := read(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package bolt
+
+import "github.com/tract-vcs/tract/objects"
+
+// arena is memory for what one look reads of packs, used again for the next. A nil
+// one gives memory of its own to each.
+type arena struct {
+	bytes []byte
+	slots []slot
+	ids   []objects.ID
+}
+
+func (a *arena) reset() { a.bytes, a.slots, a.ids = a.bytes[:0], a.slots[:0], a.ids[:0] }
+
+func (a *arena) takeBytes(n int) []byte {
+	if a == nil {
+		return make([]byte, n)
+	}
+	return take(&a.bytes, n)
+}
+
+func (a *arena) takeSlots(n int) []slot {
+	if a == nil {
+		return make([]slot, n)
+	}
+	return take(&a.slots, n)
+}
+
+// takeIDs gives an empty list with room for so many.
+func (a *arena) takeIDs(n int) []objects.ID {
+	if a == nil {
+		return make([]objects.ID, 0, n)
+	}
+	return take(&a.ids, n)[:0]
+}
+
+// take gives the next n elements of a room. What was given before stays where it is.
+func take[T any](room *[]T, n int) []T {
+	from := len(*room)
+	if cap(*room)-from < n {
+		*room, from = make([]T, 0, max(n, 2*cap(*room))), 0
+	}
+	*room = (*room)[:from+n]
+	return (*room)[from : from+n : from+n]
+}

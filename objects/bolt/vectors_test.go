@@ -1,0 +1,125 @@
+package bolt
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// packedVectors are values as a store has them that is packed closely. Another program
+// may make other frames of the same; it must read these.
+type packedVectors struct {
+	Pack struct {
+		Number  uint32   `json:"number"`
+		Head    string   `json:"head"`
+		Body    string   `json:"body"`
+		Objects []string `json:"objects"` // id, kind and data of each
+	} `json:"pack"`
+	Log struct {
+		Key    string   `json:"key"`
+		Value  string   `json:"value"`
+		Hashes []string `json:"hashes"`
+	} `json:"log"`
+	Index struct {
+		Key     string   `json:"key"`
+		Value   string   `json:"value"`
+		Entries []string `json:"entries"`
+	} `json:"index"`
+}
+
+var update = flag.Bool("update", false, "write the vectors anew")
+
+func TestPackedVectors(t *testing.T) {
+	b := mustRead(t, filepath.Join("..", "..", "testdata", "vectors", "packed.json"))
+	var want packedVectors
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		want = writePacked(t)
+	}
+	got := want
+	p, err := parsePack(want.Pack.Number, unhex(t, want.Pack.Head))
+	if err != nil || !p.sound {
+		t.Fatalf("head: %v", err)
+	}
+	data, sound, err := openBody(nil, p, unhex(t, want.Pack.Body))
+	if err != nil || !sound {
+		t.Fatalf("body: %v", err)
+	}
+	got.Pack.Objects = nil
+	var room []objects.ID
+	for i := range p.slots {
+		o, err := p.whole(i, data, true, nil, &room)
+		if err != nil || o.Check() != nil {
+			t.Fatalf("object %d: %v", i, err)
+		}
+		got.Pack.Objects = append(got.Pack.Objects, fmt.Sprintf("%s %s %x", o.ID, o.Kind, o.Data))
+	}
+	entries, err := decodeEntries(unhex(t, want.Log.Key), unhex(t, want.Log.Value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Log.Hashes = nil
+	for _, e := range entries {
+		got.Log.Hashes = append(got.Log.Hashes, e.Hash.String())
+	}
+	chunk, err := parseChunk(unhex(t, want.Index.Key), unhex(t, want.Index.Value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Index.Entries = nil
+	for ; len(chunk) > 0; chunk = chunk[entrySize:] {
+		got.Index.Entries = append(got.Index.Entries, hex.EncodeToString(chunk[:entrySize]))
+	}
+	have, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		err = os.WriteFile(filepath.Join("..", "..", "testdata", "vectors", "packed.json"), append(have, '\n'), 0o600)
+	} else if string(have)+"\n" != string(b) {
+		err = fmt.Errorf("they are read as\n%s", have)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writePacked makes the vectors anew, which is a new format.
+func writePacked(t testing.TB) (v packedVectors) {
+	t.Helper()
+	var list []objects.Object
+	var entries []indexEntry
+	var tip objects.ID
+	for i := range 4 {
+		c := object(fmt.Sprintf("Say it again, and again, and again: the sky is blue, and for the %d. time.", i))
+		k := objects.New(objects.KindCommit, parentsOf(tip), []objects.ID{c.ID}, fmt.Append(nil, "the commit of the answer that has the number ", i))
+		list, tip = append(list, c, k), k.ID
+	}
+	for i, o := range list {
+		entries = append(entries, newIndexEntry(o.ID, place{5, i}))
+	}
+	head, body := encodePack(5, list, codecZstd)
+	v.Pack.Number, v.Pack.Head, v.Pack.Body = 5, hex.EncodeToString(head), hex.EncodeToString(body)
+	key, value := encodeEntries(someEntries(1, 4))
+	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
+	chunks, _ := encodeRun(entries)
+	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].key), hex.EncodeToString(chunks[0].value)
+	return v
+}

@@ -1,0 +1,58 @@
+package tract_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// TestContinueInsistsOnItsPlace adds messages at one commit: on a new branch, on the
+// one that stands there, and not on one that has moved.
+func TestContinueInsistsOnItsPlace(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	say := func(role content.Role, blocks ...content.Block) content.Message {
+		return content.Message{Role: role, Blocks: blocks}
+	}
+	first := must(main.Continue(t.Context(), objects.ID{}, []content.Message{
+		say(content.RoleUser, content.User("Q1")), say(content.RoleUser, content.User(""), content.User("Q2")),
+	}))(t)
+	if len(first) != 2 {
+		t.Fatalf("%d commits, want 2: what is empty is left out", len(first))
+	}
+	p := must(repo.Compile(t.Context(), "main"))(t)
+	if len(p.Messages) != 2 {
+		t.Errorf("%d messages, want 2: they are not joined", len(p.Messages))
+	}
+	if ids := must(main.Continue(t.Context(), first[1], nil))(t); ids != nil {
+		t.Errorf("nothing became %v", ids)
+	}
+	if ids := must(repo.Branch("fork").Continue(t.Context(), first[0], nil))(t); ids != nil || must(repo.Branch("fork").Tip(t.Context()))(t) != first[0] {
+		t.Errorf("the fork has %v", ids)
+	}
+	_, err := main.Continue(t.Context(), first[0], []content.Message{say(content.RoleUser, content.User("Q3"))})
+	var moved *tract.ConflictError
+	if !errors.As(err, &moved) || moved.Expected != first[0] || moved.Actual != first[1] {
+		t.Errorf("a branch that stands elsewhere gives %v", err)
+	}
+	if _, err := main.Continue(t.Context(), objects.ID{9}, nil); !errors.As(err, &moved) {
+		t.Errorf("a commit that is not there gives %v", err)
+	}
+	if _, err := repo.Branch("..").Continue(t.Context(), objects.ID{}, nil); err == nil {
+		t.Error("a name that is none was taken")
+	}
+	var kinds []string
+	for c, err := range repo.Log(t.Context(), "main") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, c.Block.String())
+	}
+	if !slices.Equal(kinds, []string{"Q2", "Q1"}) {
+		t.Errorf("main has %q", kinds)
+	}
+}
