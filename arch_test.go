@@ -50,7 +50,7 @@ var floors = map[string][]string{
 	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
 
 	// 6: what goes over the wire is committed | flags, exit codes, hints
-	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs"},
+	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
 		"objects", "priority", "refs", "secrets", "settings",

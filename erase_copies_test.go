@@ -90,7 +90,7 @@ func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
 	described := must(objects.ReadRef(ctx, repo.Store(), refs.Describe+"main"))(t)
 	c := must(repo.Show(ctx, id.String()))(t)
 	p := tract.Purging{Objects: []objects.ID{described.Target, c.Content}, Dry: true}
-	if got := must(repo.Purge(ctx, p))(t); len(got.Shared) != 1 || got.Shared[0].ID != id || got.Objects != 0 {
+	if got := must(repo.Purge(ctx, p))(t); len(got.Commits) != 1 || got.Commits[0].ID != id || len(got.Others) != 1 || got.Objects != 0 {
 		t.Errorf("dry: %+v", got)
 	}
 	p.Dry = false

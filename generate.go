@@ -270,6 +270,11 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 		Head: x.tip, Options: x.call.compileOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
 		Asked: asked(x.Request), Unkept: x.unkept,
 	}
+	if extra := m.Asked[askedExtra]; extra != "" {
+		masking := x.call.masking()
+		m.Asked[askedExtra] = masking.setting(extra)
+		x.call.tell(masking.found)
+	}
 	if x.Target != nil {
 		at := x.Target.Address()
 		m.Provider, m.Dialect, m.Encoder = at.Provider, at.Dialect, at.Encoder

@@ -2,6 +2,7 @@ package tract
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -25,6 +26,16 @@ func MaskSecrets(where string) OpenOption {
 		o.settings, err = o.settings.With(maskSetting, where)
 		return err
 	}
+}
+
+// Masks tells whether secrets are masked in what another program said: in what
+// [Branch.Continue] and imports bring.
+func (r *Repo) Masks(opts ...Option) (bool, error) {
+	c, err := r.call(opts)
+	if err != nil {
+		return false, err
+	}
+	return c.masking().mode != maskOff, nil
 }
 
 // OnSecrets is told of every secret that was found in what is about to be committed,
@@ -58,12 +69,15 @@ func (c *call) tell(found []Secret) {
 	}
 }
 
-func (c *call) masking() *masking { return &masking{mode: c.settings.Text(maskSetting)} }
+func (c *call) masking() *masking {
+	return &masking{mode: c.settings.Text(maskSetting), brought: c.observed != nil}
+}
 
 // masking looks for secrets in drafts, and masks them where that is asked for.
 type masking struct {
-	mode  string
-	found []Secret
+	mode    string
+	brought bool // another program said it all: what was recorded
+	found   []Secret
 
 	// Of the text that is looked at:
 	kind         content.Kind
@@ -97,7 +111,7 @@ func (m *masking) blocks(list []content.Block) []content.Block {
 }
 
 func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
-	brought := d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
+	brought := m.brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 	m.mask, m.sealed, m.kind = m.mode == maskAll || brought, false, content.KindNote
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
@@ -117,6 +131,16 @@ func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origi
 	return d
 }
 
+// setting is a setting of a request as it is to be stored. What was sent had the
+// true bytes: such a request cannot be made again.
+func (m *masking) setting(s string) string {
+	if m.mode == maskOff {
+		return s
+	}
+	m.mask, m.sealed, m.kind = true, false, 0
+	return m.text(s)
+}
+
 // text is a text as it is to be stored.
 func (m *masking) text(s string) string {
 	found := secrets.Find(s)
@@ -131,6 +155,15 @@ func (m *masking) text(s string) string {
 		return s
 	}
 	return secrets.Mask(s)
+}
+
+// labelOf is a label that is on no commit, with its secrets masked.
+func (m *masking) labelOf(l commit.Label) commit.Label {
+	if m.mode == maskOff {
+		return l
+	}
+	m.mask, m.sealed, m.kind = m.mode == maskAll, false, content.KindNote
+	return m.label(l)
 }
 
 func (m *masking) label(l commit.Label) commit.Label {
@@ -171,7 +204,7 @@ func (c *call) maskedTools() []llm.Tool {
 	if m.mode == maskOff || len(c.tools) == 0 {
 		return c.tools
 	}
-	m.mask = m.mode == maskAll
+	m.mask = m.mode == maskAll || m.brought
 	tools := make([]llm.Tool, len(c.tools))
 	for i, t := range c.tools {
 		t.Description, t.Schema, t.Native = m.text(t.Description), []byte(m.text(string(t.Schema))), []byte(m.text(string(t.Native)))
@@ -182,15 +215,21 @@ func (c *call) maskedTools() []llm.Tool {
 }
 
 // Masked gives a block with its secrets masked, and the rules that found them; none:
-// there are no secrets, and the block is as it was. A block with a seal loses it,
-// since a seal is worth nothing over other words: whoever stores that has to know
-// that no open tool loop needs the seal.
-func Masked(b content.Block) (masked content.Block, rules []string) {
+// there are no secrets, and the block is as it was. With only, what other rules find
+// counts as none. A block with a seal loses it, since a seal is worth nothing over
+// other words: whoever stores that has to know that no open tool loop needs the seal.
+func Masked(b content.Block, only ...string) (masked content.Block, rules []string) {
 	masked = content.Rewritten(b, func(s string) string {
-		for _, f := range secrets.Find(s) {
-			rules = append(rules, f.Rule)
+		found := secrets.Find(s)
+		if len(found) == 0 {
+			return s
 		}
-		return secrets.Mask(s)
+		for _, f := range found {
+			if len(only) == 0 || slices.Contains(only, f.Rule) {
+				rules = append(rules, f.Rule)
+			}
+		}
+		return secrets.Mask(s, only...)
 	})
 	if len(rules) > 0 && !b.Form().Seal.IsZero() {
 		masked = content.Unsealed(masked)

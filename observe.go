@@ -68,7 +68,8 @@ func (x *Exchange) observe() {
 // without joining them to what is there. The branch must stand at the commit, or
 // not be there yet: then it begins at it, and from nothing when from is zero. A
 // branch that stands elsewhere is a *[ConflictError]. Blocks that say nothing are
-// left out. It returns the new commits, none when only the branch is new.
+// left out. What it brings was said elsewhere: its secrets are masked as those of an
+// import are. It returns the new commits, none when only the branch is new.
 func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []content.Message, opts ...Option) ([]objects.ID, error) {
 	c, err := b.repo.call(opts)
 	if err != nil {
@@ -92,7 +93,9 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	for _, m := range messages {
 		drafts = append(drafts, b.drafts(c, nil, withWords(m.Blocks))...)
 	}
-	commits, put, err := commit.Write(parent, drafts...)
+	m := c.masking()
+	m.brought = true
+	commits, put, err := commit.Write(parent, m.all(drafts)...)
 	if err != nil {
 		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
 	}
@@ -107,6 +110,9 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	err = b.repo.store.Apply(ctx, batch)
 	if objects.IsUnknown(err) {
 		err = b.repo.store.Apply(ctx, batch)
+	}
+	if err == nil {
+		c.tell(m.found)
 	}
 	return ids, b.conflict("continue", err)
 }

@@ -132,8 +132,12 @@ func (w *pruning) spare(ctx context.Context) error {
 		}
 		for _, ref := range list {
 			if folder != refs.Tags {
-				if err := w.openAt(ctx, ref.Target); err != nil {
+				turn, err := w.repo.openTurn(ctx, ref.Target)
+				if err != nil {
 					return err
+				}
+				for _, c := range turn {
+					w.open[c.ID] = true
 				}
 			}
 			if !w.pins || w.Pinned {
@@ -153,13 +157,12 @@ func (w *pruning) spare(ctx context.Context) error {
 	return nil
 }
 
-// openAt notes the thoughts of the last turn of a history, if tools were used in it.
-func (w *pruning) openAt(ctx context.Context, tip objects.ID) error {
-	var turn []*commit.Commit
+// openTurn is the last turn of a history, if tools were used in it.
+func (r *Repo) openTurn(ctx context.Context, tip objects.ID) (turn []*commit.Commit, err error) {
 	tools := false
-	for c, err := range commit.Walk(ctx, w.repo.store, tip, 0) {
+	for c, err := range commit.Walk(ctx, r.store, tip, 0) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if c.Op == commit.Merge || c.BeginsTurn() {
 			break
@@ -167,10 +170,33 @@ func (w *pruning) openAt(ctx context.Context, tip objects.ID) error {
 		tools = tools || c.Kind == content.KindToolCall || c.Kind == content.KindToolResult
 		turn = append(turn, c)
 	}
-	for _, c := range turn {
-		w.open[c.ID] = w.open[c.ID] || tools
+	if !tools {
+		return nil, nil
 	}
-	return nil
+	return turn, nil
+}
+
+// openContents is the words of all turns that are open: at the end of a branch or of a
+// reply that could not land. Their seals are needed.
+func (r *Repo) openContents(ctx context.Context) (map[objects.ID]bool, error) {
+	open := map[objects.ID]bool{}
+	for _, folder := range []string{refs.Heads, refs.Rescued} {
+		list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: folder})
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range list {
+			turn, err := r.openTurn(ctx, ref.Target)
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range turn {
+				open[c.Content] = true
+			}
+		}
+	}
+	delete(open, objects.ID{})
+	return open, nil
 }
 
 // choose gives the thoughts that go. An edit goes with its thought.

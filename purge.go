@@ -3,6 +3,7 @@ package tract
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
@@ -12,7 +13,7 @@ import (
 // Purging says whose words are to be taken away.
 type Purging struct {
 	Revs    []string     // commits, or ranges A..B of what B has and A has not
-	Objects []objects.ID // objects with words that no commit need have: the description of a branch, definitions of tools
+	Objects []objects.ID // objects with words, whoever has them: contents, labels, the description of a branch, definitions of tools
 	Why     string       // what tombstones say; never the words themselves
 	Dry     bool         // only say what would go
 
@@ -22,9 +23,10 @@ type Purging struct {
 // PurgeResult is what a Purge took away, or would.
 type PurgeResult struct {
 	Erasure
-	Commits []*commit.Commit // that were named and had words, with the blocks that they had
+	Commits []*commit.Commit // that were named and had words, with the blocks that they had; and those whose words were named
 	Shared  []*commit.Commit // other commits that say the same: their words are the same object, and go too
 	Edits   []*commit.Commit // edits of them, which have words of their own, and stay
+	Others  []objects.ID     // objects that were named and are the words of no commit
 	Copies  []*commit.Commit // what a model was shown to write a summary, which has the words and goes whole; on no branch
 }
 
@@ -78,7 +80,7 @@ func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, err
 		}
 	}
 	done.Copies = e.copies
-	if err := r.sharing(ctx, e, done); err != nil {
+	if err := r.sharing(ctx, e, p.Objects, done); err != nil {
 		return nil, err
 	}
 	done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
@@ -116,11 +118,17 @@ func (r *Repo) named(ctx context.Context, revs []string) (list []*commit.Commit,
 	return list, nil
 }
 
-// sharing finds the other commits that are concerned.
-func (r *Repo) sharing(ctx context.Context, e *erasing, done *PurgeResult) error {
+// sharing finds the other commits that are concerned, and those that have objects which
+// were named.
+func (r *Repo) sharing(ctx context.Context, e *erasing, listed []objects.ID, done *PurgeResult) error {
 	named := map[objects.ID]bool{}
 	for _, c := range done.Commits {
 		named[c.ID] = true
+	}
+	if len(listed) > 0 {
+		if err := r.having(ctx, e, listed, named, done); err != nil {
+			return err
+		}
 	}
 	for c, err := range r.ever(ctx) {
 		switch {
@@ -131,6 +139,38 @@ func (r *Repo) sharing(ctx context.Context, e *erasing, done *PurgeResult) error
 			done.Shared = append(done.Shared, c)
 		case c.Op == commit.Edit && named[c.Target]:
 			done.Edits = append(done.Edits, c)
+		}
+	}
+	return nil
+}
+
+// having adds the commits that have objects of a list to those that were named, and
+// notes which objects are the words of none.
+func (r *Repo) having(ctx context.Context, e *erasing, listed []objects.ID, named map[objects.ID]bool, done *PurgeResult) error {
+	alone := map[objects.ID]bool{}
+	for _, id := range listed {
+		if e.has[id] {
+			alone[id] = true
+		}
+	}
+	wanted := maps.Clone(alone)
+	for c, err := range r.ever(ctx) {
+		if err != nil {
+			return err
+		}
+		if (wanted[c.Content] || wanted[c.Label]) && !named[c.ID] {
+			named[c.ID], done.Commits = true, append(done.Commits, c)
+		}
+		delete(alone, c.Content)
+		delete(alone, c.Label)
+	}
+	for _, c := range done.Copies {
+		delete(alone, c.Content)
+	}
+	for _, id := range listed {
+		if alone[id] {
+			done.Others = append(done.Others, id)
+			delete(alone, id)
 		}
 	}
 	return nil

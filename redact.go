@@ -71,17 +71,14 @@ func (r *Repo) redact(ctx context.Context, c *call, p Redacting) (*RedactResult,
 	if err != nil {
 		return nil, err
 	}
-	open := &pruning{repo: r, open: map[objects.ID]bool{}}
-	for _, ref := range heads {
-		if err := open.openAt(ctx, ref.Target); err != nil {
-			return nil, err
-		}
+	if w.open, err = r.openContents(ctx); err != nil {
+		return nil, err
 	}
 	e, err := r.newErasing(ctx, c, p.Why)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.take(ctx, p.List, open.open, e); err != nil {
+	if err := w.take(ctx, p.List, e); err != nil {
 		return nil, err
 	}
 	for _, id := range p.Objects {
@@ -105,11 +102,12 @@ type redacting struct {
 	repo    *Repo
 	call    *call
 	instead map[objects.ID]content.Block // of contents
+	open    map[objects.ID]bool          // contents of open turns
 	done    *RedactResult
 }
 
 // take looks at what is to be redacted.
-func (w *redacting) take(ctx context.Context, list []Redaction, open map[objects.ID]bool, e *erasing) error {
+func (w *redacting) take(ctx context.Context, list []Redaction, e *erasing) error {
 	for _, one := range list {
 		at, err := commit.Read(ctx, w.repo.store, one.Commit)
 		if err == nil {
@@ -120,9 +118,9 @@ func (w *redacting) take(ctx context.Context, list []Redaction, open map[objects
 			return err
 		case one.Block != nil && one.Block.Kind() != at.Kind:
 			return fmt.Errorf("commit %s is a %s and cannot say what a %s says", at.ID.Short(), at.Kind, one.Block.Kind())
-		case one.Block != nil && at.Block != nil && !at.Block.Form().Seal.IsZero() && open[at.ID]:
+		case one.Block != nil && at.Block != nil && !at.Block.Form().Seal.IsZero() && w.open[at.Content]:
 			w.done.Sealed = append(w.done.Sealed, at.ID)
-			continue
+			one.Content, one.Block = false, nil
 		}
 		before := len(e.graves)
 		if one.Label {

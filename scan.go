@@ -2,16 +2,17 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/secrets"
 )
@@ -29,28 +30,35 @@ type Leak struct {
 	secrets.Finding                // where it is in the text that Where names
 	Commit          *commit.Commit // as Show gives it
 	Object          objects.ID     // that holds it
-	Where           string         // content, label, meta NAME, origin, tools
+	Where           string         // content, label, meta NAME, origin, request, tools, description
 	Sealed          bool           // a seal covers it
 	Open            bool           // and an open tool loop needs the seal
 }
 
 // What holds a secret, in Leak.Where.
 const (
-	inContent = "content"
-	inLabel   = "label"
-	inOrigin  = "origin"
-	inTools   = "tools"
+	inContent     = "content"
+	inLabel       = "label"
+	inOrigin      = "origin"
+	inRequest     = "request"
+	inTools       = "tools"
+	inDescription = "description"
 )
 
 // Scan yields the secrets of a history, newest commit first: in what was said, in
-// labels, in what is known of where it came from, in the definitions of tools. What a
-// model was shown to write a summary is looked at too. An error is the last element.
+// labels, in what is known of where it came from, in how models were asked, in the
+// definitions of tools. What a model was shown to write a summary is looked at too, and
+// without a revision the descriptions of branches, which come with the last commit of
+// theirs. What was erased has no words. An error is the last element.
 func (r *Repo) Scan(ctx context.Context, s Scan) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
 		k := &scanning{Scan: s, repo: r, seen: map[objects.ID]bool{}, yield: yield}
 		err := k.begin(ctx)
 		if err == nil {
 			err = k.walk(ctx)
+		}
+		if err == nil && k.Rev == "" {
+			err = k.descriptions(ctx)
 		}
 		if err != nil && !k.left {
 			yield(Leak{}, fmt.Errorf("scan: %w", err))
@@ -66,7 +74,7 @@ type scanning struct {
 	stop        []objects.ID
 	done, total int64
 	seen        map[objects.ID]bool // objects that hold words
-	open        map[objects.ID]bool // commits of open turns; nil until it is asked
+	open        map[objects.ID]bool // contents of open turns; nil until it is asked
 	yield       func(Leak, error) bool
 	left        bool // nobody wants more
 }
@@ -92,22 +100,11 @@ func (k *scanning) begin(ctx context.Context) error {
 		}
 		k.total += int64(c.Depth) + 1
 	}
-	if k.Rev != "" {
-		return nil
-	}
-	log, err := k.repo.store.Log(ctx, "", 0, 0)
-	for _, entry := range log {
-		for _, u := range entry.Refs {
-			if !u.New.IsZero() {
-				k.tips = append(k.tips, u.New)
-			}
-		}
-	}
-	return err
+	return nil
 }
 
 func (k *scanning) walk(ctx context.Context) error {
-	commits := k.repo.loaded(ctx, k.repo.everything(ctx, k.tips), 0)
+	commits := k.repo.loaded(ctx, k.repo.ever(ctx), 0)
 	if k.Rev != "" {
 		commits = k.repo.history(ctx, k.tips, k.stop, 0)
 	}
@@ -136,7 +133,7 @@ func (k *scanning) first(id objects.ID) bool {
 
 // commit looks at one commit and what it links to.
 func (k *scanning) commit(ctx context.Context, c *commit.Commit) error {
-	if c.Block != nil && k.first(c.Content) {
+	if c.Block != nil && c.Erased == nil && k.first(c.Content) {
 		leak := Leak{Commit: c, Object: c.Content, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
 		var failed error
 		content.Rewritten(c.Block, func(s string) string {
@@ -165,7 +162,7 @@ func (k *scanning) commit(ctx context.Context, c *commit.Commit) error {
 	return nil
 }
 
-// origin looks at where a commit came from, and at what the request was made of.
+// origin looks at where a commit came from.
 func (k *scanning) origin(ctx context.Context, c *commit.Commit) error {
 	from := Leak{Commit: c, Object: c.Origin, Where: inOrigin}
 	said := []string{c.From.Finish, string(c.From.Usage.Raw)}
@@ -180,13 +177,23 @@ func (k *scanning) origin(ctx context.Context, c *commit.Commit) error {
 	if !k.first(c.From.Manifest) {
 		return nil
 	}
+	return k.request(ctx, c)
+}
+
+// request looks at what the request of a reply was made of.
+func (k *scanning) request(ctx context.Context, c *commit.Commit) error {
 	m, err := compile.ReadManifest(ctx, k.repo.store, c.From.Manifest)
 	if err != nil {
 		return err
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.Asked)) {
+		if err := k.text(ctx, Leak{Commit: c, Object: c.From.Manifest, Where: inRequest}, m.Asked[name]); err != nil {
+			return err
+		}
+	}
 	if k.first(m.Tools) {
 		tools, err := objects.Read(ctx, k.repo.store, m.Tools)
-		if err != nil {
+		if err != nil && !errors.Is(err, objects.ErrErased) {
 			return err
 		}
 		if err := k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data)); err != nil {
@@ -218,7 +225,7 @@ func (k *scanning) text(ctx context.Context, leak Leak, s string) error {
 		}
 		leak.Finding = f
 		if leak.Sealed {
-			open, err := k.isOpen(ctx, leak.Commit.ID)
+			open, err := k.isOpen(ctx, leak.Object)
 			if err != nil {
 				return err
 			}
@@ -231,29 +238,57 @@ func (k *scanning) text(ctx context.Context, leak Leak, s string) error {
 	return nil
 }
 
-// isOpen tells whether a commit is part of a tool loop at the end of a branch or of a
+// isOpen tells whether words are part of a tool loop at the end of a branch or of a
 // reply that could not land.
-func (k *scanning) isOpen(ctx context.Context, id objects.ID) (bool, error) {
-	if k.open != nil {
-		return k.open[id], nil
+func (k *scanning) isOpen(ctx context.Context, words objects.ID) (open bool, err error) {
+	if k.open == nil {
+		k.open, err = k.repo.openContents(ctx)
 	}
-	k.open = map[objects.ID]bool{}
-	for _, folder := range []string{refs.Heads, refs.Rescued} {
-		list, err := k.repo.store.Refs(ctx, objects.RefQuery{Prefix: folder})
-		if err != nil {
-			return false, err
-		}
-		for _, ref := range list {
-			entries, err := compile.Decisions(ctx, k.repo.store, ref.Target, compile.Options{})
-			if err != nil {
-				return false, err
-			}
-			for _, e := range entries {
-				if e.Why == priority.WhyOpenTurn {
-					k.open[e.ID] = true
-				}
+	return k.open[words], err
+}
+
+// descriptions looks at what branches are said to be about, or ever were.
+func (k *scanning) descriptions(ctx context.Context) error {
+	log, err := k.repo.store.Log(ctx, "", 0, 0)
+	if err != nil {
+		return err
+	}
+	tips := map[string]objects.ID{} // the last ones
+	for _, entry := range log {
+		for _, u := range entry.Refs {
+			if tips[u.Name].IsZero() {
+				tips[u.Name] = u.New
 			}
 		}
 	}
-	return k.open[id], nil
+	for _, entry := range log {
+		for _, u := range entry.Refs {
+			name, is := strings.CutPrefix(u.Name, refs.Describe)
+			if !is || k.left || !k.first(u.New) {
+				continue
+			}
+			if err := k.description(ctx, u.New, tips[refs.Heads+name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *scanning) description(ctx context.Context, id, tip objects.ID) error {
+	label, err := commit.ReadLabel(ctx, k.repo.store, id)
+	if errors.Is(err, objects.ErrNotFound) || err == nil && len(secrets.Find(label.Text)) == 0 {
+		return nil // gc took it away, or nothing is in it
+	}
+	if err != nil {
+		return err
+	}
+	c, err := k.repo.Show(ctx, tip.String())
+	if errors.Is(err, objects.ErrNotFound) { // there is no such branch
+		c, err = &commit.Commit{}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return k.text(ctx, Leak{Commit: c, Object: id, Where: inDescription}, label.Text)
 }

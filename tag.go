@@ -130,15 +130,20 @@ func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) erro
 	}
 	batch := objects.Batch{Note: c.note("describe")}
 	update := objects.RefUpdate{Name: refs.Describe + b.name, Old: old.Target}
+	m := c.masking()
 	if text != "" {
-		label := commit.Label{Text: text}.Object()
+		label := m.labelOf(commit.Label{Text: text}).Object()
 		update.New, batch.Put = label.ID, []objects.Object{label}
 	}
 	if update.Old == update.New {
 		return nil
 	}
 	batch.Refs = []objects.RefUpdate{update}
-	return b.conflict("describe", b.repo.store.Apply(ctx, batch))
+	if err := b.repo.store.Apply(ctx, batch); err != nil {
+		return b.conflict("describe", err)
+	}
+	c.tell(m.found)
+	return nil
 }
 
 // Description is what Describe said of the branch, or empty.

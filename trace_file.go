@@ -3,10 +3,13 @@ package tract
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
+	"io/fs"
 	"math/bits"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -89,6 +92,33 @@ func (x *traceIndex) write() {
 	if err != nil || os.Rename(temp.Name(), x.file) != nil {
 		os.Remove(temp.Name()) //nolint:errcheck // it is only in the way
 	}
+}
+
+// removeIndex takes the file away, and what is left of tries to write it. That there is
+// none is no error.
+func removeIndex(file string) error {
+	written, err := filepath.Glob(globbed.Replace(file) + ".*")
+	for _, name := range append(written, file) {
+		if bad := os.Remove(name); !errors.Is(bad, fs.ErrNotExist) {
+			err = errors.Join(err, bad)
+		}
+	}
+	return err
+}
+
+// globbed has a path stand for itself in a pattern.
+var globbed = strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\")
+
+// sinceErased is the time between two erasures, by whichever process.
+type sinceErased struct{ _ byte }
+
+// sinceErased is always the same until something is erased. The store forgets it then.
+func (r *Repo) sinceErased() *sinceErased {
+	store, ok := objects.As[objects.Rememberer](r.store)
+	if !ok {
+		return nil
+	}
+	return store.Memo().Get(sinceErased{}, func() any { return &sinceErased{} }).(*sinceErased)
 }
 
 // recordReader takes a body apart. Once something is missing it gives zeros.

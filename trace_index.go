@@ -18,10 +18,16 @@ import (
 // read them all to find some, nor walk to a root to number turns. The file is made
 // when there are many thoughts and it is asked for, brought up to date when it is
 // used, and made anew when it is damaged; all of it is in the histories, and it may
-// be deleted at any time. Where it cannot be written it is made each time.
+// be deleted at any time. Where it cannot be written it is made each time. When words
+// are erased the file goes first, and so does one of the name [TraceFile] beside the
+// store.
 func TraceIndex(file string) OpenOption {
 	return func(o *opening) error { o.traces = file; return nil }
 }
+
+// TraceFile is the name that the index has in the folder of a store when the command
+// line keeps it.
+const TraceFile = "traces.idx"
 
 // Likely tells Traces which thoughts are looked for, so that an index can leave out
 // others. Some that do not fit may come all the same. Zero fields do not count.
@@ -42,6 +48,7 @@ type traceIndex struct {
 
 	mu    sync.Mutex
 	ready bool                  // the file was read
+	since *sinceErased          // when; what was erased after that may be in it
 	tips  map[objects.ID]uint32 // of the refs, with the number of their turn
 	list  []thought             // newest first
 	names []string              // of sessions, models and sources
@@ -81,12 +88,20 @@ const manyThoughts = 1000
 func (x *traceIndex) indexed(ctx context.Context, r *Repo, want *Likely) ([]thought, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.ready {
-		x.forget()
-		x.read()
-		x.ready = true
+	tips, err := r.roots(ctx, "") // which notices when another process has erased
+	if err != nil {
+		return nil, err
 	}
-	if err := x.refresh(ctx, r); err != nil {
+	if since := r.sinceErased(); !x.ready || x.since != since {
+		x.forget()
+		if x.since == nil || x.since == since {
+			x.read()
+		} else {
+			removeIndex(x.file)
+		}
+		x.ready, x.since = true, since
+	}
+	if err := x.refresh(ctx, r, tips); err != nil {
 		return nil, err
 	}
 	if want == nil {
@@ -130,11 +145,7 @@ func (x *traceIndex) fits(want *Likely) func(*thought) bool {
 
 // refresh looks at what the refs reach and the index does not have. A ref that went
 // back, or is gone, may have taken thoughts with it: then all is looked at anew.
-func (x *traceIndex) refresh(ctx context.Context, r *Repo) error {
-	tips, err := r.roots(ctx, "")
-	if err != nil {
-		return err
-	}
+func (x *traceIndex) refresh(ctx context.Context, r *Repo, tips []objects.ID) error {
 	b := &gathering{index: x, repo: r, turns: map[objects.ID]uint32{}, passed: map[objects.ID]bool{}}
 	for _, tip := range tips {
 		if _, there := x.tips[tip]; there {
@@ -170,8 +181,15 @@ func (x *traceIndex) refresh(ctx context.Context, r *Repo) error {
 	if len(b.found) > 0 {
 		slices.SortStableFunc(x.list, newest)
 	}
-	if len(b.found) >= manyThoughts || len(b.turns) >= 10*manyThoughts {
-		x.write()
+	if len(b.found) < manyThoughts && len(b.turns) < 10*manyThoughts {
+		return nil
+	}
+	x.write()
+	if _, err := r.roots(ctx, ""); err != nil {
+		return err
+	}
+	if r.sinceErased() != x.since {
+		removeIndex(x.file)
 	}
 	return nil
 }

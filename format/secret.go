@@ -16,6 +16,7 @@ type Secret struct {
 	Excerpt string
 	Sealed  bool
 	Open    bool
+	Why     string // it was left when others went; empty: it was not, or nobody asked
 }
 
 // Secret writes one line: the commit, its kind, where in it the secret stands, the
@@ -54,8 +55,9 @@ func SecretJSON(s Secret) any {
 		Object  objects.ID   `json:"object"`
 		Sealed  bool         `json:"sealed,omitempty"`
 		Open    bool         `json:"open,omitempty"`
+		Why     string       `json:"why,omitempty"`
 	}{
 		Rule: s.Rule, Commit: s.Commit.ID, Op: s.Commit.Op.String(), Kind: s.Commit.Kind, Role: s.Commit.Role, Time: moment(s.Commit.Time),
-		Where: s.Where, Line: s.Line, Excerpt: s.Excerpt, Object: s.Object, Sealed: s.Sealed, Open: s.Open,
+		Where: s.Where, Line: s.Line, Excerpt: s.Excerpt, Object: s.Object, Sealed: s.Sealed, Open: s.Open, Why: s.Why,
 	}
 }

@@ -30,6 +30,18 @@ type agent struct {
 	rng     *rand.Rand
 	history []said
 	steady  bool // it is never refused
+	plants  []string
+	planted int
+}
+
+// plant is a secret in its text, another one each time; nothing for an agent that has
+// none.
+func (a *agent) plant() string {
+	if len(a.plants) == 0 {
+		return ""
+	}
+	a.planted++
+	return " " + a.plants[a.planted%len(a.plants)]
 }
 
 // object writes members in any order.

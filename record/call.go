@@ -250,7 +250,7 @@ func (c *call) append(body io.Reader, res *http.Response, why error) (*tract.Res
 		return nil, c.unread(res, errors.Join(err, why))
 	}
 	reply.From, reply.Incomplete = c.target.Address(), err != nil
-	ids, err := c.branch.AppendReply(c.ctx, reply, c.o.With...)
+	ids, err := c.branch.AppendReply(c.ctx, reply, c.observed(nil)...)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 // it gives is looked at again before it is believed.
 type index struct {
 	repo  *tract.Repo
+	masks bool                        // secrets are masked here
 	whole map[objects.ID][]objects.ID // commits by the key of all they compile to
 	talk  map[objects.ID][]objects.ID // and by the key without instructions, where the model has spoken
 	on    map[objects.ID]string       // a branch that has the commit
@@ -27,9 +28,9 @@ type index struct {
 	told  map[string]objects.ID       // last blocks of replies, by the provider's id
 }
 
-func newIndex(repo *tract.Repo) *index {
+func newIndex(repo *tract.Repo, masks bool) *index {
 	return &index{
-		repo: repo, whole: map[objects.ID][]objects.ID{}, talk: map[objects.ID][]objects.ID{}, on: map[objects.ID]string{},
+		repo: repo, masks: masks, whole: map[objects.ID][]objects.ID{}, talk: map[objects.ID][]objects.ID{}, on: map[objects.ID]string{},
 		tips: map[string]objects.ID{}, told: map[string]objects.ID{},
 	}
 }
@@ -99,7 +100,7 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 // prompt puts the spots of a prompt in. The head of a history says the same as the
 // last block that is sent, when nothing follows it but what is not.
 func (x *index) prompt(p *compile.Prompt, branch string) {
-	list, _ := spots(p.Messages)
+	list, _ := spots(x.masked(p.Messages))
 	for i, s := range list {
 		at := p.Commits[s.message][s.block]
 		x.put(s, at, branch)
@@ -110,6 +111,22 @@ func (x *index) prompt(p *compile.Prompt, branch string) {
 	if len(list) == 0 {
 		x.on[p.Head] = branch
 	}
+}
+
+// masked is messages as they are compared. What is stored may be masked, what a client
+// sends again is not: secrets count as their masks on both sides.
+func (x *index) masked(messages []content.Message) []content.Message {
+	if !x.masks {
+		return messages
+	}
+	all := slices.Clone(messages)
+	for i, m := range all {
+		all[i].Blocks = slices.Clone(m.Blocks)
+		for j, b := range m.Blocks {
+			all[i].Blocks[j], _ = tract.Masked(b)
+		}
+	}
+	return all
 }
 
 func (x *index) put(s spot, at objects.ID, branch string) {
@@ -129,8 +146,9 @@ func (x *index) says(ctx context.Context, at objects.ID) (last spot, lead []cont
 	if err != nil {
 		return spot{}, nil, err
 	}
-	list, n := spots(p.Messages)
-	for _, m := range p.Messages[:n] {
+	seen := x.masked(p.Messages)
+	list, n := spots(seen)
+	for _, m := range seen[:n] {
 		lead = append(lead, m.Blocks...)
 	}
 	if len(list) > 0 {

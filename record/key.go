@@ -15,7 +15,8 @@ import (
 
 // A match key is the hash of a conversation up to one block of it, over what a
 // client cannot change when it sends the conversation again: who speaks, the
-// words, the names and arguments of calls, and results. Thoughts, marks for
+// words, the names and arguments of calls, and results; secrets in them count as their
+// masks (see [index.masked]). Thoughts, marks for
 // caches, ids, the order of parallel calls and of their results, and white space
 // around words do not count; nor what a provider did by itself, which clients drop
 // or keep as they like.

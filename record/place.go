@@ -139,9 +139,10 @@ func (t *Transport) find(ctx context.Context, req *llm.Request, body []byte, wan
 			return place{base: base, rest: all, talk: true}, err
 		}
 	}
-	list, n := spots(all)
+	seen := t.index.masked(all)
+	list, n := spots(seen)
 	var lead []content.Block
-	for _, m := range all[:n] {
+	for _, m := range seen[:n] {
 		lead = append(lead, m.Blocks...)
 	}
 	for _, s := range slices.Backward(list) {

@@ -11,6 +11,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/secrets"
 )
 
 // Options is what may be said about a [Transport]. The zero value is good.
@@ -42,8 +43,8 @@ type Error struct {
 	Err  error
 }
 
-// Error has the path and the cause.
-func (e *Error) Error() string { return fmt.Sprintf("record %s: %v", e.Path, e.Err) }
+// Error has the path and the cause, without secrets.
+func (e *Error) Error() string { return secrets.Mask(fmt.Sprintf("record %s: %v", e.Path, e.Err)) }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -74,7 +75,9 @@ func New(repo *tract.Repo, o Options) *Transport {
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Second
 	}
-	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo), calls: map[*call]bool{}}
+	masks, err := repo.Masks(o.With...)
+	masks = masks || err != nil // which is told when something is recorded
+	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo, masks), calls: map[*call]bool{}}
 }
 
 type onKey struct{}

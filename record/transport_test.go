@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/record"
 	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 // run is agents that talk with a server through a recording transport.
@@ -109,9 +111,9 @@ func (r *run) post(a *agent, key string, status int, body string, stream bool) s
 // it landed where the agent's history is.
 func (r *run) ask(a *agent, key string, calls []called, at *objects.ID) {
 	stream := a.rng.IntN(2) == 0
-	reply := said{role: "assistant", thought: "thought of " + key, text: "Answer " + key + ". ", calls: calls}
+	reply := said{role: "assistant", thought: "thought of " + key, text: "Answer " + key + ". " + a.plant(), calls: calls}
 	if !a.steady && a.rng.IntN(6) == 0 {
-		r.post(a, key+"-no", 529, `{"error":{"type":"overloaded_error","message":"too much: Bearer sk-very-secret-`+a.name+`"}}`, stream)
+		r.post(a, key+"-no", 529, `{"error":{"type":"overloaded_error","message":"too much: Bearer sk-very-secret-`+a.name+`","param":`+text(a.plant())+`}}`, stream)
 	}
 	body := a.answer(reply, stream)
 	if came := r.post(a, key, 200, body, stream); came != body {
@@ -149,21 +151,21 @@ func (r *run) life(a *agent, turns, depth int, started objects.ID) objects.ID {
 	r.agents++
 	r.mu.Unlock()
 	for turn := range turns {
-		a.history = append(a.history, said{role: "user", text: fmt.Sprintf("Question %d of %s?", turn, a.name)})
+		a.history = append(a.history, said{role: "user", text: fmt.Sprintf("Question %d of %s?", turn, a.name) + a.plant()})
 		for loop := range 1 + a.rng.IntN(3) {
 			key := fmt.Sprintf("%s.%d.%d", a.name, turn, loop)
 			var calls []called
 			for n := range a.rng.IntN(4) {
-				calls = append(calls, called{id: fmt.Sprintf("call_%s_%d", strings.ReplaceAll(key, ".", "_"), n), name: "weather", city: "Oslo " + key, unit: fmt.Sprint("u", n)})
+				calls = append(calls, called{id: fmt.Sprintf("call_%s_%d", strings.ReplaceAll(key, ".", "_"), n), name: "weather", city: "Oslo " + key + a.plant(), unit: fmt.Sprint("u", n)})
 			}
 			r.ask(a, key, calls, &at)
 			if len(calls) == 0 {
 				break
 			}
 			for i := range calls {
-				calls[i].result = fmt.Sprintf("%d degrees in %s", i, key)
+				calls[i].result = fmt.Sprintf("%d degrees in %s", i, key) + a.plant()
 				if depth > 0 && i == 0 && a.rng.IntN(3) == 0 {
-					sub := &agent{name: key + "-sub", dialect: a.dialect, system: "You are " + key + "'s helper.", rng: a.rng}
+					sub := &agent{name: key + "-sub", dialect: a.dialect, system: "You are " + key + "'s helper." + a.plant(), rng: a.rng, plants: a.plants}
 					r.life(sub, 1, depth-1, objects.ID{})
 				}
 			}
@@ -185,11 +187,49 @@ const (
 // TestEveryRequestOfManyAgentsFindsItsPlace lets agents of two dialects, with agents
 // of their own, talk all at once. Each request has the history in another form.
 func TestEveryRequestOfManyAgentsFindsItsPlace(t *testing.T) {
+	t.Run("without secrets", func(t *testing.T) { manyAgents(t, nil) })
+	t.Run("with secrets", func(t *testing.T) {
+		var plants []string
+		for _, p := range secretstest.Plant(51) {
+			plants = append(plants, p.Text())
+		}
+		repo := manyAgents(t, plants)
+		for _, p := range secretstest.Plant(51) {
+			if stored(t, repo, p.Secret) {
+				t.Errorf("a secret of %s is stored", p.Rule)
+			}
+		}
+	})
+}
+
+// stored tells whether a text is in any object of a store, as it is or in JSON.
+func stored(t *testing.T, repo *tract.Repo, words string) bool {
+	t.Helper()
+	ids, err := repo.Store().Find(t.Context(), 0, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := text(words)
+	for o, err := range repo.Store().Get(t.Context(), ids) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(o.Data, []byte(words)) || bytes.Contains(o.Data, []byte(quoted[1:len(quoted)-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// manyAgents lets them talk, with these texts in all that they and the models say.
+func manyAgents(t *testing.T, plants []string) *tract.Repo {
+	t.Helper()
 	r := newRun(t)
 	var all sync.WaitGroup
 	for n, dialect := range []string{"messages", "chat", "messages", "chat", "messages", "chat"} {
 		all.Go(func() {
-			a := &agent{name: fmt.Sprint("agent", n), dialect: dialect, system: fmt.Sprintf("You are agent %d.", n), rng: rand.New(rand.NewPCG(seed, uint64(n)))}
+			a := &agent{name: fmt.Sprint("agent", n), dialect: dialect, system: fmt.Sprintf("You are agent %d.", n), rng: rand.New(rand.NewPCG(seed, uint64(n))), plants: plants, planted: 7 * n}
+			a.system += a.plant()
 			r.life(a, 5, 1, objects.ID{})
 		})
 	}
@@ -247,4 +287,5 @@ func TestEveryRequestOfManyAgentsFindsItsPlace(t *testing.T) {
 	if notes != r.refused {
 		t.Errorf("%d notes of %d refusals", notes, r.refused)
 	}
+	return r.repo
 }

@@ -24,6 +24,7 @@ package secrets
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -56,11 +57,14 @@ func Find(text string) []Finding {
 // look like a secret that was not seen before, such as the rest of a password.
 const maxPasses = 4
 
-// Mask gives a text with every secret in it replaced by a mask. A text without any
-// is returned as it is.
-func Mask(text string) string {
+// Mask gives a text with every secret in it replaced by a mask; only what some rules
+// find, when they are named. A text without any is returned as it is.
+func Mask(text string, rules ...string) string {
 	for range maxPasses {
 		spans := find(text)
+		if len(rules) > 0 {
+			spans = slices.DeleteFunc(spans, func(s span) bool { return !slices.Contains(rules, s.rule) })
+		}
 		if len(spans) == 0 {
 			break
 		}

@@ -116,9 +116,6 @@ func settingsError(err error) error {
 	return f
 }
 
-// traceIndex is the file of the index of thoughts, beside the store.
-const traceIndex = "traces.idx"
-
 // open opens the store, for reading only or not. Writing makes the personal
 // store where it is the one that serves.
 func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
@@ -135,7 +132,7 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	}
 	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets)}
 	if p.root != "" {
-		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, traceIndex)))
+		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, tract.TraceFile)))
 	}
 	switch {
 	case !write:

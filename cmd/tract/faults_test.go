@@ -70,6 +70,8 @@ var verbs = [][]string{
 	{"gc", "--prune", "--grace", "0"},
 	{"purge", "HEAD~1", "v1"},
 	{"reasoning", "prune", "--older-than", "0"},
+	{"scan", "--fix", "--all"},
+	{"purge", "--secrets"},
 	{"backup", "copy"},
 	{"recover", ".tract", "saved"},
 	{"config", "set", "user.name", "grace"},
@@ -108,7 +110,7 @@ func faultDir(t *testing.T) (dir string, env []string) {
 		{"branch", "side"},
 		{"tag", "v1"},
 		{"assistant", "Second."},
-		{"user", "Third?"},
+		{"user", "Third? It is ghp_aB3dE6aB3dE6aB3dE6aB3dE6aB3dE6aB3dE6."},
 		{"user", "-b", "side", "Aside."},
 		{"tool-call", "-b", "side", "call_0", "look", "{}"},
 	} {

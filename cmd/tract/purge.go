@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
@@ -15,14 +16,15 @@ import (
 var _ = register(newPurge)
 
 type purgeOptions struct {
-	why      string
-	dry, yes bool
+	where
+	why               string
+	secrets, dry, yes bool
 }
 
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use: "purge REV...", Short: "Take the words of commits away, for good", GroupID: groupStore,
+		Use: "purge REV... | --secrets [REV|A..B]", Short: "Take the words of commits away, for good", GroupID: groupStore,
 		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
 that has them, and from every file of the store, which is rewritten for that. A REV may
 be a range A..B, what B has and A has not, or the id of another object with words, such
@@ -42,17 +44,25 @@ It cannot be undone, by tract undo or otherwise. It does not reach backups and o
 copies of the store, remotes, and what a provider has kept: a password that was sent
 somewhere has to be changed. The hash of the words stays in the commits, by which short
 words can be guessed. A later import of the same words leaves them out; whoever commits
-them anew brings them back.`,
+them anew brings them back.
+
+With --secrets, what tract scan finds goes whole: every block, label, description and
+definition of tools that has a secret in it, of the history of REV (HEAD) or of all.
+tract scan --fix takes only the secrets out, and leaves the words around them. Where
+words came from and how a model was asked is never erased; what is left is named, and
+the exit code is 1 then.`,
 		Example: `  tract purge HEAD~3 --dry-run
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
-  tract purge main~10..main~5 --yes`,
-		Args: cobra.MinimumNArgs(1),
+  tract purge main~10..main~5 --yes
+  tract purge --secrets --all --rule private-key --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.purge(cmd, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.why, "message", "m", "purged", "what the tombstone says of the reason; not the words themselves")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would go")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.secrets, "secrets", false, "purge what tract scan finds")
+	o.flags(a, cmd, "with --secrets: look at everything that a ref leads to or ever led to", "with --secrets: only what these rules find")
 	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
 }
@@ -63,23 +73,32 @@ type purgeJSON struct {
 	Shared  []goneJSON `json:"shared"`
 	Copies  []goneJSON `json:"copies"`
 	Edits   []goneJSON `json:"edits"`
+	Left    []any      `json:"left,omitempty"`
 	erasureJSON
 }
 
 func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	ctx := cmd.Context()
-	if len(o.why) > 1<<10 {
-		return usage(cmd, "a message of %d bytes: at most 1024", len(o.why))
+	if err := o.check(cmd, args); err != nil {
+		return err
 	}
 	repo, err := a.open(ctx, !o.dry)
 	if err != nil {
 		return err
 	}
 	p := tract.Purging{Why: o.why, Dry: true}
+	var left []format.Secret
+	if o.secrets {
+		left, err = a.secretsToPurge(cmd, o, &p, args)
+		args = nil
+	}
 	for _, rev := range args {
-		if err := a.toPurge(ctx, &p, rev); err != nil {
-			return err
+		if err == nil {
+			err = a.toPurge(ctx, &p, rev)
 		}
+	}
+	if err != nil {
+		return err
 	}
 	got, err := repo.Purge(ctx, p)
 	if err != nil {
@@ -87,7 +106,7 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	}
 	done := !o.dry && (got.Bytes > 0 || len(got.Commits) > 0)
 	if done {
-		question := fmt.Sprintf("Take the words of %s away, %d bytes?", bereft(got, p), got.Bytes)
+		question := fmt.Sprintf("Take the words of %s away, %d bytes?", bereft(got), got.Bytes)
 		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
 			return cancelled(a, err)
 		}
@@ -101,9 +120,49 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	}
 	p.Dry = o.dry
 	if a.json {
-		return format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Copies), gone(got.Edits), erasureOf(got.Erasure)})
+		err = format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Copies), gone(got.Edits), secretsJSON(left), erasureOf(got.Erasure)})
+	} else {
+		err = a.sayPurged(got, p)
 	}
-	return a.sayPurged(got, p)
+	return a.leftOver(left, err)
+}
+
+// check refuses what does not go together.
+func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(o.why) > 1<<10:
+		return usage(cmd, "a message of %d bytes: at most 1024", len(o.why))
+	case !o.secrets && (o.all || len(o.rules) > 0):
+		return usage(cmd, "--all and --rule are for --secrets")
+	case !o.secrets && len(args) == 0:
+		return usage(cmd, "nothing is named: give a revision, or --secrets")
+	case o.secrets && len(args) > 1:
+		return usage(cmd, "--secrets looks at one revision or range, have %d", len(args))
+	}
+	return nil
+}
+
+// secretsToPurge adds what has a secret in it, and gives what cannot be purged.
+func (a *app) secretsToPurge(cmd *cobra.Command, o *purgeOptions, p *tract.Purging, args []string) (left []format.Secret, err error) {
+	s, err := o.look(cmd, a, args)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := a.findSecrets(cmd.Context(), &s, !o.dry)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range list {
+		switch {
+		case !l.Erasable():
+			stay := secretsOf([]tract.Leak{l})[0]
+			stay.Why = whyNever
+			left = append(left, stay)
+		case !slices.Contains(p.Objects, l.Object):
+			p.Objects = append(p.Objects, l.Object)
+		}
+	}
+	return left, nil
 }
 
 // toPurge adds what an argument names: a commit, a range, or another object by its id.
@@ -125,8 +184,8 @@ func (a *app) toPurge(ctx context.Context, p *tract.Purging, rev string) error {
 }
 
 // bereft is how many blocks, and other objects, lose their words.
-func bereft(got *tract.PurgeResult, p tract.Purging) string {
-	return count(uint64(len(got.Commits)+len(got.Shared)+len(got.Copies)+len(p.Objects)), "block")
+func bereft(got *tract.PurgeResult) string {
+	return count(uint64(len(got.Commits)+len(got.Shared)+len(got.Copies)+len(got.Others)), "block")
 }
 
 // sayPurged lists the commits without their words: what is written here may stay.
@@ -151,7 +210,7 @@ func (a *app) sayPurged(got *tract.PurgeResult, asked tract.Purging) error {
 	if asked.Dry {
 		what = "would be purged"
 	}
-	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", bereft(got, asked), got.Bytes, what))
+	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", bereft(got), got.Bytes, what))
 	a.sayErased(p, got.Erasure)
 	if !asked.Dry {
 		a.note("copies of the store, remotes and providers keep what they have")

@@ -1,0 +1,160 @@
+package tract_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/secrets"
+	"github.com/tract-vcs/tract/secrets/secretstest"
+)
+
+// leakyStore is a store on disk with secrets wherever words go.
+func leakyStore(t *testing.T, planted []secretstest.Planted) (*tract.Repo, string) {
+	t.Helper()
+	repo, dir := onDisk(t, tract.MaskSecrets("off"))
+	for i, p := range planted {
+		name := "b" + strconv.Itoa(i)
+		tellEverything(t, repo, name, p.Text())
+		if err := repo.Branch(name).Describe(t.Context(), "about "+p.Text()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return repo, dir
+}
+
+// soundStore wants nothing of secrets in any file, and everything else in order.
+func soundStore(t *testing.T, repo *tract.Repo, dir string, planted []secretstest.Planted) {
+	t.Helper()
+	if found := leaked(t, dir, repo, planted); len(found) > 0 {
+		t.Errorf("secrets are left: %v", found)
+	}
+	if list := scan(t, repo, tract.Scan{}); len(list) > 0 {
+		t.Errorf("found again: %+v", list)
+	}
+	if h := must(tract.Fsck(t.Context(), dir, nil))(t); !h.Sound() || h.Erased == 0 {
+		t.Errorf("fsck: %+v", h)
+	}
+	for x, err := range repo.Verify(t.Context(), noTargets, nil) {
+		if err != nil || x.Verdict == tract.Differs {
+			t.Errorf("verify: %+v, %v", x, err)
+		}
+	}
+}
+
+// TestFixedSecretsAreInNoFile masks the secrets of a store after the fact, wherever they
+// are. The prompts are as they were, but for the masks; and once is enough.
+func TestFixedSecretsAreInNoFile(t *testing.T) {
+	all := secretstest.Plant(31)
+	planted := []secretstest.Planted{all[2], all[15], all[26], all[32]}
+	repo, dir := leakyStore(t, planted)
+	before := map[string]string{}
+	for i := range planted {
+		before["b"+strconv.Itoa(i)] = sent(t, repo, "b"+strconv.Itoa(i))
+	}
+	p := tract.Fixing(scan(t, repo, tract.Scan{}))
+	p.Why = "scan --fix"
+	got := must(repo.Redact(t.Context(), p))(t)
+	if len(got.Sealed) > 0 || got.Objects == 0 || len(got.Edits) != 2*len(planted) {
+		t.Errorf("%d sealed, %d objects, edits on %d branches", len(got.Sealed), got.Objects, len(got.Edits))
+	}
+	soundStore(t, repo, dir, planted)
+	for name, was := range before {
+		if now := sent(t, repo, name); now != secrets.Mask(was) && strings.Count(now, " | ") != strings.Count(was, " | ") {
+			t.Errorf("%s was\n%s\nand is\n%s", name, secrets.Mask(was), now)
+		}
+	}
+	p = tract.Fixing(scan(t, repo, tract.Scan{}))
+	if again := must(repo.Redact(t.Context(), p))(t); again.Objects > 0 || len(again.Edits) > 0 {
+		t.Errorf("fixed again: %+v", again)
+	}
+}
+
+// TestPurgedSecretsAreInNoFile takes the blocks that have a secret away whole.
+func TestPurgedSecretsAreInNoFile(t *testing.T) {
+	all := secretstest.Plant(32)
+	planted := []secretstest.Planted{all[0], all[30]}
+	repo, dir := leakyStore(t, planted)
+	p := tract.Purging{Why: "a leak"}
+	for _, l := range scan(t, repo, tract.Scan{}) {
+		if !slices.Contains(p.Objects, l.Object) && l.Erasable() {
+			p.Objects = append(p.Objects, l.Object)
+		}
+	}
+	got := must(repo.Purge(t.Context(), p))(t)
+	if len(got.Commits) == 0 || len(got.Others) == 0 || got.Objects < len(p.Objects) {
+		t.Errorf("%d commits, %d other objects, %d erased", len(got.Commits), len(got.Others), got.Objects)
+	}
+	soundStore(t, repo, dir, planted)
+	must(repo.Compile(t.Context(), "b0"))(t)
+}
+
+// TestFixLeavesWhatAnOpenLoopNeeds: the same sealed words on a branch whose loop is over
+// are the same object, and stay too until the other loop is over. Of a rule that was not
+// asked for nothing is masked, and what is never erased is not tried.
+func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
+	all := secretstest.Plant(33)
+	key, other := all[15].Secret, all[2].Secret
+	repo := open(t, tract.MaskSecrets("off"))
+	b := repo.Branch("main")
+	must(b.Chat(t.Context(), says(think("they gave "+key), call("c1")), "mine: "+key+" and "+other))(t)
+	must(repo.Branch("kept").AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r", Finish: "error: " + key}, Blocks: []content.Block{content.Assistant("Hm.")}}))(t)
+	must(b.Fork(t.Context(), "over", "main"))(t)
+	must(repo.Branch("over").Append(t.Context(), []content.Block{result("c1")}))(t)
+	must(repo.Branch("over").User(t.Context(), "and now?"))(t)
+	fix := func() (*tract.RedactResult, []tract.Leak) {
+		t.Helper()
+		p := tract.Fixing(scan(t, repo, tract.Scan{Rules: []string{"github"}}), "github")
+		done := must(repo.Redact(t.Context(), p))(t)
+		return done, scan(t, repo, tract.Scan{Rules: []string{"github"}})
+	}
+	done, left := fix()
+	if len(done.Sealed) != 1 || len(done.Commits) != 1 || len(done.Edits["main"]) != 1 || len(done.Edits["over"]) != 1 {
+		t.Errorf("%+v", done)
+	}
+	if err := repo.Branch("nowhere").Describe(t.Context(), "about "+other); err != nil {
+		t.Fatal(err)
+	}
+	if list := scan(t, repo, tract.Scan{}); list[len(list)-1].Where != "description" {
+		t.Errorf("the last one found is %+v", list[len(list)-1])
+	}
+	places := []string{}
+	for _, l := range left {
+		places = append(places, l.Where)
+		if l.Where == "content" && !l.Open || l.Erasable() != (l.Where == "content") {
+			t.Errorf("left: %+v", l)
+		}
+	}
+	if slices.Sort(places); !slices.Equal(places, []string{"content", "origin"}) {
+		t.Errorf("left in %v", places)
+	}
+	if got := sent(t, repo, "over"); !strings.HasPrefix(got, "user:mine: "+secrets.Mask(key)+" and "+other+" | ") {
+		t.Errorf("the prompt begins %.200s", got)
+	}
+	must(b.Append(t.Context(), []content.Block{result("c1")}))(t)
+	must(b.User(t.Context(), "and here?"))(t)
+	if done, left = fix(); len(done.Sealed) > 0 || len(left) != 1 || left[0].Where != "origin" {
+		t.Errorf("when both loops are over: %+v, left %+v", done, left)
+	}
+}
+
+// TestScanPassesOverWhatWasErased: contents, labels, tools, descriptions.
+func TestScanPassesOverWhatWasErased(t *testing.T) {
+	repo, dir := leakyStore(t, secretstest.Plant(34)[:1])
+	p := tract.Purging{}
+	kinds := map[objects.Kind]bool{}
+	for _, kind := range []objects.Kind{objects.KindContent, objects.KindLabel, objects.KindTools} {
+		ids := must(repo.Store().Find(t.Context(), kind, "", 0))(t)
+		kinds[kind], p.Objects = len(ids) > 0, append(p.Objects, ids...)
+	}
+	must(repo.Purge(t.Context(), p))(t)
+	if list := scan(t, repo, tract.Scan{}); len(list) > 0 || len(kinds) != 3 {
+		t.Errorf("%+v", list)
+	}
+	soundStore(t, repo, dir, nil)
+}

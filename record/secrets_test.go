@@ -1,0 +1,99 @@
+package record_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/record"
+	"github.com/tract-vcs/tract/secrets"
+	"github.com/tract-vcs/tract/secrets/secretstest"
+)
+
+// TestSecretsOnTheWireAreNotRecorded has a secret of every form in the headers, the
+// address, the settings, the tools and the messages of a request, in the words of a
+// refusal, in an answer that cannot be read and in one that can. The client sees all
+// bytes as they come; nothing of them is stored.
+func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
+	var body string
+	status := http.StatusOK
+	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		out.Header().Set("X-Request-Id", strings.ReplaceAll(r.Header.Get("Api-Key"), "\n", ""))
+		out.WriteHeader(status)
+		io.WriteString(out, body)
+	})
+	ask := func(p secretstest.Planted, branch, came string, code int) {
+		t.Helper()
+		body, status = came, code
+		said := text(p.Text())
+		req := w.request(record.On(t.Context(), branch), fmt.Sprintf(`{"model":"m","user":%s,"messages":[{"role":"system","content":%s},{"role":"user","content":%s}],
+			"tools":[{"type":"function","function":{"name":"f","description":%s,"parameters":{"type":"object"}}}]}`, said, said, said, said))
+		req.Header.Set("Api-Key", strings.ReplaceAll(p.Secret, "\n", ""))
+		req.URL.RawQuery = url.Values{"key": {p.Secret}}.Encode()
+		res, err := w.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if have, err := io.ReadAll(res.Body); err != nil || string(have) != came {
+			t.Errorf("%s: the client saw %q, %v", p.Rule, have, err)
+		}
+	}
+	planted := secretstest.Plant(52)
+	for i, p := range planted {
+		branch := fmt.Sprint("b", i)
+		ask(p, branch, `{"error":{"message":`+text(p.Text())+`}}`, http.StatusBadRequest)
+		ask(p, branch, p.Text(), http.StatusBadGateway)
+		ask(p, branch, "no JSON: "+p.Text(), http.StatusOK)
+		ask(p, branch, fmt.Sprintf(`{"id":"c-%d","model":"m","choices":[{"index":0,"finish_reason":%s,"message":{"role":"assistant","content":%s,"reasoning_content":%s}}]}`,
+			i, text(p.Text()), text(p.Text()), text(p.Text())), http.StatusOK)
+		if stored(t, w.repo, p.Secret) {
+			t.Errorf("a secret of %s is stored", p.Rule)
+		}
+		var words []string
+		for c, err := range w.repo.Log(t.Context(), branch) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			words = append(words, c.Block.String())
+		}
+		if len(words) != 7 || words[0] != secrets.Mask(p.Text()) && strings.TrimSpace(p.Text()) != "" {
+			t.Errorf("%s: on the branch is %q", p.Rule, words)
+		}
+	}
+}
+
+// TestInstructionsWithSecretsStayAsTheyAre has instructions of which one changes, and
+// another has a secret.
+func TestInstructionsWithSecretsStayAsTheyAre(t *testing.T) {
+	key := secretstest.Plant(53)[15].Secret
+	w := newWire(t, "mem:", says("A1", "A2"))
+	main := record.On(t.Context(), "main")
+	w.ask(main, "system: The key is "+key, "system: It is Monday.", "Q1")
+	w.ask(main, "system: The key is "+key, "system: It is Tuesday.", "Q1", "A1", "Q2")
+	w.want(map[string]string{"main": "The key is " + secrets.Mask(key) + " | It is Monday. | Q1 | A1 | It is Tuesday. | Q2 | A2"})
+}
+
+// TestWithMaskingOffEveryByteCounts: what is stored is what was said, and two questions
+// with another password, whose masks are the same, are two.
+func TestWithMaskingOffEveryByteCounts(t *testing.T) {
+	repo, err := tract.Open(t.Context(), "mem:", tract.MaskSecrets("off"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWire(t, "mem:", says("A1", "A2"))
+	w.repo = repo
+	w.records(repo)
+	one, other := "redis://:Tr0ub4dorX@cache:6379", "redis://:Tr0ub4dorY@cache:6379"
+	if secrets.Mask(one) != secrets.Mask(other) {
+		t.Fatal("the masks tell the passwords apart")
+	}
+	w.ask(record.On(t.Context(), "a"), one)
+	w.ask(record.On(t.Context(), "a"), other)
+	w.want(map[string]string{"a": one + " | A1", "a-2": other + " | A2"})
+}
