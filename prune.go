@@ -136,21 +136,26 @@ func (w *pruning) spare(ctx context.Context) error {
 					return err
 				}
 			}
-			if !w.pins || w.Pinned {
-				continue
-			}
-			entries, err := compile.Decisions(ctx, w.repo.store, ref.Target, compile.Options{})
-			if err != nil {
+			if err := w.pinnedAt(ctx, ref.Target); err != nil {
 				return err
-			}
-			for _, e := range entries {
-				if e.Level == priority.Pinned {
-					w.pinned[e.ID] = true
-				}
 			}
 		}
 	}
 	return nil
+}
+
+// pinnedAt notes what a history has pinned, where that saves a thought.
+func (w *pruning) pinnedAt(ctx context.Context, tip objects.ID) error {
+	if !w.pins || w.Pinned {
+		return nil
+	}
+	entries, err := compile.Decisions(ctx, w.repo.store, tip, compile.Options{})
+	for _, e := range entries {
+		if e.Level == priority.Pinned {
+			w.pinned[e.ID] = true
+		}
+	}
+	return err
 }
 
 // openAt notes the thoughts of the last turn of a history, if tools were used in it.
