@@ -144,20 +144,6 @@ func (w *pruning) spare(ctx context.Context) error {
 	return nil
 }
 
-// pinnedAt notes what a history has pinned, where that saves a thought.
-func (w *pruning) pinnedAt(ctx context.Context, tip objects.ID) error {
-	if !w.pins || w.Pinned {
-		return nil
-	}
-	entries, err := compile.Decisions(ctx, w.repo.store, tip, compile.Options{})
-	for _, e := range entries {
-		if e.Level == priority.Pinned {
-			w.pinned[e.ID] = true
-		}
-	}
-	return err
-}
-
 // openAt notes the thoughts of the last turn of a history, if tools were used in it.
 func (w *pruning) openAt(ctx context.Context, tip objects.ID) error {
 	var turn []*commit.Commit
@@ -212,6 +198,20 @@ func (w *pruning) choose(ctx context.Context) (list []*commit.Commit, err error)
 		}
 	}
 	return list, nil
+}
+
+// pinnedAt notes what a history has pinned, where that saves a thought.
+func (w *pruning) pinnedAt(ctx context.Context, tip objects.ID) error {
+	if !w.pins || w.Pinned {
+		return nil
+	}
+	entries, err := compile.Decisions(ctx, w.repo.store, tip, compile.Options{})
+	for _, e := range entries {
+		if e.Level == priority.Pinned {
+			w.pinned[e.ID] = true
+		}
+	}
+	return err
 }
 
 // origins reads where thoughts came from.
