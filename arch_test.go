@@ -16,9 +16,10 @@ import (
 // what stands below it. A package that is not here may not exist. Package paths
 // are without the module's; "" is the facade.
 var floors = map[string][]string{
-	// 0: who goes in, and why | bytes under their hash
+	// 0: who goes in, and why | which name was meant | bytes under their hash
 	"canon":    {},
 	"priority": {},
+	"nearest":  {},
 	"objects":  {"canon"},
 
 	// 1: words of a conversation, and what is to be kept out of them | engines
@@ -33,13 +34,13 @@ var floors = map[string][]string{
 	"llm/rawjson": {},
 	"llm":         {"content", "llm/rawjson"},
 	"commit":      {"canon", "content", "objects", "priority"},
-	"settings":    {"priority", "secrets"},
+	"settings":    {"nearest", "priority", "secrets"},
 
 	// 3: model dialects | the prompt | names people type
 	"llm/providers": {"content", "llm", "llm/rawjson", "secrets"},
 	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
-	"refs":          {"commit", "content", "objects"},
+	"refs":          {"commit", "content", "nearest", "objects"},
 
 	// 4: two prompts compared | what other programs kept
 	"diff":     {"commit", "compile", "content", "objects"},

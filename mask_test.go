@@ -130,7 +130,7 @@ func TestSecretsAreMaskedEverywhere(t *testing.T) {
 func TestTracesAreMaskedByDefault(t *testing.T) {
 	dir := t.TempDir()
 	repo := must(tract.Open(t.Context(), dir, tract.Create()))(t)
-	defer repo.Close() //nolint:errcheck // the test is over
+	defer repo.Close()
 	planted := secretstest.Plant(12)
 	for i, p := range planted {
 		b, text := repo.Branch("b"+strconv.Itoa(i)), p.Text()
@@ -178,7 +178,8 @@ func TestWhatIsNotMaskedIsTold(t *testing.T) {
 	must(b.Generate(t.Context(), says(think("they gave me "+key), plain("again "+key), content.Assistant("Thanks."))))(t)
 	must(b.User(t.Context(), "nothing here"))(t)
 	want := []tract.Secret{
-		{Rule: "anthropic", Kind: content.KindUser}, {Rule: "anthropic", Kind: content.KindReasoning, Sealed: true},
+		{Rule: "anthropic", Kind: content.KindUser},
+		{Rule: "anthropic", Kind: content.KindReasoning, Sealed: true},
 		{Rule: "anthropic", Kind: content.KindReasoning, Masked: true},
 	}
 	if !slices.Equal(told, want) {
@@ -246,7 +247,7 @@ func BenchmarkAppend2KB(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer repo.Close() //nolint:errcheck // the benchmark is over
+				defer repo.Close()
 				main := repo.Branch("main")
 				for b.Loop() {
 					if _, err := main.User(b.Context(), text); err != nil {

@@ -140,17 +140,8 @@ func (w *pruning) spare(ctx context.Context) error {
 					w.open[c.ID] = true
 				}
 			}
-			if !w.pins || w.Pinned {
-				continue
-			}
-			entries, err := compile.Decisions(ctx, w.repo.store, ref.Target, compile.Options{})
-			if err != nil {
+			if err := w.pinnedAt(ctx, ref.Target); err != nil {
 				return err
-			}
-			for _, e := range entries {
-				if e.Level == priority.Pinned {
-					w.pinned[e.ID] = true
-				}
 			}
 		}
 	}
@@ -233,6 +224,20 @@ func (w *pruning) choose(ctx context.Context) (list []*commit.Commit, err error)
 		}
 	}
 	return list, nil
+}
+
+// pinnedAt notes what a history has pinned, where that saves a thought.
+func (w *pruning) pinnedAt(ctx context.Context, tip objects.ID) error {
+	if !w.pins || w.Pinned {
+		return nil
+	}
+	entries, err := compile.Decisions(ctx, w.repo.store, tip, compile.Options{})
+	for _, e := range entries {
+		if e.Level == priority.Pinned {
+			w.pinned[e.ID] = true
+		}
+	}
+	return err
 }
 
 // origins reads where thoughts came from.

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -36,57 +37,82 @@ type Draft struct {
 // (nil: a root), and the objects that have to be put for them. It writes
 // nothing. Content over [content.MaxSize] bytes is an [objects.ErrLimit].
 func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
-	origins := map[*Origin]objects.ID{}
-	for _, d := range drafts {
-		c := &Commit{
-			Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
-			Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
-		}
-		if parent != nil {
-			c.Parents = []objects.ID{parent.ID}
-		}
-		if d.Second != nil {
-			c.Parents = append(c.Parents, d.Second.ID)
-		}
-		if d.Block != nil {
-			objs, size, err := contentObjects(d.Block)
-			if err != nil {
-				return nil, nil, err
-			}
-			put = append(put, objs...)
-			c.Content, c.Size, c.Kind, c.Block = objs[len(objs)-1].ID, size, d.Block.Kind(), d.Block
-			if c.Role == content.NoRole {
-				c.Role = content.RoleOf(d.Block)
-			}
-		}
-		if d.Erased != nil {
-			c.Content, c.Size, c.Kind, c.Block, c.Erased = d.Erased.Content, d.Erased.Size, d.Erased.Kind, d.Erased.Block, d.Erased.Erased
-			if c.Role == content.NoRole {
-				c.Role = d.Erased.Role
-			}
-		}
-		if d.Origin != nil {
-			if origins[d.Origin].IsZero() {
-				obj := d.Origin.Object()
-				put = append(put, obj)
-				origins[d.Origin] = obj.ID
-			}
-			c.Origin = origins[d.Origin]
-		}
-		if !d.Label.IsZero() {
-			obj := d.Label.Object()
-			put = append(put, obj)
-			c.Label = obj.ID
-		}
-		c.derive(parent, d.Second, d.Brings)
-		put = append(put, c.object())
-		if err := c.check(); err != nil {
+	w := writing{origins: map[*Origin]objects.ID{}}
+	for i := range drafts {
+		c, err := w.commit(parent, &drafts[i])
+		if err != nil {
 			return nil, nil, err
 		}
 		commits = append(commits, c)
 		parent = c
 	}
-	return commits, put, nil
+	return commits, w.put, nil
+}
+
+// writing is one Write: the objects so far, and the origins that are among them.
+type writing struct {
+	put     []objects.Object
+	origins map[*Origin]objects.ID
+}
+
+// commit makes the commit of a draft, after the objects that it names.
+func (w *writing) commit(parent *Commit, d *Draft) (*Commit, error) {
+	c := &Commit{
+		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
+		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
+	}
+	if parent != nil {
+		c.Parents = []objects.ID{parent.ID}
+	}
+	if d.Second != nil {
+		c.Parents = append(c.Parents, d.Second.ID)
+	}
+	if err := w.content(c, d); err != nil {
+		return nil, err
+	}
+	if d.Origin != nil {
+		c.Origin = w.origin(d.Origin)
+	}
+	if !d.Label.IsZero() {
+		c.Label = w.object(d.Label.Object())
+	}
+	c.derive(parent, d.Second, d.Brings)
+	w.object(c.object())
+	return c, c.check()
+}
+
+// content gives c the block of a draft, or the erased one in the place of it. The
+// role follows from it where the draft names none.
+func (w *writing) content(c *Commit, d *Draft) error {
+	role := content.NoRole
+	if d.Block != nil {
+		objs, size, err := contentObjects(d.Block)
+		if err != nil {
+			return err
+		}
+		w.put = append(w.put, objs...)
+		c.Content, c.Size, c.Kind, c.Block = objs[len(objs)-1].ID, size, d.Block.Kind(), d.Block
+		role = content.RoleOf(d.Block)
+	}
+	if e := d.Erased; e != nil {
+		c.Content, c.Size, c.Kind, c.Block, c.Erased = e.Content, e.Size, e.Kind, e.Block, e.Erased
+		role = cmp.Or(role, e.Role)
+	}
+	c.Role = cmp.Or(c.Role, role)
+	return nil
+}
+
+// origin puts an origin once, however many drafts share it.
+func (w *writing) origin(o *Origin) objects.ID {
+	if w.origins[o].IsZero() {
+		w.origins[o] = w.object(o.Object())
+	}
+	return w.origins[o]
+}
+
+func (w *writing) object(o objects.Object) objects.ID {
+	w.put = append(w.put, o)
+	return o.ID
 }
 
 // contentObjects makes the object of a block; when its record is larger than

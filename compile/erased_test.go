@@ -44,8 +44,12 @@ func TestErasedWordsAreLeftOut(t *testing.T) {
 		why           map[string]string
 	}{
 		{"a thought, a question and an answer", chat, []string{"t1", "u2", "a1"}, "s | u1 | t2 a2", map[string]string{"t1": gone, "u2": gone, "a1": gone}},
-		{"a call goes with its result and its thought", chat + loop, []string{"c3"}, "s | u1 | t1 a1 | u2 | t2 a2 | u3",
-			map[string]string{"c3": gone, "r3": "its call is left out", "t3": "its call is left out"}},
+		{
+			"a call goes with its result and its thought", chat + loop,
+			[]string{"c3"},
+			"s | u1 | t1 a1 | u2 | t2 a2 | u3",
+			map[string]string{"c3": gone, "r3": "its call is left out", "t3": "its call is left out"},
+		},
 		{"a result has a placeholder", chat + loop, []string{"r3"}, "s | u1 | t1 a1 | u2 | t2 a2 | u3 | t3 c3 | r3", map[string]string{"r3": gone}},
 		{"a call that waits does not wait any more", chat + "u3=user:tool c3=call:1", []string{"c3"}, "s | u1 | t1 a1 | u2 | t2 a2 | u3", map[string]string{"c3": gone}},
 		{"a later instruction still replaces the earlier", "r1=rules:one u1=user:q r2=rules:two", []string{"r2"}, "u1", map[string]string{"r2": gone}},

@@ -184,8 +184,10 @@ func TestSharingReadsWhatDecodeReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		block := rapid.SampledFrom([]Block{
 			User("Why is the sky blue?"), Assistant(""), User(strings.Repeat("long ", 60)), Assistant(strings.Repeat("x", 127)), Note("n"),
-			Text{Of: KindUser, Name: "named", Text: "words"}, Text{Wire: Wire{Role: RoleSystem}, Of: KindUser, Text: "words"},
-			Reasoning{Text: "hm", Format: FormatParsed}, ToolCall{CallID: "1", Name: "f"},
+			Text{Of: KindUser, Name: "named", Text: "words"},
+			Text{Wire: Wire{Role: RoleSystem}, Of: KindUser, Text: "words"},
+			Reasoning{Text: "hm", Format: FormatParsed},
+			ToolCall{CallID: "1", Name: "f"},
 		}).Draw(t, "block")
 		record := Encode(block)
 		for range rapid.IntRange(0, 2).Draw(t, "changes") {

@@ -12,9 +12,12 @@ func TestEveryWordIsRewritten(t *testing.T) {
 	const word = "xyzzy"
 	wire := Wire{Dialect: "messages", ID: "id-" + word, Extra: []byte(`{"a":"` + word + `"}`), Seal: Seal{Type: Signature, Data: word, Minted: "messages/m"}}
 	blocks := []Block{
-		Reasoning{Wire: wire, Format: FormatParsed, Text: word, Parts: []string{"a", word}}, ToolCall{Wire: wire, CallID: word, Name: word, Arguments: word},
-		ToolResult{Wire: wire, CallID: word, Name: word, Text: word, Parts: []byte(`["` + word + `"]`)}, Native{Wire: wire, JSON: `{"b":"` + word + `"}`},
-		Media{Wire: wire, Of: KindImage, Name: word, URL: word, Data: word}, Media{Wire: wire, Of: KindFile, Name: word, URL: word, Data: word},
+		Reasoning{Wire: wire, Format: FormatParsed, Text: word, Parts: []string{"a", word}},
+		ToolCall{Wire: wire, CallID: word, Name: word, Arguments: word},
+		ToolResult{Wire: wire, CallID: word, Name: word, Text: word, Parts: []byte(`["` + word + `"]`)},
+		Native{Wire: wire, JSON: `{"b":"` + word + `"}`},
+		Media{Wire: wire, Of: KindImage, Name: word, URL: word, Data: word},
+		Media{Wire: wire, Of: KindFile, Name: word, URL: word, Data: word},
 	}
 	for _, k := range Kinds() {
 		if k.Traits().Text {

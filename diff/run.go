@@ -52,7 +52,7 @@ func Runs(a, b []*commit.Commit) *Run {
 	left, right := acts(a), acts(b)
 	r := &Run{Steps: [2]int{len(left), len(right)}}
 	found := map[Part]bool{}
-	for i := 0; i < max(len(left), len(right)); i++ {
+	for i := range max(len(left), len(right)) {
 		var x, y act
 		if i < len(left) {
 			x = left[i]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/nearest"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -307,7 +308,7 @@ func (r Resolver) now() time.Time {
 // unknown makes the error for a base that names nothing, with what was meant.
 func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 	e := &UnknownError{Rev: rev}
-	best := max(2, len(base)/3) + 1
+	search := nearest.To(base, max(2, len(base)/3))
 	for _, folder := range []string{Heads, Tags} {
 		all, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: folder, Limit: 1000})
 		if err != nil || len(base) > 255 {
@@ -315,10 +316,9 @@ func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 		}
 		for _, ref := range all {
 			name := Name(ref.Name)
-			if d := distance(base, name); d < best {
-				best, e.Nearest = d, name
-			}
+			search.Try(name, name)
 		}
+		e.Nearest = search.Name()
 	}
 	return e
 }

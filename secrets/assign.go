@@ -185,8 +185,6 @@ func (v *view) isCode(to int, value string, how manner) bool {
 	return false
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
 // schemes are the words that stand before what an Authorization header carries.
 var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 

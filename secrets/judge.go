@@ -11,16 +11,20 @@ func mixed(s string) bool {
 	letters, digits, small, capital := false, false, false, false
 	for _, c := range []byte(s) {
 		switch {
-		case c >= '0' && c <= '9':
+		case isDigit(c):
 			digits = true
-		case c >= 'a' && c <= 'z':
+		case isSmall(c):
 			letters, small = true, true
-		case c >= 'A' && c <= 'Z':
+		case isCapital(c):
 			letters, capital = true, true
 		}
 	}
 	return letters && digits || small && capital
 }
+
+func isDigit(c byte) bool   { return c >= '0' && c <= '9' }
+func isSmall(c byte) bool   { return c >= 'a' && c <= 'z' }
+func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // What people write in the place of a secret.
 var examples = []string{
@@ -71,31 +75,29 @@ func isRandom(s string) bool {
 		return false
 	}
 	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("-_.:", r) }) {
-		if len(part) < minPart {
-			continue
-		}
-		groups, turns := 0, 0
-		letters := false
-		for i := range len(part) {
-			c := part[i]
-			digit, capital := c >= '0' && c <= '9', c >= 'A' && c <= 'Z'
-			letters = letters || capital || c >= 'a' && c <= 'z'
-			if i == 0 {
-				continue
-			}
-			before := part[i-1]
-			if digit && (before < '0' || before > '9') {
-				groups++
-			}
-			if capital && before >= 'a' && before <= 'z' {
-				turns++
-			}
-		}
-		if letters && (groups >= minGroups || groups == 1 && turns >= 3 && len(part) >= minRandom) {
+		if len(part) >= minPart && alternates(part) {
 			return true
 		}
 	}
 	return false
+}
+
+// alternates tells whether letters and digits take turns in a part of a value, or
+// small letters and capitals around one group of digits.
+func alternates(part string) bool {
+	groups, turns := 0, 0
+	letters := isSmall(part[0]) || isCapital(part[0])
+	for i := 1; i < len(part); i++ {
+		before, c := part[i-1], part[i]
+		letters = letters || isSmall(c) || isCapital(c)
+		if isDigit(c) && !isDigit(before) {
+			groups++
+		}
+		if isCapital(c) && isSmall(before) {
+			turns++
+		}
+	}
+	return letters && (groups >= minGroups || groups == 1 && turns >= 3 && len(part) >= minRandom)
 }
 
 // entropy is how many bits a byte of s tells, by how often each byte is in it.

@@ -4,6 +4,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/tract-vcs/tract/nearest"
 )
 
 // Type is the sort of value that a setting has.
@@ -115,7 +117,7 @@ func Find(name string) (Key, error) {
 	if secretName(name) {
 		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
 	}
-	return Key{}, &UnknownError{Name: name, Nearest: nearest(name)}
+	return Key{}, &UnknownError{Name: name, Nearest: meant(name)}
 }
 
 // header is the setting for one HTTP header.
@@ -145,41 +147,17 @@ func (k Key) Variable() string {
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// nearest is a name that looks like the given one; empty when none does.
-func nearest(name string) string {
+// meant is a name that looks like the given one; empty when none does.
+func meant(name string) string {
 	given := fold(name)
-	best, least := "", 2+len(given)/4
+	search := nearest.To(given, 1+len(given)/4)
 	for _, k := range table {
 		full := fold(k.Name)
-		candidates := []string{full}
+		search.Try(full, k.Name)
 		if !strings.Contains(given, ".") {
-			candidates = append(candidates, strings.ReplaceAll(full, ".", ""), full[strings.LastIndexByte(full, '.')+1:])
-		}
-		for _, c := range candidates {
-			if d := distance(given, c); d < least {
-				best, least = k.Name, d
-			}
+			search.Try(strings.ReplaceAll(full, ".", ""), k.Name)
+			search.Try(full[strings.LastIndexByte(full, '.')+1:], k.Name)
 		}
 	}
-	return best
-}
-
-// distance is how many bytes have to change to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return search.Name()
 }

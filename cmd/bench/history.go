@@ -121,6 +121,15 @@ func (h *history) packed(ctx context.Context) (*history, error) {
 	return p, nil
 }
 
+// packedSize is the bytes of a history after gc.
+func (h *history) packedSize(ctx context.Context) (int64, error) {
+	p, err := h.packed(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return folderSize(p.store())
+}
+
 // command is the program with a store, ready to run. Nothing of the person who
 // measures gets in: no settings, no keys.
 func (b *bench) command(ctx context.Context, place string, args ...string) *exec.Cmd {

@@ -43,11 +43,7 @@ func (b *bench) sizeOnDisk(ctx context.Context, h *history) error {
 	if !b.hasProgram("bytes after gc") {
 		return nil
 	}
-	packed, err := h.packed(ctx)
-	if err != nil {
-		return err
-	}
-	after, err := folderSize(packed.store())
+	after, err := h.packedSize(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,11 +141,7 @@ func (b *bench) conversation(ctx context.Context) error {
 	if !b.hasProgram(name + " after gc") {
 		return nil
 	}
-	packed, err := h.packed(ctx)
-	if err != nil {
-		return err
-	}
-	after, err := folderSize(packed.store())
+	after, err := h.packedSize(ctx)
 	if err != nil {
 		return err
 	}

@@ -69,32 +69,40 @@ by which rule. --for gives the body of the request for a dialect or a provider.`
 	return cmd
 }
 
-func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
-	ctx := cmd.Context()
+// asked reads what the flags ask for: a target, if they name one, and the options.
+func (o *compileOptions) asked(cmd *cobra.Command) (target llm.Target, opts []tract.Option, err error) {
 	if o.style != "text" && o.style != "json" {
-		return usage(cmd, "--format %q: want text or json", o.style)
+		return nil, nil, usage(cmd, "--format %q: want text or json", o.style)
 	}
-	opts := o.options()
+	opts = o.options()
 	if o.until != "" {
 		t, err := refs.ParseTime(o.until, time.Now())
 		if err != nil {
-			return usage(cmd, "--until: %s", err)
+			return nil, nil, usage(cmd, "--until: %s", err)
 		}
 		opts = append(opts, tract.Until(t))
 	}
-	var target llm.Target
 	if o.to != "" {
-		t, err := targetFor(cmd, o.to)
-		if err != nil {
-			return err
+		if target, err = targetFor(cmd, o.to); err != nil {
+			return nil, nil, err
 		}
-		target, opts = t, append(opts, tract.For(t))
+		opts = append(opts, tract.For(target))
+	}
+	return target, opts, nil
+}
+
+func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
+	ctx := cmd.Context()
+	target, opts, err := o.asked(cmd)
+	if err != nil {
+		return err
 	}
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
 	}
-	if target != nil && !a.json && !o.explain && o.style == "text" {
+	asJSON := a.json || o.style == "json"
+	if target != nil && !asJSON && !o.explain {
 		if err := a.printRequest(ctx, id.String(), target, opts); err != nil {
 			return err
 		}
@@ -104,29 +112,33 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	if a.json || o.style == "json" || o.explain {
+	if asJSON || o.explain {
 		if err := p.Complete(ctx, a.repo.Store()); err != nil {
 			return err
 		}
 	}
-	if a.json || o.style == "json" {
+	switch {
+	case asJSON:
 		return format.Encode(a.out, format.PromptJSON(p, o.to))
-	}
-	if o.explain {
-		if err := a.loadLeftOut(ctx, p); err != nil {
-			return err
-		}
+	case o.explain:
+		return a.explain(ctx, p)
 	}
 	return a.page(func(pen *format.Printer) error {
-		if o.explain {
-			pen.Explain(p)
-		} else {
-			pen.Prompt(p)
-		}
+		pen.Prompt(p)
 		pen.Tokens(p.Tokens)
-		if o.explain {
-			pen.Calibration(p.Calibration)
-		}
+		return nil
+	})
+}
+
+// explain shows why each commit goes into a prompt or stays out.
+func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
+	if err := a.loadLeftOut(ctx, p); err != nil {
+		return err
+	}
+	return a.page(func(pen *format.Printer) error {
+		pen.Explain(p)
+		pen.Tokens(p.Tokens)
+		pen.Calibration(p.Calibration)
 		return nil
 	})
 }

@@ -38,7 +38,7 @@ func line(t testing.TB, s objects.Store, name string, n int) (tip objects.ID) {
 	return tip
 }
 
-func appendOne(s objects.Store, b testing.TB, name string, i int) error {
+func appendOne(b testing.TB, s objects.Store, name string, i int) error {
 	return s.Update(b.Context(), "refs/heads/"+name, func(tip objects.ID) (objects.Batch, error) {
 		c := objects.New(objects.KindContent, nil, nil, fmt.Appendf(nil, "%s %d %0600d", name, i, i))
 		var parents []objects.ID
@@ -93,7 +93,7 @@ func BenchmarkAppend(b *testing.B) {
 			took := []time.Duration{}
 			for i := 0; b.Loop(); i++ {
 				start := time.Now()
-				if err := appendOne(s, b, "main", size+i); err != nil {
+				if err := appendOne(b, s, "main", size+i); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(start))
@@ -114,7 +114,7 @@ func BenchmarkAppendMany(b *testing.B) {
 			for w := range c.writers {
 				wg.Go(func() {
 					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						if err := appendOne(s, b, fmt.Sprint(w%c.branches), int(i)); err != nil {
+						if err := appendOne(b, s, fmt.Sprint(w%c.branches), int(i)); err != nil {
 							b.Error(err)
 							return
 						}

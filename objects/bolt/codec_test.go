@@ -171,7 +171,7 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 	if got = sweep(t, s, objects.Sweep{}); got.SizeAfter > before {
 		t.Errorf("packed twice it takes %d bytes, and took %d", got.SizeAfter, before)
 	}
-	if err := appendOne(s, t, "main", 1); err != nil {
+	if err := appendOne(t, s, "main", 1); err != nil {
 		t.Errorf("append after it: %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
 	write := func(n int, want uint64) {
 		t.Helper()
 		for i := range n {
-			if err := appendOne(s, t, "main", i); err != nil {
+			if err := appendOne(t, s, "main", i); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -173,7 +173,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	if note(err); err != nil && !bytes.Equal(mustRead(t, path), before) {
 		t.Errorf("%s: the journal was not folded and the file has changed: %v", what, err)
 	}
-	note(appendOne(s, t, "new", 1))
+	note(appendOne(t, s, "new", 1))
 	return noticed
 }
 

@@ -95,7 +95,7 @@ func TestLogOfAPackedStore(t *testing.T) {
 			t.Fatal("the log has changed")
 		}
 	}
-	if err := appendOne(s, t, "main", 1); err != nil {
+	if err := appendOne(t, s, "main", 1); err != nil {
 		t.Fatal(err)
 	}
 	wantNumberOfEntries(t, s, 601)

@@ -148,51 +148,70 @@ func (o *overlay) objects() []edit {
 	return edits[:len(edits):len(edits)]
 }
 
-// merged yields what the file has and what the journal has, in one order.
+// beyond lists the last edits of a bucket as of a mark from a key on, or, down, those
+// below it, in the order in which a scan of that direction comes upon them.
+func (o *overlay) beyond(bucket int, from []byte, down bool, m *mark) []edit {
+	edits := o.sorted(bucket, m)
+	at, _ := slices.BinarySearchFunc(edits, from, func(e edit, key []byte) int { return bytes.Compare(e.key, key) })
+	if !down {
+		return edits[at:]
+	}
+	below := slices.Clone(edits[:at])
+	slices.Reverse(below)
+	return below
+}
+
+// merged yields what the file has and what the journal has, in one order. Of a key
+// that both have it is what the journal says.
 func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
 	tree := l.scanTree(bucket, from, down)
 	if l.over == nil {
 		return tree
 	}
-	edits := l.over.sorted(bucketNumber(bucket), &l.seen)
+	edits := l.over.beyond(bucketNumber(bucket), from, down, &l.seen)
 	if len(edits) == 0 {
 		return tree
 	}
-	at, _ := slices.BinarySearchFunc(edits, from, func(e edit, key []byte) int { return bytes.Compare(e.key, key) })
-	if down {
-		edits = slices.Clone(edits[:at])
-		slices.Reverse(edits)
-	} else {
-		edits = edits[at:]
-	}
 	return func(yield func(entry, error) bool) {
+		rest := edits
 		for e, err := range tree {
-			for err == nil && len(edits) > 0 {
-				c := bytes.Compare(edits[0].key, e.key)
-				if c != 0 && (c > 0) != down {
-					break
-				}
-				over := edits[0]
-				edits = edits[1:]
-				if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
-					return
-				}
-				if c == 0 {
-					e.key = nil // it is replaced
-					break
-				}
-			}
-			if e.key == nil && err == nil {
-				continue
-			}
-			if !yield(e, err) || err != nil {
+			if err != nil {
+				yield(e, err)
 				return
 			}
+			n, replaced := upTo(rest, e.key, down)
+			if !yieldEdits(rest[:n], yield) || !replaced && !yield(e, nil) {
+				return
+			}
+			rest = rest[n:]
 		}
-		for _, over := range edits {
-			if over.value != nil && !yield(entry{key: over.key, over: over.value}, nil) {
-				return
-			}
+		yieldEdits(rest, yield)
+	}
+}
+
+// upTo counts the edits that a scan comes upon until it is past a key, and tells
+// whether the last of them is of that key.
+func upTo(edits []edit, key []byte, down bool) (n int, same bool) {
+	for n < len(edits) {
+		c := bytes.Compare(edits[n].key, key)
+		if c == 0 {
+			return n + 1, true
+		}
+		if (c > 0) != down {
+			break
+		}
+		n++
+	}
+	return n, false
+}
+
+// yieldEdits yields the keys that edits set, without those they delete. It is false
+// when no more is wanted.
+func yieldEdits(edits []edit, yield func(entry, error) bool) bool {
+	for _, e := range edits {
+		if e.value != nil && !yield(entry{key: e.key, over: e.value}, nil) {
+			return false
 		}
 	}
+	return true
 }

@@ -79,16 +79,11 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 			return bytes.Clone(e.key), nil
 		}
 		if q.kind != 0 {
-			first, err := e.first()
+			kind, err := kindOf(e)
 			if err != nil {
 				return nil, err
 			}
-			if len(first) > 0 && first[0] == tombstone {
-				if first, err = kindOfErased(e); err != nil {
-					return nil, err
-				}
-			}
-			if len(first) == 0 || recordKind(first[0]) != q.kind {
+			if kind != q.kind {
 				continue
 			}
 		}
@@ -97,6 +92,19 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 		}
 	}
 	return nil, nil
+}
+
+// kindOf reads the kind of an object that lies alone, also of one that was erased;
+// zero: its record is empty.
+func kindOf(e entry) (objects.Kind, error) {
+	first, err := e.first()
+	if err == nil && len(first) > 0 && first[0] == tombstone {
+		first, err = kindOfErased(e)
+	}
+	if err != nil || len(first) == 0 {
+		return 0, err
+	}
+	return recordKind(first[0]), nil
 }
 
 // packed searches the packs: by the index, or all of them when most would be

@@ -61,7 +61,7 @@ func TestWritersShareTransactions(t *testing.T) {
 	s, path := fresh(t)
 	const n = 500
 	took := gather(t, s, path, n, func(i int) {
-		if err := appendOne(s, t, "main", i); err != nil {
+		if err := appendOne(t, s, "main", i); err != nil {
 			t.Errorf("writer %d: %v", i, err)
 		}
 	})
