@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,8 +49,12 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// importBatch is how many commits of an import land in one transaction.
-const importBatch = 256
+// How many commits of an import land in one transaction, and how many bytes of
+// objects: as much as it can be while little is lost where it breaks off.
+const (
+	importBatch = 1 << 14
+	importBytes = 4 << 20
+)
 
 // importKey begins the idempotency keys of what was imported.
 const importKey = "import/"
@@ -85,7 +90,11 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 			break
 		}
 	}
-	if bad := m.flush(ctx); bad != nil && ctx.Err() == nil {
+	bad := m.flush(context.WithoutCancel(ctx)) // who stops it keeps what was read
+	if bad == nil {
+		bad = m.landed()
+	}
+	if bad != nil && (err == nil || ctx.Err() == nil) {
 		err = bad
 	}
 	return m.result(err)
@@ -100,7 +109,23 @@ type importing struct {
 	order    []*growing
 	at       map[string]objects.ID // by the id of a part: the commit of its last block
 	put      []objects.Object
-	count    int // commits in put
+	origin   objects.ID // the last one in put
+	count    int        // commits in put
+	size     int        // bytes of their objects
+	landing  *landing   // the batch before; nil: there is none that is not settled
+}
+
+// landing is a batch that is being written while the next one is made.
+type landing struct {
+	done  chan error
+	moves []move
+}
+
+// move is what a batch does to a branch.
+type move struct {
+	branch *growing
+	tip    objects.ID
+	parts  int
 }
 
 // growing is a branch that is being added to.
@@ -192,7 +217,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			id, n = part.ID, 0
 		}
 		place := f.Origin.Importer + "/" + part.ID
-		key := fmt.Sprintf("%s%s#%d", importKey, place, n)
+		key := importKey + place + "#" + strconv.Itoa(n)
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
 			g.Parts++
@@ -216,7 +241,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.count >= importBatch {
+	if m.count >= importBatch || m.size >= importBytes {
 		return m.flush(ctx)
 	}
 	return nil
@@ -238,6 +263,9 @@ func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
 			break
 		}
 		if err := m.flush(ctx); err != nil {
+			return err
+		}
+		if err := m.landed(); err != nil {
 			return err
 		}
 		tip, err := m.repo.header(ctx, at)
@@ -283,33 +311,63 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	}
 	g.tip = commits[0]
 	m.repo.headers.put(g.tip)
-	m.put = append(m.put, put...)
+	for _, o := range put {
+		if o.Kind == objects.KindOrigin {
+			if o.ID == m.origin {
+				continue // messages that nothing is known of have the same
+			}
+			m.origin = o.ID
+		}
+		m.put = append(m.put, o)
+		m.size += len(o.Data)
+	}
 	return g.tip, nil
 }
 
-// flush writes the batch.
+// flush begins to write the batch, once the one before it is written.
 func (m *importing) flush(ctx context.Context) error {
-	if m.count == 0 {
-		return nil
+	if err := m.landed(); err != nil || m.count == 0 {
+		return err
 	}
+	next := &landing{done: make(chan error, 1)}
 	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
 	for _, g := range m.order {
-		if g.waiting > 0 && !m.dry {
+		switch {
+		case g.waiting == 0:
+			continue
+		case m.dry:
+			next.moves = append(next.moves, move{g, g.stored, g.waiting})
+		default:
+			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
 		}
+		g.waiting = 0
 	}
-	if !m.dry {
-		if err := m.repo.store.Apply(ctx, batch); err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
+	m.landing = next
+	m.put, m.origin, m.count, m.size = make([]objects.Object, 0, len(m.put)), objects.ID{}, 0, 0
+	if m.dry {
+		next.done <- nil
+		return nil
 	}
-	for _, g := range m.order {
-		if g.waiting > 0 && !m.dry {
-			g.stored = g.tip.ID
-		}
-		g.Added, g.waiting = g.Added+g.waiting, 0
+	go func() { next.done <- m.repo.store.Apply(ctx, batch) }()
+	return nil
+}
+
+// landed waits for the batch that is being written.
+func (m *importing) landed() error {
+	last := m.landing
+	if last == nil {
+		return nil
 	}
-	m.put, m.count = nil, 0
+	m.landing = nil
+	if err := <-last.done; err != nil {
+		m.put, m.count = nil, 0 // they stand on what is not there
+		return fmt.Errorf("import: %w", err)
+	}
+	for _, moved := range last.moves {
+		moved.branch.stored = moved.tip
+		moved.branch.Added += moved.parts
+	}
 	return nil
 }
 
