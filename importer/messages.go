@@ -5,9 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -138,13 +136,7 @@ type decoded struct {
 // decode reads a request body or an array of messages.
 func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	if v.Kind() == rawjson.KindArray {
-		key := "messages"
-		if m.format != Anthropic && hasItems(v) {
-			key = "input"
-		}
-		var o rawjson.Object
-		o.Set(key, v)
-		v = o.Bytes()
+		return m.decodeList(v)
 	}
 	f := m.format
 	if f == Auto {
@@ -158,6 +150,25 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 		}
 	}
 	req, err := providers.DecodeRequest(api, "", v)
+	return decoded{req, api}, err
+}
+
+// decodeList reads an array of messages.
+func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
+	f, items := listed(v)
+	if m.format != Auto {
+		f = m.format
+	}
+	key, api := "messages", "chat"
+	switch {
+	case m.format != Anthropic && items:
+		key, api = "input", "responses"
+	case f == Anthropic:
+		api = "messages"
+	}
+	var o rawjson.Object
+	o.Set(key, v)
+	req, err := providers.DecodeRequest(api, "", o.Bytes())
 	return decoded{req, api}, err
 }
 
@@ -213,83 +224,4 @@ func chained(before string, role content.Role, b content.Block) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
-}
-
-// hasItems tells whether an array is one of the items that OpenAI's Responses take:
-// calls and results are no parts of messages there.
-func hasItems(list rawjson.Value) bool {
-	for v := range list.Elements() {
-		var role, kind, said rawjson.Value
-		for key, m := range v.Members() {
-			switch key {
-			case "role":
-				role = m
-			case "type":
-				kind = m
-			case "content":
-				said = m
-			}
-		}
-		if role == nil && kind != nil {
-			return true
-		}
-		switch said.At(0).Get("type").Text() {
-		case "input_text", "output_text":
-			return true
-		}
-	}
-	return false
-}
-
-// spoken is the format of a request body, by what only one of the two has. What
-// could be both is OpenAI's, unless it asks a Claude.
-func spoken(v rawjson.Value) Format {
-	if _, api := holder(v); api == "responses" || api == "gemini" {
-		return OpenAI // or what is not Anthropic's
-	}
-	list := v.Get("messages")
-	v = rawjson.Without(v, "messages")
-	for _, key := range []string{"system", "anthropic_version", "stop_sequences", "thinking"} {
-		if v.Get(key) != nil {
-			return Anthropic
-		}
-	}
-	for m := range list.Elements() {
-		if f := spokenIn(m); f != Auto {
-			return f
-		}
-	}
-	if v.Get("tools").At(0).Get("input_schema") != nil || strings.Contains(v.Get("model").Text(), "claude") {
-		return Anthropic
-	}
-	return OpenAI
-}
-
-// spokenIn is the format of a message, Auto when it could be both.
-func spokenIn(m rawjson.Value) Format {
-	var role string
-	var said rawjson.Value
-	own := false // a member that only OpenAI's have
-	for key, v := range m.Members() {
-		switch key {
-		case "role":
-			role = v.Text()
-		case "content":
-			said = v
-		case "tool_calls", "function_call", "reasoning_content", "reasoning_details":
-			own = true
-		}
-	}
-	if own || slices.Contains([]string{"system", "developer", "tool", "function"}, role) {
-		return OpenAI
-	}
-	for part := range said.Elements() {
-		switch part.Get("type").Text() {
-		case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use":
-			return Anthropic
-		case "image_url", "input_audio", "file":
-			return OpenAI
-		}
-	}
-	return Auto
 }

@@ -65,6 +65,11 @@ func (q *chatRequest) message(v rawjson.Value) error {
 	if q.plain(v) {
 		return nil
 	}
+	return q.long(v)
+}
+
+// long reads a message that may have anything in it.
+func (q *chatRequest) long(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
 	case "system", "developer":
 		q.list = say(q.list, content.RoleSystem, q.words(content.KindSystem, v)...)
