@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,14 +49,11 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// importBatch is how many commits of an import land in one transaction.
-const importBatch = 256
-
 // importKey begins the idempotency keys of what was imported.
 const importKey = "import/"
 
 // Import commits messages that another program kept, in their order, in a
-// transaction for every few hundred. What an earlier import brought is not
+// transaction for every few thousand. What an earlier import brought is not
 // committed again, so that a source that has grown adds what is new; one that
 // differs from what was imported is a *[DivergedError]. An error of the list ends
 // the import: what came before it is committed and told.
@@ -85,7 +83,11 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 			break
 		}
 	}
-	if bad := m.flush(ctx); bad != nil && ctx.Err() == nil {
+	bad := m.flush(context.WithoutCancel(ctx)) // who stops it keeps what was read
+	if bad == nil {
+		bad = m.landed()
+	}
+	if bad != nil && (err == nil || ctx.Err() == nil) {
 		err = bad
 	}
 	return m.result(err)
@@ -100,7 +102,10 @@ type importing struct {
 	order    []*growing
 	at       map[string]objects.ID // by the id of a part: the commit of its last block
 	put      []objects.Object
-	count    int // commits in put
+	origin   objects.ID // the last one in put
+	count    int        // commits in put
+	size     int        // bytes of their objects
+	landing  *landing   // the batch before; nil: there is none that is not settled
 }
 
 // growing is a branch that is being added to.
@@ -192,7 +197,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			id, n = part.ID, 0
 		}
 		place := f.Origin.Importer + "/" + part.ID
-		key := fmt.Sprintf("%s%s#%d", importKey, place, n)
+		key := importKey + place + "#" + strconv.Itoa(n)
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
 			g.Parts++
@@ -216,7 +221,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.count >= importBatch {
+	if m.count >= importBatch || m.size >= importBytes {
 		return m.flush(ctx)
 	}
 	return nil
@@ -238,6 +243,9 @@ func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
 			break
 		}
 		if err := m.flush(ctx); err != nil {
+			return err
+		}
+		if err := m.landed(); err != nil {
 			return err
 		}
 		tip, err := m.repo.header(ctx, at)
@@ -283,34 +291,17 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	}
 	g.tip = commits[0]
 	m.repo.headers.put(g.tip)
-	m.put = append(m.put, put...)
+	for _, o := range put {
+		if o.Kind == objects.KindOrigin {
+			if o.ID == m.origin {
+				continue // messages that nothing is known of have the same
+			}
+			m.origin = o.ID
+		}
+		m.put = append(m.put, o)
+		m.size += len(o.Data)
+	}
 	return g.tip, nil
-}
-
-// flush writes the batch.
-func (m *importing) flush(ctx context.Context) error {
-	if m.count == 0 {
-		return nil
-	}
-	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
-	for _, g := range m.order {
-		if g.waiting > 0 && !m.dry {
-			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
-		}
-	}
-	if !m.dry {
-		if err := m.repo.store.Apply(ctx, batch); err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-	}
-	for _, g := range m.order {
-		if g.waiting > 0 && !m.dry {
-			g.stored = g.tip.ID
-		}
-		g.Added, g.waiting = g.Added+g.waiting, 0
-	}
-	m.put, m.count = nil, 0
-	return nil
 }
 
 // AppendReply adds a reply that was got without this package, such as one that was

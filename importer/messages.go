@@ -4,11 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -82,30 +79,52 @@ type messageReader struct {
 // whole: what a message means can depend on those before it.
 func (m *messageReader) oneALine(v rawjson.Value) error {
 	var list rawjson.Array
+	var lines []int // that the messages are on
 	var err error
 	for size := 0; err == nil; {
-		var one rawjson.Array
-		one.Add(v)
-		size += len(v)
-		if _, err = m.decode(one.Bytes()); err != nil {
-			err = m.l.wrong(err)
-		} else if size > maxLine {
+		if size += len(v); size > maxLine {
 			err = m.l.wrong(errTooLong)
-		} else {
-			list.Add(v)
-			v, err = m.l.value()
+			break
 		}
+		list.Add(v)
+		lines = append(lines, m.l.n)
+		v, err = m.l.value()
 	}
 	if err == io.EOF {
 		err = nil
 	}
-	if list.Bytes().At(0) == nil {
-		return err
+	all := list.Bytes()
+	req, bad := m.decode(all)
+	if bad != nil {
+		if all, bad = m.readable(all, lines, bad); all.At(0) == nil {
+			return bad
+		}
+		if req, err = m.decode(all); err != nil {
+			return m.l.wrong(err)
+		}
+		err = bad
 	}
-	if bad := m.conversation(list.Bytes()); bad != nil {
+	if bad := m.put(req); bad != nil {
 		return bad
 	}
 	return err
+}
+
+// readable is the messages before the first that cannot be decoded, and where that
+// is; why is the error of all of them.
+func (m *messageReader) readable(all rawjson.Value, lines []int, why error) (rawjson.Value, error) {
+	var list rawjson.Array
+	n := 0
+	for v := range all.Elements() {
+		var one rawjson.Array
+		one.Add(v)
+		if _, err := m.decode(one.Bytes()); err != nil {
+			return list.Bytes(), &LineError{File: m.l.file, Line: lines[n], Cause: err}
+		}
+		list.Add(v)
+		n++
+	}
+	return nil, m.l.wrong(why)
 }
 
 // decoded is a conversation and whose format it is in.
@@ -117,13 +136,7 @@ type decoded struct {
 // decode reads a request body or an array of messages.
 func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	if v.Kind() == rawjson.KindArray {
-		key := "messages"
-		if m.format != Anthropic && hasItems(v) {
-			key = "input"
-		}
-		var o rawjson.Object
-		o.Set(key, v)
-		v = o.Bytes()
+		return m.decodeList(v)
 	}
 	f := m.format
 	if f == Auto {
@@ -140,12 +153,36 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	return decoded{req, api}, err
 }
 
+// decodeList reads an array of messages.
+func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
+	f, items := listed(v)
+	if m.format != Auto {
+		f = m.format
+	}
+	key, api := "messages", "chat"
+	switch {
+	case m.format != Anthropic && items:
+		key, api = "input", "responses"
+	case f == Anthropic:
+		api = "messages"
+	}
+	var o rawjson.Object
+	o.Set(key, v)
+	req, err := providers.DecodeRequest(api, "", o.Bytes())
+	return decoded{req, api}, err
+}
+
 // conversation puts out a conversation.
 func (m *messageReader) conversation(v rawjson.Value) error {
 	req, err := m.decode(v)
 	if err != nil {
 		return m.l.wrong(err)
 	}
+	return m.put(req)
+}
+
+// put puts out what was decoded.
+func (m *messageReader) put(req decoded) error {
 	if m.n++; len(req.Messages) == 0 {
 		return m.l.wrong(errors.New("a conversation without a message"))
 	}
@@ -181,59 +218,10 @@ func chained(before string, role content.Role, b content.Block) string {
 	case content.Media:
 		said = append(said, b.Data)
 	}
-	h := sha256.New()
+	var text []byte
 	for _, s := range said {
-		fmt.Fprintf(h, "%d:%s", len(s), s)
+		text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// hasItems tells whether an array is one of the items that OpenAI's Responses take:
-// calls and results are no parts of messages there.
-func hasItems(list rawjson.Value) bool {
-	for v := range list.Elements() {
-		if v.Get("role") == nil && v.Get("type") != nil {
-			return true
-		}
-		switch v.Get("content").At(0).Get("type").Text() {
-		case "input_text", "output_text":
-			return true
-		}
-	}
-	return false
-}
-
-// spoken is the format of a request body, by what only one of the two has. What
-// could be both is OpenAI's, unless it asks a Claude.
-func spoken(v rawjson.Value) Format {
-	if _, api := holder(v); api == "responses" || api == "gemini" {
-		return OpenAI // or what is not Anthropic's
-	}
-	for _, key := range []string{"system", "anthropic_version", "stop_sequences", "thinking"} {
-		if v.Get(key) != nil {
-			return Anthropic
-		}
-	}
-	for m := range v.Get("messages").Elements() {
-		if role := m.Get("role").Text(); slices.Contains([]string{"system", "developer", "tool", "function"}, role) {
-			return OpenAI
-		}
-		for _, key := range []string{"tool_calls", "function_call", "reasoning_content", "reasoning_details"} {
-			if m.Get(key) != nil {
-				return OpenAI
-			}
-		}
-		for part := range m.Get("content").Elements() {
-			switch part.Get("type").Text() {
-			case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use":
-				return Anthropic
-			case "image_url", "input_audio", "file":
-				return OpenAI
-			}
-		}
-	}
-	if v.Get("tools").At(0).Get("input_schema") != nil || strings.Contains(v.Get("model").Text(), "claude") {
-		return Anthropic
-	}
-	return OpenAI
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }

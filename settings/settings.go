@@ -197,5 +197,7 @@ func (e *SecretError) Hint() string {
 
 // fold makes names equal that people take to be equal.
 func fold(name string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(strings.TrimSpace(name)))
+	return strings.ToLower(joiners.Replace(strings.TrimSpace(name)))
 }
+
+var joiners = strings.NewReplacer("-", "", "_", "")

@@ -12,12 +12,14 @@ import (
 
 // requestChat reads a request body.
 func requestChat(t target, v rawjson.Value) (*llm.Request, error) {
-	req := &llm.Request{Settings: chatAsked(t.profile.wire, v), Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Bool()}
-	if v.Get("messages").Kind() != rawjson.KindArray {
+	messages := v.Get("messages")
+	if messages.Kind() != rawjson.KindArray {
 		return nil, errNoMessages
 	}
+	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
+	req := &llm.Request{Settings: chatAsked(t.profile.wire, v), Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Bool()}
 	q := chatRequest{target: t}
-	for m := range v.Get("messages").Elements() {
+	for m := range messages.Elements() {
 		if err := q.message(m); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", q.n, err)
 		}
@@ -60,6 +62,14 @@ type chatRequest struct {
 
 // message reads one message.
 func (q *chatRequest) message(v rawjson.Value) error {
+	if q.plain(v) {
+		return nil
+	}
+	return q.long(v)
+}
+
+// long reads a message that may have anything in it.
+func (q *chatRequest) long(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
 	case "system", "developer":
 		q.list = say(q.list, content.RoleSystem, q.words(content.KindSystem, v)...)
@@ -73,6 +83,41 @@ func (q *chatRequest) message(v rawjson.Value) error {
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", excerpt(v))
 	}
 	return nil
+}
+
+// plain reads a message of a user or of the model that is words and nothing else, as
+// most are: what the long way would make of it too. Words that may have think tags
+// in them are left to that.
+func (q *chatRequest) plain(v rawjson.Value) bool {
+	var role string
+	var said rawjson.Value
+	n := 0
+	for key, m := range v.Members() {
+		switch key {
+		case "role":
+			role = m.Text()
+		case "content":
+			said = m
+		}
+		n++
+	}
+	if n != 2 || said.Kind() != rawjson.KindString {
+		return false
+	}
+	text := content.Text{Wire: q.form(), Of: content.KindUser, Text: said.Text()}
+	switch role {
+	case "user":
+		q.list = say(q.list, content.RoleUser, text)
+	case "assistant":
+		if strings.IndexByte(text.Text, '<') >= 0 || strings.TrimSpace(text.Text) == "" {
+			return false
+		}
+		text.Of = content.KindAssistant
+		q.list = say(q.list, content.RoleAssistant, text)
+	default:
+		return false
+	}
+	return true
 }
 
 // answer reads what the model said: the message of a response.

@@ -191,6 +191,9 @@ type Array struct {
 // nothing.
 func (a *Array) Add(v Value) {
 	if len(v) != 0 {
+		if len(a.buf)+len(v)+2 > cap(a.buf) {
+			a.buf = slices.Grow(a.buf, len(a.buf)+len(v)+2) // twice as long: long ones are copied less often
+		}
 		a.comma()
 		a.buf = append(a.buf, v...)
 	}

@@ -145,7 +145,7 @@ func (s *store) transact(h *handle, list []change) (err error) {
 	var db *bbolt.DB
 	err = protect(func() (err error) {
 		db, err = bbolt.Open(s.path, 0o600, &bbolt.Options{
-			Timeout: time.Nanosecond, FreelistType: bbolt.FreelistArrayType, NoStatistics: true,
+			InitialMmapSize: mapped(f, list), Timeout: time.Nanosecond, FreelistType: bbolt.FreelistArrayType, NoStatistics: true,
 			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		})
 		return err
@@ -165,6 +165,20 @@ func (s *store) transact(h *handle, list []change) (err error) {
 		return err
 	}
 	return protect(db.Close)
+}
+
+// mapped is how much of the file to map for a list of changes: bbolt copies all that
+// it holds when it has to map more.
+func mapped(f *os.File, list []change) int {
+	info, err := f.Stat()
+	if err != nil {
+		return 0 // bbolt will say it too
+	}
+	n := 64 << 10
+	for _, c := range list {
+		n += len(c.key) + len(c.value)
+	}
+	return int(info.Size()) + n + n/4
 }
 
 // change writes a list of changes, if the file is as it was seen.

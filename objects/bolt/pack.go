@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -53,6 +54,11 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 		head = append(head, list[i].ID[:]...)
 	}
 	body = append(make([]byte, 8), byte(codecRaw))
+	size := 0
+	for _, o := range list {
+		size += len(o.Data)
+	}
+	body = slices.Grow(body, size)
 	for i, o := range list {
 		head = append(head, byte(o.Kind))
 		for _, ids := range [][]objects.ID{o.Parents, o.Links} {

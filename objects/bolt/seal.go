@@ -11,7 +11,7 @@ import (
 // what it links to. It gives the keys to write for them. Every object is hashed
 // here, since a checksum stands for that later.
 func sealObjects(l *look, records []edit) ([]change, error) {
-	var list []objects.Object
+	list := make([]objects.Object, 0, len(records))
 	var loose []change
 	for _, r := range records {
 		id := objects.ID(r.key)

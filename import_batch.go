@@ -1,0 +1,76 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// How many commits of an import land in one transaction, and how many bytes of
+// objects: as much as it can be while little is lost where it breaks off.
+const (
+	importBatch = 1 << 14
+	importBytes = 4 << 20
+)
+
+// landing is a batch that is being written while the next one is made.
+type landing struct {
+	done  chan error
+	moves []move
+}
+
+// move is what a batch does to a branch.
+type move struct {
+	branch *growing
+	tip    objects.ID
+	parts  int
+}
+
+// flush begins to write the batch, once the one before it is written.
+func (m *importing) flush(ctx context.Context) error {
+	if err := m.landed(); err != nil || m.count == 0 {
+		return err
+	}
+	next := &landing{done: make(chan error, 1)}
+	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
+	for _, g := range m.order {
+		switch {
+		case g.waiting == 0:
+			continue
+		case m.dry:
+			next.moves = append(next.moves, move{g, g.stored, g.waiting})
+		default:
+			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
+			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
+		}
+		g.waiting = 0
+	}
+	m.landing = next
+	m.put, m.origin, m.count, m.size = make([]objects.Object, 0, len(m.put)), objects.ID{}, 0, 0
+	if m.dry {
+		next.done <- nil
+		return nil
+	}
+	go func() { next.done <- m.repo.store.Apply(ctx, batch) }()
+	return nil
+}
+
+// landed waits for the batch that is being written.
+func (m *importing) landed() error {
+	last := m.landing
+	if last == nil {
+		return nil
+	}
+	m.landing = nil
+	if err := <-last.done; err != nil {
+		m.put, m.count = nil, 0 // they stand on what is not there
+		return fmt.Errorf("import: %w", err)
+	}
+	for _, moved := range last.moves {
+		moved.branch.stored = moved.tip
+		moved.branch.Added += moved.parts
+	}
+	return nil
+}

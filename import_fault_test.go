@@ -1,0 +1,63 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
+)
+
+// TestImportThatCannotBeWritten: batches are written while the next ones are made.
+// Whichever of them fails, before or after it was written, the branch has a
+// beginning of the source, and the next import brings the rest, nothing twice.
+func TestImportThatCannotBeWritten(t *testing.T) {
+	const parts = 40
+	text := strings.Repeat("words of a long message. ", 20_000) // half a megabyte: several batches
+	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+		for i := range parts {
+			n := strconv.Itoa(i)
+			if !yield(tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: n, Block: content.User(n + text)}}}, nil) {
+				return
+			}
+		}
+	}
+	store := objects.Memory()
+	scheme := ""
+	objects.Register("failing", func(context.Context, string, objects.Options) (objects.Store, error) {
+		nth, _ := strconv.Atoi(scheme[1:])
+		when := objectstest.Before
+		if scheme[0] == 'a' {
+			when = objectstest.After
+		}
+		return objectstest.Faulty(store, objectstest.Plan{objectstest.Apply: {nth: when}}), nil
+	})
+	for _, scheme = range []string{"b1", "b2", "b4", "a1", "a2", "a4"} {
+		store = objects.Memory()
+		repo, err := tract.Open(t.Context(), "failing:", tract.Create())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := repo.Import(t.Context(), list)
+		have := branches(t, repo)["b"]
+		if !errors.Is(err, objectstest.ErrFault) || len(have) == parts || done[0].Added > len(have) {
+			t.Errorf("%s: %+v, %d commits, %v", scheme, done, len(have), err)
+		}
+		done, err = repo.Import(t.Context(), list)
+		again := branches(t, repo)["b"]
+		if err != nil || len(again) != parts || done[0].Added != parts-len(have) {
+			t.Fatalf("%s: the second import gives %+v, %d commits, %v", scheme, done, len(again), err)
+		}
+		for i, c := range again {
+			if text, _ := c.Block.(content.Text); c.Block != nil && !strings.HasPrefix(text.Text, strconv.Itoa(i)+"words") {
+				t.Errorf("%s: commit %d says %.20q", scheme, i, text.Text)
+			}
+		}
+	}
+}
