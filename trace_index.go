@@ -97,7 +97,7 @@ func (x *traceIndex) indexed(ctx context.Context, r *Repo, want *Likely) ([]thou
 		if x.since == nil || x.since == since {
 			x.read()
 		} else {
-			removeIndex(x.file)
+			_ = removeIndex(x.file) // who erased has done so; it is written anew over it
 		}
 		x.ready, x.since = true, since
 	}
@@ -189,7 +189,7 @@ func (x *traceIndex) refresh(ctx context.Context, r *Repo, tips []objects.ID) er
 		return err
 	}
 	if r.sinceErased() != x.since {
-		removeIndex(x.file)
+		return removeIndex(x.file)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 				if err != nil && (strings.Contains(err.Error(), p.Secret) || strings.Contains(fmt.Sprintf("%+v", err), p.Secret)) {
 					t.Errorf("%s, %s: the error has it: %v", p.Rule, how, err)
 				}
-				if api := (*llm.APIError)(nil); errors.As(err, &api) && strings.Contains(fmt.Sprintf("%s", api.Raw)+api.Message+api.RequestID, p.Secret) {
+				if api := (*llm.APIError)(nil); errors.As(err, &api) && strings.Contains(string(api.Raw)+api.Message+api.RequestID, p.Secret) {
 					t.Errorf("%s, %s: the error has it inside: %+v", p.Rule, how, api)
 				}
 			}

@@ -101,7 +101,7 @@ func (a *agent) body(stream bool) string {
 func (a *agent) messages(stream bool) string {
 	keepThoughts := a.rng.IntN(3) > 0
 	var list []string
-	for i := 0; i < len(a.history); i++ {
+	for i := range len(a.history) {
 		m := a.history[i]
 		var parts []string
 		part := func(members ...string) {

@@ -29,8 +29,8 @@ var errLeft = errors.New("the answer was left before its end")
 // call is one request and its answer, on their way into the history.
 type call struct {
 	*Transport
-	ctx                  context.Context
-	wanted               string // the branch that it was said to go on; may be empty
+	ctx                  context.Context //nolint:containedctx // of the request, which has it too
+	wanted               string          // the branch that it was said to go on; may be empty
 	api, provider, model string
 	base, path           string
 	secrets              []string

@@ -75,7 +75,7 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 			return ctx.Err()
 		}
 		x.tips[ref.Name] = ref.Target
-		return nil //nolint:nilerr // other branches are there all the same
+		return nil // other branches are there all the same
 	}
 	x.prompt(p, name)
 	back := 0

@@ -269,9 +269,10 @@ func manyAgents(t *testing.T, plants []string) *tract.Repo {
 			if strings.Contains(words, "very-secret") {
 				t.Errorf("a key was written down: %q", words)
 			}
-			if c.Kind == content.KindNote {
+			switch c.Kind {
+			case content.KindNote:
 				notes++
-			} else if c.Kind == content.KindUser || c.Kind == content.KindToolResult {
+			case content.KindUser, content.KindToolResult:
 				texts[words]++
 			}
 		}

@@ -144,7 +144,7 @@ func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 
 // secretsToPurge adds what has a secret in it, and gives what cannot be purged.
 func (a *app) secretsToPurge(cmd *cobra.Command, o *purgeOptions, p *tract.Purging, args []string) (left []format.Secret, err error) {
-	s, err := o.look(cmd, a, args)
+	s, err := o.look(cmd, args)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	case (o.dry || o.yes) && !o.fix:
 		return usage(cmd, "--dry-run and --yes are for --fix")
 	}
-	s, err := o.look(cmd, a, args)
+	s, err := o.look(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (w *where) flags(a *app, cmd *cobra.Command, all, rule string) {
 }
 
 // look is what is to be looked at. A revision is resolved when the store is opened.
-func (w *where) look(cmd *cobra.Command, a *app, args []string) (s tract.Scan, err error) {
+func (w *where) look(cmd *cobra.Command, args []string) (s tract.Scan, err error) {
 	if w.all && len(args) > 0 {
 		return s, usage(cmd, "both --all and a revision given: give one")
 	}
