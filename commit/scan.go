@@ -16,7 +16,13 @@ func (c *Commit) scan(b []byte, author string) (has uint64, ok bool) {
 	var ms uint64
 	for last := byte(0); len(b) > 0; {
 		tag := b[0]
-		v, size := varint(b[1:])
+		var v uint64
+		size := 1
+		if len(b) > 1 && b[1] < 0x80 { // as most are
+			v = uint64(b[1])
+		} else {
+			v, size = varint(b[1:])
+		}
 		if tag>>3 <= last || tag >= 0x80 || size == 0 || v == 0 {
 			return 0, false
 		}

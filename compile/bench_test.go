@@ -189,7 +189,7 @@ func BenchmarkCompileAfterAppend(b *testing.B) {
 	var took []time.Duration
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		tip = to.add(b, s, tip, commit.Draft{Block: content.User(words(i)), Time: time.UnixMilli(1784000000000)})
+		tip = to.add(b, s, tip, commit.Draft{Block: content.User(words(h.size + i)), Time: time.UnixMilli(1784000000000)})
 		start := time.Now()
 		if _, err := compile.Chain(context.Background(), s, tip.ID, compile.Options{}); err != nil {
 			b.Fatal(err)

@@ -41,7 +41,9 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		if err != nil {
 			return nil, err
 		}
-		if h.base = known.at(c.ID); h.base != nil {
+		var behind []Entry
+		if h.base, behind = known.at(c.ID); h.base != nil {
+			l.again(behind)
 			break
 		}
 		if c.Op == commit.Merge {
@@ -82,8 +84,7 @@ func (l *listing) before(c *commit.Commit) {
 		if l.whole && len(l.list) > 0 {
 			more = int(min(c.Depth+1, most))
 		}
-		l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list...)
-		l.free = more
+		l.grow(more)
 	}
 	l.free--
 	var after *Entry
@@ -91,6 +92,28 @@ func (l *listing) before(c *commit.Commit) {
 		after = &l.list[l.free+1]
 	}
 	l.list[l.free].take(c, after)
+}
+
+func (l *listing) grow(more int) {
+	l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list[l.free:]...)
+	l.free = more
+}
+
+// again puts entries of another prompt before the list, as they were before anything
+// was decided.
+func (l *listing) again(entries []Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	l.grow(len(entries))
+	for i := range entries {
+		e := &entries[i]
+		l.list[i] = Entry{
+			ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
+			Index: e.Index, Size: e.Size, origin: e.origin, apart: e.apart,
+		}
+	}
+	l.free = 0
 }
 
 func (l *listing) entries() []Entry { return l.list[l.free:] }
@@ -222,6 +245,9 @@ func (h *history) decide(o Options) {
 
 // load reads the blocks that stand for some entries.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
+	if h.base != nil {
+		entries = h.base.lend(entries)
+	}
 	if len(h.edits) == 0 {
 		return Load(ctx, r, entries...)
 	}

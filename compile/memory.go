@@ -156,18 +156,24 @@ type parts struct {
 	commits  [][]objects.ID
 }
 
-func (m *memory) at(id objects.ID) *base {
+// at is the base that ends with a commit, or whose newest prompt does, with what that
+// has behind the base.
+func (m *memory) at(id objects.ID) (b *base, behind []Entry) {
 	if m == nil {
-		return nil
+		return nil, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.bases {
 		if b.tip == id {
-			return b
+			return b, nil
+		}
+		have := b.parts.entries
+		if last := len(have) - 1; last >= b.count && have[last].ID == id && plain(have[b.count:]) {
+			return b, have[b.count:]
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // remember keeps a base of a history, with the parts of its prompt, in the place of
@@ -221,6 +227,31 @@ func (b *base) holds(h *history, o Options) bool {
 	return o.Policy.Strip != priority.StripAllButLast || h.thought == b.thinking || h.thought > b.turns && b.thinking > b.turns
 }
 
+// behind is the entries of the newest prompt that goes on from a base.
+func (b *base) behind() []Entry {
+	b.memory.mu.Lock()
+	defer b.memory.mu.Unlock()
+	return b.parts.entries[b.count:]
+}
+
+// lend gives entries of the end of a history the blocks that they have in the prompt
+// before, and lists the others. Both are in the order of the history.
+func (b *base) lend(list []*Entry) (rest []*Entry) {
+	have := b.behind()
+	for _, e := range list {
+		for len(have) > 0 && have[0].ID != e.ID {
+			have = have[1:]
+		}
+		if e.Block == nil && len(have) > 0 && have[0].rare == nil {
+			e.Block = have[0].Block
+		}
+		if e.Block == nil {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
 // join puts the parts of the end of a history behind its base, and gives the parts
 // of the whole. Where the last prompt goes on in the same way its memory is used.
 func (b *base) join(end parts) parts {
@@ -258,9 +289,10 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 	switch more = more[there:]; {
 	case at == 0 && len(more) == 0:
 		return nil
+	case at == len(have):
 	case len(more) == 0:
 		return have[:at:at]
-	case at < len(have):
+	default:
 		return append(have[:at:at], more...)
 	}
 	*list = have[:at:at] // who comes next must not write there

@@ -27,6 +27,7 @@ type ahead struct {
 	last    int                 // the run read last
 	size    int                 // of the last page
 	packs   int                 // that it may read
+	after   uint32              // the pack read last; before it the next is looked for
 	most    int                 // of them
 	scan    *scanning
 	arena   *arena               // for what is given out, where it need not last
@@ -75,13 +76,13 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 		if a.packs > 1 {
 			l.scan = a.scan
 		}
-		var last *pack
 		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < a.most*pageBytes/pagePacks; {
-			p, slot, err := l.packOf(id, last)
+			p, slot, err := l.packOf(id, a.after)
 			if err != nil {
 				return first(run, err)
 			}
-			if last = p; p != nil {
+			if a.after = 0; p != nil {
+				a.after = p.n
 				had := len(run)
 				next, n, err := a.walkPack(l, p, slot, &run)
 				if err != nil || next.IsZero() || len(run) == had {
@@ -140,12 +141,12 @@ func first(run []objects.Object, err error) error {
 // packOf gives the pack that an object lies in, and where; nil: it is in none. It
 // looks first where a line comes from that begins a pack: at the end of the one
 // before.
-func (l *look) packOf(id objects.ID, after *pack) (*pack, int, error) {
+func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 	if value, err := l.record(id); value != nil || err != nil {
 		return nil, 0, err
 	}
-	if after != nil && after.n > 1 {
-		if p, err := l.pack(after.n - 1); err == nil && p.id(len(p.slots)-1) == id {
+	if after > 1 {
+		if p, err := l.pack(after - 1); err == nil && p.id(len(p.slots)-1) == id {
 			return p, len(p.slots) - 1, nil
 		}
 	}

@@ -266,6 +266,14 @@ type cursor struct {
 	pack *pack
 }
 
+// begin goes to a place where an object was, if it is there still.
+func (c *cursor) begin(at place, id objects.ID) {
+	p, err := c.look.pack(at.pack)
+	if err == nil && at.slot < len(p.slots) && p.has(at.slot, id) {
+		c.at, c.pack = place{at.pack, at.slot - 1}, p
+	}
+}
+
 // near is how far from the last object the next is looked for.
 const near = 12
 

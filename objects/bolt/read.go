@@ -73,6 +73,7 @@ type getter struct {
 	page  []found
 	most  int    // objects of a page, and so many KiB of data
 	arena *arena // for what is given out, where it need not last
+	at    place  // of the object that the last page ended before; pack 0: not known
 }
 
 // found is an element of a sequence; slot says where in its pack it was found.
@@ -95,6 +96,10 @@ func (g *getter) read(l *look) error {
 	if l.arena = g.arena; len(g.rest) > pageObjects {
 		l.scan = &g.scan
 	}
+	if g.at.pack > 0 && len(g.rest) > 0 {
+		c.begin(g.at, g.rest[0])
+		g.at = place{}
+	}
 	w := wanted{}
 	size := 0
 	for len(g.rest) > 0 && size < g.most<<10 {
@@ -112,6 +117,7 @@ func (g *getter) read(l *look) error {
 				return err
 			}
 			if w = (wanted{pack: c.pack, slots: w.slots[:0]}); len(g.page) >= g.most {
+				g.at = c.at
 				return nil
 			}
 			fallthrough

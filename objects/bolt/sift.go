@@ -108,19 +108,19 @@ func (q *sift) read(l *look) error {
 
 // walk goes down the lines as far as the page goes.
 func (q *sift) walk(l *look, work chan<- *sifted) error {
-	var last *pack
+	after := uint32(0)
 	for packs, alone := 0, 0; packs < q.size && alone < q.size*young.commits && q.open(); {
 		if q.passed.has(q.next) {
 			q.next = objects.ID{}
 			continue
 		}
-		p, slot, err := l.packOf(q.next, last)
+		p, slot, err := l.packOf(q.next, after)
 		if err != nil {
 			return err
 		}
 		part := &sifted{pack: p}
-		if last = p; p != nil {
-			packs++
+		if after = 0; p != nil {
+			packs, after = packs+1, p.n
 			err = q.walkPack(l, part, slot)
 		} else {
 			alone++
