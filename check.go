@@ -179,7 +179,8 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 		}
 		switch {
 		case e.Kind == content.KindReasoning:
-			reply.thoughts = append(reply.thoughts, e)
+			own := *e // it is loaded, and prompts share theirs
+			reply.thoughts = append(reply.thoughts, &own)
 		case e.Kind == content.KindToolCall && e.Sent:
 			reply.calls = append(reply.calls, e)
 		}

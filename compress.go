@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/commit"
@@ -66,7 +67,8 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	if err != nil {
 		return nil, err
 	}
-	var tools []*compile.Entry // that compiling had no need to read
+	p.Entries = slices.Clone(p.Entries) // prompts share theirs
+	var tools []*compile.Entry          // that compiling had no need to read
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if e.Kind == content.KindToolCall || e.Kind == content.KindToolResult {

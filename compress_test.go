@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tract-vcs/tract"
@@ -252,4 +253,43 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 			t.Fatalf("%s is pinned and left out: %s", e.ID.Short(), e.Why)
 		}
 	}
+}
+
+// TestManyLookAtOnePromptAtOnce has everything that reads a prompt do so beside
+// compiles of the same history: prompts share their memory (see make race).
+func TestManyLookAtOnePromptAtOnce(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	for range 4 {
+		must(main.Chat(t.Context(), says(think("hm"), content.ToolCall{CallID: "c", Name: "look", Arguments: "{}"}), "q"))(t)
+		must(main.Append(t.Context(), []content.Block{content.ToolResult{CallID: "c", Text: "seen"}}))(t)
+		must(main.Generate(t.Context(), says(think("so"), content.Assistant("a"))))(t)
+	}
+	for _, c := range must(repo.Compile(t.Context(), "main"))(t).Entries {
+		if c.Turn == 1 && c.Kind != content.KindUser { // compiling need not read it
+			must(main.Annotate(t.Context(), c.ID.String(), priority.Skip, ""))(t)
+		}
+	}
+	must(main.Chat(t.Context(), says(content.Assistant("a")), "q"))(t)
+	var all sync.WaitGroup
+	for range 4 {
+		for name, look := range map[string]func() error{
+			"compile":  func() error { _, err := repo.Compile(t.Context(), "main", tract.IncludeReasoning()); return err },
+			"compress": func() error { _, err := main.Compressible(t.Context(), ""); return err },
+			"blame":    func() error { _, err := repo.Blame(t.Context(), "main"); return err },
+			"why":      func() error { _, err := repo.Why(t.Context(), "main"); return err },
+			"why not":  func() error { _, err := repo.WhyNot(t.Context(), "main~2", "main"); return err },
+			"chat": func() error {
+				_, err := repo.Branch("other").Chat(t.Context(), says(think("x"), content.Assistant("y")), "z")
+				return err
+			},
+		} {
+			all.Go(func() {
+				if err := look(); err != nil && name != "chat" { // others of them win
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+	}
+	all.Wait()
 }

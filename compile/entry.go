@@ -128,7 +128,8 @@ func (e *Entry) comeBack(why priority.Why) {
 // loadPage is how many blocks are asked for at once.
 const loadPage = 1 << 14
 
-// Load reads the own blocks of entries that have none yet.
+// Load reads the own blocks of entries that have none yet. Those of a prompt are to be
+// copied before: prompts share them.
 func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
 	var page []*Entry
 	var ids []objects.ID
@@ -141,7 +142,9 @@ func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
 			page[i].Block = b
 		}
 		for i, left := range words.Erased {
-			page[i].Block, page[i].few().left = commit.Left(left, page[i].Kind), left
+			few := *page[i].few()
+			few.left = left
+			page[i].Block, page[i].rare = commit.Left(left, page[i].Kind), &few
 		}
 		page, ids = page[:0], ids[:0]
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,6 +147,7 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 // loadLeftOut reads what compiling had no need to: the words of blocks that are
 // left out.
 func (a *app) loadLeftOut(ctx context.Context, p *compile.Prompt) error {
+	p.Entries = slices.Clone(p.Entries) // prompts share theirs
 	var list []*compile.Entry
 	for i := range p.Entries {
 		list = append(list, &p.Entries[i])
