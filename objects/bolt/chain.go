@@ -71,47 +71,75 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 		clear(a.erased)
 	}
 	err := a.store.view(a.ctx, "read", func(l *look) error {
-		packs := 0
 		l.arena = a.arena
 		if a.packs > 1 {
 			l.scan = a.scan
 		}
-		for size := 0; len(run) < limit && size < pageBytes || packs > 0 && packs < a.packs && size < a.most*pageBytes/pagePacks; {
-			p, slot, err := l.packOf(id, a.after)
-			if err != nil {
-				return first(run, err)
-			}
-			if a.after = 0; p != nil {
-				a.after = p.n
-				had := len(run)
-				next, n, err := a.walkPack(l, p, slot, &run)
-				if err != nil || next.IsZero() || len(run) == had {
-					return first(run, err)
-				}
-				packs, id, size = packs+1, next, size+n
-				continue
-			}
-			o, err := l.object(id)
-			if err != nil {
-				return first(run, err)
-			}
-			run, size = append(run, o), size+len(o.Data)
-			if a.options.Content && len(o.Links) > 0 {
-				content, err := l.object(o.Links[0])
-				if err == nil {
-					run, size = append(run, content), size+len(content.Data)
-				}
-				a.noteErased(content.ID, err)
-			}
-			if len(o.Parents) == 0 {
-				return nil
-			}
-			id = o.Parents[0]
-		}
-		return nil
+		line := &stretch{next: id, run: run}
+		err := a.follow(l, line, limit)
+		run = line.run
+		return first(run, err)
 	})
 	return run, err
 }
+
+// stretch is a piece of a line on its way.
+type stretch struct {
+	next  objects.ID // zero: there is no more
+	run   []objects.Object
+	size  int // bytes
+	packs int
+}
+
+// follow goes down a line as far as one look goes: at least limit objects, or what
+// some packs hold.
+func (a *ahead) follow(l *look, line *stretch, limit int) error {
+	more := func() bool {
+		return len(line.run) < limit && line.size < pageBytes ||
+			line.packs > 0 && line.packs < a.packs && line.size < a.most*pageBytes/pagePacks
+	}
+	for !line.next.IsZero() && more() {
+		p, slot, err := l.packOf(line.next, a.after)
+		if err != nil {
+			return err
+		}
+		if a.after = 0; p == nil {
+			if err := a.alone(l, line); err != nil {
+				return err
+			}
+			continue
+		}
+		a.after = p.n
+		line.packs++
+		if err := a.walkPack(l, p, slot, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone adds a commit that lies in no pack, and its content.
+func (a *ahead) alone(l *look, line *stretch) error {
+	o, err := l.object(line.next)
+	if err != nil {
+		return err
+	}
+	line.add(o)
+	if a.options.Content && len(o.Links) > 0 {
+		content, err := l.object(o.Links[0])
+		if err == nil {
+			line.add(content)
+		}
+		a.noteErased(content.ID, err)
+	}
+	line.next = objects.ID{}
+	if len(o.Parents) > 0 {
+		line.next = o.Parents[0]
+	}
+	return nil
+}
+
+func (s *stretch) add(o objects.Object) { s.run, s.size = append(s.run, o), s.size+len(o.Data) }
 
 // noteErased notes that content was erased, if that is what an error says, so that the
 // walk need not ask for it.
@@ -158,49 +186,65 @@ func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 	return p, at.slot, damaged(id, err)
 }
 
-// walkPack adds the line that ends at a slot as far as it lies in the pack, and
-// gives the parent that comes next, and how many bytes there were.
-func (a *ahead) walkPack(l *look, p *pack, slot int, run *[]objects.Object) (next objects.ID, size int, err error) {
+// walkPack adds the line that ends at a slot as far as it lies in the pack. It ends
+// before content that cannot be read: if the walk comes that far, it asks for it.
+func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
 	limit := len(p.slots)
 	if a.options.Limit > 0 {
 		limit = min(limit, a.options.Limit)
 	}
-	var body []byte
-	sound := false
+	said := &wordsOf{look: l, pack: p}
 	if a.options.Content && min(limit, slot) > 16 {
-		if body, sound, err = l.body(p); err != nil {
-			body = nil // one by one, to see which of them is damaged
-		}
-		size += len(body)
+		said.read()
 	}
-	size += len(p.head)
-	room := l.arena.takeIDs(2 * min(limit, slot+1))
+	line.size += len(p.head) + len(said.body)
+	line.next = objects.ID{}
+	said.room = l.arena.takeIDs(2 * min(limit, slot+1))
 	for ; slot >= 0 && limit > 0; limit-- {
-		o := p.object(slot, &room)
+		o := p.object(slot, &said.room)
 		if o.Kind != objects.KindCommit || !p.sound {
+			var err error
 			if o, err = l.packed(p, slot); err != nil {
-				return next, size, err
+				return err
 			}
 		}
-		*run = append(*run, o)
+		line.run = append(line.run, o)
 		if a.options.Content && len(o.Links) > 0 {
-			k := p.link(slot)
-			var content objects.Object
-			if err = nil; k >= 0 && body != nil {
-				content, err = p.whole(k, body, sound, nil, &room)
-			} else {
-				content, err = l.object(o.Links[0])
-			}
-			if !a.noteErased(content.ID, err) {
-				if err != nil {
-					return objects.ID{}, size, nil // the walk asks for it
-				}
-				*run = append(*run, content)
+			content, err := said.of(slot, o)
+			switch there := a.noteErased(content.ID, err); {
+			case err == nil:
+				line.run = append(line.run, content)
+			case !there:
+				return err
 			}
 		}
 		if slot = p.parent(slot); slot < 0 && len(o.Parents) > 0 {
-			next = o.Parents[0]
+			line.next = o.Parents[0]
 		}
 	}
-	return next, size, nil
+	return nil
+}
+
+// wordsOf gives the content of the commits of a pack.
+type wordsOf struct {
+	look  *look
+	pack  *pack
+	body  []byte // nil: one by one, to see which of them is damaged
+	sound bool
+	room  []objects.ID
+}
+
+func (w *wordsOf) read() {
+	body, sound, err := w.look.body(w.pack)
+	if err == nil {
+		w.body, w.sound = body, sound
+	}
+}
+
+// of is the content of the commit at a slot.
+func (w *wordsOf) of(slot int, c objects.Object) (objects.Object, error) {
+	if k := w.pack.link(slot); k >= 0 && w.body != nil {
+		return w.pack.whole(k, w.body, w.sound, nil, &w.room)
+	}
+	return w.look.object(c.Links[0])
 }
