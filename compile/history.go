@@ -192,19 +192,30 @@ func (h *history) block(e *Entry) content.Block {
 	return block
 }
 
+// openFrom is the place from which on what is of the last turn belongs to a tool loop
+// that is open; behind all entries: none is. A merge closes it: none is made inside one.
+func (h *history) openFrom() int {
+	none := len(h.entries)
+	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {
+		return none
+	}
+	tools := false
+	for i := none - 1; i >= 0 && h.entries[i].Turn == h.turns; i-- {
+		e := &h.entries[i]
+		if e.Op == commit.Merge && tools {
+			return i + 1
+		}
+		if e.Op == commit.Merge {
+			return none
+		}
+		tools = tools || e.Op == commit.Append && isTool(e.Kind)
+	}
+	return 0
+}
+
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
-	merged := -1 // a merge closes what was open: none is made inside a tool loop
-	open := len(h.tools) > 0 && h.tools[len(h.tools)-1].Turn == h.turns
-	for i := len(h.entries) - 1; open && i >= 0; i-- {
-		if e := &h.entries[i]; e.Op == commit.Merge {
-			merged = i
-			open = slices.IndexFunc(h.entries[i:], func(e Entry) bool { return e.Op == commit.Append && isTool(e.Kind) }) >= 0
-			break
-		} else if e.Turn != h.turns {
-			break
-		}
-	}
+	open := h.openFrom()
 	for i := range h.entries {
 		e := &h.entries[i]
 		if !e.Says() {
@@ -215,21 +226,8 @@ func (h *history) decide(o Options) {
 			e.Level, e.Why = priority.Skip, priority.Why(e.Op.String()+"s "+of.Short())
 			continue
 		}
-		facts := priority.Facts{
-			Default:   e.Kind.Traits().Level,
-			Explicit:  e.Priority,
-			Reasoning: e.Kind == content.KindReasoning,
-			OpenTurn:  open && i > merged && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen,
-			LastTurn:  e.Turn == h.thought,
-		}
-		if len(h.notes) > 0 {
-			if n := h.notes[e.ID]; n != nil {
-				facts.Explicit = n.Priority
-				if n.Block != nil {
-					facts.Reason = n.Block.String()
-				}
-			}
-		}
+		facts := h.facts(e)
+		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen
 		e.Level, e.Why = o.Policy.Decide(facts)
 		e.Sent = e.Level != priority.Skip
 		if e.Role == content.NoRole && e.Sent {
@@ -241,6 +239,26 @@ func (h *history) decide(o Options) {
 		}
 		e.Tokens = Estimate(e.Kind.Weight(size))
 	}
+}
+
+// facts is what the policy asks about an entry, but for open turns.
+func (h *history) facts(e *Entry) priority.Facts {
+	facts := priority.Facts{
+		Default:   e.Kind.Traits().Level,
+		Explicit:  e.Priority,
+		Reasoning: e.Kind == content.KindReasoning,
+		LastTurn:  e.Turn == h.thought,
+	}
+	if len(h.notes) == 0 {
+		return facts
+	}
+	if n := h.notes[e.ID]; n != nil {
+		facts.Explicit = n.Priority
+		if n.Block != nil {
+			facts.Reason = n.Block.String()
+		}
+	}
+	return facts
 }
 
 // load reads the blocks that stand for some entries.

@@ -85,19 +85,10 @@ func (v *verified) Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error
 		return oneByOne(v.Get(ctx, ids))
 	}
 	return func(yield func([]Object, error) bool) {
-		next := 0
+		rest := ids
 		for run, err := range b.Load(ctx, ids) {
-			for i := range run {
-				for next < len(ids) && ids[next] != run[i].ID {
-					next++ // it was asked for before, or is not there
-				}
-				if err == nil && next == len(ids) {
-					err = &CorruptError{ID: run[i].ID, Cause: errors.New("the store gave it unasked")}
-				}
-				if err == nil && !v.checks {
-					err = run[i].Check()
-				}
-				next++
+			if err == nil {
+				rest, err = v.asked(run, rest)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -108,4 +99,25 @@ func (v *verified) Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error
 			}
 		}
 	}
+}
+
+// asked checks that the objects of a run are what was asked for, in that order, and
+// gives what was asked for behind them.
+func (v *verified) asked(run []Object, ids []ID) (rest []ID, err error) {
+	for i := range run {
+		o := &run[i]
+		for len(ids) > 0 && ids[0] != o.ID {
+			ids = ids[1:] // it was asked for before, or is not there
+		}
+		if len(ids) == 0 {
+			return nil, &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
+		}
+		if !v.checks {
+			if err := o.Check(); err != nil {
+				return nil, err
+			}
+		}
+		ids = ids[1:]
+	}
+	return ids, nil
 }

@@ -170,8 +170,8 @@ func first(run []objects.Object, err error) error {
 // looks first where a line comes from that begins a pack: at the end of the one
 // before.
 func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
-	if value, err := l.record(id); value != nil || err != nil {
-		return nil, 0, err
+	if l.record(id) != nil {
+		return nil, 0, nil
 	}
 	if after > 1 {
 		if p, err := l.pack(after - 1); err == nil && p.id(len(p.slots)-1) == id {

@@ -13,28 +13,23 @@ import (
 const keepPacks = 8
 
 // record gives the record of an object that lies in no pack; nil: it is not there.
-func (l *look) record(id objects.ID) ([]byte, error) {
+func (l *look) record(id objects.ID) []byte {
 	if l.staged != nil {
 		l.staged.mu.RLock()
 		value := l.staged.objects[id]
 		l.staged.mu.RUnlock()
 		if value != nil {
-			return value, nil
+			return value
 		}
 	}
-	if value, edited := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen); edited {
-		return value, nil
-	}
-	return nil, nil
+	value, _ := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen)
+	return value
 }
 
 // object reads one object, a staged one too; a missing one is a *NotFoundError. It
 // is what its id says, or a *CorruptError.
 func (l *look) object(id objects.ID) (objects.Object, error) {
-	if value, err := l.record(id); value != nil || err != nil {
-		if err != nil {
-			return objects.Object{}, err
-		}
+	if value := l.record(id); value != nil {
 		return decodeObject(id, value) // it was hashed when it came
 	}
 	at, ok, err := l.locate(id)
@@ -301,8 +296,8 @@ func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
 	if slot, ok := c.beside(id); ok {
 		return slot, true, nil
 	}
-	if value, err := c.look.record(id); value != nil || err != nil {
-		return 0, false, err
+	if c.look.record(id) != nil {
+		return 0, false, nil
 	}
 	if c.pack != nil && c.at.slot >= len(c.pack.slots)-near {
 		if next, err := c.look.pack(c.pack.n + 1); err == nil { // else the index says where
