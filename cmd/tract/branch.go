@@ -78,23 +78,28 @@ func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) erro
 	return a.makeBranch(ctx, args[0], rev)
 }
 
-// makeBranch makes a branch at a revision.
+// makeBranch makes a branch at a revision, and says so.
 func (a *app) makeBranch(ctx context.Context, name, rev string) error {
-	if err := checkName("branch", name); err != nil {
-		return err
-	}
-	repo, err := a.open(ctx, true)
+	at, err := a.forkAt(ctx, name, rev, "branch")
 	if err != nil {
-		return err
-	}
-	at, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
-	if err := fork(ctx, repo.Branch(name), at, "branch"); err != nil {
 		return err
 	}
 	return a.saidBranch("made", name, at)
+}
+
+// forkAt makes a branch at a revision, for a command, and tells which commit that is.
+func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects.ID, err error) {
+	if err := checkName("branch", name); err != nil {
+		return at, err
+	}
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return at, err
+	}
+	if at, err = a.resolve(ctx, rev); err != nil {
+		return at, err
+	}
+	return at, fork(ctx, repo.Branch(name), at, command)
 }
 
 // fork makes a branch.

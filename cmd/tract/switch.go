@@ -93,18 +93,8 @@ func (a *app) switchToBranch(ctx context.Context, name string) error {
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
-	if err := checkName("branch", name); err != nil {
-		return err
-	}
-	repo, err := a.open(ctx, true)
+	at, err := a.forkAt(ctx, name, rev, "switch -c")
 	if err != nil {
-		return err
-	}
-	at, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
-	if err := fork(ctx, repo.Branch(name), at, "switch -c"); err != nil {
 		return err
 	}
 	if err := a.setHead(head{branch: name}); err != nil {

@@ -30,6 +30,7 @@ const (
 
 var kinds = [...]string{"create", "mkdir", "write", "truncate", "sync", "sync dir", "link", "rename", "remove", "open", "say"}
 
+// String is the name of the kind.
 func (k Kind) String() string { return kinds[k] }
 
 // Step is one thing that a command did.
