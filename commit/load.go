@@ -94,15 +94,15 @@ func read(ctx context.Context, r objects.Reader, ids []objects.ID, runs iter.Seq
 		words.reserve(run)
 		for i := range run {
 			var block content.Block
-			if left == nil {
-				if block, err = words.decode(ctx, r, &run[i]); errors.Is(err, objects.ErrErased) {
-					left, err = erased(err) // a chunk of it
-				}
+			gone := left
+			if gone == nil {
+				block, err = words.decode(ctx, r, &run[i])
+				gone, err = erased(err) // a chunk of it
 			}
 			if err != nil {
 				return nil, err
 			}
-			w.put(run[i].ID, block, left)
+			w.put(run[i].ID, block, gone)
 		}
 	}
 	return w, nil
