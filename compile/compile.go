@@ -120,7 +120,7 @@ func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 	known := recall(r, o)
 	h, err := gather(ctx, r, head, known)
 	now := recall(r, o) // another one, when the store has just noticed that words were erased
-	if err == nil && h.base != nil && (now != known || !h.base.holds(h, o)) {
+	if err == nil && (now != known || h.base != nil && !h.base.holds(h, o)) {
 		h, err = gather(ctx, r, head, nil)
 	}
 	if err != nil {

@@ -166,3 +166,43 @@ func TestErasedInRandomHistories(t *testing.T) {
 		}
 	})
 }
+
+// noticing is a store that notices, at its second look at the memo, that words were
+// erased: by another process, while the history was walked.
+type noticing struct {
+	objects.Store
+	looks int
+	erase func()
+}
+
+func (n *noticing) Memo() *objects.Memo {
+	if n.looks++; n.looks == 2 {
+		n.erase()
+	}
+	return n.Store.(objects.Rememberer).Memo()
+}
+
+// TestNothingErasedIsRemembered erases the reason of an annotation while a prompt is
+// compiled: no prompt after that has the words.
+func TestNothingErasedIsRemembered(t *testing.T) {
+	s := newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason")
+	p := s.compile(Options{})
+	note := p.Entries[len(p.Entries)-1].Speaks
+	s = newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason") // with nothing remembered
+	reads := &noticing{Store: s.store, erase: func() {
+		if _, err := objects.Erase(t.Context(), s.store, []objects.Tombstone{tombstoneOf(note)}, nil); err != nil {
+			t.Error(err)
+		}
+	}}
+	for range 2 {
+		p, err := Chain(t.Context(), reads, s.tip.ID, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Entries {
+			if e.Why == "annotated: secret reason" || e.Speaks != nil && e.Speaks.Block != nil && e.Speaks.Block.String() != "" {
+				t.Fatalf("%s has the words still: %q", e.ID.Short(), e.Why)
+			}
+		}
+	}
+}

@@ -301,6 +301,6 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 
 // sameEntry compares what was decided about one commit.
 func sameEntry(a, b *Entry) bool {
-	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
+	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Erased() == nil) == (b.Erased() == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
 		a.Level == b.Level && a.Why == b.Why && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
 }

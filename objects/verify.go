@@ -36,8 +36,9 @@ type verified struct {
 // may have been erased by another process.
 func (v *verified) Memo() *Memo {
 	if e, ok := v.Store.(interface{ Erasures() uint64 }); ok {
-		if n := e.Erasures(); v.erasures.Swap(n) != n {
-			v.memo.forget()
+		if n := e.Erasures(); v.erasures.Load() != n {
+			v.memo.forget() // first: nobody gets it as it was
+			v.erasures.Store(n)
 		}
 	}
 	return &v.memo

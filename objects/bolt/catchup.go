@@ -61,7 +61,9 @@ func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) 
 			ids = append(append(ids, parents...), links...)
 		}
 	}
-	for e, err := range l.ascend(logBucket, logKey(w.last.Seq+1)) {
+	// Some entries that the journal had when the store was looked at may lie together
+	// with newer ones, under the key of the first.
+	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
 			value, err = e.value()
@@ -89,8 +91,10 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			return nil, err
 		}
 		id := objects.ID(e.key)
-		n, ok := w.at[id]
-		if ok && w.nodes[n].seen && w.nodes[n].pack == 0 && !w.nodes[n].erased || !w.keeps(id) {
+		n, known := w.at[id]
+		buried := known && w.nodes[n].erased
+		old := known && w.nodes[n].seen && w.nodes[n].pack == 0 && !buried
+		if again := buried && w.erase[id] == nil; old || !again && !w.keeps(id) {
 			continue
 		}
 		value, err := e.value()
@@ -106,6 +110,9 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 		}
 		if err != nil {
 			return nil, err
+		}
+		if buried {
+			w.alive[n] = fateKept // it is put again here, and need not be once more
 		}
 		leading = append(append(leading, o.Parents...), o.Links...)
 		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
