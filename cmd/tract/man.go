@@ -2,11 +2,10 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 )
 
 var _ = register(newMan)
@@ -35,30 +34,58 @@ the pages of all commands into a folder. They are made from the same words as
 	return cmd
 }
 
+// manual is a way to write the pages: a page, and the name of its file.
+type manual struct {
+	page func(*cobra.Command) string
+	file func(*cobra.Command) string
+}
+
+var manuals = map[string]manual{
+	"man": {page: roffPage, file: func(cmd *cobra.Command) string {
+		return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+	}},
+	"markdown": {page: markdownPage, file: markdownFile},
+}
+
 func (a *app) man(cmd *cobra.Command, o *manOptions, args []string) error {
-	root := cmd.Root()
-	root.DisableAutoGenTag = true // a page changes only when its words do
-	header := &doc.GenManHeader{Title: "TRACT", Section: "1", Source: "tract " + version, Manual: "tract manual", Date: &time.Time{}}
-	if o.format != "man" && o.format != "markdown" {
+	m, ok := manuals[o.format]
+	if !ok {
 		return usage(cmd, "--format %q: want man or markdown", o.format)
 	}
+	root := cmd.Root()
 	if o.dir != "" {
 		if err := os.MkdirAll(o.dir, 0o777); err != nil {
 			return err
 		}
-		if o.format == "man" {
-			return doc.GenManTree(root, header, o.dir)
-		}
-		return doc.GenMarkdownTree(root, o.dir)
+		return m.writeAll(root, o.dir)
 	}
 	page, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
 		return usage(cmd, "%q is no command of tract", strings.Join(args, " "))
 	}
-	page.DisableAutoGenTag = true
-	if o.format == "man" {
-		header.Title = ""
-		return doc.GenMan(page, header, a.out)
+	_, err = a.out.Write([]byte(m.page(page)))
+	return err
+}
+
+// writeAll writes the pages of a command and of those below it.
+func (m manual) writeAll(cmd *cobra.Command, dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, m.file(cmd)), []byte(m.page(cmd)), 0o666); err != nil {
+		return err
 	}
-	return doc.GenMarkdown(page, a.out)
+	for _, sub := range below(cmd) {
+		if err := m.writeAll(sub, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below is the commands of a command that have a page, by their names.
+func below(cmd *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			list = append(list, sub)
+		}
+	}
+	return list
 }
