@@ -126,34 +126,39 @@ const (
 	setEnd
 )
 
-// sets says for each byte in which sets it is.
+// sets says for each byte in which sets it is. It is made at every start of a
+// program, and so without maps and strings.
 var sets = func() (table [256]uint16) {
+	const digits, lower, capitals = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	add := func(s set, bytes string) {
-		for _, c := range []byte(bytes) {
-			table[c] |= 1 << s
+		for i := range len(bytes) {
+			table[bytes[i]] |= 1 << s
 		}
 	}
-	const digits, lower, capitals = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	for s, more := range map[set]string{alnum: "", word: "_", token: "_-", dotted: "_-.", b64: "+/=", header: "_-.~+/=", escaped: "_-.~%"} {
-		add(s, digits+lower+capitals+more)
+	for s, more := range [...]string{alnum: "", word: "_", token: "_-", dotted: "_-.", b64: "+/=", header: "_-.~+/=", escaped: "_-.~%"} {
+		add(set(s), digits+lower+capitals)
+		add(set(s), more)
 	}
 	add(hexLower, digits+"abcdef")
 	add(upper, digits+capitals)
-	for c := range 256 {
-		if c > ' ' && c != 0x7f && !strings.ContainsRune("\"'`\\,;&<>()[]{}|", rune(c)) {
-			add(bare, string([]byte{byte(c)}))
-		}
-		if c > ' ' && c != 0x7f && !strings.ContainsRune("\"'`\\/?#<>@()[]{}|", rune(c)) {
-			add(userinfo, string([]byte{byte(c)}))
-		}
-		for s, quote := range map[set]int{inDouble: '"', inSingle: '\'', inBack: '`'} {
-			if c != quote && c != '\\' && c != '\n' && c != '\r' {
-				add(s, string([]byte{byte(c)}))
+	without := func(s set, bytes string) {
+		for c := range table {
+			if strings.IndexByte(bytes, byte(c)) < 0 {
+				table[c] |= 1 << s
 			}
 		}
 	}
+	without(bare, "\"'`\\,;&<>()[]{}|"+blanks)
+	without(userinfo, "\"'`\\/?#<>@()[]{}|"+blanks)
+	without(inDouble, "\"\\\n\r")
+	without(inSingle, "'\\\n\r")
+	without(inBack, "`\\\n\r")
 	return table
 }()
+
+// blanks is the blank, DEL, and what has no shape.
+const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f" +
+	"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f \x7f"
 
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 

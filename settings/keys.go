@@ -4,6 +4,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tract-vcs/tract/nearest"
 )
@@ -80,7 +81,8 @@ var table = []Key{
 // other names that people use.
 var synonyms = map[string]string{"author": "user.name"}
 
-var byFolded = func() map[string]Key {
+// byFolded is the settings by their names, as fold writes them.
+var byFolded = sync.OnceValue(func() map[string]Key {
 	m := map[string]Key{}
 	for _, k := range table {
 		m[fold(k.Name)] = k
@@ -94,7 +96,7 @@ var byFolded = func() map[string]Key {
 		}
 	}
 	return m
-}()
+})
 
 func words(s string) []string { return strings.Fields(s) }
 
@@ -105,7 +107,7 @@ func Keys() []Key { return slices.Clone(table) }
 // Find gives the setting of a name as people write it. The error is an
 // *[UnknownError], or a *[SecretError] when the name is that of a key.
 func Find(name string) (Key, error) {
-	if k, ok := byFolded[fold(name)]; ok {
+	if k, ok := byFolded()[fold(name)]; ok {
 		return k, nil
 	}
 	if parts := strings.SplitN(strings.TrimSpace(name), ".", 3); len(parts) == 3 && fold(parts[0]+"."+parts[1]+".") == headers {

@@ -171,7 +171,7 @@ func found(req *http.Request, res *http.Response) (list []string) {
 		list = append(list, password)
 	}
 	for name, values := range req.URL.Query() {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			list = append(list, values...)
 		}
 	}
@@ -179,11 +179,17 @@ func found(req *http.Request, res *http.Response) (list []string) {
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)key|token|secret|sig|password|auth`)
+	secretName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)key|token|secret|sig|password|auth`)
+	})
 	// secretMember finds members of JSON whose name says that they hold a secret.
-	secretMember = regexp.MustCompile(`(?i)("(?:[a-z_-]*api[_-]?key|authorization|[a-z_-]*secret|password|access_token|refresh_token)"\s*:\s*")(?:[^"\\]|\\.)*"`)
+	secretMember = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)("(?:[a-z_-]*api[_-]?key|authorization|[a-z_-]*secret|password|access_token|refresh_token)"\s*:\s*")(?:[^"\\]|\\.)*"`)
+	})
 	// secretShape finds keys by how vendors make them.
-	secretShape = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|gsk_[A-Za-z0-9]{16,}|xai-[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|ghp_[A-Za-z0-9]{30,}|AKIA[A-Z0-9]{16})|(?i:bearer )[A-Za-z0-9._~+/-]{16,}=*`)
+	secretShape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|gsk_[A-Za-z0-9]{16,}|xai-[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|ghp_[A-Za-z0-9]{30,}|AKIA[A-Z0-9]{16})|(?i:bearer )[A-Za-z0-9._~+/-]{16,}=*`)
+	})
 )
 
 // masker is secrets, to be masked wherever they come up.
@@ -202,15 +208,15 @@ func (m masker) mask(text string) string {
 			text = strings.ReplaceAll(text, spelled, Masked)
 		}
 	}
-	text = secretMember.ReplaceAllString(text, "${1}"+Masked+`"`)
-	return secretShape.ReplaceAllString(text, Masked)
+	text = secretMember().ReplaceAllString(text, "${1}"+Masked+`"`)
+	return secretShape().ReplaceAllString(text, Masked)
 }
 
 // query is the query with its secrets masked.
 func (m masker) query(q url.Values) string {
 	for name, values := range q {
 		for i := range values {
-			if values[i] = m.mask(values[i]); secretName.MatchString(name) {
+			if values[i] = m.mask(values[i]); secretName().MatchString(name) {
 				values[i] = Masked
 			}
 		}

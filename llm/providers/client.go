@@ -166,7 +166,7 @@ func (c *Client) ready(t target) error {
 // signed tells whether the headers of the configuration bring a key.
 func (c *Client) signed() bool {
 	for name := range c.config.Headers {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			return true
 		}
 	}

@@ -67,8 +67,8 @@ func quoted(words []string) string {
 func providersTable(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("| provider | other names | dialect | base URL | key |\n|---|---|---|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(vendors)) {
-		p := vendors[name]
+	for _, name := range slices.Sorted(maps.Keys(vendors())) {
+		p := vendors()[name]
 		var others []string
 		for _, alias := range slices.Sorted(maps.Keys(aliases)) {
 			if aliases[alias] == name {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Profile is what is known of a provider: facts of its wire, not of its models.
@@ -66,150 +67,153 @@ const (
 )
 
 // vendors is the table of provider names. The name of a dialect is a provider
-// too: one that nothing is known of.
-var vendors = table(
-	Profile{Name: "chat", Dialect: "chat"},
-	Profile{Name: "messages", Dialect: "messages"},
-	Profile{Name: "responses", Dialect: "responses"},
-	Profile{Name: "converse", Dialect: "converse", wire: wire{base: bedrockBase}},
-	Profile{Name: "invoke", Dialect: "invoke", wire: wire{base: bedrockBase}},
+// too: one that nothing is known of. It is made when it is asked for first: few
+// commands do.
+var vendors = sync.OnceValue(func() map[string]Profile {
+	return table(
+		Profile{Name: "chat", Dialect: "chat"},
+		Profile{Name: "messages", Dialect: "messages"},
+		Profile{Name: "responses", Dialect: "responses"},
+		Profile{Name: "converse", Dialect: "converse", wire: wire{base: bedrockBase}},
+		Profile{Name: "invoke", Dialect: "invoke", wire: wire{base: bedrockBase}},
 
-	Profile{
-		Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
-		KeyEnv: []string{"ANTHROPIC_API_KEY"},
-	},
-	Profile{
-		Name: "google", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
-		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-	},
-	Profile{
-		Name: "interactions", Dialect: "interactions", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
-		KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-	},
-	Profile{
-		Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
-		KeyEnv: []string{"OPENAI_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
-	},
-	Profile{
-		Name: "azure", Dialect: "chat", NeedsKey: true,
-		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", base: azureBase, id: openAIID, silent: true, strict: true, refusal: true, solo: true},
-	},
-	Profile{
-		Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
-		KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{plain: true, solo: true},
-	},
-	Profile{
-		Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
-		KeyEnv: []string{"GROQ_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
-	},
-	Profile{
-		Name: "cerebras", Dialect: "chat", BaseURL: "https://api.cerebras.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"CEREBRAS_API_KEY"},
-		wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
-	},
-	Profile{
-		Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{plain: true, solo: true},
-	},
-	Profile{
-		Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
-		KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{plain: true, solo: true},
-	},
-	Profile{
-		Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-		KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
-	},
-	Profile{
-		Name: "xai", Dialect: "chat", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"XAI_API_KEY"}, wire: wire{plain: true, solo: true},
-	},
-	Profile{
-		Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
-	},
-	Profile{
-		Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
-		KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{thought: "reasoning", plain: true},
-	},
-	Profile{
-		Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
-		KeyEnv: []string{"FIREWORKS_API_KEY"}, wire: wire{plain: true},
-	},
-	Profile{
-		Name: "huggingface", Dialect: "chat", BaseURL: "https://router.huggingface.co/v1", NeedsKey: true,
-		KeyEnv: []string{"HF_TOKEN", "HUGGINGFACE_API_KEY"},
-	},
-	Profile{
-		Name: "perplexity", Dialect: "chat", BaseURL: "https://api.perplexity.ai", NeedsKey: true,
-		KeyEnv: []string{"PERPLEXITY_API_KEY"}, wire: wire{silent: true, noStreamOptions: true},
-	},
-	Profile{
-		Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
-		KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{budget: "thinking_budget", plain: true, solo: true},
-	},
-	Profile{
-		Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
-		KeyEnv: []string{"MINIMAX_API_KEY"},
-	},
-	Profile{
-		Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
-		KeyEnv: []string{"AI_GATEWAY_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
-	},
-	Profile{
-		Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
-		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
-	},
-	Profile{
-		Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
-		KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
-	},
-	Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
-	Profile{
-		Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
-		wire: wire{base: bedrockBase},
-	},
-	Profile{
-		Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
-	},
-	Profile{ // at a base URL that ends in /v1 it speaks chat
-		Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
-		wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
-	},
-	Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{plain: true}},
-	Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
-	Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{plain: true}},
-	Profile{Name: "openai-compatible", Dialect: "chat"},
+		Profile{
+			Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
+			KeyEnv: []string{"ANTHROPIC_API_KEY"},
+		},
+		Profile{
+			Name: "google", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+			KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		},
+		Profile{
+			Name: "interactions", Dialect: "interactions", BaseURL: "https://generativelanguage.googleapis.com/v1beta", NeedsKey: true,
+			KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		},
+		Profile{
+			Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
+			KeyEnv: []string{"OPENAI_API_KEY"},
+			wire:   wire{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+		},
+		Profile{
+			Name: "azure", Dialect: "chat", NeedsKey: true,
+			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
+			wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", base: azureBase, id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+		},
+		Profile{
+			Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
+			KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{plain: true, solo: true},
+		},
+		Profile{
+			Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
+			KeyEnv: []string{"GROQ_API_KEY"},
+			wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+		},
+		Profile{
+			Name: "cerebras", Dialect: "chat", BaseURL: "https://api.cerebras.ai/v1", NeedsKey: true,
+			KeyEnv: []string{"CEREBRAS_API_KEY"},
+			wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+		},
+		Profile{
+			Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
+			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{plain: true, solo: true},
+		},
+		Profile{
+			Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
+			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{plain: true, solo: true},
+		},
+		Profile{
+			Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+		},
+		Profile{
+			Name: "xai", Dialect: "chat", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
+			KeyEnv: []string{"XAI_API_KEY"}, wire: wire{plain: true, solo: true},
+		},
+		Profile{
+			Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
+			KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
+		},
+		Profile{
+			Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
+			KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{thought: "reasoning", plain: true},
+		},
+		Profile{
+			Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
+			KeyEnv: []string{"FIREWORKS_API_KEY"}, wire: wire{plain: true},
+		},
+		Profile{
+			Name: "huggingface", Dialect: "chat", BaseURL: "https://router.huggingface.co/v1", NeedsKey: true,
+			KeyEnv: []string{"HF_TOKEN", "HUGGINGFACE_API_KEY"},
+		},
+		Profile{
+			Name: "perplexity", Dialect: "chat", BaseURL: "https://api.perplexity.ai", NeedsKey: true,
+			KeyEnv: []string{"PERPLEXITY_API_KEY"}, wire: wire{silent: true, noStreamOptions: true},
+		},
+		Profile{
+			Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
+			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{budget: "thinking_budget", plain: true, solo: true},
+		},
+		Profile{
+			Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
+			KeyEnv: []string{"MINIMAX_API_KEY"},
+		},
+		Profile{
+			Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
+			KeyEnv: []string{"AI_GATEWAY_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+		},
+		Profile{
+			Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
+			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
+		},
+		Profile{
+			Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
+			KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
+		},
+		Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
+		Profile{
+			Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
+			wire: wire{base: bedrockBase},
+		},
+		Profile{
+			Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
+		},
+		Profile{ // at a base URL that ends in /v1 it speaks chat
+			Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
+			wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
+		},
+		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{plain: true}},
+		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
+		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{plain: true}},
+		Profile{Name: "openai-compatible", Dialect: "chat"},
 
-	// Vendors that speak chat by default, over the responses dialect.
-	Profile{
-		Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
-		KeyEnv: []string{"OPENAI_API_KEY"}, wire: wire{silent: true},
-	},
-	Profile{
-		Name: "azure-responses", Dialect: "responses", NeedsKey: true,
-		KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", base: azureBase, silent: true},
-	},
-	Profile{
-		Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-		KeyEnv: []string{"XAI_API_KEY"}, wire: wire{silent: true},
-	},
-	Profile{
-		Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
-		KeyEnv: []string{"DEEPSEEK_API_KEY"},
-	},
-	Profile{
-		Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-		KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{effort: "reasoning"},
-	},
-	Profile{
-		Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
-		KeyEnv: []string{"GITHUB_COPILOT_TOKEN"},
-	},
-	Profile{Name: "lmstudio-responses", Dialect: "responses", BaseURL: "http://localhost:1234/v1"},
-)
+		// Vendors that speak chat by default, over the responses dialect.
+		Profile{
+			Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
+			KeyEnv: []string{"OPENAI_API_KEY"}, wire: wire{silent: true},
+		},
+		Profile{
+			Name: "azure-responses", Dialect: "responses", NeedsKey: true,
+			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", base: azureBase, silent: true},
+		},
+		Profile{
+			Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
+			KeyEnv: []string{"XAI_API_KEY"}, wire: wire{silent: true},
+		},
+		Profile{
+			Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
+			KeyEnv: []string{"DEEPSEEK_API_KEY"},
+		},
+		Profile{
+			Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{effort: "reasoning"},
+		},
+		Profile{
+			Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
+			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"},
+		},
+		Profile{Name: "lmstudio-responses", Dialect: "responses", BaseURL: "http://localhost:1234/v1"},
+	)
+})
 
 // aliases is other names of providers.
 var aliases = map[string]string{
@@ -234,14 +238,14 @@ func Lookup(name string) (Profile, bool) {
 	if other, ok := aliases[name]; ok {
 		name = other
 	}
-	p, ok := vendors[name]
+	p, ok := vendors()[name]
 	return p, ok
 }
 
 // Names lists all names that [Lookup] knows and [Open] takes, in order.
 func Names() []string {
 	return slices.Sorted(func(yield func(string) bool) {
-		for name := range maps.Keys(vendors) {
+		for name := range maps.Keys(vendors()) {
 			if !yield(name) {
 				return
 			}

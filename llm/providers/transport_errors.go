@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tract-vcs/tract/llm"
@@ -128,13 +129,15 @@ func (s *secrets) add(text string) {
 }
 
 // secretName finds the names of headers and query values that are secrets.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|password|sig`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)key|token|secret|auth|cookie|password|sig`)
+})
 
 // learn adds what a request carries.
 func (s *secrets) learn(r *http.Request) {
 	for name, values := range r.Header {
 		for _, value := range values {
-			if !secretName.MatchString(name) {
+			if !secretName().MatchString(name) {
 				break
 			}
 			s.add(value)
@@ -148,7 +151,7 @@ func (s *secrets) learn(r *http.Request) {
 	}
 	for name, values := range r.URL.Query() {
 		for _, value := range values {
-			if secretName.MatchString(name) {
+			if secretName().MatchString(name) {
 				s.add(value)
 			}
 		}
