@@ -64,7 +64,7 @@ var owners = map[string]string{
 	"github.com/zeebo/blake3":              "objects",
 	"golang.org/x/text":                    "objects",
 	"golang.org/x/sys":                     "objects/bolt",
-	"google.golang.org/protobuf":           "canon",
+	"google.golang.org/protobuf":           "canon", // in tests
 	"go.etcd.io/bbolt":                     "objects/bolt",
 	"github.com/klauspost/compress":        "objects/bolt",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests

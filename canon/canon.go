@@ -35,8 +35,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // ErrMalformed is wrapped by every error a [Decoder] gives.
@@ -47,31 +45,30 @@ var ErrMalformed = errors.New("not a canonical record")
 // is a mistake in the program and never in its input.
 type Encoder struct {
 	buf  []byte
-	last protowire.Number
+	last int
 }
 
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
-func (e *Encoder) tag(field int, t protowire.Type, repeat bool) {
-	n := protowire.Number(field)
-	if n < e.last || n == e.last && !repeat {
+func (e *Encoder) tag(field int, wire uint64, repeat bool) {
+	if field < e.last || field == e.last && !repeat {
 		panic(fmt.Sprintf("canon: field %d written after field %d", field, e.last))
 	}
-	e.last = n
-	e.buf = protowire.AppendTag(e.buf, n, t)
+	e.last = field
+	e.buf = appendNumber(e.buf, uint64(field)<<3|wire)
 }
 
 // Uint writes v, or nothing when it is zero.
 func (e *Encoder) Uint(field int, v uint64) {
 	if v != 0 {
-		e.tag(field, protowire.VarintType, false)
-		e.buf = protowire.AppendVarint(e.buf, v)
+		e.tag(field, numbers, false)
+		e.buf = appendNumber(e.buf, v)
 	}
 }
 
 // Int writes a signed number as zigzag, or nothing when it is zero.
-func (e *Encoder) Int(field int, v int64) { e.Uint(field, protowire.EncodeZigZag(v)) }
+func (e *Encoder) Int(field int, v int64) { e.Uint(field, zigzag(v)) }
 
 // Bool writes v, or nothing when it is false.
 func (e *Encoder) Bool(field int, v bool) {
@@ -83,31 +80,31 @@ func (e *Encoder) Bool(field int, v bool) {
 // String writes the bytes of s, or nothing when it is empty.
 func (e *Encoder) String(field int, s string) {
 	if s != "" {
-		e.tag(field, protowire.BytesType, false)
-		e.buf = protowire.AppendString(e.buf, s)
+		e.tag(field, pieces, false)
+		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
 	}
 }
 
 // Raw writes b, or nothing when it is empty.
 func (e *Encoder) Raw(field int, b []byte) {
 	if len(b) != 0 {
-		e.tag(field, protowire.BytesType, false)
-		e.buf = protowire.AppendBytes(e.buf, b)
+		e.tag(field, pieces, false)
+		e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
 	}
 }
 
 // Item writes one element of a repeated field. Elements keep their order and
 // may be empty.
 func (e *Encoder) Item(field int, b []byte) {
-	e.tag(field, protowire.BytesType, true)
-	e.buf = protowire.AppendBytes(e.buf, b)
+	e.tag(field, pieces, true)
+	e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
 }
 
 // Items writes every string of list as an element of a repeated field.
 func (e *Encoder) Items(field int, list []string) {
 	for _, s := range list {
-		e.tag(field, protowire.BytesType, true)
-		e.buf = protowire.AppendString(e.buf, s)
+		e.tag(field, pieces, true)
+		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
 	}
 }
 
@@ -115,7 +112,7 @@ func (e *Encoder) Items(field int, list []string) {
 func (e *Encoder) Uints(field int, list []uint64) {
 	var b []byte
 	for _, v := range list {
-		b = protowire.AppendVarint(b, v)
+		b = appendNumber(b, v)
 	}
 	e.Raw(field, b)
 }
@@ -133,15 +130,15 @@ func (e *Encoder) Map(field int, m map[string]string) {
 // Decoder reads one record. It never panics and never reads past the record.
 type Decoder struct {
 	rest  []byte
-	text  string           // the same bytes as the record, or empty
-	field protowire.Number // of the value at hand
-	prev  protowire.Number // of the value before it
-	key   string           // last key of the map being read
-	num   uint64           // the value at hand, when it is a number
-	raw   []byte           // the value at hand, when it is bytes
-	bytes bool             // which of the two it is
-	open  bool             // nobody has read the value at hand yet
-	again bool             // the value at hand is to be given once more
+	text  string // the same bytes as the record, or empty
+	field int    // of the value at hand
+	prev  int    // of the value before it
+	key   string // last key of the map being read
+	num   uint64 // the value at hand, when it is a number
+	raw   []byte // the value at hand, when it is bytes
+	bytes bool   // which of the two it is
+	open  bool   // nobody has read the value at hand yet
+	again bool   // the value at hand is to be given once more
 	err   error
 }
 
@@ -171,13 +168,13 @@ func (d *Decoder) Next() bool {
 	if d.err != nil || len(d.rest) == 0 {
 		return false
 	}
-	tag, n := protowire.ConsumeVarint(d.rest)
-	if n < 0 || n != protowire.SizeVarint(tag) {
+	tag, n := number(d.rest)
+	if n == 0 || tag>>3 == 0 || tag>>3 > maxField {
 		d.fail("bad field tag")
 		return false
 	}
-	num, kind := protowire.DecodeTag(tag)
-	if num < protowire.MinValidNumber || num < d.field {
+	num, wire := int(tag>>3), tag&7
+	if num < d.field {
 		d.fail("field %d after field %d", num, d.field)
 		return false
 	}
@@ -186,20 +183,20 @@ func (d *Decoder) Next() bool {
 		d.key = ""
 	}
 	d.prev, d.field, d.open = d.field, num, true
-	return d.value(kind)
+	return d.value(wire)
 }
 
-func (d *Decoder) value(kind protowire.Type) bool {
-	v, n := protowire.ConsumeVarint(d.rest)
-	if n < 0 || n != protowire.SizeVarint(v) {
+func (d *Decoder) value(wire uint64) bool {
+	v, n := number(d.rest)
+	if n == 0 {
 		d.fail("field %d: bad number", d.field)
 		return false
 	}
 	d.rest = d.rest[n:]
-	switch kind {
-	case protowire.VarintType:
+	switch wire {
+	case numbers:
 		d.num, d.raw, d.bytes = v, nil, false
-	case protowire.BytesType:
+	case pieces:
 		if v > uint64(len(d.rest)) {
 			d.fail("field %d: %d bytes wanted, %d left", d.field, v, len(d.rest))
 			return false
@@ -207,7 +204,7 @@ func (d *Decoder) value(kind protowire.Type) bool {
 		d.num, d.raw, d.bytes = 0, d.rest[:v:v], true
 		d.rest = d.rest[v:]
 	default:
-		d.fail("field %d: wire type %d", d.field, kind)
+		d.fail("field %d: wire type %d", d.field, wire)
 		return false
 	}
 	return true
@@ -218,7 +215,7 @@ func (d *Decoder) value(kind protowire.Type) bool {
 func (d *Decoder) Again() { d.again = d.open }
 
 // Field is the number of the field that the last Next moved to.
-func (d *Decoder) Field() int { return int(d.field) }
+func (d *Decoder) Field() int { return d.field }
 
 // Err is the first thing that was wrong, nil when the record was read whole.
 func (d *Decoder) Err() error {
@@ -258,7 +255,7 @@ func (d *Decoder) Uint() uint64 {
 }
 
 // Int is the signed number at hand.
-func (d *Decoder) Int() int64 { return protowire.DecodeZigZag(d.Uint()) }
+func (d *Decoder) Int() int64 { return unzigzag(d.Uint()) }
 
 // Small is the number at hand when it is below limit; a larger one is refused.
 func (d *Decoder) Small(limit uint64) uint64 {
@@ -302,8 +299,8 @@ func (d *Decoder) Item() []byte {
 // Uints is the list of numbers at hand.
 func (d *Decoder) Uints() (list []uint64) {
 	for b := d.Raw(); len(b) > 0; {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 || n != protowire.SizeVarint(v) {
+		v, n := number(b)
+		if n == 0 {
 			d.fail("field %d: bad number", d.field)
 			return nil
 		}
