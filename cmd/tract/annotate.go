@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	_ = register(newAnnotate)
-	_ = register(newPin)
-	_ = register(newSkip)
+	_ = register("annotate", newAnnotate)
+	_ = register("pin", newPin)
+	_ = register("skip", newSkip)
 )
 
 func newAnnotate(a *app) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newBackup)
+var _ = register("backup", newBackup)
 
 func newBackup(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newBisect)
+var _ = register("bisect", newBisect)
 
 func newBisect(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newBlame)
+var _ = register("blame", newBlame)
 
 func newBlame(a *app) *cobra.Command {
 	o := &prompting{}

@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newBranch)
+var _ = register("branch", newBranch)
 
 type branchOptions struct {
 	list, copy, delete, move, describe, dryRun bool

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newChat)
+var _ = register("chat", newChat)
 
 type chatOptions struct {
 	asking

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newCheck)
+var _ = register("check", newCheck)
 
 type checkOptions struct {
 	prompting

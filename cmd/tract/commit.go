@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var _ = register(newCommit)
+var _ = register("commit", newCommit)
 
 type commitOptions struct {
 	adding

@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newCompile)
+var _ = register("compile", newCompile)
 
 type compileOptions struct {
 	prompting

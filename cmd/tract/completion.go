@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var _ = register(newCompletion)
+var _ = register("completion", newCompletion)
 
 func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	_ = register(newCompress)
-	_ = register(newExpand)
+	_ = register("compress", newCompress)
+	_ = register("expand", newExpand)
 )
 
 type compressOptions struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register(newConfig)
+var _ = register("config", newConfig)
 
 type configOptions struct{ global, origin, all bool }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-var _ = register(newDecode)
+var _ = register("decode", newDecode)
 
 type decodeOptions struct {
 	api, provider, model, stream string

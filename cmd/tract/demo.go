@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-var _ = register(newDemo)
+var _ = register("demo", newDemo)
 
 // demoPace is the time between two words of an answer, for an eye to follow.
 const demoPace = 25 * time.Millisecond

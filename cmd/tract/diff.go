@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newDiff)
+var _ = register("diff", newDiff)
 
 type diffOptions struct {
 	prompting

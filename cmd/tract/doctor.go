@@ -15,7 +15,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newDoctor)
+var _ = register("doctor", newDoctor)
 
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var _ = register(newEdit)
+var _ = register("edit", newEdit)
 
 func newEdit(a *app) *cobra.Command {
 	o := &adding{}

@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newFsck)
+var _ = register("fsck", newFsck)
 
 func newFsck(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newGC)
+var _ = register("gc", newGC)
 
 type gcOptions struct {
 	prune, pack, dry bool

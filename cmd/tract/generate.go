@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-var _ = register(newGenerate)
+var _ = register("generate", newGenerate)
 
 func newGenerate(a *app) *cobra.Command {
 	o := &asking{}

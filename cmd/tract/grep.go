@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newGrep)
+var _ = register("grep", newGrep)
 
 type grepOptions struct {
 	all, ignoreCase, names, jsonl, fixed bool

@@ -21,7 +21,7 @@ import (
 	"github.com/tract-vcs/tract/importer"
 )
 
-var _ = register(newImport)
+var _ = register("import", newImport)
 
 type importOptions struct {
 	as, format string

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newInit)
+var _ = register("init", newInit)
 
 func newInit(a *app) *cobra.Command {
 	return &cobra.Command{

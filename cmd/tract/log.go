@@ -15,7 +15,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newLog)
+var _ = register("log", newLog)
 
 type logOptions struct {
 	format.LogStyle

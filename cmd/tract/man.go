@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var _ = register(newMan)
+var _ = register("man", newMan)
 
 type manOptions struct{ format, dir string }
 

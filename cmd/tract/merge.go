@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newMerge)
+var _ = register("merge", newMerge)
 
 type mergeOptions struct {
 	asking

@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newMergeBase)
+var _ = register("merge-base", newMergeBase)
 
 type mergeBaseOptions struct{ all, ancestor bool }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newOp)
+var _ = register("op", newOp)
 
 func newOp(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -6,9 +6,9 @@ import (
 )
 
 var (
-	_ = register(newCherryPick)
-	_ = register(newRevert)
-	_ = register(newRestore)
+	_ = register("cherry-pick", newCherryPick)
+	_ = register("revert", newRevert)
+	_ = register("restore", newRestore)
 )
 
 func newCherryPick(a *app) *cobra.Command {

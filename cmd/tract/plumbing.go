@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	_ = register(newCatFile)
-	_ = register(newRevParse)
-	_ = register(newHashObject)
-	_ = register(newLsRefs)
+	_ = register("cat-file", newCatFile)
+	_ = register("rev-parse", newRevParse)
+	_ = register("hash-object", newHashObject)
+	_ = register("ls-refs", newLsRefs)
 )
 
 type catFileOptions struct{ pretty, kind, size bool }

@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register(newProfile)
+var _ = register("profile", newProfile)
 
 type profileOptions struct {
 	global, dry bool

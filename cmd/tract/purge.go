@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newPurge)
+var _ = register("purge", newPurge)
 
 type purgeOptions struct {
 	where

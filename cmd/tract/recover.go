@@ -15,7 +15,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newRecover)
+var _ = register("recover", newRecover)
 
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newReflog)
+var _ = register("reflog", newReflog)
 
 type reflogOptions struct {
 	limit int

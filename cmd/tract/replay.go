@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newReplay)
+var _ = register("replay", newReplay)
 
 type replayOptions struct {
 	asking

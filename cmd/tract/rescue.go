@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newRescue)
+var _ = register("rescue", newRescue)
 
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{

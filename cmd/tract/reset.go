@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newReset)
+var _ = register("reset", newReset)
 
 func newReset(a *app) *cobra.Command {
 	dryRun := false

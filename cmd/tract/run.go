@@ -15,7 +15,7 @@ import (
 // the process, so that tests can call it.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	a := newApp(in, out, errOut)
-	root := newRoot(a)
+	root := rootFor(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.began && !errors.As(err, new(*failure)) {
@@ -50,7 +50,22 @@ const (
 	groupPlumb = "plumbing"
 )
 
-func newRoot(a *app) *cobra.Command {
+// rootFor is the program for one command line. A command that is named is made
+// alone: the help, the completion and the manual of all others take as long to make
+// as the log of a history to print.
+func rootFor(a *app, args []string) *cobra.Command {
+	root := newRoot(a, func(name string) bool { return slices.Contains(args, name) })
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd == root || cmd.Name() == "man" { // these look at all commands
+		return newRoot(a, allCommands)
+	}
+	return root
+}
+
+func allCommands(string) bool { return true }
+
+// newRoot is the program with the commands that are wanted.
+func newRoot(a *app, wanted func(name string) bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tract",
 		Short: "Keep what a language model saw, thought and said",
@@ -82,8 +97,10 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 		&cobra.Group{ID: groupPlumb, Title: "Plumbing:"},
 	)
 	a.globalFlags(root)
-	for _, command := range commands {
-		root.AddCommand(command(a))
+	for _, c := range commands {
+		if wanted(c.name) {
+			root.AddCommand(c.make(a))
+		}
 	}
 	root.SetHelpCommand(newHelp())
 	usageOf := root.UsageFunc() // no template: that would keep the linker from leaving out what nothing calls
@@ -95,12 +112,18 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	return root
 }
 
-// commands makes every command. The file of a command adds its constructor.
-var commands []func(*app) *cobra.Command
+// commands is how every command is made. The file of a command adds its constructor.
+var commands []constructor
 
-// register adds the constructor of a command; it is called once by its file.
-func register(command func(*app) *cobra.Command) struct{} {
-	commands = append(commands, command)
+type constructor struct {
+	name string
+	make func(*app) *cobra.Command
+}
+
+// register adds the constructor of a command by the name that calls it; each file
+// does so once for each of its commands.
+func register(name string, command func(*app) *cobra.Command) struct{} {
+	commands = append(commands, constructor{name, command})
 	return struct{}{}
 }
 

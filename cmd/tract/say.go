@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	_ = register(newSystem)
-	_ = register(newUser)
-	_ = register(newAssistant)
-	_ = register(newReasoning)
+	_ = register("system", newSystem)
+	_ = register("user", newUser)
+	_ = register("assistant", newAssistant)
+	_ = register("reasoning", newReasoning)
 )
 
 // sayOptions is for the commands that commit one block of text.

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/secrets"
 )
 
-var _ = register(newScan)
+var _ = register("scan", newScan)
 
 type scanOptions struct {
 	where

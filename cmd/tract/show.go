@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newShow)
+var _ = register("show", newShow)
 
 type showOptions struct{ raw, prompt bool }
 

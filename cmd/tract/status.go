@@ -17,7 +17,7 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register(newStatus)
+var _ = register("status", newStatus)
 
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	_ = register(newSwitch)
-	_ = register(newCheckout)
+	_ = register("switch", newSwitch)
+	_ = register("checkout", newCheckout)
 )
 
 type switchOptions struct{ create, orphan string }

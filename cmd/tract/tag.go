@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newTag)
+var _ = register("tag", newTag)
 
 type tagOptions struct{ list, delete, dryRun bool }
 

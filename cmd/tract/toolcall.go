@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var _ = register(newToolCall)
+var _ = register("tool-call", newToolCall)
 
 func newToolCall(a *app) *cobra.Command {
 	o := &adding{}

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register(newToolResult)
+var _ = register("tool-result", newToolResult)
 
 // abandoned is what a call is told that nobody will run.
 const abandoned = "The call was abandoned: it was not run."

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	_ = register(newUndo)
-	_ = register(newRedo)
+	_ = register("undo", newUndo)
+	_ = register("redo", newRedo)
 )
 
 func newUndo(a *app) *cobra.Command {

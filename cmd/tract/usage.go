@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register(newUsage)
+var _ = register("usage", newUsage)
 
 type usageOptions struct {
 	by                          []string

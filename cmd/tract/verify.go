@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register(newVerify)
+var _ = register("verify", newVerify)
 
 func newVerify(a *app) *cobra.Command {
 	all := false

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register(newVersion)
+var _ = register("version", newVersion)
 
 // version is that of a release; make dist fills it in.
 var version = "0.1.0-dev"

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-var _ = register(newWhy)
+var _ = register("why", newWhy)
 
 type whyOptions struct {
 	prompt bool
