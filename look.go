@@ -90,8 +90,9 @@ func (r *Repo) Log(ctx context.Context, rev string, opts ...Option) iter.Seq2[*c
 	}
 }
 
-// loaded fills in what commits link to, a page at a time. The first page is
-// small, so that the first commits are there at once.
+// loaded fills in what commits link to, a page at a time. The first pages are
+// small: the first commits are there at once, and who wants only some waits for
+// not many more.
 func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, error], limit int) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		size := 16
@@ -109,7 +110,7 @@ func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, err
 					return false
 				}
 			}
-			page, size = page[:0], logPage
+			page, size = page[:0], min(2*size, logPage)
 			return true
 		}
 		for c, err := range commits {

@@ -195,7 +195,7 @@ type reached struct {
 }
 
 func newFrontier(r objects.Reader) *frontier {
-	return &frontier{r: r, at: map[objects.ID]*reached{}, ahead: map[objects.ID]*Commit{}, page: 8}
+	return &frontier{r: r, at: map[objects.ID]*reached{}, ahead: map[objects.ID]*Commit{}, page: leastPage}
 }
 
 // begin puts the tips on the edge.
@@ -251,8 +251,12 @@ func (f *frontier) reach(ctx context.Context, id objects.ID, p paint) error {
 	return nil
 }
 
-// maxPage is most commits that are read ahead of one line.
-const maxPage = 256
+// A line is read ahead of by so many commits at first, and at most. To look at the
+// store once more costs more than the headers of a page.
+const (
+	leastPage = 32
+	maxPage   = 256
+)
 
 // read reads a commit, and those before it while nobody else has.
 func (f *frontier) read(ctx context.Context, id objects.ID) error {

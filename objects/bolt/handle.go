@@ -26,6 +26,8 @@ type handle struct {
 	opened  time.Time
 	asked   time.Time // when the writer asked last whether somebody waits
 	broken  bool      // it is not to be used again
+	idle    bool      // nobody looks at it, and it is kept; the mutex of the store guards it
+	timed   bool      // a timer will let go of it
 
 	now    *moment
 	before *moment // what now was before the last fold
@@ -131,6 +133,7 @@ func (s *store) join(open bool) (h *handle, m *moment, l *look, changed chan str
 		return nil, nil, nil, nil, nil
 	}
 	s.shared.now.looks++
+	s.shared.idle = false
 	return s.shared, s.shared.now, s.shared.look(), nil, nil
 }
 
@@ -143,7 +146,9 @@ func (s *store) leave(h *handle, m *moment) {
 		s.signal()
 	}
 	if last = last && !h.writer; last && s.shared == h {
-		s.shared = nil
+		if last = !s.idles(h); last {
+			s.shared = nil
+		}
 	}
 	s.mu.Unlock()
 	if last {
