@@ -44,6 +44,7 @@ type handle struct {
 type moment struct {
 	meta  meta
 	looks int // who looks at it; the mutex of the store guards it
+	kept  kept
 }
 
 // staged are objects that the next group will put. They can be read by their id
@@ -59,6 +60,7 @@ func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
 // nobody else has the handle.
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
+	l.kept = &h.now.kept
 	l.over, l.seen, l.staged, l.bodies = h.journal.over, h.seen, h.staged, h.bodies
 	return l
 }

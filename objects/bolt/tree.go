@@ -23,6 +23,7 @@ type look struct {
 	seen    mark     // of it
 	staged  *staged  // what will be put next; nil: nothing
 	pages   map[uint64]*page
+	kept    *kept // by all looks at the moment; nil: nothing is
 	packs   map[uint32]*pack
 	bodies  *opened
 	index   *runs     // nil: not read yet
@@ -45,7 +46,7 @@ func (l *look) page(id uint64) (*page, error) {
 	if p, ok := l.pages[id]; ok {
 		return p, nil
 	}
-	p, err := readPageIn(l.arena, l.file, l.meta, id)
+	p, err := l.keptPage(id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,22 @@ func (l *look) page(id uint64) (*page, error) {
 	}
 	l.pages[id] = p
 	return p, nil
+}
+
+// keptPage reads a page, or takes the one that a look before has read.
+func (l *look) keptPage(id uint64) (*page, error) {
+	p, more := l.kept.page(id)
+	switch {
+	case p != nil:
+		return p, nil
+	case !more:
+		return readPageIn(l.arena, l.file, l.meta, id)
+	}
+	p, err := readPage(l.file, l.meta, id)
+	if err == nil {
+		l.kept.keep(p)
+	}
+	return p, err
 }
 
 func (l *look) top(t tree) (*page, error) {
