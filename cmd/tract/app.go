@@ -37,6 +37,10 @@ type app struct {
 	readOnly bool
 	began    bool // the command itself runs
 	secrets  secretsFound
+
+	signals   []os.Signal // that end a command; none: the caller's context does
+	listening bool
+	cancel    context.CancelFunc // of the command
 }
 
 func newApp(in io.Reader, out, errOut io.Writer) *app {

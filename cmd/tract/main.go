@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"syscall"
 )
 
@@ -18,7 +17,7 @@ func main() { os.Exit(mainCode()) }
 
 // mainCode is main without the exit, so that deferred work is done.
 func mainCode() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a.signals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+	return a.run(context.Background(), os.Args[1:])
 }

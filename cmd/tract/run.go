@@ -14,7 +14,12 @@ import (
 // run executes one command line and returns its exit code. It is main without
 // the process, so that tests can call it.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	a := newApp(in, out, errOut)
+	return newApp(in, out, errOut).run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	ctx, a.cancel = context.WithCancel(ctx)
+	defer a.cancel()
 	root := rootFor(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -159,6 +164,9 @@ func (a *app) mark(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.began = true
+			if isTerminal(a.out) || !slices.Contains(glances, cmd.CommandPath()) {
+				a.listen()
+			}
 			return run(cmd, args)
 		}
 	}
