@@ -47,9 +47,9 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*H
 	}
 	defer func() { _ = store.Close() }()
 	c := &checkup{about: aboutObjects(ctx, store)}
-	a, end := relayed(c.audit())
+	a := c.audit()
 	a.Progress = progress
-	if err := end(audit(ctx, store, a)); err != nil {
+	if err := audit(ctx, store, a); err != nil {
 		return nil, fmt.Errorf("fsck: %w", err)
 	}
 	if err := c.merges(ctx, store); err != nil {
@@ -116,15 +116,16 @@ func (c *checkup) audit() objects.Audit {
 			c.graph = newGraph(c.about, c.senseless)
 			return nil
 		},
-		Object: func(o objects.Object) error {
-			fresh, err := c.graph.add(o)
-			if fresh {
-				c.health.Objects++
-				if o.Kind == objects.KindCommit {
-					c.health.Commits++
-				}
+		Objects: func(list []objects.Object) func() error {
+			g := c.graph.glance(list)
+			return func() error {
+				return g.take(func(o objects.Object) error {
+					if c.health.Objects++; o.Kind == objects.KindCommit {
+						c.health.Commits++
+					}
+					return nil
+				})
 			}
-			return err
 		},
 		Erased: func(t objects.Tombstone) error {
 			if c.graph.bury(t) {
@@ -274,7 +275,7 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 	switch {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.at[from].Short(), of)
-	case slices.ContainsFunc(c.graph.sizes, func(s saidSize) bool { return s.commit == from && s.content == n }):
+	case at.says && c.graph.content(from) == n:
 		return "the words of commit " + c.graph.ids.at[from].Short() + of + " are lost; the history before and after it is whole"
 	}
 	return "where commit " + c.graph.ids.at[from].Short() + of + " came from, or its label, is lost; its words are whole"
@@ -299,7 +300,7 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 		case errors.As(err, &erased):
 			err = a.Erased(erased.Tombstone)
 		case err == nil:
-			err = a.Object(o)
+			err = a.Objects([]objects.Object{o})()
 		case errors.As(err, &c) && !c.ID.IsZero():
 			err = a.Damage(objects.Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
 		}

@@ -17,6 +17,7 @@ type idTable struct {
 	places []place
 	factor uint64
 	shift  int
+	seen   uint32 // of what was read to be there when it is needed
 }
 
 // place is where an id may be found.
@@ -50,6 +51,15 @@ func (t *idTable) place(id objects.ID) *place {
 		if p.next == 0 || p.tag == tag && t.at[p.next-1] == id {
 			return p
 		}
+	}
+}
+
+// expect reads the places of ids that are numbered next. Memory answers many questions at
+// once far sooner than one after the other.
+func (t *idTable) expect(list []objects.Object) {
+	for i := range list {
+		at := binary.NativeEndian.Uint64(list[i].ID[:]) * t.factor >> t.shift
+		t.seen += t.places[at].tag
 	}
 }
 

@@ -1,8 +1,10 @@
 package objects
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zeebo/blake3"
@@ -73,6 +75,12 @@ func New(kind Kind, parents, links []ID, data []byte) Object {
 }
 
 var hashers = sync.Pool{New: func() any { return blake3.New() }}
+
+// Clone gives a copy that shares nothing with o.
+func (o Object) Clone() Object {
+	o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data)
+	return o
+}
 
 // Sum computes the id that the object must have:
 //

@@ -42,15 +42,17 @@ type auditor struct {
 	told  uint32 // pack of the object that is passed on; 0: it is in none
 	torn  bool   // the last frame of the journal is not whole
 
-	pages  []pageState
-	hurt   [bucketCount]bool // something of the bucket could not be read
-	harm   int               // what was told that is not harmless
-	bodies map[uint32]extent
-	checks []*packCheck // packs that are looked at
-	index  indexAudit
-	names  nameAudit
-	whole  map[uint32]bool    // packs of which every object was found
-	broken map[uint32]*scraps // packs that are not whole, of a deep audit
+	pages     []pageState
+	hurt      [bucketCount]bool // something of the bucket could not be read
+	harm      int               // what was told that is not harmless
+	bodies    map[uint32]extent
+	checks    []pendingCheck // what is looked at, the oldest first
+	rooms     []*arena       // of those that were
+	gathering *looseCheck    // the next
+	index     indexAudit
+	names     nameAudit
+	whole     map[uint32]bool    // packs of which every object was found
+	broken    map[uint32]*scraps // packs that are not whole, of a deep audit
 }
 
 func (a *auditor) prepare() {

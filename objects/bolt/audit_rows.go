@@ -16,8 +16,8 @@ func (a *auditor) row(bucket int, p *page, i int, key []byte) error {
 	if e.flags != 0 {
 		return a.spoilt(n, fmt.Errorf("key %x: a bucket in the place of a value", key))
 	}
-	if buckets[bucket] == bodiesBucket {
-		return a.noteBody(n, e)
+	if name := buckets[bucket]; name == headsBucket || name == bodiesBucket {
+		return a.packRow(n, e)
 	}
 	value, err := e.bytes()
 	if err != nil {
@@ -26,15 +26,10 @@ func (a *auditor) row(bucket int, p *page, i int, key []byte) error {
 	switch buckets[bucket] {
 	case metaBucket:
 		err = a.metaRow(key, value)
-	case headsBucket:
-		if len(key) != 4 {
-			return a.spoilt(n, fmt.Errorf("the key of a pack has %d bytes", len(key)))
-		}
-		return a.pack(binary.BigEndian.Uint32(key), value)
 	case indexBucket:
 		err = a.indexRow(key, value)
 	case objectsBucket:
-		return a.loose(n.where(), key, value)
+		return a.loose(n.where(), 0, key, value)
 	default:
 		return a.nameRow(bucket, key, value)
 	}
@@ -65,21 +60,6 @@ func (a *auditor) metaRow(key, value []byte) error {
 	return nil
 }
 
-// loose looks at an object that lies for itself.
-func (a *auditor) loose(where string, key, value []byte) error {
-	if len(key) != idSize {
-		return a.damage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
-	}
-	o, err := decodeObject(objects.ID(key), value)
-	if e, ok := errors.AsType[*objects.ErasedError](err); ok {
-		return a.erased(e.Tombstone)
-	}
-	if err == nil {
-		err = o.Check()
-	}
-	return a.object(where, o, err)
-}
-
 // erased passes on a tombstone, unless the journal has the object again.
 func (a *auditor) erased(t objects.Tombstone) error {
 	if a.to.Erased == nil {
@@ -94,21 +74,9 @@ func (a *auditor) erased(t objects.Tombstone) error {
 	return a.to.Erased(t)
 }
 
-// object passes on an object, or the damage to it.
-func (a *auditor) object(where string, o objects.Object, err error) error {
-	if err == nil {
-		if a.to.Object == nil {
-			return nil
-		}
-		return a.to.Object(o)
-	}
-	if c, ok := errors.AsType[*objects.CorruptError](err); ok {
-		err = c.Cause
-	}
-	return a.tell(objects.Damage{ID: o.ID, Where: where, What: err.Error()})
-}
-
-func (a *auditor) noteBody(n node, e entry) error {
+// packRow notes where a body lies, or has the pack looked at whose head it is. The
+// values themselves are read beside others.
+func (a *auditor) packRow(n node, e entry) error {
 	if len(e.key) != 4 {
 		return a.spoilt(n, fmt.Errorf("the key of a pack has %d bytes", len(e.key)))
 	}
@@ -119,25 +87,24 @@ func (a *auditor) noteBody(n node, e entry) error {
 			return a.spoilt(n, err)
 		}
 		x.value = value
-	} else if e.element.value > e.page.size-e.valueSize {
+	} else if e.valueSize > e.page.size || e.element.value > e.page.size-e.valueSize {
 		return nil // the check has told
 	}
-	a.bodies[binary.BigEndian.Uint32(e.key)] = x
+	number := binary.BigEndian.Uint32(e.key)
+	if buckets[n.bucket] == headsBucket {
+		return a.pack(n, number, x)
+	}
+	a.bodies[number] = x
 	return nil
 }
 
-// bodyOf reads the body of a pack, once.
-func (a *auditor) bodyOf(n uint32) ([]byte, error) {
-	x, ok := a.bodies[n]
-	if !ok {
-		return nil, errors.New("its body is not there")
-	}
-	delete(a.bodies, n)
+// valueIn reads a value in any goroutine, into memory of a room.
+func (a *auditor) valueIn(room *arena, x extent) ([]byte, error) {
 	if x.value != nil {
 		return x.value, nil
 	}
-	b := make([]byte, x.size)
-	_, err := a.files.ReadAt(b, x.at)
+	b := room.takeBytes(int(x.size))
+	_, err := a.files.beside(b, x.at)
 	return b, err
 }
 
@@ -165,16 +132,11 @@ type indexedPack struct {
 	found  []bool   // the index has it
 }
 
-func (x *indexAudit) add(n uint32, p *pack) {
+func (x *indexAudit) add(n uint32, p *indexedPack) {
 	if x.packs == nil {
 		x.packs = map[uint32]*indexedPack{}
 	}
-	one := &indexedPack{make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
-	for i := range p.slots {
-		id := p.id(i)
-		one.begins[i] = binary.BigEndian.Uint64(id[:])
-	}
-	x.packs[n] = one
+	x.packs[n] = p
 }
 
 func (a *auditor) indexRow(key, value []byte) error {

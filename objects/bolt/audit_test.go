@@ -22,6 +22,16 @@ type audited struct {
 	damages []objects.Damage
 }
 
+// take keeps copies of objects.
+func (a *audited) take(list []objects.Object) func() error {
+	return func() error {
+		for _, o := range list {
+			a.objects[o.ID] = o.Clone()
+		}
+		return nil
+	}
+}
+
 // harm is the damage that is not harmless.
 func (a audited) harm() (list []objects.Damage) {
 	for _, d := range a.damages {
@@ -49,12 +59,15 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 			got = audited{objects: map[objects.ID]objects.Object{}, erased: map[objects.ID]objects.Tombstone{}, refs: map[string]objects.ID{}}
 			return nil
 		},
-		Object: func(o objects.Object) error {
-			if err := o.Check(); err != nil {
-				t.Errorf("an audit gave a damaged object: %v", err)
+		Objects: func(list []objects.Object) func() error {
+			return func() error {
+				for _, o := range list {
+					if err := o.Check(); err != nil {
+						t.Errorf("an audit gave a damaged object: %v", err)
+					}
+				}
+				return got.take(list)()
 			}
-			got.objects[o.ID] = o
-			return nil
 		},
 		Erased: func(o objects.Tombstone) error { got.erased[o.ID] = o; return nil },
 		Ref:    func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
