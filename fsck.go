@@ -46,7 +46,7 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*H
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	c := &checkup{about: aboutObjects(ctx, store)}
+	c := &checkup{}
 	a := c.audit()
 	a.Progress = progress
 	if err := audit(ctx, store, a); err != nil {
@@ -91,35 +91,23 @@ func (c *checkup) merges(ctx context.Context, r objects.Reader) error {
 
 // checkup is one Fsck.
 type checkup struct {
-	about  int // objects, by the size of the store
 	health Health
 	graph  *graph
 	refs   []objects.Ref
 	past   map[objects.ID]string // what refs once were, and which
 }
 
-// aboutObjects guesses how many objects a store has.
-func aboutObjects(ctx context.Context, store objects.Store) int {
-	const bytes, most = 400, 10_000_000
-	if in, ok := objects.As[objects.Sizer](store); ok {
-		if _, size, err := in.Size(ctx); err == nil {
-			return int(min(size/bytes, most))
-		}
-	}
-	return 0
-}
-
 func (c *checkup) audit() objects.Audit {
 	return objects.Audit{
-		Begin: func() error {
-			*c = checkup{about: c.about, past: map[objects.ID]string{}}
-			c.graph = newGraph(c.about, c.senseless)
+		Begin: func(about int) error {
+			*c = checkup{past: map[objects.ID]string{}}
+			c.graph = newGraph(about, c.senseless)
 			return nil
 		},
 		Objects: func(list []objects.Object) func() error {
 			g := c.graph.glance(list)
 			return func() error {
-				return g.take(func(o objects.Object) error {
+				return g.take(func(o *objects.Object) error {
 					if c.health.Objects++; o.Kind == objects.KindCommit {
 						c.health.Commits++
 					}
@@ -286,11 +274,11 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	if in, ok := objects.As[objects.Auditor](store); ok {
 		return in.Audit(ctx, a)
 	}
-	if err := a.Begin(); err != nil {
-		return err
-	}
 	ids, err := store.Find(ctx, 0, "", 0)
 	if err != nil {
+		return err
+	}
+	if err := a.Begin(len(ids)); err != nil {
 		return err
 	}
 	for o, err := range store.Get(ctx, ids) {

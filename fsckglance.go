@@ -78,7 +78,7 @@ func (l *glance) commit(i int, o *objects.Object) (size int64, err error) {
 }
 
 // take takes the objects into the graph, and passes on those that are new.
-func (l *glance) take(fresh func(objects.Object) error) error {
+func (l *glance) take(fresh func(*objects.Object) error) error {
 	g := l.graph
 	g.ids.expect(l.list)
 	commits := 0
@@ -88,7 +88,7 @@ func (l *glance) take(fresh func(objects.Object) error) error {
 		if o.Kind == objects.KindCommit {
 			commits++
 		}
-		n := g.number(o.ID)
+		n := g.own(o.ID)
 		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 			continue
 		}
@@ -107,7 +107,7 @@ func (l *glance) take(fresh func(objects.Object) error) error {
 		if err := l.settle(i, n); err != nil {
 			return err
 		}
-		if err := fresh(*o); err != nil {
+		if err := fresh(o); err != nil {
 			return err
 		}
 	}

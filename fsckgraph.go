@@ -54,6 +54,15 @@ func (g *graph) number(id objects.ID) int32 {
 	return n
 }
 
+// own is number of an object that has come: few have been led to before.
+func (g *graph) own(id objects.ID) int32 {
+	n, fresh := g.ids.add(id)
+	if fresh {
+		g.nodes = append(g.nodes, node{})
+	}
+	return n
+}
+
 // has tells whether an object was seen.
 func (g *graph) has(id objects.ID) bool {
 	n, ok := g.find(id)

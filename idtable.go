@@ -74,11 +74,17 @@ const recent = 4
 
 // number is find, and gives an id that is fresh the next number.
 func (t *idTable) number(id objects.ID) (n int32, fresh bool) {
+	begin := binary.NativeEndian.Uint64(id[:])
 	for i := len(t.at) - 1; i >= max(len(t.at)-recent, 0); i-- {
-		if t.at[i] == id {
+		if binary.NativeEndian.Uint64(t.at[i][:]) == begin && t.at[i] == id {
 			return int32(i), false
 		}
 	}
+	return t.add(id)
+}
+
+// add is number of an id that has probably not come before.
+func (t *idTable) add(id objects.ID) (n int32, fresh bool) {
 	p := t.place(id)
 	if p.next > 0 {
 		return p.next - 1, false

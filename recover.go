@@ -106,9 +106,9 @@ const recoverBytes = 8 << 20
 
 func (w *recovery) audit() objects.Audit {
 	return objects.Audit{
-		Begin: func() error { // what was saved stays saved
+		Begin: func(about int) error { // what was saved stays saved
 			if w.graph == nil {
-				w.graph = newGraph(0, func(objects.ID, error) error { return nil })
+				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
 			}
 			w.refs, w.entries, w.done.Damages = nil, nil, nil
 			return nil
@@ -130,7 +130,7 @@ func (w *recovery) audit() objects.Audit {
 }
 
 // save takes in an object that was not there yet.
-func (w *recovery) save(o objects.Object) error {
+func (w *recovery) save(o *objects.Object) error {
 	w.done.Objects++
 	if w.put, w.size = append(w.put, o.Clone()), w.size+len(o.Data)+100; w.size < recoverBytes {
 		return nil

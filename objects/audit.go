@@ -22,7 +22,10 @@ type Audit struct {
 	// damage: for who wants to save what can be saved.
 	Deep bool
 
-	Begin    func() error // first of all; and again: what came so far is void, since too much was written
+	// Begin is called first of all, with a guess of how many objects there are; and
+	// again, when so much was written meanwhile that what came so far is void.
+	Begin func(about int) error
+
 	Objects  Look
 	Erased   func(Tombstone) error // a sound tombstone; perhaps more than once
 	Ref      func(Ref) error       // a ref whose record is sound

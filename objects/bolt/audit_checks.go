@@ -59,6 +59,9 @@ func (a *auditor) settleChecks() error {
 	if err := a.beginLoose(); err != nil {
 		return err
 	}
+	if err := a.beginIndex(); err != nil {
+		return err
+	}
 	for len(a.checks) > 0 {
 		if err := a.settleOldest(); err != nil {
 			return err
@@ -73,7 +76,7 @@ func (a *auditor) abandon() {
 	for _, p := range a.checks {
 		<-p.done
 	}
-	a.checks = nil
+	a.checks, a.gathering, a.indexing = nil, nil, nil
 }
 
 // look shows objects to the one who listens. It is for any goroutine, and what it gives

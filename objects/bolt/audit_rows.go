@@ -27,7 +27,7 @@ func (a *auditor) row(bucket int, p *page, i int, key []byte) error {
 	case metaBucket:
 		err = a.metaRow(key, value)
 	case indexBucket:
-		err = a.indexRow(key, value)
+		return a.indexRow(n, key, value)
 	case objectsBucket:
 		return a.loose(n.where(), 0, key, value)
 	default:
@@ -115,87 +115,6 @@ func (a *auditor) bodyWithoutHead() error {
 		if err := a.damage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or makes no sense"), "its commits are lost"); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// indexAudit holds the index to the packs.
-type indexAudit struct {
-	runs  runs
-	known bool
-	packs map[uint32]*indexedPack
-	count map[uint64]uint64 // entries of a run
-}
-
-type indexedPack struct {
-	begins []uint64 // the first 8 bytes of each id
-	found  []bool   // the index has it
-}
-
-func (x *indexAudit) add(n uint32, p *indexedPack) {
-	if x.packs == nil {
-		x.packs = map[uint32]*indexedPack{}
-	}
-	x.packs[n] = p
-}
-
-func (a *auditor) indexRow(key, value []byte) error {
-	if len(key) != 1+4+indexPrefix {
-		return fmt.Errorf("the key of a piece of the index has %d bytes", len(key))
-	}
-	entries, err := parseChunk(key, value)
-	if err != nil {
-		return err
-	}
-	unknown := 64 - 8*run{level: uint64(key[0])}.prefix() // bits of the beginning of an id
-	if a.index.count == nil {
-		a.index.count = map[uint64]uint64{}
-	}
-	level, number := uint64(key[0]), uint64(binary.BigEndian.Uint32(key[1:]))
-	a.index.count[level<<32|number] += uint64(len(entries) / entrySize)
-	if !bytes.Equal(key[5:], entries[:indexPrefix]) {
-		return fmt.Errorf("the piece %x of the index begins with another id", key)
-	}
-	var last indexEntry
-	for ; len(entries) > 0; entries = entries[entrySize:] {
-		e := indexEntry(entries)
-		at := e.place()
-		p := a.index.packs[at.pack]
-		switch {
-		case bytes.Compare(last[:], e[:]) > 0:
-			return fmt.Errorf("the piece %x of the index is out of order", key)
-		case p == nil && (a.hurt[bucketNumber(headsBucket)] || a.harm > 0):
-			continue // the damage to the pack is told
-		case p == nil || at.slot >= len(p.begins) || p.begins[at.slot]>>unknown != binary.BigEndian.Uint64(e[:])>>unknown:
-			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", key, at.slot, at.pack)
-		}
-		p.found[at.slot] = true
-		last = e
-	}
-	return nil
-}
-
-// settleIndex tells what the index has not.
-func (a *auditor) settleIndex() error {
-	number := bucketNumber(indexBucket)
-	if a.hurt[number] || !a.index.known || a.harm > 0 {
-		return nil
-	}
-	for _, r := range a.index.runs.list {
-		if have := a.index.count[r.level<<32|r.number]; have != r.entries {
-			return a.damage("index", fmt.Errorf("run %d has %d entries of %d", r.number, have, r.entries), "objects are not found although they are there; tract recover makes a store with a new index")
-		}
-	}
-	missing := 0
-	for _, p := range a.index.packs {
-		for _, found := range p.found {
-			if !found {
-				missing++
-			}
-		}
-	}
-	if missing > 0 {
-		return a.damage("index", fmt.Errorf("%d objects are not in it", missing), "they are not found although they are there; tract recover makes a store with a new index")
 	}
 	return nil
 }

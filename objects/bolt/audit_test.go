@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 	}
 	return got, in.Audit(t.Context(), objects.Audit{
 		Deep: deep,
-		Begin: func() error {
+		Begin: func(int) error {
 			got = audited{objects: map[objects.ID]objects.Object{}, erased: map[objects.ID]objects.Tombstone{}, refs: map[string]objects.ID{}}
 			return nil
 		},
@@ -74,6 +75,44 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 		Entry:  func(objects.LogEntry) error { got.entries++; return nil },
 		Damage: func(d objects.Damage) error { got.damages = append(got.damages, d); return nil },
 	})
+}
+
+// TestAuditEndsWithItsListener stops at the first error of the one who listens: nothing
+// is looked at any more when the audit has returned, and nothing is told twice.
+func TestAuditEndsWithItsListener(t *testing.T) {
+	path, _ := large(t, 3000)
+	s := mustOpen(t, path, objects.Options{})
+	in, ok := objects.As[objects.Auditor](s)
+	if !ok {
+		t.Fatal("the engine cannot be audited")
+	}
+	enough := errors.New("enough")
+	for after := range 4 {
+		var ended atomic.Bool
+		turns := 0
+		err := in.Audit(t.Context(), objects.Audit{Objects: func(list []objects.Object) func() error {
+			for _, o := range list {
+				if err := o.Check(); err != nil || ended.Load() {
+					t.Errorf("an object after the end, or a damaged one: %v", err)
+				}
+			}
+			return func() error {
+				for _, o := range list {
+					if err := o.Check(); err != nil {
+						t.Errorf("its memory went to another: %v", err)
+					}
+				}
+				if turns++; turns > after {
+					return enough
+				}
+				return nil
+			}
+		}})
+		ended.Store(true)
+		if !errors.Is(err, enough) || turns != after+1 {
+			t.Errorf("after %d turns: %v", turns, err)
+		}
+	}
 }
 
 // large is a store with packs, large objects, a journal with frames and an anchor.

@@ -79,6 +79,7 @@ func encodeDense(r run, entries []indexEntry) (c change, n int) {
 // others.
 func openDense(key, b []byte) (entries []byte, ok bool) {
 	begin := uint64(binary.BigEndian.Uint32(key[5:]))
+	entries = make([]byte, 0, len(b)/6*entrySize) // as many as there mostly are
 	for len(b) > 0 {
 		var v [3]uint64
 		for i := range v {
