@@ -170,12 +170,15 @@ func (c *checkup) settle() error {
 	for _, d := range c.health.Damages {
 		told[d.ID] = true
 	}
-	for n, at := range c.graph.nodes {
-		id := c.graph.ids.at[n]
-		switch {
-		case at.kind != 0 && !reached[n] && !at.erased:
-			c.health.Unreachable++
-		case at.kind == 0 && !told[id]:
+	for n := range c.graph.nodes {
+		at := &c.graph.nodes[n]
+		if at.kind != 0 {
+			if !reached[n] && !at.erased {
+				c.health.Unreachable++
+			}
+			continue
+		}
+		if id := c.graph.ids.at[n]; !told[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
 			}})

@@ -111,11 +111,12 @@ func (g *graph) derived(c *commit.Commit) error {
 // settle checks what could not be checked before everything had come: what commits say
 // of their content.
 func (g *graph) settle() error {
-	for n, at := range g.nodes {
+	for n := range g.nodes {
+		at := &g.nodes[n]
 		if !at.says {
 			continue
 		}
-		what := g.nodes[g.content(int32(n))]
+		what := &g.nodes[g.content(int32(n))]
 		err := error(nil)
 		switch {
 		case what.kind == 0: // missing, or damaged, which is told
@@ -141,7 +142,7 @@ func (g *graph) content(n int32) int32 {
 
 // out gives the nodes that one leads to.
 func (g *graph) out(n int32) []int32 {
-	at := g.nodes[n]
+	at := &g.nodes[n]
 	return g.edges[at.edges : at.edges+int64(at.parents)+int64(at.links)]
 }
 

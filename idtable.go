@@ -57,10 +57,12 @@ func (t *idTable) place(id objects.ID) *place {
 // expect reads the places of ids that are numbered next. Memory answers many questions at
 // once far sooner than one after the other.
 func (t *idTable) expect(list []objects.Object) {
+	var seen uint32
 	for i := range list {
 		at := binary.NativeEndian.Uint64(list[i].ID[:]) * t.factor >> t.shift
-		t.seen += t.places[at].tag
+		seen ^= t.places[at].tag
 	}
+	t.seen = seen
 }
 
 func (t *idTable) find(id objects.ID) (n int32, ok bool) {

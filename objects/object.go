@@ -88,7 +88,10 @@ func (o Object) Clone() Object {
 //
 // where kind is one byte, n, m and len are unsigned varints (LEB128), and ids
 // are their 32 bytes.
-func (o Object) Sum() (id ID) {
+func (o Object) Sum() (id ID) { return o.sum() }
+
+// sum is Sum without a copy of the object.
+func (o *Object) sum() (id ID) {
 	h := hashers.Get().(*blake3.Hasher)
 	h.Reset()
 	head := make([]byte, 0, 128)
@@ -123,7 +126,7 @@ func (o Object) Check() error {
 	case len(o.Parents) > MaxEdges || len(o.Links) > MaxEdges:
 		return fmt.Errorf("object %s: %d parents, %d links: %w of %d", o.ID.Short(), len(o.Parents), len(o.Links), ErrLimit, MaxEdges)
 	}
-	if sum := o.Sum(); sum != o.ID {
+	if sum := o.sum(); sum != o.ID {
 		return &CorruptError{ID: o.ID, Cause: fmt.Errorf("the bytes have the hash %s", sum.Short())}
 	}
 	return nil

@@ -20,8 +20,12 @@ type pendingCheck struct {
 	done chan struct{}
 }
 
-// roomMost is how much memory is kept for other checks.
-const roomMost = 16 << 20
+// A check begins with so much memory, which is enough for most and taken from the system
+// as far as it is used, and no more than so much is kept for the next.
+const (
+	roomBytes = 2 << 20
+	roomMost  = 16 << 20
+)
 
 // begin has a part looked at. Only so many are looked at at once, so that what they
 // need is taken again for others.
@@ -30,14 +34,14 @@ func (a *auditor) begin(c check) error {
 	if n := len(a.rooms); n > 0 {
 		p.room, a.rooms = a.rooms[n-1], a.rooms[:n-1]
 	} else {
-		p.room = &arena{}
+		p.room = &arena{bytes: make([]byte, 0, roomBytes)}
 	}
 	p.room.reset()
 	go func() {
 		defer close(p.done)
 		c.run(p.room)
 	}()
-	if a.checks = append(a.checks, p); len(a.checks) <= 2*runtime.GOMAXPROCS(0) {
+	if a.checks = append(a.checks, p); len(a.checks) <= 1+runtime.GOMAXPROCS(0) {
 		return nil
 	}
 	return a.settleOldest()

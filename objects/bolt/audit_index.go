@@ -2,28 +2,46 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // indexAudit holds the index to the packs.
 type indexAudit struct {
 	runs  runs
 	known bool
-	packs map[uint32]*indexedPack
+	packs []*indexedPack    // by number
 	count map[uint64]uint64 // entries of a run
 }
 
 type indexedPack struct {
+	n      uint32
 	begins []uint64 // the first 8 bytes of each id
 	found  []bool   // the index has it
 }
 
-func (x *indexAudit) add(n uint32, p *indexedPack) {
-	if x.packs == nil {
-		x.packs = map[uint32]*indexedPack{}
+// add notes a pack. They come in the order of their numbers.
+func (x *indexAudit) add(p *indexedPack) {
+	if len(x.packs) == 0 || x.packs[len(x.packs)-1].n < p.n {
+		x.packs = append(x.packs, p)
 	}
-	x.packs[n] = p
+}
+
+// pack finds a pack; nil: it is not there, or damaged. Mostly no number is left out.
+func (x *indexAudit) pack(n uint32) *indexedPack {
+	if len(x.packs) == 0 || n < x.packs[0].n {
+		return nil
+	}
+	if at := n - x.packs[0].n; uint64(at) < uint64(len(x.packs)) && x.packs[at].n == n {
+		return x.packs[at]
+	}
+	at, ok := slices.BinarySearchFunc(x.packs, n, func(p *indexedPack, n uint32) int { return cmp.Compare(p.n, n) })
+	if !ok {
+		return nil
+	}
+	return x.packs[at]
 }
 
 // indexCheck is some pieces of the index that are looked at.
@@ -66,10 +84,10 @@ func (a *auditor) beginIndex() error {
 	return a.begin(c)
 }
 
-func (c *indexCheck) run(*arena) {
+func (c *indexCheck) run(room *arena) {
 	for i := range c.list {
 		p := &c.list[i]
-		if p.entries, p.err = parseChunk(p.key, p.value); p.err == nil {
+		if p.entries, p.err = parseChunkIn(room, p.key, p.value); p.err == nil {
 			p.err = c.compare(p)
 		}
 	}
@@ -77,24 +95,24 @@ func (c *indexCheck) run(*arena) {
 
 // compare holds the entries of a piece to the packs.
 func (c *indexCheck) compare(p *indexPiece) error {
-	unknown := 64 - 8*run{level: uint64(p.key[0])}.prefix() // bits of the beginning of an id
 	if !bytes.Equal(p.key[5:], p.entries[:indexPrefix]) {
 		return fmt.Errorf("the piece %x of the index begins with another id", p.key)
 	}
-	var last indexEntry
+	unknown := 64 - 8*run{level: uint64(p.key[0])}.prefix() // bits of the beginning of an id
+	var lastBegin, lastPlace uint64
 	for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
-		e := indexEntry(entries)
-		if bytes.Compare(last[:], e[:]) > 0 {
+		begin, at := binary.BigEndian.Uint64(entries), binary.BigEndian.Uint64(entries[entrySize-8:])&(1<<48-1)
+		if begin < lastBegin || begin == lastBegin && at < lastPlace {
 			return fmt.Errorf("the piece %x of the index is out of order", p.key)
 		}
-		last = e
-		at := e.place()
-		in := c.a.index.packs[at.pack]
+		lastBegin, lastPlace = begin, at
+		number, slot := uint32(at>>16), int(at&0xffff)
+		in := c.a.index.pack(number)
 		if in == nil && c.forgive {
 			continue
 		}
-		if in == nil || at.slot >= len(in.begins) || in.begins[at.slot]>>unknown != binary.BigEndian.Uint64(e[:])>>unknown {
-			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", p.key, at.slot, at.pack)
+		if in == nil || slot >= len(in.begins) || in.begins[slot]>>unknown != begin>>unknown {
+			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", p.key, slot, number)
 		}
 	}
 	return nil
@@ -117,9 +135,8 @@ func (c *indexCheck) settle() error {
 		level, number := uint64(p.key[0]), uint64(binary.BigEndian.Uint32(p.key[1:]))
 		x.count[level<<32|number] += uint64(len(p.entries) / entrySize)
 		for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
-			at := indexEntry(entries).place()
-			if in := x.packs[at.pack]; in != nil {
-				in.found[at.slot] = true
+			if in := x.pack(binary.BigEndian.Uint32(entries[indexPrefix:])); in != nil {
+				in.found[binary.BigEndian.Uint16(entries[indexPrefix+4:])] = true
 			}
 		}
 	}

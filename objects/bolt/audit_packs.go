@@ -119,13 +119,13 @@ func (c *packCheck) settle() error {
 			return err
 		}
 	}
-	a.index.add(c.n, c.indexed)
+	a.index.add(c.indexed)
 	return nil
 }
 
 // indexed is what the index has to say of a pack.
 func indexed(p *pack) *indexedPack {
-	x := &indexedPack{make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
+	x := &indexedPack{p.n, make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
 	for i := range p.slots {
 		id := p.id(i)
 		x.begins[i] = binary.BigEndian.Uint64(id[:])
