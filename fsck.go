@@ -46,10 +46,10 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*H
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	c := &checkup{about: aboutObjects(ctx, store)}
-	a, end := relayed(c.audit())
+	c := &checkup{}
+	a := c.audit()
 	a.Progress = progress
-	if err := end(audit(ctx, store, a)); err != nil {
+	if err := audit(ctx, store, a); err != nil {
 		return nil, fmt.Errorf("fsck: %w", err)
 	}
 	if err := c.merges(ctx, store); err != nil {
@@ -91,40 +91,29 @@ func (c *checkup) merges(ctx context.Context, r objects.Reader) error {
 
 // checkup is one Fsck.
 type checkup struct {
-	about  int // objects, by the size of the store
 	health Health
 	graph  *graph
 	refs   []objects.Ref
 	past   map[objects.ID]string // what refs once were, and which
 }
 
-// aboutObjects guesses how many objects a store has.
-func aboutObjects(ctx context.Context, store objects.Store) int {
-	const bytes, most = 400, 10_000_000
-	if in, ok := objects.As[objects.Sizer](store); ok {
-		if _, size, err := in.Size(ctx); err == nil {
-			return int(min(size/bytes, most))
-		}
-	}
-	return 0
-}
-
 func (c *checkup) audit() objects.Audit {
 	return objects.Audit{
-		Begin: func() error {
-			*c = checkup{about: c.about, past: map[objects.ID]string{}}
-			c.graph = newGraph(c.about, c.senseless)
+		Begin: func(about int) error {
+			*c = checkup{past: map[objects.ID]string{}}
+			c.graph = newGraph(about, c.senseless)
 			return nil
 		},
-		Object: func(o objects.Object) error {
-			fresh, err := c.graph.add(o)
-			if fresh {
-				c.health.Objects++
-				if o.Kind == objects.KindCommit {
-					c.health.Commits++
-				}
+		Objects: func(list []objects.Object) func() error {
+			g := c.graph.glance(list)
+			return func() error {
+				return g.take(func(o *objects.Object) error {
+					if c.health.Objects++; o.Kind == objects.KindCommit {
+						c.health.Commits++
+					}
+					return nil
+				})
 			}
-			return err
 		},
 		Erased: func(t objects.Tombstone) error {
 			if c.graph.bury(t) {
@@ -181,12 +170,15 @@ func (c *checkup) settle() error {
 	for _, d := range c.health.Damages {
 		told[d.ID] = true
 	}
-	for n, at := range c.graph.nodes {
-		id := c.graph.ids.at[n]
-		switch {
-		case at.kind != 0 && !reached[n] && !at.erased:
-			c.health.Unreachable++
-		case at.kind == 0 && !told[id]:
+	for n := range c.graph.nodes {
+		at := &c.graph.nodes[n]
+		if at.kind != 0 {
+			if !reached[n] && !at.erased {
+				c.health.Unreachable++
+			}
+			continue
+		}
+		if id := c.graph.ids.at[n]; !told[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
 			}})
@@ -274,7 +266,7 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 	switch {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.at[from].Short(), of)
-	case slices.ContainsFunc(c.graph.sizes, func(s saidSize) bool { return s.commit == from && s.content == n }):
+	case at.says && c.graph.content(from) == n:
 		return "the words of commit " + c.graph.ids.at[from].Short() + of + " are lost; the history before and after it is whole"
 	}
 	return "where commit " + c.graph.ids.at[from].Short() + of + " came from, or its label, is lost; its words are whole"
@@ -285,11 +277,11 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	if in, ok := objects.As[objects.Auditor](store); ok {
 		return in.Audit(ctx, a)
 	}
-	if err := a.Begin(); err != nil {
-		return err
-	}
 	ids, err := store.Find(ctx, 0, "", 0)
 	if err != nil {
+		return err
+	}
+	if err := a.Begin(len(ids)); err != nil {
 		return err
 	}
 	for o, err := range store.Get(ctx, ids) {
@@ -299,7 +291,7 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 		case errors.As(err, &erased):
 			err = a.Erased(erased.Tombstone)
 		case err == nil:
-			err = a.Object(o)
+			err = a.Objects([]objects.Object{o})()
 		case errors.As(err, &c) && !c.ID.IsZero():
 			err = a.Damage(objects.Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -19,7 +18,6 @@ type graph struct {
 	feet    []commit.Footing // of commits
 	waiting map[int32][]*commit.Commit
 	merges  []*commit.Commit
-	sizes   []saidSize
 	wrong   func(id objects.ID, what error) error // tells of an object that makes no sense
 }
 
@@ -27,24 +25,19 @@ type graph struct {
 type node struct {
 	kind    objects.Kind // 0: something leads to it, and it was not seen
 	erased  bool         // it is a tombstone
+	says    bool         // it is a commit with content
 	parents uint16
 	links   uint16
 	foot    int32 // where its footing is
 	edges   int64 // where its edges begin
-	size    int64 // of the content record
-}
-
-// saidSize is what a commit says of its content.
-type saidSize struct {
-	commit, content int32
-	size            int64
+	size    int64 // of the content record; of a commit what it says of that
 }
 
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
 	return &graph{
 		nodes: make([]node, 0, about), ids: newIDTable(about), edges: make([]int32, 0, 2*about),
-		feet: make([]commit.Footing, 0, about/2), sizes: make([]saidSize, 0, about/2),
+		feet:    make([]commit.Footing, 0, about/2),
 		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
 	}
 }
@@ -61,44 +54,19 @@ func (g *graph) number(id objects.ID) int32 {
 	return n
 }
 
+// own is number of an object that has come: few have been led to before.
+func (g *graph) own(id objects.ID) int32 {
+	n, fresh := g.ids.add(id)
+	if fresh {
+		g.nodes = append(g.nodes, node{})
+	}
+	return n
+}
+
 // has tells whether an object was seen.
 func (g *graph) has(id objects.ID) bool {
 	n, ok := g.find(id)
 	return ok && g.nodes[n].kind != 0
-}
-
-// add takes in an object. It tells whether it is new.
-func (g *graph) add(o objects.Object) (fresh bool, err error) {
-	n := g.number(o.ID)
-	if g.nodes[n].kind != 0 && !g.nodes[n].erased {
-		return false, nil
-	}
-	one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: int64(len(g.edges))}
-	for _, ids := range [][]objects.ID{o.Parents, o.Links} {
-		for _, id := range ids {
-			g.edges = append(g.edges, g.number(id))
-		}
-	}
-	switch o.Kind {
-	case objects.KindCommit:
-		one.foot = int32(len(g.feet))
-		g.feet = append(g.feet, commit.Footing{})
-		g.nodes[n] = one
-		return true, g.commit(n, o)
-	case objects.KindContent:
-		one.size = int64(len(o.Data))
-		_, err = content.Decode(o.Data)
-	case objects.KindList:
-		one.size, err = commit.ContentSize(o)
-	case objects.KindOrigin:
-		_, err = commit.ParseOrigin(o)
-	case objects.KindLabel:
-		_, err = commit.ParseLabel(o)
-	}
-	if g.nodes[n] = one; err != nil {
-		return true, g.wrong(o.ID, cause(err))
-	}
-	return true, nil
 }
 
 // bury takes in a tombstone, unless the object is there. It tells whether it is new.
@@ -119,66 +87,46 @@ func cause(err error) error {
 	return err
 }
 
-// commit checks what a commit says of its parent and of its content, or keeps it until
-// they come.
-func (g *graph) commit(n int32, o objects.Object) error {
-	c, err := commit.Parse(o)
-	if err != nil {
-		return g.wrong(o.ID, cause(err))
-	}
-	g.feet[g.nodes[n].foot] = c.Footing()
-	if !c.Content.IsZero() {
-		g.sizes = append(g.sizes, saidSize{n, g.number(c.Content), c.Size})
-	}
-	for _, child := range g.waiting[n] {
-		if err := g.derived(child, n); err != nil {
-			return err
-		}
-	}
-	delete(g.waiting, n)
-	if len(c.Parents) == 0 {
-		return g.derived(c, -1)
-	}
-	parent := g.number(c.Parents[0])
-	if g.nodes[parent].kind == 0 {
-		g.waiting[parent] = append(g.waiting[parent], c)
-		return nil
-	}
-	return g.derived(c, parent)
-}
-
-func (g *graph) derived(c *commit.Commit, parent int32) error {
-	var on *commit.Footing
-	if parent >= 0 {
-		if g.nodes[parent].kind != objects.KindCommit {
-			return g.wrong(c.ID, fmt.Errorf("its parent is a %s", g.nodes[parent].kind))
-		}
-		on = &g.feet[g.nodes[parent].foot]
-	}
+// derived checks what a commit derives from its parent, or keeps it until that comes.
+func (g *graph) derived(c *commit.Commit) error {
 	if c.Second() != (objects.ID{}) {
 		g.merges = append(g.merges, c) // what they bring is known when all is there
 		return nil
 	}
-	if err := on.Check(c); err != nil {
-		return g.wrong(c.ID, cause(err))
+	parent := g.number(c.Parent())
+	at := g.nodes[parent]
+	switch at.kind {
+	case 0:
+		g.waiting[parent] = append(g.waiting[parent], c)
+		return nil
+	case objects.KindCommit:
+		if err := g.feet[at.foot].Check(c); err != nil {
+			return g.wrong(c.ID, cause(err))
+		}
+		return nil
 	}
-	return nil
+	return g.wrong(c.ID, fmt.Errorf("its parent is a %s", at.kind))
 }
 
-// settle checks what could not be checked before everything had come.
+// settle checks what could not be checked before everything had come: what commits say
+// of their content.
 func (g *graph) settle() error {
-	for _, s := range g.sizes {
-		at := g.nodes[s.content]
+	for n := range g.nodes {
+		at := &g.nodes[n]
+		if !at.says {
+			continue
+		}
+		what := &g.nodes[g.content(int32(n))]
 		err := error(nil)
 		switch {
-		case at.kind == 0: // missing, or damaged, which is told
-		case at.kind != objects.KindContent && at.kind != objects.KindList:
-			err = fmt.Errorf("its content is a %s", at.kind)
-		case at.size != s.size:
-			err = fmt.Errorf("its content has %d bytes, and must have %d", at.size, s.size)
+		case what.kind == 0: // missing, or damaged, which is told
+		case what.kind != objects.KindContent && what.kind != objects.KindList:
+			err = fmt.Errorf("its content is a %s", what.kind)
+		case what.size != at.size:
+			err = fmt.Errorf("its content has %d bytes, and must have %d", what.size, at.size)
 		}
 		if err != nil {
-			if err := g.wrong(g.ids.at[s.commit], err); err != nil {
+			if err := g.wrong(g.ids.at[n], err); err != nil {
 				return err
 			}
 		}
@@ -186,9 +134,15 @@ func (g *graph) settle() error {
 	return nil
 }
 
+// content is the first link of a commit that has content.
+func (g *graph) content(n int32) int32 {
+	at := &g.nodes[n]
+	return g.edges[at.edges+int64(at.parents)]
+}
+
 // out gives the nodes that one leads to.
 func (g *graph) out(n int32) []int32 {
-	at := g.nodes[n]
+	at := &g.nodes[n]
 	return g.edges[at.edges : at.edges+int64(at.parents)+int64(at.links)]
 }
 

@@ -17,6 +17,7 @@ type idTable struct {
 	places []place
 	factor uint64
 	shift  int
+	seen   uint32 // of what was read to be there when it is needed
 }
 
 // place is where an id may be found.
@@ -53,6 +54,17 @@ func (t *idTable) place(id objects.ID) *place {
 	}
 }
 
+// expect reads the places of ids that are numbered next. Memory answers many questions at
+// once far sooner than one after the other.
+func (t *idTable) expect(list []objects.Object) {
+	var seen uint32
+	for i := range list {
+		at := binary.NativeEndian.Uint64(list[i].ID[:]) * t.factor >> t.shift
+		seen ^= t.places[at].tag
+	}
+	t.seen = seen
+}
+
 func (t *idTable) find(id objects.ID) (n int32, ok bool) {
 	p := t.place(id)
 	return max(p.next-1, 0), p.next > 0
@@ -64,11 +76,17 @@ const recent = 4
 
 // number is find, and gives an id that is fresh the next number.
 func (t *idTable) number(id objects.ID) (n int32, fresh bool) {
+	begin := binary.NativeEndian.Uint64(id[:])
 	for i := len(t.at) - 1; i >= max(len(t.at)-recent, 0); i-- {
-		if t.at[i] == id {
+		if binary.NativeEndian.Uint64(t.at[i][:]) == begin && t.at[i] == id {
 			return int32(i), false
 		}
 	}
+	return t.add(id)
+}
+
+// add is number of an id that has probably not come before.
+func (t *idTable) add(id objects.ID) (n int32, fresh bool) {
 	p := t.place(id)
 	if p.next > 0 {
 		return p.next - 1, false

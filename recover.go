@@ -106,24 +106,16 @@ const recoverBytes = 8 << 20
 
 func (w *recovery) audit() objects.Audit {
 	return objects.Audit{
-		Begin: func() error { // what was saved stays saved
+		Begin: func(about int) error { // what was saved stays saved
 			if w.graph == nil {
-				w.graph = newGraph(0, func(objects.ID, error) error { return nil })
+				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
 			}
 			w.refs, w.entries, w.done.Damages = nil, nil, nil
 			return nil
 		},
-		Object: func(o objects.Object) error {
-			fresh, err := w.graph.add(o)
-			if err != nil || !fresh {
-				return err
-			}
-			w.done.Objects++
-			w.put, w.size = append(w.put, o), w.size+len(o.Data)+100
-			if w.size < recoverBytes {
-				return nil
-			}
-			return w.flush()
+		Objects: func(list []objects.Object) func() error {
+			g := w.graph.glance(list)
+			return func() error { return g.take(w.save) }
 		},
 		Erased: func(t objects.Tombstone) error {
 			if w.graph.bury(t) {
@@ -135,6 +127,15 @@ func (w *recovery) audit() objects.Audit {
 		Entry:  func(e objects.LogEntry) error { w.entries = append(w.entries, e); return nil },
 		Damage: func(d objects.Damage) error { w.done.Damages = append(w.done.Damages, d); return nil },
 	}
+}
+
+// save takes in an object that was not there yet.
+func (w *recovery) save(o *objects.Object) error {
+	w.done.Objects++
+	if w.put, w.size = append(w.put, o.Clone()), w.size+len(o.Data)+100; w.size < recoverBytes {
+		return nil
+	}
+	return w.flush()
 }
 
 func (w *recovery) flush() error {

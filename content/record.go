@@ -46,22 +46,30 @@ func Encode(b Block) []byte {
 // block that shares no memory with the record.
 func Decode(record []byte) (Block, error) { return DecodeSharing(record, "") }
 
-// plain reads the record of words and nothing else, as most are. It gives up on
-// whatever is not quite as Encode makes it.
-func plain(record []byte, text string) (Block, bool) {
+// plain reads the record of words and nothing else, as most are: its kind, and where
+// the words begin. It gives up on whatever is not quite as Encode makes it.
+func plain(record []byte) (kind Kind, words int, ok bool) {
 	const head = 5 // kind and its tag, the tag of the text, and a byte of its length
-	if text == "" || len(record) <= head || record[0] != fieldKind<<3 || record[2] != 0x8a || record[3] != 0x01 {
-		return nil, false
+	if len(record) <= head || record[0] != fieldKind<<3 || record[2] != 0x8a || record[3] != 0x01 {
+		return 0, 0, false
 	}
-	kind := Kind(record[1])
-	if kind != KindUser && kind != KindAssistant {
-		return nil, false
+	if kind = Kind(record[1]); kind != KindUser && kind != KindAssistant {
+		return 0, 0, false
 	}
 	n, size := binary.Uvarint(record[4:])
 	if size <= 0 || size > 1 && record[3+size] == 0 || n == 0 || n != uint64(len(record)-4-size) {
-		return nil, false
+		return 0, 0, false
 	}
-	return Text{Of: kind, Text: text[4+size:]}, true
+	return kind, 4 + size, true
+}
+
+// Check says what is wrong with a record: what Decode would say.
+func Check(record []byte) error {
+	if _, _, ok := plain(record); ok && len(record) <= MaxSize {
+		return nil
+	}
+	_, err := Decode(record)
+	return err
 }
 
 var decoders = sync.Pool{New: func() any { return new(canon.Decoder) }}
@@ -74,8 +82,10 @@ func DecodeSharing(record []byte, text string) (Block, error) {
 	}
 	var kind Kind
 	var w Wire
-	if b, ok := plain(record, text); ok {
-		return b, nil
+	if text != "" {
+		if kind, words, ok := plain(record); ok {
+			return Text{Of: kind, Text: text[words:]}, nil
+		}
 	}
 	d := decoders.Get().(*canon.Decoder)
 	defer decoders.Put(d)

@@ -52,12 +52,7 @@ func (m *memory) get(id ID) (obj Object, err error) {
 	case !found:
 		return Object{}, &NotFoundError{ID: id}
 	}
-	return clone(obj), nil
-}
-
-func clone(o Object) Object {
-	o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), slices.Clone(o.Data)
-	return o
+	return obj.Clone(), nil
 }
 
 func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
@@ -183,7 +178,7 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	for _, o := range b.Put {
 		_, there := m.objects[o.ID]
 		if _, erased := m.erased[o.ID]; !there && (!erased || !b.Copies) {
-			m.objects[o.ID] = clone(o)
+			m.objects[o.ID] = o.Clone()
 			delete(m.erased, o.ID)
 		}
 	}

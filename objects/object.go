@@ -1,8 +1,10 @@
 package objects
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zeebo/blake3"
@@ -74,13 +76,22 @@ func New(kind Kind, parents, links []ID, data []byte) Object {
 
 var hashers = sync.Pool{New: func() any { return blake3.New() }}
 
+// Clone gives a copy that shares nothing with o.
+func (o Object) Clone() Object {
+	o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data)
+	return o
+}
+
 // Sum computes the id that the object must have:
 //
 //	BLAKE3-256("tract 1\0" | kind | n | n parents | m | m links | len | data)
 //
 // where kind is one byte, n, m and len are unsigned varints (LEB128), and ids
 // are their 32 bytes.
-func (o Object) Sum() (id ID) {
+func (o Object) Sum() (id ID) { return o.sum() }
+
+// sum is Sum without a copy of the object.
+func (o *Object) sum() (id ID) {
 	h := hashers.Get().(*blake3.Hasher)
 	h.Reset()
 	head := make([]byte, 0, 128)
@@ -115,7 +126,7 @@ func (o Object) Check() error {
 	case len(o.Parents) > MaxEdges || len(o.Links) > MaxEdges:
 		return fmt.Errorf("object %s: %d parents, %d links: %w of %d", o.ID.Short(), len(o.Parents), len(o.Links), ErrLimit, MaxEdges)
 	}
-	if sum := o.Sum(); sum != o.ID {
+	if sum := o.sum(); sum != o.ID {
 		return &CorruptError{ID: o.ID, Cause: fmt.Errorf("the bytes have the hash %s", sum.Short())}
 	}
 	return nil

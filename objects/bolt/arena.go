@@ -8,9 +8,12 @@ type arena struct {
 	bytes []byte
 	slots []slot
 	ids   []objects.ID
+	list  []objects.Object
 }
 
-func (a *arena) reset() { a.bytes, a.slots, a.ids = a.bytes[:0], a.slots[:0], a.ids[:0] }
+func (a *arena) reset() {
+	a.bytes, a.slots, a.ids, a.list = a.bytes[:0], a.slots[:0], a.ids[:0], a.list[:0]
+}
 
 func (a *arena) takeBytes(n int) []byte {
 	if a == nil {
@@ -33,6 +36,9 @@ func (a *arena) takeIDs(n int) []objects.ID {
 	}
 	return take(&a.ids, n)[:0]
 }
+
+// takeObjects gives an empty list with room for so many.
+func (a *arena) takeObjects(n int) []objects.Object { return take(&a.list, n)[:0] }
 
 // take gives the next n elements of a room. What was given before stays where it is.
 func take[T any](room *[]T, n int) []T {

@@ -15,7 +15,7 @@ import (
 func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 	return s.steadily(ctx, "check", to.Progress, func(h *steady) error {
 		if to.Begin != nil {
-			if err := to.Begin(); err != nil {
+			if err := to.Begin(packedObjects(h)); err != nil {
 				return err
 			}
 		}
@@ -31,6 +31,22 @@ func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 	})
 }
 
+// packedObjects is how many objects the index says there are in packs; 0: it is not known.
+func packedObjects(h *steady) (n int) {
+	if h.metaErr != nil {
+		return 0
+	}
+	r, err := newLook(h, h.meta).runs()
+	if err != nil {
+		return 0
+	}
+	most := uint64(h.size) / uint64(idSize) // none takes less
+	for _, one := range r.list {
+		n += int(min(one.entries, most))
+	}
+	return min(n, int(most))
+}
+
 // auditor is one audit. Its methods give the errors of reading and of the one who
 // listens; damage is told and is no error.
 type auditor struct {
@@ -42,15 +58,18 @@ type auditor struct {
 	told  uint32 // pack of the object that is passed on; 0: it is in none
 	torn  bool   // the last frame of the journal is not whole
 
-	pages  []pageState
-	hurt   [bucketCount]bool // something of the bucket could not be read
-	harm   int               // what was told that is not harmless
-	bodies map[uint32]extent
-	checks []*packCheck // packs that are looked at
-	index  indexAudit
-	names  nameAudit
-	whole  map[uint32]bool    // packs of which every object was found
-	broken map[uint32]*scraps // packs that are not whole, of a deep audit
+	pages     []pageState
+	hurt      [bucketCount]bool // something of the bucket could not be read
+	harm      int               // what was told that is not harmless
+	bodies    map[uint32]extent
+	checks    []pendingCheck // what is looked at, the oldest first
+	rooms     []*arena       // of those that were
+	gathering *looseCheck    // the next
+	indexing  *indexCheck    // as well
+	index     indexAudit
+	names     nameAudit
+	whole     map[uint32]bool    // packs of which every object was found
+	broken    map[uint32]*scraps // packs that are not whole, of a deep audit
 }
 
 func (a *auditor) prepare() {

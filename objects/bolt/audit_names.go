@@ -120,13 +120,15 @@ func (a *auditor) recorded() error {
 		return nil
 	}
 	seen := a.over.now()
-	a.told = inJournal
+	defer a.abandon()
 	for _, e := range a.over.objects() {
-		if err := a.loose("journal", e.key, e.value); err != nil {
+		if err := a.loose("journal", inJournal, e.key, e.value); err != nil {
 			return err
 		}
 	}
-	a.told = 0
+	if err := a.settleChecks(); err != nil {
+		return err
+	}
 	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.over.sorted(bucketNumber(name), &seen) {
 			if err := a.nameRow(bucketNumber(name), e.key, e.value); err != nil {

@@ -1,133 +1,134 @@
 package bolt
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// packCheck is one pack that is looked at while the next are read.
+// packCheck is one pack that is looked at.
 type packCheck struct {
-	n     uint32
-	head  []byte
-	place extent // of the body
-	found bool   // it has one
-	raw   []byte
-	err   error // why there is no body that can be read
+	a       *auditor
+	n       uint32
+	page    node   // that has its head
+	head    extent // of its two values
+	body    extent
+	found   bool  // it has a body
+	readErr error // why there is no head that can be read
+	headErr error // why there is none that makes sense
+	bodyErr error // why there is no body that can be read
 
-	pack    *pack // nil: headErr
-	headErr error
-	body    []byte // nil: err
-	sound   bool   // the checksum of the body is right
-	list    []objects.Object
-	wrong   []error // what is wrong with which object; nil: with none
-	done    chan struct{}
+	whole   bool // every object is what its id says
+	sound   bool // so are the checksums
+	inTurn  func() error
+	wrong   []wrongObject
+	indexed *indexedPack
 }
 
-// pack reads a pack and has it looked at beside the others. What is found is told in
-// the order of the packs.
-func (a *auditor) pack(n uint32, head []byte) error {
-	c := &packCheck{n: n, head: head, done: make(chan struct{})}
-	c.place, c.found = a.bodies[n]
-	if c.raw, c.err = a.bodyOf(n); foreign(c.err) {
-		return c.err
-	}
-	go func() {
-		defer close(c.done)
-		c.run()
-	}()
-	if a.checks = append(a.checks, c); len(a.checks) <= 2*runtime.GOMAXPROCS(0) {
-		return nil
-	}
-	oldest := a.checks[0]
-	a.checks = a.checks[1:]
-	return a.settlePack(oldest)
+// pack has a pack looked at.
+func (a *auditor) pack(page node, n uint32, head extent) error {
+	c := &packCheck{a: a, n: n, page: page, head: head}
+	c.body, c.found = a.bodies[n]
+	delete(a.bodies, n) // no other head may have it
+	return a.begin(c)
 }
 
-// settlePacks waits for the packs that are still looked at.
-func (a *auditor) settlePacks() error {
-	for _, c := range a.checks {
-		if err := a.settlePack(c); err != nil {
-			return err
-		}
-	}
-	a.checks = nil
-	return nil
-}
+func (c *packCheck) where() string { return fmt.Sprintf("pack %d", c.n) }
 
-// run hashes every object of the pack.
-func (c *packCheck) run() {
-	if c.pack, c.headErr = parsePack(c.n, c.head); c.headErr != nil {
+// run reads the pack and hashes every object of it.
+func (c *packCheck) run(room *arena) {
+	head, err := c.a.valueIn(room, c.head)
+	if c.readErr = err; err != nil {
 		return
 	}
-	if c.err == nil {
-		c.body, c.sound, c.err = openBody(nil, c.pack, c.raw)
+	p, err := parsePackIn(room, c.n, head)
+	if c.headErr = err; err != nil {
+		return
 	}
-	if c.err != nil {
-		c.body = nil
-	}
-	c.list = make([]objects.Object, len(c.pack.slots))
-	room := make([]objects.ID, 0, 2*len(c.list))
-	for i, s := range c.pack.slots {
-		o := c.pack.object(i, &room)
+	body, sound, err := c.openBody(room, p)
+	c.bodyErr, c.sound = err, sound && p.sound
+	list := room.takeObjects(len(p.slots))
+	ids := room.takeIDs(2 * len(p.slots))
+	for i, s := range p.slots {
+		o := p.object(i, &ids)
 		err := error(nil)
 		switch {
 		case o.Kind == objects.KindCommit:
 			err = o.Check()
-		case c.body == nil:
+		case c.bodyErr != nil:
 			err = errors.New("the pack has no body that fits")
 		default:
-			o.Data = c.body[s.data : s.data+s.size : s.data+s.size]
+			o.Data = body[s.data : s.data+s.size : s.data+s.size]
 			err = o.Check()
 		}
-		if c.list[i] = o; err != nil {
-			if c.wrong == nil {
-				c.wrong = make([]error, len(c.list))
-			}
-			c.wrong[i] = err
+		if err != nil {
+			c.wrong = append(c.wrong, wrongObject{c.where(), o.ID, err})
+			continue
 		}
+		list = append(list, o)
 	}
+	c.whole = len(list) == len(p.slots) && c.bodyErr == nil
+	c.indexed = indexed(p)
+	c.inTurn = c.a.look(list)
 }
 
-// settlePack passes on what a pack holds and what is wrong with it.
-func (a *auditor) settlePack(c *packCheck) error {
-	<-c.done
-	where := fmt.Sprintf("pack %d", c.n)
-	if c.headErr != nil {
-		if c.found {
-			a.bodies[c.n] = c.place // no head asks for it
-		}
-		a.scrapHead(c.n, extent{value: c.head})
-		return a.damage(where, c.headErr, "its objects cannot be read; tract recover saves those that are whole")
+func (c *packCheck) openBody(room *arena, p *pack) (data []byte, sound bool, err error) {
+	if !c.found {
+		return nil, false, errors.New("its body is not there")
 	}
-	if c.err != nil {
-		if err := a.damage(where, c.err, "the words of its commits are lost"); err != nil {
+	raw, err := c.a.valueIn(room, c.body)
+	if err != nil {
+		return nil, false, err
+	}
+	return openBody(room, p, raw)
+}
+
+// settle passes on what a pack holds and what is wrong with it.
+func (c *packCheck) settle() error {
+	a := c.a
+	if c.readErr != nil || c.headErr != nil {
+		if c.found {
+			a.bodies[c.n] = c.body // no head asks for it
+		}
+		if c.readErr != nil {
+			return a.spoilt(c.page, c.readErr)
+		}
+		a.scrapHead(c.n, c.head)
+		return a.damage(c.where(), c.headErr, "its objects cannot be read; tract recover saves those that are whole")
+	}
+	if c.bodyErr != nil {
+		if err := a.damage(c.where(), c.bodyErr, "the words of its commits are lost"); err != nil {
 			return err
 		}
-		a.scrapHead(c.n, extent{value: c.head})
-		a.scrapBody(c.n, extent{value: c.raw})
+		a.scrapHead(c.n, c.head)
+		if c.found {
+			a.scrapBody(c.n, c.body)
+		}
 	}
 	a.told = c.n
 	defer func() { a.told = 0 }()
-	before := a.harm
-	for i, o := range c.list {
-		err := error(nil)
-		if c.wrong != nil {
-			err = c.wrong[i]
-		}
-		if err := a.object(where, o, err); err != nil {
-			return err
-		}
+	if err := a.pass(c.inTurn, c.wrong); err != nil {
+		return err
 	}
-	a.whole[c.n] = a.harm == before && c.body != nil
-	if a.whole[c.n] && (!c.sound || !c.pack.sound) {
-		err := a.damage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
+	a.whole[c.n] = c.whole
+	if c.whole && !c.sound {
+		err := a.damage(c.where(), errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
 		if err != nil {
 			return err
 		}
 	}
-	a.index.add(c.n, c.pack)
+	a.index.add(c.indexed)
 	return nil
+}
+
+// indexed is what the index has to say of a pack.
+func indexed(p *pack) *indexedPack {
+	x := &indexedPack{p.n, make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
+	for i := range p.slots {
+		id := p.id(i)
+		x.begins[i] = binary.BigEndian.Uint64(id[:])
+	}
+	return x
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,16 @@ type audited struct {
 	refs    map[string]objects.ID
 	entries int
 	damages []objects.Damage
+}
+
+// take keeps copies of objects.
+func (a *audited) take(list []objects.Object) func() error {
+	return func() error {
+		for _, o := range list {
+			a.objects[o.ID] = o.Clone()
+		}
+		return nil
+	}
 }
 
 // harm is the damage that is not harmless.
@@ -45,22 +56,63 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 	}
 	return got, in.Audit(t.Context(), objects.Audit{
 		Deep: deep,
-		Begin: func() error {
+		Begin: func(int) error {
 			got = audited{objects: map[objects.ID]objects.Object{}, erased: map[objects.ID]objects.Tombstone{}, refs: map[string]objects.ID{}}
 			return nil
 		},
-		Object: func(o objects.Object) error {
-			if err := o.Check(); err != nil {
-				t.Errorf("an audit gave a damaged object: %v", err)
+		Objects: func(list []objects.Object) func() error {
+			return func() error {
+				for _, o := range list {
+					if err := o.Check(); err != nil {
+						t.Errorf("an audit gave a damaged object: %v", err)
+					}
+				}
+				return got.take(list)()
 			}
-			got.objects[o.ID] = o
-			return nil
 		},
 		Erased: func(o objects.Tombstone) error { got.erased[o.ID] = o; return nil },
 		Ref:    func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
 		Entry:  func(objects.LogEntry) error { got.entries++; return nil },
 		Damage: func(d objects.Damage) error { got.damages = append(got.damages, d); return nil },
 	})
+}
+
+// TestAuditEndsWithItsListener stops at the first error of the one who listens: nothing
+// is looked at any more when the audit has returned, and nothing is told twice.
+func TestAuditEndsWithItsListener(t *testing.T) {
+	path, _ := large(t, 3000)
+	s := mustOpen(t, path, objects.Options{})
+	in, ok := objects.As[objects.Auditor](s)
+	if !ok {
+		t.Fatal("the engine cannot be audited")
+	}
+	enough := errors.New("enough")
+	for after := range 4 {
+		var ended atomic.Bool
+		turns := 0
+		err := in.Audit(t.Context(), objects.Audit{Objects: func(list []objects.Object) func() error {
+			for _, o := range list {
+				if err := o.Check(); err != nil || ended.Load() {
+					t.Errorf("an object after the end, or a damaged one: %v", err)
+				}
+			}
+			return func() error {
+				for _, o := range list {
+					if err := o.Check(); err != nil {
+						t.Errorf("its memory went to another: %v", err)
+					}
+				}
+				if turns++; turns > after {
+					return enough
+				}
+				return nil
+			}
+		}})
+		ended.Store(true)
+		if !errors.Is(err, enough) || turns != after+1 {
+			t.Errorf("after %d turns: %v", turns, err)
+		}
+	}
 }
 
 // large is a store with packs, large objects, a journal with frames and an anchor.

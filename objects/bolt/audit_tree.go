@@ -24,6 +24,7 @@ var meanings = map[string]string{
 // trees walks over the tree of buckets and then over each of them. The bodies come
 // first, since the heads ask for them.
 func (a *auditor) trees() error {
+	defer a.abandon()
 	found := map[string]tree{}
 	err := a.walk(node{id: a.meta.root, bucket: bucketNumber(metaBucket)}, func(p *page, i int, key []byte) error {
 		t, err := a.subBucket(p, i)
@@ -59,7 +60,7 @@ func (a *auditor) trees() error {
 			err = a.walk(node{id: t.root, bucket: number}, row)
 		}
 		if err == nil {
-			err = a.settlePacks()
+			err = a.settleChecks()
 		}
 		if err != nil {
 			return err

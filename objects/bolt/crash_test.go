@@ -252,7 +252,7 @@ func survives(ctx context.Context, dir string, numbers map[string]int, gone []st
 	if !ok {
 		return errors.New("the engine cannot be audited")
 	}
-	return in.Audit(ctx, objects.Audit{Begin: func() error { return nil }, Damage: func(d objects.Damage) error {
+	return in.Audit(ctx, objects.Audit{Begin: func(int) error { return nil }, Damage: func(d objects.Damage) error {
 		if d.Harmless {
 			return nil
 		}

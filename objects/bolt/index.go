@@ -133,12 +133,14 @@ func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 }
 
 // parseChunk gives the entries of a chunk.
-func parseChunk(key, value []byte) ([]byte, error) {
+func parseChunk(key, value []byte) ([]byte, error) { return parseChunkIn(nil, key, value) }
+
+func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
 	entries, ok := []byte(nil), len(key) == 1+4+indexPrefix && len(value) > 8 && binary.BigEndian.Uint64(value) == sum(key, value[8:])
 	if ok {
 		entries = value[8:]
 		if key[0] == denseRun {
-			entries, ok = openDense(key, entries)
+			entries, ok = openDense(a, key, entries)
 		}
 	}
 	if !ok || len(entries)%entrySize != 0 {

@@ -77,8 +77,9 @@ func encodeDense(r run, entries []indexEntry) (c change, n int) {
 
 // openDense gives the entries of a chunk, whose checksum is right, as they are in
 // others.
-func openDense(key, b []byte) (entries []byte, ok bool) {
+func openDense(a *arena, key, b []byte) (entries []byte, ok bool) {
 	begin := uint64(binary.BigEndian.Uint32(key[5:]))
+	entries = a.takeBytes(len(b) / 3 * entrySize)[:0] // no entry takes less than 3 bytes
 	for len(b) > 0 {
 		var v [3]uint64
 		for i := range v {

@@ -206,7 +206,7 @@ func (a *auditor) scrap(key []byte, x extent) error {
 			return a.erased(e.Tombstone)
 		}
 		if err == nil && o.Check() == nil {
-			return a.object("", o, nil)
+			return a.pass(a.look([]objects.Object{o}), nil)
 		}
 	case bytes.HasPrefix(key, []byte("refs/")):
 		if r, err := decodeRef(string(key), x.value); err == nil {

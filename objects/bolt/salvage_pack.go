@@ -97,7 +97,7 @@ func (a *auditor) scrapObjects(p *pack, slots []laxSlot, data []byte) error {
 		}
 		for _, b := range tries {
 			if o, ok := p.mend(i, b); ok {
-				if err := a.object("", o, nil); err != nil {
+				if err := a.pass(a.look([]objects.Object{o}), nil); err != nil {
 					return err
 				}
 				break

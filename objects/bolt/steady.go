@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -43,7 +44,7 @@ type steady struct {
 	journalErr error
 	anchor     []byte
 
-	read     int64
+	read     atomic.Int64
 	told     int64
 	progress func(done, total int64)
 }
@@ -162,10 +163,19 @@ func (h *steady) ReadAt(b []byte, at int64) (int, error) {
 		return 0, stopError{err}
 	}
 	n, err := h.file.ReadAt(b, at)
-	if h.read += int64(n); h.progress != nil && h.read-h.told > 1<<20 {
-		h.told = h.read
-		h.progress(min(h.read, h.size), h.size)
+	if read := h.read.Add(int64(n)); h.progress != nil && read-h.told > 1<<20 {
+		h.told = read
+		h.progress(min(read, h.size), h.size)
 	}
+	return n, err
+}
+
+// beside is ReadAt in any goroutine, for who also reads with ReadAt: that lets others
+// write, and whether what was read was still there is found out when it does next, or
+// at the end.
+func (h *steady) beside(b []byte, at int64) (int, error) {
+	n, err := h.file.ReadAt(b, at)
+	h.read.Add(int64(n))
 	return n, err
 }
 

@@ -34,9 +34,9 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
 	a := &auditor{store: inner(t, s), files: h, meta: h.meta, to: objects.Audit{
-		Object: func(o objects.Object) error { got.objects[o.ID] = o; return nil },
-		Ref:    func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
-		Damage: func(d objects.Damage) error { return fmt.Errorf("%s: %s", d.Where, d.What) },
+		Objects: got.take,
+		Ref:     func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
+		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s: %s", d.Where, d.What) },
 	}}
 	a.prepare()
 	h.anchor = nil // it is of now, and what is read is of then
