@@ -68,18 +68,19 @@ func (c *packCheck) run() {
 	if c.err != nil {
 		c.body = nil
 	}
-	c.list = make([]objects.Object, len(c.pack.slots))
+	c.list = make([]objects.Object, c.pack.Len())
 	room := make([]objects.ID, 0, 2*len(c.list))
-	for i, s := range c.pack.slots {
-		o := c.pack.object(i, &room)
-		err := error(nil)
+	for i := range c.list {
+		o, err := c.pack.Object(i, &room)
 		switch {
+		case err != nil:
 		case o.Kind == objects.KindCommit:
 			err = o.Check()
 		case c.body == nil:
 			err = errors.New("the pack has no body that fits")
 		default:
-			o.Data = c.body[s.data : s.data+s.size : s.data+s.size]
+			from, size := c.pack.Data(i)
+			o.Data = c.body[from : from+size : from+size]
 			err = o.Check()
 		}
 		if c.list[i] = o; err != nil {

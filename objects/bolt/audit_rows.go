@@ -169,8 +169,8 @@ func (x *indexAudit) add(n uint32, p *pack) {
 	if x.packs == nil {
 		x.packs = map[uint32]*indexedPack{}
 	}
-	one := &indexedPack{make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
-	for i := range p.slots {
+	one := &indexedPack{make([]uint64, p.Len()), make([]bool, p.Len())}
+	for i := range p.Len() {
 		id := p.id(i)
 		one.begins[i] = binary.BigEndian.Uint64(id[:])
 	}
