@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -74,25 +75,63 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 // for, or the loop ends. [Commit.Clone] lasts.
 func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		var c Commit
+		p := passes.Get().(*passing)
+		defer p.done()
 		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for i := range run {
-				author := c.Author
-				c = Commit{}
-				if err := c.read(&run[i], author); err != nil {
-					yield(nil, err)
-					return
-				}
-				if !yield(&c, nil) {
-					return
-				}
+			if run.Sheet != nil && !p.sheet(&run, yield) || !p.objects(run.Objects, yield) {
+				return
 			}
 		}
 	}
+}
+
+// passing is one Pass. Its memory is used again by the next.
+type passing struct {
+	Commit
+
+	parent [1]objects.ID
+	rows   rows
+}
+
+var passes = sync.Pool{New: func() any { return new(passing) }}
+
+func (p *passing) done() {
+	p.Commit, p.rows.sheet = Commit{}, nil
+	passes.Put(p)
+}
+
+func (p *passing) objects(list []objects.Object, yield func(*Commit, error) bool) bool {
+	for i := range list {
+		author := p.Author
+		p.Commit = Commit{}
+		if err := p.read(&list[i], author); err != nil {
+			yield(nil, err)
+			return false
+		}
+		if !yield(&p.Commit, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *passing) sheet(run *objects.Run, yield func(*Commit, error) bool) bool {
+	p.rows.read(run.Sheet)
+	for at, left := run.Tip, run.Count; left > 0; left-- {
+		if err := p.rows.commit(&p.Commit, at, &p.parent); err != nil {
+			yield(nil, err)
+			return false
+		}
+		if !yield(&p.Commit, nil) {
+			return false
+		}
+		at = run.Sheet.Parent(at)
+	}
+	return true
 }
 
 // Clone is a copy that shares nothing with c but its block, origin and words.

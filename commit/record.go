@@ -12,14 +12,25 @@ import (
 
 // object makes the object of c and sets its id.
 func (c *Commit) object() objects.Object {
-	var links []objects.ID
-	var has uint64
+	links, has := c.links()
+	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(has))
+	c.ID = obj.ID
+	return obj
+}
+
+// links lists what c links to, and tells which of the three that is.
+func (c *Commit) links() (links []objects.ID, has uint64) {
 	for i, id := range []objects.ID{c.Content, c.Origin, c.Label} {
 		if !id.IsZero() {
 			links = append(links, id)
 			has |= 1 << i
 		}
 	}
+	return links, has
+}
+
+// record is the data of the object of c.
+func (c *Commit) record(has uint64) []byte {
 	var e canon.Encoder
 	e.Uint(1, uint64(c.Op))
 	e.Uint(2, uint64(c.Kind))
@@ -38,9 +49,7 @@ func (c *Commit) object() objects.Object {
 	e.Uint(15, has)
 	c.First.Encode(&e, 16)
 	e.Uint(17, uint64(c.Covers))
-	obj := objects.New(objects.KindCommit, c.Parents, links, e.Bytes())
-	c.ID = obj.ID
-	return obj
+	return e.Bytes()
 }
 
 // Parse reads the object of a commit. Anything that Write does not make is a
@@ -81,9 +90,24 @@ func (c *Commit) read(obj *objects.Object, author string) error {
 // parse reads a record field by field, and says what is wrong with it.
 func (c *Commit) parse(obj *objects.Object) error {
 	*c = Commit{ID: obj.ID, Parents: obj.Parents}
-	var has uint64
-	var ms int64
-	d := canon.NewDecoder(obj.Data)
+	more, err := c.decode(obj.Data, false)
+	if err != nil {
+		return err
+	}
+	c.Time = time.UnixMilli(more.ms).UTC()
+	return c.finish(obj.Links, more.has)
+}
+
+// unnamed is what a record says that no field of a commit holds.
+type unnamed struct {
+	has     uint64 // which links there are
+	follows uint64 // in the tag of a fold only: see folder
+	ms      int64  // the time
+}
+
+// decode reads the fields of a record into c, or those of a tag.
+func (c *Commit) decode(b []byte, tag bool) (more unnamed, err error) {
+	d := canon.NewDecoder(b)
 	for d.Next() {
 		switch d.Field() {
 		case 1:
@@ -101,7 +125,7 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case 7:
 			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
 		case 8:
-			ms = d.Int()
+			more.ms = d.Int()
 		case 9:
 			c.Author = d.String()
 		case 10:
@@ -115,18 +139,18 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case 14:
 			c.Weight.Sent = int64(d.Small(1 << 62))
 		case 15:
-			has = d.Small(1 << 3)
+			more.has = d.Small(1 << 3)
 		case 16:
 			c.First = objects.DecodeID(d)
 		case 17:
 			c.Covers = Cover(d.Small(uint64(coverEnd)))
+		case 18:
+			if tag {
+				more.follows = d.Small(1 << 2)
+			}
 		}
 	}
-	if err := d.Err(); err != nil {
-		return err
-	}
-	c.Time = time.UnixMilli(ms).UTC()
-	return c.finish(obj.Links, has)
+	return more, d.Err()
 }
 
 // finish tells the links apart and checks the whole.

@@ -7,25 +7,39 @@ import (
 )
 
 // Bulk is a store that gives many objects at once, in memory that it uses again:
-// the objects of a run, and all that they refer to, are good until the next run is
-// asked for, or the loop ends. It is optional; [Line] and [Load] do without.
+// a run, and all that it refers to, is good until the next one is asked for, or the
+// loop ends. It is optional; [Line] and [Load] do without.
 type Bulk interface {
 	// Line yields what [Reader].Chain yields, without content, in runs: at most
 	// limit commits, when it is over 0.
-	Line(ctx context.Context, tip ID, limit int) iter.Seq2[[]Object, error]
+	Line(ctx context.Context, tip ID, limit int) iter.Seq2[Run, error]
 
 	// Load yields what [Reader].Get yields, in runs, and in the order in which it
 	// was asked for. Any error is the last element.
 	Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error]
 }
 
+// Run is a piece of a line, newest first: Objects, or Count commits of a sheet, from
+// the place Tip on, each the first parent of the one before it.
+type Run struct {
+	Objects    []Object
+	Sheet      *Sheet // nil: Objects
+	Tip, Count int
+}
+
 // Line is that of a [Bulk] store. Of any other, and where the walk is to stop at a
 // commit, it is one by one what Chain yields.
-func Line(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq2[[]Object, error] {
+func Line(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq2[Run, error] {
 	if b, ok := r.(Bulk); ok && len(stop) == 0 {
 		return b.Line(ctx, tip, limit)
 	}
-	return oneByOne(r.Chain(ctx, tip, ChainOptions{Limit: limit, Stop: stop}))
+	return func(yield func(Run, error) bool) {
+		for one, err := range oneByOne(r.Chain(ctx, tip, ChainOptions{Limit: limit, Stop: stop})) {
+			if !yield(Run{Objects: one}, err) {
+				return
+			}
+		}
+	}
 }
 
 // Load is that of a [Bulk] store, and of any other its Get, in any order.
@@ -51,24 +65,15 @@ func oneByOne(list iter.Seq2[Object, error]) iter.Seq2[[]Object, error] {
 }
 
 // Line is Bulk. As in Chain the engine is held to the line of first parents.
-func (v *verified) Line(ctx context.Context, tip ID, limit int) iter.Seq2[[]Object, error] {
-	return func(yield func([]Object, error) bool) {
+func (v *verified) Line(ctx context.Context, tip ID, limit int) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
 		next := tip
 		for run, err := range Line(ctx, v.Store, tip, limit) {
-			for i := range run {
-				o := &run[i]
-				if err == nil && o.ID != next {
-					err = &CorruptError{ID: o.ID, Cause: errors.New("the store gave it in the place of another")}
-				}
-				if err == nil && !v.checks {
-					err = o.Check()
-				}
-				if next = (ID{}); len(o.Parents) > 0 {
-					next = o.Parents[0]
-				}
+			if err == nil {
+				next, err = v.follows(&run, next)
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(Run{}, err)
 				return
 			}
 			if !yield(run, nil) {
@@ -77,6 +82,72 @@ func (v *verified) Line(ctx context.Context, tip ID, limit int) iter.Seq2[[]Obje
 		}
 	}
 }
+
+// follows checks that a run goes down the line from a commit, and gives the one
+// behind it.
+func (v *verified) follows(run *Run, next ID) (ID, error) {
+	if v.checks && run.Sheet != nil {
+		return run.behind(next)
+	}
+	for o, err := range run.All() {
+		if err == nil && o.ID != next {
+			err = &CorruptError{ID: o.ID, Cause: errElsewhere}
+		}
+		if err == nil && !v.checks {
+			err = o.Check()
+		}
+		if err != nil {
+			return next, err
+		}
+		next = firstParent(o)
+	}
+	return next, nil
+}
+
+// behind gives the commit behind those of a sheet, which begin with next: from there
+// on each is by its place the parent of the one before.
+func (r *Run) behind(next ID) (ID, error) {
+	s, at := r.Sheet, r.Tip
+	for left := r.Count; left > 0; left-- {
+		if at < 0 || at >= s.Len() || left == r.Count && *s.ID(at) != next || s.Kind(at) != KindCommit {
+			return next, &CorruptError{ID: next, Cause: errElsewhere}
+		}
+		if left == 1 {
+			return s.Under(at), nil
+		}
+		at = s.Parent(at)
+	}
+	return next, nil
+}
+
+// All yields the commits of a run as objects, which are good as long as the run. An
+// error is the last element.
+func (r *Run) All() iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for i := range r.Objects {
+			if !yield(r.Objects[i], nil) {
+				return
+			}
+		}
+		if r.Sheet == nil {
+			return
+		}
+		var room []ID
+		for at, left := r.Tip, r.Count; left > 0; left-- {
+			if at < 0 || at >= r.Sheet.Len() {
+				yield(Object{}, &CorruptError{Cause: errElsewhere})
+				return
+			}
+			o, err := r.Sheet.Object(at, &room)
+			if !yield(o, err) || err != nil {
+				return
+			}
+			at = r.Sheet.Parent(at)
+		}
+	}
+}
+
+var errElsewhere = errors.New("the store gave it in the place of another")
 
 // Load is Bulk.
 func (v *verified) Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error] {

@@ -31,12 +31,29 @@ func (l bulkLiar) runs(seq iter.Seq2[objects.Object, error]) iter.Seq2[[]objects
 	}
 }
 
-func (l bulkLiar) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[[]objects.Object, error] {
-	return l.runs(l.Chain(ctx, tip, objects.ChainOptions{Limit: limit}))
+func (l bulkLiar) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
+	return func(yield func(objects.Run, error) bool) {
+		for list, err := range l.runs(l.Chain(ctx, tip, objects.ChainOptions{Limit: limit})) {
+			if !yield(objects.Run{Objects: list}, err) {
+				return
+			}
+		}
+	}
 }
 
 func (l bulkLiar) Load(ctx context.Context, ids []objects.ID) iter.Seq2[[]objects.Object, error] {
 	return l.runs(l.Get(ctx, ids))
+}
+
+// linesOf gives runs that are objects.
+func linesOf(runs iter.Seq2[objects.Run, error]) iter.Seq2[[]objects.Object, error] {
+	return func(yield func([]objects.Object, error) bool) {
+		for run, err := range runs {
+			if !yield(run.Objects, err) {
+				return
+			}
+		}
+	}
 }
 
 // TestVerifyRunsNeverHoldWrongBytes lies about one object of a run: it and what comes
@@ -55,7 +72,7 @@ func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
 			ids = append(ids, c.ID)
 		}
 		for what, runs := range map[string]iter.Seq2[[]objects.Object, error]{
-			"line": objects.Line(t.Context(), lying, ids[0], 0), "load": objects.Load(t.Context(), lying, ids),
+			"line": linesOf(objects.Line(t.Context(), lying, ids[0], 0)), "load": objects.Load(t.Context(), lying, ids),
 		} {
 			n := 0
 			var last error

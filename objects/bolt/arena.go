@@ -6,13 +6,14 @@ import "github.com/tract-vcs/tract/objects"
 // one gives memory of its own to each.
 type arena struct {
 	bytes []byte
-	slots []slot
+	room  objects.SheetRoom
 	ids   []objects.ID
 	list  []objects.Object
 }
 
 func (a *arena) reset() {
-	a.bytes, a.slots, a.ids, a.list = a.bytes[:0], a.slots[:0], a.ids[:0], a.list[:0]
+	a.bytes, a.ids, a.list = a.bytes[:0], a.ids[:0], a.list[:0]
+	a.room.Reset()
 }
 
 func (a *arena) takeBytes(n int) []byte {
@@ -22,11 +23,11 @@ func (a *arena) takeBytes(n int) []byte {
 	return take(&a.bytes, n)
 }
 
-func (a *arena) takeSlots(n int) []slot {
+func (a *arena) sheets() *objects.SheetRoom {
 	if a == nil {
-		return make([]slot, n)
+		return nil
 	}
-	return take(&a.slots, n)
+	return &a.room
 }
 
 // takeIDs gives an empty list with room for so many.

@@ -49,18 +49,19 @@ func (c *packCheck) run(room *arena) {
 	}
 	body, sound, err := c.openBody(room, p)
 	c.bodyErr, c.sound = err, sound && p.sound
-	list := room.takeObjects(len(p.slots))
-	ids := room.takeIDs(2 * len(p.slots))
-	for i, s := range p.slots {
-		o := p.object(i, &ids)
-		err := error(nil)
+	list := room.takeObjects(p.Len())
+	ids := room.takeIDs(2 * p.Len())
+	for i := range p.Len() {
+		o, err := p.Object(i, &ids)
 		switch {
+		case err != nil:
 		case o.Kind == objects.KindCommit:
 			err = o.Check()
 		case c.bodyErr != nil:
 			err = errors.New("the pack has no body that fits")
 		default:
-			o.Data = body[s.data : s.data+s.size : s.data+s.size]
+			from, size := p.Data(i)
+			o.Data = body[from : from+size : from+size]
 			err = o.Check()
 		}
 		if err != nil {
@@ -69,7 +70,7 @@ func (c *packCheck) run(room *arena) {
 		}
 		list = append(list, o)
 	}
-	c.whole = len(list) == len(p.slots) && c.bodyErr == nil
+	c.whole = len(list) == p.Len() && c.bodyErr == nil
 	c.indexed = indexed(p)
 	c.inTurn = c.a.look(list)
 }
@@ -125,8 +126,8 @@ func (c *packCheck) settle() error {
 
 // indexed is what the index has to say of a pack.
 func indexed(p *pack) *indexedPack {
-	x := &indexedPack{p.n, make([]uint64, len(p.slots)), make([]bool, len(p.slots))}
-	for i := range p.slots {
+	x := &indexedPack{p.n, make([]uint64, p.Len()), make([]bool, p.Len())}
+	for i := range p.Len() {
 		id := p.id(i)
 		x.begins[i] = binary.BigEndian.Uint64(id[:])
 	}

@@ -16,34 +16,103 @@ const (
 )
 
 // Line is objects.Bulk.
-func (s *store) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[[]objects.Object, error] {
-	return pages(ctx, func(ctx context.Context) func(room *room) error {
-		a := &ahead{store: s, ctx: ctx, options: objects.ChainOptions{Limit: limit}, most: linePacks, scan: new(scanning)}
-		left := limit
-		return func(room *room) (err error) {
-			if tip.IsZero() || limit > 0 && left == 0 {
-				return nil
+func (s *store) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
+	return func(yield func(objects.Run, error) bool) {
+		start := func(ctx context.Context) func(*room) error {
+			w := &lining{tip: tip, left: limit, limited: limit > 0}
+			return func(room *room) error {
+				if w.tip.IsZero() || w.limited && w.left == 0 {
+					return nil
+				}
+				return s.view(ctx, "read", func(l *look) error { return w.read(l, room) })
 			}
-			a.arena, a.options.Limit = &room.arena, left
-			if room.run, err = a.read(tip, room.run); err != nil {
-				return err
-			}
-			if limit > 0 {
-				room.run = room.run[:min(left, len(room.run))]
-				left -= len(room.run)
-			}
-			tip = objects.ID{}
-			if last := room.run[len(room.run)-1]; len(last.Parents) > 0 {
-				tip = last.Parents[0]
-			}
-			return nil
 		}
-	})
+		for room, err := range pages(ctx, start) {
+			if err != nil {
+				yield(objects.Run{}, err)
+				return
+			}
+			for _, run := range room.runs {
+				if !yield(run, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lining is one Line.
+type lining struct {
+	tip     objects.ID // of what is left; zero: nothing is
+	left    int        // commits, if they are limited
+	limited bool
+	packs   int    // read at the last look
+	after   uint32 // the pack read last; before it the next is looked for
+	scan    scanning
+}
+
+// read reads what some packs hold, or some commits that lie in none. It begins with
+// few: many a walk ends soon.
+func (w *lining) read(l *look, room *room) error {
+	w.packs = min(max(2*w.packs, 1), linePacks)
+	if l.arena = &room.arena; w.packs > 1 {
+		l.scan = &w.scan
+	}
+	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
+		p, slot, err := l.packOf(w.tip, w.after)
+		if w.after = 0; err == nil && p != nil && p.sound {
+			w.after = p.n
+			packs++
+			w.sheet(p, slot, room)
+			continue
+		}
+		var o objects.Object
+		if err == nil && p != nil {
+			w.after = p.n
+			o, err = l.packed(p, slot)
+		} else if err == nil {
+			o, err = l.object(w.tip)
+		}
+		if err != nil {
+			if room.given > 0 {
+				return nil // if the walk comes that far, it asks again
+			}
+			return err
+		}
+		w.alone(o, room)
+	}
+	return nil
+}
+
+// sheet adds the line from a place in a pack on, as far as it lies in it.
+func (w *lining) sheet(p *pack, slot int, room *room) {
+	run := objects.Run{Sheet: p.Sheet, Tip: slot, Count: 1}
+	for at := p.Parent(slot); at >= 0 && !(w.limited && run.Count == w.left); at = p.Parent(at) {
+		slot = at
+		run.Count++
+	}
+	room.add(run, run.Count)
+	w.left -= run.Count
+	w.tip = p.Under(slot)
+}
+
+// alone adds one commit.
+func (w *lining) alone(o objects.Object, room *room) {
+	room.run = append(room.run, o)
+	room.add(objects.Run{Objects: room.run[len(room.run)-1:]}, 1)
+	w.left--
+	if w.tip = (objects.ID{}); len(o.Parents) > 0 {
+		w.tip = o.Parents[0]
+	}
+}
+
+func (r *room) add(run objects.Run, objects int) {
+	r.runs, r.given = append(r.runs, run), r.given+objects
 }
 
 // Load is objects.Bulk.
 func (s *store) Load(ctx context.Context, ids []objects.ID) iter.Seq2[[]objects.Object, error] {
-	return pages(ctx, func(ctx context.Context) func(room *room) error {
+	start := func(ctx context.Context) func(*room) error {
 		g := &getter{rest: unique(ids), most: getObjects}
 		return func(room *room) error {
 			for len(g.rest) > 0 && len(room.run) == 0 {
@@ -59,29 +128,43 @@ func (s *store) Load(ctx context.Context, ids []objects.ID) iter.Seq2[[]objects.
 					room.run = append(room.run, e.object)
 				}
 			}
+			room.given = len(room.run)
 			return nil
 		}
-	})
+	}
+	return func(yield func([]objects.Object, error) bool) {
+		for room, err := range pages(ctx, start) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(room.run, nil) {
+				return
+			}
+		}
+	}
 }
 
-// room is what one run lies in.
+// room is what some runs lie in.
 type room struct {
 	arena arena
 	run   []objects.Object
+	runs  []objects.Run // of a line
+	given int           // objects in all
 	page  []found
 	err   error
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// pages yields runs until one is empty. Once it is clear that there are many, the
-// next is read while one is used.
-func pages(ctx context.Context, start func(context.Context) func(*room) error) iter.Seq2[[]objects.Object, error] {
-	return func(yield func([]objects.Object, error) bool) {
+// pages yields rooms until one is empty. Once it is clear that there are many, the
+// next is filled while one is used.
+func pages(ctx context.Context, start func(context.Context) func(*room) error) iter.Seq2[*room, error] {
+	return func(yield func(*room, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		read, both := start(ctx), [2]*room{rooms.Get().(*room), rooms.Get().(*room)}
 		fill := func(r *room) {
-			r.run = r.run[:0]
+			r.run, r.runs, r.given = r.run[:0], r.runs[:0], 0
 			r.arena.reset()
 			r.err = read(r)
 		}
@@ -103,14 +186,14 @@ func pages(ctx context.Context, start func(context.Context) func(*room) error) i
 				return
 			}
 			both[0], both[1] = both[1], both[0]
-			given += len(now.run)
-			ahead := given > aloneFor && len(now.run) > 0
+			given += now.given
+			ahead := given > aloneFor && now.given > 0
 			if ahead {
 				go func() { fill(both[0]); done <- struct{}{} }()
 			} else {
 				done <- struct{}{}
 			}
-			if len(now.run) == 0 || !yield(now.run, nil) {
+			if now.given == 0 || !yield(now, nil) {
 				return
 			}
 			if !ahead {

@@ -55,9 +55,9 @@ func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) 
 		if err != nil {
 			return nil, err
 		}
-		for i := range p.slots {
+		for i := range p.Len() {
 			var room []objects.ID
-			parents, links := p.edges(i, &room)
+			parents, links := p.Edges(i, &room)
 			ids = append(append(ids, parents...), links...)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Chain is objects.Reader.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		a := &ahead{store: s, ctx: ctx, options: o, most: pagePacks, scan: new(scanning)}
+		a := &ahead{store: s, ctx: ctx, options: o, scan: new(scanning)}
 		objects.Walk(ctx, a.get, tip, o)(yield)
 	}
 }
@@ -28,9 +28,7 @@ type ahead struct {
 	size    int                 // of the last page
 	packs   int                 // that it may read
 	after   uint32              // the pack read last; before it the next is looked for
-	most    int                 // of them
 	scan    *scanning
-	arena   *arena               // for what is given out, where it need not last
 	erased  map[objects.ID]error // content of runs that was erased
 }
 
@@ -66,12 +64,11 @@ func (a *ahead) read(id objects.ID, run []objects.Object) ([]objects.Object, err
 	if a.options.Limit > 0 {
 		limit = min(limit, 2*a.options.Limit)
 	}
-	a.packs = min(max(2*a.packs, 1), a.most)
+	a.packs = min(max(2*a.packs, 1), pagePacks)
 	if len(a.erased) > pageKeys {
 		clear(a.erased)
 	}
 	err := a.store.view(a.ctx, "read", func(l *look) error {
-		l.arena = a.arena
 		if a.packs > 1 {
 			l.scan = a.scan
 		}
@@ -96,7 +93,7 @@ type stretch struct {
 func (a *ahead) follow(l *look, line *stretch, limit int) error {
 	more := func() bool {
 		return len(line.run) < limit && line.size < pageBytes ||
-			line.packs > 0 && line.packs < a.packs && line.size < a.most*pageBytes/pagePacks
+			line.packs > 0 && line.packs < a.packs && line.size < pageBytes
 	}
 	for !line.next.IsZero() && more() {
 		p, slot, err := l.packOf(line.next, a.after)
@@ -174,8 +171,8 @@ func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 		return nil, 0, nil
 	}
 	if after > 1 {
-		if p, err := l.pack(after - 1); err == nil && p.id(len(p.slots)-1) == id {
-			return p, len(p.slots) - 1, nil
+		if p, err := l.pack(after - 1); err == nil && p.has(p.Len()-1, id) {
+			return p, p.Len() - 1, nil
 		}
 	}
 	at, ok, err := l.locate(id)
@@ -189,7 +186,7 @@ func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 // walkPack adds the line that ends at a slot as far as it lies in the pack. It ends
 // before content that cannot be read: if the walk comes that far, it asks for it.
 func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
-	limit := len(p.slots)
+	limit := p.Len()
 	if a.options.Limit > 0 {
 		limit = min(limit, a.options.Limit)
 	}
@@ -197,16 +194,16 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
 	if a.options.Content && min(limit, slot) > 16 {
 		said.read()
 	}
-	line.size += len(p.head) + len(said.body)
+	line.size += p.Len()*idSize + len(said.body)
 	line.next = objects.ID{}
-	said.room = l.arena.takeIDs(2 * min(limit, slot+1))
+	said.room = make([]objects.ID, 0, 2*min(limit, slot+1))
 	for ; slot >= 0 && limit > 0; limit-- {
-		o := p.object(slot, &said.room)
+		o, err := p.Object(slot, &said.room)
 		if o.Kind != objects.KindCommit || !p.sound {
-			var err error
-			if o, err = l.packed(p, slot); err != nil {
-				return err
-			}
+			o, err = l.packed(p, slot)
+		}
+		if err != nil {
+			return err
 		}
 		line.run = append(line.run, o)
 		if a.options.Content && len(o.Links) > 0 {
@@ -218,7 +215,7 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
 				return err
 			}
 		}
-		if slot = p.parent(slot); slot < 0 && len(o.Parents) > 0 {
+		if slot = p.Parent(slot); slot < 0 && len(o.Parents) > 0 {
 			line.next = o.Parents[0]
 		}
 	}
@@ -243,7 +240,7 @@ func (w *wordsOf) read() {
 
 // of is the content of the commit at a slot.
 func (w *wordsOf) of(slot int, c objects.Object) (objects.Object, error) {
-	if k := w.pack.link(slot); k >= 0 && w.body != nil {
+	if k := w.pack.Link(slot); k >= 0 && w.body != nil {
 		return w.pack.whole(k, w.body, w.sound, nil, &w.room)
 	}
 	return w.look.object(c.Links[0])

@@ -90,32 +90,12 @@ func inflate(a *arena, before, b []byte) ([]byte, error) {
 }
 
 // closeHead packs what follows the ids of a head, if that makes it shorter.
-func closeHead(b []byte) []byte {
-	count := binary.BigEndian.Uint16(b[8:])
-	from := packIDs + int(count)*idSize
-	closed, ok := shorter(b, deflate(slices.Clone(b[:from]), b[from:]), len(b)-from)
+func closeHead(b []byte, ids int) []byte {
+	closed, ok := shorter(b, deflate(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
 	if ok {
-		binary.BigEndian.PutUint16(closed[8:], count|packZstd)
+		closed[8] |= packZstd >> 8
 	}
 	return closed
-}
-
-// openHead gives the head of a pack as it is without a codec.
-func openHead(a *arena, b []byte) ([]byte, error) {
-	count := binary.BigEndian.Uint16(b[8:])
-	if count&packZstd == 0 {
-		return b, nil
-	}
-	count &^= packZstd
-	from := packIDs + int(count)*idSize
-	if from > len(b) {
-		return nil, fmt.Errorf("%d objects in %d bytes", count, len(b))
-	}
-	head, err := inflate(a, b[:from], b[from:])
-	if err == nil {
-		binary.BigEndian.PutUint16(head[8:], count)
-	}
-	return head, err
 }
 
 // recordZstd is added to the kind of an object whose record is in zstd behind it.
@@ -163,8 +143,8 @@ func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) 
 	default:
 		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", p.n, errPack, b[8])
 	}
-	if len(data) != p.bodies {
-		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.bodies)
+	if len(data) != p.Body() {
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
 	}
 	return data, binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
 }

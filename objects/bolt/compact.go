@@ -179,10 +179,10 @@ func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 
 // takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept.
 func (c *compaction) takeOver(p *pack, head, body []byte, sound bool, w *sweeper) (done bool, err error) {
-	if 2*p.bodies < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound {
+	if 2*p.Body() < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound {
 		return false, nil
 	}
-	ids := make([]objects.ID, len(p.slots))
+	ids := make([]objects.ID, p.Len())
 	for i := range ids {
 		if ids[i] = p.id(i); !w.keeps(ids[i]) {
 			return false, nil
@@ -274,7 +274,7 @@ func (c *compaction) copyPack(l *look, p *pack, head []byte, w *sweeper) error {
 	if done, err := c.takeOver(p, head, closed, sound, w); done || err != nil {
 		return err
 	}
-	for i := range p.slots {
+	for i := range p.Len() {
 		if !w.keeps(p.id(i)) {
 			continue
 		}

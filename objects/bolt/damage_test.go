@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -132,12 +131,16 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
 		check(o, err)
 	}
-	for _, runs := range []iter.Seq2[[]objects.Object, error]{objects.Line(ctx, s, m.tip, 0), objects.Load(ctx, s, ids)} {
-		for run, err := range runs {
-			note(err)
-			for _, o := range run {
-				check(o, nil)
-			}
+	for run, err := range objects.Line(ctx, s, m.tip, 0) {
+		note(err)
+		for o, err := range run.All() {
+			check(o, err)
+		}
+	}
+	for run, err := range objects.Load(ctx, s, ids) {
+		note(err)
+		for _, o := range run {
+			check(o, nil)
 		}
 	}
 	for _, newest := range []bool{false, true} {

@@ -217,13 +217,13 @@ func (m sample) bboltNotices(path string) (noticed bool) {
 					return err
 				}
 				body := bodies.Get(k)
-				for i := range p.slots {
+				for i := range p.Len() {
 					var room []objects.ID
-					o := p.object(i, &room)
-					if s := p.slots[i]; o.Kind != objects.KindCommit && bodyStart+int(s.data+s.size) <= len(body) {
-						o.Data = body[bodyStart+int(s.data) : bodyStart+int(s.data+s.size)]
+					o, err := p.Object(i, &room)
+					if from, size := p.Data(i); o.Kind != objects.KindCommit && bodyStart+from+size <= len(body) {
+						o.Data = body[bodyStart+from : bodyStart+from+size]
 					}
-					if o.Check() != nil {
+					if err != nil || o.Check() != nil {
 						noticed = false
 						return errWrong // a value that is wrong, and no error of bbolt
 					}

@@ -85,7 +85,7 @@ func (l *look) has(id objects.ID) (bool, error) {
 // confirm tells whether it is the object with an id that lies somewhere.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
 	if p := l.packs[at.pack]; p != nil {
-		return at.slot < len(p.slots) && p.id(at.slot) == id, nil
+		return at.slot < p.Len() && p.has(at.slot, id), nil
 	}
 	e, err := l.ofPack(headsBucket, at.pack)
 	if err != nil {
@@ -174,20 +174,20 @@ func (l *look) pack(n uint32) (*pack, error) {
 // packed reads one object of a pack.
 func (l *look) packed(p *pack, slot int) (objects.Object, error) {
 	var room []objects.ID
-	o := p.object(slot, &room)
-	if s := p.slots[slot]; o.Kind != objects.KindCommit {
-		data, err := l.piece(p, s)
-		if err != nil {
-			return objects.Object{ID: o.ID}, damaged(o.ID, err)
-		}
-		o.Data = data
+	o, err := p.Object(slot, &room)
+	if err == nil && o.Kind != objects.KindCommit {
+		o.Data, err = l.piece(p, slot)
+	}
+	if err != nil {
+		return objects.Object{ID: o.ID}, damaged(o.ID, err)
 	}
 	o.Data = bytes.Clone(o.Data)
 	return checked(o)
 }
 
 // piece reads the data of one object of a body.
-func (l *look) piece(p *pack, s slot) ([]byte, error) {
+func (l *look) piece(p *pack, slot int) ([]byte, error) {
+	from, size := p.Data(slot)
 	e, err := l.ofPack(bodiesBucket, p.n)
 	if err != nil {
 		return nil, err
@@ -196,8 +196,8 @@ func (l *look) piece(p *pack, s slot) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.bodies {
-		return e.part(bodyStart+int(s.data), int(s.size))
+	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.Body() {
+		return e.part(bodyStart+from, size)
 	}
 	data, ok := l.bodies.get(p.n, begin)
 	if !ok {
@@ -213,10 +213,10 @@ func (l *look) piece(p *pack, s slot) ([]byte, error) {
 			l.bodies.keep(p.n, begin, data)
 		}
 	}
-	if end := int(s.data + s.size); end > len(data) {
-		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.bodies)
+	if from+size > len(data) {
+		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
 	}
-	return data[s.data : s.data+s.size], nil
+	return data[from : from+size], nil
 }
 
 // checked gives an object if it is what its id says.
@@ -264,7 +264,7 @@ type cursor struct {
 // begin goes to a place where an object was, if it is there still.
 func (c *cursor) begin(at place, id objects.ID) {
 	p, err := c.look.pack(at.pack)
-	if err == nil && at.slot < len(p.slots) && p.has(at.slot, id) {
+	if err == nil && at.slot < p.Len() && p.has(at.slot, id) {
 		c.at, c.pack = place{at.pack, at.slot - 1}, p
 	}
 }
@@ -278,7 +278,7 @@ func (c *cursor) beside(id objects.ID) (slot int, ok bool) {
 		return 0, false
 	}
 	for i := 1; i <= near; i++ {
-		if k := c.at.slot + i; k < len(c.pack.slots) && c.pack.has(k, id) {
+		if k := c.at.slot + i; k < c.pack.Len() && c.pack.has(k, id) {
 			c.at.slot = k
 			return k, true
 		}
@@ -299,7 +299,7 @@ func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
 	if c.look.record(id) != nil {
 		return 0, false, nil
 	}
-	if c.pack != nil && c.at.slot >= len(c.pack.slots)-near {
+	if c.pack != nil && c.at.slot >= c.pack.Len()-near {
 		if next, err := c.look.pack(c.pack.n + 1); err == nil { // else the index says where
 			in := cursor{look: c.look, pack: next, at: place{next.n, -1}}
 			if slot, ok := in.beside(id); ok {

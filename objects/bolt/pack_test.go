@@ -40,7 +40,7 @@ func TestPackRoundTrip(t *testing.T) {
 		list := drawObjects(t)
 		head, body := encodePack(7, list, rapid.SampledFrom([]codec{codecRaw, codecZstd}).Draw(t, "codec"))
 		p, err := parsePack(7, head)
-		if err != nil || !p.sound || len(p.slots) != len(list) {
+		if err != nil || !p.sound || p.Len() != len(list) {
 			t.Fatalf("%v, %+v", err, p)
 		}
 		data, sound, err := openBody(nil, p, body)
@@ -53,7 +53,7 @@ func TestPackRoundTrip(t *testing.T) {
 			if err != nil || !same(got, want) {
 				t.Fatalf("object %d: %+v, %v; want %+v", i, got, err, want)
 			}
-			for what, at := range map[int][]objects.ID{p.parent(i): want.Parents, p.link(i): want.Links} {
+			for what, at := range map[int][]objects.ID{p.Parent(i): want.Parents, p.Link(i): want.Links} {
 				if what >= 0 && (len(at) == 0 || list[what].ID != at[0]) {
 					t.Fatalf("object %d leads to object %d, and not to %v", i, what, at)
 				}
@@ -107,7 +107,7 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 		t.Fatalf("%s: both checksums are right", what)
 	}
 	var room []objects.ID
-	for i := range p.slots {
+	for i := range p.Len() {
 		o, err := p.whole(i, data, sound, nil, &room)
 		if o.Kind == objects.KindCommit {
 			err = o.Check() // as who walks over it does
@@ -133,12 +133,15 @@ func FuzzPack(f *testing.F) {
 			return
 		}
 		var room []objects.ID
-		for i := range p.slots {
-			o := p.object(i, &room)
-			if k := p.parent(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Parents[0] {
+		for i := range p.Len() {
+			o, err := p.Object(i, &room)
+			if err != nil {
+				t.Fatal(err) // nothing is folded here
+			}
+			if k := p.Parent(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Parents[0] {
 				t.Fatalf("object %d: parent %d", i, k)
 			}
-			if k := p.link(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Links[0] {
+			if k := p.Link(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Links[0] {
 				t.Fatalf("object %d: link %d", i, k)
 			}
 		}

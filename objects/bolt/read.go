@@ -122,8 +122,9 @@ func (g *getter) read(l *look) error {
 			}
 			fallthrough
 		case ok:
-			w.slots, w.size = append(w.slots, slot), w.size+int(w.pack.slots[slot].size)
-			size += int(w.pack.slots[slot].size)
+			_, more := w.pack.Data(slot)
+			w.slots, w.size = append(w.slots, slot), w.size+more
+			size += more
 			g.rest = g.rest[1:]
 			continue
 		}
@@ -149,7 +150,7 @@ func (g *getter) take(l *look, w wanted) error {
 	if w.pack == nil {
 		return nil
 	}
-	if 2*w.size < w.pack.bodies || len(w.slots) < 4 {
+	if 2*w.size < w.pack.Body() || len(w.slots) < 4 {
 		for _, slot := range w.slots {
 			o, err := l.packed(w.pack, slot)
 			if err != nil && !ofOneObject(err) {
@@ -174,11 +175,13 @@ func (g *getter) take(l *look, w wanted) error {
 // whole gives an object of a pack whose body was read, or could not be because of
 // an error. The data is a piece of the head or the body.
 func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objects.ID) (objects.Object, error) {
-	o := p.object(slot, room)
-	if s := p.slots[slot]; o.Kind == objects.KindCommit {
-		sound, err = true, nil
-	} else if err == nil {
-		o.Data = body[s.data : s.data+s.size : s.data+s.size]
+	o, wrong := p.Object(slot, room)
+	switch {
+	case wrong != nil || o.Kind == objects.KindCommit:
+		sound, err = true, wrong
+	case err == nil:
+		from, size := p.Data(slot)
+		o.Data = body[from : from+size : from+size]
 	}
 	if err != nil {
 		return objects.Object{ID: o.ID}, damaged(o.ID, err)

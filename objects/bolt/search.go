@@ -143,8 +143,8 @@ func (q *search) inRun(l *look, r run, from []byte) error {
 			if err != nil {
 				return err
 			}
-			if at.slot >= len(p.slots) {
-				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, len(p.slots))
+			if at.slot >= p.Len() {
+				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, p.Len())
 			}
 			if q.match(p, at.slot) && q.add(p.id(at.slot)) {
 				return nil
@@ -168,7 +168,7 @@ func (q *search) all(l *look) error {
 		if err != nil {
 			return err
 		}
-		for i := range p.slots {
+		for i := range p.Len() {
 			if q.match(p, i) {
 				q.add(p.id(i))
 			}
@@ -191,5 +191,5 @@ func (q *search) cut() {
 
 func (q *search) match(p *pack, slot int) bool {
 	id := p.id(slot)
-	return (q.kind == 0 || p.kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
+	return (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
 }

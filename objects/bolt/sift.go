@@ -164,41 +164,20 @@ func (q *sift) walkPack(l *look, part *sifted, slot int) error {
 				return err
 			}
 		}
-		e := p.firstEdges(slot)
-		if e.links > 0 {
-			part.said = append(part.said, saying{int32(slot), int32(e.link)})
+		parents, links := p.Degree(p.Form(slot))
+		if links > 0 {
+			part.said = append(part.said, saying{int32(slot), int32(p.Link(slot))})
 		}
-		if e.parents == 1 && e.parent >= 0 {
+		if parents == 1 && p.Parent(slot) >= 0 {
 			q.passed.add(id)
 		} else {
-			room := make([]objects.ID, 0, e.parents+e.links)
-			parents, _ := p.edges(slot, &room)
+			room := make([]objects.ID, 0, parents+links)
+			parents, _ := p.Edges(slot, &room)
 			q.pass(id, parents)
 		}
-		slot = e.parent
+		slot = p.Parent(slot)
 	}
 	return nil
-}
-
-// firstEdges is how many parents and links an object has, and where the first of
-// each lies in its pack; -1: it is not there.
-type firstEdges struct{ parents, parent, links, link int }
-
-func (p *pack) firstEdges(i int) (e firstEdges) {
-	e.parent, e.link = -1, -1
-	at := int(p.slots[i].at) + 1
-	for _, of := range []struct{ n, first *int }{{&e.parents, &e.parent}, {&e.links, &e.link}} {
-		*of.n, at, _ = varint(p.head, at)
-		for k := range *of.n {
-			back, next, _ := varint(p.head, at)
-			if at = next; back == 0 {
-				at += idSize
-			} else if k == 0 {
-				*of.first = i - back
-			}
-		}
-	}
-	return e
 }
 
 // search finds out what of a part may match.
@@ -216,17 +195,23 @@ func (q *sift) search(l *look, part *sifted) error {
 	var room []objects.ID
 	for _, s := range part.said {
 		at := int(s.content)
+		if sound && at >= 0 && p.Kind(at) == objects.KindContent {
+			if from, size := p.Data(at); none || !q.may(body[from:from+size]) {
+				continue
+			}
+		}
+		commit, err := p.Object(int(s.commit), &room)
+		if err != nil {
+			return err
+		}
 		if at < 0 {
-			if err := q.elsewhere(l, part, p.object(int(s.commit), &room)); err != nil {
+			if err := q.elsewhere(l, part, commit); err != nil {
 				return err
 			}
 			continue
 		}
-		if in := p.slots[at]; sound && p.kind(at) == objects.KindContent && (none || !q.may(body[in.data:in.data+in.size])) {
-			continue
-		}
 		o, err := p.whole(at, body, sound, bad, &room)
-		q.found(part, p.object(int(s.commit), &room), o, err)
+		q.found(part, commit, o, err)
 	}
 	return nil
 }

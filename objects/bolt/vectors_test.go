@@ -55,7 +55,7 @@ func TestPackedVectors(t *testing.T) {
 	}
 	got.Pack.Objects = nil
 	var room []objects.ID
-	for i := range p.slots {
+	for i := range p.Len() {
 		o, err := p.whole(i, data, true, nil, &room)
 		if err != nil || o.Check() != nil {
 			t.Fatalf("object %d: %v", i, err)

@@ -1,0 +1,370 @@
+package commit
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// folder tells commits in the few bytes that do not follow from what lies beside them.
+//
+//	tag   canonical record of what many have in common: fields 1, 2, 3, 4, 7, 9, 15 and
+//	      17 of a commit; 18 what follows: +1 the size is that of the content, which is
+//	      in the sheet, +2 the index is one above that of the first parent
+//	own   milliseconds since the time of the first parent, of a root since 1970, in
+//	      zigzag
+//	rest  canonical record of fields 5 (unless it follows), 6, 10 and 16 of a commit
+//
+// Depth, mark and weight are those that a commit derives from its first parent, which
+// is in the sheet. A merge, and a commit whose first parent is elsewhere, is not folded.
+type folder struct{}
+
+// foldUpon is how many commits are told one by the other: damage to one of them goes no
+// further than to the next that is kept as it is.
+const foldUpon = 64
+
+// foldNumber is that of the folder in sheets.
+const foldNumber = 1
+
+// What follows, in field 18 of a tag.
+const (
+	followsSize  = 1 << 0
+	followsIndex = 1 << 1
+)
+
+func init() { objects.RegisterFold(foldNumber, folder{}) } //nolint:gochecknoinits // a registry
+
+// Fold is objects.Fold.
+func (folder) Fold(list []objects.Object) []objects.Folded {
+	folded := make([]objects.Folded, len(list))
+	places := make(map[objects.ID]int, len(list))
+	commits := make([]*Commit, len(list))
+	upon := make([]int, len(list)) // how many it is told by
+	for i := range list {
+		o := &list[i]
+		places[o.ID] = i
+		if o.Kind != objects.KindCommit {
+			continue
+		}
+		c := new(Commit)
+		if c.read(o, "") != nil {
+			continue
+		}
+		commits[i] = c
+		var parent *Commit
+		by := 0
+		if len(c.Parents) > 0 {
+			if at, ok := places[c.Parents[0]]; ok {
+				parent, by = commits[at], upon[at]+1
+			}
+		}
+		if by == foldUpon || c.Op == Merge || (parent == nil) != (len(c.Parents) == 0) || c.CheckDerived(parent, nil, nil) != nil {
+			continue
+		}
+		size := int64(-1)
+		if at, ok := places[c.Content]; ok && list[at].Kind == objects.KindContent {
+			size = int64(len(list[at].Data))
+		}
+		folded[i], upon[i] = c.fold(parent, size), by
+	}
+	return folded
+}
+
+// fold tells c in short. size is that of its content, if that is known.
+func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
+	follows, since, index := uint64(0), int64(0), c.Index
+	if parent != nil {
+		if since = parent.Time.UnixMilli(); index == parent.Index+1 {
+			follows, index = followsIndex, 0
+		}
+	}
+	var rest canon.Encoder
+	if c.Size == size {
+		follows |= followsSize
+	} else {
+		rest.Uint(5, uint64(c.Size))
+	}
+	c.Target.Encode(&rest, 6)
+	rest.String(10, c.Key)
+	c.First.Encode(&rest, 16)
+	_, has := c.links()
+	var tag canon.Encoder
+	tag.Uint(1, uint64(c.Op))
+	tag.Uint(2, uint64(c.Kind))
+	tag.Uint(3, uint64(c.Role))
+	tag.Uint(4, uint64(index))
+	tag.Uint(7, uint64(c.Priority))
+	tag.String(9, c.Author)
+	tag.Uint(15, has)
+	tag.Uint(17, uint64(c.Covers))
+	tag.Uint(18, follows)
+	ms := c.Time.UnixMilli() - since
+	return objects.Folded{Tag: tag.Bytes(), Own: uint64(ms<<1 ^ ms>>63), Rest: rest.Bytes()}
+}
+
+// Unfold is objects.Fold.
+func (folder) Unfold(s *objects.Sheet) objects.Unfolded {
+	r := new(rows)
+	r.read(s)
+	return r
+}
+
+// rows are the commits of a sheet. Those that were read are shared, and never changed.
+type rows struct {
+	sheet  *objects.Sheet
+	forms  []formed
+	states []state  // of each object
+	whole  []Commit // those that a form and a state do not tell
+	marks  []objects.ID
+	edges  []objects.ID // of those that are not folded
+}
+
+// formed is what the commits of a form have in common.
+type formed struct {
+	Commit
+	links      [3]int8 // the places of content, origin and label among its edges; -1: it has none
+	parents    int
+	follows    uint64
+	other      bool // they are no commits
+	folded     bool
+	says, sent bool // what it weighs counts
+	marks      bool
+	wrong      bool // its tag makes no sense
+	whole      bool // a commit can be so without a rest
+}
+
+// state is what follows for a commit from those before it.
+type state struct {
+	depth  uint64
+	weight Weight
+	ms     int64
+	mark   int32 // the mark: of an object of the sheet its place, from 1; of the list its place, from -1 down; 0: none
+	next   int32 // that of the commits upon it
+	index  int32
+	whole  int32 // the place in the list of whole ones, from 1; plain: it is not in it; 0: it is no commit
+}
+
+const plain = -1
+
+var errFold = errors.New("it was told in short, and makes no sense")
+
+// read works out what the commits of a sheet do not say.
+func (r *rows) read(s *objects.Sheet) {
+	r.sheet, r.forms, r.whole, r.marks, r.edges = s, r.forms[:0], r.whole[:0], r.marks[:0], r.edges[:0]
+	for i := range s.Forms() {
+		r.forms = append(r.forms, form(s, i))
+	}
+	n := s.Len()
+	if cap(r.states) < n {
+		r.states = make([]state, n)
+	}
+	r.states = r.states[:n]
+	for i := range r.states {
+		f, now := &r.forms[s.Form(i)], &r.states[i]
+		if now.whole = 0; f.other {
+			continue
+		}
+		if !f.folded {
+			*now = state{}
+			r.keep(i, r.raw)
+		} else if _, rest := s.Data(i); rest > 0 {
+			r.keep(i, r.withRest)
+		} else if size, ok := r.follow(i, f, now); ok && f.whole {
+			now.whole = plain
+			if now.add(f, size); f.marks {
+				now.next = int32(i) + 1
+			}
+		}
+	}
+}
+
+// form reads what the commits of a form have in common.
+func form(s *objects.Sheet, i int) (f formed) {
+	tag := s.Tag(i)
+	if f.other = s.KindOf(i) != objects.KindCommit; len(tag) == 0 {
+		return f
+	}
+	more, err := f.decode(tag, true)
+	parents, links := s.Degree(i)
+	f.folded, f.parents, f.follows = true, parents, more.follows
+	at := 0
+	for k := range f.links {
+		if f.links[k] = -1; more.has&(1<<k) != 0 {
+			f.links[k] = int8(parents + at)
+			at++
+		}
+	}
+	if f.wrong = err != nil || at != links || parents > 1; f.wrong {
+		return f
+	}
+	f.says = f.Op == Append
+	f.sent = f.says && f.levelAlone() != priority.Skip
+	f.marks = f.Marks()
+	probe := f.Commit
+	probe.Parents, probe.Depth = make([]objects.ID, parents), uint64(parents)
+	if f.links[0] >= 0 {
+		probe.Content = objects.ID{1}
+	}
+	f.whole = probe.check() == nil
+	return f
+}
+
+// follow takes over what follows from the first parent, and gives the size of the
+// content, if that follows.
+func (r *rows) follow(i int, f *formed, now *state) (size int64, ok bool) {
+	s := r.sheet
+	own := s.Own(i)
+	since := int64(own>>1) ^ -int64(own&1)
+	if f.parents == 0 {
+		*now = state{ms: since, index: int32(f.Index)}
+	} else {
+		p := s.Parent(i)
+		if p < 0 || r.states[p].whole == 0 {
+			return 0, false
+		}
+		before := &r.states[p]
+		now.depth, now.weight, now.ms = before.depth+1, before.weight, before.ms+since
+		now.mark, now.next = before.next, before.next
+		if now.index = int32(f.Index); f.follows&followsIndex != 0 {
+			now.index = before.index + 1
+		}
+	}
+	if f.follows&followsSize != 0 {
+		k := s.Link(i)
+		if k < 0 {
+			return 0, false
+		}
+		_, n := s.Data(k)
+		size = int64(n)
+	}
+	return size, true
+}
+
+// add adds what a commit weighs alone.
+func (now *state) add(f *formed, size int64) {
+	if !f.says {
+		return
+	}
+	own := f.Kind.Weight(size)
+	if now.weight.All += own; f.sent {
+		now.weight.Sent += own
+	}
+}
+
+// keep keeps the whole of a commit. One that makes no sense is none.
+func (r *rows) keep(i int, read func(i int, c *Commit) error) {
+	r.whole = append(r.whole, Commit{})
+	c := &r.whole[len(r.whole)-1]
+	if read(i, c) != nil {
+		r.whole = r.whole[:len(r.whole)-1]
+		return
+	}
+	now := &r.states[i]
+	*now = state{depth: c.Depth, weight: c.Weight, ms: c.Time.UnixMilli(), mark: now.mark, index: int32(c.Index), whole: int32(len(r.whole))}
+	if now.mark == 0 && !c.Mark.IsZero() {
+		r.marks = append(r.marks, c.Mark)
+		now.mark = -int32(len(r.marks))
+	}
+	if now.next = now.mark; c.Marks() {
+		now.next = int32(i) + 1
+	}
+}
+
+// raw reads a commit that is not folded.
+func (r *rows) raw(i int, c *Commit) error {
+	o, err := r.sheet.Object(i, &r.edges)
+	if err != nil {
+		return err
+	}
+	return c.read(&o, "")
+}
+
+// withRest reads a folded commit with a rest.
+func (r *rows) withRest(i int, c *Commit) error {
+	f, now := &r.forms[r.sheet.Form(i)], &r.states[i]
+	size, ok := r.follow(i, f, now)
+	if f.wrong || !ok {
+		return errFold
+	}
+	*c = f.Commit
+	if _, err := c.decode(r.sheet.Rest(i), false); err != nil {
+		return err
+	}
+	if f.follows&followsSize != 0 {
+		c.Size = size
+	}
+	now.add(f, c.Size)
+	if f.parents > 0 {
+		c.Parents = make([]objects.ID, 1)
+	}
+	r.told(c, i, f, now)
+	return c.check()
+}
+
+// told fills in what the sheet and the state say of a commit that has its form. It has
+// room for its parents.
+func (r *rows) told(c *Commit, i int, f *formed, now *state) {
+	s := r.sheet
+	c.ID = *s.ID(i)
+	if f.parents > 0 {
+		if p := s.Parent(i); p >= 0 {
+			c.Parents[0] = *s.ID(p)
+		}
+	}
+	if k := s.Link(i); k >= 0 && f.links[0] >= 0 {
+		c.Content = *s.ID(k)
+	} else if f.links[0] >= 0 {
+		c.Content = *s.Edge(i, int(f.links[0]))
+	}
+	if f.links[1] >= 0 {
+		c.Origin = *s.Edge(i, int(f.links[1]))
+	}
+	if f.links[2] >= 0 {
+		c.Label = *s.Edge(i, int(f.links[2]))
+	}
+	c.Index, c.Time = int(now.index), time.UnixMilli(now.ms).UTC()
+	c.Depth, c.Weight = now.depth, now.weight
+	switch {
+	case now.mark > 0:
+		c.Mark = *s.ID(int(now.mark) - 1)
+	case now.mark < 0:
+		c.Mark = r.marks[-now.mark-1]
+	}
+}
+
+// commit gives a commit of the sheet, with its parents in room.
+func (r *rows) commit(c *Commit, i int, room *[1]objects.ID) error {
+	now := &r.states[i]
+	switch {
+	case now.whole == 0:
+		return &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
+	case now.whole > 0:
+		*c = r.whole[now.whole-1]
+		return nil
+	}
+	f := &r.forms[r.sheet.Form(i)]
+	*c = f.Commit
+	if f.follows&followsSize != 0 {
+		_, n := r.sheet.Data(r.sheet.Link(i))
+		c.Size = int64(n)
+	}
+	if f.parents > 0 {
+		c.Parents = room[:]
+	}
+	r.told(c, i, f, now)
+	return nil
+}
+
+// Data is objects.Unfolded.
+func (r *rows) Data(i int) ([]byte, error) {
+	var c Commit
+	var room [1]objects.ID
+	if err := r.commit(&c, i, &room); err != nil {
+		return nil, err
+	}
+	_, has := c.links()
+	return c.record(has), nil
+}

@@ -1,0 +1,261 @@
+package commit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+	"pgregory.net/rapid"
+)
+
+// story is a history that is drawn, with the objects of it in the order of writing.
+type story struct {
+	tips []*Commit
+	put  []objects.Object
+}
+
+func (s *story) write(t *rapid.T, parent *Commit, d Draft) {
+	commits, put, err := Write(parent, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tips, s.put = append(s.tips, commits...), append(s.put, put...)
+}
+
+// drawDraft draws a commit upon what there is: plain ones mostly.
+func drawDraft(t *rapid.T, s *story, parent *Commit) Draft {
+	any := func(label string) *Commit { return rapid.SampledFrom(s.tips).Draw(t, label) }
+	text := rapid.SampledFrom([]string{"", "yes", "why?", "because of that", string(make([]byte, 300))}).Draw(t, "text")
+	d := Draft{
+		Block:    rapid.SampledFrom([]content.Block{content.User(text), content.Assistant(text), content.System(text), content.ToolResult{CallID: "c", Text: text}}).Draw(t, "block"),
+		Index:    rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 700, math.MaxInt32}).Draw(t, "index"),
+		Author:   rapid.SampledFrom([]string{"ada", "ada", "", "bo", "ꙮ\x00", string(bytes.Repeat([]byte{'x'}, 300))}).Draw(t, "author"),
+		Time:     time.UnixMilli(1784000000000 + rapid.Int64Range(-100, 60_000).Draw(t, "ms")),
+		Priority: rapid.SampledFrom([]priority.Level{priority.Unset, priority.Unset, priority.Pinned, priority.Skip}).Draw(t, "priority"),
+	}
+	if parent != nil && rapid.Bool().Draw(t, "goes on") {
+		d.Index = min(parent.Index+1, math.MaxInt32)
+	}
+	if rapid.IntRange(0, 9).Draw(t, "far") == 0 {
+		d.Time = time.UnixMilli(rapid.Int64().Draw(t, "far time"))
+	}
+	switch what := rapid.IntRange(0, 19).Draw(t, "what"); {
+	case what == 0 && parent != nil:
+		d.Op, d.Target = Edit, any("target").ID
+	case what == 1 && parent != nil:
+		d.Op, d.Target, d.Block, d.Priority = Annotate, any("target").ID, nil, priority.Skip
+	case what == 2 && parent != nil:
+		d.Op, d.First, d.Target, d.Covers = Compress, any("first").ID, any("target").ID, CoverDialogue
+		d.Block = content.Text{Of: content.KindSummary, Text: text}
+	case what == 3 && parent != nil:
+		if second := any("second"); second.ID != parent.ID {
+			d.Op, d.Second, d.Block, d.Role, d.Index = Merge, second, nil, content.NoRole, 0
+		}
+	case what == 4:
+		d.Key = "key"
+	case what < 9:
+		d.Origin = &Origin{Source: SourceUser, Session: text}
+	case what == 9:
+		d.Label = Label{Text: "a word"}
+	}
+	return d
+}
+
+func drawStory(t *rapid.T) *story {
+	s := &story{}
+	for range rapid.IntRange(1, 50).Draw(t, "commits") {
+		var parent *Commit
+		if len(s.tips) > 0 && rapid.IntRange(0, 30).Draw(t, "root") > 0 {
+			parent = s.tips[len(s.tips)-1]
+			if rapid.IntRange(0, 9).Draw(t, "branch") == 0 {
+				parent = rapid.SampledFrom(s.tips).Draw(t, "parent")
+			}
+		}
+		s.write(t, parent, drawDraft(t, s, parent))
+	}
+	return s
+}
+
+// TestSheetsGiveBackWhatWasWritten lays the objects of any history into sheets, cut
+// anywhere, and reads them both ways: as objects, and as commits without any.
+func TestSheetsGiveBackWhatWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawStory(t).put
+		size := rapid.IntRange(1, len(list)).Draw(t, "size")
+		for part := range slices.Chunk(list, size) {
+			wantSheet(t, part)
+		}
+	})
+}
+
+func wantSheet(t *rapid.T, list []objects.Object) {
+	ids, table, body := objects.LaySheet(list)
+	s, err := objects.OpenSheet(len(list), ids, table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read rows
+	read.read(s)
+	var room []objects.ID
+	for i := range list {
+		o, err := s.Object(i, &room)
+		if err != nil {
+			t.Fatalf("object %d: %v", i, err)
+		}
+		if o.Kind != objects.KindCommit {
+			from, size := s.Data(i)
+			o.Data = body[from : from+size]
+		}
+		if err := o.Check(); err != nil || o.ID != list[i].ID {
+			t.Fatalf("object %d: %v\nhave %+v\nwant %+v", i, err, o, list[i])
+		}
+		if o.Kind != objects.KindCommit {
+			continue
+		}
+		var c Commit
+		var parent [1]objects.ID
+		want, err := Parse(list[i])
+		if err == nil {
+			err = read.commit(&c, i, &parent)
+		}
+		if err != nil || !reflect.DeepEqual(&c, want) {
+			t.Fatalf("commit %d: %v\nhave %+v\nwant %+v", i, err, &c, want)
+		}
+	}
+	again, told, rest := objects.LaySheet(list)
+	if !bytes.Equal(ids, again) || !bytes.Equal(table, told) || !bytes.Equal(body, rest) {
+		t.Fatal("the same objects are laid in two ways")
+	}
+}
+
+// line writes a plain history of so many commits: a question, and an answer with a
+// thought before it.
+func plainLine(t testing.TB, n int) (list []objects.Object) {
+	t.Helper()
+	var drafts []Draft
+	answer := &Origin{Source: SourceModel, Model: "m"}
+	for i := range n {
+		d := Draft{Time: time.UnixMilli(1784000000000 + int64(i*1717)), Author: "ada"}
+		switch text := fmt.Sprintf("what is said as the %d.", i); i % 3 {
+		case 0:
+			d.Block = content.User(text)
+		case 1:
+			d.Block, d.Origin = content.Reasoning{Format: content.FormatParsed, Text: text}, answer
+		case 2:
+			d.Block, d.Origin, d.Index = content.Assistant(text), answer, 1
+		}
+		drafts = append(drafts, d)
+	}
+	_, list, err := Write(nil, drafts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestPlainCommitsAreShort is what sheets are for.
+func TestPlainCommitsAreShort(t *testing.T) {
+	const n = 256
+	list := plainLine(t, n)
+	_, table, _ := objects.LaySheet(list)
+	raw := 0
+	for _, o := range list {
+		if o.Kind == objects.KindCommit {
+			raw += len(o.Data)
+		}
+	}
+	if most := 12 * n; len(table) > most || raw < 20*n {
+		t.Errorf("%d commits with records of %d bytes take %d in a sheet, want at most %d", n, raw, len(table), most)
+	}
+}
+
+// TestDamagedSheetsGiveNothingWrong flips every bit of a table: no object that hashes
+// to its id is another, and those of which nothing is known are refused. It holds for
+// what can be made of it by force, too; then a byte that is wrong costs no more than
+// what is told by it.
+func TestDamagedSheetsGiveNothingWrong(t *testing.T) {
+	list := plainLine(t, 150)
+	ids, table, body := objects.LaySheet(list)
+	var most, lost int
+	for bit := 0; bit < len(table)*8; bit += 3 {
+		bad := bytes.Clone(table)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if s, err := objects.OpenSheet(len(list), ids, bad, nil); err == nil {
+			wantNothingElse(t, list, s)
+		}
+		found := map[objects.ID]bool{}
+		for _, s := range objects.SalvageSheet(len(list), ids, bad, len(body)) {
+			for _, id := range wantNothingElse(t, list, s) {
+				found[id] = true
+			}
+		}
+		most, lost = max(most, 150-len(found)), lost+150-len(found)
+	}
+	if mean := lost * 3 / (len(table) * 8); mean > 75 {
+		t.Errorf("a flipped bit costs %d commits of 150 in the mean, %d at most", mean, most)
+	}
+}
+
+// wantNothingElse gives the commits of a sheet that are what their ids say.
+func wantNothingElse(t *testing.T, list []objects.Object, s *objects.Sheet) (found []objects.ID) {
+	t.Helper()
+	for i := range s.Len() {
+		var room []objects.ID
+		if s.Kind(i) != objects.KindCommit {
+			continue
+		}
+		o, err := s.Object(i, &room)
+		if err != nil || o.Check() != nil {
+			continue
+		}
+		if !bytes.Equal(o.Data, list[i].Data) {
+			t.Fatalf("object %d is another", i)
+		}
+		found = append(found, o.ID)
+	}
+	return found
+}
+
+// TestASheetOfAnotherWayIsNotRead: what was folded by a newer program is no damage.
+func TestASheetOfAnotherWayIsNotRead(t *testing.T) {
+	list := plainLine(t, 3)
+	ids, table, _ := objects.LaySheet(list)
+	if table[0] != foldNumber {
+		t.Fatalf("the sheet begins with %d", table[0])
+	}
+	table[0] = 200
+	if _, err := objects.OpenSheet(len(list), ids, table, nil); !errors.Is(err, objects.ErrFormat) {
+		t.Errorf("a sheet folded in way 200: %v", err)
+	}
+}
+
+func FuzzSheet(f *testing.F) {
+	list := plainLine(f, 5)
+	ids, table, _ := objects.LaySheet(list)
+	f.Add(len(list), ids, table)
+	f.Fuzz(func(t *testing.T, n int, ids, table []byte) {
+		s, err := objects.OpenSheet(n, ids, table, nil)
+		if err != nil {
+			return
+		}
+		var read rows
+		read.read(s)
+		var room []objects.ID
+		var c Commit
+		var parent [1]objects.ID
+		for i := range s.Len() {
+			if _, err := s.Object(i, &room); err != nil || s.Kind(i) != objects.KindCommit {
+				continue
+			}
+			_ = read.commit(&c, i, &parent) // what it says is held against the id by others
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package objects
+
+import (
+	"errors"
+	"sync"
+)
+
+// A Sheet is many objects laid together without what they say: their ids, what they
+// are, where they lead, and how long their data is. It has the data of commits too.
+// What many have in common, a form, is told once; of each object there is left what
+// is its own. So a sheet is short, and who goes through it need not make an object
+// of each. [LaySheet] makes one, [OpenSheet] reads it.
+//
+// The objects have places from 0 on, each behind those in the sheet that it leads
+// to. A sheet is as good as the bytes it was made of: it hashes nothing. It may be
+// used by any number of goroutines at once.
+type Sheet struct {
+	n     int
+	ids   []byte // of the objects, and then of what else they lead to
+	forms []form
+	slots []slot
+	apart column // edges that no form has: places in ids
+	own   column // the number that is left of a folded object
+	data  []byte
+	body  int
+	fold  Fold
+
+	once     sync.Once
+	unfolded Unfolded
+}
+
+// form is what some objects have in common.
+type form struct {
+	kind           Kind
+	sized          bool // each has a size: not 0
+	parents, links int
+	steps          []byte // of each edge: how far back it leads; 0: it is in the column
+	tag            []byte // of the Fold; empty: the data is as it is
+	reach          int    // the longest step
+	apart          int    // edges that are in the column
+	before         int    // of these, parents
+	own            int    // numbers in their column: 1 of a folded one
+	parentStep     int    // of the first parent; 0: it is in the column, or there is none
+	linkStep       int    // of the first link, too
+}
+
+// slot is what is known of an object when the sheet is open.
+type slot struct {
+	data, size   int32 // in the sheet of a commit, of others in the body
+	edge         int32 // the first of it in the column of edges
+	own          int32 // the first of it in the column of numbers
+	parent, link int16 // the first of each, if it is in the sheet; else -1
+	form         uint16
+}
+
+// SheetObjects is most objects that a sheet holds.
+const SheetObjects = 1 << 12
+
+const idSize = len(ID{})
+
+var errSheet = errors.New("a sheet makes no sense")
+
+// Len is how many objects there are.
+func (s *Sheet) Len() int { return s.n }
+
+// Body is how long the data is that the sheet is without.
+func (s *Sheet) Body() int { return s.body }
+
+// ID is the id of an object. It stays good as long as the sheet.
+func (s *Sheet) ID(i int) *ID { return (*ID)(s.ids[i*idSize:]) }
+
+// Kind is what an object is.
+func (s *Sheet) Kind(i int) Kind { return s.forms[s.slots[i].form].kind }
+
+// Data says where the data of an object lies: that of commits in the sheet, where of
+// a folded one only a rest is, that of others in the body.
+func (s *Sheet) Data(i int) (from, size int) {
+	in := &s.slots[i]
+	return int(in.data), int(in.size)
+}
+
+// Parent is the place of the first parent; -1: it is not in the sheet.
+func (s *Sheet) Parent(i int) int { return int(s.slots[i].parent) }
+
+// Link is the place of what the first link names, as Parent is.
+func (s *Sheet) Link(i int) int { return int(s.slots[i].link) }
+
+// Degree is how many parents and links the objects of a form have.
+func (s *Sheet) Degree(form int) (parents, links int) {
+	f := &s.forms[form]
+	return f.parents, f.links
+}
+
+// Edge is where an object leads to: k counts its parents and then its links. It
+// stays good as long as the sheet.
+func (s *Sheet) Edge(i, k int) *ID {
+	in := &s.slots[i]
+	f := &s.forms[in.form]
+	if step := int(f.steps[k]); step > 0 {
+		return s.ID(i - step)
+	}
+	at := int(in.edge)
+	for _, step := range f.steps[:k] {
+		if step == 0 {
+			at++
+		}
+	}
+	return s.ID(int(s.apart.at(at)))
+}
+
+// Under is the first parent of an object; zero: it has none.
+func (s *Sheet) Under(i int) (id ID) {
+	if n, _ := s.Degree(s.Form(i)); n > 0 {
+		id = *s.Edge(i, 0)
+	}
+	return id
+}
+
+// Edges adds the parents and links of an object to a slice that they may share.
+func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
+	in := &s.slots[i]
+	f := &s.forms[in.form]
+	n := len(f.steps)
+	if n == 0 {
+		return nil, nil
+	}
+	if cap(*room)-len(*room) < n {
+		*room = make([]ID, 0, max(n, sheetRoom))
+	}
+	from, at := len(*room), int(in.edge)
+	for _, step := range f.steps {
+		if step > 0 {
+			*room = append(*room, *s.ID(i - int(step)))
+			continue
+		}
+		*room = append(*room, *s.ID(int(s.apart.at(at))))
+		at++
+	}
+	middle, end := from+f.parents, from+n
+	if f.parents > 0 {
+		parents = (*room)[from:middle:middle]
+	}
+	if f.links > 0 {
+		links = (*room)[middle:end:end]
+	}
+	return parents, links
+}
+
+// sheetRoom is how many ids room is made for when there is none.
+const sheetRoom = 256
+
+// Object gives an object, its edges in room that they may share. Only commits have
+// their data, which may be a piece of the sheet.
+func (s *Sheet) Object(i int, room *[]ID) (Object, error) {
+	o := Object{ID: *s.ID(i), Kind: s.Kind(i)}
+	o.Parents, o.Links = s.Edges(i, room)
+	if o.Kind != KindCommit {
+		return o, nil
+	}
+	if o.Data = s.Rest(i); len(s.Tag(s.Form(i))) == 0 {
+		return o, nil
+	}
+	data, err := s.unfold().Data(i)
+	if err != nil {
+		return Object{ID: o.ID}, &CorruptError{ID: o.ID, Cause: err}
+	}
+	o.Data = data
+	return o, nil
+}
+
+func (s *Sheet) unfold() Unfolded {
+	s.once.Do(func() { s.unfolded = s.fold.Unfold(s) })
+	return s.unfolded
+}
+
+// Forms is how many forms the objects have.
+func (s *Sheet) Forms() int { return len(s.forms) }
+
+// Form is the form of an object.
+func (s *Sheet) Form(i int) int { return int(s.slots[i].form) }
+
+// KindOf is what the objects of a form are.
+func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
+
+// Tag is what the [Fold] says of all objects of a form; empty: their data is as it is.
+func (s *Sheet) Tag(form int) []byte { return s.forms[form].tag }
+
+// Own is the number that is left of a folded object.
+func (s *Sheet) Own(i int) uint64 { return s.own.at(int(s.slots[i].own)) }
+
+// Rest is the bytes of a commit that are in the sheet: all, or the rest of a folded one.
+func (s *Sheet) Rest(i int) []byte {
+	in := &s.slots[i]
+	return s.data[in.data : in.data+in.size : in.data+in.size]
+}
+
+// column is numbers of the same width: the lowest byte of each, then the next of each,
+// and so on. So laid they are short when they are compressed.
+type column struct {
+	bytes    []byte
+	n, width int
+}
+
+func (c *column) at(i int) uint64 {
+	switch c.width {
+	case 0:
+		return 0
+	case 1:
+		return uint64(c.bytes[i])
+	case 2:
+		return uint64(c.bytes[i]) | uint64(c.bytes[c.n+i])<<8
+	}
+	v := uint64(0)
+	for k := range c.width {
+		v |= uint64(c.bytes[k*c.n+i]) << (8 * k)
+	}
+	return v
+}
+
+// SheetRoom is memory for what is read of sheets, used again after a Reset.
+type SheetRoom struct{ slots []slot }
+
+// Reset ends the use of all sheets that were read into the room.
+func (r *SheetRoom) Reset() { r.slots = r.slots[:0] }
+
+// take gives room for n slots; that of what was given before stays. A nil one gives
+// memory of its own to each.
+func (r *SheetRoom) take(n int) []slot {
+	if r == nil {
+		return make([]slot, n)
+	}
+	from := len(r.slots)
+	if cap(r.slots)-from < n {
+		r.slots, from = make([]slot, 0, max(n, 2*cap(r.slots))), 0
+	}
+	r.slots = r.slots[:from+n]
+	return r.slots[from : from+n : from+n]
+}

@@ -1,0 +1,185 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// LaySheet lays objects together, at least one and at most [SheetObjects]. An object
+// that leads to another of the list comes behind it, or leads out of the sheet. ids
+// are those of the objects and then of what else they lead to, body is the data of
+// what is no commit.
+func LaySheet(list []Object) (ids, table, body []byte) {
+	l := laying{list: list, at: make(map[ID]int, len(list))}
+	number, fold := newestFold()
+	if fold != nil {
+		l.folded = fold.Fold(list)
+	}
+	if len(l.folded) != len(list) {
+		number, l.folded = 0, make([]Folded, len(list))
+	}
+	for {
+		l.lay()
+		if table = l.table(number); !l.unlike(table) {
+			return l.ids, table, l.body()
+		}
+	}
+}
+
+// laying is a LaySheet on its way.
+type laying struct {
+	list   []Object
+	folded []Folded
+	ids    []byte
+	at     map[ID]int // the place of an id
+
+	forms  map[string]int
+	told   []byte   // the forms
+	form   []uint64 // of each object
+	sizes  []uint64
+	apart  []uint64
+	own    []uint64
+	data   []byte
+	steps  []byte // of the object at hand
+	before []byte // its form
+}
+
+// nearStep is how far back an edge may lead and be in the form: beyond, too many
+// forms would be of one object each.
+const nearStep = 31
+
+func (l *laying) lay() {
+	l.ids, l.forms = make([]byte, 0, len(l.list)*(idSize+idSize/4)), map[string]int{}
+	for i := range l.list {
+		l.ids = append(l.ids, l.list[i].ID[:]...)
+	}
+	clear(l.at)
+	l.told, l.form, l.sizes, l.apart, l.own, l.data = nil, nil, nil, nil, nil, nil
+	for i := range l.list {
+		l.object(i)
+		l.at[l.list[i].ID] = i
+	}
+}
+
+func (l *laying) object(i int) {
+	o, f := &l.list[i], &l.folded[i]
+	if o.Kind != KindCommit {
+		*f = Folded{}
+	}
+	l.steps = l.steps[:0]
+	for _, ids := range [2][]ID{o.Parents, o.Links} {
+		for k := range ids {
+			l.edge(i, &ids[k])
+		}
+	}
+	size, first := len(o.Data), byte(o.Kind)
+	if len(f.Tag) > 0 {
+		size = len(f.Rest)
+		l.own = append(l.own, f.Own)
+		l.data = append(l.data, f.Rest...)
+	} else if o.Kind == KindCommit {
+		l.data = append(l.data, o.Data...)
+	}
+	if size > 0 {
+		first |= sizedForm
+		l.sizes = append(l.sizes, uint64(size))
+	}
+	b := append(l.before[:0], first)
+	b = binary.AppendUvarint(b, uint64(len(o.Parents)))
+	b = binary.AppendUvarint(b, uint64(len(o.Links)))
+	b = append(b, l.steps...)
+	b = binary.AppendUvarint(b, uint64(len(f.Tag)))
+	b = append(b, f.Tag...)
+	l.before = b
+	n, ok := l.forms[string(b)]
+	if !ok {
+		n = len(l.forms)
+		l.forms[string(b)] = n
+		l.told = append(l.told, b...)
+	}
+	l.form = append(l.form, uint64(n))
+}
+
+// edge notes where object i leads to.
+func (l *laying) edge(i int, id *ID) {
+	at, ok := l.at[*id]
+	if ok && at < i && i-at <= nearStep {
+		l.steps = append(l.steps, byte(i-at))
+		return
+	}
+	if !ok {
+		at = len(l.ids) / idSize
+		l.ids = append(l.ids, id[:]...)
+		l.at[*id] = at
+	}
+	l.steps = append(l.steps, 0)
+	l.apart = append(l.apart, uint64(at))
+}
+
+// table is the sheet but for the ids.
+func (l *laying) table(fold byte) []byte {
+	b := append(make([]byte, 0, len(l.told)+8*len(l.list)+len(l.data)), fold)
+	b = binary.AppendUvarint(b, uint64(len(l.forms)))
+	b = append(b, l.told...)
+	b = appendColumn(b, l.form)
+	for _, numbers := range [][]uint64{l.sizes, l.apart, l.own} {
+		b = appendColumn(binary.AppendUvarint(b, uint64(len(numbers))), numbers)
+	}
+	return append(b, l.data...)
+}
+
+// appendColumn adds numbers in as many bytes as the largest needs.
+func appendColumn(b []byte, numbers []uint64) []byte {
+	all := uint64(0)
+	for _, v := range numbers {
+		all |= v
+	}
+	width := 0
+	for ; all > 0; all >>= 8 {
+		width++
+	}
+	b = append(b, byte(width))
+	for k := range width {
+		for _, v := range numbers {
+			b = append(b, byte(v>>(8*k)))
+		}
+	}
+	return b
+}
+
+// unlike tells whether some object does not unfold to what it is, and from now on
+// folds no such one.
+func (l *laying) unlike(table []byte) (found bool) {
+	s, err := OpenSheet(len(l.list), l.ids, table, nil)
+	for i := range l.folded {
+		if len(l.folded[i].Tag) == 0 {
+			continue
+		}
+		var data []byte
+		wrong := err
+		if wrong == nil {
+			data, wrong = s.unfold().Data(i)
+		}
+		if wrong != nil || !bytes.Equal(data, l.list[i].Data) {
+			l.folded[i], found = Folded{}, true
+		}
+	}
+	return found
+}
+
+// body is the data of what is no commit.
+func (l *laying) body() []byte {
+	size := 0
+	for i := range l.list {
+		if l.list[i].Kind != KindCommit {
+			size += len(l.list[i].Data)
+		}
+	}
+	b := make([]byte, 0, size)
+	for i := range l.list {
+		if l.list[i].Kind != KindCommit {
+			b = append(b, l.list[i].Data...)
+		}
+	}
+	return b
+}

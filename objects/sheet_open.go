@@ -1,0 +1,225 @@
+package objects
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// OpenSheet reads a sheet of n objects as LaySheet made it. It keeps both, and is good
+// as long as its room is; a nil room is memory of its own. Every place in it is
+// checked: what a sheet says may be wrong, but it leads nowhere else.
+func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
+	if n <= 0 || n > SheetObjects || len(ids)%idSize != 0 || len(ids) < n*idSize {
+		return nil, fmt.Errorf("%w: %d objects with %d bytes of ids", errSheet, n, len(ids))
+	}
+	s := &Sheet{n: n, ids: ids}
+	o := opening{sheet: s, rest: table}
+	if o.tables(); o.err == nil {
+		s.slots = room.take(n)
+		o.fill(s.slots)
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return s, nil
+}
+
+// opening is an OpenSheet on its way.
+type opening struct {
+	sheet *Sheet
+	rest  []byte
+	sizes column
+	form  column
+	err   error
+}
+
+func (o *opening) fail(format string, args ...any) {
+	if o.err == nil {
+		o.err = fmt.Errorf("%w: "+format, append([]any{errSheet}, args...)...)
+	}
+}
+
+// tables reads what stands before the data of commits.
+func (o *opening) tables() {
+	s := o.sheet
+	if number := o.byte(); number != 0 {
+		if s.fold = foldOf(number); s.fold == nil && o.err == nil {
+			o.err = fmt.Errorf("its objects are told in way %d, which this program does not know: %w", number, ErrFormat)
+		}
+	}
+	s.forms = make([]form, o.number(s.n))
+	for i := range s.forms {
+		if o.readForm(&s.forms[i]); o.err != nil {
+			return
+		}
+	}
+	o.form = o.column(s.n, 2)
+	o.sizes = o.column(o.number(s.n), 4)
+	s.apart = o.column(o.number(s.n*2*MaxEdges), 4)
+	s.own = o.column(o.number(s.n), 8)
+	s.data = o.rest
+}
+
+func (o *opening) byte() byte {
+	if len(o.rest) == 0 {
+		o.fail("it is cut off")
+		return 0
+	}
+	b := o.rest[0]
+	o.rest = o.rest[1:]
+	return b
+}
+
+// number reads a number up to a limit, in the fewest bytes it can have.
+func (o *opening) number(limit int) int {
+	v, size := binary.Uvarint(o.rest)
+	if size <= 0 || size > 1 && o.rest[size-1] == 0 || v > uint64(limit) {
+		o.fail("a number is none, or over %d", limit)
+		return 0
+	}
+	o.rest = o.rest[size:]
+	return int(v)
+}
+
+func (o *opening) take(n int) []byte {
+	if n > len(o.rest) {
+		o.fail("it is cut off")
+		return nil
+	}
+	b := o.rest[:n:n]
+	o.rest = o.rest[n:]
+	return b
+}
+
+// column reads n numbers of at most so many bytes.
+func (o *opening) column(n, most int) column {
+	width := int(o.byte())
+	if width > most {
+		o.fail("numbers of %d bytes", width)
+		return column{}
+	}
+	return column{o.take(n * width), n, width}
+}
+
+// sizedForm is added to the kind of a form whose objects have sizes.
+const sizedForm = 0x80
+
+func (o *opening) readForm(f *form) {
+	kind := o.byte()
+	f.kind, f.sized = Kind(kind&^sizedForm), kind&sizedForm != 0
+	f.parents, f.links = o.number(MaxEdges), o.number(MaxEdges)
+	f.steps = o.take(f.parents + f.links)
+	f.tag = o.take(o.number(len(o.rest)))
+	for k, step := range f.steps {
+		if f.reach = max(f.reach, int(step)); step == 0 {
+			if f.apart++; k < f.parents {
+				f.before++
+			}
+		}
+	}
+	if f.parents > 0 && o.err == nil {
+		f.parentStep = int(f.steps[0])
+	}
+	if f.links > 0 && o.err == nil {
+		f.linkStep = int(f.steps[f.parents])
+	}
+	f.own = min(1, len(f.tag))
+	switch {
+	case !f.kind.Valid():
+		o.fail("a form of kind %d", kind)
+	case len(f.tag) > 0 && (f.kind != KindCommit || o.sheet.fold == nil):
+		o.fail("a form is folded in no way")
+	}
+}
+
+// fill notes where everything of each object is.
+func (o *opening) fill(slots []slot) {
+	s := o.sheet
+	var edge, own, sized, body, data int
+	for i := range slots {
+		k := int(o.form.at(i))
+		if k >= len(s.forms) {
+			o.fail("object %d has a form that is not there", i)
+			return
+		}
+		f, in := &s.forms[k], &slots[i]
+		if f.reach > i || f.apart > s.apart.n-edge {
+			o.fail("object %d leads to nothing", i)
+			return
+		}
+		size := 0
+		if f.sized {
+			if sized < o.sizes.n {
+				size = int(o.sizes.at(sized))
+			}
+			if sized++; size > MaxSize || size == 0 {
+				o.fail("object %d has a size of %d", i, size)
+				return
+			}
+		}
+		*in = slot{size: int32(size), edge: int32(edge), own: int32(own), parent: -1, link: -1, form: uint16(k)}
+		if f.kind == KindCommit {
+			in.data = int32(data)
+			data += size
+		} else {
+			in.data = int32(body)
+			body += size
+		}
+		if f.reach > 0 {
+			in.parent, in.link = f.near(i)
+		}
+		if f.apart > 0 && !o.lead(i, f, in) {
+			return
+		}
+		edge += f.apart
+		own += f.own
+	}
+	if edge != s.apart.n || own != s.own.n || sized != o.sizes.n || data != len(s.data) || body > maxBody {
+		o.fail("it has more or less than its objects need")
+	}
+	s.body = body
+}
+
+// near gives the first parent and the first link of object i, where the form tells
+// them; -1: it does not.
+func (f *form) near(i int) (parent, link int16) {
+	parent, link = -1, -1
+	if f.parentStep > 0 {
+		parent = int16(i - f.parentStep)
+	}
+	if f.linkStep > 0 {
+		link = int16(i - f.linkStep)
+	}
+	return parent, link
+}
+
+// maxBody is most data that the objects of a sheet may have.
+const maxBody = 1 << 30
+
+// lead checks the edges of object i that are in the column, and notes the first parent
+// and the first link if they are among them.
+func (o *opening) lead(i int, f *form, in *slot) bool {
+	s := o.sheet
+	for k := range f.apart {
+		v := int(s.apart.at(int(in.edge) + k))
+		if v >= i && v < s.n || v >= len(s.ids)/idSize {
+			o.fail("object %d leads to nothing", i)
+			return false
+		}
+	}
+	if f.parents > 0 && f.parentStep == 0 {
+		in.parent = s.leads(int(in.edge))
+	}
+	if f.links > 0 && f.linkStep == 0 {
+		in.link = s.leads(int(in.edge) + f.before)
+	}
+	return true
+}
+
+// leads is the place an edge of the column leads to; -1: it is not in the sheet.
+func (s *Sheet) leads(apart int) int16 {
+	if v := int(s.apart.at(apart)); v < s.n {
+		return int16(v)
+	}
+	return -1
+}
