@@ -225,7 +225,15 @@ func (a *auditor) settleIndex() error {
 		}
 	}
 	missing := 0
-	for _, p := range a.index.packs {
+	for n := uint32(1); n <= a.index.runs.bare; n++ {
+		if a.index.packs[n] == nil {
+			return a.damage(fmt.Sprintf("pack %d", n), errors.New("it is not there"), "its commits are lost")
+		}
+	}
+	for n, p := range a.index.packs {
+		if n <= a.index.runs.bare {
+			continue // it is to be in no run
+		}
 		for _, found := range p.found {
 			if !found {
 				missing++
