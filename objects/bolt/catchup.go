@@ -35,7 +35,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.flush(), c.add(c.log.flush()...)); err != nil {
+	if err := errors.Join(c.flush(), c.add(c.log.end()...)); err != nil {
 		return err
 	}
 	return c.finish(bound)
@@ -71,7 +71,7 @@ func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.key, value, l.idAt)
 		if err != nil {
 			return nil, err
 		}

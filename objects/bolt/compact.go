@@ -46,7 +46,10 @@ func dirOf(path string) string { return filepath.Dir(path) }
 // compact writes what is kept of a moment into a new file.
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	removeLeft(s.path)
-	c = &compaction{erased: map[objects.ID]bool{}}
+	c = &compaction{erased: map[objects.ID]bool{}, log: entryRun{where: make(map[objects.ID]place, len(w.roots))}}
+	for _, id := range w.roots {
+		c.log.where[id] = place{} // no pack has the number 0
+	}
 	defer func() {
 		if err != nil {
 			c.discard()
@@ -172,7 +175,11 @@ func (c *compaction) flush() error {
 func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 	c.packs++
 	for i, id := range ids {
-		c.entries = append(c.entries, newIndexEntry(id, place{c.packs, i}))
+		at := place{c.packs, i}
+		c.entries = append(c.entries, newIndexEntry(id, at))
+		if _, named := c.log.where[id]; named {
+			c.log.where[id] = at
+		}
 	}
 	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
 }
@@ -315,8 +322,12 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 	return nil
 }
 
-// copyLog takes over the log beyond what is in. Its entries never change.
+// copyLog takes over the log beyond what is in. Its entries never change. What they move
+// refs to has its place by then.
 func (c *compaction) copyLog(l *look, _ *sweeper) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
 	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
@@ -325,7 +336,7 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.key, value, l.idAt)
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// bbolt leaves pages free where it has written twice, and gives a page of its own to
-// every bucket of more than a quarter of one. In a small store that is a tenth of the
-// file. So when gc is done with a small file it is laid out anew, as bbolt could have
-// written it at best: no page is free, each is as full as can be, and the smallest
-// buckets lie in the page of the root for as long as there is room.
+// bbolt leaves pages free where it has written twice, and a page more than it needs at
+// the end. In a small store that is a tenth of the file. So when gc is done with a small
+// file it is laid out anew, as bbolt could have written it at best: no page is free, each
+// is as full as can be, and buckets of less than a quarter of a page lie in that of the
+// root for as long as there is room.
 
 // tightMost is the largest file that is laid out anew: what is saved does not grow with
 // the file.
@@ -61,7 +61,7 @@ func layOut(rows map[string][]cell, pageSize int) []byte {
 	}
 	for _, name := range bySize {
 		value := make([]byte, pageHeader) // the page of the root, and a sequence that nobody counts
-		if n := sizeOf(rows[name]); n <= left {
+		if n := sizeOf(rows[name]); n <= min(left, pageSize/4) {
 			value, left = append(value, make([]byte, n)...), left-n
 			writePage(value[pageHeader:], leafPage, rows[name])
 		} else {

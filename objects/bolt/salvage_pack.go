@@ -21,6 +21,7 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if len(slots) == 0 {
 			continue
 		}
+		s.mended = append(s.mended, head)
 		bodies := s.bodies
 		if len(bodies) == 0 {
 			bodies = []extent{{value: []byte{}}}
