@@ -33,12 +33,16 @@ const (
 	isLeft  = 3 // of an old one: where the last entry here that moves the ref left it
 )
 
-// idAt gives the id of the object at a place of a pack.
-type idAt func(place) (objects.ID, error)
+// idAt gives the id of the object at a place of a pack, placeOf the place of one, or none
+// (pack 0).
+type (
+	idAt    func(place) (objects.ID, error)
+	placeOf func(objects.ID) place
+)
 
 // logWriter gathers the columns.
 type logWriter struct {
-	where  map[objects.ID]place
+	where  placeOf           // nil: no place is known
 	number map[string]uint64 // of a text
 	last   place
 	left   map[string]objects.ID
@@ -46,7 +50,7 @@ type logWriter struct {
 	texts, times, notes, moves, places, ids []byte
 }
 
-func encodeColumns(list []objects.LogEntry, where map[objects.ID]place) (b []byte) {
+func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 	w := &logWriter{where: where, number: map[string]uint64{}, left: map[string]objects.ID{}}
 	before := int64(0)
 	for _, e := range list {
@@ -91,11 +95,14 @@ func (w *logWriter) text(s string) uint64 {
 
 // id writes an id in the shortest way and says in which.
 func (w *logWriter) id(id objects.ID) byte {
-	at, ok := w.where[id]
+	var at place
+	if w.where != nil {
+		at = w.where(id)
+	}
 	switch {
 	case id.IsZero():
 		return isNone
-	case ok && at.pack > 0:
+	case at.pack > 0:
 		w.places = binary.AppendVarint(w.places, int64(at.pack)-int64(w.last.pack))
 		w.places = binary.AppendVarint(w.places, int64(at.slot-w.last.slot))
 		w.last = at

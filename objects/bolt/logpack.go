@@ -27,7 +27,7 @@ const (
 
 // encodeEntries makes one key and value of entries that follow one another. Where an
 // object lies in a pack may be said.
-func encodeEntries(list []objects.LogEntry, where map[objects.ID]place) (key, value []byte) {
+func encodeEntries(list []objects.LogEntry, where placeOf) (key, value []byte) {
 	if len(list) == 1 { // it may be of any size
 		return logKey(list[0].Seq), encodeEntry(list[0])
 	}
@@ -79,7 +79,7 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 type entryRun struct {
 	list  []objects.LogEntry
 	size  int
-	where map[objects.ID]place // of what they move refs to, as far as it is known
+	where placeOf // of what they move refs to; nil: not known
 }
 
 // add takes the next entry. It gives the changes that write those before it when they

@@ -30,16 +30,16 @@ func someEntries(first uint64, n int) (list []objects.LogEntry) {
 }
 
 // packedIDs says that ids whose second byte is not zero lie in packs.
-func packedIDs(list []objects.LogEntry) (where map[objects.ID]place, at idAt) {
-	where, ids := map[objects.ID]place{}, map[place]objects.ID{}
+func packedIDs(list []objects.LogEntry) (where placeOf, at idAt) {
+	places, ids := map[objects.ID]place{}, map[place]objects.ID{}
 	for i, e := range list {
 		for k, u := range e.Refs {
-			if at := (place{uint32(1 + i/9), 8*i + k}); u.New[1] > 0 && where[u.New].pack == 0 {
-				where[u.New], ids[at] = at, u.New
+			if at := (place{uint32(1 + i/9), 8*i + k}); u.New[1] > 0 && places[u.New].pack == 0 {
+				places[u.New], ids[at] = at, u.New
 			}
 		}
 	}
-	return where, func(at place) (objects.ID, error) {
+	return func(id objects.ID) place { return places[id] }, func(at place) (objects.ID, error) {
 		if id, ok := ids[at]; ok {
 			return id, nil
 		}

@@ -137,7 +137,7 @@ func writePacked(t testing.TB) (v packedVectors) {
 		last = objects.NewLogEntry(last, e.Note, e.Refs)
 		moves[i] = last
 	}
-	key, value := encodeEntries(moves, where)
+	key, value := encodeEntries(moves, func(id objects.ID) place { return where[id] })
 	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
 	chunks, _ := encodeRun(entries)
 	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].key), hex.EncodeToString(chunks[0].value)
