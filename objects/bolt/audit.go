@@ -68,6 +68,7 @@ type auditor struct {
 	indexing  *indexCheck    // as well
 	index     indexAudit
 	names     nameAudit
+	heads     *look              // for the ids that the log refers to; nil: none was needed yet
 	whole     map[uint32]bool    // packs of which every object was found
 	broken    map[uint32]*scraps // packs that are not whole, of a deep audit
 }

@@ -21,7 +21,8 @@ type nameAudit struct {
 	entries map[uint64]objects.LogEntry // of a deep audit
 	scraps  map[string]objects.Ref      // refs where nothing leads to
 	last    objects.LogEntry
-	torn    bool // the log is not whole
+	unread  []change // of the log: what could not be read, and may be when packs are mended
+	torn    bool     // the log is not whole
 	states  map[string]objects.Ref
 }
 
@@ -55,8 +56,12 @@ func (a *auditor) nameRow(bucket int, key, value []byte) error {
 }
 
 func (a *auditor) logRow(key, value []byte) error {
-	list, err := decodeEntries(key, value)
+	list, err := decodeEntries(key, value, a.idAt)
 	if err != nil {
+		if foreign(err) {
+			return err
+		}
+		a.names.unread = append(a.names.unread, change{logBucket, bytes.Clone(key), bytes.Clone(value)})
 		a.hurt[bucketNumber(logBucket)], a.names.torn = true, true
 		return a.damage("ref log", err, meanings[logBucket])
 	}

@@ -11,7 +11,7 @@ import (
 
 // catchUp adds what came since, and makes the file whole.
 func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
-	leading, err := c.leading(l, w)
+	leading, err := c.leading(l)
 	if err != nil {
 		return err
 	}
@@ -35,14 +35,14 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.flush(), c.add(c.log.flush()...)); err != nil {
+	if err := errors.Join(c.flush(), c.add(c.log.end()...)); err != nil {
 		return err
 	}
 	return c.finish(bound)
 }
 
 // leading gives what objects and moves lead to that came since.
-func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) {
+func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 	for e, err := range l.ascend(headsBucket, packKey(c.from+1)) {
 		if err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) 
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.key, value, l.idAt)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,10 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 
 // finish writes the index and what the file says of itself, and makes it durable.
 func (c *compaction) finish(bound binding) error {
-	list, all := encodeRun(c.entries)
+	list, all := []change(nil), runs{bare: c.packs}
+	if !maybeBare(c.packs, len(c.entries)) {
+		list, all = encodeRun(c.entries)
+	}
 	list = append(list, change{metaBucket, runsKey, all.encode()}, change{metaBucket, journalKey, bound.encode()})
 	if c.packs > 0 {
 		list = append(list, change{metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})})
@@ -155,5 +158,8 @@ func (c *compaction) finish(bound binding) error {
 	}
 	db := c.db
 	c.db = nil
-	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
+	if err := protect(func() error { return errors.Join(db.Sync(), db.Close()) }); err != nil {
+		return err
+	}
+	return tighten(c.path)
 }

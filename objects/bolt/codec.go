@@ -150,11 +150,13 @@ func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) 
 }
 
 // opened keeps the bodies that were unpacked last for the sake of one object, since
-// more of them are often asked for. They are shared, and never changed.
+// more of them are often asked for, and the ids of bare packs. They are shared, and
+// never changed.
 type opened struct {
 	mu   sync.Mutex
 	list [4]openedBody
 	next int
+	bare [barePacks]bareIDs
 }
 
 // openedBody is known by its number and by the beginning of what was unpacked, which

@@ -33,6 +33,14 @@ type compaction struct {
 	bytes   int
 	kept    int
 	erased  map[objects.ID]bool // of which the new file has the old tombstone
+	numbers map[objects.ID]int32
+	places  []placeInFile // by number; pack 0: it is in none yet
+}
+
+// placeInFile is a place, kept for every object.
+type placeInFile struct {
+	pack uint32
+	slot uint16
 }
 
 // How much a compaction packs together, and writes in one transaction.
@@ -46,7 +54,8 @@ func dirOf(path string) string { return filepath.Dir(path) }
 // compact writes what is kept of a moment into a new file.
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	removeLeft(s.path)
-	c = &compaction{erased: map[objects.ID]bool{}}
+	c = &compaction{erased: map[objects.ID]bool{}, numbers: w.at, places: make([]placeInFile, len(w.nodes))}
+	c.log.where = c.placeOf
 	defer func() {
 		if err != nil {
 			c.discard()
@@ -168,11 +177,23 @@ func (c *compaction) flush() error {
 	return nil
 }
 
+// placeOf is where an object lies in the new file, if that is known.
+func (c *compaction) placeOf(id objects.ID) place {
+	if n, ok := c.numbers[id]; ok {
+		return place{c.places[n].pack, int(c.places[n].slot)}
+	}
+	return place{}
+}
+
 // addPack writes the next pack.
 func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 	c.packs++
 	for i, id := range ids {
-		c.entries = append(c.entries, newIndexEntry(id, place{c.packs, i}))
+		at := place{c.packs, i}
+		c.entries = append(c.entries, newIndexEntry(id, at))
+		if n, ok := c.numbers[id]; ok {
+			c.places[n] = placeInFile{at.pack, uint16(at.slot)}
+		}
 	}
 	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
 }
@@ -315,8 +336,12 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 	return nil
 }
 
-// copyLog takes over the log beyond what is in. Its entries never change.
+// copyLog takes over the log beyond what is in. Its entries never change. What they move
+// refs to has its place by then.
 func (c *compaction) copyLog(l *look, _ *sweeper) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
 	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
@@ -325,7 +350,7 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.key, value, l.idAt)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 //
 //	objects  id -> 0, sealed objects.Tombstone.Record
 //
-// A store that has one is of format 4. It stays that.
+// A store that has one is of format 7. It stays that.
 
 const tombstone = 0
 

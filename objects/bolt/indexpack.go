@@ -38,9 +38,6 @@ func (r run) known(begin []byte) []byte {
 
 // encodeRun makes the index of a file that has one run.
 func encodeRun(entries []indexEntry) ([]change, runs) {
-	if len(entries) == 0 {
-		return nil, runs{}
-	}
 	for i := range entries {
 		clear(entries[i][densePrefix:indexPrefix])
 	}
@@ -51,7 +48,7 @@ func encodeRun(entries []indexEntry) ([]change, runs) {
 		c, n := encodeDense(one, rest)
 		list, rest = append(list, c), rest[n:]
 	}
-	return list, runs{[]run{one}, 1}
+	return list, runs{list: []run{one}, last: 1}
 }
 
 // encodeDense makes a chunk of as many entries as fill it. Those that begin alike stay

@@ -12,86 +12,53 @@ import (
 )
 
 // The entries of the ref log that a fold writes lie together if they are many, and all
-// of them when a store is packed closely. Each costs a third of what it does alone:
+// but the last when a store is packed closely. Each costs a tenth of what it does alone:
 //
-//	log      seq -> sealed: codec (1: zstd), then in zstd for each entry the length
-//	         of its record, a varint, and the record. All but the first are without
-//	         the hash of the entry before, which is there to be hashed
+//	log      seq -> sealed: codec (1: zstd), then in zstd the columns
 //	moves    name, 0, seq of the first -> nothing: one of them moves the ref
 //
-// A lone entry begins with the tag of its sequence, which is 8.
+// A lone entry begins with the tag of its sequence, which is 8. The last entry of a store
+// that is packed closely is alone: who writes needs it, whatever else is damaged.
 const (
 	logEntries = 256      // most that lie together
 	logBytes   = 64 << 10 // of their records
 	logFew     = 16       // fewer are left alone when the journal is folded
 )
 
-// encodeEntries makes one key and value of entries that follow one another.
-func encodeEntries(list []objects.LogEntry) (key, value []byte) {
+// encodeEntries makes one key and value of entries that follow one another. Where an
+// object lies in a pack may be said.
+func encodeEntries(list []objects.LogEntry, where placeOf) (key, value []byte) {
 	if len(list) == 1 { // it may be of any size
 		return logKey(list[0].Seq), encodeEntry(list[0])
 	}
-	var all []byte
-	for i, e := range list {
-		if i > 0 {
-			e.Prev = objects.ID{}
-		}
-		record := e.Record()
-		all = append(binary.AppendUvarint(all, uint64(len(record))), record...)
-	}
 	key = logKey(list[0].Seq)
-	return key, seal(key, quickly().EncodeAll(all, []byte{byte(codecZstd)}))
+	return key, seal(key, quickly().EncodeAll(encodeColumns(list, where), []byte{byte(codecZstd)}))
 }
 
 // decodeEntries gives the entries that lie under a key: one, or some that follow one
 // another.
-func decodeEntries(key, value []byte) (list []objects.LogEntry, err error) {
+func decodeEntries(key, value []byte, at idAt) (list []objects.LogEntry, err error) {
 	record, err := unseal(key, value)
-	if err == nil {
-		if len(record) == 0 || codec(record[0]) != codecZstd {
-			list, err = appendEntry(nil, record)
-		} else {
-			list, err = openEntries(record[1:])
+	switch {
+	case err != nil:
+	case len(key) != 8:
+		err = errors.New("its key is no number")
+	case len(record) == 0 || codec(record[0]) != codecZstd:
+		var e objects.LogEntry
+		if e, err = objects.ParseLogEntry(record); err == nil && !bytes.Equal(key, logKey(e.Seq)) {
+			err = fmt.Errorf("it holds entry %d", e.Seq)
 		}
-	}
-	if err == nil && !bytes.Equal(key, logKey(list[0].Seq)) {
-		err = fmt.Errorf("it holds entry %d", list[0].Seq)
+		list = []objects.LogEntry{e}
+	default:
+		var b []byte
+		if b, err = inflate(nil, nil, record[1:]); err == nil {
+			list, err = decodeColumns(binary.BigEndian.Uint64(key), b, at)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("log entry %x: %w", key, err)
 	}
 	return list, nil
-}
-
-func openEntries(b []byte) (list []objects.LogEntry, err error) {
-	if b, err = inflate(nil, nil, b); err == nil && len(b) == 0 {
-		err = errors.New("no entries")
-	}
-	for err == nil && len(b) > 0 {
-		n, at, ok := varint(b, 0)
-		if !ok || n > len(b)-at {
-			return nil, errors.New("an entry is cut off")
-		}
-		list, err = appendEntry(list, b[at:at+n])
-		b = b[at+n:]
-	}
-	return list, err
-}
-
-// appendEntry reads the record of an entry that follows others.
-func appendEntry(list []objects.LogEntry, record []byte) ([]objects.LogEntry, error) {
-	e, err := objects.ParseLogEntry(record)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(list); n > 0 {
-		last := list[n-1]
-		if e.Seq != last.Seq+1 || !e.Prev.IsZero() {
-			return nil, fmt.Errorf("entry %d lies behind entry %d", e.Seq, last.Seq)
-		}
-		e = objects.NewLogEntry(last, e.Note, e.Refs)
-	}
-	return append(list, e), nil
 }
 
 // movesOf gives the keys of the list by name for entries that lie together.
@@ -110,8 +77,9 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 
 // entryRun gathers entries that will lie together.
 type entryRun struct {
-	list []objects.LogEntry
-	size int
+	list  []objects.LogEntry
+	size  int
+	where placeOf // of what they move refs to; nil: not known
 }
 
 // add takes the next entry. It gives the changes that write those before it when they
@@ -130,13 +98,26 @@ func (r *entryRun) flush() []change {
 	if len(r.list) == 0 {
 		return nil
 	}
-	key, value := encodeEntries(r.list)
+	key, value := encodeEntries(r.list, r.where)
 	list := []change{{logBucket, key, value}}
 	for _, key := range movesOf(r.list) {
 		list = append(list, change{movesBucket, key, []byte{}})
 	}
-	*r = entryRun{}
+	r.list, r.size = nil, 0
 	return list
+}
+
+// end gives the changes that write the entries that are gathered, the last of them alone.
+func (r *entryRun) end() []change {
+	n := len(r.list)
+	if n < 2 {
+		return r.flush()
+	}
+	last := r.list[n-1:]
+	r.list = r.list[:n-1]
+	list := r.flush()
+	r.list = last
+	return append(list, r.flush()...)
 }
 
 // layLog has the entries of the log lie together that a fold writes. Few stay as they
@@ -147,7 +128,7 @@ func (l *look) layLog(list []change) ([]change, error) {
 	for _, c := range list {
 		switch c.bucket {
 		case logBucket:
-			some, err := decodeEntries(c.key, c.value)
+			some, err := decodeEntries(c.key, c.value, l.idAt)
 			if err != nil {
 				return nil, err
 			}

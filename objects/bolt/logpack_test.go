@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"pgregory.net/rapid"
 )
 
 // someEntries makes a log of so many entries, the first of them with a number.
@@ -28,27 +29,116 @@ func someEntries(first uint64, n int) (list []objects.LogEntry) {
 	return list
 }
 
+// packedIDs says that ids whose second byte is not zero lie in packs.
+func packedIDs(list []objects.LogEntry) (where placeOf, at idAt) {
+	places, ids := map[objects.ID]place{}, map[place]objects.ID{}
+	for i, e := range list {
+		for k, u := range e.Refs {
+			if at := (place{uint32(1 + i/9), 8*i + k}); u.New[1] > 0 && places[u.New].pack == 0 {
+				places[u.New], ids[at] = at, u.New
+			}
+		}
+	}
+	return func(id objects.ID) place { return places[id] }, func(at place) (objects.ID, error) {
+		if id, ok := ids[at]; ok {
+			return id, nil
+		}
+		return objects.ID{}, errPack
+	}
+}
+
 func TestLogEntriesThatLieTogether(t *testing.T) {
 	for _, first := range []uint64{1, 300} {
 		for _, n := range []int{1, 2, 256} {
 			list := someEntries(first, n)
-			key, value := encodeEntries(list)
-			got, err := decodeEntries(key, value)
+			key, value := encodeEntries(list, nil)
+			got, err := decodeEntries(key, value, nil)
 			if err != nil || !reflect.DeepEqual(got, list) {
 				t.Errorf("%d entries from %d: %v", n, first, err)
 			}
-			if _, err := decodeEntries(logKey(first+1), value); err == nil {
+			if _, err := decodeEntries(logKey(first+1), value, nil); err == nil {
 				t.Errorf("%d entries are read under the key of others", n)
 			}
 			for bit := range 8 * min(len(value), 200) {
 				bad := bytes.Clone(value)
 				bad[bit/8] ^= 1 << (bit % 8)
-				if _, err := decodeEntries(key, bad); err == nil {
+				if _, err := decodeEntries(key, bad, nil); err == nil {
 					t.Errorf("bit %d of %d entries is wrong and nobody notices", bit, n)
 				}
 			}
 		}
 	}
+}
+
+// TestLogEntriesOfAnyShape have refs that come and go, move from where they were not,
+// and to what lies in a pack or nowhere.
+func TestLogEntriesOfAnyShape(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := func(what string) (id objects.ID) {
+			copy(id[:], rapid.SampledFrom([]string{"", "\x01", "\x02", "\x01p", "\x02p", "\x03p"}).Draw(t, what))
+			return id
+		}
+		text := rapid.SampledFrom([]string{"", "ada", "commit", "refs/heads/main", "refs/tags/\xff"})
+		last := objects.LogEntry{}
+		if rapid.Bool().Draw(t, "others before") {
+			last = objects.LogEntry{Seq: rapid.Uint64Range(1, 1<<40).Draw(t, "sequence"), Hash: objects.ID{9}}
+		}
+		var list []objects.LogEntry
+		for range rapid.IntRange(2, 30).Draw(t, "entries") {
+			note := objects.Note{Time: time.UnixMilli(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "time")), Author: text.Draw(t, "author"), Command: text.Draw(t, "command")}
+			var moves []objects.RefUpdate
+			for range rapid.IntRange(0, 4).Draw(t, "moves") {
+				moves = append(moves, objects.RefUpdate{Name: text.Draw(t, "name"), Old: id("old"), New: id("new")})
+			}
+			last = objects.NewLogEntry(last, note, moves)
+			list = append(list, last)
+		}
+		where, at := packedIDs(list)
+		key, value := encodeEntries(list, where)
+		got, err := decodeEntries(key, value, at)
+		if err != nil || !reflect.DeepEqual(got, list) {
+			t.Fatalf("%v: %+v, want %+v", err, got, list)
+		}
+		other := func(p place) (objects.ID, error) {
+			id, err := at(p)
+			id[5] ^= 1
+			return id, err
+		}
+		_, err = decodeEntries(key, value, other)
+		if leads := decodedPlaces(t, key, value, at); leads && err == nil {
+			t.Fatal("a pack has another object, and nobody notices")
+		}
+	})
+}
+
+// decodedPlaces tells whether entries refer to a pack.
+func decodedPlaces(t *rapid.T, key, value []byte, at idAt) (leads bool) {
+	_, err := decodeEntries(key, value, func(p place) (objects.ID, error) { leads = true; return at(p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leads
+}
+
+func FuzzLogColumns(f *testing.F) {
+	list := someEntries(1, 20)
+	list[7].Refs[0].New = objects.ID{1, 1}
+	where, _ := packedIDs(list)
+	f.Add(uint64(1), encodeColumns(list, where))
+	f.Add(uint64(9), encodeColumns(someEntries(9, 2), nil))
+	f.Fuzz(func(t *testing.T, seq uint64, b []byte) {
+		if seq == 0 {
+			return
+		}
+		got, err := decodeColumns(seq, b, func(place) (objects.ID, error) { return objects.ID{1, 1}, nil })
+		if err != nil {
+			return
+		}
+		again, err := decodeColumns(seq, encodeColumns(got, nil), nil)
+		if err != nil || !reflect.DeepEqual(again, got) {
+			t.Errorf("%+v, %v; want %+v", again, err, got)
+		}
+	})
 }
 
 // TestLogEntriesThatDoNotFollow are refused, though their seal is right.
@@ -57,13 +147,18 @@ func TestLogEntriesThatDoNotFollow(t *testing.T) {
 	for name, wrong := range map[string][]objects.LogEntry{
 		"a gap": {list[0], list[2]}, "twice": {list[0], list[0]}, "backwards": {list[1], list[0]},
 	} {
-		if got, err := decodeEntries(encodeEntries(wrong)); err == nil {
+		key, value := encodeEntries(wrong, nil)
+		if got, err := decodeEntries(key, value, nil); err == nil {
 			t.Errorf("%s: %d entries", name, len(got))
 		}
 	}
-	for name, all := range map[string][]byte{"nothing": nil, "cut off": {40, 8, 1}, "noise": {2, 0xff, 0xff}} {
+	sound := encodeColumns(list, nil)
+	for name, all := range map[string][]byte{
+		"nothing": nil, "cut off": sound[:len(sound)-1], "noise": bytes.Repeat([]byte{0xff}, 200), "more": append(bytes.Clone(sound), 0),
+		"no entries": append(make([]byte, idSize), 0, 0),
+	} {
 		key := logKey(1)
-		if got, err := decodeEntries(key, seal(key, deflate([]byte{byte(codecZstd)}, all))); err == nil {
+		if got, err := decodeEntries(key, seal(key, deflate([]byte{byte(codecZstd)}, all)), nil); err == nil {
 			t.Errorf("%s: %d entries", name, len(got))
 		}
 	}

@@ -84,18 +84,24 @@ func (l *look) has(id objects.ID) (bool, error) {
 
 // confirm tells whether it is the object with an id that lies somewhere.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
-	if p := l.packs[at.pack]; p != nil {
-		return at.slot < p.Len() && p.has(at.slot, id), nil
+	have, err := l.idAt(at)
+	return have == id, err
+}
+
+// idAt gives the id of the object that lies somewhere.
+func (l *look) idAt(at place) (id objects.ID, err error) {
+	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
+		return p.id(at.slot), nil
 	}
 	e, err := l.ofPack(headsBucket, at.pack)
 	if err != nil {
-		return false, err
+		return id, err
 	}
 	b, err := e.part(packIDs+at.slot*idSize, idSize)
 	if err != nil {
-		return false, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
+		return id, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
 	}
-	return objects.ID(b) == id, nil
+	return objects.ID(b), nil
 }
 
 // ofPack finds a value of a pack.

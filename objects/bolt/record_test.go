@@ -76,16 +76,16 @@ func FuzzDecodeRef(f *testing.F) {
 func TestLogEntryIsSealed(t *testing.T) {
 	e := objects.NewLogEntry(objects.LogEntry{Seq: 41}, objects.Note{Author: "a"}, []objects.RefUpdate{{Name: "refs/heads/x", New: objects.ID{1}}})
 	value := encodeEntry(e)
-	if got, err := decodeEntries(logKey(42), value); err != nil || !reflect.DeepEqual(got, []objects.LogEntry{e}) {
+	if got, err := decodeEntries(logKey(42), value, nil); err != nil || !reflect.DeepEqual(got, []objects.LogEntry{e}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := decodeEntries(logKey(43), value); err == nil {
+	if got, err := decodeEntries(logKey(43), value, nil); err == nil {
 		t.Errorf("in the place of entry 43: %+v", got)
 	}
 	for bit := range len(value) * 8 {
 		bad := bytes.Clone(value)
 		bad[bit/8] ^= 1 << (bit % 8)
-		if got, err := decodeEntries(logKey(42), bad); err == nil {
+		if got, err := decodeEntries(logKey(42), bad, nil); err == nil {
 			t.Errorf("with bit %d changed it reads %+v", bit, got)
 		}
 	}

@@ -184,7 +184,7 @@ func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 			if err == nil {
 				var value []byte
 				if value, err = found.value(); err == nil {
-					list, err = decodeEntries(found.key, value)
+					list, err = decodeEntries(found.key, value, l.idAt)
 				}
 			}
 			if err == nil {
@@ -235,7 +235,7 @@ func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeEntries(logKey(seq), value)
+	return decodeEntries(logKey(seq), value, l.idAt)
 }
 
 // Watch is objects.Watcher. It looks at the file, and when that has changed at

@@ -13,7 +13,10 @@ import (
 
 // scraps are the pieces of a pack that were found: perhaps of several, since a page
 // may be an old one.
-type scraps struct{ heads, bodies []extent }
+type scraps struct {
+	heads, bodies []extent
+	mended        [][]byte // heads without a codec, with ids that are right
+}
 
 func (a *auditor) scrapHead(n uint32, x extent) {
 	if s := a.scrapsOf(n); s != nil {
@@ -63,6 +66,7 @@ func (a *auditor) salvage() error {
 			return err
 		}
 	}
+	a.scrapLog()
 	return nil
 }
 
@@ -213,10 +217,7 @@ func (a *auditor) scrap(key []byte, x extent) error {
 			a.names.scrap(r)
 		}
 	case len(key) == 8:
-		list, _ := decodeEntries(key, x.value)
-		for _, e := range list {
-			a.names.keep(e)
-		}
+		a.scrapEntries(key, x.value)
 	case isBucket(string(key)) && len(x.value) > 2*pageHeader && order.Uint64(x.value) == 0:
 		return a.scrapPage(x.value[pageHeader:], -1<<40)
 	}

@@ -33,6 +33,7 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 			continue
 		}
 		head = bytes.Clone(mended(packKey(n), head)) // ids in it are mended
+		s.mended = append(s.mended, head)
 		for _, data := range bodies {
 			for _, p := range laxPacks(n, head, len(data)) {
 				if err := a.scrapObjects(p, data); err != nil {

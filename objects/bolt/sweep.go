@@ -260,8 +260,8 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 		return err
 	}
 	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
-	h.acknowledge()                           // the name is durable: no power failure brings the old file back
-	_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
+	h.acknowledge()                                // the name is durable: no power failure brings the old file back
+	_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more
 	return nil
 }
 

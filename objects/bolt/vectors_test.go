@@ -62,7 +62,13 @@ func TestPackedVectors(t *testing.T) {
 		}
 		got.Pack.Objects = append(got.Pack.Objects, fmt.Sprintf("%s %s %x", o.ID, o.Kind, o.Data))
 	}
-	entries, err := decodeEntries(unhex(t, want.Log.Key), unhex(t, want.Log.Value))
+	at := func(at place) (objects.ID, error) {
+		if at.pack != want.Pack.Number || at.slot >= p.Len() {
+			return objects.ID{}, errPack
+		}
+		return p.id(at.slot), nil
+	}
+	entries, err := decodeEntries(unhex(t, want.Log.Key), unhex(t, want.Log.Value), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +123,21 @@ func writePacked(t testing.TB) (v packedVectors) {
 	}
 	head, body := encodePack(5, list, codecZstd)
 	v.Pack.Number, v.Pack.Head, v.Pack.Body = 5, hex.EncodeToString(head), hex.EncodeToString(body)
-	key, value := encodeEntries(someEntries(1, 4))
+	moves := someEntries(1, 4)
+	from, where := objects.ID{}, map[objects.ID]place{}
+	for i, o := range list {
+		if o.Kind == objects.KindCommit {
+			where[o.ID] = place{5, i}
+			moves[i/2].Refs = append(moves[i/2].Refs, objects.RefUpdate{Name: "refs/heads/line", Old: from, New: o.ID})
+			from = o.ID
+		}
+	}
+	last := objects.LogEntry{}
+	for i, e := range moves {
+		last = objects.NewLogEntry(last, e.Note, e.Refs)
+		moves[i] = last
+	}
+	key, value := encodeEntries(moves, func(id objects.ID) place { return where[id] })
 	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
 	chunks, _ := encodeRun(entries)
 	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].key), hex.EncodeToString(chunks[0].value)

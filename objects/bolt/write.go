@@ -191,7 +191,7 @@ func (s *store) serve(h *handle) {
 		_ = s.fold(h, nil) // the next process does it otherwise
 	}
 	if closed && !h.broken && h.journal.over.end == journalStart {
-		_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
+		_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more
 	}
 	s.mu.Lock()
 	s.shared, s.wanted = nil, false
