@@ -80,12 +80,15 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 				yield(nil, err)
 				return
 			}
-			for i := range run {
+			for i := range run.Commits {
 				author := c.Author
 				c = Commit{}
-				if err := c.read(&run[i], author); err != nil {
+				if err := c.read(&run.Commits[i], author); err != nil {
 					yield(nil, err)
 					return
+				}
+				if i < len(run.Spots) && !c.Content.IsZero() {
+					c.Spot = run.Spots[i]
 				}
 				if !yield(&c, nil) {
 					return

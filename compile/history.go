@@ -110,7 +110,7 @@ func (l *listing) again(entries []Entry) {
 		e := &entries[i]
 		l.list[i] = Entry{
 			ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
-			Index: e.Index, Size: e.Size, origin: e.origin, apart: e.apart,
+			Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, apart: e.apart,
 		}
 	}
 	l.free = 0

@@ -32,6 +32,7 @@ type ahead struct {
 	scan    *scanning
 	arena   *arena               // for what is given out, where it need not last
 	erased  map[objects.ID]error // content of runs that was erased
+	spots   *[]objects.Spot      // of the content of each commit; nil: nobody wants them
 }
 
 // get gives every object that was read at most once, so that it is the caller's own.
@@ -125,6 +126,7 @@ func (a *ahead) alone(l *look, line *stretch) error {
 		return err
 	}
 	line.add(o)
+	a.addSpot(objects.Spot{})
 	if a.options.Content && len(o.Links) > 0 {
 		content, err := l.object(o.Links[0])
 		if err == nil {
@@ -137,6 +139,12 @@ func (a *ahead) alone(l *look, line *stretch) error {
 		line.next = o.Parents[0]
 	}
 	return nil
+}
+
+func (a *ahead) addSpot(s objects.Spot) {
+	if a.spots != nil {
+		*a.spots = append(*a.spots, s)
+	}
 }
 
 func (s *stretch) add(o objects.Object) { s.run, s.size = append(s.run, o), s.size+len(o.Data) }
@@ -209,6 +217,9 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
 			}
 		}
 		line.run = append(line.run, o)
+		if a.spots != nil {
+			a.addSpot(l.contentSpot(p, slot))
+		}
 		if a.options.Content && len(o.Links) > 0 {
 			content, err := said.of(slot, o)
 			switch there := a.noteErased(content.ID, err); {

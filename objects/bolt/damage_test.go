@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -118,6 +118,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		ids = append(ids, id)
 	}
 	got := 0
+	var alone sync.Mutex
 	check := func(o objects.Object, err error) {
 		if note(err); err == nil {
 			if got++; !bytes.Equal(o.Data, m.objects[o.ID].Data) {
@@ -132,14 +133,25 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
 		check(o, err)
 	}
-	for _, runs := range []iter.Seq2[[]objects.Object, error]{objects.Line(ctx, s, m.tip, 0), objects.Load(ctx, s, ids)} {
-		for run, err := range runs {
-			note(err)
-			for _, o := range run {
-				check(o, nil)
+	spots := map[objects.ID]objects.Spot{}
+	for run, err := range objects.Line(ctx, s, m.tip, 0) {
+		note(err)
+		for i, o := range run.Commits {
+			if check(o, nil); i < len(run.Spots) && run.Spots[i] != (objects.Spot{}) {
+				spots[o.Links[0]] = run.Spots[i]
 			}
 		}
 	}
+	note(objects.Load(ctx, s, objects.Wanted{
+		Len: len(ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		Give: func(_ int, o *objects.Object, err error) error {
+			alone.Lock()
+			defer alone.Unlock()
+			check(*o, err)
+			return nil
+		},
+	}))
 	for _, newest := range []bool{false, true} {
 		refs, err := s.Refs(ctx, objects.RefQuery{Newest: newest})
 		note(err)

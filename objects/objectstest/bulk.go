@@ -13,23 +13,62 @@ import (
 // engine is an objects.Bulk or not.
 var bulks = []promise{
 	{"Bulk/Line is Chain in runs", bulkLine},
-	{"Bulk/Load is Get in runs", bulkLoad},
+	{"Bulk/Load is Get, with spots and without", bulkLoad},
 	{"Bulk/a hole ends it", bulkHole},
 	{"Bulk/a loop may end early and may use the store", bulkLoops},
 }
 
 // flat copies what runs hold, which is good for a moment only.
-func flat(runs iter.Seq2[[]objects.Object, error]) (list []objects.Object, err error) {
+func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error) {
 	for run, err := range runs {
 		if err != nil {
 			return list, err
 		}
-		for _, o := range run {
+		for _, o := range run.Commits {
 			o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), slices.Clone(o.Data)
 			list = append(list, o)
 		}
 	}
 	return list, nil
+}
+
+// spotsOf gives the spots of the content of a line.
+func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Spot {
+	t.Helper()
+	known := map[objects.ID]objects.Spot{}
+	for run, err := range objects.Line(soon(t), s, tip, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, spot := range run.Spots {
+			if spot != (objects.Spot{}) {
+				known[run.Commits[i].Links[0]] = spot
+			}
+		}
+	}
+	return known
+}
+
+// loaded is what Load gives for each place. What it gave must stay as it is.
+func loaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) ([]objects.Object, error) {
+	t.Helper()
+	given := make([]objects.Object, len(ids))
+	times := make([]int, len(ids))
+	err := objects.Load(soon(t), s, objects.Wanted{
+		Len: len(ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		Give: func(i int, o *objects.Object, err error) error {
+			given[i] = *o
+			times[i]++
+			return err
+		},
+	})
+	for i, n := range times {
+		if n > 1 || n == 0 && !given[i].ID.IsZero() {
+			t.Errorf("place %d was given %d times", i, n)
+		}
+	}
+	return given, err
 }
 
 func bulkLine(t *testing.T, s objects.Store) {
@@ -63,6 +102,7 @@ func bulkLoad(t *testing.T, s objects.Store) {
 	for part := range slices.Chunk(h.all(), 900) {
 		put(t, s, part...)
 	}
+	known := spotsOf(t, s, h.tip())
 	var ids []objects.ID
 	for i, c := range slices.Backward(h.contents) {
 		if i%3 != 0 {
@@ -71,22 +111,32 @@ func bulkLoad(t *testing.T, s objects.Store) {
 	}
 	missing := content("never put")
 	ids = append(ids, h.contents[0].ID, ids[4], missing.ID, h.tip())
-	got, err := flat(objects.Load(soon(t), s, ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := collect(s.Get(soon(t), ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	byID := func(a, b objects.Object) int { return a.ID.Compare(b.ID) }
-	if _, ok := objects.As[objects.Bulk](s); ok {
-		if got[0].ID != ids[0] || got[len(got)-1].ID != h.tip() {
-			t.Error("objects come in another order than they were asked for")
+	for _, ids := range [][]objects.ID{ids, ids[:1], ids[:40], slices.SortedFunc(slices.Values(ids), objects.ID.Compare), nil} {
+		for _, spots := range []map[objects.ID]objects.Spot{known, nil} {
+			wantLoaded(t, s, ids, spots)
 		}
 	}
-	slices.SortFunc(got, byID)
-	slices.SortFunc(want, byID)
+}
+
+// wantLoaded holds Load to what Get gives.
+func wantLoaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) {
+	t.Helper()
+	got, err := loaded(t, s, ids, spots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := collect(s.Get(soon(t), ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[objects.ID]objects.Object{}
+	for _, o := range list {
+		there[o.ID] = o
+	}
+	want := make([]objects.Object, len(ids))
+	for i, id := range ids {
+		want[i] = there[id]
+	}
 	wantObjects(t, got, want)
 }
 
@@ -109,15 +159,15 @@ func bulkLoops(t *testing.T, s objects.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := run[0].ID
+		first := run.Commits[0].ID
 		put(t, s, content("put by the body of a loop over "+first.String()))
 		if _, err := flat(objects.Line(soon(t), s, h.tip(), 50)); err != nil {
 			t.Fatal(err)
 		}
-		if run[0].ID != first || run[0].ID != h.commits[n].ID {
+		if run.Commits[0].ID != first || first != h.commits[n].ID {
 			t.Fatal("a run changed while it was used")
 		}
-		n += len(run)
+		n += len(run.Commits)
 		if runs++; n > 2000 || runs == 100 { // one without Bulk gives them one by one
 			break
 		}
