@@ -95,7 +95,9 @@ func (l *listing) before(c *commit.Commit) {
 }
 
 func (l *listing) grow(more int) {
-	l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list[l.free:]...)
+	list := make([]Entry, more, spare(more+len(l.list)))
+	objects.WillFill(list)
+	l.list = append(list, l.list[l.free:]...)
 	l.free = more
 }
 

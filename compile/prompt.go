@@ -74,6 +74,10 @@ func (h *history) writer() *writer {
 	}
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
 	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
+	objects.WillFill(w.blocks)
+	objects.WillFill(w.ids)
+	objects.WillFill(w.messages)
+	objects.WillFill(w.commits)
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {

@@ -24,8 +24,9 @@ type Wanted struct {
 	Len int
 	At  func(i int) (ID, Spot)
 
-	// Give takes an object, whose data stays as it is and is shared with nobody, or
-	// the error that concerns it alone. Any error that it returns ends the whole.
+	// Give takes an object, or the error that concerns it alone. The data stays as it
+	// is and is shared with nobody; o itself is good for the call. Any error that it
+	// returns ends the whole.
 	Give func(i int, o *Object, err error) error
 }
 

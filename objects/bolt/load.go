@@ -64,6 +64,9 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 		slices.SortFunc(order, bySpot)
 	}
 	portions := inPortions(&w, order, min(max(size/(2*loadWorkers), loadLeast), loadMost))
+	for i := range portions { // all at once: the collector then runs once, and not whenever memory has doubled
+		portions[i].makeRoom(portions[i].size)
+	}
 	var next atomic.Int64
 	var failed atomic.Bool
 	work := func() {
@@ -97,8 +100,15 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 // portion is what is read at one look.
 type portion struct {
 	places []int32 // in the order of their spots
+	size   int     // bytes of their bodies, if there is nothing else in them
+	room   arena   // for these
 	rest   []int   // those that were not found there
 	err    error
+}
+
+func (b *portion) makeRoom(size int) {
+	b.room.bytes = make([]byte, 0, size)
+	objects.WillFill(b.room.bytes)
 }
 
 // inPortions cuts places between packs into portions of some size.
@@ -108,13 +118,16 @@ func inPortions(w *objects.Wanted, order []int32, most int) (list []portion) {
 	for i, place := range order {
 		_, spot := w.At(int(place))
 		if n := spotPack(spot); n != last && size >= most {
-			list = append(list, portion{places: order[from:i]})
+			list = append(list, portion{places: order[from:i], size: size})
 			from, size = i, 0
 		}
-		last, size = spotPack(spot), size+spotSize(spot)
+		if n := spotPack(spot); n != last {
+			last, size = n, size+bodyStart
+		}
+		size += spotSize(spot)
 	}
 	if from < len(order) {
-		list = append(list, portion{places: order[from:]})
+		list = append(list, portion{places: order[from:], size: size})
 	}
 	return list
 }
@@ -127,6 +140,7 @@ type loader struct {
 	pages  arena // for what a look reads besides bodies
 	closed arena // for bodies that are to be unpacked
 	parts  []part
+	object objects.Object
 }
 
 // part is what is wanted of one pack.
@@ -137,26 +151,26 @@ type part struct {
 	size   int    // of all data in the body
 	raw    bool   // it is not packed
 	body   []byte // as it is kept; nil: it is not read
+	sound  bool   // its checksum is right
 }
 
 func (l *loader) load(ctx context.Context, b *portion) error {
 	l.pages.reset()
 	l.closed.reset()
 	l.cut(b.places)
-	var room arena
 	err := l.store.view(ctx, "read", func(k *look) error {
 		k.arena, k.scan = &l.pages, &l.scan
-		l.find(k, &room)
+		l.find(k, b)
 		for i := range l.parts {
 			if p := &l.parts[i]; p.size > 0 {
-				p.read(&room, &l.closed)
+				p.read(&b.room, &l.closed)
 			}
 		}
 		return nil
 	})
 	for i := range l.parts {
 		if err == nil {
-			err = l.give(b, &l.parts[i], &room)
+			err = l.give(b, &l.parts[i])
 		}
 	}
 	return err
@@ -177,7 +191,7 @@ func (l *loader) cut(places []int32) {
 
 // find finds the bodies that are to be read, and makes room for them all at once. What
 // is wrong with one is said when its objects are got by their ids.
-func (l *loader) find(k *look, room *arena) {
+func (l *loader) find(k *look, b *portion) {
 	size := 0
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -201,7 +215,9 @@ func (l *loader) find(k *look, room *arena) {
 			}
 		}
 	}
-	room.bytes = largeRoom(size)
+	if size > cap(b.room.bytes) {
+		b.makeRoom(size)
+	}
 }
 
 // read reads the body of a part. One that is packed is unpacked later.
@@ -213,30 +229,35 @@ func (p *part) read(room, closed *arena) {
 	if err != nil {
 		return
 	}
-	if p.body = b; p.raw && p.entry.inHead() { // the next look writes there
-		p.body = room.takeBytes(len(b))
-		copy(p.body, b)
+	if p.raw && p.entry.inHead() { // the next look writes there
+		own := room.takeBytes(len(b))
+		copy(own, b)
+		b = own
 	}
+	p.body, p.sound = b, soundBody(p.pack, b) // while it is at hand
 }
 
 // give gives the objects of a part, if they are what was seen: the checksum stands for
 // all of them. That it is the same pack is shown by the hash of one.
-func (l *loader) give(b *portion, p *part, room *arena) error {
-	data, sound, err := openData(room, p.pack, p.body)
-	last := len(p.places) - 1
-	if err != nil || !sound || last < 0 {
+func (l *loader) give(b *portion, p *part) error {
+	if !p.sound {
 		return b.leave(p)
 	}
-	if o, ok := l.object(data, p.places[last]); !ok || o.Check() != nil {
+	data, err := openData(&b.room, p.pack, p.body)
+	last := len(p.places) - 1
+	if err != nil || last < 0 {
+		return b.leave(p)
+	}
+	o := &l.object // one for all: to make one for each takes as long as to read it
+	if !l.set(o, data, p.places[last]) || o.Check() != nil {
 		return b.leave(p)
 	}
 	for _, place := range p.places {
-		o, ok := l.object(data, place)
-		if !ok {
+		if !l.set(o, data, place) {
 			b.rest = append(b.rest, int(place))
 			continue
 		}
-		if err := l.wanted.Give(int(place), &o, nil); err != nil {
+		if err := l.wanted.Give(int(place), o, nil); err != nil {
 			return err
 		}
 	}
@@ -251,12 +272,14 @@ func (b *portion) leave(p *part) error {
 	return nil
 }
 
-func (l *loader) object(data []byte, place int32) (o objects.Object, ok bool) {
+// set makes o the object that is wanted at a place, if the data reaches so far.
+func (l *loader) set(o *objects.Object, data []byte, place int32) bool {
 	id, spot := l.wanted.At(int(place))
 	from := int(spot[1] >> 32)
 	to := from + spotSize(spot)
 	if to > len(data) {
-		return o, false
+		return false
 	}
-	return objects.Object{ID: id, Kind: objects.KindContent, Data: data[from:to:to]}, true
+	o.ID, o.Kind, o.Data = id, objects.KindContent, data[from:to:to]
+	return true
 }
