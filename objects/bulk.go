@@ -147,18 +147,21 @@ func (v *verified) Line(ctx context.Context, tip ID, limit int) iter.Seq2[Run, e
 	}
 }
 
-// Load is Bulk. The engine is held to what was asked for.
+// Load is Bulk. An engine that does not verify is held to what was asked for.
 func (v *verified) Load(ctx context.Context, w Wanted) (rest []int, err error) {
 	b, ok := v.Store.(Bulk)
 	if !ok {
 		return w.all(), nil
+	}
+	if v.checks {
+		return b.Load(ctx, w)
 	}
 	asked := w
 	asked.Give = func(i int, o *Object, err error) error {
 		if id, _ := w.At(i); err == nil && o.ID != id {
 			err = &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
 		}
-		if err == nil && !v.checks {
+		if err == nil {
 			err = o.Check()
 		}
 		return w.Give(i, o, err)

@@ -153,36 +153,32 @@ func closeBody(b []byte) []byte {
 // openBody gives the data in a body that fits the head of its pack, and tells whether
 // its checksum is right.
 func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
-	if data, err = openData(a, p.n, b); err != nil {
+	if data, sound, err = openData(a, p.n, b); err != nil {
 		return nil, false, err
 	}
 	if len(data) != p.bodies {
 		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.bodies)
 	}
-	return data, soundBody(p.n, b), nil
+	return data, sound, nil
 }
 
-// soundBody tells whether the checksum of a body is right, as it is kept.
-func soundBody(n uint32, b []byte) bool {
-	return len(b) >= bodyStart && binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
-}
-
-// openData gives the data in the body of a pack. Every reader of a whole body comes
-// through here.
-func openData(a *arena, n uint32, b []byte) (data []byte, err error) {
+// openData gives the data in the body of a pack, and tells whether its checksum is
+// right. Every reader of a whole body comes through here.
+func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error) {
 	if len(b) < bodyStart {
-		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
 	}
-	switch data = b[bodyStart:]; codec(b[8]) {
+	data = b[bodyStart:]
+	switch codec(b[8]) {
 	case codecRaw:
-		return data, nil
 	case codecZstd:
 		if data, err = inflate(a, nil, data); err != nil {
-			err = fmt.Errorf("pack %d: %w: %w", n, errPack, err)
+			return nil, false, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
 		}
-		return data, err
+	default:
+		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", n, errPack, b[8])
 	}
-	return nil, fmt.Errorf("pack %d: %w: codec %d is not known", n, errPack, b[8])
+	return data, binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:]), nil
 }
 
 // openSize is how many bytes of data are in a body that begins so, and 0 if nobody

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -28,16 +29,30 @@ func (l *look) contentSpot(p *pack, slot int) objects.Spot {
 	return objects.Spot{l.number<<32 | uint64(p.n), uint64(s.data)<<32 | uint64(s.size)}
 }
 
-func spotPack(s objects.Spot) uint32 { return uint32(s[0]) }
+// aim is one object to be loaded: a spot of the file at hand, and who wants it.
+type aim struct {
+	pack, from, size uint32
+	place            int32
+}
 
-func spotSize(s objects.Spot) int { return int(uint32(s[1])) }
+// aimsAt gives what a spot says, and the number of its file.
+func aimsAt(s objects.Spot, place int) (a aim, file uint64) {
+	return aim{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(place)}, s[0] >> 32
+}
+
+func (a aim) compare(b aim) int {
+	return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.from, b.from))
+}
 
 const (
 	// loadWorkers is most goroutines that one Load keeps busy.
 	loadWorkers = 4
-	// loadLeast is less than one of them reads at one look, and loadMost is the most:
-	// a writer waits so long, and a block keeps so much in memory.
-	loadLeast, loadMost = 512 << 10, 4 << 20
+	// portionLeast and portionMost bound what one of them reads at one look: a writer
+	// waits so long.
+	portionLeast, portionMost = 512 << 10, 4 << 20
+	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in,
+	// which are a quarter of all: a block that is kept keeps the piece that it lies in.
+	roomLeast, roomMost = 4 << 20, 64 << 20
 	// loadFew is how many objects of one pack are got by their ids.
 	loadFew = 4
 )
@@ -45,97 +60,120 @@ const (
 // Load is objects.Bulk. It reads whole bodies: those of which most is wanted. Data are
 // pieces of what was read, and are not copied.
 func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
-	order := make([]int32, 0, w.Len)
-	size := 0
+	l := loading{store: s, wanted: w}
+	aims := make([]aim, 0, w.Len)
 	for i := range w.Len {
 		_, spot := w.At(i)
-		if spot == (objects.Spot{}) {
+		a, file := aimsAt(spot, i)
+		if len(aims) == 0 {
+			l.file = file
+		}
+		if file == 0 || file != l.file {
 			rest = append(rest, i)
 			continue
 		}
-		order, size = append(order, int32(i)), size+spotSize(spot)
+		aims = append(aims, a)
 	}
-	bySpot := func(a, b int32) int {
-		_, x := w.At(int(a))
-		_, y := w.At(int(b))
-		return slices.Compare(x[:], y[:])
+	if !slices.IsSortedFunc(aims, aim.compare) { // some were said before, or lines were merged
+		slices.SortFunc(aims, aim.compare)
 	}
-	if !slices.IsSortedFunc(order, bySpot) { // some were said before, or lines were merged
-		slices.SortFunc(order, bySpot)
-	}
-	portions := inPortions(&w, order, min(max(size/(2*loadWorkers), loadLeast), loadMost))
-	for i := range portions { // all at once: the collector then runs once, and not whenever memory has doubled
-		portions[i].makeRoom(portions[i].size)
-	}
-	var next atomic.Int64
-	var failed atomic.Bool
-	work := func() {
-		l := loader{store: s, wanted: &w}
-		for !failed.Load() {
-			i := int(next.Add(1)) - 1
-			if i >= len(portions) {
-				return
-			}
-			if portions[i].err = l.load(ctx, &portions[i]); portions[i].err != nil {
-				failed.Store(true)
-			}
-		}
-	}
+	l.cut(aims)
+	l.makeRoom()
 	var others sync.WaitGroup
-	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(portions)) - 1 {
-		others.Go(work)
+	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.portions)) - 1 {
+		others.Go(func() { l.work(ctx) })
 	}
-	work()
+	l.work(ctx)
 	others.Wait()
-	for i := range portions {
-		if err := portions[i].err; err != nil {
+	for i := range l.portions {
+		if err := l.portions[i].err; err != nil {
 			return nil, err // the first, in whatever order they came
 		}
-		rest = append(rest, portions[i].rest...)
+		rest = append(rest, l.portions[i].rest...)
 	}
 	slices.Sort(rest)
 	return rest, nil
 }
 
+// loading is one Load.
+type loading struct {
+	store    *store
+	wanted   objects.Wanted
+	file     uint64 // that all aims are at
+	portions []portion
+	next     atomic.Int64
+	failed   atomic.Bool
+}
+
 // portion is what is read at one look.
 type portion struct {
-	places []int32 // in the order of their spots
-	size   int     // bytes of their bodies, if there is nothing else in them
-	room   arena   // for these
-	rest   []int   // those that were not found there
-	err    error
+	aims []aim
+	size int   // bytes of their bodies, if there is nothing else in them
+	room arena // for these
+	rest []int // those that were not found
+	err  error
 }
 
-func (b *portion) makeRoom(size int) {
-	b.room.bytes = make([]byte, 0, size)
-	objects.WillFill(b.room.bytes)
-}
-
-// inPortions cuts places between packs into portions of some size.
-func inPortions(w *objects.Wanted, order []int32, most int) (list []portion) {
+// cut cuts aims between packs into portions, enough of them for every worker.
+func (l *loading) cut(aims []aim) {
+	size := 0
+	for i := range aims {
+		size += int(aims[i].size)
+	}
+	enough := min(max(size/(2*loadWorkers), portionLeast), portionMost)
 	from, size := 0, 0
-	var last uint32
-	for i, place := range order {
-		_, spot := w.At(int(place))
-		if n := spotPack(spot); n != last && size >= most {
-			list = append(list, portion{places: order[from:i], size: size})
-			from, size = i, 0
+	for i := range aims {
+		if i == 0 || aims[i].pack != aims[i-1].pack {
+			if size >= enough {
+				l.portions = append(l.portions, portion{aims: aims[from:i], size: size})
+				from, size = i, 0
+			}
+			size += bodyStart
 		}
-		if n := spotPack(spot); n != last {
-			last, size = n, size+bodyStart
-		}
-		size += spotSize(spot)
+		size += int(aims[i].size)
 	}
-	if from < len(order) {
-		list = append(list, portion{places: order[from:], size: size})
+	if from < len(aims) {
+		l.portions = append(l.portions, portion{aims: aims[from:], size: size})
 	}
-	return list
 }
 
-// loader loads one portion after another.
+// makeRoom makes room for all portions at once: the collector then runs once, and not
+// whenever memory has doubled.
+func (l *loading) makeRoom() {
+	left := 0
+	for i := range l.portions {
+		left += l.portions[i].size
+	}
+	most := min(max(left/4, roomLeast), roomMost)
+	var room []byte
+	for i := range l.portions {
+		size := l.portions[i].size
+		if cap(room) < size {
+			room = make([]byte, 0, max(size, min(left, most)))
+			objects.WillFill(room)
+		}
+		l.portions[i].room.bytes, room = room[:0:size], room[size:size:cap(room)]
+		left -= size
+	}
+}
+
+// work loads one portion after another.
+func (l *loading) work(ctx context.Context) {
+	w := loader{loading: l}
+	for !l.failed.Load() {
+		i := int(l.next.Add(1)) - 1
+		if i >= len(l.portions) {
+			return
+		}
+		if l.portions[i].err = w.load(ctx, &l.portions[i]); l.portions[i].err != nil {
+			l.failed.Store(true)
+		}
+	}
+}
+
+// loader is one of those who load.
 type loader struct {
-	store  *store
-	wanted *objects.Wanted
+	*loading
 	scan   scanning
 	pages  arena // for what a look reads besides bodies
 	closed arena // for bodies that are to be unpacked
@@ -145,26 +183,31 @@ type loader struct {
 
 // part is what is wanted of one pack.
 type part struct {
-	pack   uint32
-	places []int32
-	entry  entry
-	size   int    // of all data in the body
-	raw    bool   // it is not packed
-	body   []byte // as it is kept; nil: it is not read
-	sound  bool   // its checksum is right
+	aims  []aim
+	entry entry
+	size  int    // of all data in the body; 0: it is not to be read
+	raw   bool   // it is not packed
+	body  []byte // as it is kept; nil: it was not read
 }
 
 func (l *loader) load(ctx context.Context, b *portion) error {
 	l.pages.reset()
 	l.closed.reset()
-	l.cut(b.places)
+	l.parts = l.parts[:0]
+	for from, i := 0, 1; i <= len(b.aims); i++ {
+		if i == len(b.aims) || b.aims[i].pack != b.aims[from].pack {
+			l.parts = append(l.parts, part{aims: b.aims[from:i]})
+			from = i
+		}
+	}
 	err := l.store.view(ctx, "read", func(k *look) error {
+		if k.number != l.file {
+			return nil
+		}
 		k.arena, k.scan = &l.pages, &l.scan
 		l.find(k, b)
 		for i := range l.parts {
-			if p := &l.parts[i]; p.size > 0 {
-				p.read(&b.room, &l.closed)
-			}
+			l.parts[i].read(&b.room, &l.closed)
 		}
 		return nil
 	})
@@ -176,34 +219,20 @@ func (l *loader) load(ctx context.Context, b *portion) error {
 	return err
 }
 
-// cut makes a part of what is wanted of each pack.
-func (l *loader) cut(places []int32) {
-	l.parts = l.parts[:0]
-	for i, place := range places {
-		_, spot := l.wanted.At(int(place))
-		if n := spotPack(spot); i == 0 || l.parts[len(l.parts)-1].pack != n {
-			l.parts = append(l.parts, part{pack: n, places: places[i:i]})
-		}
-		last := &l.parts[len(l.parts)-1]
-		last.places = last.places[:len(last.places)+1]
-	}
-}
-
-// find finds the bodies that are to be read, and makes room for them all at once. What
-// is wrong with one is said when its objects are got by their ids.
+// find finds the bodies that are to be read. What is wrong with one is said when its
+// objects are got by their ids.
 func (l *loader) find(k *look, b *portion) {
 	size := 0
 	for i := range l.parts {
 		p := &l.parts[i]
-		wanted, same := 0, true
-		for _, place := range p.places {
-			_, spot := l.wanted.At(int(place))
-			wanted, same = wanted+spotSize(spot), same && spot[0]>>32 == k.number
-		}
-		if !same || len(p.places) < loadFew {
+		if len(p.aims) < loadFew {
 			continue
 		}
-		e, err := k.ofPack(bodiesBucket, p.pack)
+		wanted := 0
+		for _, a := range p.aims {
+			wanted += int(a.size)
+		}
+		e, err := k.ofPack(bodiesBucket, p.aims[0].pack)
 		if err != nil {
 			continue
 		}
@@ -216,12 +245,17 @@ func (l *loader) find(k *look, b *portion) {
 		}
 	}
 	if size > cap(b.room.bytes) {
-		b.makeRoom(size)
+		b.room.bytes = make([]byte, 0, size)
+		objects.WillFill(b.room.bytes)
 	}
 }
 
-// read reads the body of a part. One that is packed is unpacked later.
+// read reads the body of a part, if it is to be read. One that is packed is unpacked
+// later.
 func (p *part) read(room, closed *arena) {
+	if p.size == 0 {
+		return
+	}
 	if p.raw {
 		closed = room
 	}
@@ -229,35 +263,29 @@ func (p *part) read(room, closed *arena) {
 	if err != nil {
 		return
 	}
-	if p.raw && p.entry.inHead() { // the next look writes there
-		own := room.takeBytes(len(b))
-		copy(own, b)
-		b = own
+	if p.body = b; p.raw && p.entry.inHead() { // the next look writes there
+		p.body = room.takeBytes(len(b))
+		copy(p.body, b)
 	}
-	p.body, p.sound = b, soundBody(p.pack, b) // while it is at hand
 }
 
 // give gives the objects of a part, if they are what was seen: the checksum stands for
 // all of them. That it is the same pack is shown by the hash of one.
 func (l *loader) give(b *portion, p *part) error {
-	if !p.sound {
-		return b.leave(p)
-	}
-	data, err := openData(&b.room, p.pack, p.body)
-	last := len(p.places) - 1
-	if err != nil || last < 0 {
+	data, sound, err := openData(&b.room, p.aims[0].pack, p.body)
+	if err != nil || !sound {
 		return b.leave(p)
 	}
 	o := &l.object // one for all: to make one for each takes as long as to read it
-	if !l.set(o, data, p.places[last]) || o.Check() != nil {
+	if !l.set(o, data, p.aims[len(p.aims)-1]) || o.Check() != nil {
 		return b.leave(p)
 	}
-	for _, place := range p.places {
-		if !l.set(o, data, place) {
-			b.rest = append(b.rest, int(place))
+	for _, a := range p.aims {
+		if !l.set(o, data, a) {
+			b.rest = append(b.rest, int(a.place))
 			continue
 		}
-		if err := l.wanted.Give(int(place), o, nil); err != nil {
+		if err := l.wanted.Give(int(a.place), o, nil); err != nil {
 			return err
 		}
 	}
@@ -266,20 +294,19 @@ func (l *loader) give(b *portion, p *part) error {
 
 // leave leaves the objects of a part to be got by their ids.
 func (b *portion) leave(p *part) error {
-	for _, place := range p.places {
-		b.rest = append(b.rest, int(place))
+	for _, a := range p.aims {
+		b.rest = append(b.rest, int(a.place))
 	}
 	return nil
 }
 
-// set makes o the object that is wanted at a place, if the data reaches so far.
-func (l *loader) set(o *objects.Object, data []byte, place int32) bool {
-	id, spot := l.wanted.At(int(place))
-	from := int(spot[1] >> 32)
-	to := from + spotSize(spot)
-	if to > len(data) {
+// set makes o the object that is aimed at, if the data reaches so far.
+func (l *loader) set(o *objects.Object, data []byte, a aim) bool {
+	to := uint64(a.from) + uint64(a.size)
+	if to > uint64(len(data)) {
 		return false
 	}
-	o.ID, o.Kind, o.Data = id, objects.KindContent, data[from:to:to]
+	o.ID, _ = l.wanted.At(int(a.place))
+	o.Kind, o.Data = objects.KindContent, data[a.from:to:to]
 	return true
 }
