@@ -64,16 +64,19 @@ func pages(ctx context.Context, start func(context.Context) func(*room) error) i
 			r.arena.reset()
 			r.err = read(r)
 		}
+		given := 0
 		done := make(chan struct{}, 1)
 		done <- struct{}{}
 		defer func() {
 			cancel()
 			<-done // nothing is read when the walk has ended
-			rooms.Put(both[0])
-			rooms.Put(both[1])
+			if given <= aloneFor { // those of a long walk are large, and what comes next needs the memory
+				rooms.Put(both[0])
+				rooms.Put(both[1])
+			}
 		}()
 		fill(both[0])
-		for given := 0; ; {
+		for {
 			<-done
 			now := both[0]
 			if now.err != nil {

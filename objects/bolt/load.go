@@ -53,6 +53,8 @@ const (
 	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in,
 	// which are a quarter of all: a block that is kept keeps the piece that it lies in.
 	roomLeast, roomMost = 4 << 20, 64 << 20
+	// bodyMore is room for what is in a body and not wanted, where that is little.
+	bodyMore = 1 << 10
 	// loadFew is how many objects of one pack are got by their ids.
 	loadFew = 4
 )
@@ -108,7 +110,7 @@ type loading struct {
 // portion is what is read at one look.
 type portion struct {
 	aims []aim
-	size int   // bytes of their bodies, if there is nothing else in them
+	size int   // bytes of their bodies, if there is next to nothing else in them
 	room arena // for these
 	rest []int // those that were not found
 	err  error
@@ -128,7 +130,7 @@ func (l *loading) cut(aims []aim) {
 				l.portions = append(l.portions, portion{aims: aims[from:i], size: size})
 				from, size = i, 0
 			}
-			size += bodyStart
+			size += bodyStart + bodyMore
 		}
 		size += int(aims[i].size)
 	}
@@ -140,20 +142,23 @@ func (l *loading) cut(aims []aim) {
 // makeRoom makes room for all portions at once: the collector then runs once, and not
 // whenever memory has doubled.
 func (l *loading) makeRoom() {
-	left := 0
+	all := 0
 	for i := range l.portions {
-		left += l.portions[i].size
+		all += l.portions[i].size
 	}
-	most := min(max(left/4, roomLeast), roomMost)
-	var room []byte
-	for i := range l.portions {
-		size := l.portions[i].size
-		if cap(room) < size {
-			room = make([]byte, 0, max(size, min(left, most)))
-			objects.WillFill(room)
+	enough := min(max(all/4, roomLeast), roomMost)
+	for from := 0; from < len(l.portions); {
+		to, size := from, 0
+		for to < len(l.portions) && size < enough {
+			size += l.portions[to].size
+			to++
 		}
-		l.portions[i].room.bytes, room = room[:0:size], room[size:size:cap(room)]
-		left -= size
+		room := make([]byte, 0, size)
+		objects.WillFill(room)
+		for ; from < to; from++ {
+			size := l.portions[from].size
+			l.portions[from].room.bytes, room = room[:0:size], room[size:size:cap(room)]
+		}
 	}
 }
 
@@ -240,7 +245,7 @@ func (l *loader) find(k *look, b *portion) {
 		if all := openSize(begin, e.valueSize); err == nil && all <= 2*wanted {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
-				size += bodyStart
+				size += bodyStart + bodyMore
 			}
 		}
 	}
