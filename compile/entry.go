@@ -32,6 +32,7 @@ type Entry struct {
 	moved   bool         // is sent in the place of another
 	apart   bool         // its parent is not the entry before it
 	message int32        // counts the messages of the history
+	reply   int32        // leads to the replies before it; see lastReply
 	spot    objects.Spot // of the content
 	origin  *objects.ID
 	rare    *rare // nil: it has nothing of that
@@ -76,6 +77,11 @@ func (e *Entry) Says() bool { return e.Op == commit.Append || e.Op == commit.Com
 
 func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
+}
+
+// ofReply tells whether it is of a reply that may say what it cost.
+func (e *Entry) ofReply() bool {
+	return e.origin != nil && e.Op == commit.Append && (e.Role == content.RoleAssistant || e.Role == content.NoRole)
 }
 
 func (e *Entry) isThought() bool {

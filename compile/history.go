@@ -18,7 +18,8 @@ type history struct {
 	entries  []Entry
 	turns    int // number of the last turn
 	messages int
-	thought  int // the last turn that has reasoning; -1: none has
+	thought  int    // the last turn that has reasoning; -1: none has
+	then     passed // what was before the last turn
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
@@ -120,17 +121,27 @@ func (l *listing) again(entries []Entry) {
 
 func (l *listing) entries() []Entry { return l.list[l.free:] }
 
+// passed is what a history is known to have up to some entry.
+type passed struct {
+	thought int // as in history
+	reply   lastReply
+}
+
 func newHistory() *history {
 	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
 }
 
 // number counts turns and messages, and lists those entries that are looked at again.
 func (h *history) number() {
+	var last lastReply
 	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
+		h.turns, h.messages, h.thought, last = b.turns, b.messages, b.thought, b.reply
 	}
+	h.then = passed{h.thought, last}
 	for i := range h.entries {
 		e := &h.entries[i]
+		before := passed{h.thought, last}
+		last.pass(e)
 		switch e.Op {
 		case commit.Edit:
 			h.edits[e.Speaks.Target] = e.Speaks
@@ -141,6 +152,7 @@ func (h *history) number() {
 		}
 		if e.beginsTurn() && i >= len(h.unread.known) {
 			h.turns++
+			h.then = before
 		}
 		if e.Says() && (e.Index == 0 || e.apart) {
 			h.messages++

@@ -175,15 +175,10 @@ func (w *writer) end() {
 
 // baseAt is the history before one of its entries, which begins a turn.
 func (h *history) baseAt(i int, w *writer) *base {
-	b := &base{count: i, turns: h.turns - 1, thought: -1, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
+	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
 	if h.base != nil {
 		b.tip, b.count, b.said = h.base.tip, b.count+h.base.count, b.said+h.base.said
-		b.messages, b.thought = h.base.messages, h.base.thought
-	}
-	for k := range i {
-		if h.entries[k].isThought() {
-			b.thought = h.entries[k].Turn
-		}
+		b.messages = h.base.messages
 	}
 	if i > 0 {
 		b.tip, b.messages = h.entries[i-1].ID, int(h.entries[i-1].message)

@@ -69,7 +69,7 @@ func pages(ctx context.Context, start func(context.Context) func(*room) error) i
 		done <- struct{}{}
 		defer func() {
 			cancel()
-			<-done // nothing is read when the walk has ended
+			<-done                 // nothing is read when the walk has ended
 			if given <= aloneFor { // those of a long walk are large, and what comes next needs the memory
 				rooms.Put(both[0])
 				rooms.Put(both[1])
