@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -135,6 +136,12 @@ func (e *Entry) comeBack(why priority.Why) {
 // Load reads the own blocks of entries that have none yet. Those of a prompt are to be
 // copied before: prompts share them.
 func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
+	_, err := load(ctx, r, entries)
+	return err
+}
+
+// load is Load, and tells whether something was erased.
+func load(ctx context.Context, r objects.Reader, entries []*Entry) (erased bool, err error) {
 	n := 0
 	for _, e := range entries {
 		if e.Block == nil && !e.Content.IsZero() {
@@ -150,7 +157,8 @@ func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
 		}
 		entries = rest
 	}
-	return commit.Blocks(ctx, r, commit.Wanted{
+	var gone atomic.Bool
+	err = commit.Blocks(ctx, r, commit.Wanted{
 		Len: n,
 		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
 			e := entries[i]
@@ -162,7 +170,9 @@ func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
 				few := *e.few()
 				few.left = left
 				e.Block, e.rare = commit.Left(left, e.Kind), &few
+				gone.Store(true)
 			}
 		},
 	})
+	return gone.Load(), err
 }

@@ -31,6 +31,8 @@ type history struct {
 	fitted *fitting // of a budget; nil: without one
 	unread unread
 	cut    bool // the budget leaves out a turn
+	erased bool // of what was loaded some is
+	saying int  // most entries that are sent
 }
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
@@ -280,22 +282,25 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 	if h.base != nil {
 		entries = h.base.lend(entries)
 	}
-	if len(h.edits) == 0 {
-		return Load(ctx, r, entries...)
-	}
-	var own []*Entry
-	var edits []*commit.Commit
-	for _, e := range entries {
-		if edit := h.edit(e); edit != nil {
-			edits = append(edits, edit)
-		} else {
-			own = append(own, e)
+	if len(h.edits) > 0 {
+		var own []*Entry
+		var edits []*commit.Commit
+		for _, e := range entries {
+			if edit := h.edit(e); edit != nil {
+				edits = append(edits, edit)
+			} else {
+				own = append(own, e)
+			}
 		}
+		if err := commit.Load(ctx, r, edits...); err != nil {
+			return err
+		}
+		h.erased = h.erased || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Erased != nil })
+		entries = own
 	}
-	if err := commit.Load(ctx, r, edits...); err != nil {
-		return err
-	}
-	return Load(ctx, r, own...)
+	erased, err := load(ctx, r, entries)
+	h.erased = h.erased || erased
+	return err
 }
 
 // sentSystems lists the system blocks that are sent.
@@ -313,6 +318,7 @@ func (h *history) sent() (list []*Entry) {
 			list = append(list, e)
 		}
 	}
+	h.saying = len(list)
 	return list
 }
 

@@ -66,12 +66,7 @@ type writer struct {
 }
 
 func (h *history) writer() *writer {
-	sent := 0
-	for i := range h.entries {
-		if h.entries[i].Sent {
-			sent++
-		}
-	}
+	sent := h.saying
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
 	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
 	objects.WillFill(w.blocks)
@@ -95,16 +90,16 @@ func (s *spoken) clone() *spoken {
 // place of another is said there.
 func (w *writer) add(h *history, e *Entry) {
 	w.tokens.count(e)
-	var few rare
+	var holds *Entry
 	if e.rare != nil {
-		few = *e.rare
-	}
-	for _, summary := range few.ahead {
-		w.say(h, summary)
+		holds = e.rare.holds
+		for _, summary := range e.rare.ahead {
+			w.say(h, summary)
+		}
 	}
 	switch {
-	case few.holds != nil:
-		w.say(h, few.holds)
+	case holds != nil:
+		w.say(h, holds)
 	case !e.moved && e.Op == commit.Append:
 		w.say(h, e)
 	}
