@@ -92,6 +92,8 @@ type Commit struct {
 	Mark   objects.ID // nearest ancestor by first parent that says more than a plain Append: see Marks
 	Weight Weight     // of all blocks up to and with this one
 
+	Spot objects.Spot // where the content was seen to lie, if the walk that gave c knew: a help for Load
+
 	// What the links name; Load and LoadAll fill them in.
 	Block content.Block // nil until it is loaded, and when there is no content; of erased words, what is left
 	From  *Origin       // nil until it is loaded, and when there is no origin

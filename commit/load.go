@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
@@ -23,183 +21,68 @@ func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 			n++
 		}
 	}
-	rest, ids := make([]*Commit, 0, n), make([]objects.ID, 0, n)
+	rest := make([]*Commit, 0, n)
 	for _, c := range commits {
 		if c.Block == nil && !c.Content.IsZero() {
-			rest, ids = append(rest, c), append(ids, c.Content)
+			rest = append(rest, c)
 		}
 	}
-	words, err := Blocks(ctx, r, ids, func(i int) objects.ID { return rest[i].ID })
-	if err != nil {
-		return err
-	}
-	for i, b := range words.Blocks {
-		rest[i].fill(b, words.Erased[i])
-	}
-	return nil
+	return Blocks(ctx, r, Wanted{
+		Len: n,
+		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
+			return rest[i].ID, rest[i].Content, rest[i].Spot
+		},
+		Put: func(i int, b content.Block, left *objects.Tombstone) { rest[i].fill(b, left) },
+	})
 }
 
-// Words is what some contents say, each in its place.
-type Words struct {
-	Blocks []content.Block
-	Erased map[int]*objects.Tombstone // of those that were erased, which have no block
+// Wanted is contents that are asked for, by their places in some list. Its functions
+// may be called by several goroutines at once, with different places.
+type Wanted struct {
+	Len int
+
+	// Of is the content that a place is for, and where it lies if that is known. An
+	// error names the commit.
+	Of func(i int) (commit, content objects.ID, spot objects.Spot)
+
+	// Put takes the block, or the tombstone of one that was erased, which has none.
+	Put func(i int, b content.Block, left *objects.Tombstone)
 }
 
-// Blocks gives the block of each of the contents with some ids, and reads each once.
-// of is the commit that a place in the list is for; an error names it.
-func Blocks(ctx context.Context, r objects.Reader, ids []objects.ID, of func(i int) objects.ID) (Words, error) {
-	if len(ids) == 0 {
-		return Words{}, nil
+// Blocks gives the block of each of the wanted contents.
+func Blocks(ctx context.Context, r objects.Reader, w Wanted) error {
+	if w.Len == 0 {
+		return nil
 	}
-	w, err := read(ctx, r, ids, objects.Load(ctx, r, ids))
-	if errors.Is(err, objects.ErrErased) { // no run holds what was erased
-		w, err = read(ctx, r, ids, singly(r.Get(ctx, ids)))
-	}
-	if err != nil {
-		return Words{}, fmt.Errorf("read content: %w", err)
-	}
-	return w.Words, w.fillAlike(of)
-}
-
-// singly gives objects one by one, and goes on after one that was erased.
-func singly(list iter.Seq2[objects.Object, error]) iter.Seq2[[]objects.Object, error] {
-	return func(yield func([]objects.Object, error) bool) {
-		for o, err := range list {
-			if !yield([]objects.Object{o}, err) {
-				return
-			}
-		}
-	}
-}
-
-// reading is Words on their way.
-type reading struct {
-	Words
-	ids    []objects.ID
-	next   int                  // mostly they come in the order in which they are asked for
-	places map[objects.ID][]int // nil: they did so far
-}
-
-func read(ctx context.Context, r objects.Reader, ids []objects.ID, runs iter.Seq2[[]objects.Object, error]) (*reading, error) {
-	w := &reading{Words: Words{Blocks: make([]content.Block, len(ids))}, ids: ids}
-	var words shelf
-	for run, err := range runs {
-		left, err := erased(err)
-		switch {
-		case err != nil:
-			return nil, err
-		case left != nil && len(run) != 1:
-			return nil, &objects.ErasedError{Tombstone: *left}
-		}
-		words.reserve(run)
-		for i := range run {
+	got := make([]bool, w.Len)
+	err := objects.Load(ctx, r, objects.Wanted{
+		Len: w.Len,
+		At: func(i int) (objects.ID, objects.Spot) {
+			_, id, spot := w.Of(i)
+			return id, spot
+		},
+		Give: func(i int, o *objects.Object, err error) error {
 			var block content.Block
-			gone := left
-			if gone == nil {
-				block, err = words.decode(ctx, r, &run[i])
-				gone, err = erased(err) // a chunk of it
+			if err == nil {
+				block, err = decodeContent(ctx, r, o)
 			}
+			left, err := erased(err) // it, or a chunk of it
 			if err != nil {
-				return nil, err
+				return err
 			}
-			w.put(run[i].ID, block, gone)
-		}
+			w.Put(i, block, left)
+			got[i] = true
+			return nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("read content: %w", err)
 	}
-	return w, nil
-}
-
-func (w *reading) put(id objects.ID, block content.Block, left *objects.Tombstone) {
-	if w.places == nil && w.next < len(w.ids) && w.ids[w.next] == id {
-		w.set(w.next, block, left)
-		w.next++
-		return
-	}
-	if w.places == nil {
-		w.places = placesOf(w.ids)
-	}
-	for _, at := range w.places[id] {
-		w.set(at, block, left)
-	}
-}
-
-func (w *reading) set(at int, block content.Block, left *objects.Tombstone) {
-	if w.Blocks[at] = block; left == nil {
-		return
-	}
-	if w.Erased == nil {
-		w.Erased = map[int]*objects.Tombstone{}
-	}
-	w.Erased[at] = left
-}
-
-func placesOf(ids []objects.ID) map[objects.ID][]int {
-	m := make(map[objects.ID][]int, len(ids))
-	for i, id := range ids {
-		m[id] = append(m[id], i)
-	}
-	return m
-}
-
-// fillAlike gives a block to the other places that asked for it. One that no place
-// has was not there.
-func (w *reading) fillAlike(of func(i int) objects.ID) error {
-	for i, id := range w.ids {
-		if w.Blocks[i] != nil || w.Erased[i] != nil {
-			continue
-		}
-		if w.places == nil {
-			w.places = placesOf(w.ids)
-		}
-		for _, other := range w.places[id] {
-			if w.Blocks[other] != nil || w.Erased[other] != nil {
-				w.set(i, w.Blocks[other], w.Erased[other])
-				break
-			}
-		}
-		if w.Blocks[i] == nil && w.Erased[i] == nil {
-			return fmt.Errorf("read content of commit %s: %w", of(i).Short(), &objects.NotFoundError{ID: id})
-		}
+	if i := slices.Index(got, false); i >= 0 {
+		of, id, _ := w.Of(i)
+		return fmt.Errorf("read content of commit %s: %w", of.Short(), &objects.NotFoundError{ID: id})
 	}
 	return nil
-}
-
-// shelf is memory for the words of many blocks, one after the other: to make room
-// for each takes as long as to read it.
-type shelf struct{ text strings.Builder }
-
-// A shelf is as long as what is put on it, and not longer than shelfSize: one block
-// that stays in memory keeps its neighbours there.
-const shelfSize = 64 << 10
-
-// reserve makes room for what a run holds, or for the first of it.
-func (s *shelf) reserve(run []objects.Object) {
-	need := 0
-	for i := range run {
-		if need += len(run[i].Data); need > shelfSize {
-			break
-		}
-	}
-	if s.text.Cap()-s.text.Len() < need {
-		s.text.Reset()
-		s.text.Grow(min(need, shelfSize))
-	}
-}
-
-func (s *shelf) decode(ctx context.Context, r objects.Reader, obj *objects.Object) (content.Block, error) {
-	if obj.Kind != objects.KindContent || len(obj.Data) > shelfSize/16 {
-		return decodeContent(ctx, r, *obj)
-	}
-	if s.text.Cap()-s.text.Len() < len(obj.Data) {
-		s.text.Reset()
-		s.text.Grow(shelfSize)
-	}
-	from := s.text.Len()
-	s.text.Write(obj.Data)
-	b, err := content.DecodeSharing(obj.Data, s.text.String()[from:])
-	if err != nil {
-		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
-	}
-	return b, nil
 }
 
 // LoadAll is Load, and fills in where the commits came from and the words that
@@ -254,13 +137,13 @@ func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Bloc
 	if err != nil {
 		return nil, fmt.Errorf("read content: %w", err)
 	}
-	return decodeContent(ctx, r, obj)
+	return decodeContent(ctx, r, &obj)
 }
 
 // Fill gives a commit its block from the object of its content, which was read
 // with it.
 func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
-	block, err := decodeContent(ctx, r, obj)
+	block, err := decodeContent(ctx, r, &obj)
 	left, err := erased(err)
 	if err != nil {
 		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
@@ -269,19 +152,20 @@ func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) 
 	return nil
 }
 
-func decodeContent(ctx context.Context, r objects.Reader, obj objects.Object) (content.Block, error) {
+// decodeContent gives the block of a content, which keeps the data of the object.
+func decodeContent(ctx context.Context, r objects.Reader, obj *objects.Object) (content.Block, error) {
 	record := obj.Data
 	switch obj.Kind {
 	case objects.KindContent:
 	case objects.KindList:
 		var err error
-		if record, err = joinChunks(ctx, r, obj); err != nil {
+		if record, err = joinChunks(ctx, r, *obj); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("want content, have a %s", obj.Kind)}
 	}
-	b, err := content.Decode(record)
+	b, err := content.DecodeKeeping(record)
 	if err != nil {
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
 	}

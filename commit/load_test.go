@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestAnErasedChunkIsOfItsContentAlone erases a piece of a long text: what is read in the
-// same run keeps its words.
+// TestAnErasedChunkIsOfItsContentAlone erases a piece of a long text: what is read with
+// it keeps its words.
 func TestAnErasedChunkIsOfItsContentAlone(t *testing.T) {
 	store := objects.Memory()
 	commits, put, err := Write(nil, Draft{Block: content.User(strings.Repeat("long ", 1<<19))}, Draft{Block: content.User("short")})
@@ -21,19 +20,22 @@ func TestAnErasedChunkIsOfItsContentAlone(t *testing.T) {
 	if err := store.Apply(t.Context(), objects.Batch{Put: put}); err != nil {
 		t.Fatal(err)
 	}
-	ids := []objects.ID{commits[0].Content, commits[1].Content}
-	run := make([]objects.Object, len(ids))
-	for i, id := range ids {
-		if run[i], err = objects.Read(t.Context(), store, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := objects.Erase(t.Context(), store, []objects.Tombstone{{ID: run[0].Links[0], Time: time.UnixMilli(0), Why: "gone"}}, nil); err != nil {
+	list, err := objects.Read(t.Context(), store, commits[0].Content)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var runs iter.Seq2[[]objects.Object, error] = func(yield func([]objects.Object, error) bool) { yield(run, nil) }
-	w, err := read(t.Context(), store, ids, runs)
-	if err != nil || len(w.Erased) != 1 || w.Erased[0] == nil || w.Blocks[0] != nil || w.Blocks[1] == nil || w.Blocks[1].String() != "short" {
-		t.Errorf("%+v, %v", w, err)
+	if _, err := objects.Erase(t.Context(), store, []objects.Tombstone{{ID: list.Links[0], Time: time.UnixMilli(0), Why: "gone"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	blocks, left := make([]content.Block, 2), make([]*objects.Tombstone, 2)
+	err = Blocks(t.Context(), store, Wanted{
+		Len: 2,
+		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
+			return commits[i].ID, commits[i].Content, objects.Spot{}
+		},
+		Put: func(i int, b content.Block, t *objects.Tombstone) { blocks[i], left[i] = b, t },
+	})
+	if err != nil || left[0] == nil || blocks[0] != nil || left[1] != nil || blocks[1] == nil || blocks[1].String() != "short" {
+		t.Errorf("%v, %v, %v", blocks, left, err)
 	}
 }

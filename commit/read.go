@@ -126,6 +126,9 @@ func (p *passing) sheet(run *objects.Run, yield func(*Commit, error) bool) bool 
 			yield(nil, err)
 			return false
 		}
+		if run.Spot != nil && !p.Content.IsZero() {
+			p.Spot = run.Spot(at)
+		}
 		if !yield(&p.Commit, nil) {
 			return false
 		}

@@ -59,6 +59,36 @@ type reply struct {
 	turn       int
 }
 
+// lastReply goes over the entries of a history and links those that may be of replies,
+// so that the last ones are found without a look at every entry. What it leaves in an
+// entry, as reply, is how far before it lies
+//
+//	the first block of its reply      over 0, if it is of one and not the first
+//	the last block of the one before  below 0, if it is the first of one
+//	the last block of a reply         if it is of none
+//
+// and 0 where there is none.
+type lastReply struct {
+	ago, first int32       // how far back the last block was, and how far before that the first; ago 0: there was none
+	origin     *objects.ID // of both
+}
+
+func (l *lastReply) pass(e *Entry) {
+	if e.reply = l.ago; !e.ofReply() {
+		if l.ago > 0 {
+			l.ago++
+		}
+		return
+	}
+	if l.ago > 0 && (l.origin == e.origin || *l.origin == *e.origin) {
+		e.reply += l.first
+		*l = lastReply{1, e.reply, e.origin}
+		return
+	}
+	e.reply = -l.ago
+	*l = lastReply{1, 0, e.origin}
+}
+
 // calibrate fits the estimates of a history, the sums of which are sums.
 func calibrate(ctx context.Context, r objects.Reader, entries []Entry, unread unread, sums Tokens, o Options) (*fitting, error) {
 	f := &fitting{Calibration: Calibration{Factor: 1}, entries: entries, unread: unread, told: map[int]float64{}}
@@ -100,22 +130,39 @@ func (r reply) options(ctx context.Context, from objects.Reader, o Options) (the
 	return m.Options, flags, nil
 }
 
+// lastReplies lists what may be the last replies among some entries, newest first, with
+// their origins.
+func lastReplies(entries []Entry) (found []reply, ids []objects.ID) {
+	low := max(0, len(entries)-maxScan)
+	for i := len(entries) - 1; i >= low && len(ids) < maxOrigins; {
+		c := &entries[i]
+		first, back := i, int(c.reply)
+		if c.ofReply() {
+			first = i - max(back, 0)
+			at := max(first, low)
+			for !entries[at].ofReply() { // another may lie there, between its blocks
+				at++
+			}
+			ids, found = append(ids, *c.origin), append(found, reply{first: at, end: i + 1, turn: c.Turn})
+			back = -min(back, 0)
+			if first >= low && first < i {
+				back = -int(entries[first].reply)
+			}
+		}
+		if i = first - back; back == 0 {
+			break
+		}
+	}
+	if len(found) == maxOrigins { // how far the oldest reaches is not looked for
+		found[maxOrigins-1].first = found[maxOrigins-1].end - 1
+	}
+	return found, ids
+}
+
 // replies lists the last replies of one model that told their usage, newest
 // first: of the model that answered last.
 func (f *fitting) replies(ctx context.Context, r objects.Reader) ([]reply, error) {
-	var found []reply
-	var ids []objects.ID
-	for i := len(f.entries) - 1; i >= max(0, len(f.entries)-maxScan) && len(ids) < maxOrigins; i-- {
-		c := &f.entries[i]
-		if c.origin == nil || c.Op != commit.Append || c.Role == content.RoleUser || c.Role == content.RoleSystem || c.Role == content.RoleTool {
-			continue
-		}
-		if n := len(found); n > 0 && ids[n-1] == *c.origin {
-			found[n-1].first = i // walking back, the first comes last
-			continue
-		}
-		ids, found = append(ids, *c.origin), append(found, reply{first: i, end: i + 1, turn: f.entries[i].Turn})
-	}
+	found, ids := lastReplies(f.entries)
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -2,11 +2,15 @@ package compile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -91,4 +95,41 @@ func TestABudgetKnowsWhatIsSentBesideTheHistory(t *testing.T) {
 	if _, err := Chain(t.Context(), s.store, s.tip.ID, Options{Budget: 1500}); !errors.As(err, new(*priority.OverBudgetError)) {
 		t.Errorf("a budget below what is sent beside: %v", err)
 	}
+}
+
+// TestLastRepliesAreFoundByLinks holds the way along links to a look at every entry.
+func TestLastRepliesAreFoundByLinks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		origins := []*objects.ID{nil, {1}, {1}, {2}, {3}}
+		entries := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Entry {
+			return Entry{
+				Op: commit.Op(rapid.IntRange(int(commit.Append), int(commit.Edit)).Draw(t, "op")), origin: rapid.SampledFrom(origins).Draw(t, "origin"),
+				Role: rapid.SampledFrom([]content.Role{content.RoleUser, content.RoleAssistant, content.RoleTool, content.NoRole}).Draw(t, "role"),
+			}
+		}), 0, 60).Draw(t, "entries")
+		if rapid.IntRange(0, 9).Draw(t, "long") == 0 && len(entries) > 0 {
+			entries = slices.Repeat(entries, maxScan/len(entries)+2)
+		}
+		var last lastReply
+		for i := range entries {
+			last.pass(&entries[i])
+		}
+		var want []reply
+		var ids []objects.ID
+		for i := len(entries) - 1; i >= max(0, len(entries)-maxScan) && len(ids) < maxOrigins; i-- {
+			e := &entries[i]
+			if !e.ofReply() {
+				continue
+			}
+			if n := len(want); n > 0 && ids[n-1] == *e.origin {
+				want[n-1].first = i
+				continue
+			}
+			ids, want = append(ids, *e.origin), append(want, reply{first: i, end: i + 1})
+		}
+		found, got := lastReplies(entries)
+		if !slices.Equal(got, ids) || !slices.Equal(found, want) {
+			t.Fatalf("%+v, want %+v", found, want)
+		}
+	})
 }

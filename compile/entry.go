@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -29,9 +30,11 @@ type Entry struct {
 	Level    priority.Level
 	Sent     bool
 
-	moved   bool  // is sent in the place of another
-	apart   bool  // its parent is not the entry before it
-	message int32 // counts the messages of the history
+	moved   bool         // is sent in the place of another
+	apart   bool         // its parent is not the entry before it
+	message int32        // counts the messages of the history
+	reply   int32        // leads to the replies before it; see lastReply
+	spot    objects.Spot // of the content
 	origin  *objects.ID
 	rare    *rare // nil: it has nothing of that
 }
@@ -77,6 +80,11 @@ func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
 }
 
+// ofReply tells whether it is of a reply that may say what it cost.
+func (e *Entry) ofReply() bool {
+	return e.origin != nil && e.Op == commit.Append && (e.Role == content.RoleAssistant || e.Role == content.NoRole)
+}
+
 func (e *Entry) isThought() bool {
 	return e.Op == commit.Append && e.Kind == content.KindReasoning
 }
@@ -99,7 +107,7 @@ func (e *Entry) few() *rare {
 // take fills a zero entry from its commit, which need not last. after is the entry
 // behind it, which mostly has the same origin; nil: none.
 func (e *Entry) take(c *commit.Commit, after *Entry) {
-	e.ID, e.Content, e.Block = c.ID, c.Content, c.Block
+	e.ID, e.Content, e.spot, e.Block = c.ID, c.Content, c.Spot, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
 	e.Index, e.Size = int32(c.Index), int32(c.Size)
 	switch {
@@ -125,39 +133,46 @@ func (e *Entry) comeBack(why priority.Why) {
 	}
 }
 
-// loadPage is how many blocks are asked for at once.
-const loadPage = 1 << 14
-
 // Load reads the own blocks of entries that have none yet. Those of a prompt are to be
 // copied before: prompts share them.
 func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
-	var page []*Entry
-	var ids []objects.ID
-	read := func() error {
-		words, err := commit.Blocks(ctx, r, ids, func(i int) objects.ID { return page[i].ID })
-		if err != nil {
-			return err
-		}
-		for i, b := range words.Blocks {
-			page[i].Block = b
-		}
-		for i, left := range words.Erased {
-			few := *page[i].few()
-			few.left = left
-			page[i].Block, page[i].rare = commit.Left(left, page[i].Kind), &few
-		}
-		page, ids = page[:0], ids[:0]
-		return nil
-	}
-	for i, e := range entries {
+	_, err := load(ctx, r, entries)
+	return err
+}
+
+// load is Load, and tells whether something was erased.
+func load(ctx context.Context, r objects.Reader, entries []*Entry) (erased bool, err error) {
+	n := 0
+	for _, e := range entries {
 		if e.Block == nil && !e.Content.IsZero() {
-			page, ids = append(page, e), append(ids, e.Content)
+			n++
 		}
-		if len(ids) == loadPage || i == len(entries)-1 && len(ids) > 0 {
-			if err := read(); err != nil {
-				return err
+	}
+	if n < len(entries) {
+		rest := make([]*Entry, 0, n)
+		for _, e := range entries {
+			if e.Block == nil && !e.Content.IsZero() {
+				rest = append(rest, e)
 			}
 		}
+		entries = rest
 	}
-	return nil
+	var gone atomic.Bool
+	err = commit.Blocks(ctx, r, commit.Wanted{
+		Len: n,
+		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
+			e := entries[i]
+			return e.ID, e.Content, e.spot
+		},
+		Put: func(i int, b content.Block, left *objects.Tombstone) {
+			e := entries[i]
+			if e.Block = b; left != nil {
+				few := *e.few()
+				few.left = left
+				e.Block, e.rare = commit.Left(left, e.Kind), &few
+				gone.Store(true)
+			}
+		},
+	})
+	return gone.Load(), err
 }

@@ -48,6 +48,9 @@ func (h *history) left(e *Entry) *objects.Tombstone {
 // leaveErased takes the entries out whose words are gone, but for results of tools:
 // a placeholder is sent for them.
 func (h *history) leaveErased() {
+	if !h.erased {
+		return
+	}
 	for i := range h.entries {
 		e := &h.entries[i]
 		left := h.left(e)

@@ -18,7 +18,8 @@ type history struct {
 	entries  []Entry
 	turns    int // number of the last turn
 	messages int
-	thought  int // the last turn that has reasoning; -1: none has
+	thought  int    // the last turn that has reasoning; -1: none has
+	then     passed // what was before the last turn
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
@@ -30,6 +31,8 @@ type history struct {
 	fitted *fitting // of a budget; nil: without one
 	unread unread
 	cut    bool // the budget leaves out a turn
+	erased bool // of what was loaded some is
+	saying int  // most entries that are sent
 }
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
@@ -95,7 +98,9 @@ func (l *listing) before(c *commit.Commit) {
 }
 
 func (l *listing) grow(more int) {
-	l.list = append(make([]Entry, more, spare(more+len(l.list))), l.list[l.free:]...)
+	list := make([]Entry, more, spare(more+len(l.list)))
+	objects.WillFill(list)
+	l.list = append(list, l.list[l.free:]...)
 	l.free = more
 }
 
@@ -110,7 +115,7 @@ func (l *listing) again(entries []Entry) {
 		e := &entries[i]
 		l.list[i] = Entry{
 			ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
-			Index: e.Index, Size: e.Size, origin: e.origin, apart: e.apart,
+			Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, apart: e.apart,
 		}
 	}
 	l.free = 0
@@ -118,17 +123,27 @@ func (l *listing) again(entries []Entry) {
 
 func (l *listing) entries() []Entry { return l.list[l.free:] }
 
+// passed is what a history is known to have up to some entry.
+type passed struct {
+	thought int // as in history
+	reply   lastReply
+}
+
 func newHistory() *history {
 	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
 }
 
 // number counts turns and messages, and lists those entries that are looked at again.
 func (h *history) number() {
+	var last lastReply
 	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
+		h.turns, h.messages, h.thought, last = b.turns, b.messages, b.thought, b.reply
 	}
+	h.then = passed{h.thought, last}
 	for i := range h.entries {
 		e := &h.entries[i]
+		before := passed{h.thought, last}
+		last.pass(e)
 		switch e.Op {
 		case commit.Edit:
 			h.edits[e.Speaks.Target] = e.Speaks
@@ -139,6 +154,7 @@ func (h *history) number() {
 		}
 		if e.beginsTurn() && i >= len(h.unread.known) {
 			h.turns++
+			h.then = before
 		}
 		if e.Says() && (e.Index == 0 || e.apart) {
 			h.messages++
@@ -266,22 +282,25 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 	if h.base != nil {
 		entries = h.base.lend(entries)
 	}
-	if len(h.edits) == 0 {
-		return Load(ctx, r, entries...)
-	}
-	var own []*Entry
-	var edits []*commit.Commit
-	for _, e := range entries {
-		if edit := h.edit(e); edit != nil {
-			edits = append(edits, edit)
-		} else {
-			own = append(own, e)
+	if len(h.edits) > 0 {
+		var own []*Entry
+		var edits []*commit.Commit
+		for _, e := range entries {
+			if edit := h.edit(e); edit != nil {
+				edits = append(edits, edit)
+			} else {
+				own = append(own, e)
+			}
 		}
+		if err := commit.Load(ctx, r, edits...); err != nil {
+			return err
+		}
+		h.erased = h.erased || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Erased != nil })
+		entries = own
 	}
-	if err := commit.Load(ctx, r, edits...); err != nil {
-		return err
-	}
-	return Load(ctx, r, own...)
+	erased, err := load(ctx, r, entries)
+	h.erased = h.erased || erased
+	return err
 }
 
 // sentSystems lists the system blocks that are sent.
@@ -299,6 +318,7 @@ func (h *history) sent() (list []*Entry) {
 			list = append(list, e)
 		}
 	}
+	h.saying = len(list)
 	return list
 }
 

@@ -136,8 +136,8 @@ type base struct {
 	count    int        // commits
 	turns    int
 	messages int
-	thought  int // the last turn in it that has reasoning; -1: none has
-	thinking int // and that of the history as it was when it was decided
+	passed
+	thinking int // the last turn with reasoning of the history as it was when it was decided
 	tokens   Tokens
 	said     int     // messages of the prompt that are whole
 	open     *spoken // the one that may go on; nil: none may

@@ -66,14 +66,13 @@ type writer struct {
 }
 
 func (h *history) writer() *writer {
-	sent := 0
-	for i := range h.entries {
-		if h.entries[i].Sent {
-			sent++
-		}
-	}
+	sent := h.saying
 	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
 	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
+	objects.WillFill(w.blocks)
+	objects.WillFill(w.ids)
+	objects.WillFill(w.messages)
+	objects.WillFill(w.commits)
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {
@@ -91,16 +90,16 @@ func (s *spoken) clone() *spoken {
 // place of another is said there.
 func (w *writer) add(h *history, e *Entry) {
 	w.tokens.count(e)
-	var few rare
+	var holds *Entry
 	if e.rare != nil {
-		few = *e.rare
-	}
-	for _, summary := range few.ahead {
-		w.say(h, summary)
+		holds = e.rare.holds
+		for _, summary := range e.rare.ahead {
+			w.say(h, summary)
+		}
 	}
 	switch {
-	case few.holds != nil:
-		w.say(h, few.holds)
+	case holds != nil:
+		w.say(h, holds)
 	case !e.moved && e.Op == commit.Append:
 		w.say(h, e)
 	}
@@ -171,15 +170,10 @@ func (w *writer) end() {
 
 // baseAt is the history before one of its entries, which begins a turn.
 func (h *history) baseAt(i int, w *writer) *base {
-	b := &base{count: i, turns: h.turns - 1, thought: -1, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
+	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
 	if h.base != nil {
 		b.tip, b.count, b.said = h.base.tip, b.count+h.base.count, b.said+h.base.said
-		b.messages, b.thought = h.base.messages, h.base.thought
-	}
-	for k := range i {
-		if h.entries[k].isThought() {
-			b.thought = h.entries[k].Turn
-		}
+		b.messages = h.base.messages
 	}
 	if i > 0 {
 		b.tip, b.messages = h.entries[i-1].ID, int(h.entries[i-1].message)

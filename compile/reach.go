@@ -226,10 +226,10 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		turn, message := e.Turn, e.message
+		turn, message, reply := e.Turn, e.message, e.reply
 		if k := known[e.ID]; k != nil {
 			*e = *k
-			e.Turn, e.message = turn, message
+			e.Turn, e.message, e.reply = turn, message, reply
 		} else if e.Sent {
 			e.leaveOut("budget")
 		}

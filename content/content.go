@@ -97,12 +97,12 @@ type Message struct {
 // Wire is what a block keeps of the form in which its provider sent it, so that
 // it can go back there unchanged. For a block made by hand it is zero.
 type Wire struct {
-	Role       Role   // who says it, when not who usually does
 	Dialect    string // the dialect of ID, Type and Extra: "messages", "chat", ...
 	ID         string // the provider's id of the item
 	Type       string // the provider's type of item, where a kind has several
 	Extra      []byte // a JSON object: the item's members that have no field here
 	Seal       Seal
+	Role       Role // who says it, when not who usually does
 	Incomplete bool // the response broke off inside this block
 }
 

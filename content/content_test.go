@@ -195,7 +195,7 @@ func TestSharingReadsWhatDecodeReads(t *testing.T) {
 		}
 		record = record[:len(record)-rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "cut")]
 		want, wantErr := Decode(record)
-		got, err := DecodeSharing(record, string(record))
+		got, err := DecodeKeeping(record)
 		if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Fatalf("%x is %#v, %v; want %#v, %v", record, got, err, want, wantErr)
 		}

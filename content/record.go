@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/tract-vcs/tract/canon"
 )
@@ -44,7 +45,15 @@ func Encode(b Block) []byte {
 
 // Decode reads a record. It refuses what Encode does not write, and returns a
 // block that shares no memory with the record.
-func Decode(record []byte) (Block, error) { return DecodeSharing(record, "") }
+func Decode(record []byte) (Block, error) { return decode(record, "") }
+
+// DecodeKeeping is Decode of a record that nobody writes to any more: the words of the
+// block are pieces of it, and keep it in memory.
+func DecodeKeeping(record []byte) (Block, error) {
+	// A string of the same bytes, without a copy: to make room for the words of a long
+	// history takes longer than to read them. They never change, as the caller says.
+	return decode(record, unsafe.String(unsafe.SliceData(record), len(record)))
+}
 
 // plain reads the record of words and nothing else, as most are: its kind, and where
 // the words begin. It gives up on whatever is not quite as Encode makes it.
@@ -74,9 +83,9 @@ func Check(record []byte) error {
 
 var decoders = sync.Pool{New: func() any { return new(canon.Decoder) }}
 
-// DecodeSharing is Decode of a record of which text has the same bytes: the words of
-// the block are pieces of text.
-func DecodeSharing(record []byte, text string) (Block, error) {
+// decode reads a record. Where text is not empty it has the same bytes, and the words
+// of the block are pieces of it.
+func decode(record []byte, text string) (Block, error) {
 	if len(record) > MaxSize {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}

@@ -6,25 +6,46 @@ import (
 	"iter"
 )
 
-// Bulk is a store that gives many objects at once, in memory that it uses again:
-// a run, and all that it refers to, is good until the next one is asked for, or the
-// loop ends. It is optional; [Line] and [Load] do without.
+// Spot is where an engine has the data of an object. Only the store that gave it can
+// read it; zero: it is not known. It is a help and no promise: once the file is another
+// one, it is as if it were zero.
+type Spot [2]uint64
+
+// Wanted is objects that are asked for, by their places in some list. Its functions
+// may be called by several goroutines at once, with different places.
+type Wanted struct {
+	Len int
+	At  func(i int) (ID, Spot)
+
+	// Give takes an object, or the error that concerns it alone. The data stays as it
+	// is and is shared with nobody; o itself is good for the call. Any error that it
+	// returns ends the whole.
+	Give func(i int, o *Object, err error) error
+}
+
+// Bulk is a store that gives many objects at once. It is optional; [Line] and [Load]
+// do without.
 type Bulk interface {
 	// Line yields what [Reader].Chain yields, without content, in runs: at most
-	// limit commits, when it is over 0.
+	// limit commits, when it is over 0. Any error is the last element.
 	Line(ctx context.Context, tip ID, limit int) iter.Seq2[Run, error]
 
-	// Load yields what [Reader].Get yields, in runs, and in the order in which it
-	// was asked for. Any error is the last element.
-	Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error]
+	// Load gives the objects that it finds at their spots, where that is faster than
+	// to get them by their ids, and lists the places of the others.
+	Load(ctx context.Context, w Wanted) (rest []int, err error)
 }
 
 // Run is a piece of a line, newest first: Objects, or Count commits of a sheet, from
-// the place Tip on, each the first parent of the one before it.
+// the place Tip on, each the first parent of the one before it. It is good until the
+// next one is asked for, or the loop ends, and so is all that it refers to.
 type Run struct {
 	Objects    []Object
 	Sheet      *Sheet // nil: Objects
 	Tip, Count int
+
+	// Spot is that of what the first link names of the commit at a place of the sheet;
+	// nil: none is known.
+	Spot func(place int) Spot
 }
 
 // Line is that of a [Bulk] store. Of any other, and where the walk is to stop at a
@@ -34,34 +55,74 @@ func Line(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq
 		return b.Line(ctx, tip, limit)
 	}
 	return func(yield func(Run, error) bool) {
-		for one, err := range oneByOne(r.Chain(ctx, tip, ChainOptions{Limit: limit, Stop: stop})) {
-			if !yield(Run{Objects: one}, err) {
-				return
-			}
-		}
-	}
-}
-
-// Load is that of a [Bulk] store, and of any other its Get, in any order.
-func Load(ctx context.Context, r Reader, ids []ID) iter.Seq2[[]Object, error] {
-	if b, ok := r.(Bulk); ok {
-		return b.Load(ctx, ids)
-	}
-	return oneByOne(r.Get(ctx, ids))
-}
-
-func oneByOne(list iter.Seq2[Object, error]) iter.Seq2[[]Object, error] {
-	return func(yield func([]Object, error) bool) {
-		for o, err := range list {
+		for o, err := range r.Chain(ctx, tip, ChainOptions{Limit: limit, Stop: stop}) {
 			if err != nil {
-				yield(nil, err)
+				yield(Run{}, err)
 				return
 			}
-			if !yield([]Object{o}, nil) {
+			if !yield(Run{Objects: []Object{o}}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// Load gives each of the wanted objects that is there, in any order. No lock is held
+// while one is given.
+func Load(ctx context.Context, r Reader, w Wanted) (err error) {
+	var rest []int
+	if b, ok := r.(Bulk); ok {
+		rest, err = b.Load(ctx, w)
+	} else {
+		rest = w.all()
+	}
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return w.get(ctx, r, rest)
+}
+
+// all is every place.
+func (w *Wanted) all() []int {
+	list := make([]int, w.Len)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// get gives the objects of some places, which are read by their ids, each once.
+func (w *Wanted) get(ctx context.Context, r Reader, rest []int) error {
+	ids := make([]ID, 0, len(rest))
+	first := make(map[ID]int, len(rest))
+	again := map[ID][]int{}
+	for _, i := range rest {
+		id, _ := w.At(i)
+		if _, known := first[id]; known {
+			again[id] = append(again[id], i)
+			continue
+		}
+		first[id] = i
+		ids = append(ids, id)
+	}
+	for o, err := range r.Get(ctx, ids) {
+		i, asked := first[o.ID]
+		if err != nil && (!asked || !ofOneObject(err)) {
+			return err
+		}
+		if !asked {
+			continue
+		}
+		if err := w.Give(i, &o, err); err != nil {
+			return err
+		}
+		for _, i := range again[o.ID] {
+			if err := w.Give(i, &o, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Line is Bulk. As in Chain the engine is held to the line of first parents.
@@ -147,48 +208,29 @@ func (r *Run) All() iter.Seq2[Object, error] {
 	}
 }
 
-var errElsewhere = errors.New("the store gave it in the place of another")
+var (
+	errElsewhere = errors.New("the store gave it in the place of another")
+	errUnasked   = errors.New("the store gave it unasked")
+)
 
-// Load is Bulk.
-func (v *verified) Load(ctx context.Context, ids []ID) iter.Seq2[[]Object, error] {
+// Load is Bulk. An engine that does not verify is held to what was asked for.
+func (v *verified) Load(ctx context.Context, w Wanted) (rest []int, err error) {
 	b, ok := v.Store.(Bulk)
 	if !ok {
-		return oneByOne(v.Get(ctx, ids))
+		return w.all(), nil
 	}
-	return func(yield func([]Object, error) bool) {
-		rest := ids
-		for run, err := range b.Load(ctx, ids) {
-			if err == nil {
-				rest, err = v.asked(run, rest)
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(run, nil) {
-				return
-			}
-		}
+	if v.checks {
+		return b.Load(ctx, w)
 	}
-}
-
-// asked checks that the objects of a run are what was asked for, in that order, and
-// gives what was asked for behind them.
-func (v *verified) asked(run []Object, ids []ID) (rest []ID, err error) {
-	for i := range run {
-		o := &run[i]
-		for len(ids) > 0 && ids[0] != o.ID {
-			ids = ids[1:] // it was asked for before, or is not there
+	asked := w
+	asked.Give = func(i int, o *Object, err error) error {
+		if id, _ := w.At(i); err == nil && o.ID != id {
+			err = &CorruptError{ID: o.ID, Cause: errUnasked}
 		}
-		if len(ids) == 0 {
-			return nil, &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
+		if err == nil {
+			err = o.Check()
 		}
-		if !v.checks {
-			if err := o.Check(); err != nil {
-				return nil, err
-			}
-		}
-		ids = ids[1:]
+		return w.Give(i, o, err)
 	}
-	return ids, nil
+	return b.Load(ctx, asked)
 }

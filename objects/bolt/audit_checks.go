@@ -23,8 +23,8 @@ type pendingCheck struct {
 // A check begins with so much memory, which is enough for most and taken from the system
 // as far as it is used, and no more than so much is kept for the next.
 const (
-	roomBytes = 2 << 20
-	roomMost  = 16 << 20
+	checkLeast = 2 << 20
+	checkMost  = 16 << 20
 )
 
 // begin has a part looked at. Only so many are looked at at once, so that what they
@@ -34,7 +34,7 @@ func (a *auditor) begin(c check) error {
 	if n := len(a.rooms); n > 0 {
 		p.room, a.rooms = a.rooms[n-1], a.rooms[:n-1]
 	} else {
-		p.room = &arena{bytes: make([]byte, 0, roomBytes)}
+		p.room = &arena{bytes: make([]byte, 0, checkLeast)}
 	}
 	p.room.reset()
 	go func() {
@@ -52,7 +52,7 @@ func (a *auditor) settleOldest() error {
 	<-p.done
 	a.checks = a.checks[1:]
 	err := p.settle()
-	if cap(p.room.bytes) < roomMost { // more is asked for by damage, and by nothing else
+	if cap(p.room.bytes) < checkMost { // more is asked for by damage, and by nothing else
 		a.rooms = append(a.rooms, p.room)
 	}
 	return err

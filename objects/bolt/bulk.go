@@ -9,7 +9,7 @@ import (
 )
 
 // linePacks is most packs whose heads are read at one look for Line, and aloneFor
-// is how many objects are given before the next ones are read while these are used.
+// is how many commits are given before the next ones are read while these are used.
 const (
 	linePacks = 16
 	aloneFor  = 1024
@@ -63,7 +63,7 @@ func (w *lining) read(l *look, room *room) error {
 		if w.after = 0; err == nil && p != nil && p.sound {
 			w.after = p.n
 			packs++
-			w.sheet(p, slot, room)
+			w.sheet(l, p, slot, room)
 			continue
 		}
 		var o objects.Object
@@ -85,8 +85,8 @@ func (w *lining) read(l *look, room *room) error {
 }
 
 // sheet adds the line from a place in a pack on, as far as it lies in it.
-func (w *lining) sheet(p *pack, slot int, room *room) {
-	run := objects.Run{Sheet: p.Sheet, Tip: slot, Count: 1}
+func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
+	run := objects.Run{Sheet: p.Sheet, Tip: slot, Count: 1, Spot: l.spots(p)}
 	for at := p.Parent(slot); at >= 0 && !(w.limited && run.Count == w.left); at = p.Parent(at) {
 		slot = at
 		run.Count++
@@ -110,48 +110,12 @@ func (r *room) add(run objects.Run, objects int) {
 	r.runs, r.given = append(r.runs, run), r.given+objects
 }
 
-// Load is objects.Bulk.
-func (s *store) Load(ctx context.Context, ids []objects.ID) iter.Seq2[[]objects.Object, error] {
-	start := func(ctx context.Context) func(*room) error {
-		g := &getter{rest: unique(ids), most: getObjects}
-		return func(room *room) error {
-			for len(g.rest) > 0 && len(room.run) == 0 {
-				g.page, g.arena = room.page[:0], &room.arena
-				if err := s.view(ctx, "read", g.read); err != nil {
-					return err
-				}
-				room.page = g.page
-				for _, e := range g.page {
-					if e.err != nil {
-						return e.err
-					}
-					room.run = append(room.run, e.object)
-				}
-			}
-			room.given = len(room.run)
-			return nil
-		}
-	}
-	return func(yield func([]objects.Object, error) bool) {
-		for room, err := range pages(ctx, start) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(room.run, nil) {
-				return
-			}
-		}
-	}
-}
-
 // room is what some runs lie in.
 type room struct {
 	arena arena
 	run   []objects.Object
 	runs  []objects.Run // of a line
 	given int           // objects in all
-	page  []found
 	err   error
 }
 
@@ -168,16 +132,19 @@ func pages(ctx context.Context, start func(context.Context) func(*room) error) i
 			r.arena.reset()
 			r.err = read(r)
 		}
+		given := 0
 		done := make(chan struct{}, 1)
 		done <- struct{}{}
 		defer func() {
 			cancel()
-			<-done // nothing is read when the walk has ended
-			rooms.Put(both[0])
-			rooms.Put(both[1])
+			<-done                 // nothing is read when the walk has ended
+			if given <= aloneFor { // those of a long walk are large, and what comes next needs the memory
+				rooms.Put(both[0])
+				rooms.Put(both[1])
+			}
 		}()
 		fill(both[0])
-		for given := 0; ; {
+		for {
 			<-done
 			now := both[0]
 			if now.err != nil {

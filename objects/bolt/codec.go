@@ -28,6 +28,9 @@ const (
 // packMost is most that a frame holds. A pack is full long before that.
 const packMost = 8 << 20
 
+// zstdHead is most bytes that a frame has before its first block.
+const zstdHead = zstd.HeaderMaxSize
+
 // zstdMagic begins a frame of zstd.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
@@ -128,25 +131,48 @@ func closeBody(b []byte) []byte {
 }
 
 // openBody gives the data in a body that fits the head of its pack, and tells whether
-// its checksum is right. Every reader of a whole body comes through here.
+// its checksum is right.
 func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
+	if data, sound, err = openData(a, p.n, b); err != nil {
+		return nil, false, err
+	}
+	if len(data) != p.Body() {
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
+	}
+	return data, sound, nil
+}
+
+// openData gives the data in the body of a pack, and tells whether its checksum is
+// right. Every reader of a whole body comes through here.
+func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error) {
 	if len(b) < bodyStart {
-		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", p.n, errPack, len(b))
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
 	}
 	data = b[bodyStart:]
 	switch codec(b[8]) {
 	case codecRaw:
 	case codecZstd:
 		if data, err = inflate(a, nil, data); err != nil {
-			return nil, false, fmt.Errorf("pack %d: %w: %w", p.n, errPack, err)
+			return nil, false, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
 		}
 	default:
-		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", p.n, errPack, b[8])
+		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", n, errPack, b[8])
 	}
-	if len(data) != p.Body() {
-		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
+	return data, binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:]), nil
+}
+
+// openSize is how many bytes of data are in a body that begins so, and 0 if nobody
+// knows.
+func openSize(begin []byte, size int) int {
+	var h zstd.Header
+	switch {
+	case len(begin) < bodyStart:
+	case codec(begin[8]) == codecRaw:
+		return size - bodyStart
+	case codec(begin[8]) == codecZstd && h.Decode(begin[bodyStart:]) == nil && h.HasFCS && h.FrameContentSize <= packMost:
+		return int(h.FrameContentSize)
 	}
-	return data, binary.BigEndian.Uint64(b) == sum(packKey(p.n), b[8:]), nil
+	return 0
 }
 
 // opened keeps the bodies that were unpacked last for the sake of one object, since

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // wantSound lets bbolt check the whole file.
@@ -117,6 +120,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		ids = append(ids, id)
 	}
 	got := 0
+	var alone sync.Mutex
 	check := func(o objects.Object, err error) {
 		if note(err); err == nil {
 			if got++; !bytes.Equal(o.Data, m.objects[o.ID].Data) {
@@ -131,18 +135,24 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
 		check(o, err)
 	}
+	spots := map[objects.ID]objects.Spot{}
 	for run, err := range objects.Line(ctx, s, m.tip, 0) {
 		note(err)
 		for o, err := range run.All() {
 			check(o, err)
 		}
+		maps.Copy(spots, objectstest.Spots(&run))
 	}
-	for run, err := range objects.Load(ctx, s, ids) {
-		note(err)
-		for _, o := range run {
-			check(o, nil)
-		}
-	}
+	note(objects.Load(ctx, s, objects.Wanted{
+		Len: len(ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		Give: func(_ int, o *objects.Object, err error) error {
+			alone.Lock()
+			defer alone.Unlock()
+			check(*o, err)
+			return nil
+		},
+	}))
 	for _, newest := range []bool{false, true} {
 		refs, err := s.Refs(ctx, objects.RefQuery{Newest: newest})
 		note(err)

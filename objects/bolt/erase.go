@@ -204,14 +204,15 @@ func (s *store) Erasures() uint64 {
 	return s.files
 }
 
-// noteFile notes which file it is.
-func (s *store) noteFile(info os.FileInfo) {
+// noteFile notes which file it is, and gives it a number.
+func (s *store) noteFile(info os.FileInfo) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil || !os.SameFile(s.file, info) {
 		s.file = info
 		s.files++
 	}
+	return s.files
 }
 
 // kindOfErased gives the kind of an object that was erased, as a record begins with it.

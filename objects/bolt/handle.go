@@ -20,6 +20,7 @@ const burst = 5 * time.Millisecond
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
 	file    *os.File
+	number  uint64    // which of the files that had the name it is
 	side    *sideLock // nil: there can be none
 	journal journal
 	writer  bool
@@ -61,6 +62,7 @@ func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
 	l.kept = &h.now.kept
+	l.number = h.number
 	l.over, l.seen, l.staged, l.bodies = h.journal.over, h.seen, h.staged, h.bodies
 	return l
 }
@@ -286,7 +288,7 @@ func (s *store) inspect(h *handle) error {
 	if err := checkSafe(s.path, info, os.Geteuid()); err != nil {
 		return err
 	}
-	s.noteFile(info)
+	h.number = s.noteFile(info)
 	m, err := h.readMeta()
 	if err != nil {
 		return err

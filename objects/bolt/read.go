@@ -68,12 +68,11 @@ next:
 
 // getter is one Get.
 type getter struct {
-	scan  scanning
-	rest  []objects.ID
-	page  []found
-	most  int    // objects of a page, and so many KiB of data
-	arena *arena // for what is given out, where it need not last
-	at    place  // of the object that the last page ended before; pack 0: not known
+	scan scanning
+	rest []objects.ID
+	page []found
+	most int   // objects of a page, and so many KiB of data
+	at   place // of the object that the last page ended before; pack 0: not known
 }
 
 // found is an element of a sequence; slot says where in its pack it was found.
@@ -93,7 +92,7 @@ type wanted struct {
 // last of the packs that are read for them.
 func (g *getter) read(l *look) error {
 	c := cursor{look: l}
-	if l.arena = g.arena; len(g.rest) > pageObjects {
+	if len(g.rest) > pageObjects {
 		l.scan = &g.scan
 	}
 	if g.at.pack > 0 && len(g.rest) > 0 {
@@ -164,7 +163,7 @@ func (g *getter) take(l *look, w wanted) error {
 	if err != nil && !errors.Is(err, errPack) {
 		return err
 	}
-	room := l.arena.takeIDs(len(w.slots))
+	room := make([]objects.ID, 0, len(w.slots))
 	for _, slot := range w.slots {
 		o, err := w.pack.whole(slot, body, sound, err, &room)
 		g.page = append(g.page, found{o, err})

@@ -19,6 +19,7 @@ const keepPages = 1024
 type look struct {
 	file    io.ReaderAt
 	meta    meta
+	number  uint64   // of the file; see Spot
 	over    *overlay // what the journal says; nil: nothing
 	seen    mark     // of it
 	staged  *staged  // what will be put next; nil: nothing
@@ -203,6 +204,9 @@ func (e entry) valueIn(a *arena) ([]byte, error) {
 	}
 	return e.bytesIn(a)
 }
+
+// inHead tells whether the value was read with the head of its page.
+func (e entry) inHead() bool { return e.page != nil && e.element.value+e.valueSize <= len(e.page.head) }
 
 // first is the first byte of the value, if it has one.
 func (e entry) first() ([]byte, error) {

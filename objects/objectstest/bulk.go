@@ -3,6 +3,7 @@ package objectstest
 import (
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"testing"
 
@@ -13,18 +14,21 @@ import (
 // engine is an objects.Bulk or not.
 var bulks = []promise{
 	{"Bulk/Line is Chain in runs", bulkLine},
-	{"Bulk/Load is Get in runs", bulkLoad},
+	{"Bulk/Load is Get, with spots and without", bulkLoad},
 	{"Bulk/a hole ends it", bulkHole},
 	{"Bulk/a loop may end early and may use the store", bulkLoops},
 }
 
 // flat copies what runs hold, which is good for a moment only.
-func flat(runs iter.Seq2[[]objects.Object, error]) (list []objects.Object, err error) {
+func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error) {
 	for run, err := range runs {
 		if err != nil {
 			return list, err
 		}
-		for _, o := range run {
+		for o, err := range run.All() {
+			if err != nil {
+				return list, err
+			}
 			o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), slices.Clone(o.Data)
 			list = append(list, o)
 		}
@@ -32,21 +36,57 @@ func flat(runs iter.Seq2[[]objects.Object, error]) (list []objects.Object, err e
 	return list, nil
 }
 
-// line is flat for a line.
-func line(runs iter.Seq2[objects.Run, error]) ([]objects.Object, error) {
-	return flat(func(yield func([]objects.Object, error) bool) {
-		for run, err := range runs {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for o, err := range run.All() {
-				if !yield([]objects.Object{o}, err) {
-					return
-				}
+// Spots gives the spots of what the commits of a run link to first, where they are known.
+func Spots(run *objects.Run) map[objects.ID]objects.Spot {
+	known := map[objects.ID]objects.Spot{}
+	if run.Sheet == nil || run.Spot == nil {
+		return known
+	}
+	for at, left := run.Tip, run.Count; left > 0; left-- {
+		var room []objects.ID
+		if _, links := run.Sheet.Edges(at, &room); len(links) > 0 {
+			if spot := run.Spot(at); spot != (objects.Spot{}) {
+				known[links[0]] = spot
 			}
 		}
+		at = run.Sheet.Parent(at)
+	}
+	return known
+}
+
+// spotsOf gives the spots of the content of a line.
+func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Spot {
+	t.Helper()
+	known := map[objects.ID]objects.Spot{}
+	for run, err := range objects.Line(soon(t), s, tip, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(known, Spots(&run))
+	}
+	return known
+}
+
+// loaded is what Load gives for each place. What it gave must stay as it is.
+func loaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) ([]objects.Object, error) {
+	t.Helper()
+	given := make([]objects.Object, len(ids))
+	times := make([]int, len(ids))
+	err := objects.Load(soon(t), s, objects.Wanted{
+		Len: len(ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		Give: func(i int, o *objects.Object, err error) error {
+			given[i] = *o
+			times[i]++
+			return err
+		},
 	})
+	for i, n := range times {
+		if n > 1 || n == 0 && !given[i].ID.IsZero() {
+			t.Errorf("place %d was given %d times", i, n)
+		}
+	}
+	return given, err
 }
 
 func bulkLine(t *testing.T, s objects.Store) {
@@ -55,7 +95,7 @@ func bulkLine(t *testing.T, s objects.Store) {
 		put(t, s, part...)
 	}
 	for _, limit := range []int{0, 1, 9, 300, 4999, 5000, 6000} {
-		got, err := line(objects.Line(soon(t), s, h.tip(), limit))
+		got, err := flat(objects.Line(soon(t), s, h.tip(), limit))
 		if err != nil {
 			t.Fatalf("limit %d: %v", limit, err)
 		}
@@ -65,12 +105,12 @@ func bulkLine(t *testing.T, s objects.Store) {
 		}
 		wantObjects(t, got, want)
 	}
-	got, err := line(objects.Line(soon(t), s, h.tip(), 0, h.commits[7].ID))
+	got, err := flat(objects.Line(soon(t), s, h.tip(), 0, h.commits[7].ID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantObjects(t, got, h.commits[:7])
-	if got, err := line(objects.Line(soon(t), s, objects.ID{}, 0)); err != nil || len(got) != 0 {
+	if got, err := flat(objects.Line(soon(t), s, objects.ID{}, 0)); err != nil || len(got) != 0 {
 		t.Errorf("the line of nothing: %d commits, %v", len(got), err)
 	}
 }
@@ -80,6 +120,7 @@ func bulkLoad(t *testing.T, s objects.Store) {
 	for part := range slices.Chunk(h.all(), 900) {
 		put(t, s, part...)
 	}
+	known := spotsOf(t, s, h.tip())
 	var ids []objects.ID
 	for i, c := range slices.Backward(h.contents) {
 		if i%3 != 0 {
@@ -88,22 +129,32 @@ func bulkLoad(t *testing.T, s objects.Store) {
 	}
 	missing := content("never put")
 	ids = append(ids, h.contents[0].ID, ids[4], missing.ID, h.tip())
-	got, err := flat(objects.Load(soon(t), s, ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := collect(s.Get(soon(t), ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	byID := func(a, b objects.Object) int { return a.ID.Compare(b.ID) }
-	if _, ok := objects.As[objects.Bulk](s); ok {
-		if got[0].ID != ids[0] || got[len(got)-1].ID != h.tip() {
-			t.Error("objects come in another order than they were asked for")
+	for _, ids := range [][]objects.ID{ids, ids[:1], ids[:40], slices.SortedFunc(slices.Values(ids), objects.ID.Compare), nil} {
+		for _, spots := range []map[objects.ID]objects.Spot{known, nil} {
+			wantLoaded(t, s, ids, spots)
 		}
 	}
-	slices.SortFunc(got, byID)
-	slices.SortFunc(want, byID)
+}
+
+// wantLoaded holds Load to what Get gives.
+func wantLoaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) {
+	t.Helper()
+	got, err := loaded(t, s, ids, spots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := collect(s.Get(soon(t), ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[objects.ID]objects.Object{}
+	for _, o := range list {
+		there[o.ID] = o
+	}
+	want := make([]objects.Object, len(ids))
+	for i, id := range ids {
+		want[i] = there[id]
+	}
 	wantObjects(t, got, want)
 }
 
@@ -111,7 +162,7 @@ func bulkHole(t *testing.T, s objects.Store) {
 	h := grow(objects.ID{}, "line", 2000)
 	hole := h.commits[1500]
 	put(t, s, slices.DeleteFunc(h.all(), func(o objects.Object) bool { return o.ID == hole.ID })...)
-	got, err := line(objects.Line(soon(t), s, h.tip(), 0))
+	got, err := flat(objects.Line(soon(t), s, h.tip(), 0))
 	if none := (*objects.NotFoundError)(nil); !errors.As(err, &none) || none.ID != hole.ID {
 		t.Errorf("a hole in a line is %v", err)
 	}
@@ -136,7 +187,7 @@ func bulkLoops(t *testing.T, s objects.Store) {
 		}
 		first := firstOf(&run)
 		put(t, s, content("put by the body of a loop over "+first.String()))
-		if _, err := line(objects.Line(soon(t), s, h.tip(), 50)); err != nil {
+		if _, err := flat(objects.Line(soon(t), s, h.tip(), 50)); err != nil {
 			t.Fatal(err)
 		}
 		if again := firstOf(&run); again != first || again != h.commits[n].ID {

@@ -1,0 +1,321 @@
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// A spot says where data lies in the body of a pack whose head was sound:
+//
+//	number of the file and of the pack, 32 bits each
+//	offset in the body and size, 32 bits each
+//
+// A pack never changes in its file, so that whoever has walked over the head need not
+// read it again.
+
+// spots gives the spot of the content of the commit at a place; zero: it lies in another
+// pack.
+func (l *look) spots(p *pack) func(place int) objects.Spot {
+	in := l.number<<32 | uint64(p.n)
+	return func(place int) objects.Spot {
+		k := p.Link(place)
+		if k < 0 || p.Kind(k) != objects.KindContent {
+			return objects.Spot{}
+		}
+		from, size := p.Data(k)
+		return objects.Spot{in, uint64(from)<<32 | uint64(size)}
+	}
+}
+
+// aim is one object to be loaded: a spot of the file at hand, and who wants it.
+type aim struct {
+	pack, from, size uint32
+	place            int32
+}
+
+// aimsAt gives what a spot says, and the number of its file.
+func aimsAt(s objects.Spot, place int) (a aim, file uint64) {
+	return aim{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(place)}, s[0] >> 32
+}
+
+func (a aim) compare(b aim) int {
+	return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.from, b.from))
+}
+
+const (
+	// loadWorkers is most goroutines that one Load keeps busy.
+	loadWorkers = 4
+	// portionLeast and portionMost bound what one of them reads at one look: a writer
+	// waits so long.
+	portionLeast, portionMost = 512 << 10, 4 << 20
+	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in,
+	// which are a quarter of all: a block that is kept keeps the piece that it lies in.
+	roomLeast, roomMost = 4 << 20, 64 << 20
+	// bodyMore is room for what is in a body and not wanted, where that is little.
+	bodyMore = 1 << 10
+	// loadFew is how many objects of one pack are got by their ids.
+	loadFew = 4
+)
+
+// Load is objects.Bulk. It reads whole bodies: those of which most is wanted. Data are
+// pieces of what was read, and are not copied.
+func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
+	l := loading{store: s, wanted: w}
+	aims := make([]aim, 0, w.Len)
+	for i := range w.Len {
+		_, spot := w.At(i)
+		a, file := aimsAt(spot, i)
+		if len(aims) == 0 {
+			l.file = file
+		}
+		if file == 0 || file != l.file {
+			rest = append(rest, i)
+			continue
+		}
+		aims = append(aims, a)
+	}
+	if !slices.IsSortedFunc(aims, aim.compare) { // some were said before, or lines were merged
+		slices.SortFunc(aims, aim.compare)
+	}
+	l.cut(aims)
+	l.makeRoom()
+	var others sync.WaitGroup
+	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.portions)) - 1 {
+		others.Go(func() { l.work(ctx) })
+	}
+	l.work(ctx)
+	others.Wait()
+	for i := range l.portions {
+		if err := l.portions[i].err; err != nil {
+			return nil, err // the first, in whatever order they came
+		}
+		rest = append(rest, l.portions[i].rest...)
+	}
+	slices.Sort(rest)
+	return rest, nil
+}
+
+// loading is one Load.
+type loading struct {
+	store    *store
+	wanted   objects.Wanted
+	file     uint64 // that all aims are at
+	portions []portion
+	next     atomic.Int64
+	failed   atomic.Bool
+}
+
+// portion is what is read at one look.
+type portion struct {
+	aims []aim
+	size int   // bytes of their bodies, if there is next to nothing else in them
+	room arena // for these
+	rest []int // those that were not found
+	err  error
+}
+
+// cut cuts aims between packs into portions, enough of them for every worker.
+func (l *loading) cut(aims []aim) {
+	size := 0
+	for i := range aims {
+		size += int(aims[i].size)
+	}
+	enough := min(max(size/(2*loadWorkers), portionLeast), portionMost)
+	from, size := 0, 0
+	for i := range aims {
+		if i == 0 || aims[i].pack != aims[i-1].pack {
+			if size >= enough {
+				l.portions = append(l.portions, portion{aims: aims[from:i], size: size})
+				from, size = i, 0
+			}
+			size += bodyStart + bodyMore
+		}
+		size += int(aims[i].size)
+	}
+	if from < len(aims) {
+		l.portions = append(l.portions, portion{aims: aims[from:], size: size})
+	}
+}
+
+// makeRoom makes room for all portions at once: the collector then runs once, and not
+// whenever memory has doubled.
+func (l *loading) makeRoom() {
+	all := 0
+	for i := range l.portions {
+		all += l.portions[i].size
+	}
+	enough := min(max(all/4, roomLeast), roomMost)
+	for from := 0; from < len(l.portions); {
+		to, size := from, 0
+		for to < len(l.portions) && size < enough {
+			size += l.portions[to].size
+			to++
+		}
+		room := make([]byte, 0, size)
+		objects.WillFill(room)
+		for ; from < to; from++ {
+			size := l.portions[from].size
+			l.portions[from].room.bytes, room = room[:0:size], room[size:size:cap(room)]
+		}
+	}
+}
+
+// work loads one portion after another.
+func (l *loading) work(ctx context.Context) {
+	w := loader{loading: l}
+	for !l.failed.Load() {
+		i := int(l.next.Add(1)) - 1
+		if i >= len(l.portions) {
+			return
+		}
+		if l.portions[i].err = w.load(ctx, &l.portions[i]); l.portions[i].err != nil {
+			l.failed.Store(true)
+		}
+	}
+}
+
+// loader is one of those who load.
+type loader struct {
+	*loading
+	scan   scanning
+	pages  arena // for what a look reads besides bodies
+	closed arena // for bodies that are to be unpacked
+	parts  []part
+	object objects.Object
+}
+
+// part is what is wanted of one pack.
+type part struct {
+	aims  []aim
+	entry entry
+	size  int    // of all data in the body; 0: it is not to be read
+	raw   bool   // it is not packed
+	body  []byte // as it is kept; nil: it was not read
+}
+
+func (l *loader) load(ctx context.Context, b *portion) error {
+	l.pages.reset()
+	l.closed.reset()
+	l.parts = l.parts[:0]
+	for from, i := 0, 1; i <= len(b.aims); i++ {
+		if i == len(b.aims) || b.aims[i].pack != b.aims[from].pack {
+			l.parts = append(l.parts, part{aims: b.aims[from:i]})
+			from = i
+		}
+	}
+	err := l.store.view(ctx, "read", func(k *look) error {
+		if k.number != l.file {
+			return nil
+		}
+		k.arena, k.scan = &l.pages, &l.scan
+		l.find(k, b)
+		for i := range l.parts {
+			l.parts[i].read(&b.room, &l.closed)
+		}
+		return nil
+	})
+	for i := range l.parts {
+		if err == nil {
+			err = l.give(b, &l.parts[i])
+		}
+	}
+	return err
+}
+
+// find finds the bodies that are to be read. What is wrong with one is said when its
+// objects are got by their ids.
+func (l *loader) find(k *look, b *portion) {
+	size := 0
+	for i := range l.parts {
+		p := &l.parts[i]
+		if len(p.aims) < loadFew {
+			continue
+		}
+		wanted := 0
+		for _, a := range p.aims {
+			wanted += int(a.size)
+		}
+		e, err := k.ofPack(bodiesBucket, p.aims[0].pack)
+		if err != nil {
+			continue
+		}
+		begin, err := e.part(0, min(e.valueSize, bodyStart+zstdHead))
+		if all := openSize(begin, e.valueSize); err == nil && all <= 2*wanted {
+			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
+			if size += all; p.raw {
+				size += bodyStart + bodyMore
+			}
+		}
+	}
+	if size > cap(b.room.bytes) {
+		b.room.bytes = make([]byte, 0, size)
+		objects.WillFill(b.room.bytes)
+	}
+}
+
+// read reads the body of a part, if it is to be read. One that is packed is unpacked
+// later.
+func (p *part) read(room, closed *arena) {
+	if p.size == 0 {
+		return
+	}
+	if p.raw {
+		closed = room
+	}
+	b, err := p.entry.valueIn(closed)
+	if err != nil {
+		return
+	}
+	if p.body = b; p.raw && p.entry.inHead() { // the next look writes there
+		p.body = room.takeBytes(len(b))
+		copy(p.body, b)
+	}
+}
+
+// give gives the objects of a part, if they are what was seen: the checksum stands for
+// all of them. That it is the same pack is shown by the hash of one.
+func (l *loader) give(b *portion, p *part) error {
+	data, sound, err := openData(&b.room, p.aims[0].pack, p.body)
+	if err != nil || !sound {
+		return b.leave(p)
+	}
+	o := &l.object // one for all: to make one for each takes as long as to read it
+	if !l.set(o, data, p.aims[len(p.aims)-1]) || o.Check() != nil {
+		return b.leave(p)
+	}
+	for _, a := range p.aims {
+		if !l.set(o, data, a) {
+			b.rest = append(b.rest, int(a.place))
+			continue
+		}
+		if err := l.wanted.Give(int(a.place), o, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave leaves the objects of a part to be got by their ids.
+func (b *portion) leave(p *part) error {
+	for _, a := range p.aims {
+		b.rest = append(b.rest, int(a.place))
+	}
+	return nil
+}
+
+// set makes o the object that is aimed at, if the data reaches so far.
+func (l *loader) set(o *objects.Object, data []byte, a aim) bool {
+	to := uint64(a.from) + uint64(a.size)
+	if to > uint64(len(data)) {
+		return false
+	}
+	o.ID, _ = l.wanted.At(int(a.place))
+	o.Kind, o.Data = objects.KindContent, data[a.from:to:to]
+	return true
+}

@@ -1,0 +1,211 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
+)
+
+// seen is a history as a walk has seen it: its contents, and where they lay.
+type seen struct {
+	ids   []objects.ID
+	spots []objects.Spot
+	known int
+}
+
+func walked(t testing.TB, s objects.Store, tip objects.ID) (h seen) {
+	t.Helper()
+	for run, err := range objects.Line(t.Context(), s, tip, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		spots := objectstest.Spots(&run)
+		for c, err := range run.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			spot, known := spots[c.Links[0]]
+			if h.ids, h.spots = append(h.ids, c.Links[0]), append(h.spots, spot); known {
+				h.known++
+			}
+		}
+	}
+	return h
+}
+
+// wanted asks for a history and notes what it gets.
+func (h seen) wanted(got map[objects.ID]objects.Object, failed map[objects.ID]error) objects.Wanted {
+	var mu sync.Mutex
+	return objects.Wanted{
+		Len: len(h.ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		Give: func(i int, o *objects.Object, err error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[h.ids[i]] = err
+			} else {
+				got[h.ids[i]] = *o
+			}
+			return nil
+		},
+	}
+}
+
+// load asks for a history, and counts the objects that had to be looked for.
+func (h seen) load(t testing.TB, s objects.Store) (got map[objects.ID]objects.Object, failed map[objects.ID]error, looked int) {
+	t.Helper()
+	got, failed = map[objects.ID]objects.Object{}, map[objects.ID]error{}
+	w := h.wanted(got, failed)
+	rest, err := inner(t, s).Load(t.Context(), w)
+	if err == nil {
+		err = objects.Load(t.Context(), s, w)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, failed, len(rest)
+}
+
+func (m sample) wantAll(t testing.TB, h seen, got map[objects.ID]objects.Object) {
+	t.Helper()
+	for _, id := range h.ids {
+		if o, ok := got[id]; !ok || !bytes.Equal(o.Data, m.objects[id].Data) || o.Kind != objects.KindContent {
+			t.Fatalf("object %s is there: %v, %.60q", id.Short(), ok, o.Data)
+		}
+	}
+}
+
+func TestWhatAWalkHasSeenIsNotLookedFor(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	if h.known < 500 {
+		t.Fatalf("the spots of %d of %d contents are known", h.known, len(h.ids))
+	}
+	got, _, looked := h.load(t, s)
+	m.wantAll(t, h, got)
+	if looked > len(h.ids)-h.known {
+		t.Errorf("%d of %d were looked for, and of %d the spot is not known", looked, len(h.ids), len(h.ids)-h.known)
+	}
+	few := seen{ids: h.ids[500:502], spots: h.spots[500:502]}
+	if got, _, looked := few.load(t, s); looked != 2 || len(got) != 2 {
+		t.Errorf("of two that are wanted of a pack %d were looked for, and %d came", looked, len(got))
+	}
+}
+
+// TestSpotsOfAnotherFile walks over a history and loads it after gc has written the file
+// anew, with other packs.
+func TestSpotsOfAnotherFile(t *testing.T) {
+	path, m := large(t, 900)
+	s, other := mustOpen(t, path, objects.Options{}), mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	sweep(t, other, objects.Sweep{Before: now()})
+	got, _, looked := h.load(t, s)
+	m.wantAll(t, h, got)
+	if looked != len(h.ids) {
+		t.Errorf("%d of %d were looked for", looked, len(h.ids))
+	}
+	number := inner(t, s).Erasures()
+	for i := range h.spots { // a file with the inode of the first would be taken for it
+		if h.spots[i][0] > 0 {
+			h.spots[i][0] = number<<32 | h.spots[i][0]&(1<<32-1)
+		}
+	}
+	got, _, looked = h.load(t, s)
+	if m.wantAll(t, h, got); looked != len(h.ids) {
+		t.Errorf("of a file taken for another %d of %d were looked for", looked, len(h.ids))
+	}
+}
+
+// TestSpotsInADamagedBody flips a bit of what was said: of the objects of that pack one
+// is damaged, and the others are right.
+func TestSpotsInADamagedBody(t *testing.T) {
+	path, m := large(t, 900)
+	h := walked(t, mustOpen(t, path, objects.Options{}), m.tip)
+	i := 399 // commit 500, whose words are no piece of others
+	file := mustRead(t, path)
+	words := m.objects[h.ids[i]].Data
+	if !bytes.Contains(file, words) {
+		t.Fatal("the words are not in the file as they are")
+	}
+	file = bytes.ReplaceAll(file, words, append([]byte("?"), words[1:]...)) // in pages that are free, too
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, path, objects.Options{})
+	h = walked(t, s, m.tip)
+	got, failed, _ := h.load(t, s)
+	if len(failed) != 1 || !errors.Is(failed[h.ids[i]], objects.ErrCorrupt) || len(got) != len(h.ids)-1 {
+		t.Errorf("%d came, and %v", len(got), failed)
+	}
+	got[h.ids[i]] = m.objects[h.ids[i]]
+	m.wantAll(t, h, got)
+}
+
+// TestLoadWhileGCRuns walks and loads while the file is written anew again and again.
+func TestLoadWhileGCRuns(t *testing.T) {
+	path, m := large(t, 900)
+	s, other := mustOpen(t, path, objects.Options{}), mustOpen(t, path, objects.Options{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 6 {
+			sweep(t, other, objects.Sweep{Before: now()})
+		}
+	}()
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		default:
+		}
+		h := walked(t, s, m.tip)
+		got, failed, _ := h.load(t, s)
+		if m.wantAll(t, h, got); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+	}
+}
+
+// TestLoadGivesEveryPlace asks for some more than once, and in no order.
+func TestLoadGivesEveryPlace(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	h.ids, h.spots = append(h.ids, h.ids[100:400]...), append(h.spots, h.spots[100:400]...)
+	slices.Reverse(h.ids)
+	slices.Reverse(h.spots)
+	given := make([]int, len(h.ids))
+	var mu sync.Mutex
+	err := objects.Load(t.Context(), s, objects.Wanted{
+		Len: len(h.ids),
+		At:  func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		Give: func(i int, o *objects.Object, err error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if given[i]++; o.ID != h.ids[i] || !bytes.Equal(o.Data, m.objects[o.ID].Data) {
+				t.Errorf("place %d gets %s", i, o.ID.Short())
+			}
+			return err
+		},
+	})
+	if i := slices.IndexFunc(given, func(n int) bool { return n != 1 }); err != nil || i >= 0 {
+		t.Errorf("place %d was not given once, %v", i, err)
+	}
+	stop := errors.New("enough")
+	err = objects.Load(t.Context(), s, objects.Wanted{
+		Len:  len(h.ids),
+		At:   func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		Give: func(int, *objects.Object, error) error { return stop },
+	})
+	if !errors.Is(err, stop) {
+		t.Errorf("who takes no more gets %v", err)
+	}
+}

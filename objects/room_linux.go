@@ -1,0 +1,26 @@
+package objects
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+const (
+	hugePage    = 2 << 20
+	adviseHuge  = 14 // MADV_HUGEPAGE
+	worthAdvice = 512 << 10
+)
+
+// WillFill tells the system that all of a large list will be written soon. It may then
+// give the memory in large pieces: to take it page by page takes as long as to fill it.
+func WillFill[T any](list []T) {
+	list = list[:cap(list)]
+	at, size := uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list))*unsafe.Sizeof(*new(T))
+	if size < worthAdvice {
+		return
+	}
+	// The pieces at the ends reach into memory of others, to whom it makes no difference.
+	// It is an advice: what goes wrong with it is no error.
+	from, to := at&^(hugePage-1), (at+size+hugePage-1)&^(hugePage-1)
+	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, adviseHuge)
+}
