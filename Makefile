@@ -15,7 +15,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 build: ## bin/tract
-	$(GO) build -trimpath -o bin/ ./cmd/tract
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/tract
 
 check: fmt vet lint ## what every commit passes: format, vet, lint, short tests
 	$(GO) test -short -timeout $(TIMEOUT) ./...

@@ -18,8 +18,8 @@
 //     open it, work and close it, and those of one process at one time share what
 //     one of them opened. A writer keeps it for a few milliseconds, unless another
 //     process asks for it; whoever asks gets it after the group that is written.
-//     A store opened for reading only lets go of it two milliseconds after it was
-//     opened, or when the last look ends after that.
+//     A store opened for reading only keeps it for two milliseconds, or until a look
+//     ends and another process has asked.
 //     Waiting ends with the context, or after Options.Wait (10 s) and is then
 //     objects.ErrBusy.
 //   - Objects lie in the order of their history: walking it reads no content, and

@@ -29,6 +29,7 @@ type handle struct {
 	broken  bool      // it is not to be used again
 	idle    bool      // nobody looks at it, and it is kept; the mutex of the store guards it
 	timed   bool      // a timer will let go of it
+	polite  time.Time // when a reader asked last whether somebody waits
 
 	now    *moment
 	before *moment // what now was before the last fold
