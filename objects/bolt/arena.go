@@ -8,10 +8,11 @@ type arena struct {
 	bytes []byte
 	room  objects.SheetRoom
 	ids   []objects.ID
+	at    []int16
 }
 
 func (a *arena) reset() {
-	a.bytes, a.ids = a.bytes[:0], a.ids[:0]
+	a.bytes, a.ids, a.at = a.bytes[:0], a.ids[:0], a.at[:0]
 	a.room.Reset()
 }
 
@@ -36,6 +37,9 @@ func (a *arena) takeIDs(n int) []objects.ID {
 	}
 	return take(&a.ids, n)[:0]
 }
+
+// takePlaces gives room for so many places in a sheet.
+func (a *arena) takePlaces(n int) []int16 { return take(&a.at, n) }
 
 // take gives the next n elements of a room. What was given before stays where it is.
 func take[T any](room *[]T, n int) []T {

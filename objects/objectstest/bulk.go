@@ -142,7 +142,7 @@ func bulkLoops(t *testing.T, s objects.Store) {
 		if again := firstOf(&run); again != first || again != h.commits[n].ID {
 			t.Fatal("a run changed while it was used")
 		}
-		n += len(run.Objects) + run.Count
+		n += run.Len()
 		if runs++; n > 2000 || runs == 100 { // one without Bulk gives them one by one
 			break
 		}
