@@ -328,6 +328,8 @@ func (r *rows) told(c *Commit, i int, f *formed, now *state) {
 	c.Index, c.Time = int(now.index), time.UnixMilli(now.ms).UTC()
 	c.Depth, c.Weight = now.depth, now.weight
 	switch {
+	case now.mark == 0:
+		c.Mark = objects.ID{}
 	case now.mark > 0:
 		c.Mark = *s.ID(int(now.mark) - 1)
 	case now.mark < 0:
@@ -335,18 +337,25 @@ func (r *rows) told(c *Commit, i int, f *formed, now *state) {
 	}
 }
 
-// commit gives a commit of the sheet, with its parents in room.
-func (r *rows) commit(c *Commit, i int, room *[1]objects.ID) error {
+// at gives a commit of the sheet, which is good until the next one is asked for. It
+// has its parent in room.
+func (r *rows) at(i int, room *[1]objects.ID) (*Commit, error) {
 	now := &r.states[i]
 	switch {
 	case now.whole == 0:
-		return &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
+		return nil, &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
 	case now.whole > 0:
-		*c = r.whole[now.whole-1]
-		return nil
+		return &r.whole[now.whole-1], nil
 	}
 	f := &r.forms[r.sheet.Form(i)]
-	*c = f.Commit
+	c := &f.Commit // a copy of it would take longer than all else
+	c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
+	r.plain(c, i, f, now, room)
+	return c, nil
+}
+
+// plain fills in what the form of a commit without a rest does not say.
+func (r *rows) plain(c *Commit, i int, f *formed, now *state, room *[1]objects.ID) {
 	if f.follows&followsSize != 0 {
 		_, n := r.sheet.Data(r.sheet.Link(i))
 		c.Size = int64(n)
@@ -355,15 +364,20 @@ func (r *rows) commit(c *Commit, i int, room *[1]objects.ID) error {
 		c.Parents = room[:]
 	}
 	r.told(c, i, f, now)
-	return nil
 }
 
 // Data is objects.Unfolded.
 func (r *rows) Data(i int) ([]byte, error) {
-	var c Commit
-	var room [1]objects.ID
-	if err := r.commit(&c, i, &room); err != nil {
-		return nil, err
+	now := &r.states[i]
+	if now.whole == 0 {
+		return nil, errFold
+	}
+	f, room := &r.forms[r.sheet.Form(i)], [1]objects.ID{}
+	c := f.Commit
+	if now.whole > 0 {
+		c = r.whole[now.whole-1]
+	} else {
+		r.plain(&c, i, f, now, &room)
 	}
 	_, has := c.links()
 	return c.record(has), nil

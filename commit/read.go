@@ -72,17 +72,19 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 }
 
 // Pass is Walk for who keeps nothing: a commit is good until the next one is asked
-// for, or the loop ends. [Commit.Clone] lasts.
+// for, or the loop ends, and only what Load fills in may be changed in it.
+// [Commit.Clone] lasts.
 func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		p := passes.Get().(*passing)
+		p.yield = yield
 		defer p.done()
 		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if run.Sheet != nil && !p.sheet(&run, yield) || !p.objects(run.Objects, yield) {
+			if !p.sheet(&run) || !p.objects(run.Objects) {
 				return
 			}
 		}
@@ -95,44 +97,47 @@ type passing struct {
 
 	parent [1]objects.ID
 	rows   rows
+	yield  func(*Commit, error) bool
 }
 
 var passes = sync.Pool{New: func() any { return new(passing) }}
 
 func (p *passing) done() {
-	p.Commit, p.rows.sheet = Commit{}, nil
+	p.Commit, p.rows.sheet, p.yield = Commit{}, nil, nil
 	passes.Put(p)
 }
 
-func (p *passing) objects(list []objects.Object, yield func(*Commit, error) bool) bool {
+// objects yields the commits of some objects, and tells whether there may be more.
+func (p *passing) objects(list []objects.Object) bool {
 	for i := range list {
 		author := p.Author
 		p.Commit = Commit{}
 		if err := p.read(&list[i], author); err != nil {
-			yield(nil, err)
+			p.yield(nil, err)
 			return false
 		}
-		if !yield(&p.Commit, nil) {
+		if !p.yield(&p.Commit, nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *passing) sheet(run *objects.Run, yield func(*Commit, error) bool) bool {
-	p.rows.read(run.Sheet)
-	for at, left := run.Tip, run.Count; left > 0; left-- {
-		if err := p.rows.commit(&p.Commit, at, &p.parent); err != nil {
-			yield(nil, err)
+// sheet yields the commits of a run that lie in a sheet.
+func (p *passing) sheet(run *objects.Run) bool {
+	s, places := run.Sheet()
+	if s == nil {
+		return true
+	}
+	p.rows.read(s)
+	for _, at := range places {
+		c, err := p.rows.at(int(at), &p.parent)
+		if err == nil && run.Spot != nil {
+			c.Spot = run.Spot(int(at))
+		}
+		if !p.yield(c, err) || err != nil {
 			return false
 		}
-		if run.Spot != nil && !p.Content.IsZero() {
-			p.Spot = run.Spot(at)
-		}
-		if !yield(&p.Commit, nil) {
-			return false
-		}
-		at = run.Sheet.Parent(at)
 	}
 	return true
 }

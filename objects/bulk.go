@@ -35,18 +35,37 @@ type Bulk interface {
 	Load(ctx context.Context, w Wanted) (rest []int, err error)
 }
 
-// Run is a piece of a line, newest first: Objects, or Count commits of a sheet, from
-// the place Tip on, each the first parent of the one before it. It is good until the
-// next one is asked for, or the loop ends, and so is all that it refers to.
+// Run is a piece of a line, newest first: some objects, or the commits with some
+// places in a sheet. It is good until the next one is asked for, or the loop ends, and
+// so is all that it refers to.
 type Run struct {
-	Objects    []Object
-	Sheet      *Sheet // nil: Objects
-	Tip, Count int
+	Objects []Object
 
-	// Spot is that of what the first link names of the commit at a place of the sheet;
-	// nil: none is known.
+	// Spot is that of what the first link names of the commit with a place in the
+	// sheet; nil: none is known.
 	Spot func(place int) Spot
+
+	sheet  *Sheet
+	places []int16
 }
+
+// SheetRun is the run of a sheet from a place on as far as the line lies in it: at most
+// limit commits, when it is over 0. The places of it are put into room.
+func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
+	places := room[:0]
+	for at := tip; at >= 0; at = int(s.slots[at].parent) {
+		if places = append(places, int16(at)); len(places) == limit {
+			break
+		}
+	}
+	return Run{sheet: s, places: places}
+}
+
+// Sheet is what the run lies in, and the places of its commits; nil: it has Objects.
+func (r *Run) Sheet() (s *Sheet, places []int16) { return r.sheet, r.places }
+
+// Len is how many commits the run has.
+func (r *Run) Len() int { return len(r.Objects) + len(r.places) }
 
 // Line is that of a [Bulk] store. Of any other, and where the walk is to stop at a
 // commit, it is one by one what Chain yields.
@@ -145,10 +164,14 @@ func (v *verified) Line(ctx context.Context, tip ID, limit int) iter.Seq2[Run, e
 }
 
 // follows checks that a run goes down the line from a commit, and gives the one
-// behind it.
+// behind it. Within a sheet it does.
 func (v *verified) follows(run *Run, next ID) (ID, error) {
-	if v.checks && run.Sheet != nil {
-		return run.behind(next)
+	if s := run.sheet; s != nil && v.checks {
+		first, last := int(run.places[0]), int(run.places[len(run.places)-1])
+		if *s.ID(first) != next {
+			return next, &CorruptError{ID: *s.ID(first), Cause: errElsewhere}
+		}
+		return s.Under(last), nil
 	}
 	for o, err := range run.All() {
 		if err == nil && o.ID != next {
@@ -165,22 +188,6 @@ func (v *verified) follows(run *Run, next ID) (ID, error) {
 	return next, nil
 }
 
-// behind gives the commit behind those of a sheet, which begin with next: from there
-// on each is by its place the parent of the one before.
-func (r *Run) behind(next ID) (ID, error) {
-	s, at := r.Sheet, r.Tip
-	for left := r.Count; left > 0; left-- {
-		if at < 0 || at >= s.Len() || left == r.Count && *s.ID(at) != next || s.Kind(at) != KindCommit {
-			return next, &CorruptError{ID: next, Cause: errElsewhere}
-		}
-		if left == 1 {
-			return s.Under(at), nil
-		}
-		at = s.Parent(at)
-	}
-	return next, nil
-}
-
 // All yields the commits of a run as objects, which are good as long as the run. An
 // error is the last element.
 func (r *Run) All() iter.Seq2[Object, error] {
@@ -190,20 +197,12 @@ func (r *Run) All() iter.Seq2[Object, error] {
 				return
 			}
 		}
-		if r.Sheet == nil {
-			return
-		}
 		var room []ID
-		for at, left := r.Tip, r.Count; left > 0; left-- {
-			if at < 0 || at >= r.Sheet.Len() {
-				yield(Object{}, &CorruptError{Cause: errElsewhere})
-				return
-			}
-			o, err := r.Sheet.Object(at, &room)
+		for _, at := range r.places {
+			o, err := r.sheet.Object(int(at), &room)
 			if !yield(o, err) || err != nil {
 				return
 			}
-			at = r.Sheet.Parent(at)
 		}
 	}
 }

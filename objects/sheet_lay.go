@@ -3,6 +3,7 @@ package objects
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 )
 
 // LaySheet lays objects together, at least one and at most [SheetObjects]. An object
@@ -40,6 +41,9 @@ type laying struct {
 	apart  []uint64
 	own    []uint64
 	data   []byte
+	size   int    // of the body
+	every  []byte // counts, each less those before it
+	last   counts
 	steps  []byte // of the object at hand
 	before []byte // its form
 }
@@ -55,6 +59,7 @@ func (l *laying) lay() {
 	}
 	clear(l.at)
 	l.told, l.form, l.sizes, l.apart, l.own, l.data = nil, nil, nil, nil, nil, nil
+	l.size, l.every, l.last = 0, nil, counts{}
 	for i := range l.list {
 		l.object(i)
 		l.at[l.list[i].ID] = i
@@ -63,6 +68,9 @@ func (l *laying) lay() {
 
 func (l *laying) object(i int) {
 	o, f := &l.list[i], &l.folded[i]
+	if i%countEvery == 0 && i > 0 {
+		l.count()
+	}
 	if o.Kind != KindCommit {
 		*f = Folded{}
 	}
@@ -79,6 +87,8 @@ func (l *laying) object(i int) {
 		l.data = append(l.data, f.Rest...)
 	} else if o.Kind == KindCommit {
 		l.data = append(l.data, o.Data...)
+	} else {
+		l.size += size
 	}
 	if size > 0 {
 		first |= sizedForm
@@ -100,6 +110,15 @@ func (l *laying) object(i int) {
 	l.form = append(l.form, uint64(n))
 }
 
+// count notes how much of everything there is so far.
+func (l *laying) count() {
+	now, last := counts{len(l.apart), len(l.own), len(l.sizes), len(l.data), l.size}, l.last
+	for _, more := range []int{now.edge - last.edge, now.own - last.own, now.sized - last.sized, now.data - last.data, now.body - last.body} {
+		l.every = binary.AppendUvarint(l.every, uint64(more))
+	}
+	l.last = now
+}
+
 // edge notes where object i leads to.
 func (l *laying) edge(i int, id *ID) {
 	at, ok := l.at[*id]
@@ -118,33 +137,32 @@ func (l *laying) edge(i int, id *ID) {
 
 // table is the sheet but for the ids.
 func (l *laying) table(fold byte) []byte {
-	b := append(make([]byte, 0, len(l.told)+8*len(l.list)+len(l.data)), fold)
+	b := append(make([]byte, 0, 2*len(l.told)+8*len(l.list)+len(l.data)), fold)
 	b = binary.AppendUvarint(b, uint64(len(l.forms)))
 	b = append(b, l.told...)
-	b = appendColumn(b, l.form)
+	b = append(b, width(l.form))
 	for _, numbers := range [][]uint64{l.sizes, l.apart, l.own} {
-		b = appendColumn(binary.AppendUvarint(b, uint64(len(numbers))), numbers)
+		b = append(binary.AppendUvarint(b, uint64(len(numbers))), width(numbers))
 	}
-	return append(b, l.data...)
+	b = append(b, l.every...)
+	front := len(b)
+	for _, numbers := range [][]uint64{l.form, l.sizes, l.apart, l.own} {
+		for k := range width(numbers) {
+			for _, v := range numbers {
+				b = append(b, byte(v>>(8*k)))
+			}
+		}
+	}
+	return appendFront(append(b, l.data...), b[:front])
 }
 
-// appendColumn adds numbers in as many bytes as the largest needs.
-func appendColumn(b []byte, numbers []uint64) []byte {
+// width is how many bytes the largest of some numbers needs.
+func width(numbers []uint64) byte {
 	all := uint64(0)
 	for _, v := range numbers {
 		all |= v
 	}
-	width := 0
-	for ; all > 0; all >>= 8 {
-		width++
-	}
-	b = append(b, byte(width))
-	for k := range width {
-		for _, v := range numbers {
-			b = append(b, byte(v>>(8*k)))
-		}
-	}
-	return b
+	return byte(bits.Len64(all)+7) / 8
 }
 
 // unlike tells whether some object does not unfold to what it is, and from now on
@@ -169,13 +187,7 @@ func (l *laying) unlike(table []byte) (found bool) {
 
 // body is the data of what is no commit.
 func (l *laying) body() []byte {
-	size := 0
-	for i := range l.list {
-		if l.list[i].Kind != KindCommit {
-			size += len(l.list[i].Data)
-		}
-	}
-	b := make([]byte, 0, size)
+	b := make([]byte, 0, l.size)
 	for i := range l.list {
 		if l.list[i].Kind != KindCommit {
 			b = append(b, l.list[i].Data...)

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -14,7 +15,15 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 	}
 	s := &Sheet{n: n, ids: ids}
 	o := opening{sheet: s, rest: table}
-	if o.tables(); o.err == nil {
+	o.front()
+	front := len(table) - len(o.rest)
+	if end := len(o.rest) - front - frontSize; o.err == nil && (end < 0 || !bytes.Equal(o.rest[end:], appendFront(nil, table[:front]))) {
+		o.fail("it ends in another way than it begins")
+	} else if o.err == nil {
+		o.rest = o.rest[:end:end]
+		o.columns()
+	}
+	if o.err == nil {
 		s.slots = room.take(n)
 		o.fill(s.slots)
 	}
@@ -24,14 +33,29 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 	return s, nil
 }
 
+// frontSize is the size of what a sheet ends with: how long its front is, which stands
+// before it once more. Without the front nothing of it can be read.
+const frontSize = 4
+
+func appendFront(b, front []byte) []byte {
+	return binary.BigEndian.AppendUint32(append(b, front...), uint32(len(front)))
+}
+
 // opening is an OpenSheet on its way.
 type opening struct {
 	sheet *Sheet
 	rest  []byte
 	sizes column
 	form  column
+	every []counts // before each 64th object, from the second on
 	err   error
 }
+
+// counts is how much of everything comes before an object. It stands in the front for
+// each 64th, so that damage to one of the others goes no further.
+type counts struct{ edge, own, sized, data, body int }
+
+const countEvery = 64
 
 func (o *opening) fail(format string, args ...any) {
 	if o.err == nil {
@@ -39,8 +63,8 @@ func (o *opening) fail(format string, args ...any) {
 	}
 }
 
-// tables reads what stands before the data of commits.
-func (o *opening) tables() {
+// front reads what says how the rest is to be read.
+func (o *opening) front() {
 	s := o.sheet
 	if number := o.byte(); number != 0 {
 		if s.fold = foldOf(number); s.fold == nil && o.err == nil {
@@ -57,7 +81,22 @@ func (o *opening) tables() {
 	o.sizes = o.column(o.number(s.n), 4)
 	s.apart = o.column(o.number(s.n*2*MaxEdges), 4)
 	s.own = o.column(o.number(s.n), 8)
-	s.data = o.rest
+	o.every = make([]counts, (s.n-1)/countEvery)
+	var c counts
+	for i := range o.every {
+		for _, part := range []*int{&c.edge, &c.own, &c.sized, &c.data, &c.body} {
+			*part += o.number(maxBody)
+		}
+		o.every[i] = c
+	}
+}
+
+// columns reads what stands behind the front.
+func (o *opening) columns() {
+	for _, c := range []*column{&o.form, &o.sizes, &o.sheet.apart, &o.sheet.own} {
+		c.bytes = o.take(c.n * c.width)
+	}
+	o.sheet.data = o.rest
 }
 
 func (o *opening) byte() byte {
@@ -91,14 +130,14 @@ func (o *opening) take(n int) []byte {
 	return b
 }
 
-// column reads n numbers of at most so many bytes.
+// column reads how wide n numbers are, of at most so many bytes.
 func (o *opening) column(n, most int) column {
 	width := int(o.byte())
 	if width > most {
 		o.fail("numbers of %d bytes", width)
 		return column{}
 	}
-	return column{o.take(n * width), n, width}
+	return column{n: n, width: width}
 }
 
 // sizedForm is added to the kind of a form whose objects have sizes.
@@ -135,35 +174,34 @@ func (o *opening) readForm(f *form) {
 // fill notes where everything of each object is.
 func (o *opening) fill(slots []slot) {
 	s := o.sheet
-	var edge, own, sized, body, data int
+	var at counts
 	for i := range slots {
+		if i%countEvery == 0 && i > 0 && at != o.every[i/countEvery-1] {
+			o.fail("the objects before %d have more or less than they need", i)
+			return
+		}
 		k := int(o.form.at(i))
 		if k >= len(s.forms) {
 			o.fail("object %d has a form that is not there", i)
 			return
 		}
 		f, in := &s.forms[k], &slots[i]
-		if f.reach > i || f.apart > s.apart.n-edge {
+		if f.reach > i || f.apart > s.apart.n-at.edge {
 			o.fail("object %d leads to nothing", i)
 			return
 		}
-		size := 0
-		if f.sized {
-			if sized < o.sizes.n {
-				size = int(o.sizes.at(sized))
-			}
-			if sized++; size > MaxSize || size == 0 {
-				o.fail("object %d has a size of %d", i, size)
-				return
-			}
+		size, ok := o.size(f, &at.sized)
+		if !ok {
+			o.fail("object %d has a size of %d", i, size)
+			return
 		}
-		*in = slot{size: int32(size), edge: int32(edge), own: int32(own), parent: -1, link: -1, form: uint16(k)}
+		*in = slot{size: int32(size), edge: int32(at.edge), own: int32(at.own), parent: -1, link: -1, form: uint16(k)}
 		if f.kind == KindCommit {
-			in.data = int32(data)
-			data += size
+			in.data = int32(at.data)
+			at.data += size
 		} else {
-			in.data = int32(body)
-			body += size
+			in.data = int32(at.body)
+			at.body += size
 		}
 		if f.reach > 0 {
 			in.parent, in.link = f.near(i)
@@ -171,13 +209,25 @@ func (o *opening) fill(slots []slot) {
 		if f.apart > 0 && !o.lead(i, f, in) {
 			return
 		}
-		edge += f.apart
-		own += f.own
+		at.edge += f.apart
+		at.own += f.own
 	}
-	if edge != s.apart.n || own != s.own.n || sized != o.sizes.n || data != len(s.data) || body > maxBody {
+	if at.edge != s.apart.n || at.own != s.own.n || at.sized != o.sizes.n || at.data != len(s.data) || at.body > maxBody {
 		o.fail("it has more or less than its objects need")
 	}
-	s.body = body
+	s.body = at.body
+}
+
+// size is the next of the sizes, if the objects of a form have any.
+func (o *opening) size(f *form, next *int) (size int, ok bool) {
+	if !f.sized {
+		return 0, true
+	}
+	if *next < o.sizes.n {
+		size = int(o.sizes.at(*next))
+	}
+	*next++
+	return size, size > 0 && size <= MaxSize
 }
 
 // near gives the first parent and the first link of object i, where the form tells

@@ -11,7 +11,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// walks measures a walk over all headers of a history that is in memory.
+// walks measures a walk over all headers of a history that is in memory. Nothing of
+// them is kept.
 func (b *bench) walks(ctx context.Context) error {
 	for _, size := range b.sizes {
 		h, err := b.history(ctx, size)
@@ -37,7 +38,7 @@ func (b *bench) walking(ctx context.Context, h *history) (err error) {
 	}
 	took, err := inTurns(ctx, b.rounds, 0, clocked(func(ctx context.Context) error {
 		n := 0
-		for _, err := range commit.Walk(ctx, repo.Store(), ref.Target, 0) {
+		for _, err := range commit.Pass(ctx, repo.Store(), ref.Target, 0) {
 			if err != nil {
 				return err
 			}

@@ -9,10 +9,11 @@ type arena struct {
 	room  objects.SheetRoom
 	ids   []objects.ID
 	list  []objects.Object
+	at    []int16
 }
 
 func (a *arena) reset() {
-	a.bytes, a.ids, a.list = a.bytes[:0], a.ids[:0], a.list[:0]
+	a.bytes, a.ids, a.list, a.at = a.bytes[:0], a.ids[:0], a.list[:0], a.at[:0]
 	a.room.Reset()
 }
 
@@ -40,6 +41,9 @@ func (a *arena) takeIDs(n int) []objects.ID {
 
 // takeObjects gives an empty list with room for so many.
 func (a *arena) takeObjects(n int) []objects.Object { return take(&a.list, n)[:0] }
+
+// takePlaces gives room for so many places in a sheet.
+func (a *arena) takePlaces(n int) []int16 { return take(&a.at, n) }
 
 // take gives the next n elements of a room. What was given before stays where it is.
 func take[T any](room *[]T, n int) []T {

@@ -86,29 +86,29 @@ func (w *lining) read(l *look, room *room) error {
 
 // sheet adds the line from a place in a pack on, as far as it lies in it.
 func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
-	run := objects.Run{Sheet: p.Sheet, Tip: slot, Count: 1, Spot: l.spots(p)}
-	for at := p.Parent(slot); at >= 0 && !(w.limited && run.Count == w.left); at = p.Parent(at) {
-		slot = at
-		run.Count++
+	limit := 0
+	if w.limited {
+		limit = w.left
 	}
-	room.add(run, run.Count)
-	w.left -= run.Count
-	w.tip = p.Under(slot)
+	run := objects.SheetRun(p.Sheet, slot, limit, room.arena.takePlaces(slot+1))
+	run.Spot = l.spots(p)
+	_, places := run.Sheet()
+	room.add(run)
+	w.left -= len(places)
+	w.tip = p.Under(int(places[len(places)-1]))
 }
 
 // alone adds one commit.
 func (w *lining) alone(o objects.Object, room *room) {
 	room.run = append(room.run, o)
-	room.add(objects.Run{Objects: room.run[len(room.run)-1:]}, 1)
+	room.add(objects.Run{Objects: room.run[len(room.run)-1:]})
 	w.left--
 	if w.tip = (objects.ID{}); len(o.Parents) > 0 {
 		w.tip = o.Parents[0]
 	}
 }
 
-func (r *room) add(run objects.Run, objects int) {
-	r.runs, r.given = append(r.runs, run), r.given+objects
-}
+func (r *room) add(run objects.Run) { r.runs, r.given = append(r.runs, run), r.given+run.Len() }
 
 // room is what some runs lie in.
 type room struct {

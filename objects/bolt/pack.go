@@ -82,27 +82,32 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if !sound {
 		b = mended(packKey(n), b)
 	}
-	count, others := int(binary.BigEndian.Uint16(b[8:])), int(binary.BigEndian.Uint32(b[10:]))
-	from := packIDs + (count&^packZstd+others)*idSize
+	from, count := idsEnd(b)
 	if from > len(b) {
-		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count&^packZstd, len(b))
+		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count, len(b))
 	}
 	ids, table := b[packIDs:from:from], b[from:]
 	err := error(nil)
-	if count&packZstd != 0 {
+	if b[8]&(packZstd>>8) != 0 {
 		table, err = inflate(a, nil, table)
 	}
 	p := &pack{n: n, ids: ids, sound: sound}
 	if err == nil {
-		p.Sheet, err = objects.OpenSheet(count&^packZstd, ids, table, a.sheets())
+		p.Sheet, err = objects.OpenSheet(count, ids, table, a.sheets())
 	}
 	switch {
-	case errors.Is(err, objects.ErrFormat):
+	case sound && errors.Is(err, objects.ErrFormat):
 		return nil, fmt.Errorf("pack %d: %w", n, err)
 	case err != nil:
-		return nil, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
+		return nil, fmt.Errorf("pack %d: %w: %v", n, errPack, err) //nolint:errorlint // it is damage, whatever it looks like
 	}
 	return p, nil
+}
+
+// idsEnd is where the ids of a head end, and how many objects it says it has.
+func idsEnd(b []byte) (end, count int) {
+	count = int(binary.BigEndian.Uint16(b[8:]) &^ packZstd)
+	return packIDs + (count+int(binary.BigEndian.Uint32(b[10:])))*idSize, count
 }
 
 func (p *pack) id(i int) objects.ID { return *p.ID(i) }

@@ -65,7 +65,8 @@ func TestPackRoundTrip(t *testing.T) {
 	})
 }
 
-// TestPackWithAFlippedBit is read or refused, and gives no wrong object.
+// TestPackWithAFlippedBit is read whole when it is in the head; else it is read or
+// refused, and gives no wrong object.
 func TestPackWithAFlippedBit(t *testing.T) {
 	var list []objects.Object
 	var tip []objects.ID
@@ -82,12 +83,35 @@ func TestPackWithAFlippedBit(t *testing.T) {
 		for bit := range len(head) * 8 {
 			bad := bytes.Clone(head)
 			bad[bit/8] ^= 1 << (bit % 8)
-			wantNothingWrong(t, fmt.Sprintf("codec %d, bit %d of the head", c, bit), list, bad, body)
+			wantAllMended(t, fmt.Sprintf("codec %d, bit %d of the head", c, bit), list, bad, body)
 		}
 		for bit := range len(body) * 8 {
 			bad := bytes.Clone(body)
 			bad[bit/8] ^= 1 << (bit % 8)
 			wantNothingWrong(t, fmt.Sprintf("codec %d, bit %d of the body", c, bit), list, head, bad)
+		}
+	}
+}
+
+// wantAllMended reads a pack of whose head one bit is wrong.
+func wantAllMended(t *testing.T, what string, list []objects.Object, head, body []byte) {
+	t.Helper()
+	p, err := parsePack(1, head)
+	if err != nil || p.sound || p.Len() != len(list) {
+		t.Fatalf("%s: %v, %+v", what, err, p)
+	}
+	data, sound, err := openBody(nil, p, body)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	var room []objects.ID
+	for i := range list {
+		o, err := p.whole(i, data, sound, nil, &room)
+		if err == nil {
+			err = o.Check()
+		}
+		if err != nil || !same(o, list[i]) {
+			t.Fatalf("%s: object %d is %+v, %v", what, i, o, err)
 		}
 	}
 }
@@ -115,6 +139,39 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 		if err == nil && !same(o, list[i]) {
 			t.Fatalf("%s: object %d is %+v", what, i, o)
 		}
+	}
+}
+
+// TestSalvageOfAHeadWithoutItsMiddle finds the objects on both sides of a sector that
+// was overwritten.
+func TestSalvageOfAHeadWithoutItsMiddle(t *testing.T) {
+	var list []objects.Object
+	var tip []objects.ID
+	for i := range 400 {
+		c := object(fmt.Sprintf("content %d%s", i, bytes.Repeat([]byte{'.'}, i%7)))
+		k := objects.New(objects.KindCommit, tip, []objects.ID{c.ID}, fmt.Append(nil, "commit ", i))
+		list, tip = append(list, c, k), []objects.ID{k.ID}
+	}
+	head, body := encodePack(1, list, codecRaw)
+	ids := packIDs + len(list)*idSize
+	for _, from := range []int{ids, ids + 100, ids + 700, ids + 1300, ids + 3000, packIDs + 5000} {
+		bad := bytes.Clone(head)
+		clear(bad[from:min(from+512, len(bad))])
+		if p, err := parsePack(1, bad); err == nil && p.sound {
+			t.Fatal("it is sound")
+		}
+		found := map[objects.ID]bool{}
+		for _, p := range laxPacks(1, bad) {
+			for i := range p.Len() {
+				if o, ok := p.mend(i, body[bodyStart:]); ok {
+					found[o.ID] = true
+				}
+			}
+		}
+		if len(found) < len(list)/3 {
+			t.Errorf("%d objects of %d are found beside 512 bytes of zeros from %d on", len(found), len(list), from-ids)
+		}
+		t.Logf("from %d: %d of %d", from-ids, len(found), len(list))
 	}
 }
 

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -17,9 +16,13 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if foreign(err) {
 			return err
 		}
-		if len(b) >= bodyStart {
-			bodies = append(bodies, laxInflate(mended(packKey(n), b)[bodyStart:]))
+		if len(b) < bodyStart {
+			continue
 		}
+		if codec(b[8]) <= codecZstd { // else it is mostly a head
+			b = mended(packKey(n), b)
+		}
+		bodies = append(bodies, laxInflate(b[bodyStart:]))
 	}
 	if len(bodies) == 0 {
 		bodies = append(bodies, nil)
@@ -32,10 +35,13 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if len(head) < packIDs {
 			continue
 		}
+		if end, _ := idsEnd(head); end > len(head) {
+			continue // mostly a body, since any piece may be either
+		}
 		head = bytes.Clone(mended(packKey(n), head)) // ids in it are mended
 		s.mended = append(s.mended, head)
 		for _, data := range bodies {
-			for _, p := range laxPacks(n, head, len(data)) {
+			for _, p := range laxPacks(n, head) {
 				if err := a.scrapObjects(p, data); err != nil {
 					return err
 				}
@@ -45,15 +51,14 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 	return nil
 }
 
-// laxPacks is what can be made of a head that has so many bytes of body.
-func laxPacks(n uint32, b []byte, body int) (list []*pack) {
-	count, others := int(binary.BigEndian.Uint16(b[8:])&^packZstd), int(binary.BigEndian.Uint32(b[10:]))
-	from := packIDs + (count+others)*idSize
+// laxPacks is what can be made of a head.
+func laxPacks(n uint32, b []byte) (list []*pack) {
+	from, count := idsEnd(b)
 	if from > len(b) {
 		return nil
 	}
 	ids, table := b[packIDs:from:from], laxInflate(b[from:])
-	sheets := objects.SalvageSheet(count, ids, table, body)
+	sheets := objects.SalvageSheet(count, ids, table)
 	if s, err := objects.OpenSheet(count, ids, table, nil); err == nil {
 		sheets = []*objects.Sheet{s}
 	}

@@ -39,17 +39,17 @@ func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error)
 // Spots gives the spots of what the commits of a run link to first, where they are known.
 func Spots(run *objects.Run) map[objects.ID]objects.Spot {
 	known := map[objects.ID]objects.Spot{}
-	if run.Sheet == nil || run.Spot == nil {
+	s, places := run.Sheet()
+	if run.Spot == nil {
 		return known
 	}
-	for at, left := run.Tip, run.Count; left > 0; left-- {
+	for _, at := range places {
 		var room []objects.ID
-		if _, links := run.Sheet.Edges(at, &room); len(links) > 0 {
-			if spot := run.Spot(at); spot != (objects.Spot{}) {
+		if _, links := s.Edges(int(at), &room); len(links) > 0 {
+			if spot := run.Spot(int(at)); spot != (objects.Spot{}) {
 				known[links[0]] = spot
 			}
 		}
-		at = run.Sheet.Parent(at)
 	}
 	return known
 }
@@ -193,7 +193,7 @@ func bulkLoops(t *testing.T, s objects.Store) {
 		if again := firstOf(&run); again != first || again != h.commits[n].ID {
 			t.Fatal("a run changed while it was used")
 		}
-		n += len(run.Objects) + run.Count
+		n += run.Len()
 		if runs++; n > 2000 || runs == 100 { // one without Bulk gives them one by one
 			break
 		}
