@@ -47,30 +47,36 @@ func (l *look) locateBare(all runs, id objects.ID) (place, bool, error) {
 	return place{}, false, nil
 }
 
-// beginsOf gives how the ids of a pack begin. They are shared, and never changed.
+// beginsOf gives how the ids of a pack begin. They are shared, and never changed. What
+// is behind the ids is not looked at: damage to it keeps nobody from what lies elsewhere,
+// nor from writing. Of a head that is damaged everything may be an id.
 func (l *look) beginsOf(n uint32) ([]uint64, error) {
 	e, err := l.ofPack(headsBucket, n)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.part(0, min(8, e.valueSize))
-	if err != nil || len(b) < 8 {
+	b, err := e.part(0, min(packIDs, e.valueSize))
+	if err != nil || len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, e.valueSize)
 	}
 	key := binary.BigEndian.Uint64(b)
 	if begins := l.bodies.bareOf(n, key); begins != nil {
 		return begins, nil
 	}
-	p, err := l.pack(n)
+	head, err := e.value()
 	if err != nil {
 		return nil, err
 	}
-	begins := make([]uint64, p.Len())
-	for i := range begins {
-		id := p.id(i)
-		begins[i] = binary.BigEndian.Uint64(id[:])
+	count := min((len(head)-packIDs)/idSize, packObjects)
+	sound := key == sum(packKey(n), head[8:])
+	if sound {
+		count = min(count, int(binary.BigEndian.Uint16(head[8:])&^packZstd))
 	}
-	if p.sound {
+	begins := make([]uint64, count)
+	for i := range begins {
+		begins[i] = binary.BigEndian.Uint64(head[packIDs+i*idSize:])
+	}
+	if sound {
 		l.bodies.keepBare(bareIDs{n, key, begins})
 	}
 	return begins, nil
@@ -94,15 +100,22 @@ func (o *opened) keepBare(ids bareIDs) {
 // inBare searches the bare packs for ids that begin so. There are few of them, and they
 // come in no order.
 func (q *search) inBare(l *look, all runs, from []byte) error {
+	from = from[:min(len(q.prefix)/2, indexPrefix)]
 	for n := uint32(1); n <= all.bare; n++ {
-		p, err := l.pack(n)
+		begins, err := l.beginsOf(n)
 		if err != nil {
 			return err
 		}
-		for i := range p.Len() {
-			id := p.id(i)
-			if bytes.HasPrefix(id[:], from[:len(q.prefix)/2]) && q.match(p, i) {
-				q.ids = append(q.ids, id)
+		for slot, one := range begins {
+			if begin := binary.BigEndian.AppendUint64(nil, one); !bytes.HasPrefix(begin, from) {
+				continue
+			}
+			p, err := l.pack(n)
+			if err != nil {
+				return err
+			}
+			if slot < p.Len() && q.match(p, slot) {
+				q.ids = append(q.ids, p.id(slot))
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package bolt
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +136,49 @@ func TestBarePackThatIsGone(t *testing.T) {
 	again := mustOpen(t, path, objects.Options{})
 	if _, err := again.Missing(t.Context(), []objects.ID{{1}}); err == nil {
 		t.Error("nobody can say what is in a pack that is not there")
+	}
+}
+
+// TestBarePackThatIsDamaged keeps nobody from what lies elsewhere, nor from writing: its
+// ids are read without what is behind them.
+func TestBarePackThatIsDamaged(t *testing.T) {
+	s, path := fresh(t)
+	line(t, s, "main", 300)
+	sweep(t, s, objects.Sweep{})
+	idle(t, s)
+	ids := idsOf(t, path)
+	var at int64
+	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+		e, err := l.ofPack(headsBucket, 1)
+		at = e.page.at + int64(e.element.value)
+		return err
+	})
+	if err != nil || s.Close() != nil {
+		t.Fatal(err)
+	}
+	files := takeFiles(t, path)
+	for name, flip := range map[string]int64{"its count": 8, "what is in zstd": packIDs + int64(len(ids)*idSize) + 9} {
+		files.put(t)
+		b := slices.Clone(files[path])
+		b[at+flip] ^= 0x20
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		damaged := mustOpen(t, path, objects.Options{})
+		apply(t, damaged, "refs/heads/more", "it goes on")
+		added := object("it goes on").ID
+		for range 2 {
+			if o, err := objects.Read(t.Context(), damaged, added); err != nil || o.ID != added {
+				t.Errorf("%s: what was added: %v", name, err)
+			}
+			if got, err := damaged.Find(t.Context(), 0, added.String()[:9], 2); err != nil || !slices.Equal(got, []objects.ID{added}) {
+				t.Errorf("%s: what was added: found %v, %v", name, got, err)
+			}
+			if _, err := objects.Read(t.Context(), damaged, ids[0]); !errors.Is(err, objects.ErrCorrupt) {
+				t.Errorf("%s: an object of the pack: %v", name, err)
+			}
+			fold(t, damaged)
+		}
+		_ = damaged.Close()
 	}
 }
