@@ -76,7 +76,7 @@ func (s *store) fold(h *handle, more []change) error {
 	h.journal.bound = bound
 	over := newOverlay(bound.gen, bound.seq)
 	s.mu.Lock()
-	h.journal.over, h.seen, h.staged, h.pages = over, mark{}, newStaged(), nil
+	h.journal.over, h.seen = over, mark{}
 	s.over = over
 	s.mu.Unlock()
 	h.acknowledge()

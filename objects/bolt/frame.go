@@ -122,35 +122,6 @@ func frameSum(salt [saltSize]byte, at int64, header, payload []byte) uint64 {
 	return sum(place, header[:frameSize-8], payload)
 }
 
-// encodeFrame makes the frame of a list of changes for a place in the journal,
-// with the zeros after it.
-func encodeFrame(b binding, at int64, seq uint64, list []change) []byte {
-	size := frameSize
-	for _, c := range list {
-		size += 1 + 2*binary.MaxVarintLen32 + len(c.key) + len(c.value)
-	}
-	f := make([]byte, frameSize, size+frameAlign)
-	for _, c := range list {
-		kind := byte(bucketNumber(c.bucket))
-		if c.value == nil {
-			kind |= deleted
-		}
-		f = append(f, kind)
-		f = binary.AppendUvarint(f, uint64(len(c.key)))
-		f = append(f, c.key...)
-		if c.value != nil {
-			f = binary.AppendUvarint(f, uint64(len(c.value)))
-			f = append(f, c.value...)
-		}
-	}
-	copy(f, frameMagic)
-	binary.BigEndian.PutUint32(f[4:], uint32(len(f)-frameSize))
-	binary.BigEndian.PutUint64(f[8:], b.gen)
-	binary.BigEndian.PutUint64(f[16:], seq)
-	binary.BigEndian.PutUint64(f[24:], frameSum(b.salt, at, f, f[frameSize:]))
-	return f[:aligned(int64(len(f)))]
-}
-
 func aligned(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
 
 // frameLength is how long the frame is that begins so; 0: none does.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -20,7 +19,8 @@ const burst = 5 * time.Millisecond
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
 	file    *os.File
-	side    *sideLock // nil: there can be none
+	info    os.FileInfo // of the file, when it was opened
+	side    *sideLock   // nil: there can be none
 	journal journal
 	writer  bool
 	opened  time.Time
@@ -30,9 +30,7 @@ type handle struct {
 	now    *moment
 	before *moment // what now was before the last fold
 	seen   mark    // of the overlay
-	staged *staged
-	last   *objects.LogEntry // the newest; nil: not read yet
-	pages  *look             // of the writer, for the moment that is now
+	staged []*staged
 	bodies *opened
 }
 
@@ -43,15 +41,6 @@ type moment struct {
 	meta  meta
 	looks int // who looks at it; the mutex of the store guards it
 }
-
-// staged are objects that the next group will put. They can be read by their id
-// while it is prepared, so that one writer can stand on another.
-type staged struct {
-	mu      sync.RWMutex
-	objects map[objects.ID][]byte
-}
-
-func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
 
 // look is the store as the handle has it now. The mutex of the store is held, or
 // nobody else has the handle.
@@ -231,7 +220,7 @@ func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handl
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{file: f, side: side, opened: time.Now(), staged: newStaged(), bodies: &s.bodies}
+	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		if err = s.inspect(h); err == nil {
 			err = s.openJournal(h, flags)
@@ -280,6 +269,7 @@ func (s *store) inspect(h *handle) error {
 		return err
 	}
 	s.noteFile(info)
+	h.info = info
 	m, err := h.readMeta()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 // journal is the open journal of a handle.
 type journal struct {
 	file  *os.File
+	size  int64 // of the file
 	bound binding
 	over  *overlay
 }
@@ -97,28 +98,30 @@ func (j *journal) checkEnd(to, size int64) error {
 
 // append writes a frame and makes it durable. A frame of which not everything
 // was written is none.
-func (j *journal) append(list []change) (end int64, wrote bool, err error) {
+func (j *journal) append(f *frame) (end int64, wrote bool, err error) {
 	at := j.over.end
-	frame := encodeFrame(j.bound, at, j.over.seq+1, list)
-	if err := j.reserve(at + int64(len(frame))); err != nil {
+	b := f.seal(j.bound, at, j.over.seq+1)
+	end = at + int64(len(b))
+	if err := j.reserve(end); err != nil {
 		return 0, false, err
 	}
-	if _, err := j.file.WriteAt(frame, at); err != nil {
+	if _, err := j.file.WriteAt(b, at); err != nil {
 		return 0, false, err
 	}
-	return at + int64(len(frame)), true, syncData(j.file)
+	return end, true, syncData(j.file)
 }
 
 // reserve makes the journal as long as it must be, with zeros.
 func (j *journal) reserve(end int64) error {
-	info, err := j.file.Stat()
-	if err != nil || info.Size() >= end {
+	if j.size >= end {
+		return nil
+	}
+	more := max(end-j.size, min(j.size, journalStep))
+	if _, err := j.file.WriteAt(make([]byte, more), j.size); err != nil {
 		return err
 	}
-	size := info.Size()
-	more := max(end-size, min(size, journalStep))
-	_, err = j.file.WriteAt(make([]byte, more), size)
-	return err
+	j.size += more
+	return nil
 }
 
 // rewrite writes again what is there from a place on, and makes it durable: after
@@ -151,6 +154,7 @@ func (s *store) openJournal(h *handle, flags int) (err error) {
 	if err := checkSafe(journalPath(s.path), info, os.Geteuid()); err != nil {
 		return err
 	}
+	j.size = info.Size()
 	head := make([]byte, headerSize)
 	if _, err := j.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err

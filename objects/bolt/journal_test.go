@@ -320,14 +320,14 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 
 func FuzzChanges(f *testing.F) {
 	list := []change{{refsBucket, []byte("refs/heads/x"), []byte("value")}, {recentBucket, []byte{1}, nil}, {objectsBucket, []byte("k"), []byte{}}}
-	frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+	frame := frameOf(binding{gen: 1}, journalStart, 1, list)
 	f.Add(frame[frameSize : frameSize+30])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := parseChanges(b)
 		if err != nil {
 			return
 		}
-		frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+		frame := frameOf(binding{gen: 1}, journalStart, 1, list)
 		if payload, _, ok := parseFrame(binding{gen: 1}, journalStart, frame); !ok || !bytes.Equal(payload, b) {
 			t.Errorf("%x was accepted and is written %x", b, payload)
 		}
@@ -376,4 +376,17 @@ func FuzzBinding(f *testing.F) {
 			t.Errorf("%x was accepted and is written %x", value, b.encode())
 		}
 	})
+}
+
+// frameOf is the frame of a list of changes for a place in the journal.
+func frameOf(b binding, at int64, seq uint64, list []change) []byte {
+	f := newFrame(0)
+	for _, c := range list {
+		if c.value == nil {
+			f.delete(bucketNumber(c.bucket), c.key)
+		} else {
+			f.put(bucketNumber(c.bucket), c.key, c.value)
+		}
+	}
+	return f.seal(b, at, seq)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -46,6 +47,15 @@ const (
 var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket}
 
 const bucketCount = len(buckets)
+
+// The numbers of those that the journal mostly has.
+var (
+	objectsNumber = bucketNumber(objectsBucket)
+	refsNumber    = bucketNumber(refsBucket)
+	recentNumber  = bucketNumber(recentBucket)
+	logNumber     = bucketNumber(logBucket)
+	movesNumber   = bucketNumber(movesBucket)
+)
 
 func bucketNumber(name string) int {
 	for i := range buckets {
@@ -104,10 +114,19 @@ func decodeFormat(value []byte) (version uint64, err error) {
 }
 
 func encodeObject(o objects.Object) []byte {
-	const idSize = len(objects.ID{})
-	b := make([]byte, 0, 1+2*binary.MaxVarintLen16+(len(o.Parents)+len(o.Links))*idSize+len(o.Data))
+	return appendObject(make([]byte, 0, recordSize(&o)), &o)
+}
+
+// recordSize is how long the record of an object is.
+func recordSize(o *objects.Object) int {
+	return 1 + lenVarint(len(o.Parents)) + lenVarint(len(o.Links)) + (len(o.Parents)+len(o.Links))*idSize + len(o.Data)
+}
+
+func lenVarint(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
+
+func appendObject(b []byte, o *objects.Object) []byte {
 	b = append(b, byte(o.Kind))
-	for _, ids := range [][]objects.ID{o.Parents, o.Links} {
+	for _, ids := range [...][]objects.ID{o.Parents, o.Links} {
 		b = binary.AppendUvarint(b, uint64(len(ids)))
 		for i := range ids {
 			b = append(b, ids[i][:]...)
@@ -156,12 +175,14 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	return o, nil
 }
 
-func encodeRef(r objects.Ref) []byte {
+func encodeRef(r objects.Ref) []byte { return seal([]byte(r.Name), refRecord(r)) }
+
+func refRecord(r objects.Ref) []byte {
 	var e canon.Encoder
 	e.Raw(1, r.Target[:])
 	e.Uint(2, r.Version)
 	e.Int(3, r.Updated.UnixMilli())
-	return seal([]byte(r.Name), e.Bytes())
+	return e.Bytes()
 }
 
 func decodeRef(name string, value []byte) (objects.Ref, error) {

@@ -28,9 +28,13 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 		}
 		list = append(list, o)
 	}
-	n, err := l.nextPack()
+	list, err := l.unstored(list)
 	if err != nil || len(list) == 0 {
 		return loose, err
+	}
+	n, err := l.nextPack()
+	if err != nil {
+		return nil, err
 	}
 	back, err := l.unbury(list)
 	if err != nil {

@@ -19,9 +19,9 @@ const keepPages = 1024
 type look struct {
 	file    io.ReaderAt
 	meta    meta
-	over    *overlay // what the journal says; nil: nothing
-	seen    mark     // of it
-	staged  *staged  // what will be put next; nil: nothing
+	over    *overlay  // what the journal says; nil: nothing
+	seen    mark      // of it
+	staged  []*staged // what will be put next
 	pages   map[uint64]*page
 	packs   map[uint32]*pack
 	bodies  *opened

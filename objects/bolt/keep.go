@@ -1,0 +1,221 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// How long a writer keeps the store for the next request of this process, and how
+// often it looks whether somebody wants it elsewhere.
+const (
+	hold     = 4 * time.Millisecond
+	holdLook = 500 * time.Microsecond
+)
+
+// arrival is the wait for a writer. All who wait for one wait together.
+type arrival struct {
+	waiting int
+	cancel  func()        // ends the wait of the keeper; nil: it has not begun
+	done    chan struct{} // closed when there is a writer or an error
+	err     error
+}
+
+// enterWriter gives the writer, which stays until leaveWriter. Until there is one the
+// request can be taken back. One that is late was let in before the store was closed.
+func (s *store) enterWriter(p allowance, late bool) (*writer, error) {
+	for ; ; late = true {
+		s.mu.Lock()
+		switch {
+		case s.closed && !late:
+			s.mu.Unlock()
+			return nil, objects.ErrClosed
+		case s.readOnly:
+			s.mu.Unlock()
+			return nil, fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
+		case s.writer != nil:
+			w := s.writer
+			w.users++
+			s.mu.Unlock()
+			return w, nil
+		}
+		a := s.coming
+		if a == nil {
+			a = &arrival{done: make(chan struct{})}
+			s.coming = a
+		}
+		if a.waiting++; !s.writing {
+			s.writing = true
+			go s.keep()
+		}
+		s.mu.Unlock()
+		if err := p.wait(a.done); err != nil {
+			s.giveUp(a)
+			return nil, s.late("write", err)
+		}
+		if a.err != nil {
+			return nil, a.err
+		}
+	}
+}
+
+// giveUp takes one back who waits. When nobody is left the keeper need not wait either,
+// and who comes then waits anew.
+func (s *store) giveUp(a *arrival) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.waiting--; a.waiting > 0 || s.coming != a {
+		return
+	}
+	if s.coming = nil; a.cancel != nil {
+		a.cancel()
+	}
+}
+
+func (s *store) leaveWriter(w *writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.served++
+	if w.users--; w.users == 0 && s.writer != w {
+		s.signal()
+	}
+}
+
+// keep gets a writer for those who wait for one, until nobody does. One goroutine does
+// so at a time.
+func (s *store) keep() {
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.mu.Lock()
+		a := s.coming
+		if a == nil {
+			s.writing, s.wanted = false, false
+			s.signal()
+			s.mu.Unlock()
+			cancel()
+			return
+		}
+		a.cancel, s.wanted = cancel, true // new readers wait for the handle
+		s.mu.Unlock()
+		h, err := s.openWrite(ctx)
+		if w := s.arrive(a, h, s.explain("write", err)); w != nil {
+			s.serve(w)
+		}
+		cancel()
+	}
+}
+
+// arrive lets those in who wait, or tells them why they wait in vain. When they have all
+// gone away that is why there is an error, and who has come since is not concerned.
+func (s *store) arrive(a *arrival, h *handle, err error) (w *writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.signal()
+	if err != nil {
+		s.wanted = false
+		if a.err = err; s.coming == a {
+			s.coming = nil
+		}
+		close(a.done)
+		return nil
+	}
+	w = newWriter(s, h)
+	s.writer, s.shared = w, h
+	s.open++
+	if s.coming != nil {
+		a = s.coming
+	}
+	s.coming = nil
+	close(a.done)
+	return w
+}
+
+// wake wakes up the keeper.
+func (w *writer) wake() {
+	select {
+	case w.call <- struct{}{}:
+	default:
+	}
+}
+
+// serve keeps a writer until nobody wants it here or somebody wants the store
+// elsewhere. Who waited for it has had it by then.
+func (s *store) serve(w *writer) {
+	tick := time.NewTicker(holdLook)
+	defer tick.Stop()
+	for seen, end := 0, time.Now().Add(hold); ; {
+		select {
+		case <-w.call:
+		case <-tick.C:
+		}
+		asked, broken := s.tend(w)
+		s.mu.Lock()
+		served, users, closed := w.served, w.users, s.closed
+		s.mu.Unlock()
+		if served != seen || users > 0 {
+			seen, end = served, time.Now().Add(hold)
+		}
+		if broken || asked && served > 0 || closed && users == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	s.end(w)
+}
+
+// tend folds the journal when that is due, and tells whether somebody waits elsewhere
+// and whether the handle is of no use any more.
+func (s *store) tend(w *writer) (asked, broken bool) {
+	w.disk.Lock()
+	defer w.disk.Unlock()
+	s.foldBeyond(w, s.limit) // if it cannot be now, a later one says so
+	w.asked = w.asked || w.h.wanted()
+	return w.asked, w.h.broken
+}
+
+// foldBeyond folds a journal that is longer than that.
+func (s *store) foldBeyond(w *writer, limit int64) {
+	if w.h.broken || w.h.journal.over.end <= limit {
+		return
+	}
+	_ = s.fold(w.h, nil)
+	w.landed(nil)
+}
+
+// end waits until all that was begun is written, and closes the handle.
+func (s *store) end(w *writer) {
+	h := w.h
+	s.mu.Lock()
+	s.writer = nil
+	s.mu.Unlock()
+	w.mu.Lock()
+	w.ending = true
+	w.mu.Unlock()
+	_ = s.await(context.Background(), func() bool { return w.users == 0 })
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		s.foldBeyond(w, journalClose) // the next process does it otherwise
+	}
+	if closed && !h.broken && h.journal.over.end == journalStart {
+		_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
+	}
+	s.mu.Lock()
+	s.shared, s.wanted = nil, false
+	s.signal()
+	s.mu.Unlock()
+	_ = s.await(context.Background(), func() bool { return h.now.looks == 0 && (h.before == nil || h.before.looks == 0) })
+	s.shut(h)
+}
+
+// wanted tells whether somebody waits for the lock. One group after another need
+// not ask each time.
+func (h *handle) wanted() bool {
+	if time.Since(h.asked) < holdLook/2 {
+		return false
+	}
+	h.asked = time.Now()
+	return h.side.wanted()
+}
