@@ -121,7 +121,7 @@ func (a *auditor) recorded() error {
 	}
 	seen := a.over.now()
 	a.told = inJournal
-	for _, e := range a.over.objects() {
+	for _, e := range a.over.objects(a.over.now()) {
 		if err := a.loose("journal", e.key, e.value); err != nil {
 			return err
 		}

@@ -28,15 +28,19 @@ func (s *store) commit(h *handle, g *group) error {
 		return nil // it is all there, and durable
 	}
 	err := s.samePlace(h)
+	if err == nil && h.folding != nil && h.journal.over.length() > journalMost {
+		<-h.folding.done // it is slower than those who write
+		err = s.adopt(h)
+	}
 	if err == nil {
-		if h.journal.over.end > journalMost || g.frame.size() > frameMost {
+		if h.journal.over.length() > journalMost || g.frame.size() > frameMost {
 			err = s.fold(h, g.frame.changes())
 		} else {
 			err = s.record(h, g)
 		}
 	}
 	if err != nil {
-		h.broken = true
+		h.broken.Store(true)
 		return err
 	}
 	if g.moves {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,8 +25,11 @@ type handle struct {
 	journal journal
 	writer  bool
 	opened  time.Time
-	asked   time.Time // when the writer asked last whether somebody waits
-	broken  bool      // it is not to be used again
+	asked   time.Time   // when the writer asked last whether somebody waits
+	broken  atomic.Bool // it is not to be used again
+
+	folding   *folding // that has begun; nil: none. Who may write has it
+	unsettled bool     // the file may not be durable as it is
 
 	now    *moment
 	before *moment // what now was before the last fold
@@ -145,7 +149,7 @@ func (s *store) shut(h *handle) {
 	h.close()
 	h.side.release()
 	s.mu.Lock()
-	if h.broken {
+	if h.broken.Load() {
 		s.over = nil
 	}
 	s.open--

@@ -166,8 +166,8 @@ func (s *store) openJournal(h *handle, flags int) (err error) {
 	defer s.loading.Unlock()
 	s.mu.Lock()
 	j.over = s.over
-	if j.over == nil || j.over.gen != j.bound.gen || s.journal == nil || !os.SameFile(info, s.journal) {
-		j.over = newOverlay(j.bound.gen, j.bound.seq)
+	if j.over == nil || !j.over.of(j.bound) || s.journal == nil || !os.SameFile(info, s.journal) {
+		j.over = newOverlay(j.bound)
 	}
 	s.over, s.journal = nil, info
 	s.mu.Unlock()
@@ -194,25 +194,29 @@ func (h *handle) acknowledged() (int64, error) {
 	switch bound := h.journal.bound; {
 	case err != nil || !ok || a.salt != bound.salt || a.gen < bound.gen:
 		return 0, err
-	case a.gen > bound.gen:
-		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d, and was %d", bound.gen, a.gen)
+	case a.newer(bound):
+		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d from %d on, and was %d from %d on",
+			bound.gen, bound.begin(), a.gen, a.from)
+	case a.from < bound.begin():
+		h.unsettled = true
 	}
 	return a.end, nil
 }
 
 // settleTail makes durable what the last writer left that was not acknowledged.
 func (h *handle) settleTail() error {
+	h.unsettled = false
 	to, err := h.acknowledged()
 	j := &h.journal
-	if err != nil || to == j.over.end {
+	if err != nil || to == j.over.end && !h.unsettled {
 		return err
 	}
-	if to == 0 {
+	if to == 0 || h.unsettled {
 		if err := h.settleFile(); err != nil {
 			return err
 		}
 	}
-	if to = max(to, journalStart); to < j.over.end {
+	if to = max(to, j.over.from); to < j.over.end {
 		if err := j.rewrite(to); err != nil {
 			return err
 		}
@@ -239,6 +243,6 @@ func (h *handle) settleFile() error {
 // acknowledge writes the anchor. Trouble with it costs a check, not a promise.
 func (h *handle) acknowledge() {
 	j := &h.journal
-	a := anchor{salt: j.bound.salt, gen: j.bound.gen, end: j.over.end, seq: j.over.seq}
+	a := anchor{salt: j.bound.salt, gen: j.bound.gen, from: j.over.from, end: j.over.end, seq: j.over.seq}
 	_, _ = h.side.gate.WriteAt(a.encode(), 0)
 }

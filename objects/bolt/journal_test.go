@@ -351,7 +351,7 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = file.Close() }()
-		j := journal{file: file, bound: bound, over: newOverlay(1, 0)}
+		j := journal{file: file, bound: bound, over: newOverlay(binding{gen: 1})}
 		if err := j.read(to); err == nil && (j.over.end < to || j.over.end > max(int64(len(b))+frameAlign, journalStart)) {
 			t.Errorf("a journal of %d bytes ends at %d, wanted %d", len(b), j.over.end, to)
 		}
@@ -369,7 +369,7 @@ func FuzzRuns(f *testing.F) {
 }
 
 func FuzzBinding(f *testing.F) {
-	f.Add(binding{[saltSize]byte{1}, 3, 9}.encode()[sealSize:])
+	f.Add(binding{[saltSize]byte{1}, 3, 9, 8192}.encode()[sealSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal(journalKey, record)
 		if b, err := decodeBinding(value); err == nil && !bytes.Equal(b.encode(), value) {

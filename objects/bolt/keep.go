@@ -164,22 +164,38 @@ func (s *store) serve(w *writer) {
 	s.end(w)
 }
 
-// tend folds the journal when that is due, and tells whether somebody waits elsewhere
-// and whether the handle is of no use any more.
+// tend sees to it that the journal is folded, and tells whether somebody waits elsewhere
+// and whether the handle is of no use any more. What is due is done beside those who
+// write; only to begin the journal anew, now and then, is it done while they wait.
 func (s *store) tend(w *writer) (asked, broken bool) {
 	w.disk.Lock()
 	defer w.disk.Unlock()
-	s.foldBeyond(w, s.limit) // if it cannot be now, a later one says so
-	w.asked = w.asked || w.h.wanted()
-	return w.asked, w.h.broken
+	h := w.h
+	if s.adoptIf(w, false); h.folding == nil && !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
+		s.foldBeside(w) // if it cannot be now, a later one says so
+	}
+	w.asked = w.asked || h.wanted()
+	return w.asked, h.broken.Load()
 }
 
-// foldBeyond folds a journal that is longer than that.
-func (s *store) foldBeyond(w *writer, limit int64) {
-	if w.h.broken || w.h.journal.over.end <= limit {
+// adoptIf goes on from a fold that is done, or waits until it is.
+func (s *store) adoptIf(w *writer, wait bool) {
+	h := w.h
+	if h.folding == nil {
 		return
 	}
-	_ = s.fold(w.h, nil)
+	if !wait {
+		select {
+		case <-h.folding.done:
+		default:
+			return
+		}
+	}
+	<-h.folding.done
+	_ = s.adopt(h) // an error leaves the journal as it is
+	if !wait && !h.broken.Load() && h.journal.over.end > journalWraps*s.limit {
+		_ = s.fold(h, nil)
+	}
 	w.landed(nil)
 }
 
@@ -196,10 +212,11 @@ func (s *store) end(w *writer) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
-	if closed {
-		s.foldBeyond(w, journalClose) // the next process does it otherwise
+	s.adoptIf(w, true)
+	if closed && !h.broken.Load() && h.journal.over.end > journalClose {
+		_ = s.fold(h, nil) // the next process does it otherwise
 	}
-	if closed && !h.broken && h.journal.over.end == journalStart {
+	if closed && !h.broken.Load() && h.journal.over.end == journalStart {
 		_ = h.journal.file.Truncate(journalStart) // its frames do not count any more
 	}
 	s.mu.Lock()

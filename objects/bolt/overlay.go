@@ -10,9 +10,10 @@ import (
 // overlay is what the journal says of the keys of the file beneath it. It only
 // grows, so that whoever has a mark sees it as it was then.
 type overlay struct {
-	gen uint64 // of the frames it is made of
-	end int64  // of the last of them in the journal
-	seq uint64 // of the last of them
+	gen  uint64 // of the frames it is made of
+	from int64  // where the first of them begins in the journal
+	end  int64  // of the last of them
+	seq  uint64 // of the last of them
 
 	mu    sync.RWMutex
 	trees [bucketCount]branch
@@ -41,8 +42,9 @@ type edit struct {
 // mark is how much of an overlay somebody sees: so many edits of each bucket.
 type mark [bucketCount]int32
 
-func newOverlay(gen uint64, seq uint64) *overlay {
-	o := &overlay{gen: gen, end: journalStart, seq: seq}
+// newOverlay is that of a journal of which no frame was read.
+func newOverlay(b binding) *overlay {
+	o := &overlay{gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
 	for i := range o.trees {
 		o.trees[i].last = map[string]int32{}
 	}
@@ -125,9 +127,26 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 	return kept.sorted
 }
 
-// changes lists the last edit of every key but those of objects.
-func (o *overlay) changes() []change {
-	m := o.now()
+// length is how many bytes of the journal it is of.
+func (o *overlay) length() int64 { return o.end - o.from }
+
+// of tells whether it is of the frames that count.
+func (o *overlay) of(b binding) bool { return o.gen == b.gen && o.from == b.begin() }
+
+// since lists the edits from a mark on.
+func (o *overlay) since(m mark) (list []change) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for i, name := range buckets {
+		for _, e := range o.trees[i].edits[m[i]:] {
+			list = append(list, change{name, e.key, e.value})
+		}
+	}
+	return list
+}
+
+// changes lists the last edit, as of a mark, of every key but those of objects.
+func (o *overlay) changes(m mark) []change {
 	var list []change
 	for i, name := range buckets {
 		if name == objectsBucket {
@@ -140,12 +159,12 @@ func (o *overlay) changes() []change {
 	return list
 }
 
-// objects lists the records that were put, in the order in which they came.
-func (o *overlay) objects() []edit {
+// objects lists the records that were put before a mark, in the order in which they came.
+func (o *overlay) objects(m mark) []edit {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	edits := o.trees[bucketNumber(objectsBucket)].edits
-	return edits[:len(edits):len(edits)]
+	n := m[objectsNumber]
+	return o.trees[objectsNumber].edits[:n:n]
 }
 
 // beyond lists the last edits of a bucket as of a mark from a key on, or, down, those

@@ -261,7 +261,7 @@ func (w *writer) close(g *group) {
 func (w *writer) landed(g *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ending = w.ending || w.h.broken
+	w.ending = w.ending || w.h.broken.Load()
 	if w.flying == g {
 		w.flying = nil
 	}

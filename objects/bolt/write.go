@@ -184,14 +184,14 @@ func (w *writer) write(g *group) {
 	w.mu.Lock()
 	w.close(g)
 	w.mu.Unlock()
-	if w.h.broken {
+	if w.h.broken.Load() {
 		g.err = errAgain // what it stands on is not there
 	} else {
 		g.err = w.store.commit(w.h, g)
 	}
 	w.landed(g)
 	w.asked = w.asked || w.h.wanted()
-	due := w.h.broken || w.h.journal.over.end > w.store.limit || w.asked
+	due := w.h.broken.Load() || w.asked || w.h.folding == nil && w.h.journal.over.length() > w.store.limit-journalStart
 	w.disk.Unlock()
 	close(g.done)
 	if due {
