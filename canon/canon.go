@@ -50,6 +50,9 @@ type Encoder struct {
 	last protowire.Number
 }
 
+// smallRecord is more than most records have beside their words.
+const smallRecord = 120
+
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
@@ -58,7 +61,9 @@ func (e *Encoder) tag(field int, t protowire.Type, repeat bool) {
 	if n < e.last || n == e.last && !repeat {
 		panic(fmt.Sprintf("canon: field %d written after field %d", field, e.last))
 	}
-	e.last = n
+	if e.last = n; e.buf == nil {
+		e.buf = make([]byte, 0, smallRecord)
+	}
 	e.buf = protowire.AppendTag(e.buf, n, t)
 }
 
@@ -122,6 +127,9 @@ func (e *Encoder) Uints(field int, list []uint64) {
 
 // Map writes m as a run of pairs with ascending keys.
 func (e *Encoder) Map(field int, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		var pair Encoder
 		pair.String(1, k)

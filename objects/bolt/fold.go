@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -110,8 +109,11 @@ func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(list, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
+	list = inOrder(list, func(a, b *change) int {
+		if a.bucket != b.bucket {
+			return cmp.Compare(a.bucket, b.bucket)
+		}
+		return bytes.Compare(a.key, b.key)
 	})
 	list = append(list, change{metaBucket, journalKey, f.bound.encode()})
 	err = protect(func() error { return guard(l, list) })

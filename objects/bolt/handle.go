@@ -25,7 +25,6 @@ type handle struct {
 	journal journal
 	writer  bool
 	opened  time.Time
-	asked   time.Time   // when the writer asked last whether somebody waits
 	broken  atomic.Bool // it is not to be used again
 
 	folding   *folding // that has begun; nil: none. Who may write has it

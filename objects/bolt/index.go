@@ -227,6 +227,11 @@ func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 	if err != nil {
 		return place{}, false, err
 	}
+	return l.among(entries, begin, id)
+}
+
+// among finds an object by the beginning of its id among the entries of a chunk.
+func (l *look) among(entries, begin []byte, id objects.ID) (place, bool, error) {
 	from := searchEntries(entries, begin)
 	end := from
 	for end < len(entries) && bytes.Equal(entries[end:end+indexPrefix], begin) {

@@ -96,6 +96,9 @@ func (j *journal) checkEnd(to, size int64) error {
 	return nil
 }
 
+// zeros is what a journal holds before it is written.
+var zeros [journalStep]byte
+
 // append writes a frame and makes it durable. A frame of which not everything
 // was written is none.
 func (j *journal) append(f *frame) (end int64, wrote bool, err error) {
@@ -117,10 +120,12 @@ func (j *journal) reserve(end int64) error {
 		return nil
 	}
 	more := max(end-j.size, min(j.size, journalStep))
-	if _, err := j.file.WriteAt(make([]byte, more), j.size); err != nil {
-		return err
+	for ; more > 0; more -= int64(len(zeros)) {
+		n, err := j.file.WriteAt(zeros[:min(more, int64(len(zeros)))], j.size)
+		if j.size += int64(n); err != nil {
+			return err
+		}
 	}
-	j.size += more
 	return nil
 }
 

@@ -152,12 +152,12 @@ func (s *store) serve(w *writer) {
 		}
 		asked, broken := s.tend(w)
 		s.mu.Lock()
-		served, users, closed := w.served, w.users, s.closed
+		served, users, closed, stopped := w.served, w.users, s.closed, s.writer != w
 		s.mu.Unlock()
 		if served != seen || users > 0 {
 			seen, end = served, time.Now().Add(hold)
 		}
-		if broken || asked && served > 0 || closed && users == 0 || time.Now().After(end) {
+		if stopped || broken || asked && served > 0 || closed && users == 0 || time.Now().After(end) {
 			break
 		}
 	}
@@ -174,8 +174,7 @@ func (s *store) tend(w *writer) (asked, broken bool) {
 	if s.adoptIf(w, false); h.folding == nil && !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
 		s.foldBeside(w) // if it cannot be now, a later one says so
 	}
-	w.asked = w.asked || h.wanted()
-	return w.asked, h.broken.Load()
+	return h.side.wanted(), h.broken.Load()
 }
 
 // adoptIf goes on from a fold that is done, or waits until it is.
@@ -199,15 +198,23 @@ func (s *store) adoptIf(w *writer, wait bool) {
 	w.landed(nil)
 }
 
-// end waits until all that was begun is written, and closes the handle.
-func (s *store) end(w *writer) {
-	h := w.h
-	s.mu.Lock()
-	s.writer = nil
-	s.mu.Unlock()
+// stop lets nobody in any more, and no group begin: whoever comes waits for the next
+// writer.
+func (w *writer) stop() {
 	w.mu.Lock()
 	w.ending = true
 	w.mu.Unlock()
+	w.store.mu.Lock()
+	if w.store.writer == w {
+		w.store.writer = nil
+	}
+	w.store.mu.Unlock()
+}
+
+// end waits until all that was begun is written, and closes the handle.
+func (s *store) end(w *writer) {
+	h := w.h
+	w.stop()
 	_ = s.await(context.Background(), func() bool { return w.users == 0 })
 	s.mu.Lock()
 	closed := s.closed
@@ -225,14 +232,4 @@ func (s *store) end(w *writer) {
 	s.mu.Unlock()
 	_ = s.await(context.Background(), func() bool { return h.now.looks == 0 && (h.before == nil || h.before.looks == 0) })
 	s.shut(h)
-}
-
-// wanted tells whether somebody waits for the lock. One group after another need
-// not ask each time.
-func (h *handle) wanted() bool {
-	if time.Since(h.asked) < holdLook/2 {
-		return false
-	}
-	h.asked = time.Now()
-	return h.side.wanted()
 }

@@ -22,9 +22,9 @@ type span struct {
 	gone               bool
 }
 
-// newFrame makes room for the head of a frame and so many bytes.
-func newFrame(size int) frame {
-	return frame{b: make([]byte, frameSize, frameSize+size+frameAlign)}
+// newFrame makes room for the head of a frame and so many bytes and changes.
+func newFrame(size, changes int) frame {
+	return frame{b: make([]byte, frameSize, frameSize+size+frameAlign), spans: make([]span, 0, changes)}
 }
 
 func (f *frame) head(bucket int, key []byte, gone bool) *span {

@@ -17,7 +17,6 @@ type writer struct {
 	store *store
 	h     *handle
 	disk  sync.Mutex    // who has it may write to the files
-	asked bool          // somebody wants the store elsewhere; disk guards it
 	call  chan struct{} // wakes up the keeper
 
 	mu     sync.Mutex
@@ -26,7 +25,8 @@ type writer struct {
 	last   *objects.LogEntry          // nil: not read yet
 	next   *group                     // that takes more; nil: none
 	flying *group                     // that is being written; nil: none
-	room   int                        // bytes of the last group
+	room   int                        // bytes of the last groups
+	spans  int                        // changes of the last one
 	sealed []byte                     // room for what is sealed
 	lines  map[string][]chan struct{} // who waits to move a ref that somebody moves
 	ending bool                       // nobody begins a group any more
@@ -138,7 +138,7 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
 	g := &group{
-		frame: newFrame(w.room + w.room/4), staged: newStaged(), was: map[string]objects.Ref{}, done: make(chan struct{}),
+		frame: newFrame(w.room+w.room/4, w.spans+w.spans/4), staged: newStaged(), was: map[string]objects.Ref{}, done: make(chan struct{}),
 	}
 	w.next = g
 	w.store.mu.Lock()
@@ -253,7 +253,7 @@ func (w *writer) close(g *group) {
 		w.putSealed(g, refsNumber, []byte(name), refRecord(r))
 		g.frame.put(recentNumber, recentKey(r))
 	}
-	w.room = g.frame.size()
+	w.room, w.spans = max(g.frame.size(), w.room/2), len(g.frame.spans)
 }
 
 // landed takes in what is durable now: a group, or none, but the journal was folded.

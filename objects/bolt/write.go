@@ -190,8 +190,11 @@ func (w *writer) write(g *group) {
 		g.err = w.store.commit(w.h, g)
 	}
 	w.landed(g)
-	w.asked = w.asked || w.h.wanted()
-	due := w.h.broken.Load() || w.asked || w.h.folding == nil && w.h.journal.over.length() > w.store.limit-journalStart
+	stop := w.h.broken.Load() || w.h.side.wanted()
+	if stop {
+		w.stop()
+	}
+	due := stop || w.h.folding == nil && w.h.journal.over.length() > w.store.limit-journalStart
 	w.disk.Unlock()
 	close(g.done)
 	if due {
