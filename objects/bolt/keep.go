@@ -150,7 +150,7 @@ func (s *store) serve(w *writer) {
 		case <-w.call:
 		case <-tick.C:
 		}
-		asked, broken := s.tend(w)
+		asked, broken := s.past(w)
 		s.mu.Lock()
 		served, users, closed, stopped := w.served, w.users, s.closed, s.writer != w
 		s.mu.Unlock()
@@ -164,17 +164,24 @@ func (s *store) serve(w *writer) {
 	s.end(w)
 }
 
-// tend sees to it that the journal is folded, and tells whether somebody waits elsewhere
-// and whether the handle is of no use any more. What is due is done beside those who
-// write; only to begin the journal anew, now and then, is it done while they wait.
-func (s *store) tend(w *writer) (asked, broken bool) {
-	w.disk.Lock()
+// past tells whether somebody waits elsewhere, or the handle is of no use any more. While
+// somebody writes it says nothing: he looks himself.
+func (s *store) past(w *writer) (asked, broken bool) {
+	if !w.disk.TryLock() {
+		return false, false
+	}
 	defer w.disk.Unlock()
-	h := w.h
-	if s.adoptIf(w, false); h.folding == nil && !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
+	s.tend(w)
+	return w.h.side.wanted(), w.h.broken.Load()
+}
+
+// tend sees to it that the journal is folded: beside those who write, and only to begin
+// it anew, now and then, while they wait. disk is held.
+func (s *store) tend(w *writer) {
+	s.adoptIf(w, false)
+	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
 		s.foldBeside(w) // if it cannot be now, a later one says so
 	}
-	return h.side.wanted(), h.broken.Load()
 }
 
 // adoptIf goes on from a fold that is done, or waits until it is.

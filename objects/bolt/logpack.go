@@ -152,7 +152,7 @@ func (r *entryRun) flush() []change {
 // are.
 func (l *look) layLog(list []change) ([]change, error) {
 	var entries []objects.LogEntry
-	var rest []change
+	rest := make([]change, 0, len(list))
 	for _, c := range list {
 		switch c.bucket {
 		case logBucket:

@@ -152,6 +152,16 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 // length is how many bytes of the journal it is of.
 func (o *overlay) length() int64 { return o.end - o.from }
 
+// reserve makes room for as much as another holds.
+func (o *overlay) reserve(other *overlay) {
+	other.mu.RLock()
+	defer other.mu.RUnlock()
+	for i := range o.trees {
+		o.trees[i].edits = make([]edit, 0, len(other.trees[i].edits))
+	}
+	o.trees[objectsNumber].byID = make(map[objects.ID]int32, len(other.trees[objectsNumber].byID))
+}
+
 // of tells whether it is of the frames that count.
 func (o *overlay) of(b binding) bool { return o.gen == b.gen && o.from == b.begin() }
 

@@ -253,7 +253,7 @@ func (w *writer) close(g *group) {
 		w.putSealed(g, refsNumber, []byte(name), refRecord(r))
 		g.frame.put(recentNumber, recentKey(r))
 	}
-	w.room, w.spans = max(g.frame.size(), w.room/2), len(g.frame.spans)
+	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
 }
 
 // landed takes in what is durable now: a group, or none, but the journal was folded.

@@ -138,6 +138,14 @@ func appendObject(b []byte, o *objects.Object) []byte {
 // decodeObject reads what encodeObject wrote, or closeRecord made of it; a tombstone
 // is an ErasedError. The object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
+	o, err := shareObject(id, b)
+	o.Data = bytes.Clone(o.Data)
+	return o, err
+}
+
+// shareObject is decodeObject of a record that nobody changes: the data may be a piece
+// of it.
+func shareObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
 		return o, decodeTombstone(id, b)
@@ -171,7 +179,7 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	if len(b) > objects.MaxSize {
 		return corrupt("its record is too long")
 	}
-	o.Data = bytes.Clone(b)
+	o.Data = b
 	return o, nil
 }
 

@@ -190,14 +190,12 @@ func (w *writer) write(g *group) {
 		g.err = w.store.commit(w.h, g)
 	}
 	w.landed(g)
+	close(g.done)
+	w.store.tend(w)
 	stop := w.h.broken.Load() || w.h.side.wanted()
+	w.disk.Unlock()
 	if stop {
 		w.stop()
-	}
-	due := stop || w.h.folding == nil && w.h.journal.over.length() > w.store.limit-journalStart
-	w.disk.Unlock()
-	close(g.done)
-	if due {
 		w.wake()
 	}
 }
