@@ -14,6 +14,7 @@
 //
 //   - A group of writers costs one write and one sync. Batches that come while
 //     another is written go together in the next group; nobody waits for company.
+//     The functions of updates of different refs run at once.
 //   - Any number of processes. No file stays open when nothing is to do: calls
 //     open it, work and close it, and those of one process at one time share what
 //     one of them opened. A writer keeps it for a few milliseconds, unless another

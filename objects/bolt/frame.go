@@ -24,8 +24,8 @@ import (
 //
 // The sum of a frame is over salt, its place in the file, its header without the
 // sum, and the payload, so that a frame counts in one place of one store only.
-// Frames of the generation that the file names in its meta bucket count, in
-// ascending sequence without a gap; those of others are left from before.
+// Frames of the generation that the file names in its meta bucket count, from the place
+// that it names on, in ascending sequence without a gap; others are left from before.
 const (
 	journalMagic   = "tract journal\x00"
 	journalVersion = 2

@@ -49,29 +49,33 @@ func (l *look) storedIn(r run, ids []objects.ID, stored map[objects.ID]bool) err
 		return nil
 	}
 	for entries, err := range l.chunks(r, nil) {
+		if err == nil && len(entries) > 0 {
+			ids, err = l.storedAmong(r, entries, ids, stored)
+		}
 		if err != nil {
 			return err
 		}
-		if len(entries) == 0 {
-			continue
-		}
-		last := entries[len(entries)-entrySize:][:indexPrefix]
-		for len(ids) > 0 {
-			begin := r.known(ids[0][:indexPrefix])
-			if bytes.Compare(begin, last) > 0 {
-				break
-			}
-			at, ok, err := l.among(entries, begin, ids[0])
-			if err == nil && ok {
-				err = l.noteStored(at, ids[0], stored)
-			}
-			if err != nil {
-				return err
-			}
-			ids = ids[1:]
-		}
 	}
 	return nil
+}
+
+// storedAmong does it for one piece of a run, and gives the ids that are beyond it.
+func (l *look) storedAmong(r run, entries []byte, ids []objects.ID, stored map[objects.ID]bool) ([]objects.ID, error) {
+	last := entries[len(entries)-entrySize:][:indexPrefix]
+	for ; len(ids) > 0; ids = ids[1:] {
+		begin := r.known(ids[0][:indexPrefix])
+		if bytes.Compare(begin, last) > 0 {
+			break
+		}
+		at, ok, err := l.among(entries, begin, ids[0])
+		if err == nil && ok {
+			err = l.noteStored(at, ids[0], stored)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // noteStored notes an object that is whole where it lies.
