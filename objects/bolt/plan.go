@@ -18,6 +18,7 @@ type writer struct {
 	h     *handle
 	disk  sync.Mutex    // who has it may write to the files
 	call  chan struct{} // wakes up the keeper
+	crowd int           // batches of the last groups; disk guards it
 
 	mu     sync.Mutex
 	look   *look                      // what is durable, and the objects that are planned
@@ -38,11 +39,12 @@ type writer struct {
 
 // group is what is written together.
 type group struct {
-	frame  frame
-	staged *staged
-	was    map[string]objects.Ref // the refs that it moves, as they were
-	moves  bool
-	lead   bool // somebody has taken on to write it
+	frame   frame
+	staged  *staged
+	was     map[string]objects.Ref // the refs that it moves, as they were
+	moves   bool
+	lead    bool // somebody has taken on to write it
+	batches int
 
 	done chan struct{} // closed when err says what has come of it
 	err  error
@@ -131,6 +133,7 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 		return nil, false, w.store.explain("read", err)
 	}
 	lead, g.lead = !g.lead, true
+	g.batches++
 	return g, lead, nil
 }
 
@@ -253,6 +256,7 @@ func (w *writer) close(g *group) {
 		w.putSealed(g, refsNumber, []byte(name), refRecord(r))
 		g.frame.put(recentNumber, recentKey(r))
 	}
+	w.crowd = max(g.batches, w.crowd/2)
 	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
 }
 

@@ -180,7 +180,9 @@ func (w *writer) latest() *group {
 // write writes a group, when the one before it is written.
 func (w *writer) write(g *group) {
 	w.disk.Lock()
-	runtime.Gosched() // who has just been served may come again
+	if w.crowd > 1 {
+		runtime.Gosched() // who has just been served may come again
+	}
 	w.mu.Lock()
 	w.close(g)
 	w.mu.Unlock()
