@@ -79,7 +79,7 @@ func isEmpty(b content.Block) bool {
 // drafts makes drafts of blocks that a person or a tool brings.
 func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []commit.Draft {
 	origins := map[commit.Source]*commit.Origin{}
-	var drafts []commit.Draft
+	drafts := make([]commit.Draft, 0, len(blocks))
 	last := tip
 	for i, block := range blocks {
 		source := c.source
@@ -102,8 +102,8 @@ func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []c
 		if continues(last, d, i > 0) {
 			d.Index = last.Index + 1
 		}
-		drafts = append(drafts, d)
-		last = &commit.Commit{Op: commit.Append, Kind: block.Kind(), Role: d.Role, Index: d.Index, Origin: d.Origin.Object().ID}
+		drafts = append(drafts, d) // of one call its role is all that is looked at
+		last = &commit.Commit{Op: commit.Append, Kind: block.Kind(), Role: d.Role, Index: d.Index}
 	}
 	return drafts
 }
@@ -118,13 +118,10 @@ func continues(last *commit.Commit, d commit.Draft, sameCall bool) bool {
 		return false
 	case sameCall:
 		return true
-	case last.Origin != d.Origin.Object().ID:
-		return false
-	case d.Role == content.RoleTool:
-		return true
 	}
 	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
-	return d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
+	goesOn := d.Role == content.RoleTool || d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
+	return goesOn && last.Origin == d.Origin.Object().ID // to hash it takes longest
 }
 
 // write adds the drafts that make gives for a tip, on whatever tip there is.

@@ -48,6 +48,9 @@ type Encoder struct {
 	last int
 }
 
+// smallRecord is more than most records have beside their words.
+const smallRecord = 120
+
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
@@ -55,7 +58,9 @@ func (e *Encoder) tag(field int, wire uint64, repeat bool) {
 	if field < e.last || field == e.last && !repeat {
 		panic(fmt.Sprintf("canon: field %d written after field %d", field, e.last))
 	}
-	e.last = field
+	if e.last = field; e.buf == nil {
+		e.buf = make([]byte, 0, smallRecord)
+	}
 	e.buf = appendNumber(e.buf, uint64(field)<<3|wire)
 }
 
@@ -119,6 +124,9 @@ func (e *Encoder) Uints(field int, list []uint64) {
 
 // Map writes m as a run of pairs with ascending keys.
 func (e *Encoder) Map(field int, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		var pair Encoder
 		pair.String(1, k)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
+	"github.com/zeebo/blake3"
 )
 
 // NewLogEntry makes the entry that follows prev (the zero LogEntry: the first
@@ -16,7 +17,17 @@ func NewLogEntry(prev LogEntry, note Note, refs []RefUpdate) LogEntry {
 	return e
 }
 
-func (e LogEntry) sum(record []byte) ID { return Hash(append([]byte("tract log 1\x00"), record...)) }
+var logPrefix = []byte("tract log 1\x00")
+
+func (e LogEntry) sum(record []byte) (id ID) {
+	h := hashers.Get().(*blake3.Hasher)
+	h.Reset()
+	_, _ = h.Write(logPrefix)
+	_, _ = h.Write(record)
+	h.Sum(id[:0])
+	hashers.Put(h)
+	return id
+}
 
 // Record is the canonical record of the entry, which its hash covers.
 func (e LogEntry) Record() []byte {

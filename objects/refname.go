@@ -23,6 +23,9 @@ func CheckRefName(name string) error {
 }
 
 func checkRefName(name string) string {
+	if isPlainRef(name) {
+		return ""
+	}
 	switch {
 	case len(name) > maxRefName:
 		return fmt.Sprintf("longer than %d bytes", maxRefName)
@@ -59,6 +62,28 @@ func checkRefName(name string) string {
 		}
 	}
 	return ""
+}
+
+// isPlainRef tells that a name is of letters, digits and underscores, as most are, and
+// may be one. Of others it says nothing.
+func isPlainRef(name string) bool {
+	rest, ok := strings.CutPrefix(name, "refs/")
+	if !ok || len(name) > maxRefName {
+		return false
+	}
+	parts, last := 1, byte('/')
+	for i := range len(rest) {
+		c := rest[i]
+		switch {
+		case c == '/' && last != '/':
+			parts++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-' && last != '/':
+		default:
+			return false
+		}
+		last = c
+	}
+	return parts > 1 && last != '/'
 }
 
 // checkBatch says what is wrong with a batch before an engine sees it.

@@ -13,15 +13,17 @@ import (
 type anchor struct {
 	salt [saltSize]byte
 	gen  uint64
+	from int64 // where what is not in the file begins
 	end  int64
 	seq  uint64
 }
 
-const anchorSize = saltSize + 4*8
+const anchorSize = saltSize + 5*8
 
 func (a anchor) encode() []byte {
 	b := append([]byte(nil), a.salt[:]...)
 	b = binary.BigEndian.AppendUint64(b, a.gen)
+	b = binary.BigEndian.AppendUint64(b, uint64(a.from))
 	b = binary.BigEndian.AppendUint64(b, uint64(a.end))
 	b = binary.BigEndian.AppendUint64(b, a.seq)
 	return binary.BigEndian.AppendUint64(b, sum(b))
@@ -43,7 +45,14 @@ func readAnchor(f io.ReaderAt) (a anchor, ok bool, err error) {
 	}
 	copy(a.salt[:], b[:])
 	a.gen = binary.BigEndian.Uint64(b[saltSize:])
-	a.end = int64(binary.BigEndian.Uint64(b[saltSize+8:]) & (1<<63 - 1))
-	a.seq = binary.BigEndian.Uint64(b[saltSize+16:])
+	a.from = int64(binary.BigEndian.Uint64(b[saltSize+8:]) & (1<<63 - 1))
+	a.end = int64(binary.BigEndian.Uint64(b[saltSize+16:]) & (1<<63 - 1))
+	a.seq = binary.BigEndian.Uint64(b[saltSize+24:])
 	return a, true, nil
+}
+
+// newer tells whether an anchor is of a later state of the file than that which names
+// its journal so.
+func (a anchor) newer(b binding) bool {
+	return a.gen > b.gen || a.gen == b.gen && a.from > b.begin()
 }

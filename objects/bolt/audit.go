@@ -265,7 +265,7 @@ func (a *auditor) hurtNames() {
 
 // replay takes in the frames of a journal that count.
 func replay(b []byte, bound binding) (*overlay, error) {
-	over := newOverlay(bound.gen, bound.seq)
+	over := newOverlay(bound)
 	for {
 		payload, seq, ok := parseFrame(bound, over.end, b[min(over.end, int64(len(b))):])
 		if !ok || seq != over.seq+1 {
@@ -305,8 +305,9 @@ func (a *auditor) acknowledged(bound binding) (end int64, err error) {
 	if !ok || anchor.salt != bound.salt || anchor.gen < bound.gen {
 		return 0, nil
 	}
-	if anchor.gen > bound.gen {
-		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is %d, and was %d", bound.gen, anchor.gen),
+	if anchor.newer(bound) {
+		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is %d from %d on, and was %d from %d on",
+			bound.gen, bound.begin(), anchor.gen, anchor.from),
 			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
 	}
 	return anchor.end, nil

@@ -126,7 +126,7 @@ func (a *auditor) recorded() error {
 	}
 	seen := a.over.now()
 	defer a.abandon()
-	for _, e := range a.over.objects() {
+	for _, e := range a.over.objects(seen) {
 		if err := a.loose("journal", inJournal, e.key, e.value); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@
 //
 //   - A group of writers costs one write and one sync. Batches that come while
 //     another is written go together in the next group; nobody waits for company.
+//     The functions of updates of different refs run at once.
 //   - Any number of processes. No file stays open when nothing is to do: calls
 //     open it, work and close it, and those of one process at one time share what
 //     one of them opened. A writer keeps it for a few milliseconds, unless another
@@ -91,10 +92,9 @@ type store struct {
 
 	claims map[bool]*claim // to the turn, for the exclusive lock or the other
 
-	queue   []*request    // who wants to write
-	writing bool          // somebody serves them
-	asked   chan struct{} // wakes up the one who serves them
-	cancel  func()        // ends the wait of the one who serves them
+	writer  *writer  // who writes goes through it; nil: there is none
+	coming  *arrival // of the next; nil: nobody waits for one
+	writing bool     // somebody keeps the writer, or gets the next
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
 
@@ -115,7 +115,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	}
 	s := &store{
 		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, limit: journalLimit,
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
 		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
@@ -201,7 +201,9 @@ func (s *store) Close() error {
 	idle := s.shared
 	s.signalMoved()
 	s.signal()
-	s.ask()
+	if s.writer != nil {
+		s.writer.wake()
+	}
 	s.mu.Unlock()
 	if idle != nil {
 		s.letGo(idle)

@@ -50,7 +50,7 @@ func (h *steady) anchorOf() (anchor, error) {
 		return anchor{}, err
 	}
 	over, err := replay(h.journal, bound)
-	return anchor{salt: bound.salt, gen: bound.gen, end: over.end, seq: over.seq}, err
+	return anchor{salt: bound.salt, gen: bound.gen, from: bound.begin(), end: over.end, seq: over.seq}, err
 }
 
 // copyFile copies the pages below the high-water mark: those beyond it are in no use.

@@ -292,6 +292,8 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
+// TestPutOfAnObjectThatIsDamaged says again what is damaged where it lies: it can be
+// read from then on, from the journal and from the file, and what is damaged is told.
 func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -302,27 +304,38 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	m.with(t, path, func(b []byte) []byte { b[bytes.Index(b, o.Data)] = '3'; return b })
 	s := mustOpen(t, path, objects.Options{})
 	var corrupt *objects.CorruptError
-	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
-		t.Errorf("put: %v, want a CorruptError that names the object", err)
-	}
 	if _, err := objects.Read(t.Context(), s, o.ID); !errors.As(err, &corrupt) || corrupt.ID != o.ID {
 		t.Errorf("read: %v, want a CorruptError that names the object", err)
 	}
-	for id, other := range m.objects { // those that lie beside it are no worse
-		if got, err := objects.Read(t.Context(), s, id); id != o.ID && (err != nil || !bytes.Equal(got.Data, other.Data)) {
-			t.Errorf("object %s, beside the damaged one: %v", id.Short(), err)
+	look := func(when string) {
+		for id, other := range m.objects { // those that lie beside it are no worse
+			if got, err := objects.Read(t.Context(), s, id); err != nil || !bytes.Equal(got.Data, other.Data) {
+				t.Errorf("%s: object %s: %v", when, id.Short(), err)
+			}
+		}
+		n := 0
+		for got, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+			if n++; err != nil && (!errors.As(err, &corrupt) || corrupt.ID != o.ID) || err == nil && !bytes.Equal(got.Data, m.objects[got.ID].Data) {
+				t.Errorf("%s: object %s in a chain: %v", when, got.ID.Short(), err)
+			}
+		}
+		if n != len(m.objects) {
+			t.Errorf("%s: a chain of %d objects has %d", when, len(m.objects), n)
+		}
+		idle(t, s)
+		if got, err := audit(t, path, true); err != nil || len(got.damages) == 0 {
+			t.Errorf("%s: nobody is told of the damage: %v", when, err)
 		}
 	}
-	n := 0
-	for got, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
-		if n++; err != nil && (!errors.As(err, &corrupt) || corrupt.ID != o.ID) || err == nil && got.ID == o.ID {
-			t.Errorf("object %s in a chain: %v", got.ID.Short(), err)
-		}
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+		t.Errorf("put: %v", err)
 	}
-	if n != len(m.objects) {
-		t.Errorf("a chain of %d objects has %d with a damaged one", len(m.objects), n)
+	look("in the journal")
+	for i := range 5 { // until the runs of the index are joined
+		fold(t, s)
+		apply(t, s, fmt.Sprint("refs/heads/other", i), fmt.Sprint("something else ", i))
 	}
-	apply(t, s, "refs/heads/other", "another object is no worse")
+	look("in the file")
 }
 
 func TestFormats(t *testing.T) {

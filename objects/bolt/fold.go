@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -16,29 +15,86 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// fold writes what is in the journal, and more, into the file with one
-// transaction. From then on the journal begins anew: the file names the next
-// generation, and frames of this one do not count. The error says whether it is
-// known that nothing was written.
+// folding is one way of the journal into the file.
+type folding struct {
+	over  *overlay
+	seen  mark    // what of it goes into the file
+	bound binding // what the file says of the journal from then on
+	more  []change
+	meta  meta          // of the file when it is done
+	done  chan struct{} // closed when meta or err says how it went
+	err   error
+}
+
+// fold writes what is in the journal, and more, into the file with one transaction.
+// From then on the journal begins anew: the file names the next generation, and frames
+// of this one do not count. Nobody writes meanwhile. The error says whether it is known
+// that nothing was written.
 func (s *store) fold(h *handle, more []change) error {
-	if h.before != nil { // see moment
-		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
+	if h.folding != nil {
+		<-h.folding.done
+		if err := s.adopt(h); err != nil && len(more) == 0 {
+			return err
+		}
 	}
-	bound := h.journal.bound
-	bound.gen, bound.seq = bound.gen+1, h.journal.over.seq
+	over, bound := h.journal.over, h.journal.bound
+	bound.gen, bound.seq, bound.from = bound.gen+1, over.seq, 0
 	if len(more) > 0 {
 		bound.seq++
 	}
-	list, records := h.journal.over.changes(), h.journal.over.objects()
-	for _, c := range more {
-		if c.bucket == objectsBucket {
-			records = append(records, edit{key: c.key, value: c.value})
-		} else {
-			list = append(list, c)
-		}
+	h.folding = &folding{over: over, seen: over.now(), bound: bound, more: more, done: make(chan struct{})}
+	s.lay(h, h.folding)
+	return s.adopt(h)
+}
+
+// foldBeside begins to write what is in the journal by now into the file, while others
+// write on behind it: from then on the frames that count begin there.
+func (s *store) foldBeside(w *writer) {
+	h := w.h
+	over, bound := h.journal.over, h.journal.bound
+	bound.seq, bound.from = over.seq, over.end
+	f := &folding{over: over, seen: over.now(), bound: bound, done: make(chan struct{})}
+	h.folding = f
+	go func() {
+		s.lay(h, f)
+		w.wake()
+	}()
+}
+
+// lay does what takes long of a fold.
+func (s *store) lay(h *handle, f *folding) {
+	defer close(f.done)
+	if h.before != nil { // see moment
+		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
 	}
+	list, err := s.changes(h, f)
+	if err != nil {
+		f.err = s.explain("write", err)
+		return
+	}
+	err = s.transact(h, list)
+	for end := time.Now().Add(s.wait); len(f.more) > 0 && errors.Is(err, errHeld) && !h.broken.Load() && time.Now().Before(end); {
+		time.Sleep(maxPoll) // somebody waits for this one
+		err = s.transact(h, list)
+	}
+	if f.meta, f.err = s.settle(h, err); f.err != nil && !errors.Is(f.err, errHeld) {
+		h.broken.Store(true) // a frame of this generation may not count any more
+	}
+}
+
+// changes gives all that a fold writes, once it is sure that bbolt can write it.
+func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 	l := newLook(h.file, h.now.meta)
-	err := protect(func() error {
+	err = protect(func() error {
+		records := f.over.objects(f.seen)
+		list = f.over.changes(f.seen)
+		for _, c := range f.more {
+			if c.bucket == objectsBucket {
+				records = append(records, edit{key: c.key, value: c.value})
+			} else {
+				list = append(list, c)
+			}
+		}
 		packed, err := sealObjects(l, records)
 		list = append(list, packed...)
 		if err == nil {
@@ -51,32 +107,37 @@ func (s *store) fold(h *handle, more []change) error {
 		return err
 	})
 	if err != nil {
-		return s.explain("write", err)
+		return nil, err
 	}
-	slices.SortStableFunc(list, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.bucket, b.bucket), bytes.Compare(a.key, b.key))
+	list = inOrder(list, func(a, b *change) int {
+		if a.bucket != b.bucket {
+			return cmp.Compare(a.bucket, b.bucket)
+		}
+		return bytes.Compare(a.key, b.key)
 	})
-	list = append(list, change{metaBucket, journalKey, bound.encode()})
+	list = append(list, change{metaBucket, journalKey, f.bound.encode()})
 	err = protect(func() error { return guard(l, list) })
 	if err == nil {
 		err = protect(func() error { return checkFreelist(h.file, h.now.meta) })
 	}
-	if err != nil {
-		return s.explain("write", err)
+	return list, err
+}
+
+// adopt goes on from what a fold has come to, which is done.
+func (s *store) adopt(h *handle) error {
+	f := h.folding
+	if h.folding = nil; f.err != nil {
+		return f.err
 	}
-	err = s.transact(h, list)
-	for end := time.Now().Add(s.wait); len(more) > 0 && errors.Is(err, errHeld) && !h.broken && time.Now().Before(end); {
-		time.Sleep(maxPoll) // somebody waits for this one
-		err = s.transact(h, list)
+	over := newOverlay(f.bound)
+	if old := h.journal.over; f.bound.gen == old.gen {
+		over.reserve(old)
+		over.add(old.since(f.seen), old.end, old.seq) // what came meanwhile
 	}
-	if err := s.settle(h, err); err != nil {
-		h.broken = !errors.Is(err, errHeld) || h.broken // a frame of this generation may not count any more
-		return err
-	}
-	h.journal.bound = bound
-	over := newOverlay(bound.gen, bound.seq)
+	h.journal.bound = f.bound
 	s.mu.Lock()
-	h.journal.over, h.seen, h.staged, h.pages = over, mark{}, newStaged(), nil
+	h.before, h.now = h.now, &moment{meta: f.meta}
+	h.journal.over, h.seen = over, over.now()
 	s.over = over
 	s.mu.Unlock()
 	h.acknowledge()
@@ -85,21 +146,18 @@ func (s *store) fold(h *handle, more []change) error {
 
 // settle finds out what a transaction has come to. Its error leaves it open only
 // when the new meta page can be seen: then it need not be on the disk.
-func (s *store) settle(h *handle, err error) error {
+func (s *store) settle(h *handle, err error) (meta, error) {
 	now, unread := h.readMeta()
 	if err != nil {
 		if err = s.explain("write", err); unread != nil || now.tx > h.now.meta.tx {
-			return objects.Unknown(err)
+			return now, objects.Unknown(err)
 		}
-		return err
+		return now, err
 	}
 	if unread != nil {
-		return objects.Unknown(s.explain("write", unread))
+		return now, objects.Unknown(s.explain("write", unread))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h.before, h.now = h.now, &moment{meta: now}
-	return nil
+	return now, nil
 }
 
 // guard checks every page that bbolt will read or rewrite for a list of changes.
@@ -139,7 +197,7 @@ func (s *store) transact(h *handle, list []change) (err error) {
 	}
 	defer func() {
 		if free, e := lockFile(h.file, false, false); !free || e != nil {
-			h.broken = true // what a stranger does now is not seen
+			h.broken.Store(true) // what a stranger does now is not seen
 		}
 	}()
 	var db *bbolt.DB

@@ -24,11 +24,11 @@ import (
 //
 // The sum of a frame is over salt, its place in the file, its header without the
 // sum, and the payload, so that a frame counts in one place of one store only.
-// Frames of the generation that the file names in its meta bucket count, in
-// ascending sequence without a gap; those of others are left from before.
+// Frames of the generation that the file names in its meta bucket count, from the place
+// that it names on, in ascending sequence without a gap; others are left from before.
 const (
 	journalMagic   = "tract journal\x00"
-	journalVersion = 1
+	journalVersion = 2
 	journalStart   = 4096
 	saltSize       = 16
 	headerSize     = len(journalMagic) + 2 + saltSize + 8
@@ -43,9 +43,10 @@ const (
 const (
 	journalFirst = 64 << 10  // bytes of a new journal
 	journalStep  = 256 << 10 // most that it grows by at once
-	journalLimit = 2 << 20   // when it is folded into the file
+	journalLimit = 2 << 20   // of frames that count, when they are folded into the file
 	journalClose = 512 << 10 // when it is folded at the end
-	journalMost  = 4 << 20   // it is not written beyond this
+	journalMost  = 4 << 20   // of frames that count; more are not written
+	journalWraps = 8         // times the limit, when it is begun anew
 	frameMost    = 512 << 10 // larger groups go into the file at once
 )
 
@@ -58,13 +59,18 @@ type binding struct {
 	salt [saltSize]byte
 	gen  uint64 // of the frames that count
 	seq  uint64 // of the last frame that is in the file
+	from int64  // where the frames that count begin; 0: at journalStart
 }
+
+// begin is where the frames that count begin.
+func (b binding) begin() int64 { return max(b.from, journalStart) }
 
 func (b binding) encode() []byte {
 	var e canon.Encoder
 	e.Raw(1, b.salt[:])
 	e.Uint(2, b.gen)
 	e.Uint(3, b.seq)
+	e.Uint(4, uint64(b.from))
 	return seal(journalKey, e.Bytes())
 }
 
@@ -86,10 +92,15 @@ func decodeBinding(value []byte) (b binding, err error) {
 			b.gen = d.Uint()
 		case 3:
 			b.seq = d.Uint()
+		case 4:
+			b.from = int64(min(d.Uint(), mostJournal+1))
 		}
 	}
 	if err = d.Err(); err == nil && (b.gen == 0 || !salted) {
 		err = errors.New("no generation, or no salt")
+	}
+	if err == nil && b.from != 0 && (b.from <= journalStart || b.from%frameAlign != 0 || b.from > mostJournal) {
+		err = fmt.Errorf("its frames begin at %d", b.from)
 	}
 	return b, err
 }
@@ -120,35 +131,6 @@ func checkHeader(b []byte, salt [saltSize]byte) error {
 func frameSum(salt [saltSize]byte, at int64, header, payload []byte) uint64 {
 	place := binary.BigEndian.AppendUint64(salt[:], uint64(at))
 	return sum(place, header[:frameSize-8], payload)
-}
-
-// encodeFrame makes the frame of a list of changes for a place in the journal,
-// with the zeros after it.
-func encodeFrame(b binding, at int64, seq uint64, list []change) []byte {
-	size := frameSize
-	for _, c := range list {
-		size += 1 + 2*binary.MaxVarintLen32 + len(c.key) + len(c.value)
-	}
-	f := make([]byte, frameSize, size+frameAlign)
-	for _, c := range list {
-		kind := byte(bucketNumber(c.bucket))
-		if c.value == nil {
-			kind |= deleted
-		}
-		f = append(f, kind)
-		f = binary.AppendUvarint(f, uint64(len(c.key)))
-		f = append(f, c.key...)
-		if c.value != nil {
-			f = binary.AppendUvarint(f, uint64(len(c.value)))
-			f = append(f, c.value...)
-		}
-	}
-	copy(f, frameMagic)
-	binary.BigEndian.PutUint32(f[4:], uint32(len(f)-frameSize))
-	binary.BigEndian.PutUint64(f[8:], b.gen)
-	binary.BigEndian.PutUint64(f[16:], seq)
-	binary.BigEndian.PutUint64(f[24:], frameSum(b.salt, at, f, f[frameSize:]))
-	return f[:aligned(int64(len(f)))]
 }
 
 func aligned(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,23 +20,24 @@ const burst = 5 * time.Millisecond
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
 	file    *os.File
-	number  uint64    // which of the files that had the name it is
-	side    *sideLock // nil: there can be none
+	number  uint64      // which of the files that had the name it is
+	info    os.FileInfo // of the file, when it was opened
+	side    *sideLock   // nil: there can be none
 	journal journal
 	writer  bool
 	opened  time.Time
-	asked   time.Time // when the writer asked last whether somebody waits
-	broken  bool      // it is not to be used again
-	idle    bool      // nobody looks at it, and it is kept; the mutex of the store guards it
-	timed   bool      // a timer will let go of it
-	polite  time.Time // when a reader asked last whether somebody waits
+	broken  atomic.Bool // it is not to be used again
+	idle    bool        // nobody looks at it, and it is kept; the mutex of the store guards it
+	timed   bool        // a timer will let go of it
+	polite  time.Time   // when a reader asked last whether somebody waits
+
+	folding   *folding // that has begun; nil: none. Who may write has it
+	unsettled bool     // the file may not be durable as it is
 
 	now    *moment
 	before *moment // what now was before the last fold
 	seen   mark    // of the overlay
-	staged *staged
-	last   *objects.LogEntry // the newest; nil: not read yet
-	pages  *look             // of the writer, for the moment that is now
+	staged []*staged
 	bodies *opened
 }
 
@@ -48,15 +49,6 @@ type moment struct {
 	looks int // who looks at it; the mutex of the store guards it
 	kept  kept
 }
-
-// staged are objects that the next group will put. They can be read by their id
-// while it is prepared, so that one writer can stand on another.
-type staged struct {
-	mu      sync.RWMutex
-	objects map[objects.ID][]byte
-}
-
-func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
 
 // look is the store as the handle has it now. The mutex of the store is held, or
 // nobody else has the handle.
@@ -166,7 +158,7 @@ func (s *store) shut(h *handle) {
 	h.close()
 	h.side.release()
 	s.mu.Lock()
-	if h.broken {
+	if h.broken.Load() {
 		s.over = nil
 	}
 	s.open--
@@ -241,7 +233,7 @@ func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handl
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{file: f, side: side, opened: time.Now(), staged: newStaged(), bodies: &s.bodies}
+	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		if err = s.inspect(h); err == nil {
 			err = s.openJournal(h, flags)
@@ -290,6 +282,7 @@ func (s *store) inspect(h *handle) error {
 		return err
 	}
 	h.number = s.noteFile(info)
+	h.info = info
 	m, err := h.readMeta()
 	if err != nil {
 		return err

@@ -240,11 +240,18 @@ func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 	if err != nil {
 		return place{}, false, err
 	}
-	for i := searchEntries(entries, begin); i < len(entries); i += entrySize {
+	return l.among(entries, begin, id)
+}
+
+// among finds an object by the beginning of its id among the entries of a chunk.
+func (l *look) among(entries, begin []byte, id objects.ID) (place, bool, error) {
+	from := searchEntries(entries, begin)
+	end := from
+	for end < len(entries) && bytes.Equal(entries[end:end+indexPrefix], begin) {
+		end += entrySize
+	}
+	for i := end - entrySize; i >= from; i -= entrySize { // what was laid down last stands for what is damaged
 		e := indexEntry(entries[i:])
-		if !bytes.Equal(e[:indexPrefix], begin) {
-			break
-		}
 		if ok, err := l.confirm(e.place(), id); ok || err != nil {
 			return e.place(), ok, err
 		}

@@ -10,6 +10,7 @@ import (
 // journal is the open journal of a handle.
 type journal struct {
 	file  *os.File
+	size  int64 // of the file
 	bound binding
 	over  *overlay
 }
@@ -95,30 +96,37 @@ func (j *journal) checkEnd(to, size int64) error {
 	return nil
 }
 
+// zeros is what a journal holds before it is written.
+var zeros [journalStep]byte
+
 // append writes a frame and makes it durable. A frame of which not everything
 // was written is none.
-func (j *journal) append(list []change) (end int64, wrote bool, err error) {
+func (j *journal) append(f *frame) (end int64, wrote bool, err error) {
 	at := j.over.end
-	frame := encodeFrame(j.bound, at, j.over.seq+1, list)
-	if err := j.reserve(at + int64(len(frame))); err != nil {
+	b := f.seal(j.bound, at, j.over.seq+1)
+	end = at + int64(len(b))
+	if err := j.reserve(end); err != nil {
 		return 0, false, err
 	}
-	if _, err := j.file.WriteAt(frame, at); err != nil {
+	if _, err := j.file.WriteAt(b, at); err != nil {
 		return 0, false, err
 	}
-	return at + int64(len(frame)), true, syncData(j.file)
+	return end, true, syncData(j.file)
 }
 
 // reserve makes the journal as long as it must be, with zeros.
 func (j *journal) reserve(end int64) error {
-	info, err := j.file.Stat()
-	if err != nil || info.Size() >= end {
-		return err
+	if j.size >= end {
+		return nil
 	}
-	size := info.Size()
-	more := max(end-size, min(size, journalStep))
-	_, err = j.file.WriteAt(make([]byte, more), size)
-	return err
+	more := max(end-j.size, min(j.size, journalStep))
+	for ; more > 0; more -= int64(len(zeros)) {
+		n, err := j.file.WriteAt(zeros[:min(more, int64(len(zeros)))], j.size)
+		if j.size += int64(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rewrite writes again what is there from a place on, and makes it durable: after
@@ -151,6 +159,7 @@ func (s *store) openJournal(h *handle, flags int) (err error) {
 	if err := checkSafe(journalPath(s.path), info, os.Geteuid()); err != nil {
 		return err
 	}
+	j.size = info.Size()
 	head := make([]byte, headerSize)
 	if _, err := j.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -162,8 +171,8 @@ func (s *store) openJournal(h *handle, flags int) (err error) {
 	defer s.loading.Unlock()
 	s.mu.Lock()
 	j.over = s.over
-	if j.over == nil || j.over.gen != j.bound.gen || s.journal == nil || !os.SameFile(info, s.journal) {
-		j.over = newOverlay(j.bound.gen, j.bound.seq)
+	if j.over == nil || !j.over.of(j.bound) || s.journal == nil || !os.SameFile(info, s.journal) {
+		j.over = newOverlay(j.bound)
 	}
 	s.over, s.journal = nil, info
 	s.mu.Unlock()
@@ -190,25 +199,29 @@ func (h *handle) acknowledged() (int64, error) {
 	switch bound := h.journal.bound; {
 	case err != nil || !ok || a.salt != bound.salt || a.gen < bound.gen:
 		return 0, err
-	case a.gen > bound.gen:
-		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d, and was %d", bound.gen, a.gen)
+	case a.newer(bound):
+		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d from %d on, and was %d from %d on",
+			bound.gen, bound.begin(), a.gen, a.from)
+	case a.from < bound.begin():
+		h.unsettled = true
 	}
 	return a.end, nil
 }
 
 // settleTail makes durable what the last writer left that was not acknowledged.
 func (h *handle) settleTail() error {
+	h.unsettled = false
 	to, err := h.acknowledged()
 	j := &h.journal
-	if err != nil || to == j.over.end {
+	if err != nil || to == j.over.end && !h.unsettled {
 		return err
 	}
-	if to == 0 {
+	if to == 0 || h.unsettled {
 		if err := h.settleFile(); err != nil {
 			return err
 		}
 	}
-	if to = max(to, journalStart); to < j.over.end {
+	if to = max(to, j.over.from); to < j.over.end {
 		if err := j.rewrite(to); err != nil {
 			return err
 		}
@@ -235,6 +248,6 @@ func (h *handle) settleFile() error {
 // acknowledge writes the anchor. Trouble with it costs a check, not a promise.
 func (h *handle) acknowledge() {
 	j := &h.journal
-	a := anchor{salt: j.bound.salt, gen: j.bound.gen, end: j.over.end, seq: j.over.seq}
+	a := anchor{salt: j.bound.salt, gen: j.bound.gen, from: j.over.from, end: j.over.end, seq: j.over.seq}
 	_, _ = h.side.gate.WriteAt(a.encode(), 0)
 }

@@ -320,14 +320,14 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 
 func FuzzChanges(f *testing.F) {
 	list := []change{{refsBucket, []byte("refs/heads/x"), []byte("value")}, {recentBucket, []byte{1}, nil}, {objectsBucket, []byte("k"), []byte{}}}
-	frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+	frame := frameOf(binding{gen: 1}, journalStart, 1, list)
 	f.Add(frame[frameSize : frameSize+30])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := parseChanges(b)
 		if err != nil {
 			return
 		}
-		frame := encodeFrame(binding{gen: 1}, journalStart, 1, list)
+		frame := frameOf(binding{gen: 1}, journalStart, 1, list)
 		if payload, _, ok := parseFrame(binding{gen: 1}, journalStart, frame); !ok || !bytes.Equal(payload, b) {
 			t.Errorf("%x was accepted and is written %x", b, payload)
 		}
@@ -351,7 +351,7 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = file.Close() }()
-		j := journal{file: file, bound: bound, over: newOverlay(1, 0)}
+		j := journal{file: file, bound: bound, over: newOverlay(binding{gen: 1})}
 		if err := j.read(to); err == nil && (j.over.end < to || j.over.end > max(int64(len(b))+frameAlign, journalStart)) {
 			t.Errorf("a journal of %d bytes ends at %d, wanted %d", len(b), j.over.end, to)
 		}
@@ -369,11 +369,24 @@ func FuzzRuns(f *testing.F) {
 }
 
 func FuzzBinding(f *testing.F) {
-	f.Add(binding{[saltSize]byte{1}, 3, 9}.encode()[sealSize:])
+	f.Add(binding{[saltSize]byte{1}, 3, 9, 8192}.encode()[sealSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal(journalKey, record)
 		if b, err := decodeBinding(value); err == nil && !bytes.Equal(b.encode(), value) {
 			t.Errorf("%x was accepted and is written %x", value, b.encode())
 		}
 	})
+}
+
+// frameOf is the frame of a list of changes for a place in the journal.
+func frameOf(b binding, at int64, seq uint64, list []change) []byte {
+	f := newFrame(0, 0)
+	for _, c := range list {
+		if c.value == nil {
+			f.delete(bucketNumber(c.bucket), c.key)
+		} else {
+			f.put(bucketNumber(c.bucket), c.key, c.value)
+		}
+	}
+	return f.seal(b, at, seq)
 }

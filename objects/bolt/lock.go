@@ -16,6 +16,7 @@ import (
 // which looks every 50 ms, finds nobody in its way.
 type sideLock struct {
 	gate     *os.File
+	turn     *os.File // only to see whether somebody has it; nil: not opened yet
 	turnPath string
 }
 
@@ -105,18 +106,27 @@ func (s *store) claim(exclusive bool) *claim {
 
 // wanted tells whether somebody waits for the lock.
 func (l *sideLock) wanted() bool {
-	turn, err := openLock(l.turnPath, os.O_RDONLY)
-	if err != nil {
-		return true
+	if l.turn == nil {
+		turn, err := openLock(l.turnPath, os.O_RDONLY)
+		if err != nil {
+			return true
+		}
+		l.turn = turn
 	}
-	defer func() { _ = turn.Close() }()
-	free, err := lockFile(turn, true, false)
+	free, err := lockFile(l.turn, true, false)
+	if free && err == nil {
+		err = unlockFile(l.turn)
+	}
 	return !free || err != nil
 }
 
 func (l *sideLock) release() {
-	if l != nil {
-		_ = l.gate.Close()
+	if l == nil {
+		return
+	}
+	_ = l.gate.Close()
+	if l.turn != nil {
+		_ = l.turn.Close()
 	}
 }
 

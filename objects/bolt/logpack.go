@@ -85,12 +85,21 @@ type entryRun struct {
 // add takes the next entry. It gives the changes that write those before it when they
 // are enough.
 func (r *entryRun) add(e objects.LogEntry) (list []change) {
-	size := len(e.Record())
+	size := roughSize(e)
 	if len(r.list) == logEntries || r.size+size > logBytes {
 		list = r.flush()
 	}
 	r.list, r.size = append(r.list, e), r.size+size
 	return list
+}
+
+// roughSize is about as long as the record of an entry.
+func roughSize(e objects.LogEntry) int {
+	n := 64 + len(e.Note.Author) + len(e.Note.Command)
+	for _, u := range e.Refs {
+		n += 2*(idSize+2) + 4 + len(u.Name)
+	}
+	return n
 }
 
 // flush gives the changes that write the entries that are gathered.
@@ -124,7 +133,7 @@ func (r *entryRun) end() []change {
 // are.
 func (l *look) layLog(list []change) ([]change, error) {
 	var entries []objects.LogEntry
-	var rest []change
+	rest := make([]change, 0, len(list))
 	for _, c := range list {
 		switch c.bucket {
 		case logBucket:

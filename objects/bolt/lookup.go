@@ -14,11 +14,8 @@ const keepPacks = 8
 
 // record gives the record of an object that lies in no pack; nil: it is not there.
 func (l *look) record(id objects.ID) []byte {
-	if l.staged != nil {
-		l.staged.mu.RLock()
-		value := l.staged.objects[id]
-		l.staged.mu.RUnlock()
-		if value != nil {
+	for _, s := range l.staged {
+		if value := s.get(id); value != nil {
 			return value
 		}
 	}

@@ -5,14 +5,17 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // overlay is what the journal says of the keys of the file beneath it. It only
 // grows, so that whoever has a mark sees it as it was then.
 type overlay struct {
-	gen uint64 // of the frames it is made of
-	end int64  // of the last of them in the journal
-	seq uint64 // of the last of them
+	gen  uint64 // of the frames it is made of
+	from int64  // where the first of them begins in the journal
+	end  int64  // of the last of them
+	seq  uint64 // of the last of them
 
 	mu    sync.RWMutex
 	trees [bucketCount]branch
@@ -29,7 +32,26 @@ type listing struct {
 // branch is the edits of one bucket, in the order in which they came.
 type branch struct {
 	edits []edit
-	last  map[string]int32 // the last edit of a key
+	last  map[string]int32     // the last edit of a key; nil: nobody asks for one
+	byID  map[objects.ID]int32 // the same, where keys are ids
+}
+
+// at gives the last edit of a key.
+func (b *branch) at(key []byte) (i int32, ok bool) {
+	if b.byID != nil && len(key) == idSize {
+		i, ok = b.byID[objects.ID(key)]
+	} else {
+		i, ok = b.last[string(key)]
+	}
+	return i, ok
+}
+
+func (b *branch) set(key []byte, i int32) {
+	if b.byID != nil && len(key) == idSize {
+		b.byID[objects.ID(key)] = i
+	} else {
+		b.last[string(key)] = i
+	}
 }
 
 // edit is a new value of a key; nil deletes it.
@@ -41,11 +63,15 @@ type edit struct {
 // mark is how much of an overlay somebody sees: so many edits of each bucket.
 type mark [bucketCount]int32
 
-func newOverlay(gen uint64, seq uint64) *overlay {
-	o := &overlay{gen: gen, end: journalStart, seq: seq}
+// newOverlay is that of a journal of which no frame was read.
+func newOverlay(b binding) *overlay {
+	o := &overlay{gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
 	for i := range o.trees {
-		o.trees[i].last = map[string]int32{}
+		if i != movesNumber && i != recentNumber { // these are only listed
+			o.trees[i].last = map[string]int32{}
+		}
 	}
+	o.trees[objectsNumber].byID = map[objects.ID]int32{}
 	return o
 }
 
@@ -55,11 +81,13 @@ func (o *overlay) add(list []change, end int64, seq uint64) {
 	defer o.mu.Unlock()
 	for _, c := range list {
 		b := &o.trees[bucketNumber(c.bucket)]
-		before, ok := b.last[string(c.key)]
-		if !ok {
-			before = -1
+		before := int32(-1)
+		if b.last != nil {
+			if i, ok := b.at(c.key); ok {
+				before = i
+			}
+			b.set(c.key, int32(len(b.edits)))
 		}
-		b.last[string(c.key)] = int32(len(b.edits))
 		b.edits = append(b.edits, edit{c.key, c.value, before})
 	}
 	o.end, o.seq = end, seq
@@ -83,7 +111,7 @@ func (o *overlay) get(bucket int, key []byte, m *mark) (value []byte, edited boo
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	b := &o.trees[bucket]
-	i, ok := b.last[string(key)]
+	i, ok := b.at(key)
 	if !ok {
 		return nil, false
 	}
@@ -108,11 +136,7 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 	if kept != nil && kept.bucket == bucket && kept.mark == n {
 		return kept.sorted
 	}
-	list := slices.Clone(edits)
-	byKey := func(a, b edit) int { return bytes.Compare(a.key, b.key) }
-	if !slices.IsSortedFunc(list, byKey) {
-		slices.SortStableFunc(list, byKey)
-	}
+	list := inOrder(edits, func(a, b *edit) int { return bytes.Compare(a.key, b.key) })
 	kept = &listing{bucket: bucket, mark: n}
 	for i, e := range list {
 		if i+1 == len(list) || !bytes.Equal(e.key, list[i+1].key) {
@@ -125,12 +149,59 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 	return kept.sorted
 }
 
-// changes lists the last edit of every key but those of objects.
-func (o *overlay) changes() []change {
-	m := o.now()
+// length is how many bytes of the journal it is of.
+func (o *overlay) length() int64 { return o.end - o.from }
+
+// reserve makes room for as much as another holds.
+func (o *overlay) reserve(other *overlay) {
+	other.mu.RLock()
+	defer other.mu.RUnlock()
+	for i := range o.trees {
+		o.trees[i].edits = make([]edit, 0, len(other.trees[i].edits))
+	}
+	o.trees[objectsNumber].byID = make(map[objects.ID]int32, len(other.trees[objectsNumber].byID))
+}
+
+// of tells whether it is of the frames that count.
+func (o *overlay) of(b binding) bool { return o.gen == b.gen && o.from == b.begin() }
+
+// inOrder gives a sorted copy of a list. Those that are alike stay as they were.
+func inOrder[T any](list []T, compare func(a, b *T) int) []T {
+	places := make([]int32, len(list))
+	for i := range places {
+		places[i] = int32(i)
+	}
+	slices.SortFunc(places, func(a, b int32) int {
+		if c := compare(&list[a], &list[b]); c != 0 {
+			return c
+		}
+		return int(a - b)
+	})
+	sorted := make([]T, len(list))
+	for i, at := range places {
+		sorted[i] = list[at]
+	}
+	return sorted
+}
+
+// since lists the edits from a mark on.
+func (o *overlay) since(m mark) (list []change) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for i, name := range buckets {
+		for _, e := range o.trees[i].edits[m[i]:] {
+			list = append(list, change{name, e.key, e.value})
+		}
+	}
+	return list
+}
+
+// changes lists the last edit, as of a mark, of every key but those of objects, and of
+// moves when the entries are so many that they are laid together, with moves of their own.
+func (o *overlay) changes(m mark) []change {
 	var list []change
 	for i, name := range buckets {
-		if name == objectsBucket {
+		if i == objectsNumber || i == movesNumber && m[logNumber] >= logFew {
 			continue
 		}
 		for _, e := range o.sorted(i, &m) {
@@ -140,12 +211,12 @@ func (o *overlay) changes() []change {
 	return list
 }
 
-// objects lists the records that were put, in the order in which they came.
-func (o *overlay) objects() []edit {
+// objects lists the records that were put before a mark, in the order in which they came.
+func (o *overlay) objects(m mark) []edit {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	edits := o.trees[bucketNumber(objectsBucket)].edits
-	return edits[:len(edits):len(edits)]
+	n := m[objectsNumber]
+	return o.trees[objectsNumber].edits[:n:n]
 }
 
 // beyond lists the last edits of a bucket as of a mark from a key on, or, down, those

@@ -43,7 +43,7 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 	}
 	key := rapid.Map(rapid.IntRange(0, 50), func(i int) string { return fmt.Sprintf("refs/heads/%02d", i) })
 	rapid.Check(t, func(t *rapid.T) {
-		l.over = newOverlay(1, 0)
+		l.over = newOverlay(binding{gen: 1})
 		now := maps.Clone(file)
 		for i := range rapid.IntRange(0, 20).Draw(t, "edits") {
 			k := key.Draw(t, "key")

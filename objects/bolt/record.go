@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -14,7 +15,7 @@ import (
 // The buckets of a store, and their keys and values:
 //
 //	meta     "format" -> sealed record: 1 version
-//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence
+//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 where it begins
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
 //	         "folds" -> sealed record: 1 which pack was the last at some times
 //	heads    pack -> head of a pack
@@ -46,6 +47,15 @@ const (
 var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket}
 
 const bucketCount = len(buckets)
+
+// The numbers of those that the journal mostly has.
+var (
+	objectsNumber = bucketNumber(objectsBucket)
+	refsNumber    = bucketNumber(refsBucket)
+	recentNumber  = bucketNumber(recentBucket)
+	logNumber     = bucketNumber(logBucket)
+	movesNumber   = bucketNumber(movesBucket)
+)
 
 func bucketNumber(name string) int {
 	for i := range buckets {
@@ -104,10 +114,19 @@ func decodeFormat(value []byte) (version uint64, err error) {
 }
 
 func encodeObject(o objects.Object) []byte {
-	const idSize = len(objects.ID{})
-	b := make([]byte, 0, 1+2*binary.MaxVarintLen16+(len(o.Parents)+len(o.Links))*idSize+len(o.Data))
+	return appendObject(make([]byte, 0, recordSize(&o)), &o)
+}
+
+// recordSize is how long the record of an object is.
+func recordSize(o *objects.Object) int {
+	return 1 + lenVarint(len(o.Parents)) + lenVarint(len(o.Links)) + (len(o.Parents)+len(o.Links))*idSize + len(o.Data)
+}
+
+func lenVarint(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
+
+func appendObject(b []byte, o *objects.Object) []byte {
 	b = append(b, byte(o.Kind))
-	for _, ids := range [][]objects.ID{o.Parents, o.Links} {
+	for _, ids := range [...][]objects.ID{o.Parents, o.Links} {
 		b = binary.AppendUvarint(b, uint64(len(ids)))
 		for i := range ids {
 			b = append(b, ids[i][:]...)
@@ -119,6 +138,14 @@ func encodeObject(o objects.Object) []byte {
 // decodeObject reads what encodeObject wrote, or closeRecord made of it; a tombstone
 // is an ErasedError. The object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
+	o, err := shareObject(id, b)
+	o.Data = bytes.Clone(o.Data)
+	return o, err
+}
+
+// shareObject is decodeObject of a record that nobody changes: the data may be a piece
+// of it.
+func shareObject(id objects.ID, b []byte) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
 		return o, decodeTombstone(id, b)
@@ -152,16 +179,18 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	if len(b) > objects.MaxSize {
 		return corrupt("its record is too long")
 	}
-	o.Data = bytes.Clone(b)
+	o.Data = b
 	return o, nil
 }
 
-func encodeRef(r objects.Ref) []byte {
+func encodeRef(r objects.Ref) []byte { return seal([]byte(r.Name), refRecord(r)) }
+
+func refRecord(r objects.Ref) []byte {
 	var e canon.Encoder
 	e.Raw(1, r.Target[:])
 	e.Uint(2, r.Version)
 	e.Int(3, r.Updated.UnixMilli())
-	return seal([]byte(r.Name), e.Bytes())
+	return e.Bytes()
 }
 
 func decodeRef(name string, value []byte) (objects.Ref, error) {

@@ -3,56 +3,59 @@ package bolt
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// restoreStep is how many batches wait in the queue at a time.
+// restoreStep is how many batches are written together.
 const restoreStep = 4096
 
-// Restore is objects.Restorer. The batches stand in the queue one behind the other, so
-// that many of them share a sync.
+// Restore is objects.Restorer. Many batches are planned one behind the other and share
+// a sync.
 func (s *store) Restore(ctx context.Context, list []objects.Batch) error {
 	for len(list) > 0 {
-		if err := ctx.Err(); err != nil {
+		err := s.submit(ctx, func(w *writer, _ allowance) error {
+			n, err := w.together(list[:min(len(list), restoreStep)])
+			list = list[n:]
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		n := min(len(list), restoreStep)
-		requests := make([]*request, n)
-		for i, b := range list[:n] {
-			requests[i] = &request{batch: b, done: make(chan error, 1)}
-		}
-		if err := s.enqueue(requests); err != nil {
-			return err
-		}
-		var failed []error
-		for _, r := range requests {
-			if err := <-r.done; err != nil && len(failed) == 0 {
-				failed = append(failed, err)
-			}
-		}
-		if err := errors.Join(failed...); err != nil {
-			return err
-		}
-		list = list[n:]
 	}
 	return nil
 }
 
-func (s *store) enqueue(requests []*request) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return objects.ErrClosed
-	case s.readOnly:
-		return fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
+// together writes batches up to the first that fails, and tells how many there are now.
+func (w *writer) together(list []objects.Batch) (n int, err error) {
+	var mine *group // that nobody else will write
+	var planned []*group
+	for _, b := range list {
+		if mine != nil && mine.frame.size() >= groupBytes {
+			break
+		}
+		g, lead, e := w.plan(b, "", objects.ID{})
+		if err = e; err != nil {
+			break
+		}
+		if lead {
+			mine = g
+		}
+		planned = append(planned, g)
 	}
-	if s.queue = append(s.queue, requests...); !s.writing {
-		s.writing = true
-		go s.write()
+	if mine != nil {
+		w.write(mine)
 	}
-	s.ask()
-	return nil
+	for _, g := range planned {
+		if g != nil {
+			if <-g.done; g.err != nil {
+				return n, g.err
+			}
+		}
+		n++
+	}
+	if n > 0 && errors.Is(err, errAgain) {
+		err = nil // the rest goes the same way
+	}
+	return n, err
 }

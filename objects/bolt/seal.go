@@ -15,7 +15,7 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 	var loose []change
 	for _, r := range records {
 		id := objects.ID(r.key)
-		o, err := decodeObject(id, r.value)
+		o, err := shareObject(id, r.value)
 		if err == nil {
 			err = o.Check()
 		}
@@ -28,16 +28,20 @@ func sealObjects(l *look, records []edit) ([]change, error) {
 		}
 		list = append(list, o)
 	}
-	n, err := l.nextPack()
+	list, err := l.unstored(list)
 	if err != nil || len(list) == 0 {
 		return loose, err
+	}
+	n, err := l.nextPack()
+	if err != nil {
+		return nil, err
 	}
 	back, err := l.unbury(list)
 	if err != nil {
 		return nil, err
 	}
 	loose = append(loose, back...)
-	var entries []indexEntry
+	entries := make([]indexEntry, 0, len(list))
 	for _, run := range cut(inLines(list), young) {
 		head, body := encodePack(n, run, codecRaw)
 		loose = append(loose, change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body})

@@ -54,7 +54,7 @@ type steady struct {
 func (s *store) twin() *store {
 	return &store{
 		path: s.path, wait: s.wait, readOnly: s.readOnly, limit: s.limit,
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}), asked: make(chan struct{}, 1),
+		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 }
 

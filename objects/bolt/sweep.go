@@ -259,7 +259,7 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	if err := syncDir(dirOf(s.path)); err != nil {
 		return err
 	}
-	h.journal.bound, h.journal.over = bound, newOverlay(bound.gen, bound.seq)
+	h.journal.bound, h.journal.over = bound, newOverlay(bound)
 	h.acknowledge()                                // the name is durable: no power failure brings the old file back
 	_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more
 	return nil

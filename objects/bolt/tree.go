@@ -19,10 +19,10 @@ const keepPages = 1024
 type look struct {
 	file    io.ReaderAt
 	meta    meta
-	number  uint64   // of the file; see Spot
-	over    *overlay // what the journal says; nil: nothing
-	seen    mark     // of it
-	staged  *staged  // what will be put next; nil: nothing
+	number  uint64    // of the file; see Spot
+	over    *overlay  // what the journal says; nil: nothing
+	seen    mark      // of it
+	staged  []*staged // what will be put next
 	pages   map[uint64]*page
 	kept    *kept // by all looks at the moment; nil: nothing is
 	packs   map[uint32]*pack

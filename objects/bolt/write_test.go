@@ -32,21 +32,31 @@ func transactions(t *testing.T, path string) uint64 {
 	return a.seq
 }
 
-// gather makes n requests wait while one update is held, and then serves them.
-// It returns how many transactions they took.
+// gather makes n requests wait for the disk, and then serves them. It returns how many
+// transactions they took. Those that are refused wait as well.
 func gather(t *testing.T, s objects.Store, path string, n int, do func(i int)) uint64 {
 	t.Helper()
 	in := inner(t, s)
 	var wg sync.WaitGroup
 	before := transactions(t, path)
 	err := s.Update(t.Context(), "refs/heads/held", func(objects.ID) (objects.Batch, error) {
+		in.mu.Lock()
+		w := in.writer
+		in.mu.Unlock()
+		w.disk.Lock()
+		defer w.disk.Unlock()
+		done := make(chan struct{}, n)
 		for i := range n {
-			wg.Go(func() { do(i) })
+			wg.Go(func() { do(i); done <- struct{}{} })
 		}
-		for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
+		for planned := 0; planned < n; time.Sleep(time.Millisecond) {
+			w.mu.Lock()
 			in.mu.Lock()
-			waiting = len(in.queue)
+			if len(w.lines) == 1 { // that of this one
+				planned = w.users - 1 + len(done)
+			}
 			in.mu.Unlock()
+			w.mu.Unlock()
 		}
 		return objects.Batch{}, nil
 	})
@@ -224,13 +234,27 @@ func TestOutcomeOfAFailedFold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err = in.settle(h, trouble)
+		_, err = in.settle(h, trouble)
 		if objects.IsUnknown(err) != c.written || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
 			t.Errorf("trouble %s: %v, unknown: %t", c.name, err, objects.IsUnknown(err))
 		}
 		h.close()
 		h.side.release()
 	}
+}
+
+// planned is a group of one batch, as it would be written.
+func planned(t *testing.T, s *store, h *handle, b objects.Batch) *group {
+	t.Helper()
+	w := newWriter(s, h)
+	g, _, err := w.plan(b, "", objects.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.close(g)
+	return g
 }
 
 // TestOutcomeOfAFailedCommit writes a frame that was not acknowledged. Repeating the
@@ -243,11 +267,7 @@ func TestOutcomeOfAFailedCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlan(h)
-	if err := p.add(batch("refs/heads/second", "second")); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := h.journal.append(p.changes()); err != nil { // and then nothing more
+	if _, _, err := h.journal.append(&planned(t, in, h, batch("refs/heads/second", "second")).frame); err != nil { // and then nothing more
 		t.Fatal(err)
 	}
 	h.close()
@@ -358,8 +378,7 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	in.shared = h
 	in.mu.Unlock()
 	folds := func(ref string) error {
-		p := newPlan(h)
-		return errors.Join(p.add(batch(ref, ref)), in.fold(h, p.changes()))
+		return in.fold(h, planned(t, in, h, batch(ref, ref)).frame.changes())
 	}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {

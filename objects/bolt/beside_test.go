@@ -1,0 +1,128 @@
+package bolt
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// put writes one batch as the first of a group does.
+func put(t *testing.T, w *writer, ref, text string) {
+	t.Helper()
+	g, lead, err := w.plan(batch(ref, text), "", objects.ID{})
+	if err != nil || !lead {
+		t.Fatalf("plan %s: %t, %v", ref, lead, err)
+	}
+	if w.write(g); g.err != nil {
+		t.Fatal(g.err)
+	}
+}
+
+// TestFoldBesideWhoWrites folds the journal while more is written behind what is folded,
+// and stops before or after the handle goes on from there: all is there either way, and
+// a file that nobody has said is durable is made so.
+func TestFoldBesideWhoWrites(t *testing.T) {
+	for _, adopted := range []bool{true, false} {
+		s, path := fresh(t)
+		in := idle(t, s)
+		h, err := in.openWrite(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWriter(in, h)
+		put(t, w, "refs/heads/a", "before")
+		end := h.journal.over.end
+		in.foldBeside(w)
+		f := h.folding
+		<-f.done
+		if f.err != nil {
+			t.Fatal(f.err)
+		}
+		if adopted {
+			put(t, w, "refs/heads/b", "behind")
+			if over := h.journal.over; h.folding != nil || over.from != end || over.seq != 2 || len(over.objects(over.now())) != 1 {
+				t.Errorf("the journal goes on at %d with frame %d, not at %d", over.from, over.seq, end)
+			}
+		}
+		h.close()
+		h.side.release()
+		in.over = nil // as another process would see it
+		h, err = in.openRead(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.journal.bound.from != end || h.unsettled == adopted {
+			t.Errorf("the frames begin at %d, not at %d; the file may not be durable: %t", h.journal.bound.from, end, h.unsettled)
+		}
+		h.close()
+		h.side.release()
+		apply(t, s, "refs/heads/c", "after")
+		refs, err := s.Refs(t.Context(), objects.RefQuery{})
+		if want := 2; err != nil || adopted && len(refs) != want+1 || !adopted && len(refs) != want {
+			t.Errorf("%d refs, %v", len(refs), err)
+		}
+		idle(t, s)
+		if got, err := audit(t, path, true); err != nil || len(got.damages) > 0 {
+			t.Errorf("%v, %+v", err, got.damages)
+		}
+		wantSound(t, path)
+	}
+}
+
+// TestJournalBeginsAnew writes from many goroutines through many folds, and looks on:
+// nothing is missing at any time, and the journal does not grow for ever.
+func TestJournalBeginsAnew(t *testing.T) {
+	s, path := fresh(t)
+	const limit = 8 << 10
+	inner(t, s).limit = journalStart + limit
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			ref, tip := fmt.Sprint("refs/heads/", n), objects.ID{}
+			for i := range 60 {
+				err := s.Update(t.Context(), ref, func(at objects.ID) (objects.Batch, error) {
+					if at != tip {
+						t.Errorf("%s is at %s after %d moves, not at %s", ref, at.Short(), i, tip.Short())
+					}
+					o := object(fmt.Sprint(ref, " ", i))
+					tip = o.ID
+					return objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{{Name: ref, Old: at, New: o.ID}}}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if log, err := s.Log(t.Context(), ref, 0, 0); err != nil || len(log) != i+1 {
+					t.Errorf("%s has %d entries after %d moves, %v", ref, len(log), i+1, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if gen := idle(t, s).over.gen; gen < 2 {
+		t.Errorf("the journal is of generation %d after many folds", gen)
+	}
+	if size := exactSize(t, journalPath(path)); size > 16*(journalStart+limit)+journalStep {
+		t.Errorf("the journal has %d bytes", size)
+	}
+	for n := range 8 {
+		for i := range 60 {
+			if _, err := objects.Read(t.Context(), s, object(fmt.Sprintf("refs/heads/%d %d", n, i)).ID); err != nil {
+				t.Errorf("what was put as %d of %d: %v", i, n, err)
+			}
+		}
+	}
+	idle(t, s)
+	wantSound(t, path)
+}
+
+func exactSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}

@@ -1,0 +1,113 @@
+package bolt
+
+import (
+	"encoding/binary"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// frame is a frame in the making: the changes of a group, one behind the other as
+// they come, so that they are copied once. What has been put stays where it is in
+// memory for as long as somebody reads it.
+type frame struct {
+	b     []byte
+	spans []span
+}
+
+// span is where a change lies in a frame. One that takes its key away has no value.
+type span struct {
+	bucket             int
+	begin, key, keyEnd int
+	value, end         int
+	gone               bool
+}
+
+// newFrame makes room for the head of a frame and so many bytes and changes.
+func newFrame(size, changes int) frame {
+	return frame{b: make([]byte, frameSize, frameSize+size+frameAlign), spans: make([]span, 0, changes)}
+}
+
+func (f *frame) head(bucket int, key []byte, gone bool) *span {
+	at := span{bucket: bucket, begin: len(f.b), gone: gone}
+	kind := byte(bucket)
+	if gone {
+		kind |= deleted
+	}
+	f.b = append(f.b, kind)
+	f.b = binary.AppendUvarint(f.b, uint64(len(key)))
+	at.key = len(f.b)
+	f.b = append(f.b, key...)
+	at.keyEnd, at.value, at.end = len(f.b), len(f.b), len(f.b)
+	f.spans = append(f.spans, at)
+	return &f.spans[len(f.spans)-1]
+}
+
+// put adds a change: a key whose value is the pieces, one after the other.
+func (f *frame) put(bucket int, key []byte, pieces ...[]byte) {
+	at, size := f.head(bucket, key, false), 0
+	for _, p := range pieces {
+		size += len(p)
+	}
+	f.b = binary.AppendUvarint(f.b, uint64(size))
+	at.value = len(f.b)
+	for _, p := range pieces {
+		f.b = append(f.b, p...)
+	}
+	at.end = len(f.b)
+}
+
+// putObject adds an object and gives its record.
+func (f *frame) putObject(o *objects.Object) []byte {
+	at := f.head(objectsNumber, o.ID[:], false)
+	f.b = binary.AppendUvarint(f.b, uint64(recordSize(o)))
+	at.value = len(f.b)
+	f.b = appendObject(f.b, o)
+	at.end = len(f.b)
+	return f.b[at.value:at.end:at.end]
+}
+
+// delete adds a change that takes a key away.
+func (f *frame) delete(bucket int, key []byte) { f.head(bucket, key, true) }
+
+// drop takes the last change back. Nobody else has seen it.
+func (f *frame) drop() {
+	last := len(f.spans) - 1
+	f.b, f.spans = f.b[:f.spans[last].begin], f.spans[:last]
+}
+
+// cut takes back all changes but the first n. Somebody may be reading the others.
+func (f *frame) cut(n int) {
+	if n == len(f.spans) {
+		return
+	}
+	end := f.spans[n].begin
+	f.b, f.spans = append(make([]byte, 0, cap(f.b)), f.b[:end]...), f.spans[:n]
+}
+
+// size is how long the changes are.
+func (f *frame) size() int { return len(f.b) - frameSize }
+
+// changes lists what was put, in pieces of the frame.
+func (f *frame) changes() []change {
+	list := make([]change, len(f.spans))
+	for i, s := range f.spans {
+		list[i] = change{bucket: buckets[s.bucket], key: f.b[s.key:s.keyEnd:s.keyEnd]}
+		if !s.gone {
+			list[i].value = f.b[s.value:s.end:s.end]
+		}
+	}
+	return list
+}
+
+// seal gives the frame as it is written at a place in the journal, with the zeros
+// behind it. After that nothing is put into it any more.
+func (f *frame) seal(b binding, at int64, seq uint64) []byte {
+	head, size := f.b[:frameSize], len(f.b)
+	copy(head, frameMagic)
+	binary.BigEndian.PutUint32(head[4:], uint32(size-frameSize))
+	binary.BigEndian.PutUint64(head[8:], b.gen)
+	binary.BigEndian.PutUint64(head[16:], seq)
+	binary.BigEndian.PutUint64(head[24:], frameSum(b.salt, at, head, f.b[frameSize:]))
+	f.b = append(f.b, make([]byte, frameAlign)[:aligned(int64(size))-int64(size)]...)
+	return f.b
+}

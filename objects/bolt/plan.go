@@ -1,0 +1,320 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"sync"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// writer is what the goroutines of this process that write have in common while one
+// handle is open: the store as it will be when all that is planned is written. Each
+// plans its own batch, one after the other, and the first of a group writes for all of
+// it; those that come meanwhile are planned on top of it, and are the next group.
+type writer struct {
+	store *store
+	h     *handle
+	disk  sync.Mutex    // who has it may write to the files
+	call  chan struct{} // wakes up the keeper
+	crowd int           // batches of the last groups; disk guards it
+
+	mu     sync.Mutex
+	look   *look                      // what is durable, and the objects that are planned
+	refs   map[string]objects.Ref     // as they will be; a zero target: not at all
+	last   *objects.LogEntry          // nil: not read yet
+	next   *group                     // that takes more; nil: none
+	flying *group                     // that is being written; nil: none
+	room   int                        // bytes of the last groups
+	spans  int                        // changes of the last one
+	sealed []byte                     // room for what is sealed
+	lines  map[string][]chan struct{} // who waits to move a ref that somebody moves
+	ending bool                       // nobody begins a group any more
+
+	// The mutex of the store guards these.
+	users  int // who is at work with it
+	served int // who was
+}
+
+// group is what is written together.
+type group struct {
+	frame   frame
+	staged  *staged
+	was     map[string]objects.Ref // the refs that it moves, as they were
+	moves   bool
+	lead    bool // somebody has taken on to write it
+	batches int
+
+	done chan struct{} // closed when err says what has come of it
+	err  error
+}
+
+// Nothing was written, and it is to be tried anew: with another handle, or with the
+// ref of an Update where it is now.
+var (
+	errAgain   = errors.New("not written")
+	errMovedOn = errors.New("the ref has moved on")
+)
+
+// mostRefs is how many refs a writer remembers.
+const mostRefs = 4096
+
+func newWriter(s *store, h *handle) *writer {
+	w := &writer{
+		store: s, h: h, call: make(chan struct{}, 1), look: h.look(),
+		refs: map[string]objects.Ref{}, lines: map[string][]chan struct{}{},
+	}
+	return w
+}
+
+// ref is a ref as it is after what is planned. mu is held.
+func (w *writer) ref(name string) (objects.Ref, error) {
+	if r, ok := w.refs[name]; ok {
+		return r, nil
+	}
+	r, err := w.look.ref(name)
+	if err == nil {
+		w.refs[name] = r
+	}
+	return r, err
+}
+
+// ended tells that nothing can be planned any more. mu is held.
+func (w *writer) ended() bool { return w.ending && (w.next == nil || !w.next.lead) }
+
+// tip is where a ref is after what is planned.
+func (w *writer) tip(name string) (objects.ID, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended() {
+		return objects.ID{}, errAgain
+	}
+	var r objects.Ref
+	err := protect(func() (err error) { r, err = w.ref(name); return err })
+	return r.Target, w.store.explain("read", err)
+}
+
+// plan adds a batch to the next group, or nothing of it when it gives an error. of is
+// the ref of an Update, which has seen it at a tip. lead is for the one who has to
+// write the group.
+func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lead bool, err error) {
+	if len(b.Put) == 0 && len(b.Refs) == 0 {
+		return nil, false, nil
+	}
+	for {
+		w.mu.Lock()
+		g = w.next
+		if g == nil || g.frame.size() < groupBytes {
+			break
+		}
+		w.mu.Unlock()
+		<-g.done
+	}
+	defer w.mu.Unlock()
+	if w.ended() {
+		return nil, false, errAgain
+	}
+	if g == nil {
+		g = w.begin()
+	}
+	err = protect(func() error {
+		if of != "" {
+			if r, err := w.ref(of); err != nil || r.Target != tip {
+				return cmp.Or(err, errMovedOn)
+			}
+		}
+		return w.add(g, b)
+	})
+	if errors.Is(err, errMovedOn) {
+		return nil, false, err
+	}
+	if err != nil {
+		return nil, false, w.store.explain("read", err)
+	}
+	lead, g.lead = !g.lead, true
+	g.batches++
+	return g, lead, nil
+}
+
+// begin makes a group. The objects that are planned can be read by their id, so that
+// one writer can stand on another. mu is held.
+func (w *writer) begin() *group {
+	g := &group{
+		frame: newFrame(w.room+w.room/4, w.spans+w.spans/4), staged: newStaged(), was: map[string]objects.Ref{}, done: make(chan struct{}),
+	}
+	w.next = g
+	w.store.mu.Lock()
+	w.h.staged = append(w.h.staged[:len(w.h.staged):len(w.h.staged)], g.staged)
+	w.look.staged = w.h.staged
+	w.store.mu.Unlock()
+	return g
+}
+
+// add puts a batch into a group. *ConflictError and *CorruptError say that the batch is
+// at fault or an object; others are damage. mu is held.
+func (w *writer) add(g *group, b objects.Batch) (err error) {
+	var moves []objects.RefUpdate
+	if len(b.Refs) > 0 {
+		moves, err = objects.Moves(b.Refs, func(name string) (objects.ID, error) {
+			r, err := w.ref(name)
+			return r.Target, err
+		})
+	}
+	had := len(g.frame.spans)
+	for i := 0; i < len(b.Put) && err == nil; i++ {
+		err = w.put(g, &b.Put[i], b.Copies)
+	}
+	if err == nil && len(moves) > 0 {
+		err = w.move(g, b.Note, moves)
+	}
+	if err != nil {
+		g.staged.forget(g.frame.changes()[had:])
+		g.frame.cut(had)
+	}
+	return err
+}
+
+// put puts an object into a group if it has to be. Small ones are not looked for in
+// the packs, which would cost more than to write them: the fold finds out. One that is
+// there with other bytes is damaged, and putting it must not seem to have worked. One
+// that was erased is there as far as copies go.
+func (w *writer) put(g *group, o *objects.Object, copies bool) error {
+	have := w.look.record(o.ID)
+	if have == nil && (copies || recordSize(o) >= looseSize) {
+		found, err := w.look.object(o.ID)
+		switch {
+		case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrErased) && !copies:
+		case errors.Is(err, objects.ErrErased):
+			return nil
+		case err != nil:
+			return err
+		default:
+			have = encodeObject(found)
+		}
+	}
+	record := g.frame.putObject(o)
+	if have != nil {
+		same := bytes.Equal(have, record)
+		g.frame.drop()
+		if !same {
+			return &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
+		}
+		return nil
+	}
+	g.staged.put(o.ID, record)
+	return nil
+}
+
+// move plans the moves of one entry of the log.
+func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) error {
+	if w.last == nil {
+		last, err := w.look.lastEntry()
+		if err != nil {
+			return err
+		}
+		w.last = &last
+	}
+	entry := objects.NewLogEntry(*w.last, note, moves)
+	key := logKey(entry.Seq)
+	w.putSealed(g, logNumber, key, entry.Record())
+	for _, u := range moves {
+		was := w.refs[u.Name] // it was asked for
+		if _, ok := g.was[u.Name]; !ok {
+			g.was[u.Name] = was
+		}
+		now := objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: entry.Note.Time}
+		if u.New.IsZero() {
+			now = objects.Ref{Name: u.Name}
+		}
+		w.refs[u.Name] = now
+		g.frame.put(movesNumber, movesKey(u.Name, entry.Seq))
+	}
+	w.last, g.moves = &entry, true
+	return nil
+}
+
+// putSealed puts a record with its checksum.
+func (w *writer) putSealed(g *group, bucket int, key, record []byte) {
+	w.sealed = append(append(w.sealed[:0], key...), record...)
+	sum := objects.Hash(w.sealed)
+	g.frame.put(bucket, key, sum[:sealSize], record)
+}
+
+// close ends a group: nobody joins it any more. mu is held.
+func (w *writer) close(g *group) {
+	w.next, w.flying = nil, g
+	for name, was := range g.was {
+		r := w.refs[name]
+		if !was.Target.IsZero() && (r.Target.IsZero() || !was.Updated.Equal(r.Updated)) {
+			g.frame.delete(recentNumber, recentKey(was))
+		}
+		if r.Target.IsZero() {
+			g.frame.delete(refsNumber, []byte(name))
+			continue
+		}
+		w.putSealed(g, refsNumber, []byte(name), refRecord(r))
+		g.frame.put(recentNumber, recentKey(r))
+	}
+	w.crowd = max(g.batches, w.crowd/2)
+	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
+}
+
+// landed takes in what is durable now: a group, or none, but the journal was folded.
+// disk is held, and mu not.
+func (w *writer) landed(g *group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ending = w.ending || w.h.broken.Load()
+	if w.flying == g {
+		w.flying = nil
+	}
+	if w.next == nil && len(w.refs) > mostRefs {
+		clear(w.refs)
+	}
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	var staged []*staged
+	for _, one := range w.h.staged { // others may be reading the list
+		if g == nil || one != g.staged {
+			staged = append(staged, one)
+		}
+	}
+	w.h.staged = staged
+	if w.look.meta == w.h.now.meta {
+		w.look.over, w.look.seen, w.look.staged = w.h.journal.over, w.h.seen, staged
+	} else {
+		w.look = w.h.look()
+	}
+}
+
+// staged are the objects of a group that is not written yet.
+type staged struct {
+	mu      sync.RWMutex
+	objects map[objects.ID][]byte
+}
+
+func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
+
+func (s *staged) put(id objects.ID, record []byte) {
+	s.mu.Lock()
+	s.objects[id] = record
+	s.mu.Unlock()
+}
+
+func (s *staged) get(id objects.ID) []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[id]
+}
+
+// forget takes objects away that are not planned after all.
+func (s *staged) forget(list []change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range list {
+		if c.bucket == objectsBucket {
+			delete(s.objects, objects.ID(c.key))
+		}
+	}
+}
