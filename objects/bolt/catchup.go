@@ -11,7 +11,7 @@ import (
 
 // catchUp adds what came since, and makes the file whole.
 func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
-	leading, err := c.leading(l, w)
+	leading, err := c.leading(l)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 }
 
 // leading gives what objects and moves lead to that came since.
-func (c *compaction) leading(l *look, w *sweeper) (ids []objects.ID, err error) {
+func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 	for e, err := range l.ascend(headsBucket, packKey(c.from+1)) {
 		if err != nil {
 			return nil, err
