@@ -38,7 +38,7 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 }
 
 // Rescued gives the commits of a rescued reply, oldest first, as Show gives
-// them.
+// them; with a *[DamagedError] when one is damaged.
 func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, error) {
 	ref, err := r.rescueRef(ctx, name)
 	if err != nil {
@@ -55,7 +55,8 @@ func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, erro
 		reply = append(reply, c)
 	}
 	slices.Reverse(reply)
-	return reply, commit.LoadAll(ctx, r.store, reply...)
+	damaged, err := r.loadEach(ctx, reply)
+	return reply, firstDamage(err, damaged...)
 }
 
 func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) {

@@ -49,7 +49,8 @@ const (
 // labels, in what is known of where it came from, in how models were asked, in the
 // definitions of tools. What a model was shown to write a summary is looked at too, and
 // without a revision the descriptions of branches, which come with the last commit of
-// theirs. What was erased has no words. An error is the last element.
+// theirs. What was erased has no words. Of what cannot be read there is a *[DamagedError],
+// with a leak that has only the commit; any other error is the last element.
 func (r *Repo) Scan(ctx context.Context, s Scan) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
 		k := &scanning{Scan: s, repo: r, seen: map[objects.ID]bool{}, yield: yield}
@@ -109,10 +110,10 @@ func (k *scanning) walk(ctx context.Context) error {
 		commits = k.repo.history(ctx, k.tips, k.stop, 0)
 	}
 	for c, err := range commits {
-		if err != nil {
+		if c == nil {
 			return err
 		}
-		if err := k.commit(ctx, c); err != nil || k.left {
+		if err := k.looked(ctx, c, err); err != nil || k.left {
 			return err
 		}
 		if k.done++; k.Progress != nil {
@@ -120,6 +121,18 @@ func (k *scanning) walk(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// looked looks at a commit of which damaged cannot be read, and goes on after damage.
+func (k *scanning) looked(ctx context.Context, c *commit.Commit, damaged error) error {
+	err := k.commit(ctx, c)
+	if isDamage(err) && damaged == nil {
+		err, damaged = nil, &DamagedError{Commit: c.ID, Cause: err}
+	}
+	if damaged != nil && !k.left {
+		k.left = !k.yield(Leak{Commit: c}, fmt.Errorf("scan: %w", damaged))
+	}
+	return err
 }
 
 // first tells whether an object is one that was not looked at yet.
@@ -204,10 +217,10 @@ func (k *scanning) request(ctx context.Context, c *commit.Commit) error {
 		return nil
 	}
 	for asked, err := range k.repo.loaded(ctx, commit.Walk(ctx, k.repo.store, m.Head, 0), 0) {
-		if err != nil {
+		if asked == nil {
 			return err
 		}
-		if err := k.commit(ctx, asked); err != nil || k.left {
+		if err := k.looked(ctx, asked, err); err != nil || k.left {
 			return err
 		}
 	}

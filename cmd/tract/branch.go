@@ -180,9 +180,10 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 	rows := []row{}
 	pen := a.printer()
 	var table [][]string
+	var hurt damage
 	for _, info := range list {
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		about, err := repo.Branch(info.Name).Description(ctx)
@@ -198,10 +199,10 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
 	}
 	if a.json {
-		return format.Encode(a.out, rows)
+		return hurt.told(format.Encode(a.out, rows))
 	}
 	pen.Table(table)
-	return pen.Err()
+	return hurt.told(pen.Err())
 }
 
 // listed is the branches to list.

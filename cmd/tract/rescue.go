@@ -67,9 +67,10 @@ func (a *app) rescueList(ctx context.Context) error {
 		return err
 	}
 	list, rows := []rescueJSON{}, [][]string{}
+	var hurt damage
 	for _, r := range rescues {
 		reply, err := repo.Rescued(ctx, r.Name)
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		said := format.SummaryOf(reply[len(reply)-1], 0)
@@ -77,11 +78,11 @@ func (a *app) rescueList(ctx context.Context) error {
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
 	}
 	if a.json {
-		return format.Encode(a.out, list)
+		return hurt.told(format.Encode(a.out, list))
 	}
 	p := a.printer()
 	p.Table(rows)
-	return p.Err()
+	return hurt.told(p.Err())
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {

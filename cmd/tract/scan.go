@@ -91,13 +91,17 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		return a.listRules()
 	}
 	list, looked, err := a.findSecrets(cmd.Context(), &s, o.fix && !o.dry)
+	var hurt damage
+	if !o.fix { // what is found elsewhere is shown; mended is only a store that is whole
+		err = hurt.met(err)
+	}
 	if err != nil {
 		return err
 	}
 	if o.fix {
 		return a.fixSecrets(cmd.Context(), o, s, list, looked)
 	}
-	return a.showSecrets(secretsOf(list), looked)
+	return hurt.told(a.showSecrets(secretsOf(list), looked))
 }
 
 // where says where secrets are looked for, and which.
@@ -130,8 +134,8 @@ func (w *where) look(cmd *cobra.Command, args []string) (s tract.Scan, err error
 	return s, nil
 }
 
-// findSecrets lists the secrets that are stored, and in how many commits it looked. The
-// revision is another name for the same afterwards, which no new commit changes.
+// findSecrets lists the secrets that are stored, and in how many commits it looked; with
+// a *[tract.DamagedError] when some could not be read. The revision is another name for the same afterwards, which no new commit changes.
 func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list []tract.Leak, looked uint64, err error) {
 	repo, err := a.open(ctx, write)
 	if err != nil {
@@ -149,13 +153,17 @@ func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list 
 			step(done, total)
 		}
 	}
+	var hurt damage
 	for l, err := range repo.Scan(ctx, *s) {
 		if err != nil {
-			return nil, looked, err
+			if err := hurt.met(err); err != nil {
+				return nil, looked, err
+			}
+			continue
 		}
 		list = append(list, l)
 	}
-	return list, looked, nil
+	return list, looked, hurt.told(nil)
 }
 
 func secretsOf(list []tract.Leak) []format.Secret {

@@ -103,12 +103,13 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	}
 	rows := []row{}
 	var table [][]string
+	var hurt damage
 	for info, err := range repo.Tags(ctx, q) {
 		if err != nil {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryOf(c, 0)}
@@ -116,11 +117,11 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), r.Summary})
 	}
 	if a.json {
-		return format.Encode(a.out, rows)
+		return hurt.told(format.Encode(a.out, rows))
 	}
 	p := a.printer()
 	p.Table(table)
-	return p.Err()
+	return hurt.told(p.Err())
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
