@@ -2,7 +2,6 @@ package tract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,7 +62,7 @@ func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) 
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	ref, err := objects.ReadRef(ctx, r.store, refs.Rescued+name)
 	if err == nil && ref.Target.IsZero() {
-		err = &refs.UnknownError{Rev: name, Why: "there is no rescued reply of that name"}
+		err = noRef(refs.Rescued + name)
 	}
 	return ref, err
 }
@@ -127,22 +126,4 @@ func sameWords(d *commit.Draft, c *commit.Commit) {
 	if d.Block, d.Erased = c.Block, nil; c.Erased != nil {
 		d.Block, d.Erased = nil, c
 	}
-}
-
-// DropRescue takes a rescued reply off the list. Its commits stay in the store,
-// and the ref log says what they are.
-func (r *Repo) DropRescue(ctx context.Context, name string, opts ...Option) error {
-	c, err := r.call(opts)
-	if err != nil {
-		return err
-	}
-	ref, err := r.rescueRef(ctx, name)
-	if err != nil {
-		return err
-	}
-	err = r.move(ctx, c, "rescue drop", objects.RefUpdate{Name: ref.Name, Old: ref.Target})
-	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
-		return fmt.Errorf("rescue drop %s: somebody else took it", name)
-	}
-	return err
 }

@@ -125,26 +125,20 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
-	repo, err := a.open(ctx, !o.dryRun)
+	d := &deleting{folder: refs.Tags, what: "tag", names: names, dry: o.dryRun}
+	gone, err := d.run(ctx, a, "tag -d")
+	if as[*refs.UnknownError](err) {
+		return hinted(err, "tract tag lists tags")
+	}
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		at, err := a.resolve(ctx, refs.Tags+name)
-		if errors.Is(err, objects.ErrNotFound) {
-			return hinted(&refs.UnknownError{Rev: name, Why: "there is no tag of that name"}, "tract tag lists tags")
-		}
-		if err != nil {
-			return err
-		}
-		what := "would delete"
-		if !o.dryRun {
-			if err := repo.DeleteTag(ctx, name, tract.Command("tag -d")); err != nil {
-				return err
-			}
-			what = "deleted"
-		}
-		if err := a.saidTag(what, name, at); err != nil {
+	what := d.done("delete", "deleted")
+	if a.json {
+		return a.saidDeleted("tag", what, gone)
+	}
+	for _, ref := range gone {
+		if err := a.saidTag(what, ref.Name, ref.Tip); err != nil {
 			return err
 		}
 	}
