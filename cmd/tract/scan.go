@@ -28,8 +28,8 @@ first; words that several commits share are shown once. The exit code is 1 when
 something is found.
 
 With --all, everything that a ref leads to is looked at: branches, tags, replies
-that could not land, and what a branch that was moved or deleted had; and what
-branches are said to be about.
+that could not land, and what a branch that was moved or deleted had; and the names
+of branches and tags, and what branches are said to be about.
 
 A secret under a seal stands in words that a provider signed. While its tool loop
 is open the provider wants them back as they were.
@@ -38,9 +38,9 @@ With --fix, masks take the place of the secrets, as edits on every branch where 
 words count, and the old words are taken out of every file of the store, as tract
 purge does. Labels, descriptions and definitions of tools that have one go whole. A
 seal goes with its words; where an open tool loop needs it they are left. Where words
-came from and how a model was asked is never erased, by purge neither. What is left
-is named, and the exit code is 1 when there is any. It cannot be undone, and a secret
-that was sent somewhere has to be changed.
+came from, how a model was asked, and the names of authors, branches and tags are never
+erased, by purge neither. What is left is named, and the exit code is 1 when there is
+any. It cannot be undone, and a secret that was sent somewhere has to be changed.
 
 What is masked before it is stored says the setting secrets.mask.`,
 		Example: `  tract scan
