@@ -155,6 +155,9 @@ func (a *app) saidBranch(what, name string, at objects.ID) error {
 
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
+	if o.limit < 0 {
+		return usage(cmd, "-n %d: want a number of branches", o.limit)
+	}
 	if o.sort != "name" && o.sort != "-time" {
 		return usage(cmd, "--sort %q: want name or -time", o.sort)
 	}

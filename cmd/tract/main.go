@@ -18,7 +18,14 @@ func main() { os.Exit(mainCode()) }
 
 // mainCode is main without the exit, so that deferred work is done.
 func mainCode() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ending = append(ending, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
+	// Whoever reads the output may go away, as head does. That must not kill a process in
+	// the middle of a reply, which is paid for: writing fails, and ends what only shows.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
