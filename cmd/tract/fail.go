@@ -221,12 +221,15 @@ func (a *app) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && f.rescued == "" {
 		f.code, f.kind, f.hint = codeInterrupted, "interrupted", ""
 	}
+	if f.code == codeInterrupted && f.hint == "" {
+		f.hint = "what was written before is whole; give the command again to go on"
+	}
 	switch {
 	case f.quiet:
 	case a.json:
 		a.reportJSON(f)
 	default:
-		message := format.Line(secrets.Mask(f.Error()))
+		message := format.Line(f.message())
 		fmt.Fprintf(a.err, "tract: error: %s\n", message)
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
@@ -235,7 +238,12 @@ func (a *app) report(ctx context.Context, err error) int {
 	return f.code
 }
 
+// message is the error in words for people, without secrets.
+func (f *failure) message() string {
+	return strings.ReplaceAll(secrets.Mask(f.Error()), context.Canceled.Error(), "interrupted")
+}
+
 func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: secrets.Mask(f.Error()), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.message(), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
 	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

@@ -174,7 +174,7 @@ func (m *importing) skips(err error) bool {
 
 // file imports one file.
 func (m *importing) file(ctx context.Context, path string) error {
-	name, in := path, m.app.in
+	name, in := path, m.app.stdin(ctx)
 	if path == "-" {
 		name = "stdin"
 	} else {

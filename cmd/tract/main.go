@@ -24,6 +24,7 @@ func mainCode() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second one ends it at once, wherever it waits
 	// Whoever reads the output may go away, as head does. That must not kill a process in
 	// the middle of a reply, which is paid for: writing fails, and ends what only shows.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
