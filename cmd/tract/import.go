@@ -94,6 +94,11 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if !slices.Contains(importer.Formats(), importer.Format(o.format)) {
 		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
 	}
+	if o.as != "" {
+		if err := checkName("branch", o.as); err != nil {
+			return err
+		}
+	}
 	files, folder := []string{path}, false
 	if path != "-" {
 		info, err := os.Stat(path)
