@@ -22,8 +22,10 @@ func Fixing(leaks []Leak, rules ...string) (p Redacting) {
 	}
 	for i := range leaks {
 		l := &leaks[i]
+		if !l.Erasable() {
+			continue
+		}
 		switch l.Where {
-		case inOrigin, inRequest:
 		case inTools, inDescription:
 			if !slices.Contains(p.Objects, l.Object) {
 				p.Objects = append(p.Objects, l.Object)
@@ -42,4 +44,7 @@ func Fixing(leaks []Leak, rules ...string) (p Redacting) {
 
 // Erasable tells whether Redact and Purge can take the words away that a leak is in. Of
 // where words came from, and of how a model was asked, every proof is made: that stays.
-func (l *Leak) Erasable() bool { return l.Where != inOrigin && l.Where != inRequest }
+// So do names.
+func (l *Leak) Erasable() bool {
+	return l.Where != inOrigin && l.Where != inRequest && !l.Named()
+}

@@ -31,7 +31,8 @@ type Grep struct {
 
 // Grep yields the lines of a history that a pattern matches, newest block first,
 // as they are found. The words of edits and the reasons of annotations are looked
-// at too. Of a tool call the name and the arguments are lines.
+// at too. Of a tool call the name and the arguments are lines. Words that cannot be read
+// give a match without a line, with a *[DamagedError]; any other error is the last element.
 func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 	return func(yield func(Match, error) bool) {
 		tips, err := r.tips(ctx, g.Revs)
@@ -45,8 +46,13 @@ func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 		}
 		for c, err := range r.contents(ctx, tips, s.literals.in) {
 			if err != nil {
-				yield(Match{}, fmt.Errorf("grep: %w", err))
-				return
+				if c != nil && len(s.kinds) > 0 && !s.kinds[c.Kind] {
+					continue
+				}
+				if !yield(Match{Commit: c}, fmt.Errorf("grep: %w", err)) {
+					return
+				}
+				continue
 			}
 			if !s.look(c, yield) {
 				return
@@ -102,7 +108,8 @@ func wordsOf(b content.Block) string {
 }
 
 // contents yields the commits that tips reach and whose content may let through,
-// with their blocks. The headers of the others are not parsed.
+// with their blocks. The headers of the others are not parsed. An error with a commit is
+// about its words; any other is the last element.
 func (r *Repo) contents(ctx context.Context, tips []objects.ID, may func(data []byte) bool) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		var header objects.Object // whose content comes next; without an id: none
@@ -120,7 +127,7 @@ func (r *Repo) contents(ctx context.Context, tips []objects.ID, may func(data []
 			if c == nil && err == nil {
 				continue
 			}
-			if !yield(c, err) || err != nil {
+			if !yield(c, err) || c == nil {
 				return
 			}
 		}
@@ -129,13 +136,26 @@ func (r *Repo) contents(ctx context.Context, tips []objects.ID, may func(data []
 
 // filled is a commit with its block, from the objects of both; nil when what was
 // read with it is not its content.
-func filled(ctx context.Context, r objects.Reader, header, record objects.Object, err error) (*commit.Commit, error) {
-	if err != nil {
-		return nil, err
+func filled(ctx context.Context, r objects.Reader, header, record objects.Object, bad error) (*commit.Commit, error) {
+	if bad != nil && (header.ID.IsZero() || !errors.Is(bad, objects.ErrCorrupt)) {
+		return nil, bad
 	}
 	c, err := commit.Parse(header)
-	if err != nil || c.Content != record.ID {
+	of := record.ID
+	if damage, ok := errors.AsType[*objects.CorruptError](bad); ok {
+		of = damage.ID
+	}
+	if err != nil || c.Content != of {
 		return nil, err
 	}
-	return c, commit.Fill(ctx, r, c, record)
+	if bad == nil {
+		bad = commit.Fill(ctx, r, c, record)
+	}
+	switch {
+	case isDamage(bad):
+		return c, &DamagedError{Commit: c.ID, Cause: bad}
+	case bad != nil:
+		return nil, bad
+	}
+	return c, nil
 }

@@ -53,7 +53,7 @@ func (e *DivergedError) Error() string {
 const importKey = "import/"
 
 // Import commits messages that another program kept, in their order, in a
-// transaction for every few thousand. What an earlier import brought is not
+// transaction for every few thousand, which are one operation. What an earlier import brought is not
 // committed again, so that a source that has grown adds what is new; one that
 // differs from what was imported is a *[DivergedError]. An error of the list ends
 // the import: what came before it is committed and told.

@@ -33,6 +33,9 @@ func (m *importing) flush(ctx context.Context) error {
 	if err := m.landed(); err != nil || m.count == 0 {
 		return err
 	}
+	if err := m.goesOn(ctx); err != nil {
+		return err
+	}
 	next := &landing{done: make(chan error, 1)}
 	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
 	for _, g := range m.order {
@@ -54,6 +57,17 @@ func (m *importing) flush(ctx context.Context) error {
 		return nil
 	}
 	go func() { next.done <- m.repo.store.Apply(ctx, batch) }()
+	return nil
+}
+
+// goesOn makes the next batch part of the operation that the first one began.
+func (m *importing) goesOn(ctx context.Context) (err error) {
+	for _, g := range m.order {
+		if m.call.with == 0 && !m.dry && g.Added > 0 {
+			m.call.with, err = m.repo.Branch(g.name).Moved(ctx, g.stored)
+			return err
+		}
+	}
 	return nil
 }
 

@@ -45,18 +45,19 @@ func (r *Repo) infos(ctx context.Context, folder string, q refs.Query) iter.Seq2
 	}
 }
 
-// Show gives one commit with its block, where it came from, and its label.
+// Show gives one commit with its block, where it came from, and its label. Of a
+// damaged one it gives what can be read, and a *[DamagedError].
 func (r *Repo) Show(ctx context.Context, rev string) (*commit.Commit, error) {
 	id, err := r.Resolve(ctx, rev)
 	if err != nil {
 		return nil, fmt.Errorf("show: %w", err)
 	}
 	c, err := commit.Read(ctx, r.store, id)
-	if err == nil {
-		err = commit.LoadAll(ctx, r.store, c)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("show: %w", err)
+	}
+	if err := r.loadAlone(ctx, c); err != nil {
+		return c, fmt.Errorf("show: %w", err)
 	}
 	return c, nil
 }
@@ -66,7 +67,8 @@ const logPage = 128
 
 // Log yields the commits of a revision, newest first, as Show gives them: all
 // of them, or as many as [Limit] says. What a merge brought is among them. "A..B"
-// is what B has and A has not. An error is the last element.
+// is what B has and A has not. A *[DamagedError] comes with its commit; any other
+// error is the last element.
 func (r *Repo) Log(ctx context.Context, rev string, opts ...Option) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		c, err := r.call(opts)
@@ -101,17 +103,9 @@ func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, err
 		}
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
-			if err := commit.LoadAll(ctx, r.store, page...); err != nil {
-				yield(nil, err)
-				return false
-			}
-			for _, c := range page {
-				if !yield(c, nil) {
-					return false
-				}
-			}
+			more := r.yieldLoaded(ctx, page, yield)
 			page, size = page[:0], min(2*size, logPage)
-			return true
+			return more
 		}
 		for c, err := range commits {
 			if err != nil {
@@ -129,7 +123,7 @@ func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, err
 }
 
 // Notes lists the annotations and edits that a history has of one commit, oldest
-// first, as Show gives them.
+// first, as Show gives them; with a *[DamagedError] when one is damaged.
 func (r *Repo) Notes(ctx context.Context, tip, id objects.ID) ([]*commit.Commit, error) {
 	var notes []*commit.Commit
 	merged := false
@@ -156,7 +150,8 @@ func (r *Repo) Notes(ctx context.Context, tip, id objects.ID) ([]*commit.Commit,
 		}
 		notes = slices.DeleteFunc(line, func(c *commit.Commit) bool { return c.Target != id })
 	}
-	return notes, commit.LoadAll(ctx, r.store, notes...)
+	damaged, err := r.loadEach(ctx, notes)
+	return notes, firstDamage(err, damaged...)
 }
 
 // Compile builds the prompt of a revision: as it was when the revision was the

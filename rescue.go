@@ -2,7 +2,6 @@ package tract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 }
 
 // Rescued gives the commits of a rescued reply, oldest first, as Show gives
-// them.
+// them; with a *[DamagedError] when one is damaged.
 func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, error) {
 	ref, err := r.rescueRef(ctx, name)
 	if err != nil {
@@ -55,14 +54,15 @@ func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, erro
 		reply = append(reply, c)
 	}
 	slices.Reverse(reply)
-	return reply, commit.LoadAll(ctx, r.store, reply...)
+	damaged, err := r.loadEach(ctx, reply)
+	return reply, firstDamage(err, damaged...)
 }
 
 func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	ref, err := objects.ReadRef(ctx, r.store, refs.Rescued+name)
 	if err == nil && ref.Target.IsZero() {
-		err = &refs.UnknownError{Rev: name, Why: "there is no rescued reply of that name"}
+		err = noRef(refs.Rescued + name)
 	}
 	return ref, err
 }
@@ -126,22 +126,4 @@ func sameWords(d *commit.Draft, c *commit.Commit) {
 	if d.Block, d.Erased = c.Block, nil; c.Erased != nil {
 		d.Block, d.Erased = nil, c
 	}
-}
-
-// DropRescue takes a rescued reply off the list. Its commits stay in the store,
-// and the ref log says what they are.
-func (r *Repo) DropRescue(ctx context.Context, name string, opts ...Option) error {
-	c, err := r.call(opts)
-	if err != nil {
-		return err
-	}
-	ref, err := r.rescueRef(ctx, name)
-	if err != nil {
-		return err
-	}
-	err = r.move(ctx, c, "rescue drop", objects.RefUpdate{Name: ref.Name, Old: ref.Target})
-	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
-		return fmt.Errorf("rescue drop %s: somebody else took it", name)
-	}
-	return err
 }

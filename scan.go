@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type Leak struct {
 	secrets.Finding                // where it is in the text that Where names
 	Commit          *commit.Commit // as Show gives it
 	Object          objects.ID     // that holds it
-	Where           string         // content, label, meta NAME, origin, request, tools, description
+	Where           string         // content, label, meta NAME, origin, request, tools, description, author, branch name, tag name
 	Sealed          bool           // a seal covers it
 	Open            bool           // and an open tool loop needs the seal
 }
@@ -43,16 +44,20 @@ const (
 	inRequest     = "request"
 	inTools       = "tools"
 	inDescription = "description"
+	inAuthor      = "author"
+	inBranch      = "branch name"
+	inTag         = "tag name"
 )
 
 // Scan yields the secrets of a history, newest commit first: in what was said, in
 // labels, in what is known of where it came from, in how models were asked, in the
-// definitions of tools. What a model was shown to write a summary is looked at too, and
-// without a revision the descriptions of branches, which come with the last commit of
-// theirs. What was erased has no words. An error is the last element.
+// definitions of tools, in the names of authors. What a model was shown to write a
+// summary is looked at too, and without a revision the names of branches and tags and
+// what branches are said to be about, with their last commit. What was erased has no words. Of what cannot be read there is a *[DamagedError],
+// with a leak that has only the commit; any other error is the last element.
 func (r *Repo) Scan(ctx context.Context, s Scan) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
-		k := &scanning{Scan: s, repo: r, seen: map[objects.ID]bool{}, yield: yield}
+		k := &scanning{Scan: s, repo: r, seen: map[objects.ID]bool{}, names: map[string]bool{}, yield: yield}
 		err := k.begin(ctx)
 		if err == nil {
 			err = k.walk(ctx)
@@ -74,6 +79,7 @@ type scanning struct {
 	stop        []objects.ID
 	done, total int64
 	seen        map[objects.ID]bool // objects that hold words
+	names       map[string]bool     // of authors
 	open        map[objects.ID]bool // contents of open turns; nil until it is asked
 	yield       func(Leak, error) bool
 	left        bool // nobody wants more
@@ -109,10 +115,10 @@ func (k *scanning) walk(ctx context.Context) error {
 		commits = k.repo.history(ctx, k.tips, k.stop, 0)
 	}
 	for c, err := range commits {
-		if err != nil {
+		if c == nil {
 			return err
 		}
-		if err := k.commit(ctx, c); err != nil || k.left {
+		if err := k.looked(ctx, c, err); err != nil || k.left {
 			return err
 		}
 		if k.done++; k.Progress != nil {
@@ -120,6 +126,18 @@ func (k *scanning) walk(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// looked looks at a commit of which damaged cannot be read, and goes on after damage.
+func (k *scanning) looked(ctx context.Context, c *commit.Commit, damaged error) error {
+	err := k.commit(ctx, c)
+	if isDamage(err) && damaged == nil {
+		err, damaged = nil, &DamagedError{Commit: c.ID, Cause: err}
+	}
+	if damaged != nil && !k.left {
+		k.left = !k.yield(Leak{Commit: c}, fmt.Errorf("scan: %w", damaged))
+	}
+	return err
 }
 
 // first tells whether an object is one that was not looked at yet.
@@ -155,6 +173,9 @@ func (k *scanning) commit(ctx context.Context, c *commit.Commit) error {
 				return err
 			}
 		}
+	}
+	if err := k.author(ctx, c, c.Author); err != nil {
+		return err
 	}
 	if c.From != nil && k.first(c.Origin) {
 		return k.origin(ctx, c)
@@ -204,10 +225,10 @@ func (k *scanning) request(ctx context.Context, c *commit.Commit) error {
 		return nil
 	}
 	for asked, err := range k.repo.loaded(ctx, commit.Walk(ctx, k.repo.store, m.Head, 0), 0) {
-		if err != nil {
+		if asked == nil {
 			return err
 		}
-		if err := k.commit(ctx, asked); err != nil || k.left {
+		if err := k.looked(ctx, asked, err); err != nil || k.left {
 			return err
 		}
 	}
@@ -247,7 +268,8 @@ func (k *scanning) isOpen(ctx context.Context, words objects.ID) (open bool, err
 	return k.open[words], err
 }
 
-// descriptions looks at what branches are said to be about, or ever were.
+// descriptions looks at what branches are said to be about, or ever were, and at the
+// names in the log of refs.
 func (k *scanning) descriptions(ctx context.Context) error {
 	log, err := k.repo.store.Log(ctx, "", 0, 0)
 	if err != nil {
@@ -257,9 +279,12 @@ func (k *scanning) descriptions(ctx context.Context) error {
 	for _, entry := range log {
 		for _, u := range entry.Refs {
 			if tips[u.Name].IsZero() {
-				tips[u.Name] = u.New
+				tips[u.Name] = cmp.Or(u.New, u.Old)
 			}
 		}
+	}
+	if err := k.refNames(ctx, log, tips); err != nil {
+		return err
 	}
 	for _, entry := range log {
 		for _, u := range entry.Refs {

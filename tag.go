@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
@@ -26,23 +28,39 @@ func (r *Repo) Tag(ctx context.Context, name, rev string, opts ...Option) error 
 	return r.newRef(ctx, "tag", refs.Tags, name, id, opts)
 }
 
-// DeleteTag removes a tag. The commit it named stays.
-func (r *Repo) DeleteTag(ctx context.Context, name string, opts ...Option) error {
+// Delete removes branches, tags and rescued replies, by the names of their refs, such
+// as refs/tags/v1: all in one transaction, or none. What they named stays in the store,
+// and the ref log says where they were.
+func (r *Repo) Delete(ctx context.Context, names []string, opts ...Option) error {
 	c, err := r.call(opts)
 	if err != nil {
 		return err
 	}
-	ref, err := objects.ReadRef(ctx, r.store, refs.Tags+name)
-	if err == nil && ref.Target.IsZero() {
-		err = &refs.UnknownError{Rev: name, Why: "there is no tag of that name"}
+	var moves []objects.RefUpdate
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		ref, err := objects.ReadRef(ctx, r.store, name)
+		if err == nil && ref.Target.IsZero() {
+			err = noRef(name)
+		}
+		if err != nil {
+			return fmt.Errorf("delete: %w", err)
+		}
+		moves = append(moves, objects.RefUpdate{Name: name, Old: ref.Target})
 	}
-	if err == nil {
-		err = r.move(ctx, c, "delete tag", objects.RefUpdate{Name: ref.Name, Old: ref.Target})
-	}
-	if err != nil {
-		return fmt.Errorf("delete tag: %w", err)
+	if err := r.move(ctx, c, "delete", moves...); err != nil {
+		return fmt.Errorf("delete: %w", err)
 	}
 	return nil
+}
+
+// noRef says that there is no ref of a name.
+func noRef(name string) error {
+	for _, of := range []struct{ folder, what string }{{refs.Heads, "branch"}, {refs.Tags, "tag"}, {refs.Rescued, "rescued reply"}} {
+		if own, ok := strings.CutPrefix(name, of.folder); ok {
+			return &refs.UnknownError{Rev: own, Why: "there is no " + of.what + " of that name"}
+		}
+	}
+	return &refs.UnknownError{Rev: name, Why: "there is no ref of that name"}
 }
 
 // newRef makes a ref that must not exist yet.

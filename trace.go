@@ -18,6 +18,8 @@ type Trace struct {
 	Turn      int   // number of its turn, with [Numbered]
 	Tokens    int64 // its share of what the reply told for thoughts, by size
 	Estimated bool  // the reply did not tell, so that Tokens is by estimate
+
+	damaged error // its words, or what it links to
 }
 
 // Session is the branch that the thought was committed on; empty when that is not
@@ -43,7 +45,8 @@ const tracePage = 64
 // Traces yields thoughts, newest first: of the history of a revision, or of all
 // branches, tags and replies that could not land when rev is empty. Each comes
 // once, however many histories have it. It reads as it goes, so that the newest
-// are there at once. An error is the last element.
+// are there at once. A *[DamagedError] comes with its thought, without what cannot be
+// read of it; any other error is the last element.
 //
 // With a [TraceIndex], what [Find] or [Numbered] ask of all histories is answered
 // from that.
@@ -56,12 +59,14 @@ func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2
 		}
 		if r.traces != nil && rev == "" && (c.likely != nil || c.numbered) {
 			list, err := r.traces.indexed(ctx, r, c.likely)
-			if err != nil {
+			if err == nil {
+				r.indexedTraces(ctx, list, yield)
+				return
+			}
+			if !isDamage(err) { // there is no index of damaged thoughts; they are walked to
 				yield(nil, fmt.Errorf("traces: %w", err))
 				return
 			}
-			r.indexedTraces(ctx, list, yield)
-			return
 		}
 		tips, turns, err := r.numbered(ctx, rev, c)
 		if err != nil {
@@ -69,12 +74,13 @@ func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2
 			return
 		}
 		for t, err := range r.traced(ctx, r.every(ctx, tips)) {
-			if err != nil {
-				yield(nil, fmt.Errorf("traces: %w", err))
-				return
+			if t != nil {
+				t.Turn = turns(t.Commit.ID)
 			}
-			t.Turn = turns(t.Commit.ID)
-			if !yield(t, nil) {
+			if err != nil {
+				err = fmt.Errorf("traces: %w", err)
+			}
+			if !yield(t, err) {
 				return
 			}
 		}
@@ -94,6 +100,10 @@ func (r *Repo) numbered(ctx context.Context, rev string, c *call) (tips []object
 	} else {
 		var list []thought
 		list, err = r.traces.indexed(ctx, r, nil)
+		if isDamage(err) {
+			walked = true
+			known, err = r.turns(ctx, tips)
+		}
 		for i := range list {
 			known[list[i].id] = int(list[i].turn)
 		}
@@ -145,7 +155,7 @@ func (r *Repo) yieldThoughts(ctx context.Context, page []*commit.Commit, yield f
 		return false
 	}
 	for _, t := range list {
-		if !yield(t, nil) {
+		if !yield(t, t.damaged) {
 			return false
 		}
 	}
@@ -153,17 +163,21 @@ func (r *Repo) yieldThoughts(ctx context.Context, page []*commit.Commit, yield f
 }
 
 func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trace, error) {
-	if err := commit.LoadAll(ctx, r.store, page...); err != nil {
+	damaged, err := r.loadEach(ctx, page)
+	if err != nil {
 		return nil, err
 	}
 	sizes := map[objects.ID]int64{} // of the thoughts of each reply
 	list := make([]*Trace, 0, len(page))
-	for _, c := range page {
-		block, ok := c.Block.(content.Reasoning)
-		if !ok {
+	for i, c := range page {
+		t := &Trace{Commit: c}
+		if damaged != nil {
+			t.damaged = damaged[i]
+		}
+		var ok bool
+		if t.Block, ok = c.Block.(content.Reasoning); !ok && t.damaged == nil {
 			return nil, &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("a %s in the place of a thought", c.Kind)}
 		}
-		t := &Trace{Commit: c, Block: block}
 		sizes[c.Origin] += t.size()
 		list = append(list, t)
 	}
@@ -188,8 +202,8 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 // size is how long a thought is, or was; of one that only its provider can read, how
 // long its seal.
 func (t *Trace) size() int64 {
-	if t.Commit.Erased != nil {
-		return t.Commit.Size
+	if t.Commit.Erased != nil || t.Commit.Block == nil {
+		return max(t.Commit.Size, 1)
 	}
 	if text := t.Block.String(); text != "" {
 		return int64(len(text))

@@ -334,6 +334,9 @@ func (b *gathering) loadPage(ctx context.Context, from int, commits []*commit.Co
 		return err
 	}
 	for i, t := range list {
+		if t.damaged != nil {
+			return t.damaged
+		}
 		c := t.Commit
 		to[i] = thought{
 			id: c.ID, at: b.at[from+i], depth: c.Depth, turn: b.turns[c.ID], tokens: t.Tokens, estimated: t.Estimated,
@@ -358,7 +361,7 @@ func (r *Repo) indexedTraces(ctx context.Context, list []thought, yield func(*Tr
 		}
 		for i, t := range traces {
 			t.Turn, t.Tokens, t.Estimated = int(page[i].turn), page[i].tokens, page[i].estimated
-			if !yield(t, nil) {
+			if !yield(t, t.damaged) {
 				return
 			}
 		}

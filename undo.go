@@ -126,9 +126,13 @@ func (b *Branch) Moved(ctx context.Context, to objects.ID) (uint64, error) {
 	}
 	for _, e := range entries {
 		for _, u := range e.Refs {
-			if u.Name == b.ref() && u.New == to {
-				return e.Seq, nil
+			if u.Name != b.ref() || u.New != to {
+				continue
 			}
+			if _, with := partOf(e); with > 0 {
+				return with, nil
+			}
+			return e.Seq, nil
 		}
 	}
 	return 0, nil

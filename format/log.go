@@ -18,6 +18,8 @@ type Commit struct {
 	Back  int              // its ~n from where the list began; -1: unsaid
 	Refs  []string         // names that point at it: HEAD -> main, tag: v1
 	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
+
+	Damaged error // why its words, or something beside them, cannot be read; nil: it is whole
 }
 
 // LogStyle is how a log shows its commits.
@@ -40,9 +42,10 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 	}
 	p.logged = true
 	g.head(c)
-	if c.Block != nil {
+	if c.Block != nil || c.Damaged != nil {
 		g.gap()
 	}
+	g.damaged(c.Damaged)
 	if s.Patch || c.Erased != nil {
 		g.words(c.Commit)
 	} else {
@@ -111,7 +114,7 @@ func (g *page) oneline(c Commit) {
 // said adds the rest of a line that names a commit and sums up what it says.
 // before is how the line began.
 func (g *page) said(before, name string, c Commit) {
-	summary := SummaryOf(c.Commit, g.after(before+name+": "))
+	summary := c.summary(g.after(before + name + ": "))
 	if summary != "" {
 		name += ": "
 	}

@@ -33,10 +33,11 @@ func (p *Printer) Show(c Commit) {
 	g.form(c.Block)
 	g.pruned(c.Commit)
 	g.notes(c.Notes)
-	if c.Block != nil {
+	if c.Block != nil || c.Damaged != nil {
 		g.gap()
-		g.words(c.Commit)
 	}
+	g.damaged(c.Damaged)
+	g.words(c.Commit)
 	g.end()
 }
 

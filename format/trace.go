@@ -14,6 +14,8 @@ type Trace struct {
 	Numbered  bool
 	Tokens    int64 // that it cost
 	Estimated bool  // Tokens was not told by its provider
+
+	Damaged error // why it cannot be read, or something beside it; nil: it is whole
 }
 
 func (t Trace) from() commit.Origin {
@@ -35,7 +37,8 @@ func (p *Printer) Trace(t Trace) {
 		}
 	}
 	g.add("\n")
-	g.shade(indent, thoughtTag, SummaryOf(t.Commit, g.after(indent+thoughtTag)))
+	said := Commit{Commit: t.Commit, Damaged: t.Damaged}
+	g.shade(indent, thoughtTag, said.summary(g.after(indent+thoughtTag)))
 	g.end()
 }
 
@@ -57,6 +60,7 @@ func (p *Printer) WholeTrace(t Trace) {
 	g.form(t.Block)
 	g.pruned(t.Commit)
 	g.gap()
+	g.damaged(t.Damaged)
 	g.words(t.Commit)
 	g.end()
 }
@@ -96,6 +100,7 @@ type traceJSON struct {
 	Seal       *sealJSON   `json:"seal,omitempty"`
 	Incomplete bool        `json:"incomplete,omitempty"`
 	Pruned     *prunedJSON `json:"pruned,omitempty"`
+	Damaged    string      `json:"damaged,omitempty"`
 	Text       string      `json:"text"`
 	TextBase64 string      `json:"text_base64,omitempty"`
 	Parts      []string    `json:"parts,omitempty"`
@@ -107,7 +112,7 @@ func TraceJSON(t Trace) any {
 	v := traceJSON{
 		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
 		Time: moment(t.Time), Tokens: t.Tokens, Estimated: t.Estimated, Duration: o.Duration.Milliseconds(),
-		Pruned: newPruned(t.Erased, t.Size),
+		Pruned: newPruned(t.Erased, t.Size), Damaged: damagedJSON(t.Damaged),
 	}
 	if t.Numbered {
 		v.Turn = &t.Turn

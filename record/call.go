@@ -201,7 +201,7 @@ func (c *call) fork(at objects.ID, rescued string) error {
 		return err
 	}
 	if rescued != "" {
-		if err := c.repo.DropRescue(c.ctx, rescued, c.o.With...); err != nil {
+		if err := c.repo.Delete(c.ctx, []string{rescued}, append([]tract.Option{tract.Command("rescue drop")}, c.o.With...)...); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,8 @@ func (t *Transport) free(ctx context.Context, wanted string) (string, error) {
 }
 
 // find finds the place of a request: after the longest history that compiles to
-// what it begins with.
+// what it begins with. What was erased and the client says again counts as little as it
+// does in a prompt, and is not stored again.
 func (t *Transport) find(ctx context.Context, req *llm.Request, body []byte, wanted string) (place, error) {
 	all := named(req.Messages)
 	if after := rawjson.Value(body).Get("previous_response_id").Text(); after != "" {
@@ -139,6 +140,19 @@ func (t *Transport) find(ctx context.Context, req *llm.Request, body []byte, wan
 			return place{base: base, rest: all, talk: true}, err
 		}
 	}
+	at, err := t.match(ctx, all, wanted)
+	if err != nil || repeated(at.rest) == 0 {
+		return at, err
+	}
+	left, err := t.index.remaining(ctx, all, t.index.masked(all))
+	if err != nil || left == nil {
+		return at, err
+	}
+	return t.match(ctx, left, wanted)
+}
+
+// match finds the place of a conversation.
+func (t *Transport) match(ctx context.Context, all []content.Message, wanted string) (place, error) {
 	seen := t.index.masked(all)
 	list, n := spots(seen)
 	var lead []content.Block

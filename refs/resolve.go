@@ -308,7 +308,14 @@ func (r Resolver) now() time.Time {
 // unknown makes the error for a base that names nothing, with what was meant.
 func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 	e := &UnknownError{Rev: rev}
-	search := nearest.To(base, max(2, len(base)/3))
+	if id, err := r.digits(ctx, base, 0); err == nil && !id.IsZero() {
+		o, err := objects.Read(ctx, r.Store, id)
+		if err == nil && o.Kind != objects.KindCommit {
+			e.Why = fmt.Sprintf("it is a %s, not a commit", o.Kind)
+			return e
+		}
+	}
+	search := nearest.To(base, max(min(2, len(base)-1), len(base)/3)) // something has to be right
 	for _, folder := range []string{Heads, Tags} {
 		all, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: folder, Limit: 1000})
 		if err != nil || len(base) > 255 {

@@ -73,6 +73,7 @@ func (o *adding) options(cmd *cobra.Command) ([]tract.Option, error) {
 // added says what was committed.
 func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
 	var list []any
+	var hurt damage
 	p := a.printer()
 	for _, id := range ids {
 		c, err := a.repo.Show(ctx, id.String())
@@ -83,7 +84,7 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority, Back: -1})
 			continue
 		}
-		shown, err := a.dressed(ctx, c)
+		shown, err := a.dressed(ctx, c, &hurt)
 		if err != nil {
 			return err
 		}
@@ -93,9 +94,9 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 	case !a.json:
 		return p.Err()
 	case len(list) == 1:
-		return format.Encode(a.out, list[0])
+		return hurt.told(format.Encode(a.out, list[0]))
 	}
-	return format.Encode(a.out, list)
+	return hurt.told(format.Encode(a.out, list))
 }
 
 // put gives a setting a value written as KEY=VALUE.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,9 +28,16 @@ var slow = llmtest.Exchange{
 	Pace: time.Hour,
 }
 
-// TestInterruptedAnswer stops a process in the middle of an answer: it ends at
-// once with 130, what came is kept and named, and the branch is as it was.
+// TestInterruptedAnswer stops a process in the middle of an answer, also by closing its
+// terminal: it ends at once with 130, what came is kept and named, and the branch is as
+// it was.
 func TestInterruptedAnswer(t *testing.T) {
+	for _, end := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		t.Run(end.String(), func(t *testing.T) { interruptedAnswer(t, end) })
+	}
+}
+
+func interruptedAnswer(t *testing.T, end os.Signal) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
@@ -47,7 +55,7 @@ func TestInterruptedAnswer(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "Because\n" {
 		t.Fatalf("the answer begins with %q: %v", line, err)
 	}
-	if err := ask.Process.Signal(os.Interrupt); err != nil {
+	if err := ask.Process.Signal(end); err != nil {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +35,14 @@ A deleted branch is brought back with tract undo.`,
   tract branch try-2 HEAD~3
   tract branch -m old new
   tract branch -c main copy-of-main
-  tract branch -d try-2
+  tract branch -d try-2 try-3
   tract branch --describe try-2 "asks the larger model"`,
-		Args: cobra.MaximumNArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.delete {
+				return nil
+			}
+			return cobra.MaximumNArgs(2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.branches(cmd, o, args) },
 	}
 	f := cmd.Flags()
@@ -149,6 +155,9 @@ func (a *app) saidBranch(what, name string, at objects.ID) error {
 
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
+	if o.limit < 0 {
+		return usage(cmd, "-n %d: want a number of branches", o.limit)
+	}
 	if o.sort != "name" && o.sort != "-time" {
 		return usage(cmd, "--sort %q: want name or -time", o.sort)
 	}
@@ -180,9 +189,10 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 	rows := []row{}
 	pen := a.printer()
 	var table [][]string
+	var hurt damage
 	for _, info := range list {
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		about, err := repo.Branch(info.Name).Description(ctx)
@@ -198,10 +208,10 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
 	}
 	if a.json {
-		return format.Encode(a.out, rows)
+		return hurt.told(format.Encode(a.out, rows))
 	}
 	pen.Table(table)
-	return pen.Err()
+	return hurt.told(pen.Err())
 }
 
 // listed is the branches to list.
@@ -238,39 +248,33 @@ func (a *app) listed(ctx context.Context, o *branchOptions, q refs.Query) ([]ref
 }
 
 func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []string) error {
-	repo, err := a.open(ctx, !o.dryRun)
-	if err != nil {
-		return err
-	}
 	h, err := a.head()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		b := repo.Branch(name)
-		tip, err := b.Tip(ctx)
-		if err != nil {
+	if h.branch != "" && slices.Contains(names, h.branch) {
+		return hinted(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
+	}
+	d := &deleting{folder: refs.Heads, what: "branch", names: names, dry: o.dryRun}
+	gone, err := d.run(ctx, a, "branch -d")
+	if err != nil {
+		return err
+	}
+	what := d.done("delete", "deleted")
+	if a.json {
+		return a.saidDeleted("branch", what, gone)
+	}
+	for _, ref := range gone {
+		if err := a.saidBranch(what, ref.Name, ref.Tip); err != nil {
 			return err
 		}
-		if tip.IsZero() {
-			return &refs.UnknownError{Rev: name, Why: "there is no branch of that name"}
-		}
-		if name == h.branch {
-			return hinted(errors.New("delete branch "+name+": HEAD is on it"), "tract switch to another branch first")
-		}
-		if o.dryRun {
-			if err := a.saidBranch("would delete", name, tip); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := b.Delete(ctx, tract.Command("branch -d")); err != nil {
-			return err
-		}
-		if err := a.saidBranch("deleted", name, tip); err != nil {
-			return err
-		}
+	}
+	switch {
+	case o.dryRun:
+	case len(gone) == 1:
 		a.note("its commits stay; tract undo brings it back")
+	default:
+		a.note("their commits stay; tract undo brings them back")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 	}
 	var parts []string
 	if len(args) == 1 && args[0] != "-" {
-		piped, err := a.piped()
+		piped, err := a.piped(cmd.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 	if _, known := providers.FindDialect(o.api); o.api != "" && !known {
 		return usage(cmd, "--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
 	}
-	body := a.in
+	body := a.stdin(cmd.Context())
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

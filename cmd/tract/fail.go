@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -30,6 +31,7 @@ const (
 	codeDamaged     = 5
 	codeProvider    = 6
 	codeInterrupted = 130
+	codePipe        = 141 // nobody reads the output any more; as shells count one that SIGPIPE ended
 )
 
 const exitCodeHelp = `
@@ -77,6 +79,8 @@ var kinds = []struct {
 	kind string
 	hint string
 }{
+	{unread, codePipe, kindPipe, ""},
+	{unshown, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
 	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
 	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
@@ -84,8 +88,8 @@ var kinds = []struct {
 	{is(objects.ErrErased), codeNotFound, "erased", "its words were taken away and cannot be had again; tract show says when and why"},
 	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
 	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
-	{is(objects.ErrFormat), codeDamaged, "format", "upgrade tract"},
-	{is(objects.ErrUnsafe), codeNo, "unsafe", "make the store your own: chmod -R go-rwx, or chown"},
+	{is(objects.ErrFormat), codeDamaged, "format", "another version of tract may have made it (see tract version), or it is no store"},
+	{is(objects.ErrUnsafe), codeNo, "unsafe", "name the file itself, and make it your own: chmod -R go-rwx, or chown"},
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
 	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
@@ -111,11 +115,26 @@ var kinds = []struct {
 	{as[*settings.SecretError], codeUsage, "secret", ""},
 	{is(context.Canceled), codeInterrupted, "interrupted", ""},
 	{is(context.DeadlineExceeded), codeBusy, "timeout", ""},
+	{is(syscall.EISDIR), codeNo, "folder", "it is a folder: name a file"},
+	{is(syscall.EMFILE), codeNo, "limit", "more files are open than the process may have: ulimit -n"},
+	{is(syscall.EFBIG), codeNo, "no_space", "files may not grow so long here (ulimit -f); nothing was changed"},
 	{is(syscall.ENOSPC), codeNo, "no_space", "make room on the disk; nothing was changed"},
 	{is(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
 	{is(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
 	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is no folder"},
 }
+
+// kindPipe is what nobody is there to read.
+const kindPipe = "pipe"
+
+// unshown tells whether only the output could not be written.
+func unshown(err error) bool {
+	e, ok := errors.AsType[*fs.PathError](err)
+	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
+}
+
+// unread tells whether nobody reads the output any more.
+func unread(err error) bool { return unshown(err) && errors.Is(err, syscall.EPIPE) }
 
 func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 
@@ -136,6 +155,7 @@ func classify(err error) *failure {
 	for _, k := range kinds {
 		if k.is(err) {
 			f.code, f.kind, f.hint = k.code, k.kind, k.hint
+			f.quiet = k.kind == kindPipe
 			break
 		}
 	}
@@ -201,12 +221,15 @@ func (a *app) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && f.rescued == "" {
 		f.code, f.kind, f.hint = codeInterrupted, "interrupted", ""
 	}
+	if f.code == codeInterrupted && f.hint == "" {
+		f.hint = "what was written before is whole; give the command again to go on"
+	}
 	switch {
 	case f.quiet:
 	case a.json:
 		a.reportJSON(f)
 	default:
-		message := format.Line(secrets.Mask(f.Error()))
+		message := format.Line(f.message())
 		fmt.Fprintf(a.err, "tract: error: %s\n", message)
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
@@ -215,7 +238,12 @@ func (a *app) report(ctx context.Context, err error) int {
 	return f.code
 }
 
+// message is the error in words for people, without secrets.
+func (f *failure) message() string {
+	return strings.ReplaceAll(secrets.Mask(f.Error()), context.Canceled.Error(), "interrupted")
+}
+
 func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: secrets.Mask(f.Error()), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.message(), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
 	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

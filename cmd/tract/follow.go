@@ -27,23 +27,24 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 	if err != nil {
 		return err
 	}
+	var hurt damage
 	if !tip.IsZero() {
-		if err := a.lastOnes(ctx, o, keep, tip); err != nil {
+		if err := a.lastOnes(ctx, o, keep, tip, &hurt); err != nil {
 			return err
 		}
 	}
 	for change, err := range branch.Follow(ctx, tip) {
 		if ctx.Err() != nil {
-			return nil // ending a follower is no failure
+			break // ending a follower is no failure
 		}
 		if err == nil {
-			err = a.followed(ctx, o, keep, change)
+			err = a.followed(ctx, o, keep, change, &hurt)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return hurt.told(nil)
 }
 
 // followedBranch is the branch that is named, or that of HEAD.
@@ -65,7 +66,7 @@ func (a *app) followedBranch(args []string) (*tract.Branch, error) {
 }
 
 // followed shows what came with one change of a branch.
-func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change refs.Change) error {
+func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change refs.Change, hurt *damage) error {
 	ids := change.Added
 	switch change.Type {
 	case refs.Deleted:
@@ -75,26 +76,27 @@ func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Com
 		ids = []objects.ID{change.New}
 	}
 	for _, id := range ids {
-		c, err := a.repo.Show(ctx, id.String())
-		if err != nil {
+		c, damaged := a.repo.Show(ctx, id.String())
+		if err := hurt.met(damaged); err != nil {
 			return err
 		}
 		if !keep(c) {
 			continue
 		}
-		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1}); err != nil {
+		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1, Damaged: damaged}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID) error {
+func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID, hurt *damage) error {
 	before := *o
 	if before.limit == 0 {
 		before.limit = followedFirst
 	}
 	w := &logWalk{repo: a.repo, keep: keep, o: &before}
+	defer func() { _ = hurt.met(w.damage.first) }()
 	var last []format.Commit
 	for c, err := range w.newestFirst(ctx, tip.String()) {
 		if err != nil {

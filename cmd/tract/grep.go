@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"iter"
 	"regexp"
 	"strings"
 
@@ -99,44 +100,56 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		}
 		g.Revs = []string{id.String()}
 	}
-	found := 0
 	list := []any{}
-	search := func(show func(format.Match) error) error {
-		for m, err := range repo.Grep(ctx, g) {
-			if err != nil {
-				return err
-			}
-			found++
-			if err := show(format.Match{Commit: m.Commit, Line: m.Line, Text: m.Text, Spans: m.Spans}); err != nil {
-				return err
-			}
-			if o.limit > 0 && found >= o.limit {
-				break
-			}
-		}
-		return nil
-	}
+	s := &grepping{matches: repo.Grep(ctx, g), limit: o.limit}
 	switch {
 	case o.jsonl:
-		err = search(func(m format.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
+		err = s.show(func(m format.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
 	case a.json:
-		err = search(func(m format.Match) error { list = append(list, format.MatchJSON(m)); return nil })
+		err = s.show(func(m format.Match) error { list = append(list, format.MatchJSON(m)); return nil })
 		if err == nil {
 			err = format.Encode(a.out, list)
 		}
 	default:
 		err = a.pageTo(func(w io.Writer, options format.Options) error {
 			p := format.New(w, options)
-			return search(func(m format.Match) error {
+			return s.show(func(m format.Match) error {
 				o.print(p, m)
 				return p.Err()
 			})
 		})
 	}
-	if err == nil && found == 0 {
-		return no()
+	if err == nil && s.found == 0 {
+		err = no()
 	}
-	return err
+	return s.damage.told(err)
+}
+
+// grepping is a search on its way.
+type grepping struct {
+	matches iter.Seq2[tract.Match, error]
+	limit   int
+	found   int
+	damage  damage
+}
+
+func (s *grepping) show(one func(format.Match) error) error {
+	for m, damaged := range s.matches {
+		if err := s.damage.met(damaged); err != nil {
+			return err
+		}
+		if damaged != nil {
+			continue
+		}
+		s.found++
+		if err := one(format.Match{Commit: m.Commit, Line: m.Line, Text: m.Text, Spans: m.Spans}); err != nil {
+			return err
+		}
+		if s.limit > 0 && s.found >= s.limit {
+			break
+		}
+	}
+	return nil
 }
 
 func (o *grepOptions) print(p *format.Printer, m format.Match) {

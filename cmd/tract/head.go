@@ -21,6 +21,9 @@ type head struct {
 	at     objects.ID // when it is on no branch
 }
 
+// maxHead is how much of the file HEAD counts: the name of a branch is not as long.
+const maxHead = 300
+
 // String is the branch or the id, for a resolver.
 func (h head) String() string {
 	if h.branch != "" {
@@ -44,7 +47,7 @@ func (a *app) head() (head, error) {
 	if err != nil {
 		return head{}, err
 	}
-	h, err := parseHead(strings.TrimSpace(string(text)))
+	h, err := parseHead(strings.TrimSpace(string(text[:min(len(text), maxHead)])))
 	if err != nil {
 		return head{}, hinted(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
 	}

@@ -85,12 +85,19 @@ type importing struct {
 	done   []importJSON
 	blocks int // read so far
 	failed int // files
+
+	operation uint64 // that the first file began; 0: nothing has come yet
 }
 
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
 	ctx := cmd.Context()
 	if !slices.Contains(importer.Formats(), importer.Format(o.format)) {
 		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
+	}
+	if o.as != "" {
+		if err := checkName("branch", o.as); err != nil {
+			return err
+		}
 	}
 	files, folder := []string{path}, false
 	if path != "-" {
@@ -172,7 +179,7 @@ func (m *importing) skips(err error) bool {
 
 // file imports one file.
 func (m *importing) file(ctx context.Context, path string) error {
-	name, in := path, m.app.in
+	name, in := path, m.app.stdin(ctx)
 	if path == "-" {
 		name = "stdin"
 	} else {
@@ -194,12 +201,23 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if m.o.dry {
 		add = m.repo.PlanImport
 	}
-	list, err := add(ctx, m.read(name, in, &n), tract.Command("import"))
+	list, err := add(ctx, m.read(name, in, &n), tract.Command("import"), tract.With(m.operation))
 	for _, b := range list {
+		m.begun(ctx, b)
 		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
 	}
 	m.progress(name, true)
 	return err
+}
+
+// begun makes what comes later part of the operation that the first blocks began.
+func (m *importing) begun(ctx context.Context, b tract.Imported) {
+	if m.operation > 0 || m.o.dry || b.Added == 0 {
+		return
+	}
+	if n, err := m.repo.Branch(b.Branch).Moved(ctx, b.Tip); err == nil {
+		m.operation = n // else the rest is undone apart
+	}
 }
 
 // read yields the messages of a file with their branches.

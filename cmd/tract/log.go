@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -95,9 +96,9 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 		if err := w.count(ctx, a, spec); err != nil {
 			return err
 		}
-		return a.logJSON(o, w.commits(ctx, spec))
+		return w.damage.told(a.logJSON(o, w.commits(ctx, spec)))
 	}
-	return a.pageTo(func(out io.Writer, options format.Options) error {
+	return w.damage.told(a.pageTo(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
 		w.passed = g.pass
 		for c, err := range w.commits(ctx, spec) {
@@ -110,7 +111,7 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 			}
 		}
 		return nil
-	})
+	}))
 }
 
 func (a *app) logJSON(o *logOptions, commits iter.Seq2[format.Commit, error]) error {
@@ -143,6 +144,7 @@ type logWalk struct {
 	refs    map[objects.ID][]string       // names of commits
 	entries map[objects.ID]*compile.Entry // where turns and levels are counted
 	notes   map[objects.ID][]*commit.Commit
+	damage  damage
 }
 
 // count computes turn and priority of every commit below the heads, which takes
@@ -173,7 +175,7 @@ func (w *logWalk) count(ctx context.Context, a *app, spec string) error {
 			continue
 		}
 		entries, err := compile.Decisions(ctx, w.repo.Store(), to, compile.Options{Policy: v.Policy()})
-		if err != nil {
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) { // the walk meets it again, and tells
 			return err
 		}
 		for i := range entries {
@@ -216,13 +218,14 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 	return func(yield func(format.Commit, error) bool) {
 		line, shown := lineage{}, 0
 		for c, err := range walk {
-			if err != nil {
+			damaged := err
+			if err := w.damage.met(err); err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
 			back := line.back(c)
 			kept := w.meet(c)
-			if kept && !yield(w.dress(c, back), nil) {
+			if kept && !yield(w.dress(c, back, damaged), nil) {
 				return
 			}
 			if w.o.turns && c.BeginsTurn() || !w.o.turns && kept {
@@ -263,8 +266,8 @@ func (w *logWalk) meet(c *commit.Commit) (kept bool) {
 }
 
 // dress puts beside a commit what is known of it here.
-func (w *logWalk) dress(c *commit.Commit, back int) format.Commit {
-	dressed := format.Commit{Commit: c, Level: c.Priority, Back: -1, Refs: w.refs[c.ID], Notes: w.notes[c.ID]}
+func (w *logWalk) dress(c *commit.Commit, back int, damaged error) format.Commit {
+	dressed := format.Commit{Commit: c, Level: c.Priority, Back: -1, Refs: w.refs[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
 	if w.numbers {
 		dressed.Back = back
 	}

@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -19,5 +20,8 @@ func main() { os.Exit(mainCode()) }
 func mainCode() int {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.signals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		a.signals = append(a.signals, syscall.SIGHUP)
+	}
 	return a.run(context.Background(), os.Args[1:])
 }

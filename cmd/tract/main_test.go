@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 			"serve":   serve,
 			"sent":    sent,
 			"json":    jsonHas,
+			"damage":  damageFile,
 		},
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,

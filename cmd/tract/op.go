@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
@@ -134,10 +133,11 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 }
 
 func (a *app) showOp(ctx context.Context, op tract.Operation) error {
-	added := make([][]*commit.Commit, len(op.Refs))
+	added := make([][]format.Commit, len(op.Refs))
+	var hurt damage
 	for i, u := range op.Refs {
 		var err error
-		if added[i], err = a.addedBy(ctx, u); err != nil {
+		if added[i], err = a.addedBy(ctx, u, &hurt); err != nil {
 			return err
 		}
 	}
@@ -145,38 +145,38 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 		v := opOf(op)
 		for _, list := range added {
 			for _, c := range list {
-				v.Added = append(v.Added, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+				v.Added = append(v.Added, format.CommitJSON(c))
 			}
 		}
-		return format.Encode(a.out, v)
+		return hurt.told(format.Encode(a.out, v))
 	}
-	return a.page(func(p *format.Printer) error {
+	return hurt.told(a.page(func(p *format.Printer) error {
 		row := opRow(op)
 		p.Text(fmt.Sprintf("Operation %s: %s\nAuthor:  %s\nDate:    %s\n", row[0], row[3], row[2], row[1]))
 		for i, u := range op.Refs {
 			p.Text(fmt.Sprintf("\n%s: %s -> %s\n", refs.Name(u.Name), shortOrGone(u.Old), shortOrGone(u.New)))
 			for _, c := range added[i] {
-				p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+				p.Log(c, format.LogStyle{Oneline: true})
 			}
 		}
 		return nil
-	})
+	}))
 }
 
 // maxOpShown is most commits that an operation is shown to have brought.
 const maxOpShown = 50
 
 // addedBy is the commits that a move of a branch brought to it, newest first.
-func (a *app) addedBy(ctx context.Context, u objects.RefUpdate) ([]*commit.Commit, error) {
+func (a *app) addedBy(ctx context.Context, u objects.RefUpdate, hurt *damage) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}
-	var list []*commit.Commit
-	for c, err := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.Limit(maxOpShown)) {
-		if err != nil {
+	var list []format.Commit
+	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.Limit(maxOpShown)) {
+		if err := hurt.met(damaged); err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		list = append(list, format.Commit{Commit: c, Back: -1, Damaged: damaged})
 	}
 	return list, nil
 }

@@ -55,10 +55,10 @@ func (a *app) search() (*place, error) {
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return nil, hinted(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to a folder that is there, or name the store with --dir")
 	}
-	if found := upward(here); found != "" {
-		return placeOf(found), nil
+	if found, err := upward(here); err != nil || found != "" {
+		return placeOf(found), err
 	}
 	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Lookup: os.LookupEnv})
 	if err != nil {
@@ -113,19 +113,25 @@ func isFolder(path string) bool {
 }
 
 // upward finds the store of a folder or of one above it. It does not leave the
-// folders of one owner: what another user put above is not ours.
-func upward(dir string) string {
+// folders of one owner: what another user put above is not ours. Something of the name
+// that is no folder, such as a link to a disk that is not there, is not passed over:
+// what is said would land in another store.
+func upward(dir string) (string, error) {
 	first, known := owner(dir)
 	for {
 		if own, ok := owner(dir); known && ok && own != first {
-			return ""
+			return "", nil
 		}
-		if found := filepath.Join(dir, folder); isFolder(found) {
-			return found
+		found := filepath.Join(dir, folder)
+		if isFolder(found) {
+			return found, nil
+		}
+		if _, err := os.Lstat(found); err == nil {
+			return "", hinted(fmt.Errorf("find the store: %s is no folder, nor leads to one", found), "put it away, or name the store with --dir")
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return ""
+			return "", nil
 		}
 		dir = parent
 	}

@@ -85,15 +85,7 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 	p := a.printer()
 	switch obj.Kind {
 	case objects.KindCommit:
-		c, err := a.repo.Show(ctx, obj.ID.String())
-		if err != nil {
-			return err
-		}
-		dressed, err := a.dressed(ctx, c)
-		if err != nil {
-			return err
-		}
-		p.Show(dressed)
+		return a.showCommit(ctx, obj.ID, false)
 	case objects.KindContent, objects.KindList:
 		b, err := commit.Content(ctx, a.repo.Store(), obj.ID)
 		if err != nil {

@@ -155,9 +155,7 @@ func (a *app) secretsToPurge(cmd *cobra.Command, o *purgeOptions, p *tract.Purgi
 	for _, l := range list {
 		switch {
 		case !l.Erasable():
-			stay := secretsOf([]tract.Leak{l})[0]
-			stay.Why = whyNever
-			left = append(left, stay)
+			left = append(left, leftOf([]tract.Leak{l}, false)...)
 		case !slices.Contains(p.Objects, l.Object):
 			p.Objects = append(p.Objects, l.Object)
 		}

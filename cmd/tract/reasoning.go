@@ -96,8 +96,15 @@ attributes (which are still in development there). Seals are named, not given.`,
 	cmd.AddCommand(list, show, export, newPrune(a), stats)
 }
 
-// traces yields what the flags let through. numbered is whether turns are counted.
-func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbered bool) (iter.Seq2[format.Trace, error], error) {
+// traceWalk is the thoughts that the flags let through, and what could not be read.
+type traceWalk struct {
+	iter.Seq2[format.Trace, error]
+	damage damage
+}
+
+// traces makes a walk over what the flags let through. numbered is whether turns are
+// counted.
+func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbered bool) (*traceWalk, error) {
 	ctx := cmd.Context()
 	keep, err := o.filter(a, cmd)
 	if err != nil {
@@ -122,24 +129,26 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	if numbered = numbered || o.turn > 0; numbered {
 		opts = append(opts, tract.Numbered())
 	}
-	return func(yield func(format.Trace, error) bool) {
+	w := &traceWalk{}
+	w.Seq2 = func(yield func(format.Trace, error) bool) {
 		shown := 0
-		for t, err := range repo.Traces(ctx, rev, opts...) {
-			if err != nil {
+		for t, damaged := range repo.Traces(ctx, rev, opts...) {
+			if err := w.damage.met(damaged); err != nil {
 				yield(format.Trace{}, err)
 				return
 			}
 			if !keep(t) {
 				continue
 			}
-			if !yield(traceOf(t, numbered), nil) {
+			if !yield(traceOf(t, numbered, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
 				return
 			}
 		}
-	}, nil
+	}
+	return w, nil
 }
 
 // walkFrom is the commit that a look at everything is narrowed to; empty: all.
@@ -160,8 +169,8 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 	return id.String(), nil
 }
 
-func traceOf(t *tract.Trace, numbered bool) format.Trace {
-	return format.Trace{Commit: t.Commit, Turn: t.Turn, Numbered: numbered, Tokens: t.Tokens, Estimated: t.Estimated}
+func traceOf(t *tract.Trace, numbered bool, damaged error) format.Trace {
+	return format.Trace{Commit: t.Commit, Turn: t.Turn, Numbered: numbered, Tokens: t.Tokens, Estimated: t.Estimated, Damaged: damaged}
 }
 
 // filter reads the flags.
@@ -211,9 +220,9 @@ func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) err
 	case a.json:
 		return a.traceArray(traces)
 	}
-	return a.pageTo(func(out io.Writer, options format.Options) error {
+	return traces.damage.told(a.pageTo(func(out io.Writer, options format.Options) error {
 		p := format.New(out, options)
-		for t, err := range traces {
+		for t, err := range traces.Seq2 {
 			if err != nil {
 				return err
 			}
@@ -222,11 +231,11 @@ func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) err
 			}
 		}
 		return p.Err()
-	})
+	}))
 }
 
-func (a *app) traceLines(traces iter.Seq2[format.Trace, error]) error {
-	for t, err := range traces {
+func (a *app) traceLines(traces *traceWalk) error {
+	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
 		}
@@ -234,18 +243,18 @@ func (a *app) traceLines(traces iter.Seq2[format.Trace, error]) error {
 			return err
 		}
 	}
-	return nil
+	return traces.damage.told(nil)
 }
 
-func (a *app) traceArray(traces iter.Seq2[format.Trace, error]) error {
+func (a *app) traceArray(traces *traceWalk) error {
 	list := []any{}
-	for t, err := range traces {
+	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
 		}
 		list = append(list, format.TraceJSON(t))
 	}
-	return format.Encode(a.out, list)
+	return traces.damage.told(format.Encode(a.out, list))
 }
 
 func (a *app) showTraces(ctx context.Context, rev string) error {
@@ -262,15 +271,19 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		opts = append(opts, tract.Numbered())
 	}
 	var found []format.Trace
-	for t, err := range a.repo.Traces(ctx, id.String(), opts...) {
-		if err != nil {
-			return err
+	var hurt damage
+	for t, damaged := range a.repo.Traces(ctx, id.String(), opts...) {
+		if damaged != nil && t == nil {
+			return damaged
 		}
 		own := t.Commit.ID == id
 		if !own && (c.Kind == content.KindReasoning || c.Origin.IsZero() || t.Commit.Origin != c.Origin) {
 			break
 		}
-		found = append([]format.Trace{traceOf(t, a.json)}, found...)
+		if err := hurt.met(damaged); err != nil {
+			return err
+		}
+		found = append([]format.Trace{traceOf(t, a.json, damaged)}, found...)
 		if own {
 			break
 		}
@@ -284,12 +297,12 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		for _, t := range found {
 			list = append(list, format.TraceJSON(t))
 		}
-		return format.Encode(a.out, list)
+		return hurt.told(format.Encode(a.out, list))
 	}
-	return a.page(func(p *format.Printer) error {
+	return hurt.told(a.page(func(p *format.Printer) error {
 		for _, t := range found {
 			p.WholeTrace(t)
 		}
 		return nil
-	})
+	}))
 }

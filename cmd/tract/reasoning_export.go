@@ -32,7 +32,7 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 		return format.EncodeLine(a.out, format.SpanJSON(reply))
 	}
 	var of objects.ID
-	for t, err := range traces {
+	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 		}
 		of, reply = t.Origin, append([]format.Trace{t}, reply...)
 	}
-	return write()
+	return traces.damage.told(write())
 }
 
 // traceKeys is what thoughts can be counted by.
@@ -122,7 +122,7 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 		return err
 	}
 	list, byName := []*traceStat{}, map[string]*traceStat{}
-	for t, err := range traces {
+	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 	}
 	slices.SortFunc(list, func(a, b *traceStat) int { return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name)) })
 	if a.json {
-		return format.Encode(a.out, list)
+		return traces.damage.told(format.Encode(a.out, list))
 	}
 	rows := [][]string{}
 	for _, s := range list {
@@ -152,5 +152,5 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 	}
 	p := a.printer()
 	p.Table(rows)
-	return p.Err()
+	return traces.damage.told(p.Err())
 }

@@ -63,6 +63,9 @@ func moveOf(e objects.LogEntry) moveJSON {
 
 func (a *app) reflog(cmd *cobra.Command, o *reflogOptions, args []string) error {
 	ctx := cmd.Context()
+	if o.limit < 0 {
+		return usage(cmd, "-n %d: want a number of moves", o.limit)
+	}
 	ref, err := a.reflogRef(ctx, o, args)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,8 +41,8 @@ them on a branch, or take them off the list.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueTake(cmd.Context(), args[0]) },
 	}
 	drop := &cobra.Command{
-		Use: "drop NAME", Short: "Take a reply off the list; its commits stay", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args[0], dryRun) },
+		Use: "drop NAME...", Short: "Take replies off the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args, dryRun) },
 	}
 	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be dropped")
 	cmd.AddCommand(list, show, take, drop)
@@ -67,9 +68,10 @@ func (a *app) rescueList(ctx context.Context) error {
 		return err
 	}
 	list, rows := []rescueJSON{}, [][]string{}
+	var hurt damage
 	for _, r := range rescues {
 		reply, err := repo.Rescued(ctx, r.Name)
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		said := format.SummaryOf(reply[len(reply)-1], 0)
@@ -77,11 +79,11 @@ func (a *app) rescueList(ctx context.Context) error {
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
 	}
 	if a.json {
-		return format.Encode(a.out, list)
+		return hurt.told(format.Encode(a.out, list))
 	}
 	p := a.printer()
 	p.Table(rows)
-	return p.Err()
+	return hurt.told(p.Err())
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {
@@ -128,27 +130,22 @@ func (a *app) rescueTake(ctx context.Context, name string) error {
 	return a.added(ctx, b, ids...)
 }
 
-func (a *app) rescueDrop(ctx context.Context, name string, dryRun bool) error {
-	repo, err := a.open(ctx, !dryRun)
-	if err != nil {
-		return err
+func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	}
-	reply, err := repo.Rescued(ctx, name)
+	d := &deleting{folder: refs.Rescued, what: "rescued reply", names: names, dry: dryRun}
+	gone, err := d.run(ctx, a, "rescue drop")
 	if err != nil {
 		return rescueError(err)
 	}
-	tip := reply[len(reply)-1].ID
-	what := "would drop"
-	if !dryRun {
-		if err := repo.DropRescue(ctx, name, tract.Command("rescue drop")); err != nil {
-			return err
-		}
-		what = "dropped"
-	}
+	what := d.done("drop", "dropped")
 	if a.json {
-		return format.Encode(a.out, map[string]any{"name": name, "target": tip, "done": what})
+		return a.saidDeleted("name", what, gone)
 	}
 	p := a.printer()
-	p.Text("Rescued reply " + name + ": " + what + " (its commits stay, at " + tip.Short() + ")\n")
+	for _, ref := range gone {
+		p.Text("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")\n")
+	}
 	return p.Err()
 }

@@ -48,8 +48,9 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	if a.json {
 		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
 	}
-	c, err := a.repo.Show(ctx, to.String())
-	if err != nil {
+	var hurt damage
+	c, damaged := a.repo.Show(ctx, to.String())
+	if err := hurt.met(damaged); err != nil {
 		return err
 	}
 	p := a.printer()
@@ -59,5 +60,5 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 		p.Text("Moved ")
 	}
 	p.Text(b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60) + "\n")
-	return p.Err()
+	return hurt.told(p.Err())
 }

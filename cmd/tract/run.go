@@ -92,6 +92,9 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	root.SetErr(a.err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.HasSuffix(err.Error(), ": --version") {
+			return hinted(usage(cmd, "%s", err), "tract version")
+		}
 		return usage(cmd, "%s", err)
 	})
 	root.AddGroup(

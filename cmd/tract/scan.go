@@ -28,8 +28,8 @@ first; words that several commits share are shown once. The exit code is 1 when
 something is found.
 
 With --all, everything that a ref leads to is looked at: branches, tags, replies
-that could not land, and what a branch that was moved or deleted had; and what
-branches are said to be about.
+that could not land, and what a branch that was moved or deleted had; and the names
+of branches and tags, and what branches are said to be about.
 
 A secret under a seal stands in words that a provider signed. While its tool loop
 is open the provider wants them back as they were.
@@ -38,9 +38,9 @@ With --fix, masks take the place of the secrets, as edits on every branch where 
 words count, and the old words are taken out of every file of the store, as tract
 purge does. Labels, descriptions and definitions of tools that have one go whole. A
 seal goes with its words; where an open tool loop needs it they are left. Where words
-came from and how a model was asked is never erased, by purge neither. What is left
-is named, and the exit code is 1 when there is any. It cannot be undone, and a secret
-that was sent somewhere has to be changed.
+came from, how a model was asked, and the names of authors, branches and tags are never
+erased, by purge neither. What is left is named, and the exit code is 1 when there is
+any. It cannot be undone, and a secret that was sent somewhere has to be changed.
 
 What is masked before it is stored says the setting secrets.mask.`,
 		Example: `  tract scan
@@ -91,13 +91,17 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		return a.listRules()
 	}
 	list, looked, err := a.findSecrets(cmd.Context(), &s, o.fix && !o.dry)
+	var hurt damage
+	if !o.fix { // what is found elsewhere is shown; mended is only a store that is whole
+		err = hurt.met(err)
+	}
 	if err != nil {
 		return err
 	}
 	if o.fix {
 		return a.fixSecrets(cmd.Context(), o, s, list, looked)
 	}
-	return a.showSecrets(secretsOf(list), looked)
+	return hurt.told(a.showSecrets(secretsOf(list), looked))
 }
 
 // where says where secrets are looked for, and which.
@@ -130,8 +134,8 @@ func (w *where) look(cmd *cobra.Command, args []string) (s tract.Scan, err error
 	return s, nil
 }
 
-// findSecrets lists the secrets that are stored, and in how many commits it looked. The
-// revision is another name for the same afterwards, which no new commit changes.
+// findSecrets lists the secrets that are stored, and in how many commits it looked; with
+// a *[tract.DamagedError] when some could not be read. The revision is another name for the same afterwards, which no new commit changes.
 func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list []tract.Leak, looked uint64, err error) {
 	repo, err := a.open(ctx, write)
 	if err != nil {
@@ -149,13 +153,17 @@ func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list 
 			step(done, total)
 		}
 	}
+	var hurt damage
 	for l, err := range repo.Scan(ctx, *s) {
 		if err != nil {
-			return nil, looked, err
+			if err := hurt.met(err); err != nil {
+				return nil, looked, err
+			}
+			continue
 		}
 		list = append(list, l)
 	}
-	return list, looked, nil
+	return list, looked, hurt.told(nil)
 }
 
 func secretsOf(list []tract.Leak) []format.Secret {

@@ -14,6 +14,7 @@ import (
 // Why a secret is left.
 const (
 	whyNever = "where words came from and how a model was asked is never erased"
+	whyName  = "a name is never erased, and the log of refs keeps it: give it another (tract branch -m, tract tag -d, user.name), and change the secret"
 	whyOpen  = "an open tool loop needs it under its seal; fix it when somebody has spoken after the loop"
 	whyStill = "it was said again meanwhile"
 )
@@ -71,6 +72,8 @@ func leftOf(list []tract.Leak, after bool) []format.Secret {
 	left := []format.Secret{}
 	for i, s := range secretsOf(list) {
 		switch {
+		case list[i].Named():
+			s.Why = whyName
 		case !list[i].Erasable():
 			s.Why = whyNever
 		case s.Open:

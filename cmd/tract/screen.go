@@ -192,6 +192,10 @@ func (a *app) page(write func(p *format.Printer) error) error {
 func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
 	options := a.screen.shadedOptions(a.out)
 	command := a.screen.pagerCommand()
+	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !isProgram(program) {
+		a.note("pager %q: there is no such program", command)
+		command = ""
+	}
 	if command == "" {
 		return write(a.out, options)
 	}
@@ -217,6 +221,16 @@ func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
 		a.note("pager %q: %s", command, waitErr)
 	}
 	return err
+}
+
+// isProgram tells whether a shell may find a program: one whose name needs a shell to be
+// understood is believed.
+func isProgram(program string) bool {
+	if strings.ContainsAny(program, "$`'\"\\;&|<>(){}*?~=") {
+		return true
+	}
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // pagerCommand is the pager to use; empty: none.

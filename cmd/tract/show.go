@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
@@ -58,27 +60,37 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 			return nil
 		})
 	}
-	c, err := a.repo.Show(ctx, id.String())
-	if err != nil {
+	return a.showCommit(ctx, id, o.raw)
+}
+
+// showCommit shows one commit, or the bytes of its content.
+func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
+	var hurt damage
+	c, damaged := a.repo.Show(ctx, id.String())
+	if err := hurt.met(damaged); err != nil {
 		return err
 	}
-	if o.raw && c.Erased != nil {
+	if raw && c.Block == nil && damaged != nil {
+		return damaged
+	}
+	if raw && c.Erased != nil {
 		return fmt.Errorf("show: %w", &objects.ErasedError{Tombstone: *c.Erased})
 	}
-	if o.raw {
+	if raw {
 		return writeRaw(a.out, c.Block)
 	}
-	dressed, err := a.dressed(ctx, c)
+	dressed, err := a.dressed(ctx, c, &hurt)
 	if err != nil {
 		return err
 	}
+	dressed.Damaged = damaged
 	if a.json {
-		return format.Encode(a.out, format.ShowJSON(dressed))
+		return hurt.told(format.Encode(a.out, format.ShowJSON(dressed)))
 	}
-	return a.page(func(pen *format.Printer) error {
+	return hurt.told(a.page(func(pen *format.Printer) error {
 		pen.Show(dressed)
 		return nil
-	})
+	}))
 }
 
 // writeRaw writes what a block holds: the bytes of media, else its words.
@@ -94,8 +106,8 @@ func writeRaw(w io.Writer, b content.Block) error {
 }
 
 // dressed puts beside a commit what is said of it: on the branch at hand when it
-// is there, else up to the commit itself.
-func (a *app) dressed(ctx context.Context, c *commit.Commit) (format.Commit, error) {
+// is there, else up to the commit itself. What cannot be read of that goes to hurt.
+func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (format.Commit, error) {
 	dressed := format.Commit{Commit: c, Back: -1}
 	v, err := a.settings()
 	if err != nil {
@@ -116,10 +128,14 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit) (format.Commit, err
 			head = tip
 		}
 	}
-	if dressed.Notes, err = a.repo.Notes(ctx, head, c.ID); err != nil {
+	dressed.Notes, err = a.repo.Notes(ctx, head, c.ID)
+	if err := hurt.met(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
+	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
+		return dressed, hurt.met(&tract.DamagedError{Commit: c.ID, Cause: err})
+	}
 	if err != nil {
 		return dressed, err
 	}

@@ -53,3 +53,15 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 		t.Errorf("there was nothing to ask: %q", said)
 	}
 }
+
+// TestPagerThatIsNotThere shows what was asked for without it.
+func TestPagerThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	command(t, codeOK, "user", "Hello there", "--dir", dir)
+	command(t, codeOK, "config", "set", "core.pager", "nosuch-pager -x", "--dir", dir)
+	c := onTerminal(t, dir, "log", "--oneline")
+	if said := c.ended(); !strings.Contains(said, "Hello there") || !strings.Contains(said, "there is no such program") {
+		t.Errorf("on the terminal is %q", said)
+	}
+}

@@ -76,6 +76,10 @@ func (a *app) switchToBranch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if refs.Check(name) != nil {
+		err := &refs.UnknownError{Rev: name, Why: "it is no name of a branch"}
+		return hinted(err, "tract branch lists branches; tract checkout goes to a commit")
+	}
 	tip, err := repo.Branch(name).Tip(ctx)
 	if err != nil {
 		return err

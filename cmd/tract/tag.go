@@ -103,12 +103,13 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	}
 	rows := []row{}
 	var table [][]string
+	var hurt damage
 	for info, err := range repo.Tags(ctx, q) {
 		if err != nil {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err != nil {
+		if err := hurt.met(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryOf(c, 0)}
@@ -116,34 +117,28 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), r.Summary})
 	}
 	if a.json {
-		return format.Encode(a.out, rows)
+		return hurt.told(format.Encode(a.out, rows))
 	}
 	p := a.printer()
 	p.Table(table)
-	return p.Err()
+	return hurt.told(p.Err())
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
-	repo, err := a.open(ctx, !o.dryRun)
+	d := &deleting{folder: refs.Tags, what: "tag", names: names, dry: o.dryRun}
+	gone, err := d.run(ctx, a, "tag -d")
+	if as[*refs.UnknownError](err) {
+		return hinted(err, "tract tag lists tags")
+	}
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		at, err := a.resolve(ctx, refs.Tags+name)
-		if errors.Is(err, objects.ErrNotFound) {
-			return hinted(&refs.UnknownError{Rev: name, Why: "there is no tag of that name"}, "tract tag lists tags")
-		}
-		if err != nil {
-			return err
-		}
-		what := "would delete"
-		if !o.dryRun {
-			if err := repo.DeleteTag(ctx, name, tract.Command("tag -d")); err != nil {
-				return err
-			}
-			what = "deleted"
-		}
-		if err := a.saidTag(what, name, at); err != nil {
+	what := d.done("delete", "deleted")
+	if a.json {
+		return a.saidDeleted("tag", what, gone)
+	}
+	for _, ref := range gone {
+		if err := a.saidTag(what, ref.Name, ref.Tip); err != nil {
 			return err
 		}
 	}

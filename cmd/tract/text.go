@@ -32,11 +32,11 @@ func (w *words) read(ctx context.Context, a *app, cmd *cobra.Command, args []str
 	case w.file != "" && w.file != "-":
 		return readFile(w.file)
 	case w.file == "-" || len(args) == 1 && args[0] == "-":
-		return bounded(a.in, "stdin")
+		return bounded(a.stdin(ctx), "stdin")
 	case len(args) == 1:
 		return args[0], nil
 	case !isTerminal(a.in):
-		return bounded(a.in, "stdin")
+		return bounded(a.stdin(ctx), "stdin")
 	}
 	return a.edit(ctx, before)
 }
@@ -108,16 +108,16 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 }
 
 // piped is what came through a pipe, or nothing.
-func (a *app) piped() (string, error) {
+func (a *app) piped(ctx context.Context) (string, error) {
 	f, ok := a.in.(*os.File)
 	if !ok {
-		return bounded(a.in, "stdin")
+		return bounded(a.stdin(ctx), "stdin")
 	}
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeNamedPipe == 0 && !info.Mode().IsRegular() {
 		return "", nil //nolint:nilerr // a closed stdin is no pipe
 	}
-	return bounded(f, "stdin")
+	return bounded(a.stdin(ctx), "stdin")
 }
 
 func firstOf(list ...string) string {

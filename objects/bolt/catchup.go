@@ -20,6 +20,13 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 		return err
 	}
 	for _, id := range w.resurrect(append(leading, more...)) {
+		at, packed, err := l.locate(id)
+		if err != nil {
+			return err
+		}
+		if packed && at.pack > c.from {
+			continue // it comes with its pack
+		}
 		o, err := l.object(id)
 		if e, ok := errors.AsType[*objects.ErasedError](err); ok {
 			err = c.add(change{objectsBucket, bytes.Clone(id[:]), encodeTombstone(e.Tombstone)})

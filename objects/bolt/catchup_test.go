@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -93,4 +94,65 @@ func TestAListMeanwhileKeepsItsChunks(t *testing.T) {
 		t.Errorf("%d chunks are not there: %v", len(missing), err)
 	}
 	wantClean(t, path)
+}
+
+// TestWhatIsSaidAnewMeanwhileIsPackedOnce says anew, during a sweep, a word that was
+// erased and that nobody led to: it comes with the pack that it is in, and not once more.
+func TestWhatIsSaidAnewMeanwhileIsPackedOnce(t *testing.T) {
+	s, path := fresh(t)
+	word := object("word")
+	put := func(b objects.Batch) {
+		t.Helper()
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(objects.Batch{Put: []objects.Object{word}})
+	fold(t, s)
+	erase(t, s, word)
+	again := objects.New(objects.KindCommit, nil, []objects.ID{word.ID}, []byte("again"))
+	sweptAround(t, s, func() {
+		put(objects.Batch{Put: []objects.Object{word, again}, Refs: []objects.RefUpdate{{Name: "refs/heads/b", New: again.ID}}})
+		fold(t, s)
+		onTop := objects.New(objects.KindCommit, []objects.ID{again.ID}, []objects.ID{word.ID}, []byte("on top"))
+		put(objects.Batch{Put: []objects.Object{onTop}, Refs: []objects.RefUpdate{{Name: "refs/heads/b", Old: again.ID, New: onTop.ID}}})
+	})
+	if n := packedTimes(t, s, word.ID); n != 1 {
+		t.Errorf("the word lies in %d places of packs", n)
+	}
+	if _, err := objects.Read(t.Context(), s, word.ID); err != nil {
+		t.Error(err)
+	}
+	wantClean(t, path)
+}
+
+// packedTimes counts in how many places of packs an object lies.
+func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
+	t.Helper()
+	err := inner(t, s).steadily(t.Context(), "read", nil, func(h *steady) error {
+		n = 0
+		for e, err := range newLook(h, h.meta).ascend(headsBucket, nil) {
+			if err != nil {
+				return err
+			}
+			head, err := e.value()
+			if err != nil {
+				return err
+			}
+			p, err := parsePack(binary.BigEndian.Uint32(e.key), head)
+			if err != nil {
+				return err
+			}
+			for i := range p.slots {
+				if p.id(i) == id {
+					n++
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// damage is what could not be read of what is listed. The rest is shown all the same,
+// and the listing ends with it as its error.
+type damage struct {
+	first   error
+	commits map[objects.ID]bool
+}
+
+// met takes note of damage that concerns one commit. Any other error comes back.
+func (d *damage) met(err error) error {
+	one, ok := errors.AsType[*tract.DamagedError](err)
+	if !ok {
+		return err
+	}
+	if d.first == nil {
+		d.first, d.commits = err, map[objects.ID]bool{}
+	}
+	d.commits[one.Commit] = true
+	return nil
+}
+
+// told is how a listing ends that met damage, unless it has ended with an error.
+func (d *damage) told(err error) error {
+	if d.first == nil || err != nil && !isQuiet(err) {
+		return err
+	}
+	if n := len(d.commits); n > 1 {
+		return fmt.Errorf("%s cannot be read whole; the first: %w", count(uint64(n), "commit"), d.first)
+	}
+	return d.first
+}
+
+// isQuiet tells whether an error is only an answer.
+func isQuiet(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.quiet
+}

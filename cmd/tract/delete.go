@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
+)
+
+// deleting is refs of a folder that are to be removed, all of them or none, as one
+// operation.
+type deleting struct {
+	folder string
+	what   string // a ref of the folder is: branch, tag, rescued reply
+	names  []string
+	dry    bool
+}
+
+// done is what becomes of the refs, in the words of a command: drop, dropped.
+func (d *deleting) done(verb, past string) string {
+	if d.dry {
+		return "would " + verb
+	}
+	return past
+}
+
+// run removes the refs and tells where they were.
+func (d *deleting) run(ctx context.Context, a *app, command string) ([]refs.Info, error) {
+	repo, err := a.open(ctx, !d.dry)
+	if err != nil {
+		return nil, err
+	}
+	var gone []refs.Info
+	var full []string
+	for _, name := range d.names {
+		ref, err := objects.ReadRef(ctx, repo.Store(), d.folder+name)
+		if err == nil && ref.Target.IsZero() {
+			err = &refs.UnknownError{Rev: name, Why: "there is no " + d.what + " of that name"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		gone, full = append(gone, refs.Info{Name: name, Tip: ref.Target}), append(full, ref.Name)
+	}
+	if d.dry {
+		return gone, nil
+	}
+	return gone, repo.Delete(ctx, full, tract.Command(command))
+}
+
+// saidDeleted tells a program what became of refs: one object, or a list when several
+// were named.
+func (a *app) saidDeleted(member, what string, gone []refs.Info) error {
+	list := make([]any, len(gone))
+	for i, ref := range gone {
+		list[i] = map[string]any{member: ref.Name, "target": ref.Tip, "done": what}
+	}
+	if len(list) == 1 {
+		return format.Encode(a.out, list[0])
+	}
+	return format.Encode(a.out, list)
+}

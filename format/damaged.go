@@ -1,0 +1,41 @@
+package format
+
+import (
+	"errors"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// damagedText stands in the place of words that cannot be read.
+func damagedText(err error) string {
+	if c, ok := errors.AsType[*objects.CorruptError](err); ok && c.Cause != nil {
+		err = c.Cause
+	}
+	return "[damaged: " + err.Error() + "]"
+}
+
+// damagedJSON is what cannot be read of a commit; empty: nothing.
+func damagedJSON(err error) string {
+	if err == nil {
+		return ""
+	}
+	if c, ok := errors.AsType[*objects.CorruptError](err); ok {
+		err = c
+	}
+	return valid(err.Error())
+}
+
+// damaged adds that something of a commit cannot be read, on a line of its own.
+func (g *page) damaged(err error) {
+	if err != nil {
+		g.line(indent, paint(g.ink.warn, g.flat(damagedText(err))))
+	}
+}
+
+// summary is one line of what a commit says.
+func (c Commit) summary(width int) string {
+	if c.Damaged != nil && c.Block == nil {
+		return cut(oneLine(clip(damagedText(c.Damaged), width)), width)
+	}
+	return SummaryOf(c.Commit, width)
+}
