@@ -143,7 +143,7 @@ func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 			if err != nil {
 				return err
 			}
-			for i := range p.slots {
+			for i := range p.Len() {
 				if p.id(i) == id {
 					n++
 				}
