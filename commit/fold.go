@@ -115,9 +115,10 @@ func (folder) Unfold(s *objects.Sheet) objects.Unfolded {
 // rows are the commits of a sheet. Those that were read are shared, and never changed.
 type rows struct {
 	sheet  *objects.Sheet
-	forms  []formed
-	states []state  // of each object
-	whole  []Commit // those that a form and a state do not tell
+	forms  []*formed
+	known  map[string]*formed // by their tags: sheets of one history have the same again and again
+	states []state            // of each object
+	whole  []Commit           // those that a form and a state do not tell
 	marks  []objects.ID
 	edges  []objects.ID // of those that are not folded
 }
@@ -125,8 +126,11 @@ type rows struct {
 // formed is what the commits of a form have in common.
 type formed struct {
 	Commit
+
+	given      Commit  // one of them, as it is given out
 	links      [3]int8 // the places of content, origin and label among its edges; -1: it has none
 	parents    int
+	degree     int // of links
 	follows    uint64
 	other      bool // they are no commits
 	folded     bool
@@ -155,7 +159,7 @@ var errFold = errors.New("it was told in short, and makes no sense")
 func (r *rows) read(s *objects.Sheet) {
 	r.sheet, r.forms, r.whole, r.marks, r.edges = s, r.forms[:0], r.whole[:0], r.marks[:0], r.edges[:0]
 	for i := range s.Forms() {
-		r.forms = append(r.forms, form(s, i))
+		r.forms = append(r.forms, r.form(s, i))
 	}
 	n := s.Len()
 	if cap(r.states) < n {
@@ -163,7 +167,7 @@ func (r *rows) read(s *objects.Sheet) {
 	}
 	r.states = r.states[:n]
 	for i := range r.states {
-		f, now := &r.forms[s.Form(i)], &r.states[i]
+		f, now := r.forms[s.Form(i)], &r.states[i]
 		if now.whole = 0; f.other {
 			continue
 		}
@@ -181,15 +185,40 @@ func (r *rows) read(s *objects.Sheet) {
 	}
 }
 
-// form reads what the commits of a form have in common.
-func form(s *objects.Sheet, i int) (f formed) {
+// What objects of other kinds have in common, and commits that are not folded.
+var (
+	otherForm = &formed{other: true}
+	rawForm   = &formed{}
+)
+
+// knownForms is most forms that are kept from sheet to sheet.
+const knownForms = 256
+
+// form gives what the commits of a form have in common.
+func (r *rows) form(s *objects.Sheet, i int) *formed {
 	tag := s.Tag(i)
-	if f.other = s.KindOf(i) != objects.KindCommit; len(tag) == 0 {
+	if len(tag) == 0 && s.KindOf(i) != objects.KindCommit {
+		return otherForm
+	} else if len(tag) == 0 {
+		return rawForm
+	}
+	parents, links := s.Degree(i)
+	if f := r.known[string(tag)]; f != nil && f.parents == parents && f.degree == links {
 		return f
 	}
+	if r.known == nil || len(r.known) >= knownForms {
+		r.known = map[string]*formed{}
+	}
+	f := newForm(tag, parents, links)
+	r.known[string(tag)] = f
+	return f
+}
+
+// newForm reads a tag.
+func newForm(tag []byte, parents, links int) *formed {
+	f := &formed{folded: true, parents: parents, degree: links}
 	more, err := f.decode(tag, true)
-	parents, links := s.Degree(i)
-	f.folded, f.parents, f.follows = true, parents, more.follows
+	f.follows = more.follows
 	at := 0
 	for k := range f.links {
 		if f.links[k] = -1; more.has&(1<<k) != 0 {
@@ -203,6 +232,7 @@ func form(s *objects.Sheet, i int) (f formed) {
 	f.says = f.Op == Append
 	f.sent = f.says && f.levelAlone() != priority.Skip
 	f.marks = f.Marks()
+	f.given = f.Commit
 	probe := f.Commit
 	probe.Parents, probe.Depth = make([]objects.ID, parents), uint64(parents)
 	if f.links[0] >= 0 {
@@ -284,7 +314,7 @@ func (r *rows) raw(i int, c *Commit) error {
 
 // withRest reads a folded commit with a rest.
 func (r *rows) withRest(i int, c *Commit) error {
-	f, now := &r.forms[r.sheet.Form(i)], &r.states[i]
+	f, now := r.forms[r.sheet.Form(i)], &r.states[i]
 	size, ok := r.follow(i, f, now)
 	if f.wrong || !ok {
 		return errFold
@@ -347,8 +377,8 @@ func (r *rows) at(i int, room *[1]objects.ID) (*Commit, error) {
 	case now.whole > 0:
 		return &r.whole[now.whole-1], nil
 	}
-	f := &r.forms[r.sheet.Form(i)]
-	c := &f.Commit // a copy of it would take longer than all else
+	f := r.forms[r.sheet.Form(i)]
+	c := &f.given // a copy for each would take longer than all else
 	c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
 	r.plain(c, i, f, now, room)
 	return c, nil
@@ -372,7 +402,7 @@ func (r *rows) Data(i int) ([]byte, error) {
 	if now.whole == 0 {
 		return nil, errFold
 	}
-	f, room := &r.forms[r.sheet.Form(i)], [1]objects.ID{}
+	f, room := r.forms[r.sheet.Form(i)], [1]objects.ID{}
 	c := f.Commit
 	if now.whole > 0 {
 		c = r.whole[now.whole-1]
