@@ -82,6 +82,10 @@ func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []c
 	drafts := make([]commit.Draft, 0, len(blocks))
 	last := tip
 	for i, block := range blocks {
+		if i > 0 { // of one call its role is all that is looked at
+			before := &drafts[i-1]
+			last = &commit.Commit{Op: commit.Append, Kind: before.Block.Kind(), Role: before.Role, Index: before.Index}
+		}
 		source := c.source
 		if source == "" {
 			source = commit.SourceUser
@@ -102,8 +106,7 @@ func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []c
 		if continues(last, d, i > 0) {
 			d.Index = last.Index + 1
 		}
-		drafts = append(drafts, d) // of one call its role is all that is looked at
-		last = &commit.Commit{Op: commit.Append, Kind: block.Kind(), Role: d.Role, Index: d.Index}
+		drafts = append(drafts, d)
 	}
 	return drafts
 }

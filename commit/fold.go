@@ -86,7 +86,7 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 	c.Target.Encode(&rest, 6)
 	rest.String(10, c.Key)
 	c.First.Encode(&rest, 16)
-	_, has := c.links()
+	has := c.hasLinks()
 	var tag canon.Encoder
 	tag.Uint(1, uint64(c.Op))
 	tag.Uint(2, uint64(c.Kind))

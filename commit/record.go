@@ -20,13 +20,26 @@ func (c *Commit) object() objects.Object {
 
 // links lists what c links to, and tells which of the three that is.
 func (c *Commit) links() (links []objects.ID, has uint64) {
-	for i, id := range []objects.ID{c.Content, c.Origin, c.Label} {
-		if !id.IsZero() {
-			links = append(links, id)
-			has |= 1 << i
+	all := [...]*objects.ID{&c.Content, &c.Origin, &c.Label}
+	if has = c.hasLinks(); has != 0 {
+		links = make([]objects.ID, 0, len(all))
+	}
+	for i, id := range all {
+		if has>>i&1 != 0 {
+			links = append(links, *id)
 		}
 	}
 	return links, has
+}
+
+// hasLinks tells which of content, origin and label there are: a bit each.
+func (c *Commit) hasLinks() (has uint64) {
+	for i, id := range [...]*objects.ID{&c.Content, &c.Origin, &c.Label} {
+		if !id.IsZero() {
+			has |= 1 << i
+		}
+	}
+	return has
 }
 
 // record is the data of the object of c.

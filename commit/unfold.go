@@ -305,6 +305,6 @@ func (r *rows) Data(i int) ([]byte, error) {
 	} else {
 		r.plain(&c, i, f, now, &room)
 	}
-	_, has := c.links()
+	has := c.hasLinks()
 	return c.record(has), nil
 }

@@ -77,6 +77,15 @@ func DecodeID(d *canon.Decoder) (id ID) {
 	return id
 }
 
-// Hash is the BLAKE3-256 hash of b: for bytes that are compared and never
-// stored, such as a request body.
-func Hash(b []byte) ID { return blake3.Sum256(b) }
+// Hash is the BLAKE3-256 hash of pieces, one behind the other: for bytes that are
+// compared and never stored, such as a request body.
+func Hash(pieces ...[]byte) (id ID) {
+	h := hashers.Get().(*blake3.Hasher) // Sum256 has one on the stack, which then grows by 16 kB
+	h.Reset()
+	for _, b := range pieces {
+		_, _ = h.Write(b)
+	}
+	h.Sum(id[:0])
+	hashers.Put(h)
+	return id
+}

@@ -5,29 +5,25 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
-	"github.com/zeebo/blake3"
 )
 
 // NewLogEntry makes the entry that follows prev (the zero LogEntry: the first
 // of its store) and computes its hash.
 func NewLogEntry(prev LogEntry, note Note, refs []RefUpdate) LogEntry {
-	note.Time = utcMillis(note.Time)
-	e := LogEntry{Seq: prev.Seq + 1, Prev: prev.Hash, Note: note, Refs: refs}
-	e.Hash = e.sum(e.Record())
+	e, _ := NewLogRecord(prev, note, refs)
 	return e
 }
 
-var logPrefix = []byte("tract log 1\x00")
-
-func (e LogEntry) sum(record []byte) (id ID) {
-	h := hashers.Get().(*blake3.Hasher)
-	h.Reset()
-	_, _ = h.Write(logPrefix)
-	_, _ = h.Write(record)
-	h.Sum(id[:0])
-	hashers.Put(h)
-	return id
+// NewLogRecord is NewLogEntry, and gives the Record of the entry as well.
+func NewLogRecord(prev LogEntry, note Note, refs []RefUpdate) (LogEntry, []byte) {
+	note.Time = utcMillis(note.Time)
+	e := LogEntry{Seq: prev.Seq + 1, Prev: prev.Hash, Note: note, Refs: refs}
+	record := e.Record()
+	e.Hash = Hash(logPrefix, record)
+	return e, record
 }
+
+var logPrefix = []byte("tract log 1\x00")
 
 // Record is the canonical record of the entry, which its hash covers.
 func (e LogEntry) Record() []byte {
@@ -76,7 +72,7 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 		return LogEntry{}, &CorruptError{Cause: fmt.Errorf("ref log: %w", err)}
 	}
 	e.Note.Time = time.UnixMilli(ms).UTC()
-	e.Hash = e.sum(record)
+	e.Hash = Hash(logPrefix, record)
 	return e, nil
 }
 

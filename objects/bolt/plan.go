@@ -28,7 +28,6 @@ type writer struct {
 	flying *group                     // that is being written; nil: none
 	room   int                        // bytes of the last groups
 	spans  int                        // changes of the last one
-	sealed []byte                     // room for what is sealed
 	lines  map[string][]chan struct{} // who waits to move a ref that somebody moves
 	ending bool                       // nobody begins a group any more
 
@@ -215,9 +214,8 @@ func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) er
 		}
 		w.last = &last
 	}
-	entry := objects.NewLogEntry(*w.last, note, moves)
-	key := logKey(entry.Seq)
-	w.putSealed(g, logNumber, key, entry.Record())
+	entry, record := objects.NewLogRecord(*w.last, note, moves)
+	w.putSealed(g, logNumber, logKey(entry.Seq), record)
 	for _, u := range moves {
 		was := w.refs[u.Name] // it was asked for
 		if _, ok := g.was[u.Name]; !ok {
@@ -236,8 +234,7 @@ func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) er
 
 // putSealed puts a record with its checksum.
 func (w *writer) putSealed(g *group, bucket int, key, record []byte) {
-	w.sealed = append(append(w.sealed[:0], key...), record...)
-	sum := objects.Hash(w.sealed)
+	sum := objects.Hash(key, record)
 	g.frame.put(bucket, key, sum[:sealSize], record)
 }
 

@@ -80,12 +80,15 @@ var formatKey = []byte("format")
 const sealSize = 8
 
 func seal(key, record []byte) []byte {
-	sum := objects.Hash(append(bytes.Clone(key), record...))
+	sum := objects.Hash(key, record)
 	return append(sum[:sealSize:sealSize], record...)
 }
 
 func unseal(key, value []byte) ([]byte, error) {
-	if len(value) < sealSize || !bytes.Equal(value, seal(key, value[sealSize:])) {
+	if len(value) < sealSize {
+		return nil, errors.New("wrong checksum")
+	}
+	if sum := objects.Hash(key, value[sealSize:]); !bytes.Equal(value[:sealSize], sum[:sealSize]) {
 		return nil, errors.New("wrong checksum")
 	}
 	return value[sealSize:], nil

@@ -2,6 +2,8 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -20,7 +22,9 @@ func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	slices.SortFunc(ids, objects.ID.Compare)
+	slices.SortFunc(ids, func(a, b objects.ID) int {
+		return cmp.Or(cmp.Compare(binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])), a.Compare(b))
+	})
 	stored := map[objects.ID]bool{}
 	for _, r := range all.list {
 		if err := l.storedIn(r, ids, stored); err != nil {
