@@ -8,11 +8,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// linePacks is most packs whose heads are read at one look for Line, and aloneFor
-// is how many commits are given before the next ones are read while these are used.
+// linePacks is most packs whose heads are read at one look for Line, aloneFor is how
+// many commits are given before the next ones are read while these are used, and
+// fewAlone how many that lie in no pack are read at the first look.
 const (
 	linePacks = 32
 	aloneFor  = 1024
+	fewAlone  = 2
 )
 
 // Line is objects.Bulk.
@@ -47,6 +49,7 @@ type lining struct {
 	left    int        // commits, if they are limited
 	limited bool
 	packs   int    // read at the last look
+	few     int    // commits that lie in no pack, most at the last look
 	after   uint32 // the pack read last; before it the next is looked for
 	scan    scanning
 }
@@ -54,11 +57,17 @@ type lining struct {
 // read reads what some packs hold, or some commits that lie in none. It begins with
 // few: many a walk ends soon.
 func (w *lining) read(l *look, room *room) error {
-	w.packs = min(max(2*w.packs, 1), linePacks)
+	first := w.few == 0
+	if w.few = min(max(4*w.few, fewAlone), pageObjects); first || w.after > 0 {
+		w.packs = min(max(2*w.packs, 1), linePacks)
+	}
 	if l.arena = &room.arena; w.packs > 1 {
 		l.scan = &w.scan
 	}
-	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
+	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && len(room.run) < w.few*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
+		if first && len(room.run) > 0 && l.record(w.tip) == nil {
+			break // who has compiled before goes no further than what is new
+		}
 		p, slot, err := l.packOf(w.tip, w.after)
 		if w.after = 0; err == nil && p != nil && p.sound {
 			w.after = p.n

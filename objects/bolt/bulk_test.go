@@ -1,0 +1,47 @@
+package bolt
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// TestWhoWantsTheNewestReadsNoMore looks along a line whose end is in the journal: who
+// stops there has read next to nothing, and who goes on is given all of it.
+func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
+	s, _ := fresh(t)
+	var line []objects.ID
+	for i := range 100 {
+		var parents []objects.ID
+		if i > 0 {
+			parents = line[i-1 : i : i]
+		}
+		o := objects.New(objects.KindCommit, parents, nil, fmt.Append(nil, i))
+		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+			t.Fatal(err)
+		}
+		line = append(line, o.ID)
+	}
+	in := inner(t, s)
+	w, first := &lining{tip: line[99]}, new(room)
+	if err := in.view(t.Context(), "read", func(l *look) error { return w.read(l, first) }); err != nil {
+		t.Fatal(err)
+	}
+	if first.given != fewAlone {
+		t.Errorf("the first look read %d commits, want %d", first.given, fewAlone)
+	}
+	var got []objects.ID
+	for run, err := range in.Line(t.Context(), line[99], 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range run.Objects {
+			got = append(got, o.ID)
+		}
+	}
+	if slices.Reverse(got); !slices.Equal(got, line) {
+		t.Errorf("the line has %d commits of %d", len(got), len(line))
+	}
+}
