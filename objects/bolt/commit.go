@@ -62,7 +62,9 @@ func (s *store) record(h *handle, g *group) error {
 		return err
 	}
 	over := h.journal.over
-	over.add(g.frame.changes(), end, over.seq+1)
+	h.journal.list = g.frame.changesIn(h.journal.list)
+	over.add(h.journal.list, end, over.seq+1)
+	clear(h.journal.list)
 	h.acknowledge()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,8 @@ const (
 	journalStep  = 256 << 10 // most that it grows by at once
 	journalLimit = 2 << 20   // of frames that count, when they are folded into the file
 	journalClose = 512 << 10 // when it is folded at the end
-	journalMost  = 4 << 20   // of frames that count; more are not written
+	journalMost  = 8 << 20   // of frames that count; more are not written
+	journalCrowd = 16        // who writes in so large groups folds twice as much at once
 	journalWraps = 8         // times the limit, when it is begun anew
 	frameMost    = 512 << 10 // larger groups go into the file at once
 )

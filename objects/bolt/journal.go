@@ -13,6 +13,7 @@ type journal struct {
 	size  int64 // of the file
 	bound binding
 	over  *overlay
+	list  []change // room for those of a frame
 }
 
 // read takes in the frames from the end of the overlay on, and says where they

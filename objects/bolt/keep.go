@@ -179,7 +179,11 @@ func (s *store) past(w *writer) (asked, broken bool) {
 // it anew, now and then, while they wait. disk is held.
 func (s *store) tend(w *writer) {
 	s.adoptIf(w, false)
-	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
+	limit := s.limit
+	if w.crowd >= journalCrowd {
+		limit *= 2 // much of a fold is the same however large it is
+	}
+	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > limit-journalStart {
 		s.foldBeside(w) // if it cannot be now, a later one says so
 	}
 }

@@ -112,7 +112,7 @@ func (r *entryRun) flush() []change {
 	for _, key := range movesOf(r.list) {
 		list = append(list, change{movesBucket, key, []byte{}})
 	}
-	r.list, r.size = nil, 0
+	r.list, r.size = r.list[:0], 0
 	return list
 }
 
@@ -122,17 +122,23 @@ func (r *entryRun) end() []change {
 	if n < 2 {
 		return r.flush()
 	}
-	last := r.list[n-1:]
+	last := r.list[n-1]
 	r.list = r.list[:n-1]
 	list := r.flush()
-	r.list = last
+	r.list = append(r.list, last)
 	return append(list, r.flush()...)
 }
 
 // layLog has the entries of the log lie together that a fold writes. Few stay as they
 // are.
 func (l *look) layLog(list []change) ([]change, error) {
-	var entries []objects.LogEntry
+	many := 0
+	for _, c := range list {
+		if c.bucket == logBucket {
+			many++
+		}
+	}
+	entries := make([]objects.LogEntry, 0, many)
 	rest := make([]change, 0, len(list))
 	for _, c := range list {
 		switch c.bucket {

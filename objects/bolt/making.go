@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -88,13 +89,17 @@ func (f *frame) cut(n int) {
 func (f *frame) size() int { return len(f.b) - frameSize }
 
 // changes lists what was put, in pieces of the frame.
-func (f *frame) changes() []change {
-	list := make([]change, len(f.spans))
-	for i, s := range f.spans {
-		list[i] = change{bucket: buckets[s.bucket], key: f.b[s.key:s.keyEnd:s.keyEnd]}
+func (f *frame) changes() []change { return f.changesIn(nil) }
+
+// changesIn is changes, in a list that is used again.
+func (f *frame) changesIn(list []change) []change {
+	list = slices.Grow(list[:0], len(f.spans))
+	for _, s := range f.spans {
+		c := change{bucket: buckets[s.bucket], key: f.b[s.key:s.keyEnd:s.keyEnd]}
 		if !s.gone {
-			list[i].value = f.b[s.value:s.end:s.end]
+			c.value = f.b[s.value:s.end:s.end]
 		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -137,7 +137,7 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 		return kept.sorted
 	}
 	list := inOrder(edits, func(a, b *edit) int { return bytes.Compare(a.key, b.key) })
-	kept = &listing{bucket: bucket, mark: n}
+	kept = &listing{bucket: bucket, mark: n, sorted: make([]edit, 0, len(list))}
 	for i, e := range list {
 		if i+1 == len(list) || !bytes.Equal(e.key, list[i+1].key) {
 			kept.sorted = append(kept.sorted, e)
@@ -188,6 +188,11 @@ func inOrder[T any](list []T, compare func(a, b *T) int) []T {
 func (o *overlay) since(m mark) (list []change) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
+	n := 0
+	for i := range buckets {
+		n += len(o.trees[i].edits) - int(m[i])
+	}
+	list = make([]change, 0, n)
 	for i, name := range buckets {
 		for _, e := range o.trees[i].edits[m[i]:] {
 			list = append(list, change{name, e.key, e.value})
@@ -199,7 +204,11 @@ func (o *overlay) since(m mark) (list []change) {
 // changes lists the last edit, as of a mark, of every key but those of objects, and of
 // moves when the entries are so many that they are laid together, with moves of their own.
 func (o *overlay) changes(m mark) []change {
-	var list []change
+	n := 0
+	for i := range m {
+		n += int(m[i])
+	}
+	list := make([]change, 0, n-int(m[objectsNumber]))
 	for i, name := range buckets {
 		if i == objectsNumber || i == movesNumber && m[logNumber] >= logFew {
 			continue

@@ -140,7 +140,7 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
 	g := &group{
-		frame: newFrame(w.room+w.room/4, w.spans+w.spans/4), staged: newStaged(), was: map[string]objects.Ref{}, done: make(chan struct{}),
+		frame: newFrame(w.room+w.room/4, w.spans+w.spans/4), staged: newStaged(w.spans / 4), was: map[string]objects.Ref{}, done: make(chan struct{}),
 	}
 	w.next = g
 	w.store.mu.Lock()
@@ -291,7 +291,8 @@ type staged struct {
 	objects map[objects.ID][]byte
 }
 
-func newStaged() *staged { return &staged{objects: map[objects.ID][]byte{}} }
+// newStaged makes room for so many objects.
+func newStaged(n int) *staged { return &staged{objects: make(map[objects.ID][]byte, n)} }
 
 func (s *staged) put(id objects.ID, record []byte) {
 	s.mu.Lock()
