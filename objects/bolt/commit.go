@@ -19,6 +19,8 @@ type plan struct {
 	last  *objects.LogEntry // nil: not read yet
 	order []objects.ID      // staged objects
 	size  int
+
+	hauled []objects.Object // of a large batch, which is the last of its group
 }
 
 func newPlan(h *handle) *plan {
@@ -168,13 +170,13 @@ func (p *plan) changes() []change {
 // the file. After an error the handle is not used again.
 func (s *store) commit(h *handle, p *plan) error {
 	list := p.changes()
-	if len(list) == 0 {
+	if len(list)+len(p.hauled) == 0 {
 		return nil // it is all there, and durable
 	}
 	err := s.samePlace(h)
 	if err == nil {
 		if h.journal.over.end > journalMost || p.size > frameMost {
-			err = s.fold(h, list)
+			err = s.fold(h, list, p.hauled...)
 		} else {
 			err = s.record(h, list)
 		}

@@ -16,17 +16,18 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// fold writes what is in the journal, and more, into the file with one
-// transaction. From then on the journal begins anew: the file names the next
+// fold writes what is in the journal, more, and what is hauled, into the file with
+// one transaction. From then on the journal begins anew: the file names the next
 // generation, and frames of this one do not count. The error says whether it is
 // known that nothing was written.
-func (s *store) fold(h *handle, more []change) error {
+func (s *store) fold(h *handle, more []change, hauled ...objects.Object) error {
 	if h.before != nil { // see moment
 		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
 	}
 	bound := h.journal.bound
 	bound.gen, bound.seq = bound.gen+1, h.journal.over.seq
-	if len(more) > 0 {
+	asked := len(more)+len(hauled) > 0
+	if asked {
 		bound.seq++
 	}
 	list, records := h.journal.over.changes(), h.journal.over.objects()
@@ -39,7 +40,7 @@ func (s *store) fold(h *handle, more []change) error {
 	}
 	l := newLook(h.file, h.now.meta)
 	err := protect(func() error {
-		packed, err := sealObjects(l, records)
+		packed, err := sealObjects(l, records, hauled)
 		list = append(list, packed...)
 		if err == nil {
 			packed, err = l.noteFold(packed, time.Now())
@@ -65,7 +66,7 @@ func (s *store) fold(h *handle, more []change) error {
 		return s.explain("write", err)
 	}
 	err = s.transact(h, list)
-	for end := time.Now().Add(s.wait); len(more) > 0 && errors.Is(err, errHeld) && !h.broken && time.Now().Before(end); {
+	for end := time.Now().Add(s.wait); asked && errors.Is(err, errHeld) && !h.broken && time.Now().Before(end); {
 		time.Sleep(maxPoll) // somebody waits for this one
 		err = s.transact(h, list)
 	}

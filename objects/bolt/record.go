@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -101,6 +102,16 @@ func decodeFormat(value []byte) (version uint64, err error) {
 		}
 	}
 	return version, d.Err()
+}
+
+// recordSize is how many bytes encodeObject makes.
+func recordSize(o objects.Object) int {
+	const idSize = len(objects.ID{})
+	size := 1 + (len(o.Parents)+len(o.Links))*idSize + len(o.Data)
+	for _, ids := range [][]objects.ID{o.Parents, o.Links} {
+		size += (bits.Len(uint(len(ids))|1) + 6) / 7
+	}
+	return size
 }
 
 func encodeObject(o objects.Object) []byte {

@@ -249,7 +249,7 @@ func (s *store) group(h *handle) {
 	p := newPlan(h)
 	var served []*request
 	refused := map[*request]error{}
-	for start := time.Now(); p.size < groupBytes && time.Since(start) < groupTime; {
+	for start := time.Now(); p.hauled == nil && p.size < groupBytes && time.Since(start) < groupTime; {
 		r := s.take()
 		if r == nil {
 			break
@@ -291,6 +291,11 @@ func (s *store) plan(p *plan, r *request) (wrote bool, err error) {
 		}
 		r.batch = answer.batch
 	}
-	err = protect(func() error { return p.add(r.batch) })
+	err = protect(func() error {
+		if len(p.order) == 0 && bulky(r.batch) {
+			return p.haul(r.batch)
+		}
+		return p.add(r.batch)
+	})
 	return len(r.batch.Put) > 0 || len(r.batch.Refs) > 0, s.explain("read", err)
 }
