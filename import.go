@@ -49,8 +49,12 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// importKey begins the idempotency keys of what was imported.
+// importKey begins the idempotency keys of what was imported. After it come the place
+// of a part in its source, and which block of the part it is.
 const importKey = "import/"
+
+// sourceOf is the place that a key of an imported block tells.
+func sourceOf(key string) string { return key[len(importKey):strings.LastIndexByte(key, '#')] }
 
 // Import commits messages that another program kept, in their order, in a
 // transaction for every few thousand. What an earlier import brought is not
@@ -71,19 +75,12 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	if err != nil {
 		return nil, err
 	}
-	m := &importing{repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{}}
-	for f, bad := range list {
-		if err = bad; err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = m.add(ctx, f)
-		}
-		if err != nil {
-			break
-		}
+	m := &importing{
+		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
+		writer: c.writer(), spare: new(commit.Writer),
 	}
-	bad := m.flush(context.WithoutCancel(ctx)) // who stops it keeps what was read
+	err = m.all(ctx, list)
+	bad := m.flush(context.WithoutCancel(ctx))
 	if bad == nil {
 		bad = m.landed()
 	}
@@ -101,11 +98,11 @@ type importing struct {
 	branches map[string]*growing
 	order    []*growing
 	at       map[string]objects.ID // by the id of a part: the commit of its last block
-	put      []objects.Object
-	origin   objects.ID // the last one in put
-	count    int        // commits in put
-	size     int        // bytes of their objects
-	landing  *landing   // the batch before; nil: there is none that is not settled
+	writer   writer                // of the batch
+	spare    *commit.Writer        // of the batch before
+	count    int                   // commits in the batch
+	size     int                   // bytes of what they say
+	landing  *landing              // the batch before; nil: there is none that is not settled
 }
 
 // growing is a branch that is being added to.
@@ -165,15 +162,13 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 		if c.Op != commit.Append && c.Op != commit.Merge {
 			continue
 		}
-		id, imported := strings.CutPrefix(c.Key, importKey)
-		if !imported {
+		if !strings.HasPrefix(c.Key, importKey) {
 			g.foreign = g.foreign || len(g.known) == 0
 			continue
 		}
 		g.known[c.Key] = c
-		id = id[:strings.LastIndexByte(id, '#')]
-		if m.at[id].IsZero() {
-			m.at[id] = c.ID
+		if at := sourceOf(c.Key); m.at[at].IsZero() {
+			m.at[at] = c.ID
 		}
 		if !closed {
 			g.ends[c.Key] = true
@@ -184,7 +179,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f Foreign) error {
+func (m *importing) add(ctx context.Context, f *Foreign) error {
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
@@ -196,8 +191,8 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 		if n++; part.ID != id {
 			id, n = part.ID, 0
 		}
-		place := f.Origin.Importer + "/" + part.ID
-		key := importKey + place + "#" + strconv.Itoa(n)
+		key := importKey + f.Origin.Importer + "/" + part.ID + "#" + strconv.Itoa(n)
+		place := sourceOf(key)
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
 			g.Parts++
@@ -213,7 +208,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			return err
 		}
 		g.Parts++
-		if before, err = m.write(ctx, g, part, key, &f, before); err != nil {
+		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
 		m.at[place] = objects.ID{}
@@ -228,7 +223,7 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 }
 
 // opens makes a branch ready for what is new.
-func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
+func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
 	switch {
 	case g.grows:
 		return nil
@@ -242,13 +237,7 @@ func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
 		if m.dry {
 			break
 		}
-		if err := m.flush(ctx); err != nil {
-			return err
-		}
-		if err := m.landed(); err != nil {
-			return err
-		}
-		tip, err := m.repo.header(ctx, at)
+		tip, err := m.header(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -285,23 +274,16 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	commits, put, err := m.call.commits(g.tip, d)
+	clear(m.writer.origins)
+	made, err := m.writer.write(g.tip, &d)
 	if err != nil {
 		return nil, err
 	}
-	g.tip = commits[0]
-	m.repo.headers.put(g.tip)
-	for _, o := range put {
-		if o.Kind == objects.KindOrigin {
-			if o.ID == m.origin {
-				continue // messages that nothing is known of have the same
-			}
-			m.origin = o.ID
-		}
-		m.put = append(m.put, o)
-		m.size += len(o.Data)
-	}
-	return g.tip, nil
+	m.call.tell(m.writer.masks.found)
+	m.writer.masks.found = nil
+	g.tip = made
+	m.size += int(made.Size)
+	return made, nil
 }
 
 // AppendReply adds a reply that was got without this package, such as one that was

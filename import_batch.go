@@ -1,9 +1,11 @@
 package tract
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -34,7 +36,7 @@ func (m *importing) flush(ctx context.Context) error {
 		return err
 	}
 	next := &landing{done: make(chan error, 1)}
-	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
+	batch := objects.Batch{Put: m.writer.commits.Put(), Note: m.call.note("import"), Copies: true}
 	for _, g := range m.order {
 		switch {
 		case g.waiting == 0:
@@ -42,13 +44,14 @@ func (m *importing) flush(ctx context.Context) error {
 		case m.dry:
 			next.moves = append(next.moves, move{g, g.stored, g.waiting})
 		default:
+			m.repo.headers.put(g.tip)
 			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
 		}
 		g.waiting = 0
 	}
 	m.landing = next
-	m.put, m.origin, m.count, m.size = make([]objects.Object, 0, len(m.put)), objects.ID{}, 0, 0
+	m.writer.commits, m.spare, m.count, m.size = m.spare, m.writer.commits, 0, 0
 	if m.dry {
 		next.done <- nil
 		return nil
@@ -65,12 +68,37 @@ func (m *importing) landed() error {
 	}
 	m.landing = nil
 	if err := <-last.done; err != nil {
-		m.put, m.count = nil, 0 // they stand on what is not there
+		m.count = 0 // what is made since stands on what is not there
 		return fmt.Errorf("import: %w", err)
 	}
+	m.spare.Reset()
 	for _, moved := range last.moves {
 		moved.branch.stored = moved.tip
 		moved.branch.Added += moved.parts
 	}
-	return nil
+	return m.goesOn(last)
+}
+
+// goesOn makes the next batches part of the operation that the first one began.
+func (m *importing) goesOn(first *landing) (err error) {
+	if m.dry || m.call.with > 0 {
+		return nil
+	}
+	moved := first.moves[0]
+	m.call.with, err = m.repo.Branch(moved.branch.name).Moved(context.Background(), moved.tip)
+	return err
+}
+
+// header is that of a commit that was imported, perhaps in a batch that is not written
+// yet.
+func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
+	for _, made := range [][]objects.Object{m.writer.commits.Put(), m.spare.Put()} {
+		for _, o := range made {
+			if o.ID == id {
+				o.Data = bytes.Clone(o.Data) // its memory is used again
+				return commit.Parse(o)
+			}
+		}
+	}
+	return m.repo.header(ctx, id)
 }

@@ -33,7 +33,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,6 +48,10 @@ type Encoder struct {
 	buf  []byte
 	last protowire.Number
 }
+
+// NewEncoder gives an encoder that writes into the free room behind room, and into
+// memory of its own from where that is not enough.
+func NewEncoder(room []byte) Encoder { return Encoder{buf: room[len(room):]} }
 
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
@@ -122,8 +125,17 @@ func (e *Encoder) Uints(field int, list []uint64) {
 
 // Map writes m as a run of pairs with ascending keys.
 func (e *Encoder) Map(field int, m map[string]string) {
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		var pair Encoder
+	if len(m) == 0 {
+		return
+	}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var room [256]byte
+	for _, k := range keys {
+		pair := NewEncoder(room[:0])
 		pair.String(1, k)
 		pair.String(2, m[k])
 		e.Item(field, pair.Bytes())

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c and sets its id.
-func (c *Commit) object() objects.Object {
-	var links []objects.ID
+// object makes the object of c with an encoder, and sets the id of c. The links are
+// put behind some room.
+func (c *Commit) object(e canon.Encoder, links []objects.ID) objects.Object {
 	var has uint64
 	for i, id := range []objects.ID{c.Content, c.Origin, c.Label} {
 		if !id.IsZero() {
@@ -20,7 +20,6 @@ func (c *Commit) object() objects.Object {
 			has |= 1 << i
 		}
 	}
-	var e canon.Encoder
 	e.Uint(1, uint64(c.Op))
 	e.Uint(2, uint64(c.Kind))
 	e.Uint(3, uint64(c.Role))
@@ -38,6 +37,9 @@ func (c *Commit) object() objects.Object {
 	e.Uint(15, has)
 	c.First.Encode(&e, 16)
 	e.Uint(17, uint64(c.Covers))
+	if has == 0 {
+		links = nil
+	}
 	obj := objects.New(objects.KindCommit, c.Parents, links, e.Bytes())
 	c.ID = obj.ID
 	return obj
