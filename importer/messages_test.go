@@ -152,8 +152,8 @@ func (forever) Read(p []byte) (int, error) {
 func TestOneALineIsReadUpToTheFirstThatCannotBe(t *testing.T) {
 	const good = `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":"b"}` + "\n"
 	for text, want := range map[string]string{
-		good + "\n" + `{"role":"boss"}` + "\n" + `{"role":"user","content":"c"}`: "log:4: decode request: chat: messages[0]: want a message",
-		good + `{"role":"boss"}` + "\n" + `{"role":"user","cont`:                 "log:3: decode request: ",
+		good + "\n" + `{"role":"boss"}` + "\n" + `{"role":"user","content":"c"}`: "log:4: decode message: chat: want a message",
+		good + `{"role":"boss"}` + "\n" + `{"role":"user","cont`:                 "log:3: decode message: ",
 		good + `{"role":"user","content":[` + "\n" + `{"role":"boss"}`:           "log:3: parse JSON: ",
 		good + `{"role":"user","cont`:                                            "log:3: the last line is damaged",
 	} {
