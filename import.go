@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,8 @@ type importing struct {
 	dry      bool
 	branches map[string]*growing
 	order    []*growing
-	at       map[string]objects.ID // by the id of a part: the commit of its last block
+	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
+	traced   bool                  // at has every place
 	writer   writer                // of the batch
 	spare    *commit.Writer        // of the batch before
 	count    int                   // commits in the batch
@@ -211,8 +213,10 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		m.at[place] = objects.ID{}
-		if before != nil {
+		switch {
+		case m.dry:
+			m.at[place] = objects.ID{}
+		case m.traced:
 			m.at[place] = before.ID
 		}
 	}
@@ -230,6 +234,9 @@ func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && f.From != "":
+		if err := m.trace(ctx); err != nil {
+			return err
+		}
 		at, known := m.at[f.Origin.Importer+"/"+f.From]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
@@ -244,6 +251,36 @@ func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
 		g.tip = tip
 	}
 	g.grows = true
+	return nil
+}
+
+// trace finds where the parts are that were imported so far. Few sources have branches
+// that begin within others, so nobody keeps that in mind until one comes.
+func (m *importing) trace(ctx context.Context) error {
+	if m.dry || m.traced {
+		return nil
+	}
+	if err := m.flush(ctx); err != nil {
+		return err
+	}
+	if err := m.landed(); err != nil {
+		return err
+	}
+	for _, g := range m.order {
+		var line []*commit.Commit
+		for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
+			if err != nil {
+				return err
+			}
+			if (c.Op == commit.Append || c.Op == commit.Merge) && strings.HasPrefix(c.Key, importKey) {
+				line = append(line, c)
+			}
+		}
+		for _, c := range slices.Backward(line) {
+			m.at[sourceOf(c.Key)] = c.ID
+		}
+	}
+	m.traced = true
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 // objects: as much as it can be while little is lost where it breaks off.
 const (
 	importBatch = 1 << 14
-	importBytes = 4 << 20
+	importBytes = 2 << 20
 )
 
 // landing is a batch that is being written while the next one is made.

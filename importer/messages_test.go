@@ -167,3 +167,22 @@ func TestOneALineIsReadUpToTheFirstThatCannotBe(t *testing.T) {
 		t.Errorf("a first line that is none gives %d entries, %v", len(list), err)
 	}
 }
+
+// TestALineThatFillsTheReader is not read over by what comes after it, wherever it ends.
+func TestALineThatFillsTheReader(t *testing.T) {
+	const frame = `{"role":"user","content":""}` + "\n"
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128 << 10} {
+		long := strings.Repeat("a", size-len(frame))
+		first := strings.Replace(frame, `""`, `"`+long+`"`, 1)
+		for text, want := range map[string]int{first + strings.Repeat(frame, 4000): 4001, first: 1} {
+			list, err := read(text, Auto)
+			if err != nil || len(list) != want || list[0].Parts[0].Block.String() != long {
+				t.Errorf("a line of %d bytes: %d entries, %v", size, len(list), err)
+			}
+		}
+		over, err := read("["+first+strings.Repeat(","+frame, 4000)+"]", Auto)
+		if err != nil || len(over) != 4001 || over[0].Parts[0].Block.String() != long {
+			t.Errorf("a text over lines, of which the first has %d bytes: %d entries, %v", size+1, len(over), err)
+		}
+	}
+}

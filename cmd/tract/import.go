@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,10 @@ a file is damaged, what comes before that is kept.`,
 	a.completeFlag(cmd, "format", cobra.FixedCompletions(strings.Split(formatNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// importGC lets the heap grow to three times what is in use: an import makes much and
+// keeps little of it.
+const importGC = 200
 
 func formatNames() string {
 	var names []string
@@ -109,6 +114,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if err != nil {
 		return err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(importGC))
 	m := &importing{app: a, repo: repo, o: o, folder: folder}
 	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {

@@ -46,7 +46,10 @@ func (p *plan) unknown(b objects.Batch) ([]objects.Object, error) {
 	if err := p.look.recall(s); err != nil {
 		return nil, err
 	}
-	var fresh []objects.Object
+	if !slices.Contains(s.again, true) && !slices.Contains(s.seen, true) {
+		return b.Put, nil
+	}
+	fresh := make([]objects.Object, 0, len(b.Put))
 	for i, o := range b.Put {
 		if s.again[i] {
 			continue
@@ -60,9 +63,7 @@ func (p *plan) unknown(b objects.Batch) ([]objects.Object, error) {
 				continue
 			}
 		}
-		if fresh = append(fresh, o); len(fresh) == 1 {
-			fresh = slices.Grow(fresh, len(b.Put)-i)
-		}
+		fresh = append(fresh, o)
 	}
 	return fresh, nil
 }
@@ -82,14 +83,12 @@ type spot struct {
 }
 
 func sortIDs(list []objects.Object) *sorted {
-	s := &sorted{list: list, order: make([]spot, len(list)), again: make([]bool, len(list)), seen: make([]bool, len(list))}
+	s := &sorted{list: list, again: make([]bool, len(list)), seen: make([]bool, len(list))}
+	order := make([]spot, len(list))
 	for i := range list {
-		s.order[i] = spot{binary.BigEndian.Uint64(list[i].ID[:]), i}
+		order[i] = spot{binary.BigEndian.Uint64(list[i].ID[:]), i}
 	}
-	slices.SortFunc(s.order, func(a, b spot) int {
-		if a.begin != b.begin {
-			return cmp.Compare(a.begin, b.begin)
-		}
+	s.order = sortHashes(order, func(at *spot) uint64 { return at.begin }, func(a, b spot) int {
 		return cmp.Or(list[a.at].ID.Compare(list[b.at].ID), a.at-b.at)
 	})
 	for i := 1; i < len(s.order); i++ {

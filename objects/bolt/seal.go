@@ -73,6 +73,11 @@ func apart(list []objects.Object) (rest []objects.Object, changes []change) {
 // encodePacks makes the packs of some runs, as many at a time as can be.
 func encodePacks(first uint32, runs [][]objects.Object) (changes []change, entries []indexEntry) {
 	changes = make([]change, 2*len(runs))
+	size := 0
+	for _, run := range runs {
+		size += len(run)
+	}
+	entries = make([]indexEntry, 0, size)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(runs)) {
