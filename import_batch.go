@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
@@ -44,6 +45,9 @@ func (m *importing) flush(ctx context.Context) error {
 		case m.dry:
 			next.moves = append(next.moves, move{g, g.stored, g.waiting})
 		default:
+			tip := *g.tip // whose memory is used again
+			tip.Parents = slices.Clone(tip.Parents)
+			g.tip = &tip
 			m.repo.headers.put(g.tip)
 			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
@@ -51,6 +55,9 @@ func (m *importing) flush(ctx context.Context) error {
 		g.waiting = 0
 	}
 	m.landing = next
+	if len(m.spare.Put()) == 0 {
+		m.spare.Reset(len(batch.Put))
+	}
 	m.writer.commits, m.spare, m.count, m.size = m.spare, m.writer.commits, 0, 0
 	if m.dry {
 		next.done <- nil
@@ -71,7 +78,7 @@ func (m *importing) landed() error {
 		m.count = 0 // what is made since stands on what is not there
 		return fmt.Errorf("import: %w", err)
 	}
-	m.spare.Reset()
+	m.spare.Reset(len(m.spare.Put()))
 	for _, moved := range last.moves {
 		moved.branch.stored = moved.tip
 		moved.branch.Added += moved.parts

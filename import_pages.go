@@ -7,7 +7,7 @@ import (
 
 // How many messages are handed over at once, and how many such pages may wait.
 const (
-	pageSize  = 64
+	pageSize  = 128
 	pagesAway = 4
 )
 

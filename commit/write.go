@@ -56,6 +56,9 @@ type Writer struct {
 	put     []objects.Object
 	origins []objects.Object // the last ones of put, each another
 	space   space
+	made    [][]made // in pieces that lie together
+	piece   int      // the one whose commits are being made
+	count   int      // of them, that are
 }
 
 // mostOrigins is among how many of the last origins an equal one is looked for: the two
@@ -65,17 +68,19 @@ const mostOrigins = 4
 // Put is the objects gathered since the last Reset.
 func (w *Writer) Put() []objects.Object { return w.put }
 
-// Reset forgets the objects that were gathered, and uses their memory again: nobody may
-// hold any of them by now. The commits stay what they are.
-func (w *Writer) Reset() {
+// Reset forgets what was made, and uses its memory again: nobody may hold any of the
+// commits and objects by now. room is for how many objects there should be room.
+func (w *Writer) Reset(room int) {
 	clear(w.put)
-	w.put, w.origins = w.put[:0], w.origins[:0]
+	w.put, w.origins = slices.Grow(w.put[:0], room), w.origins[:0]
+	w.piece, w.count = 0, 0
 	w.space.reset()
 }
 
 // Write makes the commit of a draft upon parent (nil: a root), as the function does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
-	m := &made{Commit: Commit{
+	m := w.next()
+	*m = made{Commit: Commit{
 		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
 		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
 	}}
@@ -100,6 +105,23 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	o.Data = w.space.keep(o.Data)
 	w.object(o)
 	return c, c.check()
+}
+
+// next is a commit to be made.
+func (w *Writer) next() *made {
+	const most = 64
+	if len(w.made) > 0 && w.count == len(w.made[w.piece]) {
+		w.piece, w.count = w.piece+1, 0
+	}
+	if w.piece == len(w.made) {
+		size := 1 // often it is the only one
+		if w.piece > 0 {
+			size = min(4*len(w.made[w.piece-1]), most)
+		}
+		w.made = append(w.made, make([]made, size))
+	}
+	w.count++
+	return &w.made[w.piece][w.count-1]
 }
 
 // made is a commit with room for its edges.
@@ -148,6 +170,9 @@ func (w *Writer) origin(o *Origin) objects.ID {
 }
 
 func (w *Writer) object(o objects.Object) objects.ID {
+	if len(w.put) == cap(w.put) {
+		w.put = slices.Grow(w.put, max(len(w.put), 4)) // twice as many: long ones are copied less often
+	}
 	w.put = append(w.put, o)
 	return o.ID
 }

@@ -70,7 +70,7 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 	}
 	m.begin()
 	empty := true
-	for said, err := range providers.DecodeMessages(api, list) {
+	for said, err := range providers.DecodeMessages(api, "", "", list) {
 		if err != nil {
 			return &LineError{File: m.l.file, Line: at, Cause: err}
 		}

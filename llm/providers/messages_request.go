@@ -11,14 +11,16 @@ import (
 
 // requestMessages reads a request body.
 func requestMessages(t target, v rawjson.Value) (*llm.Request, error) {
+	said := v
+	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
 	req := &llm.Request{Settings: messagesAsked(v), Tools: askedTools(v.Get("tools"), messagesTools), Stream: v.Get("stream").Bool()}
 	q := talkMessages(t).(*messagesRequest)
-	if v.Get("messages").Kind() != rawjson.KindArray {
+	if said.Get("messages").Kind() != rawjson.KindArray {
 		return nil, errNoMessages
 	}
 	q.list = say(q.list, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
 	var err error
-	if req.Messages, err = readTalk(q, "messages", v.Get("messages")); err != nil {
+	if req.Messages, err = readTalk(q, "messages", said.Get("messages")); err != nil {
 		return nil, err
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {

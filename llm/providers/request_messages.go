@@ -21,11 +21,12 @@ type talk interface {
 
 // DecodeMessages reads the messages of a request of which the elements of the list come
 // one by one, and yields each when it is whole: what [DecodeRequest] would make of the
-// list, in little memory. The elements are JSON, and valid until the list ends. An error
-// is the last element, and what came before it holds.
-func DecodeMessages(api string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
+// list, in little memory. The model is the one that is asked, and may be empty. The
+// elements are JSON, and valid until the list ends. An error is the last element, and
+// what came before it holds.
+func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
-		t, _, err := find(api, "")
+		t, _, err := find(api, provider)
 		if err == nil && t.dialect.talk == nil {
 			err = fmt.Errorf("messages of the dialect %s cannot be read one by one", api)
 		}
@@ -33,6 +34,7 @@ func DecodeMessages(api string, list iter.Seq[rawjson.Value]) iter.Seq2[content.
 			yield(content.Message{}, fmt.Errorf("decode message: %w", err))
 			return
 		}
+		t.model = model
 		q := t.dialect.talk(t)
 		for v := range list {
 			if err = q.next(v); err != nil {
