@@ -58,10 +58,12 @@ const importKey = "import/"
 func sourceOf(key string) string { return key[len(importKey):strings.LastIndexByte(key, '#')] }
 
 // Import commits messages that another program kept, in their order, in a
-// transaction for every few thousand. What an earlier import brought is not
-// committed again, so that a source that has grown adds what is new; one that
-// differs from what was imported is a *[DivergedError]. An error of the list ends
-// the import: what came before it is committed and told.
+// transaction for every few thousand; all of them are one operation for Undo. What an
+// earlier import brought is not committed again, so that a source that has grown adds
+// what is new; one that differs from what was imported is a *[DivergedError]. An error
+// of the list ends the import: what came before it is committed and told. The list is
+// read ahead of what is committed; the parts of a message are not to be changed before
+// Import returns.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], opts ...Option) ([]Imported, error) {
 	return r.importAll(ctx, list, false, opts)
 }

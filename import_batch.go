@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// How many commits of an import land in one transaction, and how many bytes of
-// objects: as much as it can be while little is lost where it breaks off.
+// How many commits of an import land in one transaction, and how many bytes of what
+// they say: enough that a transaction costs little, and little memory.
 const (
 	importBatch = 1 << 14
 	importBytes = 2 << 20
