@@ -113,21 +113,3 @@ func idsEnd(b []byte) (end, count int) {
 func (p *pack) id(i int) objects.ID { return *p.ID(i) }
 
 func (p *pack) has(i int, id objects.ID) bool { return *p.ID(i) == id }
-
-// varint reads a number in the fewest bytes it can have, below 2^28.
-func varint(b []byte, at int) (v, next int, ok bool) {
-	if at < len(b) && b[at] < 0x80 {
-		return int(b[at]), at + 1, true
-	}
-	if at+1 < len(b) && b[at+1] > 0 && b[at+1] < 0x80 {
-		return int(b[at]&0x7f) | int(b[at+1])<<7, at + 2, true
-	}
-	if at >= len(b) {
-		return 0, at, false
-	}
-	n, size := binary.Uvarint(b[at:min(at+4, len(b))])
-	if size <= 0 || b[at+size-1] == 0 {
-		return 0, at, false
-	}
-	return int(n), at + size, true
-}
