@@ -261,7 +261,8 @@ func TestRecoverRescuesWhatHasLostItsTip(t *testing.T) {
 	if err := errors.Join(err, repo.Close()); err != nil {
 		t.Fatal(err)
 	}
-	spoil(t, dir, string(tip.Data), strings.Repeat("x", len(tip.Data)))
+	beside := string(tip.Links[len(tip.Links)-1][:]) // as they lie in the head of their pack
+	spoil(t, dir, beside+string(tip.ID[:]), beside+strings.Repeat("x", len(tip.ID)))
 	to := filepath.Join(t.TempDir(), "new")
 	got, err := tract.Recover(t.Context(), dir, to, nil)
 	if err != nil {

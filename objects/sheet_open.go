@@ -190,10 +190,13 @@ func (o *opening) fill(slots []slot) {
 			o.fail("object %d leads to nothing", i)
 			return
 		}
-		size, ok := o.size(f, &at.sized)
-		if !ok {
-			o.fail("object %d has a size of %d", i, size)
-			return
+		size := 0
+		if f.sized {
+			if size = o.size(at.sized); size == 0 {
+				o.fail("object %d has no size", i)
+				return
+			}
+			at.sized++
 		}
 		*in = slot{size: int32(size), edge: int32(at.edge), own: int32(at.own), parent: -1, link: -1, form: uint16(k)}
 		if f.kind == KindCommit {
@@ -218,16 +221,14 @@ func (o *opening) fill(slots []slot) {
 	s.body = at.body
 }
 
-// size is the next of the sizes, if the objects of a form have any.
-func (o *opening) size(f *form, next *int) (size int, ok bool) {
-	if !f.sized {
-		return 0, true
+// size is a size of the column; 0: it is none.
+func (o *opening) size(i int) int {
+	if i < o.sizes.n {
+		if size := int(o.sizes.at(i)); size <= MaxSize {
+			return size
+		}
 	}
-	if *next < o.sizes.n {
-		size = int(o.sizes.at(*next))
-	}
-	*next++
-	return size, size > 0 && size <= MaxSize
+	return 0
 }
 
 // near gives the first parent and the first link of object i, where the form tells

@@ -47,7 +47,12 @@ func (o *opening) salvage() *Sheet {
 			continue
 		}
 		f := &s.forms[k]
-		size, ok := o.size(f, &at.sized)
+		size, ok := 0, true
+		if f.sized {
+			size = o.size(at.sized)
+			ok = size > 0
+			at.sized++
+		}
 		in := slot{form: uint16(k), edge: int32(at.edge), own: int32(at.own), size: int32(size)}
 		from, all := &at.body, maxBody
 		if f.kind == KindCommit {

@@ -161,6 +161,7 @@ func TestBarePackThatIsDamaged(t *testing.T) {
 		files.put(t)
 		b := slices.Clone(files[path])
 		b[at+flip] ^= 0x20
+		b[at+flip+1] ^= 0x11 // a single bit would be mended
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

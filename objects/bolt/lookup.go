@@ -81,12 +81,22 @@ func (l *look) has(id objects.ID) (bool, error) {
 
 // confirm tells whether it is the object with an id that lies somewhere.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
-	have, err := l.idAt(at)
+	have, err := l.bareIDAt(at)
 	return have == id, err
 }
 
-// idAt gives the id of the object that lies somewhere.
-func (l *look) idAt(at place) (id objects.ID, err error) {
+// idAt gives the id of the object that lies somewhere, from a head that is mended if it
+// can be.
+func (l *look) idAt(at place) (objects.ID, error) {
+	if p, err := l.pack(at.pack); err == nil && at.slot < p.Len() {
+		return p.id(at.slot), nil
+	}
+	return l.bareIDAt(at)
+}
+
+// bareIDAt gives the id of the object that lies somewhere, without reading the rest of
+// the head.
+func (l *look) bareIDAt(at place) (id objects.ID, err error) {
 	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
 	}
