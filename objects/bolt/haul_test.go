@@ -171,3 +171,34 @@ func TestLargeBatchesAmongOthers(t *testing.T) {
 	wantClean(t, path)
 	wantSound(t, path)
 }
+
+// TestUpdatesUponALargeBatch: who goes on from what is hauled finds it, though none of it
+// is staged.
+func TestUpdatesUponALargeBatch(t *testing.T) {
+	s, path := fresh(t)
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for k := range 6 {
+				err := s.Update(t.Context(), "refs/heads/main", func(tip objects.ID) (objects.Batch, error) {
+					if !tip.IsZero() {
+						if _, err := objects.Read(t.Context(), s, tip); err != nil {
+							return objects.Batch{}, fmt.Errorf("the tip: %w", err)
+						}
+					}
+					list, next := chain(tip, 10_000*i+1000*k, 1+999*((i+k)%3/2))
+					return objects.Batch{Put: list, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip, New: next}}}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil || ref.Version != 36 {
+		t.Errorf("main has moved %d times, %v", ref.Version, err)
+	}
+	wantClean(t, path)
+	wantSound(t, path)
+}
