@@ -73,7 +73,7 @@ type listing struct {
 // shortLine is more commits than most compiles walk over, which have a base; most is
 // more than are made room for before they come.
 const (
-	shortLine = 16
+	shortLine = 4
 	most      = 1 << 20
 )
 

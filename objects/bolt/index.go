@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -51,6 +50,8 @@ func newIndexEntry(id objects.ID, at place) (e indexEntry) {
 func (e indexEntry) place() place {
 	return place{binary.BigEndian.Uint32(e[indexPrefix:]), int(binary.BigEndian.Uint16(e[indexPrefix+4:]))}
 }
+
+func (e *indexEntry) begin() uint64 { return binary.BigEndian.Uint64(e[:]) }
 
 // run is one sorted list of entries.
 type run struct {
@@ -280,7 +281,6 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(entries, compareEntries)
 	kept, level := slices.Clone(all.list), uint64(0)
 	for {
 		var old []run
@@ -297,11 +297,12 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 			if err != nil {
 				return nil, err
 			}
-			entries, list = mergeEntries(entries, more), append(list, gone...)
+			entries, list = append(entries, more...), append(list, gone...)
 		}
 		kept = slices.DeleteFunc(kept, func(r run) bool { return r.level == level })
 		level++
 	}
+	entries = sortHashes(entries, (*indexEntry).begin, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	all.last++
 	one := run{level, all.last, uint64(len(entries))}
 	for at := 0; at < len(entries); {
@@ -315,35 +316,11 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 	return append(list, change{metaBucket, runsKey, runs{append(kept, one), all.last, all.bare}.encode()}), nil
 }
 
-func compareEntries(a, b indexEntry) int {
-	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
-	if x != y {
-		return cmp.Compare(x, y)
-	}
-	return bytes.Compare(a[indexPrefix:], b[indexPrefix:])
-}
-
-// mergeEntries gives the entries of two lists, each of which is in order.
-func mergeEntries(a, b []indexEntry) []indexEntry {
-	all := make([]indexEntry, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if compareEntries(a[0], b[0]) <= 0 {
-			all, a = append(all, a[0]), a[1:]
-		} else {
-			all, b = append(all, b[0]), b[1:]
-		}
-	}
-	return append(append(all, a...), b...)
-}
-
 // readRun reads a whole run, and gives the changes that delete it.
 func (l *look) readRun(r run) (entries []indexEntry, gone []change, err error) {
 	for chunk, err := range l.chunks(r, nil) {
 		if err != nil {
 			return nil, nil, err
-		}
-		if n := len(entries) + len(chunk)/entrySize; n > cap(entries) {
-			entries = slices.Grow(entries, max(n, int(min(r.entries, 1<<20)))-len(entries))
 		}
 		gone = append(gone, change{indexBucket, append(r.key(), chunk[:indexPrefix]...), nil})
 		for ; len(chunk) > 0; chunk = chunk[entrySize:] {
