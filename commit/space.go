@@ -27,7 +27,7 @@ func (s *space) encoder(about int) canon.Encoder {
 		}
 	}
 	size := about
-	if s.now > 0 {
+	if s.now > 2 { // one commit has three records
 		size = max(about, min(4*cap(s.pieces[s.now-1]), mostPiece))
 	}
 	s.pieces = append(s.pieces, make([]byte, 0, size))

@@ -21,7 +21,7 @@ func TestSortHashes(t *testing.T) {
 		})).Draw(t, "entries")
 		want := slices.Clone(list)
 		slices.SortFunc(want, compare)
-		if have := sortHashes(list, (*indexEntry).begin, compare); !slices.Equal(have, want) {
+		if have := sortHashes(list, indexEntry.begin, compare); !slices.Equal(have, want) {
 			t.Fatalf("have %x\nwant %x", have, want)
 		}
 	})

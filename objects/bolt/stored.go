@@ -72,7 +72,7 @@ func sortIDs(list []objects.Object) *sorted {
 	for i := range list {
 		order[i] = spot{binary.BigEndian.Uint64(list[i].ID[:]), i}
 	}
-	s.order = sortHashes(order, func(at *spot) uint64 { return at.begin }, func(a, b spot) int {
+	s.order = sortHashes(order, func(at spot) uint64 { return at.begin }, func(a, b spot) int {
 		return cmp.Or(list[a.at].ID.Compare(list[b.at].ID), a.at-b.at)
 	})
 	for i := 1; i < len(s.order); i++ {
