@@ -3,6 +3,7 @@ package bolt
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -70,6 +71,46 @@ func TestFoldBesideWhoWrites(t *testing.T) {
 		}
 		wantSound(t, path)
 	}
+}
+
+// TestWhoPlansLeavesAMomentBeforeItGoes writes a group that goes into the file at once,
+// just after a fold beside has ended: that is two transactions, and the second writes
+// over what those look at who plan, unless they go on to the first.
+func TestWhoPlansLeavesAMomentBeforeItGoes(t *testing.T) {
+	s, _ := fresh(t)
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(in, h)
+	put(t, w, "refs/heads/a", "small")
+	in.foldBeside(w)
+	<-h.folding.done
+	b := batch("refs/heads/b", "large")
+	for i := range 2 * frameMost / (100 << 10) {
+		b.Put = append(b.Put, object(fmt.Sprint(i, strings.Repeat("x", 100<<10))))
+	}
+	g, _, err := w.plan(b, "", objects.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.close(g)
+	w.mu.Unlock()
+	was := h.now.meta.tx
+	if err := in.commit(h, g); err != nil || h.now.meta.tx != was+2 {
+		t.Fatalf("%d transactions, %v", h.now.meta.tx-was, err)
+	}
+	if w.look.meta.tx == was {
+		t.Error("the file was written twice, and who plans still looks at what it was before")
+	}
+	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
+		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
+	}
+	w.landed(g)
+	h.close()
+	h.side.release()
 }
 
 // TestJournalBeginsAnew writes from many goroutines through many folds, and looks on:

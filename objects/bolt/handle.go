@@ -32,6 +32,7 @@ type handle struct {
 	polite  time.Time   // when a reader asked last whether somebody waits
 
 	folding   *folding // that has begun; nil: none. Who may write has it
+	planner   *writer  // whose look goes on when the file does; nil: nobody plans
 	unsettled bool     // the file may not be durable as it is
 
 	now    *moment
