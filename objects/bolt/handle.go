@@ -282,7 +282,6 @@ func (s *store) inspect(h *handle) error {
 	if err := checkSafe(s.path, info, os.Geteuid()); err != nil {
 		return err
 	}
-	h.number = s.noteFile(info)
 	h.info = info
 	m, err := h.readMeta()
 	if err != nil {
@@ -313,5 +312,6 @@ func (s *store) inspect(h *handle) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
+	h.number = s.noteFile(info, h.journal.bound.file)
 	return nil
 }
