@@ -1,11 +1,13 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -157,6 +159,59 @@ func TestJournalBeginsAnew(t *testing.T) {
 	}
 	idle(t, s)
 	wantSound(t, path)
+}
+
+// TestNothingIsWrittenOverWhatIsLookedAt lets somebody look on while the same
+// handle is folded. The fold after the next would write over the pages of what is
+// seen, so it waits.
+func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
+	s, _ := fresh(t)
+	tip := line(t, s, "main", 40)
+	fold(t, s)
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.mu.Lock()
+	in.open++
+	in.shared = h
+	in.mu.Unlock()
+	folds := func(ref string) error {
+		return in.fold(h, planned(t, in, h, batch(ref, ref)).frame.changes())
+	}
+	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		left <- in.view(t.Context(), "read", func(l *look) error {
+			close(entered)
+			<-leave
+			r, err := l.ref("refs/heads/main")
+			if err == nil && r.Target != tip {
+				err = fmt.Errorf("the branch is at %s in the midst of a look, not at %s", r.Target.Short(), tip.Short())
+			}
+			return err
+		})
+	}()
+	<-entered
+	if err := folds("refs/heads/first"); err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- folds("refs/heads/second") }()
+	select {
+	case err := <-second:
+		second <- err
+		t.Error("the file was written twice while somebody looked at what was before")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := errors.Join(<-left, <-second); err != nil {
+		t.Error(err)
+	}
+	in.mu.Lock()
+	in.shared = nil
+	in.mu.Unlock()
+	in.shut(h)
 }
 
 func exactSize(t *testing.T, path string) int64 {
