@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -212,6 +213,31 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	in.shared = nil
 	in.mu.Unlock()
 	in.shut(h)
+}
+
+// TestJournalThatIsCutWhileItIsRead has the file end before it did when its size was
+// asked for, as who may not lock the store can see it.
+func TestJournalThatIsCutWhileItIsRead(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, m.journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	w := window{file: file, size: int64(len(m.journal))}
+	if err := file.Truncate(int64(headerSize)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{0, journalStart} {
+		b, err := w.bytes(at, frameSize+journalStart)
+		if want := max(int64(headerSize)-at, 0); err != nil || int64(len(b)) != want {
+			t.Errorf("%d bytes at %d of %d, %v", len(b), at, want, err)
+		}
+	}
 }
 
 func exactSize(t *testing.T, path string) int64 {
