@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,14 +50,20 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// importKey begins the idempotency keys of what was imported.
+// importKey begins the idempotency keys of what was imported. After it come the place
+// of a part in its source, and which block of the part it is.
 const importKey = "import/"
 
+// sourceOf is the place that a key of an imported block tells.
+func sourceOf(key string) string { return key[len(importKey):strings.LastIndexByte(key, '#')] }
+
 // Import commits messages that another program kept, in their order, in a
-// transaction for every few thousand, which are one operation. What an earlier import brought is not
-// committed again, so that a source that has grown adds what is new; one that
-// differs from what was imported is a *[DivergedError]. An error of the list ends
-// the import: what came before it is committed and told.
+// transaction for every few thousand; all of them are one operation for Undo. What an
+// earlier import brought is not committed again, so that a source that has grown adds
+// what is new; one that differs from what was imported is a *[DivergedError]. An error
+// of the list ends the import: what came before it is committed and told. The list is
+// read ahead of what is committed; the parts of a message are not to be changed before
+// Import returns.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], opts ...Option) ([]Imported, error) {
 	return r.importAll(ctx, list, false, opts)
 }
@@ -71,19 +78,12 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	if err != nil {
 		return nil, err
 	}
-	m := &importing{repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{}}
-	for f, bad := range list {
-		if err = bad; err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = m.add(ctx, f)
-		}
-		if err != nil {
-			break
-		}
+	m := &importing{
+		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
+		writer: c.writer(), spare: new(commit.Writer),
 	}
-	bad := m.flush(context.WithoutCancel(ctx)) // who stops it keeps what was read
+	err = m.all(ctx, list)
+	bad := m.flush(context.WithoutCancel(ctx))
 	if bad == nil {
 		bad = m.landed()
 	}
@@ -100,12 +100,13 @@ type importing struct {
 	dry      bool
 	branches map[string]*growing
 	order    []*growing
-	at       map[string]objects.ID // by the id of a part: the commit of its last block
-	put      []objects.Object
-	origin   objects.ID // the last one in put
-	count    int        // commits in put
-	size     int        // bytes of their objects
-	landing  *landing   // the batch before; nil: there is none that is not settled
+	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
+	traced   bool                  // at has every place
+	writer   writer                // of the batch
+	spare    *commit.Writer        // of the batch before
+	count    int                   // commits in the batch
+	size     int                   // bytes of what they say
+	landing  *landing              // the batch before; nil: there is none that is not settled
 }
 
 // growing is a branch that is being added to.
@@ -165,15 +166,13 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 		if c.Op != commit.Append && c.Op != commit.Merge {
 			continue
 		}
-		id, imported := strings.CutPrefix(c.Key, importKey)
-		if !imported {
+		if !strings.HasPrefix(c.Key, importKey) {
 			g.foreign = g.foreign || len(g.known) == 0
 			continue
 		}
 		g.known[c.Key] = c
-		id = id[:strings.LastIndexByte(id, '#')]
-		if m.at[id].IsZero() {
-			m.at[id] = c.ID
+		if at := sourceOf(c.Key); m.at[at].IsZero() {
+			m.at[at] = c.ID
 		}
 		if !closed {
 			g.ends[c.Key] = true
@@ -184,7 +183,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f Foreign) error {
+func (m *importing) add(ctx context.Context, f *Foreign) error {
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
@@ -196,8 +195,8 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 		if n++; part.ID != id {
 			id, n = part.ID, 0
 		}
-		place := f.Origin.Importer + "/" + part.ID
-		key := importKey + place + "#" + strconv.Itoa(n)
+		key := importKey + f.Origin.Importer + "/" + part.ID + "#" + strconv.Itoa(n)
+		place := sourceOf(key)
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
 			g.Parts++
@@ -213,11 +212,13 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 			return err
 		}
 		g.Parts++
-		if before, err = m.write(ctx, g, part, key, &f, before); err != nil {
+		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		m.at[place] = objects.ID{}
-		if before != nil {
+		switch {
+		case m.dry:
+			m.at[place] = objects.ID{}
+		case m.traced:
 			m.at[place] = before.ID
 		}
 	}
@@ -228,13 +229,16 @@ func (m *importing) add(ctx context.Context, f Foreign) error {
 }
 
 // opens makes a branch ready for what is new.
-func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
+func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
 	switch {
 	case g.grows:
 		return nil
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && f.From != "":
+		if err := m.trace(ctx); err != nil {
+			return err
+		}
 		at, known := m.at[f.Origin.Importer+"/"+f.From]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
@@ -242,19 +246,43 @@ func (m *importing) opens(ctx context.Context, g *growing, f Foreign) error {
 		if m.dry {
 			break
 		}
-		if err := m.flush(ctx); err != nil {
-			return err
-		}
-		if err := m.landed(); err != nil {
-			return err
-		}
-		tip, err := m.repo.header(ctx, at)
+		tip, err := m.header(ctx, at)
 		if err != nil {
 			return err
 		}
 		g.tip = tip
 	}
 	g.grows = true
+	return nil
+}
+
+// trace finds where the parts are that were imported so far. Few sources have branches
+// that begin within others, so nobody keeps that in mind until one comes.
+func (m *importing) trace(ctx context.Context) error {
+	if m.dry || m.traced {
+		return nil
+	}
+	if err := m.flush(ctx); err != nil {
+		return err
+	}
+	if err := m.landed(); err != nil {
+		return err
+	}
+	for _, g := range m.order {
+		var line []*commit.Commit
+		for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
+			if err != nil {
+				return err
+			}
+			if (c.Op == commit.Append || c.Op == commit.Merge) && strings.HasPrefix(c.Key, importKey) {
+				line = append(line, c)
+			}
+		}
+		for _, c := range slices.Backward(line) {
+			m.at[sourceOf(c.Key)] = c.ID
+		}
+	}
+	m.traced = true
 	return nil
 }
 
@@ -285,23 +313,16 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	commits, put, err := m.call.commits(g.tip, d)
+	clear(m.writer.origins)
+	made, err := m.writer.write(g.tip, &d)
 	if err != nil {
 		return nil, err
 	}
-	g.tip = commits[0]
-	m.repo.headers.put(g.tip)
-	for _, o := range put {
-		if o.Kind == objects.KindOrigin {
-			if o.ID == m.origin {
-				continue // messages that nothing is known of have the same
-			}
-			m.origin = o.ID
-		}
-		m.put = append(m.put, o)
-		m.size += len(o.Data)
-	}
-	return g.tip, nil
+	m.call.tell(m.writer.masks.found)
+	m.writer.masks.found = nil
+	g.tip = made
+	m.size += int(made.Size)
+	return made, nil
 }
 
 // AppendReply adds a reply that was got without this package, such as one that was

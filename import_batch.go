@@ -1,18 +1,21 @@
 package tract
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
-// How many commits of an import land in one transaction, and how many bytes of
-// objects: as much as it can be while little is lost where it breaks off.
+// How many commits of an import land in one transaction, and how many bytes of what
+// they say: enough that a transaction costs little, and little memory.
 const (
 	importBatch = 1 << 14
-	importBytes = 4 << 20
+	importBytes = 2 << 20
 )
 
 // landing is a batch that is being written while the next one is made.
@@ -37,7 +40,7 @@ func (m *importing) flush(ctx context.Context) error {
 		return err
 	}
 	next := &landing{done: make(chan error, 1)}
-	batch := objects.Batch{Put: m.put, Note: m.call.note("import"), Copies: true}
+	batch := objects.Batch{Put: m.writer.commits.Put(), Note: m.call.note("import"), Copies: true}
 	for _, g := range m.order {
 		switch {
 		case g.waiting == 0:
@@ -45,13 +48,20 @@ func (m *importing) flush(ctx context.Context) error {
 		case m.dry:
 			next.moves = append(next.moves, move{g, g.stored, g.waiting})
 		default:
+			tip := *g.tip // whose memory is used again
+			tip.Parents = slices.Clone(tip.Parents)
+			g.tip = &tip
+			m.repo.headers.put(g.tip)
 			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
 		}
 		g.waiting = 0
 	}
 	m.landing = next
-	m.put, m.origin, m.count, m.size = make([]objects.Object, 0, len(m.put)), objects.ID{}, 0, 0
+	if len(m.spare.Put()) == 0 {
+		m.spare.Reset(len(batch.Put))
+	}
+	m.writer.commits, m.spare, m.count, m.size = m.spare, m.writer.commits, 0, 0
 	if m.dry {
 		next.done <- nil
 		return nil
@@ -79,12 +89,27 @@ func (m *importing) landed() error {
 	}
 	m.landing = nil
 	if err := <-last.done; err != nil {
-		m.put, m.count = nil, 0 // they stand on what is not there
+		m.count = 0 // what is made since stands on what is not there
 		return fmt.Errorf("import: %w", err)
 	}
+	m.spare.Reset(len(m.spare.Put()))
 	for _, moved := range last.moves {
 		moved.branch.stored = moved.tip
 		moved.branch.Added += moved.parts
 	}
 	return nil
+}
+
+// header is that of a commit that was imported, perhaps in a batch that is not written
+// yet.
+func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
+	for _, made := range [][]objects.Object{m.writer.commits.Put(), m.spare.Put()} {
+		for _, o := range made {
+			if o.ID == id {
+				o.Data = bytes.Clone(o.Data) // its memory is used again
+				return commit.Parse(o)
+			}
+		}
+	}
+	return m.repo.header(ctx, id)
 }

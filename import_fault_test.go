@@ -61,3 +61,45 @@ func TestImportThatCannotBeWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestAnImportIsOneOperation, however many batches it takes: undo takes all of it back,
+// and a branch that begins within another finds its place in a batch before.
+func TestAnImportIsOneOperation(t *testing.T) {
+	ctx := t.Context()
+	text := strings.Repeat("words of a long message. ", 20_000)
+	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+		for i := range 20 {
+			f := tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}}
+			if i == 15 {
+				f.Branch, f.From = "fork", "7"
+			}
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+	repo := memory(t)
+	if _, err := repo.Branch("mine").User(ctx, "before"); err != nil {
+		t.Fatal(err)
+	}
+	done, err := repo.Import(ctx, list)
+	if err != nil || len(done) != 2 || done[0].Added != 19 || done[1].Added != 1 {
+		t.Fatal(done, err)
+	}
+	all := branches(t, repo)
+	if len(all["fork"]) != 9 || all["fork"][7].ID != all["b"][7].ID {
+		t.Errorf("the fork has %d commits", len(all["fork"]))
+	}
+	if entries, err := repo.Moves(ctx, "refs/heads/b", 0); err != nil || len(entries) < 3 {
+		t.Fatalf("it took %d batches, %v: the test wants several", len(entries), err)
+	}
+	if _, err := repo.Undo(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if all = branches(t, repo); len(all) != 1 || len(all["mine"]) != 1 {
+		t.Errorf("after an undo there are %d branches", len(all))
+	}
+	if again, err := repo.Import(ctx, list); err != nil || again[0].Added != 19 {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+}

@@ -52,15 +52,40 @@ const (
 	maskOff     = "off"
 )
 
-// commits makes the commits of drafts as commit.Write does. It is the one way into
-// the store, and so the place where secrets are masked.
+// commits makes the commits of drafts as commit.Write does.
 func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, []objects.Object, error) {
-	m := c.masking()
-	commits, put, err := commit.Write(parent, m.all(drafts)...)
-	if err == nil {
-		c.tell(m.found)
+	w := c.writer()
+	commits := make([]*commit.Commit, len(drafts))
+	for i := range drafts {
+		var err error
+		if commits[i], err = w.write(parent, &drafts[i]); err != nil {
+			return nil, nil, err
+		}
+		parent = commits[i]
 	}
-	return commits, put, err
+	c.tell(w.masks.found)
+	return commits, w.commits.Put(), nil
+}
+
+// writer makes commits for a call. It is the one way into the store, and so the place
+// where secrets are masked.
+type writer struct {
+	commits *commit.Writer
+	masks   *masking
+	origins map[*commit.Origin]*commit.Origin // as they are masked: drafts share them
+}
+
+func (c *call) writer() writer {
+	return writer{commits: new(commit.Writer), masks: c.masking(), origins: map[*commit.Origin]*commit.Origin{}}
+}
+
+// write makes the commit of a draft, which stays as it is.
+func (w *writer) write(parent *commit.Commit, d *commit.Draft) (*commit.Commit, error) {
+	if w.masks.mode == maskOff {
+		return w.commits.Write(parent, d)
+	}
+	masked := w.masks.draft(*d, w.origins)
+	return w.commits.Write(parent, &masked)
 }
 
 func (c *call) tell(found []Secret) {

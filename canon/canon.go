@@ -33,7 +33,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 )
 
@@ -48,8 +47,13 @@ type Encoder struct {
 	last int
 }
 
-// smallRecord is more than most records have beside their words.
+// smallRecord is how much room an encoder makes that was given none: most records need
+// no more beside their words.
 const smallRecord = 120
+
+// NewEncoder gives an encoder that writes into the free room behind room, and into
+// memory of its own from where that is not enough.
+func NewEncoder(room []byte) Encoder { return Encoder{buf: room[len(room):]} }
 
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
@@ -127,8 +131,14 @@ func (e *Encoder) Map(field int, m map[string]string) {
 	if len(m) == 0 {
 		return
 	}
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		var pair Encoder
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var room [256]byte
+	for _, k := range keys {
+		pair := NewEncoder(room[:0])
 		pair.String(1, k)
 		pair.String(2, m[k])
 		e.Item(field, pair.Bytes())

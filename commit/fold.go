@@ -86,7 +86,6 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 	c.Target.Encode(&rest, 6)
 	rest.String(10, c.Key)
 	c.First.Encode(&rest, 16)
-	_, has := c.links()
 	var tag canon.Encoder
 	tag.Uint(1, uint64(c.Op))
 	tag.Uint(2, uint64(c.Kind))
@@ -94,7 +93,7 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 	tag.Uint(4, uint64(index))
 	tag.Uint(7, uint64(c.Priority))
 	tag.String(9, c.Author)
-	tag.Uint(15, has)
+	tag.Uint(15, c.has())
 	tag.Uint(17, uint64(c.Covers))
 	tag.Uint(18, follows)
 	ms := c.Time.UnixMilli() - since

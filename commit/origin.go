@@ -48,11 +48,19 @@ type Origin struct {
 
 // Object makes the object of o.
 func (o *Origin) Object() objects.Object {
-	var links []objects.ID
-	if !o.Manifest.IsZero() {
-		links = []objects.ID{o.Manifest}
-	}
 	var e canon.Encoder
+	o.encode(&e)
+	return objects.New(objects.KindOrigin, nil, o.links(), e.Bytes())
+}
+
+func (o *Origin) links() []objects.ID {
+	if o.Manifest.IsZero() {
+		return nil
+	}
+	return []objects.ID{o.Manifest}
+}
+
+func (o *Origin) encode(e *canon.Encoder) {
 	e.String(1, string(o.Source))
 	e.String(2, o.Session)
 	e.String(3, o.Provider)
@@ -77,7 +85,6 @@ func (o *Origin) Object() objects.Object {
 	e.Uint(20, count(o.Duration.Milliseconds()))
 	e.String(21, o.Importer)
 	e.Map(22, o.Original)
-	return objects.New(objects.KindOrigin, nil, links, e.Bytes())
 }
 
 // count is n as it is written: a provider that reports less than none is not

@@ -10,28 +10,38 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c and sets its id.
-func (c *Commit) object() objects.Object {
-	links, has := c.links()
-	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(has))
+// object makes the object of c with an encoder, and sets the id of c. The links are
+// put behind some room.
+func (c *Commit) object(e canon.Encoder, links []objects.ID) objects.Object {
+	has := c.has()
+	for i, id := range c.named() {
+		if has>>i&1 > 0 {
+			links = append(links, id)
+		}
+	}
+	if has == 0 {
+		links = nil
+	}
+	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(e))
 	c.ID = obj.ID
 	return obj
 }
 
-// links lists what c links to, and tells which of the three that is.
-func (c *Commit) links() (links []objects.ID, has uint64) {
-	for i, id := range []objects.ID{c.Content, c.Origin, c.Label} {
+// named is what c may link to.
+func (c *Commit) named() [3]objects.ID { return [3]objects.ID{c.Content, c.Origin, c.Label} }
+
+// has tells which of these it links to.
+func (c *Commit) has() (bits uint64) {
+	for i, id := range c.named() {
 		if !id.IsZero() {
-			links = append(links, id)
-			has |= 1 << i
+			bits |= 1 << i
 		}
 	}
-	return links, has
+	return bits
 }
 
-// record is the data of the object of c.
-func (c *Commit) record(has uint64) []byte {
-	var e canon.Encoder
+// record makes the data of the object of c with an encoder.
+func (c *Commit) record(e canon.Encoder) []byte {
 	e.Uint(1, uint64(c.Op))
 	e.Uint(2, uint64(c.Kind))
 	e.Uint(3, uint64(c.Role))
@@ -46,7 +56,7 @@ func (c *Commit) record(has uint64) []byte {
 	c.Mark.Encode(&e, 12)
 	e.Uint(13, uint64(c.Weight.All))
 	e.Uint(14, uint64(c.Weight.Sent))
-	e.Uint(15, has)
+	e.Uint(15, c.has())
 	c.First.Encode(&e, 16)
 	e.Uint(17, uint64(c.Covers))
 	return e.Bytes()

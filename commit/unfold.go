@@ -2,8 +2,10 @@ package commit
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -182,6 +184,9 @@ func (now *state) add(f *formed, size int64) {
 
 // keep keeps the whole of a commit. One that makes no sense is none.
 func (r *rows) keep(i int, read func(i int, c *Commit) error) {
+	if len(r.whole) == cap(r.whole) {
+		r.whole = slices.Grow(r.whole, r.toKeep(i))
+	}
 	r.whole = append(r.whole, Commit{})
 	c := &r.whole[len(r.whole)-1]
 	if read(i, c) != nil {
@@ -197,6 +202,18 @@ func (r *rows) keep(i int, read func(i int, c *Commit) error) {
 	if now.next = now.mark; c.Marks() {
 		now.next = int32(i) + 1
 	}
+}
+
+// toKeep counts the commits from a place on that may be kept.
+func (r *rows) toKeep(from int) (n int) {
+	for i := from; i < r.sheet.Len(); i++ {
+		if f := r.forms[r.sheet.Form(i)]; !f.other {
+			if _, rest := r.sheet.Data(i); rest > 0 || !f.folded {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // raw reads a commit that is not folded.
@@ -305,6 +322,5 @@ func (r *rows) Data(i int) ([]byte, error) {
 	} else {
 		r.plain(&c, i, f, now, &room)
 	}
-	_, has := c.links()
-	return c.record(has), nil
+	return c.record(canon.Encoder{}), nil
 }

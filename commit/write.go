@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -37,9 +38,9 @@ type Draft struct {
 // (nil: a root), and the objects that have to be put for them. It writes
 // nothing. Content over [content.MaxSize] bytes is an [objects.ErrLimit].
 func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
-	w := writing{origins: map[*Origin]objects.ID{}}
+	var w Writer
 	for i := range drafts {
-		c, err := w.commit(parent, &drafts[i])
+		c, err := w.Write(parent, &drafts[i])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -49,20 +50,43 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 	return commits, w.put, nil
 }
 
-// writing is one Write: the objects so far, and the origins that are among them.
-type writing struct {
+// Writer makes commits one after another, and gathers the objects that have to be put
+// for them. The zero value is ready for use.
+type Writer struct {
 	put     []objects.Object
-	origins map[*Origin]objects.ID
+	origins []objects.Object // the last ones of put, each another
+	space   space
+	made    [][]made // in pieces that lie together
+	piece   int      // the one whose commits are being made
+	count   int      // of them, that are
 }
 
-// commit makes the commit of a draft, after the objects that it names.
-func (w *writing) commit(parent *Commit, d *Draft) (*Commit, error) {
-	c := &Commit{
+// mostOrigins is among how many of the last origins an equal one is looked for: the two
+// sides of a conversation take turns.
+const mostOrigins = 4
+
+// Put is the objects gathered since the last Reset.
+func (w *Writer) Put() []objects.Object { return w.put }
+
+// Reset forgets what was made, and uses its memory again: nobody may hold any of the
+// commits and objects by now. room is for how many objects there should be room.
+func (w *Writer) Reset(room int) {
+	clear(w.put)
+	w.put, w.origins = slices.Grow(w.put[:0], room), w.origins[:0]
+	w.piece, w.count = 0, 0
+	w.space.reset()
+}
+
+// Write makes the commit of a draft upon parent (nil: a root), as the function does.
+func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
+	m := w.next()
+	*m = made{Commit: Commit{
 		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
 		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
-	}
+	}}
+	c := &m.Commit
 	if parent != nil {
-		c.Parents = []objects.ID{parent.ID}
+		c.Parents = append(m.parents[:0], parent.ID)
 	}
 	if d.Second != nil {
 		c.Parents = append(c.Parents, d.Second.ID)
@@ -77,21 +101,46 @@ func (w *writing) commit(parent *Commit, d *Draft) (*Commit, error) {
 		c.Label = w.object(d.Label.Object())
 	}
 	c.derive(parent, d.Second, d.Brings)
-	w.object(c.object())
+	o := c.object(w.space.encoder(commitRoom+len(c.Author)+len(c.Key)), m.links[:0])
+	o.Data = w.space.keep(o.Data)
+	w.object(o)
 	return c, c.check()
+}
+
+// next is a commit to be made.
+func (w *Writer) next() *made {
+	const most = 64
+	if len(w.made) > 0 && w.count == len(w.made[w.piece]) {
+		w.piece, w.count = w.piece+1, 0
+	}
+	if w.piece == len(w.made) {
+		size := 1 // often it is the only one
+		if w.piece > 0 {
+			size = min(4*len(w.made[w.piece-1]), most)
+		}
+		w.made = append(w.made, make([]made, size))
+	}
+	w.count++
+	return &w.made[w.piece][w.count-1]
+}
+
+// made is a commit with room for its edges.
+type made struct {
+	Commit
+	parents [1]objects.ID
+	links   [2]objects.ID
 }
 
 // content gives c the block of a draft, or the erased one in the place of it. The
 // role follows from it where the draft names none.
-func (w *writing) content(c *Commit, d *Draft) error {
+func (w *Writer) content(c *Commit, d *Draft) error {
 	role := content.NoRole
 	if d.Block != nil {
-		objs, size, err := contentObjects(d.Block)
+		size, err := w.block(d.Block)
 		if err != nil {
 			return err
 		}
-		w.put = append(w.put, objs...)
-		c.Content, c.Size, c.Kind, c.Block = objs[len(objs)-1].ID, size, d.Block.Kind(), d.Block
+		c.Content, c.Size, c.Kind, c.Block = w.put[len(w.put)-1].ID, size, d.Block.Kind(), d.Block
 		role = content.RoleOf(d.Block)
 	}
 	if e := d.Erased; e != nil {
@@ -102,46 +151,67 @@ func (w *writing) content(c *Commit, d *Draft) error {
 	return nil
 }
 
-// origin puts an origin once, however many drafts share it.
-func (w *writing) origin(o *Origin) objects.ID {
-	if w.origins[o].IsZero() {
-		w.origins[o] = w.object(o.Object())
+// origin puts an origin once where drafts that follow one another share it, or have
+// equal ones.
+func (w *Writer) origin(o *Origin) objects.ID {
+	e := w.space.encoder(originRoom)
+	o.encode(&e)
+	for _, last := range w.origins {
+		if string(last.Data) == string(e.Bytes()) && slices.Equal(last.Links, o.links()) {
+			return last.ID
+		}
 	}
-	return w.origins[o]
+	obj := objects.New(objects.KindOrigin, nil, o.links(), w.space.keep(e.Bytes()))
+	if len(w.origins) == mostOrigins {
+		w.origins = append(w.origins[:0], w.origins[1:]...)
+	}
+	w.origins = append(w.origins, obj)
+	return w.object(obj)
 }
 
-func (w *writing) object(o objects.Object) objects.ID {
+func (w *Writer) object(o objects.Object) objects.ID {
+	if len(w.put) == cap(w.put) {
+		w.put = slices.Grow(w.put, max(len(w.put), 4)) // twice as many: long ones are copied less often
+	}
 	w.put = append(w.put, o)
 	return o.ID
 }
 
-// contentObjects makes the object of a block; when its record is larger than
-// an object may be, the chunks of it and then a list of them.
-func contentObjects(b content.Block) (objs []objects.Object, size int64, err error) {
-	record := content.Encode(b)
+// block makes the object of a block; when its record is larger than an object may
+// be, the chunks of it and then a list of them.
+func (w *Writer) block(b content.Block) (size int64, err error) {
+	about := contentRoom
+	if t, ok := b.(content.Text); ok {
+		about += len(t.Text)
+	}
+	e := w.space.encoder(about)
+	content.EncodeInto(&e, b)
+	record := w.space.keep(e.Bytes())
 	size = int64(len(record))
 	if size > content.MaxSize {
-		return nil, 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)
+		return 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)
 	}
 	if size <= objects.MaxSize {
-		return []objects.Object{objects.New(objects.KindContent, nil, nil, record)}, size, nil
+		w.object(objects.New(objects.KindContent, nil, nil, record))
+		return size, nil
 	}
 	var chunks []objects.ID
 	for len(record) > 0 {
 		n := min(len(record), objects.MaxSize)
-		chunk := objects.New(objects.KindChunk, nil, nil, record[:n:n])
-		objs, chunks, record = append(objs, chunk), append(chunks, chunk.ID), record[n:]
+		chunks = append(chunks, w.object(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
+		record = record[n:]
 	}
-	var e canon.Encoder
-	e.Uint(1, uint64(size))
-	return append(objs, objects.New(objects.KindList, nil, chunks, e.Bytes())), size, nil
+	var list canon.Encoder
+	list.Uint(1, uint64(size))
+	w.object(objects.New(objects.KindList, nil, chunks, list.Bytes()))
+	return size, nil
 }
 
 // ContentID is the id that the content of a commit of the block would have.
 func ContentID(b content.Block) (objects.ID, error) {
-	objs, _, err := contentObjects(b)
-	if err != nil {
+	var w Writer
+	if _, err := w.block(b); err != nil {
 		return objects.ID{}, err
 	}
-	return objs[len(objs)-1].ID, nil
+	return w.put[len(w.put)-1].ID, nil
 }

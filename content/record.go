@@ -27,8 +27,14 @@ const (
 
 // Encode gives the canonical record of a block.
 func Encode(b Block) []byte {
-	w := b.Form()
 	var e canon.Encoder
+	EncodeInto(&e, b)
+	return e.Bytes()
+}
+
+// EncodeInto writes what Encode gives with an encoder that has written nothing yet.
+func EncodeInto(e *canon.Encoder, b Block) {
+	w := b.Form()
 	e.Uint(fieldKind, uint64(b.Kind()))
 	e.Uint(fieldRole, uint64(w.Role))
 	e.String(fieldDialect, w.Dialect)
@@ -39,8 +45,7 @@ func Encode(b Block) []byte {
 	e.String(fieldSealData, w.Seal.Data)
 	e.String(fieldSealMinted, w.Seal.Minted)
 	e.Bool(fieldIncomplete, w.Incomplete)
-	b.encode(&e)
-	return e.Bytes()
+	b.encode(e)
 }
 
 // Decode reads a record. It refuses what Encode does not write, and returns a

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -108,28 +109,28 @@ const synthetic = "<synthetic>"
 // blocks reads what a line says, and the place of an answer: the id that the lines
 // of one message share.
 func (l *claudeLine) blocks() ([]content.Block, error) {
-	var body rawjson.Object
-	var list rawjson.Array
 	var message rawjson.Object
 	message.SetString("role", l.kind)
 	message.Set("content", l.message.Get("content"))
-	list.Add(message.Bytes())
-	body.Set("model", l.message.Get("model"))
-	body.Set("messages", list.Bytes())
-	req, err := providers.DecodeRequest("messages", "anthropic", body.Bytes())
-	if err != nil {
-		return nil, err
-	}
+	model := l.message.Get("model").Text()
 	var blocks []content.Block
-	for _, m := range req.Messages {
+	for m, err := range providers.DecodeMessages("messages", "anthropic", model, one(message.Bytes())) {
+		if err != nil {
+			return nil, err
+		}
 		for _, b := range m.Blocks {
-			if b.Kind() == content.KindAssistant && l.message.Get("model").Text() == synthetic {
+			if b.Kind() == content.KindAssistant && model == synthetic {
 				b = content.Note(b.String()) // no model said it, and none is to read it
 			}
 			blocks = append(blocks, b)
 		}
 	}
 	return blocks, nil
+}
+
+// one is a list of one value.
+func one(v rawjson.Value) iter.Seq[rawjson.Value] {
+	return func(yield func(rawjson.Value) bool) { yield(v) }
 }
 
 // said tells whether a line is part of the conversation. Caveats and the output of

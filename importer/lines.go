@@ -19,8 +19,9 @@ var errTooLong = fmt.Errorf("more than %d MiB in one piece", maxLine>>20)
 type lines struct {
 	file string
 	r    *bufio.Reader
-	n    int // of the line read last, from 1
-	buf  []byte
+	n    int    // of the line read last, from 1
+	line []byte // with its end
+	buf  []byte // that a line lies in which is longer than the reader's
 }
 
 func newLines(file string, r io.Reader) *lines {
@@ -31,29 +32,38 @@ func newLines(file string, r io.Reader) *lines {
 // last. It is valid until the next call.
 func (l *lines) next() ([]byte, error) {
 	for {
-		l.buf = l.buf[:0]
-		l.n++
-		for {
-			piece, err := l.r.ReadSlice('\n')
-			if len(l.buf)+len(piece) > maxLine {
-				return nil, l.wrong(errTooLong)
-			}
-			l.buf = append(l.buf, piece...)
-			if err == bufio.ErrBufferFull {
-				continue
-			}
-			if err != nil && (err != io.EOF || len(l.buf) == 0) {
-				if err != io.EOF {
-					err = l.wrong(err)
-				}
-				return nil, err
-			}
-			break
+		if err := l.read(); err != nil {
+			return nil, err
 		}
-		if line := bytes.TrimSpace(l.buf); len(line) > 0 {
+		if line := bytes.TrimSpace(l.line); len(line) > 0 {
 			return line, nil
 		}
 	}
+}
+
+// read reads a line.
+func (l *lines) read() (err error) {
+	l.n++
+	l.line, err = l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		for l.buf = l.buf[:0]; err == bufio.ErrBufferFull; {
+			if l.buf = append(l.buf, l.line...); len(l.buf) > maxLine {
+				return l.wrong(errTooLong)
+			}
+			l.line, err = l.r.ReadSlice('\n')
+		}
+		l.buf = append(l.buf, l.line...)
+		l.line = l.buf
+	}
+	switch {
+	case len(l.line) > maxLine:
+		return l.wrong(errTooLong)
+	case err == io.EOF && len(l.line) > 0:
+		return nil
+	case err == io.EOF || err == nil:
+		return err
+	}
+	return l.wrong(err)
 }
 
 // value is the next line as JSON.
@@ -72,7 +82,7 @@ func (l *lines) value() (rawjson.Value, error) {
 // all is the rest of the file from the last line on.
 func (l *lines) all() ([]byte, error) {
 	var rest bytes.Buffer
-	rest.Write(l.buf)
+	rest.Write(l.line)
 	n, err := rest.ReadFrom(io.LimitReader(l.r, int64(maxLine+1-rest.Len())))
 	if err == nil && n > 0 && rest.Len() > maxLine {
 		err = errTooLong

@@ -16,7 +16,7 @@ import (
 // readMessages reads message arrays and request bodies: one, or one a line, or an
 // array of them; or one array with a message a line. v is the first value.
 func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) error {
-	m := messageReader{l: l, format: f, out: out}
+	m := messageReader{l: l, format: f, out: out, most: mostHeld}
 	single := v.Kind() == rawjson.KindObject && !isBody(v)
 	switch {
 	case single && !whole:
@@ -73,58 +73,11 @@ type messageReader struct {
 	format Format
 	out    *sink
 	n      int // conversations so far
-}
+	most   int // bytes of lines that are held to find out what they are
 
-// oneALine reads a conversation with a message on each line. It is decoded as a
-// whole: what a message means can depend on those before it.
-func (m *messageReader) oneALine(v rawjson.Value) error {
-	var list rawjson.Array
-	var lines []int // that the messages are on
-	var err error
-	for size := 0; err == nil; {
-		if size += len(v); size > maxLine {
-			err = m.l.wrong(errTooLong)
-			break
-		}
-		list.Add(v)
-		lines = append(lines, m.l.n)
-		v, err = m.l.value()
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	all := list.Bytes()
-	req, bad := m.decode(all)
-	if bad != nil {
-		if all, bad = m.readable(all, lines, bad); all.At(0) == nil {
-			return bad
-		}
-		if req, err = m.decode(all); err != nil {
-			return m.l.wrong(err)
-		}
-		err = bad
-	}
-	if bad := m.put(req); bad != nil {
-		return bad
-	}
-	return err
-}
-
-// readable is the messages before the first that cannot be decoded, and where that
-// is; why is the error of all of them.
-func (m *messageReader) readable(all rawjson.Value, lines []int, why error) (rawjson.Value, error) {
-	var list rawjson.Array
-	n := 0
-	for v := range all.Elements() {
-		var one rawjson.Array
-		one.Add(v)
-		if _, err := m.decode(one.Bytes()); err != nil {
-			return list.Bytes(), &LineError{File: m.l.file, Line: lines[n], Cause: err}
-		}
-		list.Add(v)
-		n++
-	}
-	return nil, m.l.wrong(why)
+	session string // of the conversation
+	id      string // of its last block
+	said    []byte // what that is made of
 }
 
 // decoded is a conversation and whose format it is in.
@@ -155,17 +108,13 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 
 // decodeList reads an array of messages.
 func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
-	f, items := listed(v)
-	if m.format != Auto {
-		f = m.format
+	var l listed
+	for e := range v.Elements() {
+		if l.look(e); l.items {
+			break
+		}
 	}
-	key, api := "messages", "chat"
-	switch {
-	case m.format != Anthropic && items:
-		key, api = "input", "responses"
-	case f == Anthropic:
-		api = "messages"
-	}
+	key, api := l.dialect(m.format)
 	var o rawjson.Object
 	o.Set(key, v)
 	req, err := providers.DecodeRequest(api, "", o.Bytes())
@@ -183,45 +132,60 @@ func (m *messageReader) conversation(v rawjson.Value) error {
 
 // put puts out what was decoded.
 func (m *messageReader) put(req decoded) error {
-	if m.n++; len(req.Messages) == 0 {
-		return m.l.wrong(errors.New("a conversation without a message"))
+	if len(req.Messages) == 0 {
+		return m.l.wrong(errEmpty)
 	}
-	id, session := "", ""
-	if m.n > 1 {
-		session = strconv.Itoa(m.n)
-	}
+	m.begin()
 	for _, said := range req.Messages {
-		e := Entry{Importer: "messages", Session: session, Line: m.l.n}
-		if said.Role == content.RoleAssistant {
-			e.Dialect, e.Model = req.api, req.Settings.Model
-		}
-		for _, b := range said.Blocks {
-			id = chained(id, said.Role, b)
-			e.Parts = append(e.Parts, Part{ID: id, Block: b})
-		}
-		m.out.put(e)
+		m.message(said, req.api, req.Settings.Model)
 	}
 	return nil
+}
+
+var errEmpty = errors.New("a conversation without a message")
+
+// begin begins a conversation.
+func (m *messageReader) begin() {
+	if m.n++; m.n > 1 {
+		m.session = strconv.Itoa(m.n)
+	}
+	m.id = ""
+}
+
+// message puts out a message, which a model that may be unknown said or was asked.
+func (m *messageReader) message(said content.Message, api, model string) {
+	e := Entry{Importer: "messages", Session: m.session, Line: m.l.n, Parts: make([]Part, len(said.Blocks))}
+	if said.Role == content.RoleAssistant {
+		e.Dialect, e.Model = api, model
+	}
+	for i, b := range said.Blocks {
+		m.id = m.chained(said.Role, b)
+		e.Parts[i] = Part{ID: m.id, Block: b}
+	}
+	m.out.put(e)
 }
 
 // chained is the id of a block in a source that has none: what it says, and all
 // before it. So a conversation that has grown keeps its ids, and another one that
 // begins alike has other ids from where it differs. The dialect does not count: it
 // may show only later.
-func chained(before string, role content.Role, b content.Block) string {
-	said := []string{before, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data}
+func (m *messageReader) chained(role content.Role, b content.Block) string {
+	m.said = m.said[:0]
+	m.says(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)
 	switch b := b.(type) {
 	case content.ToolCall:
-		said = append(said, b.CallID, b.Name)
+		m.says(b.CallID, b.Name)
 	case content.ToolResult:
-		said = append(said, b.CallID)
+		m.says(b.CallID)
 	case content.Media:
-		said = append(said, b.Data)
+		m.says(b.Data)
 	}
-	var text []byte
-	for _, s := range said {
-		text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...)
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(m.said)
 	return hex.EncodeToString(sum[:16])
+}
+
+func (m *messageReader) says(list ...string) {
+	for _, s := range list {
+		m.said = append(append(strconv.AppendInt(m.said, int64(len(s)), 10), ':'), s...)
+	}
 }

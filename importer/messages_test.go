@@ -152,8 +152,8 @@ func (forever) Read(p []byte) (int, error) {
 func TestOneALineIsReadUpToTheFirstThatCannotBe(t *testing.T) {
 	const good = `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":"b"}` + "\n"
 	for text, want := range map[string]string{
-		good + "\n" + `{"role":"boss"}` + "\n" + `{"role":"user","content":"c"}`: "log:4: decode request: chat: messages[0]: want a message",
-		good + `{"role":"boss"}` + "\n" + `{"role":"user","cont`:                 "log:3: decode request: ",
+		good + "\n" + `{"role":"boss"}` + "\n" + `{"role":"user","content":"c"}`: "log:4: decode message: chat: want a message",
+		good + `{"role":"boss"}` + "\n" + `{"role":"user","cont`:                 "log:3: decode message: ",
 		good + `{"role":"user","content":[` + "\n" + `{"role":"boss"}`:           "log:3: parse JSON: ",
 		good + `{"role":"user","cont`:                                            "log:3: the last line is damaged",
 	} {
@@ -165,5 +165,24 @@ func TestOneALineIsReadUpToTheFirstThatCannotBe(t *testing.T) {
 	list, err := read(`{"role":"boss"}`+"\n"+good, Auto)
 	if err == nil || !strings.HasPrefix(err.Error(), "log:1: ") || len(list) != 0 {
 		t.Errorf("a first line that is none gives %d entries, %v", len(list), err)
+	}
+}
+
+// TestALineThatFillsTheReader is not read over by what comes after it, wherever it ends.
+func TestALineThatFillsTheReader(t *testing.T) {
+	const frame = `{"role":"user","content":""}` + "\n"
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128 << 10} {
+		long := strings.Repeat("a", size-len(frame))
+		first := strings.Replace(frame, `""`, `"`+long+`"`, 1)
+		for text, want := range map[string]int{first + strings.Repeat(frame, 4000): 4001, first: 1} {
+			list, err := read(text, Auto)
+			if err != nil || len(list) != want || list[0].Parts[0].Block.String() != long {
+				t.Errorf("a line of %d bytes: %d entries, %v", size, len(list), err)
+			}
+		}
+		over, err := read("["+first+strings.Repeat(","+frame, 4000)+"]", Auto)
+		if err != nil || len(over) != 4001 || over[0].Parts[0].Block.String() != long {
+			t.Errorf("a text over lines, of which the first has %d bytes: %d entries, %v", size+1, len(over), err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"iter"
@@ -54,11 +55,11 @@ func (s *sink) put(e Entry) {
 // first reads the first line as JSON; whole tells that the file is one JSON text,
 // over one line or many.
 func (l *lines) first() (v rawjson.Value, whole bool, err error) {
-	line, err := l.next()
-	if err != nil {
+	if _, err := l.next(); err != nil {
 		return nil, false, err
 	}
-	v, err = rawjson.Parse(line)
+	l.line = bytes.Clone(l.line) // looking on may read over it
+	v, err = rawjson.Parse(bytes.TrimSpace(l.line))
 	if err == nil {
 		if _, end := l.r.Peek(1); end == io.EOF {
 			return v, true, nil

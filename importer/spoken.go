@@ -31,21 +31,35 @@ func spoken(v rawjson.Value) Format {
 	return OpenAI
 }
 
-// listed is the format of an array of messages, Auto when it could be both, and
-// whether they are the items that OpenAI's Responses take: calls and results are no
-// parts of messages there.
-func listed(list rawjson.Value) (f Format, items bool) {
-	f = Auto
-	for v := range list.Elements() {
-		m := lookAt(v)
-		if m.isItem() {
-			return f, true
-		}
-		if f == Auto {
-			f = m.format()
+// listed is what is known of an array of messages.
+type listed struct {
+	format Format // empty when it could be both
+	items  bool   // it is of the items that OpenAI's Responses take: calls and results are no parts of messages there
+}
+
+// look takes one more of them into account. When they are items no other counts.
+func (l *listed) look(v rawjson.Value) {
+	m := lookAt(v)
+	if l.items = m.isItem(); !l.items && l.format == "" {
+		if f := m.format(); f != Auto {
+			l.format = f
 		}
 	}
-	return f, false
+}
+
+// dialect is what to read the array in when a format is asked for, and the member of a
+// request that holds it there.
+func (l *listed) dialect(asked Format) (key, api string) {
+	if asked != Auto {
+		l.format = asked
+	}
+	switch {
+	case asked != Anthropic && l.items:
+		return "input", "responses"
+	case l.format == Anthropic:
+		return "messages", "messages"
+	}
+	return "messages", "chat"
 }
 
 // looks is what tells the format of a message.

@@ -9,8 +9,8 @@ import (
 // LaySheet lays objects together, at least one and at most [SheetObjects]. An object
 // that leads to another of the list comes behind it, or leads out of the sheet. ids
 // are those of the objects and then of what else they lead to, body is the data of
-// what is no commit.
-func LaySheet(list []Object) (ids, table, body []byte) {
+// what is no commit, behind as many free bytes as front says.
+func LaySheet(list []Object, front int) (ids, table, body []byte) {
 	l := laying{list: list, at: make(map[ID]int, len(list))}
 	number, fold := newestFold()
 	if fold != nil {
@@ -22,7 +22,7 @@ func LaySheet(list []Object) (ids, table, body []byte) {
 	for {
 		l.lay()
 		if table = l.table(number); !l.unlike(table) {
-			return l.ids, table, l.body()
+			return l.ids, table, l.body(front)
 		}
 	}
 }
@@ -185,9 +185,9 @@ func (l *laying) unlike(table []byte) (found bool) {
 	return found
 }
 
-// body is the data of what is no commit.
-func (l *laying) body() []byte {
-	b := make([]byte, 0, l.size)
+// body is the data of what is no commit, behind as many bytes as are asked for.
+func (l *laying) body(front int) []byte {
+	b := make([]byte, front, front+l.size)
 	for i := range l.list {
 		if l.list[i].Kind != KindCommit {
 			b = append(b, l.list[i].Data...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -52,21 +53,28 @@ func find(text string) []span {
 
 // look finds secrets in a text and in what it says when it is freed of escapes.
 func look(text string, depth int) []span {
-	v := view{text: text}
-	automaton().scan(&v)
+	v := views.Get().(*view)
+	*v = view{text: text}
+	automaton().scan(v)
+	spans := v.spans
+	*v = view{} // it keeps no text
+	views.Put(v)
 	if depth == maxDepth {
-		return v.spans
+		return spans
 	}
 	plain, shifts := unescape(text)
 	if len(shifts) == 0 {
-		return v.spans
+		return spans
 	}
 	for _, s := range look(plain, depth+1) {
 		s.start, s.end = place(shifts, s.start), place(shifts, s.end)
-		v.spans = append(v.spans, s)
+		spans = append(spans, s)
 	}
-	return v.spans
+	return spans
 }
+
+// views are made once for many texts.
+var views = sync.Pool{New: func() any { return new(view) }}
 
 // merge puts spans in order and makes one of those that overlap. Its name is that of
 // the rule that stands first in the table, which is the most exact.

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,10 @@ a file is damaged, what comes before that is kept.`,
 	return cmd
 }
 
+// importGC lets the heap grow to three times what is in use: an import makes much and
+// keeps little of it.
+const importGC = 200
+
 func formatNames() string {
 	var names []string
 	for _, f := range importer.Formats() {
@@ -84,6 +89,7 @@ type importing struct {
 	folder bool
 	done   []importJSON
 	blocks int // read so far
+	told   int // of them, when progress was last said
 	failed int // files
 
 	operation uint64 // that the first file began; 0: nothing has come yet
@@ -115,6 +121,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if err != nil {
 		return err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(importGC))
 	m := &importing{app: a, repo: repo, o: o, folder: folder}
 	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
@@ -240,8 +247,9 @@ func (m *importing) read(name string, in io.Reader, n *namer) iter.Seq2[tract.Fo
 			if e.Compaction {
 				f.Label.Text = "stands for what was said before (compacted)"
 			}
-			for _, p := range e.Parts {
-				f.Parts = append(f.Parts, tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block})
+			f.Parts = make([]tract.ForeignPart, len(e.Parts))
+			for i, p := range e.Parts {
+				f.Parts[i] = tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block}
 			}
 			if !yield(f, nil) {
 				return
@@ -258,35 +266,50 @@ type namer struct {
 	within   bool   // as is the first part of all names
 	first    string // session that has the name given
 	sessions map[string]string
+
+	last conversation // that was named
+	name string       // of its branch
 }
 
+// conversation is what the name of a branch is made of.
+type conversation struct{ id, session, thread string }
+
 func (n *namer) branch(e *importer.Entry) string {
-	id := e.Original["session"]
+	c := conversation{e.Original["session"], e.Session, e.Thread}
+	if n.name == "" || n.last != c {
+		n.last, n.name = c, n.named(c)
+	}
+	return n.name
+}
+
+// named is the name of the branch of a conversation.
+func (n *namer) named(e conversation) string {
+	id := e.id
 	own := cleanName(id)
 	if own == "" {
 		own = n.stem
-		if e.Session != "" {
-			own += "/" + e.Session
+		if e.session != "" {
+			own += "/" + e.session
 		}
 	}
 	if n.first == "" {
-		n.first = "=" + e.Session
+		n.first = "=" + e.session
 	}
 	name := own
 	switch {
-	case n.as != "" && !n.within && n.first == "="+e.Session:
+	case n.as != "" && !n.within && n.first == "="+e.session:
 		name = n.as
 	case n.as != "" && id == "" && !n.within:
-		name = n.as + "/" + e.Session
+		name = n.as + "/" + e.session
 	case n.as != "":
 		name = n.as + "/" + own
 	case strings.HasPrefix(own, "/"):
 		return "" // from stdin
 	}
-	if e.Thread != "" && name != "" {
-		name += "/" + e.Thread
+	if e.thread != "" && name != "" {
+		name += "/" + e.thread
 	}
-	n.sessions[name] = cmp.Or(id, e.Session, name)
+	n.sessions[name] = cmp.Or(id, e.session, name)
 	return name
 }
 
@@ -309,9 +332,10 @@ const progressStep = 200
 
 // progress says on a terminal how far the import is.
 func (m *importing) progress(name string, end bool) {
-	if m.app.json || !isTerminal(m.app.err) || !end && m.blocks%progressStep != 0 {
+	if m.app.json || !end && m.blocks < m.told+progressStep || !isTerminal(m.app.err) {
 		return
 	}
+	m.told = m.blocks
 	line := ""
 	if !end {
 		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(uint64(m.blocks), "block")

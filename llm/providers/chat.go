@@ -24,6 +24,7 @@ var _ = register(dialect{
 	replay:    func(t target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
 	wantsTurn: func(t target) bool { return !t.profile.wire.silent },
 	request:   requestChat,
+	talk:      talkChat,
 	outline:   outlineChat,
 	rules:     chatRules,
 })

@@ -18,14 +18,10 @@ func requestChat(t target, v rawjson.Value) (*llm.Request, error) {
 	}
 	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
 	req := &llm.Request{Settings: chatAsked(t.profile.wire, v), Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Bool()}
-	q := chatRequest{target: t}
-	for m := range messages.Elements() {
-		if err := q.message(m); err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", q.n, err)
-		}
-		q.n++
+	var err error
+	if req.Messages, err = readTalk(talkChat(t), "messages", messages); err != nil {
+		return nil, err
 	}
-	req.Messages = q.list
 	if len(req.Tools) == 0 && v.Get("tools") != nil {
 		return req, t.settle(req, v, "messages")
 	}
@@ -59,6 +55,18 @@ type chatRequest struct {
 	n      int
 	legacy string // id of the last call in function_call
 }
+
+func talkChat(t target) talk { return &chatRequest{target: t} }
+
+func (q *chatRequest) next(v rawjson.Value) error {
+	err := q.message(v)
+	q.n++
+	return err
+}
+
+func (q *chatRequest) end() error { return nil }
+
+func (q *chatRequest) gathered() *[]content.Message { return &q.list }
 
 // message reads one message.
 func (q *chatRequest) message(v rawjson.Value) error {

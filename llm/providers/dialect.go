@@ -32,6 +32,9 @@ type dialect struct {
 	// request reads the messages, tools and settings of a request body, an object;
 	// nil where nobody wrote it yet. It ends with settle.
 	request func(t target, v rawjson.Value) (*llm.Request, error)
+	// talk begins to read the messages of a request; nil where they are not read one
+	// by one.
+	talk func(t target) talk
 	// outline says what a request body says, for the rules that all dialects have
 	// in common; rules are what its servers refuse beyond them. Both may be nil.
 	outline func(body rawjson.Value) []said

@@ -19,6 +19,7 @@ var _ = register(dialect{
 	replay:    replayMessages,
 	wantsTurn: func(target) bool { return true },
 	request:   requestMessages,
+	talk:      talkMessages,
 	outline:   outlineMessages,
 	rules:     messagesRules,
 })

@@ -25,6 +25,7 @@ var _ = register(dialect{
 	replay:    replayMessages,
 	wantsTurn: func(target) bool { return true },
 	request:   requestMessages,
+	talk:      talkMessages,
 	outline:   outlineMessages,
 	rules:     messagesRules,
 })

@@ -11,18 +11,17 @@ import (
 
 // requestMessages reads a request body.
 func requestMessages(t target, v rawjson.Value) (*llm.Request, error) {
+	said := v
+	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
 	req := &llm.Request{Settings: messagesAsked(v), Tools: askedTools(v.Get("tools"), messagesTools), Stream: v.Get("stream").Bool()}
-	q := messagesRequest{messages{output: &output{target: t}}}
-	if v.Get("messages").Kind() != rawjson.KindArray {
+	q := talkMessages(t).(*messagesRequest)
+	if said.Get("messages").Kind() != rawjson.KindArray {
 		return nil, errNoMessages
 	}
-	req.Messages = say(req.Messages, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
-	for n, m := range numbered(v.Get("messages")) {
-		role, err := content.ParseRole(m.Get("role").Text())
-		if err != nil || role == content.NoRole || role == content.RoleTool || m.Kind() != rawjson.KindObject {
-			return nil, fmt.Errorf("messages[%d]: want a message of role user or assistant, have %q", n, excerpt(m))
-		}
-		req.Messages = say(req.Messages, role, q.blocks(role, m.Get("content"))...)
+	q.list = say(q.list, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
+	var err error
+	if req.Messages, err = readTalk(q, "messages", said.Get("messages")); err != nil {
+		return nil, err
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {
 		return req, t.settle(req, v, "system", "messages")
@@ -53,8 +52,29 @@ func messagesAsked(v rawjson.Value) llm.Settings {
 	return s
 }
 
-// messagesRequest reads the content of messages.
-type messagesRequest struct{ messages }
+// messagesRequest reads the messages of a request.
+type messagesRequest struct {
+	messages
+	list []content.Message
+}
+
+func talkMessages(t target) talk {
+	return &messagesRequest{messages: messages{output: &output{target: t}}}
+}
+
+// next reads one message.
+func (q *messagesRequest) next(v rawjson.Value) error {
+	role, err := content.ParseRole(v.Get("role").Text())
+	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
+		return fmt.Errorf("want a message of role user or assistant, have %q", excerpt(v))
+	}
+	q.list = say(q.list, role, q.blocks(role, v.Get("content"))...)
+	return nil
+}
+
+func (q *messagesRequest) end() error { return nil }
+
+func (q *messagesRequest) gathered() *[]content.Message { return &q.list }
 
 // blocks reads a content: a text, or a list of blocks.
 func (q *messagesRequest) blocks(role content.Role, v rawjson.Value) []content.Block {

@@ -26,6 +26,7 @@ var _ = register(dialect{
 	replay:    replayResponses,
 	wantsTurn: func(target) bool { return true },
 	request:   requestResponses,
+	talk:      talkResponses,
 	outline:   outlineResponses,
 	rules:     responsesRules,
 })

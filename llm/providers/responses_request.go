@@ -13,7 +13,7 @@ import (
 func requestResponses(t target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: responsesAsked(t.profile.wire, v), Stream: v.Get("stream").Bool()}
 	req.Tools = askedTools(v.Get("tools"), responsesDefinitions)
-	q := responsesRequest{target: t, owed: map[string]bool{}}
+	q := talkResponses(t).(*responsesRequest)
 	switch input := v.Get("input"); input.Kind() {
 	case rawjson.KindString:
 		req.Messages = say(nil, content.RoleUser, content.Text{Wire: t.form(), Of: content.KindUser, Text: input.Text()})
@@ -22,16 +22,10 @@ func requestResponses(t target, v rawjson.Value) (*llm.Request, error) {
 	default:
 		return nil, errors.New(`want a string or an array under "input"`)
 	}
-	for item := range v.Get("input").Elements() {
-		if err := q.item(item); err != nil {
-			return nil, fmt.Errorf("input[%d]: %w", q.n, err)
-		}
-		q.n++
+	var err error
+	if req.Messages, err = readTalk(q, "input", v.Get("input")); err != nil {
+		return nil, err
 	}
-	if err := q.answer(); err != nil {
-		return nil, fmt.Errorf("input[%d]: %w", q.n, err)
-	}
-	req.Messages = q.list
 	return req, q.settle(req, v)
 }
 
@@ -70,13 +64,16 @@ func responsesAsked(w wire, v rawjson.Value) llm.Settings {
 type responsesRequest struct {
 	target
 	list []content.Message
-	n    int
 	said []rawjson.Value // items of the answer that is being gathered
 	owed map[string]bool // calls whose results the asker owes
 }
 
-// item reads one item.
-func (q *responsesRequest) item(v rawjson.Value) error {
+func talkResponses(t target) talk { return &responsesRequest{target: t, owed: map[string]bool{}} }
+
+func (q *responsesRequest) gathered() *[]content.Message { return &q.list }
+
+// next reads one item.
+func (q *responsesRequest) next(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
 	case role == "assistant", role == "" && kind != "" && !responsesAnswers(v, q.owed) && kind != "item_reference":
@@ -87,7 +84,7 @@ func (q *responsesRequest) item(v rawjson.Value) error {
 	case role == "" && kind == "":
 		return fmt.Errorf("want an item with a type or a role, have %q", excerpt(v))
 	}
-	if err := q.answer(); err != nil {
+	if err := q.end(); err != nil {
 		return err
 	}
 	switch {
@@ -105,8 +102,8 @@ func (q *responsesRequest) item(v rawjson.Value) error {
 	return nil
 }
 
-// answer ends the items of an answer: the output of a response.
-func (q *responsesRequest) answer() error {
+// end ends the items of an answer: the output of a response.
+func (q *responsesRequest) end() error {
 	if len(q.said) == 0 {
 		return nil
 	}

@@ -88,11 +88,33 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		c := members(v)
 		for raw, val := c.next(); val != nil; raw, val = c.next() {
-			if !yield(raw.Text(), val) {
+			if !yield(raw.name(), val) {
 				return
 			}
 		}
 	}
+}
+
+// names is the keys that most objects of conversations have: one string for each is
+// enough.
+var names = func() map[string]string {
+	m := map[string]string{}
+	for _, s := range []string{
+		"role", "content", "type", "text", "id", "name", "model", "usage", "input", "message", "messages",
+		"tool_calls", "tool_call_id", "tool_use_id", "function", "arguments", "signature", "thinking",
+		"uuid", "parentUuid", "sessionId", "timestamp", "version", "cwd", "gitBranch", "isSidechain", "requestId",
+	} {
+		m[s] = s
+	}
+	return m
+}()
+
+// name is Text of a key.
+func (v Value) name() string {
+	if s, ok := names[string(v.inner())]; ok {
+		return s
+	}
+	return v.Text()
 }
 
 // Elements yields the elements of an array. It yields nothing for another kind.

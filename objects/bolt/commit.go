@@ -24,7 +24,7 @@ func (l *look) lastEntry() (objects.LogEntry, error) {
 // commit makes a group durable, in the journal or, when it is too large for that, in
 // the file. After an error the handle is not used again.
 func (s *store) commit(h *handle, g *group) error {
-	if len(g.frame.spans) == 0 {
+	if len(g.frame.spans)+len(g.hauled) == 0 {
 		return nil // it is all there, and durable
 	}
 	err := s.samePlace(h)
@@ -33,8 +33,8 @@ func (s *store) commit(h *handle, g *group) error {
 		err = s.adopt(h)
 	}
 	if err == nil {
-		if h.journal.over.length() > journalMost || g.frame.size() > frameMost {
-			err = s.fold(h, g.frame.changes())
+		if h.journal.over.length() > journalMost || g.frame.size() > frameMost || g.hauled != nil {
+			err = s.fold(h, g.frame.changes(), g.hauled...)
 		} else {
 			err = s.record(h, g)
 		}

@@ -20,29 +20,34 @@ type folding struct {
 	over  *overlay
 	seen  mark    // what of it goes into the file
 	bound binding // what the file says of the journal from then on
+	asked bool    // somebody waits for it
 	more  []change
+	haul  []objects.Object
 	meta  meta          // of the file when it is done
 	done  chan struct{} // closed when meta or err says how it went
 	err   error
 }
 
-// fold writes what is in the journal, and more, into the file with one transaction.
-// From then on the journal begins anew: the file names the next generation, and frames
+// fold writes what is in the journal, more, and what is hauled, into the file with one
+// transaction. From then on the journal begins anew: the file names the next generation, and frames
 // of this one do not count. Nobody writes meanwhile. The error says whether it is known
 // that nothing was written.
-func (s *store) fold(h *handle, more []change) error {
+func (s *store) fold(h *handle, more []change, hauled ...objects.Object) error {
+	asked := len(more)+len(hauled) > 0
 	if h.folding != nil {
 		<-h.folding.done
-		if err := s.adopt(h); err != nil && len(more) == 0 {
+		if err := s.adopt(h); err != nil && !asked {
 			return err
 		}
 	}
 	over, bound := h.journal.over, h.journal.bound
 	bound.gen, bound.seq, bound.from = bound.gen+1, over.seq, 0
-	if len(more) > 0 {
+	if asked {
 		bound.seq++
 	}
-	h.folding = &folding{over: over, seen: over.now(), bound: bound, more: more, done: make(chan struct{})}
+	h.folding = &folding{
+		over: over, seen: over.now(), bound: bound, asked: asked, more: more, haul: hauled, done: make(chan struct{}),
+	}
 	s.lay(h, h.folding)
 	return s.adopt(h)
 }
@@ -73,7 +78,7 @@ func (s *store) lay(h *handle, f *folding) {
 		return
 	}
 	err = s.transact(h, list)
-	for end := time.Now().Add(s.wait); len(f.more) > 0 && errors.Is(err, errHeld) && !h.broken.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(s.wait); f.asked && errors.Is(err, errHeld) && !h.broken.Load() && time.Now().Before(end); {
 		time.Sleep(maxPoll) // somebody waits for this one
 		err = s.transact(h, list)
 	}
@@ -95,7 +100,7 @@ func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 				list = append(list, c)
 			}
 		}
-		packed, err := sealObjects(l, records)
+		packed, err := sealObjects(l, records, f.haul)
 		list = append(list, packed...)
 		if err == nil {
 			packed, err = l.noteFold(packed, time.Now())

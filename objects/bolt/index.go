@@ -51,6 +51,8 @@ func (e indexEntry) place() place {
 	return place{binary.BigEndian.Uint32(e[indexPrefix:]), int(binary.BigEndian.Uint16(e[indexPrefix+4:]))}
 }
 
+func (e *indexEntry) begin() uint64 { return binary.BigEndian.Uint64(e[:]) }
+
 // run is one sorted list of entries.
 type run struct {
 	level, number, entries uint64
@@ -300,7 +302,7 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 		kept = slices.DeleteFunc(kept, func(r run) bool { return r.level == level })
 		level++
 	}
-	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	entries = sortHashes(entries, (*indexEntry).begin, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	all.last++
 	one := run{level, all.last, uint64(len(entries))}
 	for at := 0; at < len(entries); {

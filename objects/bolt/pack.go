@@ -42,13 +42,12 @@ func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
 // encodePack makes the two values of a pack, in a codec if that makes them shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
-	ids, table, data := objects.LaySheet(list)
+	ids, table, body := objects.LaySheet(list, bodyStart)
 	head = make([]byte, 8, packIDs+len(ids)+len(table))
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))
 	head = binary.BigEndian.AppendUint32(head, uint32(len(ids)/idSize-len(list)))
 	head = append(append(head, ids...), table...)
-	body = append(make([]byte, 8, bodyStart+len(data)), byte(codecRaw))
-	body = append(body, data...)
+	body[8] = byte(codecRaw)
 	if c == codecZstd {
 		head, body = closeHead(head, packIDs+len(ids)), closeBody(body)
 	}

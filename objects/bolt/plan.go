@@ -40,6 +40,7 @@ type writer struct {
 // group is what is written together.
 type group struct {
 	frame   frame
+	hauled  []objects.Object // of a large batch, after which it takes no more
 	staged  *staged
 	was     map[string]objects.Ref // the refs that it moves, as they were
 	moves   bool
@@ -86,7 +87,7 @@ func (w *writer) ended() bool { return w.ending && (w.next == nil || !w.next.lea
 
 // tip is where a ref is after what is planned.
 func (w *writer) tip(name string) (objects.ID, error) {
-	w.mu.Lock()
+	w.turn()
 	defer w.mu.Unlock()
 	if w.ended() {
 		return objects.ID{}, errAgain
@@ -103,20 +104,12 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 	if len(b.Put) == 0 && len(b.Refs) == 0 {
 		return nil, false, nil
 	}
-	for {
-		w.mu.Lock()
-		g = w.next
-		if g == nil || g.frame.size() < groupBytes {
-			break
-		}
-		w.mu.Unlock()
-		<-g.done
-	}
+	w.turn()
 	defer w.mu.Unlock()
 	if w.ended() {
 		return nil, false, errAgain
 	}
-	if g == nil {
+	if g = w.next; g == nil {
 		g = w.begin()
 	}
 	err = protect(func() error {
@@ -138,6 +131,23 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 	return g, lead, nil
 }
 
+// turn locks mu, once there is a group that takes more, or none. Nobody plans upon what
+// is hauled, which cannot be read before it is there.
+func (w *writer) turn() {
+	for {
+		w.mu.Lock()
+		full := w.flying
+		if full == nil || full.hauled == nil {
+			full = w.next
+		}
+		if full == nil || full.hauled == nil && full.frame.size() < groupBytes {
+			return
+		}
+		w.mu.Unlock()
+		<-full.done
+	}
+}
+
 // begin makes a group. The objects that are planned can be read by their id, so that
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
@@ -155,6 +165,9 @@ func (w *writer) begin() *group {
 // add puts a batch into a group. *ConflictError and *CorruptError say that the batch is
 // at fault or an object; others are damage. mu is held.
 func (w *writer) add(g *group, b objects.Batch) (err error) {
+	if bulky(b) {
+		return w.haul(g, b)
+	}
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {
 		moves, err = objects.Moves(b.Refs, func(name string) (objects.ID, error) {
@@ -183,15 +196,8 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 	have := w.look.record(o.ID)
 	if have == nil && (copies || recordSize(o) >= looseSize) {
-		found, err := w.look.object(o.ID)
-		switch {
-		case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrErased) && !copies:
-		case errors.Is(err, objects.ErrErased):
-			return nil
-		case err != nil:
+		if there, err := w.look.there(o, copies); there || err != nil {
 			return err
-		default:
-			have = encodeObject(found)
 		}
 	}
 	record := g.frame.putObject(o)
@@ -199,12 +205,30 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 		same := bytes.Equal(have, record)
 		g.frame.drop()
 		if !same {
-			return &objects.CorruptError{ID: o.ID, Cause: errors.New("other bytes are stored under its id")}
+			return otherBytes(o.ID)
 		}
 		return nil
 	}
 	g.staged.put(o.ID, record)
 	return nil
+}
+
+// there tells whether an object is there as it should be.
+func (l *look) there(o *objects.Object, copies bool) (bool, error) {
+	found, err := l.object(o.ID)
+	switch {
+	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrErased) && !copies:
+		return false, nil
+	case errors.Is(err, objects.ErrErased):
+		return true, nil
+	case err == nil && !bytes.Equal(encodeObject(found), encodeObject(*o)):
+		return false, otherBytes(o.ID)
+	}
+	return err == nil, err
+}
+
+func otherBytes(id objects.ID) error {
+	return &objects.CorruptError{ID: id, Cause: errors.New("other bytes are stored under its id")}
 }
 
 // move plans the moves of one entry of the log.

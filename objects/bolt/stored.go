@@ -2,8 +2,10 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
-	"slices"
+	"sort"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -12,82 +14,184 @@ import (
 // does not ask for that, and what was said before is said again now and then. One that
 // is damaged where it lies is laid down anew, and is found there from then on.
 func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
-	all, err := l.runs()
-	if err != nil || len(list) == 0 {
-		return list, err
+	if len(list) == 0 {
+		return nil, nil
 	}
-	ids := make([]objects.ID, len(list))
+	s := sortIDs(list)
+	if err := l.recallPacked(s); err != nil {
+		return nil, err
+	}
+	rest := make([]objects.Object, 0, len(list))
 	for i := range list {
-		ids[i] = list[i].ID
-	}
-	slices.SortFunc(ids, objects.ID.Compare)
-	stored := map[objects.ID]bool{}
-	for _, r := range all.list {
-		if err := l.storedIn(r, ids, stored); err != nil {
-			return nil, err
+		whole := false
+		if s.seen[i] {
+			var err error
+			if whole, err = l.whole(list[i].ID); err != nil {
+				return nil, err
+			}
+		}
+		if !whole {
+			rest = append(rest, list[i])
 		}
 	}
-	if len(stored) == 0 {
-		return list, nil
-	}
-	return slices.DeleteFunc(list, func(o objects.Object) bool { return stored[o.ID] }), nil
+	return rest, nil
 }
 
-// storedIn notes which of the ids, which ascend, lie in a pack that a run names. A run
-// that has not many more pieces than there are ids is read from end to end.
-func (l *look) storedIn(r run, ids []objects.ID, stored map[objects.ID]bool) error {
-	if r.entries/chunkEntries > 2*uint64(len(ids)) {
-		for _, id := range ids {
-			at, ok, err := l.locateIn(r, id)
-			if err == nil && ok {
-				err = l.noteStored(at, id, stored)
-			}
-			if err != nil {
-				return err
-			}
+// whole tells whether an object lies in a pack, and is what it should be.
+func (l *look) whole(id objects.ID) (bool, error) {
+	at, ok, err := l.locate(id)
+	if ok && err == nil {
+		var p *pack
+		if p, err = l.pack(at.pack); err == nil {
+			_, err = l.packed(p, at.slot)
 		}
-		return nil
 	}
-	for entries, err := range l.chunks(r, nil) {
-		if err == nil && len(entries) > 0 {
-			ids, err = l.storedAmong(r, entries, ids, stored)
+	if errors.Is(err, errPack) || ofOneObject(err) {
+		return false, nil
+	}
+	return ok && err == nil, err
+}
+
+// sorted is the objects of a list in the order of their ids.
+type sorted struct {
+	list  []objects.Object
+	order []spot
+	again []bool // by place in the list: the same id came before
+	seen  []bool // by place in the list: it may be in the store
+}
+
+// spot is one of them: the beginning of its id, and its place in the list.
+type spot struct {
+	begin uint64
+	at    int
+}
+
+func sortIDs(list []objects.Object) *sorted {
+	s := &sorted{list: list, again: make([]bool, len(list)), seen: make([]bool, len(list))}
+	order := make([]spot, len(list))
+	for i := range list {
+		order[i] = spot{binary.BigEndian.Uint64(list[i].ID[:]), i}
+	}
+	s.order = sortHashes(order, func(at *spot) uint64 { return at.begin }, func(a, b spot) int {
+		return cmp.Or(list[a.at].ID.Compare(list[b.at].ID), a.at-b.at)
+	})
+	for i := 1; i < len(s.order); i++ {
+		s.again[s.order[i].at] = list[s.order[i].at].ID == list[s.order[i-1].at].ID
+	}
+	return s
+}
+
+// recall finds out which objects may be there. Of one that is not seen it is certain.
+func (l *look) recall(s *sorted) error {
+	if l.seen[objectsNumber] > 0 || len(l.staged) > 0 {
+		for i := range s.list {
+			s.seen[i] = l.record(s.list[i].ID) != nil
+		}
+	}
+	if err := l.recallPacked(s); err != nil {
+		return err
+	}
+	return l.recallAlone(s)
+}
+
+// recallPacked finds out which may lie in a pack.
+func (l *look) recallPacked(s *sorted) error {
+	all, err := l.runs()
+	if err != nil {
+		return err
+	}
+	for _, r := range all.list {
+		if r.entries/chunkEntries > 2*uint64(len(s.order)) {
+			err = l.recallEach(r, s)
+		} else {
+			err = l.recallRun(r, s)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	for n := uint32(1); n <= all.bare; n++ {
+		l.recallBare(n, s)
+	}
 	return nil
 }
 
-// storedAmong does it for one piece of a run, and gives the ids that are beyond it.
-func (l *look) storedAmong(r run, entries []byte, ids []objects.ID, stored map[objects.ID]bool) ([]objects.ID, error) {
-	last := entries[len(entries)-entrySize:][:indexPrefix]
-	for ; len(ids) > 0; ids = ids[1:] {
-		begin := r.known(ids[0][:indexPrefix])
-		if bytes.Compare(begin, last) > 0 {
-			break
-		}
-		at, ok, err := l.among(entries, begin, ids[0])
-		if err == nil && ok {
-			err = l.noteStored(at, ids[0], stored)
-		}
-		if err != nil {
-			return nil, err
+// recallBare looks into a bare pack. In one that cannot be read may be anything.
+func (l *look) recallBare(n uint32, s *sorted) {
+	begins, err := l.beginsOf(n)
+	for i := range s.seen {
+		s.seen[i] = s.seen[i] || err != nil
+	}
+	for _, begin := range begins {
+		from := sort.Search(len(s.order), func(i int) bool { return s.order[i].begin >= begin })
+		for ; from < len(s.order) && s.order[from].begin == begin; from++ {
+			s.seen[s.order[from].at] = true
 		}
 	}
-	return ids, nil
 }
 
-// noteStored notes an object that is whole where it lies.
-func (l *look) noteStored(at place, id objects.ID, stored map[objects.ID]bool) error {
-	p, err := l.pack(at.pack)
-	if err == nil {
-		_, err = l.packed(p, at.slot)
+// recallEach looks for few objects in a long run.
+func (l *look) recallEach(r run, s *sorted) error {
+	for i := range s.list {
+		_, ok, err := l.locateIn(r, s.list[i].ID)
+		if err != nil {
+			return err
+		}
+		s.seen[i] = s.seen[i] || ok
 	}
-	if err == nil {
-		stored[id] = true
-	} else if errors.Is(err, errPack) || ofOneObject(err) {
-		return nil
+	return nil
+}
+
+// recallRun looks for many: both are in order.
+func (l *look) recallRun(r run, s *sorted) error {
+	known, next := ^uint64(0)<<(64-8*r.prefix()), 0
+	for entries, err := range l.chunks(r, nil) {
+		if err != nil {
+			return err
+		}
+		for len(entries) > 0 && next < len(s.order) {
+			begin, want := binary.BigEndian.Uint64(entries), s.order[next].begin&known
+			if begin < want {
+				entries = entries[entrySize:]
+				continue
+			}
+			s.seen[s.order[next].at] = s.seen[s.order[next].at] || begin == want
+			next++
+		}
+		if next == len(s.order) {
+			break
+		}
 	}
-	return err
+	return nil
+}
+
+// recallAlone looks for objects that lie in no pack.
+func (l *look) recallAlone(s *sorted) error {
+	t, err := l.bucket(objectsBucket)
+	if err != nil {
+		return err
+	}
+	top, err := l.top(t)
+	if err != nil || top.count == 0 {
+		return err
+	}
+	var p *page
+	var last []byte // key of the page
+	for _, at := range s.order {
+		id := s.list[at.at].ID
+		if p == nil || bytes.Compare(id[:], last) > 0 {
+			if p, err = l.leaf(t, id[:]); err == nil {
+				last, err = p.key(p.count - 1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, exact, err := p.search(id[:])
+		if err != nil {
+			return err
+		}
+		s.seen[at.at] = s.seen[at.at] || exact
+	}
+	return nil
 }

@@ -1,0 +1,82 @@
+package providers
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// talk reads the messages of a request one after the other. A message that was read
+// may still grow: results of tools that follow one another are one message.
+type talk interface {
+	// next reads the next element of the list.
+	next(v rawjson.Value) error
+	// end is called when there are no more.
+	end() error
+	// gathered is the messages so far.
+	gathered() *[]content.Message
+}
+
+// DecodeMessages reads the messages of a request of which the elements of the list come
+// one by one, and yields each when it is whole: what [DecodeRequest] would make of the
+// list, in little memory. The model is the one that is asked, and may be empty. The
+// elements are JSON, and valid until the list ends. An error is the last element, and
+// what came before it holds.
+func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
+	return func(yield func(content.Message, error) bool) {
+		t, _, err := find(api, provider)
+		if err == nil && t.dialect.talk == nil {
+			err = fmt.Errorf("messages of the dialect %s cannot be read one by one", api)
+		}
+		if err != nil {
+			yield(content.Message{}, fmt.Errorf("decode message: %w", err))
+			return
+		}
+		t.model = model
+		q := t.dialect.talk(t)
+		for v := range list {
+			if err = q.next(v); err != nil {
+				break
+			}
+			if !give(q, 1, yield) {
+				return
+			}
+		}
+		if e := q.end(); err == nil {
+			err = e
+		}
+		if give(q, 0, yield) && err != nil {
+			yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.dialect.name, err))
+		}
+	}
+}
+
+// give yields what was gathered but the last messages, so many as are kept back.
+func give(q talk, kept int, yield func(content.Message, error) bool) bool {
+	list := q.gathered()
+	n := max(len(*list)-kept, 0)
+	for _, m := range (*list)[:n] {
+		if !yield(m, nil) {
+			return false
+		}
+	}
+	*list = append((*list)[:0], (*list)[n:]...)
+	return true
+}
+
+// readTalk reads a list whose member of a request has a name.
+func readTalk(q talk, member string, list rawjson.Value) ([]content.Message, error) {
+	n := 0
+	for v := range list.Elements() {
+		if err := q.next(v); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
+		}
+		n++
+	}
+	if err := q.end(); err != nil {
+		return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
+	}
+	return *q.gathered(), nil
+}
