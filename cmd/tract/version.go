@@ -16,7 +16,7 @@ var version = "0.1.0-dev"
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Say which tract this is", GroupID: groupStore, Args: cobra.NoArgs,
-		Long:    "Say which tract this is, what it was built with, and which store format it writes.",
+		Long:    "Say which tract this is, and what it was built with.",
 		Example: "  tract version --json",
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}

@@ -49,7 +49,8 @@ func (l *look) locateBare(all runs, id objects.ID) (place, bool, error) {
 
 // beginsOf gives how the ids of a pack begin. They are shared, and never changed. What
 // is behind the ids is not looked at: damage to it keeps nobody from what lies elsewhere,
-// nor from writing. Of a head that is damaged everything may be an id.
+// nor from writing. Of a head that is damaged, and cannot be mended, everything may be an
+// id.
 func (l *look) beginsOf(n uint32) ([]uint64, error) {
 	e, err := l.ofPack(headsBucket, n)
 	if err != nil {
@@ -69,6 +70,10 @@ func (l *look) beginsOf(n uint32) ([]uint64, error) {
 	}
 	count := min((len(head)-packIDs)/idSize, packObjects)
 	sound := key == sum(packKey(n), head[8:])
+	if !sound {
+		head = mended(packKey(n), head)
+		sound = key == sum(packKey(n), head[8:])
+	}
 	if sound {
 		count = min(count, int(binary.BigEndian.Uint16(head[8:])&^packZstd))
 	}

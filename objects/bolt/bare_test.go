@@ -183,3 +183,54 @@ func TestBarePackThatIsDamaged(t *testing.T) {
 		_ = damaged.Close()
 	}
 }
+
+// TestAnIDOfWhichABitIsFlipped is found all the same: the checksum of the head says which
+// bit it was. What is mended is hashed.
+func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
+	for _, packed := range []bool{false, true} {
+		s, path := fresh(t)
+		line(t, s, "main", 100)
+		if fold(t, s); packed {
+			sweep(t, s, objects.Sweep{})
+		}
+		idle(t, s)
+		var ids []objects.ID
+		var head int64
+		err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+			e, err := l.ofPack(headsBucket, 1)
+			if err != nil {
+				return err
+			}
+			head = e.page.at + int64(e.element.value)
+			p, err := l.pack(1)
+			for i := range p.Len() {
+				ids = append(ids, p.id(i))
+			}
+			return err
+		})
+		if err != nil || s.Close() != nil {
+			t.Fatal(err)
+		}
+		files := takeFiles(t, path)
+		for _, slot := range []int{0, 7, len(ids) - 1} {
+			for _, within := range []int{1, 5, 20} {
+				files.put(t)
+				b := slices.Clone(files[path])
+				b[head+int64(packIDs+slot*idSize+within)] ^= 0x08
+				if err := os.WriteFile(path, b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				damaged := mustOpen(t, path, objects.Options{})
+				for range 2 {
+					if _, err := objects.Read(t.Context(), damaged, ids[slot]); err != nil {
+						t.Errorf("packed %t, object %d, byte %d of its id: %v", packed, slot, within, err)
+					}
+				}
+				if missing, err := damaged.Missing(t.Context(), ids); err != nil || len(missing) > 0 {
+					t.Errorf("packed %t, object %d, byte %d of its id: %d are missing, %v", packed, slot, within, len(missing), err)
+				}
+				_ = damaged.Close()
+			}
+		}
+	}
+}

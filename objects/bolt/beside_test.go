@@ -1,10 +1,14 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -72,6 +76,46 @@ func TestFoldBesideWhoWrites(t *testing.T) {
 	}
 }
 
+// TestWhoPlansLeavesAMomentBeforeItGoes writes a group that goes into the file at once,
+// just after a fold beside has ended: that is two transactions, and the second writes
+// over what those look at who plan, unless they go on to the first.
+func TestWhoPlansLeavesAMomentBeforeItGoes(t *testing.T) {
+	s, _ := fresh(t)
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(in, h)
+	put(t, w, "refs/heads/a", "small")
+	in.foldBeside(w)
+	<-h.folding.done
+	b := batch("refs/heads/b", "large")
+	for i := range 2 * frameMost / (100 << 10) {
+		b.Put = append(b.Put, object(fmt.Sprint(i, strings.Repeat("x", 100<<10))))
+	}
+	g, _, err := w.plan(b, "", objects.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.close(g)
+	w.mu.Unlock()
+	was := h.now.meta.tx
+	if err := in.commit(h, g); err != nil || h.now.meta.tx != was+2 {
+		t.Fatalf("%d transactions, %v", h.now.meta.tx-was, err)
+	}
+	if w.look.meta.tx == was {
+		t.Error("the file was written twice, and who plans still looks at what it was before")
+	}
+	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
+		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
+	}
+	w.landed(g)
+	h.close()
+	h.side.release()
+}
+
 // TestJournalBeginsAnew writes from many goroutines through many folds, and looks on:
 // nothing is missing at any time, and the journal does not grow for ever.
 func TestJournalBeginsAnew(t *testing.T) {
@@ -116,6 +160,84 @@ func TestJournalBeginsAnew(t *testing.T) {
 	}
 	idle(t, s)
 	wantSound(t, path)
+}
+
+// TestNothingIsWrittenOverWhatIsLookedAt lets somebody look on while the same
+// handle is folded. The fold after the next would write over the pages of what is
+// seen, so it waits.
+func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
+	s, _ := fresh(t)
+	tip := line(t, s, "main", 40)
+	fold(t, s)
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.mu.Lock()
+	in.open++
+	in.shared = h
+	in.mu.Unlock()
+	folds := func(ref string) error {
+		return in.fold(h, planned(t, in, h, batch(ref, ref)).frame.changes())
+	}
+	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		left <- in.view(t.Context(), "read", func(l *look) error {
+			close(entered)
+			<-leave
+			r, err := l.ref("refs/heads/main")
+			if err == nil && r.Target != tip {
+				err = fmt.Errorf("the branch is at %s in the midst of a look, not at %s", r.Target.Short(), tip.Short())
+			}
+			return err
+		})
+	}()
+	<-entered
+	if err := folds("refs/heads/first"); err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- folds("refs/heads/second") }()
+	select {
+	case err := <-second:
+		second <- err
+		t.Error("the file was written twice while somebody looked at what was before")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := errors.Join(<-left, <-second); err != nil {
+		t.Error(err)
+	}
+	in.mu.Lock()
+	in.shared = nil
+	in.mu.Unlock()
+	in.shut(h)
+}
+
+// TestJournalThatIsCutWhileItIsRead has the file end before it did when its size was
+// asked for, as who may not lock the store can see it.
+func TestJournalThatIsCutWhileItIsRead(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, m.journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	w := window{file: file, size: int64(len(m.journal))}
+	if err := file.Truncate(int64(headerSize)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{0, journalStart} {
+		b, err := w.bytes(at, frameSize+journalStart)
+		if want := max(int64(headerSize)-at, 0); err != nil || int64(len(b)) != want {
+			t.Errorf("%d bytes at %d of %d, %v", len(b), at, want, err)
+		}
+	}
 }
 
 func exactSize(t *testing.T, path string) int64 {

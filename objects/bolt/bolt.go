@@ -98,8 +98,9 @@ type store struct {
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
 
-	file  os.FileInfo // that was opened last
-	files uint64      // that there were
+	file   os.FileInfo // that was opened last
+	before uint64      // files that had the name before it
+	files  uint64      // that were opened
 
 	bodies opened // of this file or another
 

@@ -49,8 +49,6 @@ const (
 	compactWrite   = 16 << 20
 )
 
-func dirOf(path string) string { return filepath.Dir(path) }
-
 // compact writes what is kept of a moment into a new file.
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	removeLeft(s.path)
@@ -113,24 +111,6 @@ func (c *compaction) discard() {
 		_ = protect(c.db.Close)
 	}
 	_ = os.Remove(c.path)
-}
-
-// removeLeft takes away the files of those who were interrupted. One that somebody
-// is writing is locked.
-func removeLeft(path string) {
-	entries, _ := os.ReadDir(dirOf(path))
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) || strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix+"journal-") {
-			continue
-		}
-		name := filepath.Join(dirOf(path), e.Name())
-		if f, err := os.OpenFile(name, os.O_RDWR|noFollow, 0); err == nil {
-			if free, err := lockFile(f, true, false); free && err == nil {
-				_ = os.Remove(name)
-			}
-			_ = f.Close()
-		}
-	}
 }
 
 func (c *compaction) sameFile(f *os.File) (bool, error) {

@@ -204,12 +204,14 @@ func (s *store) Erasures() uint64 {
 	return s.files
 }
 
-// noteFile notes which file it is, and gives it a number.
-func (s *store) noteFile(info os.FileInfo) uint64 {
+// noteFile notes which file it is, and gives it a number. The system may say of a file
+// that it is one that was there before the last, whose place on the disk it has: how many
+// there were tells them apart.
+func (s *store) noteFile(info os.FileInfo, before uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file == nil || !os.SameFile(s.file, info) {
-		s.file = info
+	if s.file == nil || s.before != before || !os.SameFile(s.file, info) {
+		s.file, s.before = info, before
 		s.files++
 	}
 	return s.files

@@ -241,3 +241,37 @@ func TestDamageOfATombstone(t *testing.T) {
 		t.Errorf("the tombstone of another: %v", err)
 	}
 }
+
+// TestAFileInThePlaceOfOneBefore has the store rewritten, and the new file lie where the
+// old one lay on the disk, as file systems do when it is rewritten twice: who had it open
+// sees that it is another.
+func TestAFileInThePlaceOfOneBefore(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/main", "one")
+	fold(t, s)
+	other := mustOpen(t, filepath.Dir(path), objects.Options{})
+	read := func() {
+		t.Helper()
+		if _, err := objects.Read(t.Context(), other, object("one").ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	was := inner(t, other).Erasures()
+	idle(t, other)
+	place := filepath.Join(t.TempDir(), "place")
+	if err := os.Link(path, place); err != nil {
+		t.Skip(err)
+	}
+	sweep(t, s, objects.Sweep{Before: now()})
+	idle(t, s)
+	if err := os.WriteFile(place, mustRead(t, path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(place, path); err != nil {
+		t.Fatal(err)
+	}
+	if read(); inner(t, other).Erasures() == was {
+		t.Error("what was read of the old file is taken for true of the new one")
+	}
+}

@@ -145,6 +145,9 @@ func (s *store) adopt(h *handle) error {
 	h.journal.over, h.seen = over, over.now()
 	s.over = over
 	s.mu.Unlock()
+	if h.planner != nil {
+		h.planner.renew()
+	}
 	h.acknowledge()
 	return nil
 }

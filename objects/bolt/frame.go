@@ -61,6 +61,7 @@ type binding struct {
 	gen  uint64 // of the frames that count
 	seq  uint64 // of the last frame that is in the file
 	from int64  // where the frames that count begin; 0: at journalStart
+	file uint64 // how many files had the name of the store before
 }
 
 // begin is where the frames that count begin.
@@ -72,6 +73,7 @@ func (b binding) encode() []byte {
 	e.Uint(2, b.gen)
 	e.Uint(3, b.seq)
 	e.Uint(4, uint64(b.from))
+	e.Uint(5, b.file)
 	return seal(journalKey, e.Bytes())
 }
 
@@ -95,6 +97,8 @@ func decodeBinding(value []byte) (b binding, err error) {
 			b.seq = d.Uint()
 		case 4:
 			b.from = int64(min(d.Uint(), mostJournal+1))
+		case 5:
+			b.file = d.Uint()
 		}
 	}
 	if err = d.Err(); err == nil && (b.gen == 0 || !salted) {

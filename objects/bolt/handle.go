@@ -32,6 +32,7 @@ type handle struct {
 	polite  time.Time   // when a reader asked last whether somebody waits
 
 	folding   *folding // that has begun; nil: none. Who may write has it
+	planner   *writer  // whose look goes on when the file does; nil: nobody plans
 	unsettled bool     // the file may not be durable as it is
 
 	now    *moment
@@ -281,7 +282,6 @@ func (s *store) inspect(h *handle) error {
 	if err := checkSafe(s.path, info, os.Geteuid()); err != nil {
 		return err
 	}
-	h.number = s.noteFile(info)
 	h.info = info
 	m, err := h.readMeta()
 	if err != nil {
@@ -312,5 +312,6 @@ func (s *store) inspect(h *handle) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
+	h.number = s.noteFile(info, h.journal.bound.file)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -201,4 +202,30 @@ func TestUpdatesUponALargeBatch(t *testing.T) {
 	}
 	wantClean(t, path)
 	wantSound(t, path)
+}
+
+// TestALargeBatchIsRestoredAmongOthers: who plans many batches before he writes them does
+// not wait for himself.
+func TestALargeBatchIsRestoredAmongOthers(t *testing.T) {
+	s, path := fresh(t)
+	list, tip := chain(objects.ID{}, 0, 1200)
+	move := func(name string) objects.Batch {
+		return objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/" + name, New: tip}}}
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- inner(t, s).Restore(t.Context(), []objects.Batch{{Put: list}, move("a"), move("b")})
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for itself")
+	}
+	if refs, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(refs) != 2 {
+		t.Errorf("%d refs, %v", len(refs), err)
+	}
+	wantClean(t, path)
 }

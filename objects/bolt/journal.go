@@ -61,7 +61,8 @@ type window struct {
 	from int64 // where buf lies
 }
 
-// bytes gives so many bytes, or fewer at the end of the file.
+// bytes gives so many bytes, or fewer at the end of the file. Who may not lock the store
+// may see that come nearer: a writer cuts the file when none of its frames counts.
 func (w *window) bytes(at, n int64) ([]byte, error) {
 	if n = min(n, w.size-at); n <= 0 {
 		return nil, nil
@@ -69,11 +70,14 @@ func (w *window) bytes(at, n int64) ([]byte, error) {
 	if at+n > w.from+int64(len(w.buf)) {
 		more := min(max(n, min(4*int64(len(w.buf)), 256<<10)), w.size-at)
 		w.buf, w.from = make([]byte, more), at
-		if _, err := w.file.ReadAt(w.buf, at); err != nil {
+		have, err := w.file.ReadAt(w.buf, at)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
+		w.buf = w.buf[:have]
 	}
-	return w.buf[at-w.from : at-w.from+n : at-w.from+n], nil
+	from, to := at-w.from, min(at-w.from+n, int64(len(w.buf)))
+	return w.buf[from:to:to], nil
 }
 
 // checkEnd tells a journal that a crash has torn, at its end, from one that lost

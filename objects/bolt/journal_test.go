@@ -369,7 +369,7 @@ func FuzzRuns(f *testing.F) {
 }
 
 func FuzzBinding(f *testing.F) {
-	f.Add(binding{[saltSize]byte{1}, 3, 9, 8192}.encode()[sealSize:])
+	f.Add(binding{[saltSize]byte{1}, 3, 9, 8192, 2}.encode()[sealSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal(journalKey, record)
 		if b, err := decodeBinding(value); err == nil && !bytes.Equal(b.encode(), value) {

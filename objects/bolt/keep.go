@@ -206,7 +206,6 @@ func (s *store) adoptIf(w *writer, wait bool) {
 	if !wait && !h.broken.Load() && h.journal.over.end > journalWraps*s.limit {
 		_ = s.fold(h, nil)
 	}
-	w.landed(nil)
 }
 
 // stop lets nobody in any more, and no group begin: whoever comes waits for the next

@@ -147,7 +147,7 @@ func (r *logReader) uint() uint64 {
 // below reads a number that has to be below a limit.
 func (r *logReader) below(limit int) int {
 	v := r.uint()
-	if r.err == nil && v >= uint64(limit) {
+	if r.err == nil && v >= uint64(max(limit, 0)) {
 		r.err = fmt.Errorf("a number is %d, and has to be below %d", v, limit)
 	}
 	if r.err != nil {

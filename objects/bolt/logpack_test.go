@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"testing"
@@ -118,6 +119,18 @@ func decodedPlaces(t *rapid.T, key, value []byte, at idAt) (leads bool) {
 		t.Fatal(err)
 	}
 	return leads
+}
+
+// TestLogColumnsOfMoreMovesThanBytes has the first of two entries move as many refs as
+// there are bytes left, and the second more than there can be anywhere.
+func TestLogColumnsOfMoreMovesThanBytes(t *testing.T) {
+	b := make([]byte, idSize)                               // hash of the last
+	b = append(b, 2, 1, 0, 0, 0)                            // two entries, one empty text, two times
+	rest := binary.AppendUvarint([]byte{0, 0}, 1<<62)       // of the second
+	b = append(append(b, 0, 0, byte(1+len(rest))), rest...) // of the first
+	if _, err := decodeColumns(1, b, nil); err == nil {
+		t.Error("it is read")
+	}
 }
 
 func FuzzLogColumns(f *testing.F) {

@@ -79,9 +79,13 @@ func (l *look) has(id objects.ID) (bool, error) {
 	return ok, err
 }
 
-// confirm tells whether it is the object with an id that lies somewhere.
+// confirm tells whether it is the object with an id that lies somewhere. What leads there
+// and finds another may have found a damaged id, which is mended if it can be.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
 	have, err := l.bareIDAt(at)
+	if err == nil && have != id {
+		have, err = l.idAt(at)
+	}
 	return have == id, err
 }
 

@@ -65,6 +65,7 @@ func newWriter(s *store, h *handle) *writer {
 		store: s, h: h, call: make(chan struct{}, 1), look: h.look(),
 		refs: map[string]objects.Ref{}, lines: map[string][]chan struct{}{},
 	}
+	h.planner = w
 	return w
 }
 
@@ -281,8 +282,17 @@ func (w *writer) close(g *group) {
 	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
 }
 
-// landed takes in what is durable now: a group, or none, but the journal was folded.
-// disk is held, and mu not.
+// renew goes on to the file as a fold has left it, before the next one writes over what
+// it was: a look that plans is not counted among those of a moment. mu is not held.
+func (w *writer) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.look = w.h.look()
+}
+
+// landed takes in a group that is durable now, or has failed. disk is held, and mu not.
 func (w *writer) landed(g *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,16 +307,12 @@ func (w *writer) landed(g *group) {
 	defer w.store.mu.Unlock()
 	var staged []*staged
 	for _, one := range w.h.staged { // others may be reading the list
-		if g == nil || one != g.staged {
+		if one != g.staged {
 			staged = append(staged, one)
 		}
 	}
 	w.h.staged = staged
-	if w.look.meta == w.h.now.meta {
-		w.look.over, w.look.seen, w.look.staged = w.h.journal.over, w.h.seen, staged
-	} else {
-		w.look = w.h.look()
-	}
+	w.look.over, w.look.seen, w.look.staged = w.h.journal.over, w.h.seen, staged
 }
 
 // staged are the objects of a group that is not written yet.

@@ -15,7 +15,7 @@ import (
 // The buckets of a store, and their keys and values:
 //
 //	meta     "format" -> sealed record: 1 version
-//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 where it begins
+//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 where it begins, 5 files
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
 //	         "folds" -> sealed record: 1 which pack was the last at some times
 //	heads    pack -> head of a pack

@@ -31,8 +31,8 @@ func (w *writer) together(list []objects.Batch) (n int, err error) {
 	var mine *group // that nobody else will write
 	var planned []*group
 	for _, b := range list {
-		if mine != nil && mine.frame.size() >= groupBytes {
-			break
+		if mine != nil && (mine.frame.size() >= groupBytes || mine.hauled != nil) {
+			break // it takes no more
 		}
 		g, lead, e := w.plan(b, "", objects.ID{})
 		if err = e; err != nil {

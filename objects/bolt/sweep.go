@@ -245,7 +245,7 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 		}
 	}
 	bound := h.journal.bound
-	bound.gen++
+	bound.gen, bound.file = bound.gen+1, bound.file+1
 	if err := part.catchUp(newLook(h.file, h.now.meta), w, bound); err != nil {
 		return err
 	}
