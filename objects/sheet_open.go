@@ -265,20 +265,15 @@ func (o *opening) lead(i int, f *form, in *slot) bool {
 			o.fail("object %d leads to nothing", i)
 			return false
 		}
-	}
-	if f.parents > 0 && f.parentStep == 0 {
-		in.parent = s.leads(int(in.edge))
-	}
-	if f.links > 0 && f.linkStep == 0 {
-		in.link = s.leads(int(in.edge) + f.before)
+		if v >= s.n {
+			continue
+		}
+		if k == 0 && f.parents > 0 && f.parentStep == 0 {
+			in.parent = int16(v)
+		}
+		if k == f.before && f.links > 0 && f.linkStep == 0 {
+			in.link = int16(v)
+		}
 	}
 	return true
-}
-
-// leads is the place an edge of the column leads to; -1: it is not in the sheet.
-func (s *Sheet) leads(apart int) int16 {
-	if v := int(s.apart.at(apart)); v < s.n {
-		return int16(v)
-	}
-	return -1
 }

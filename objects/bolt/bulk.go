@@ -11,9 +11,12 @@ import (
 // linePacks is most packs whose heads are read at one look for Line, and aloneFor
 // is how many commits are given before the next ones are read while these are used.
 const (
-	linePacks = 32
+	linePacks = 8
 	aloneFor  = 1024
 )
+
+// wholeHeads is the size of a page with heads up to which all of them are read together.
+const wholeHeads = 256 << 10
 
 // Line is objects.Bulk.
 func (s *store) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
@@ -56,7 +59,7 @@ type lining struct {
 func (w *lining) read(l *look, room *room) error {
 	w.packs = min(max(2*w.packs, 1), linePacks)
 	if l.arena = &room.arena; w.packs > 1 {
-		l.scan = &w.scan
+		l.scan, l.whole = &w.scan, wholeHeads
 	}
 	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
 		p, slot, err := l.packOf(w.tip, w.after)
@@ -91,7 +94,7 @@ func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
 		limit = w.left
 	}
 	run := objects.SheetRun(p.Sheet, slot, limit, room.arena.takePlaces(slot+1))
-	run.Spot = l.spots(p)
+	run.Body = l.number<<32 | uint64(p.n)
 	_, places := run.Sheet()
 	room.add(run)
 	w.left -= len(places)
