@@ -11,7 +11,7 @@ import (
 // linePacks is most packs whose heads are read at one look for Line, and aloneFor
 // is how many commits are given before the next ones are read while these are used.
 const (
-	linePacks = 8
+	linePacks = 32
 	aloneFor  = 1024
 )
 
