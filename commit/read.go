@@ -132,7 +132,7 @@ func (p *passing) sheet(run *objects.Run) bool {
 	p.rows.read(s)
 	for _, at := range places {
 		c, err := p.rows.at(int(at), &p.parent)
-		if err == nil && run.Spot != nil {
+		if err == nil {
 			c.Spot = run.Spot(int(at))
 		}
 		if !p.yield(c, err) || err != nil {

@@ -292,7 +292,9 @@ func (r *rows) at(i int, room *[1]objects.ID) (*Commit, error) {
 	}
 	f := r.forms[r.sheet.Form(i)]
 	c := &f.given // a copy for each would take longer than all else
-	c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
+	if c.Block != nil || c.From != nil || c.Erased != nil || !c.Words.IsZero() {
+		c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
+	}
 	r.plain(c, i, f, now, room)
 	return c, nil
 }

@@ -6,9 +6,10 @@ import (
 	"iter"
 )
 
-// Spot is where an engine has the data of an object. Only the store that gave it can
-// read it; zero: it is not known. It is a help and no promise: once the file is another
-// one, it is as if it were zero.
+// Spot is where an engine has the data of an object: the body that it lies in, and the
+// offset and the size there, 32 bits each. Only the store that gave it can read it;
+// zero: it is not known. It is a help and no promise: once the file is another one, it
+// is as if it were zero.
 type Spot [2]uint64
 
 // Wanted is objects that are asked for, by their places in some list. Its functions
@@ -41,9 +42,8 @@ type Bulk interface {
 type Run struct {
 	Objects []Object
 
-	// Spot is that of what the first link names of the commit with a place in the
-	// sheet; nil: none is known.
-	Spot func(place int) Spot
+	// Body is that of the sheet in a [Spot]; 0: none is known.
+	Body uint64
 
 	sheet  *Sheet
 	places []int16
@@ -63,6 +63,16 @@ func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
 
 // Sheet is what the run lies in, and the places of its commits; nil: it has Objects.
 func (r *Run) Sheet() (s *Sheet, places []int16) { return r.sheet, r.places }
+
+// Spot is that of what the first link names of the commit with a place in the sheet,
+// if that is content.
+func (r *Run) Spot(place int) (spot Spot) {
+	if k := r.sheet.Link(place); k >= 0 && r.Body != 0 && r.sheet.Kind(k) == KindContent {
+		from, size := r.sheet.Data(k)
+		spot = Spot{r.Body, uint64(from)<<32 | uint64(size)}
+	}
+	return spot
+}
 
 // Len is how many commits the run has.
 func (r *Run) Len() int { return len(r.Objects) + len(r.places) }

@@ -217,6 +217,22 @@ func (c *column) at(i int) uint64 {
 	return v
 }
 
+// some puts the numbers from a place on into a list. None of them is over 32 bits.
+func (c *column) some(list []uint32, from int) {
+	for k := range c.width {
+		part := c.bytes[k*c.n+from:][:len(list)]
+		if k == 0 {
+			for i, b := range part {
+				list[i] = uint32(b)
+			}
+			continue
+		}
+		for i, b := range part {
+			list[i] |= uint32(b) << (8 * k)
+		}
+	}
+}
+
 // SheetRoom is memory for what is read of sheets, used again after a Reset.
 type SheetRoom struct{ slots []slot }
 

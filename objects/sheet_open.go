@@ -175,45 +175,14 @@ func (o *opening) readForm(f *form) {
 func (o *opening) fill(slots []slot) {
 	s := o.sheet
 	var at counts
-	for i := range slots {
-		if i%countEvery == 0 && i > 0 && at != o.every[i/countEvery-1] {
-			o.fail("the objects before %d have more or less than they need", i)
+	for from := 0; from < len(slots); from += countEvery {
+		if from > 0 && at != o.every[from/countEvery-1] {
+			o.fail("the objects before %d have more or less than they need", from)
 			return
 		}
-		k := int(o.form.at(i))
-		if k >= len(s.forms) {
-			o.fail("object %d has a form that is not there", i)
+		if o.some(slots[from:min(from+countEvery, len(slots))], from, &at); o.err != nil {
 			return
 		}
-		f, in := &s.forms[k], &slots[i]
-		if f.reach > i || f.apart > s.apart.n-at.edge {
-			o.fail("object %d leads to nothing", i)
-			return
-		}
-		size := 0
-		if f.sized {
-			if size = o.size(at.sized); size == 0 {
-				o.fail("object %d has no size", i)
-				return
-			}
-			at.sized++
-		}
-		*in = slot{size: int32(size), edge: int32(at.edge), own: int32(at.own), parent: -1, link: -1, form: uint16(k)}
-		if f.kind == KindCommit {
-			in.data = int32(at.data)
-			at.data += size
-		} else {
-			in.data = int32(at.body)
-			at.body += size
-		}
-		if f.reach > 0 {
-			in.parent, in.link = f.near(i)
-		}
-		if f.apart > 0 && !o.lead(i, f, in) {
-			return
-		}
-		at.edge += f.apart
-		at.own += f.own
 	}
 	if at.edge != s.apart.n || at.own != s.own.n || at.sized != o.sizes.n || at.data != len(s.data) || at.body > maxBody {
 		o.fail("it has more or less than its objects need")
@@ -221,14 +190,53 @@ func (o *opening) fill(slots []slot) {
 	s.body = at.body
 }
 
-// size is a size of the column; 0: it is none.
-func (o *opening) size(i int) int {
-	if i < o.sizes.n {
-		if size := int(o.sizes.at(i)); size <= MaxSize {
-			return size
+// some is fill for at most countEvery objects, from one on. Their numbers are taken from
+// the columns together: one by one takes longer than all else.
+func (o *opening) some(slots []slot, from int, at *counts) {
+	s := o.sheet
+	var forms, room [countEvery]uint32
+	o.form.some(forms[:len(slots)], from)
+	sizes := room[:min(countEvery, o.sizes.n-at.sized)]
+	o.sizes.some(sizes, at.sized)
+	sized := 0
+	for j := range slots {
+		k, i := int(forms[j]), from+j
+		if k >= len(s.forms) {
+			o.fail("object %d has a form that is not there", i)
+			return
 		}
+		f, in := &s.forms[k], &slots[j]
+		if f.reach > i || f.apart > s.apart.n-at.edge {
+			o.fail("object %d leads to nothing", i)
+			return
+		}
+		size := 0
+		if f.sized {
+			if sized < len(sizes) {
+				size = int(sizes[sized])
+			}
+			if size == 0 || size > MaxSize {
+				o.fail("object %d has no size", i)
+				return
+			}
+			sized++
+		}
+		in.size, in.edge, in.own, in.form = int32(size), int32(at.edge), int32(at.own), uint16(k)
+		if f.kind == KindCommit {
+			in.data = int32(at.data)
+			at.data += size
+		} else {
+			in.data = int32(at.body)
+			at.body += size
+		}
+		in.parent, in.link = f.near(i)
+		if f.apart > 0 && !o.lead(i, f, in) {
+			return
+		}
+		at.edge += f.apart
+		at.own += f.own
 	}
-	return 0
+	at.sized += sized
 }
 
 // near gives the first parent and the first link of object i, where the form tells
@@ -257,20 +265,15 @@ func (o *opening) lead(i int, f *form, in *slot) bool {
 			o.fail("object %d leads to nothing", i)
 			return false
 		}
-	}
-	if f.parents > 0 && f.parentStep == 0 {
-		in.parent = s.leads(int(in.edge))
-	}
-	if f.links > 0 && f.linkStep == 0 {
-		in.link = s.leads(int(in.edge) + f.before)
+		if v >= s.n {
+			continue
+		}
+		if k == 0 && f.parents > 0 && f.parentStep == 0 {
+			in.parent = int16(v)
+		}
+		if k == f.before && f.links > 0 && f.linkStep == 0 {
+			in.link = int16(v)
+		}
 	}
 	return true
-}
-
-// leads is the place an edge of the column leads to; -1: it is not in the sheet.
-func (s *Sheet) leads(apart int) int16 {
-	if v := int(s.apart.at(apart)); v < s.n {
-		return int16(v)
-	}
-	return -1
 }

@@ -69,3 +69,13 @@ func (o *opening) salvage() *Sheet {
 	}
 	return s
 }
+
+// size is a size of the column; 0: it is none.
+func (o *opening) size(i int) int {
+	if i < o.sizes.n {
+		if size := int(o.sizes.at(i)); size <= MaxSize {
+			return size
+		}
+	}
+	return 0
+}

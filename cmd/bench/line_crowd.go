@@ -53,6 +53,7 @@ func (b *bench) generates(ctx context.Context) (err error) {
 // crowds measures many goroutines that commit at once, against as many that append
 // to one file and share its fdatasync.
 func (b *bench) crowds(ctx context.Context) (err error) {
+	ready() // before the clock runs
 	f, err := os.Create(filepath.Join(b.dir, "group.log"))
 	if err != nil {
 		return err
@@ -97,15 +98,17 @@ func (b *bench) crowds(ctx context.Context) (err error) {
 
 // fresh is a message that no other n has. To make one up takes longer than a raw
 // append does, and would be all that is measured.
-func fresh(n int) string { return strconv.Itoa(n) + ready[n%len(ready)] }
+func fresh(n int) string { return strconv.Itoa(n) + ready()[n%len(ready())] }
 
-var ready = func() []string {
+// ready is made when it is first asked for: a child that measures something else must
+// not have it in its memory.
+var ready = sync.OnceValue(func() []string {
 	all := make([]string, 4096)
 	for n := range all {
 		all[n] = message(writerSeed, -n)
 	}
 	return all
-}()
+})
 
 // atOnce lets a crowd work for a while and gives how many pieces of work were done
 // a second.

@@ -17,6 +17,9 @@ const (
 	fewAlone  = 2
 )
 
+// wholeHeads is the size of a page with heads up to which all of them are read together.
+const wholeHeads = 256 << 10
+
 // Line is objects.Bulk.
 func (s *store) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
 	return func(yield func(objects.Run, error) bool) {
@@ -62,7 +65,7 @@ func (w *lining) read(l *look, room *room) error {
 		w.packs = min(max(2*w.packs, 1), linePacks)
 	}
 	if l.arena = &room.arena; w.packs > 1 {
-		l.scan = &w.scan
+		l.scan, l.whole = &w.scan, wholeHeads
 	}
 	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && len(room.run) < w.few*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
 		if first && len(room.run) > 0 && l.record(w.tip) == nil {
@@ -100,7 +103,7 @@ func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
 		limit = w.left
 	}
 	run := objects.SheetRun(p.Sheet, slot, limit, room.arena.takePlaces(slot+1))
-	run.Spot = l.spots(p)
+	run.Body = l.number<<32 | uint64(p.n)
 	_, places := run.Sheet()
 	room.add(run)
 	w.left -= len(places)

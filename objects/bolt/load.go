@@ -19,20 +19,6 @@ import (
 // A pack never changes in its file, so that whoever has walked over the head need not
 // read it again.
 
-// spots gives the spot of the content of the commit at a place; zero: it lies in another
-// pack.
-func (l *look) spots(p *pack) func(place int) objects.Spot {
-	in := l.number<<32 | uint64(p.n)
-	return func(place int) objects.Spot {
-		k := p.Link(place)
-		if k < 0 || p.Kind(k) != objects.KindContent {
-			return objects.Spot{}
-		}
-		from, size := p.Data(k)
-		return objects.Spot{in, uint64(from)<<32 | uint64(size)}
-	}
-}
-
 // aim is one object to be loaded: a spot of the file at hand, and who wants it.
 type aim struct {
 	pack, from, size uint32

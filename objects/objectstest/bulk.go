@@ -40,7 +40,7 @@ func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error)
 func Spots(run *objects.Run) map[objects.ID]objects.Spot {
 	known := map[objects.ID]objects.Spot{}
 	s, places := run.Sheet()
-	if run.Spot == nil {
+	if run.Body == 0 {
 		return known
 	}
 	for _, at := range places {
