@@ -65,7 +65,7 @@ func (w *lining) read(l *look, room *room) error {
 		w.packs = min(max(2*w.packs, 1), linePacks)
 	}
 	if l.arena = &room.arena; w.packs > 1 {
-		l.scan, l.whole = &w.scan, wholeHeads
+		l.scan, l.atOnce = &w.scan, wholeHeads
 	}
 	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && len(room.run) < w.few*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {
 		if first && len(room.run) > 0 && l.record(w.tip) == nil {

@@ -30,7 +30,7 @@ type look struct {
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
 	arena   *arena    // for what is read of packs; nil: it is kept
-	whole   int       // pages up to this size are read whole, as all in them is wanted
+	atOnce  int       // pages up to this size are read whole, as all in them is wanted
 	buckets map[string]tree
 }
 
@@ -65,7 +65,7 @@ func (l *look) keptPage(id uint64) (*page, error) {
 	switch {
 	case p != nil:
 		return p, nil
-	case l.whole > 0:
+	case l.atOnce > 0:
 		return l.wholePage(id)
 	case !more:
 		return readPageIn(l.arena, l.file, l.meta, id)
@@ -81,7 +81,7 @@ func (l *look) keptPage(id uint64) (*page, error) {
 // large for that.
 func (l *look) wholePage(id uint64) (*page, error) {
 	p, err := readPageIn(l.arena, l.file, l.meta, id)
-	if err == nil && p.leaf && len(p.head) < p.size && p.size <= l.whole {
+	if err == nil && p.leaf && len(p.head) < p.size && p.size <= l.atOnce {
 		p.head, err = p.bytesIn(l.arena, 0, p.size)
 	}
 	return p, err
