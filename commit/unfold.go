@@ -310,17 +310,17 @@ func (r *rows) plain(c *Commit, i int, f *formed, now *state, room *[1]objects.I
 }
 
 // Data is objects.Unfolded.
-func (r *rows) Data(i int) ([]byte, error) {
+func (r *rows) Data(i int, room []byte) ([]byte, error) {
 	now := &r.states[i]
 	if now.whole == 0 {
 		return nil, errFold
 	}
-	f, room := r.forms[r.sheet.Form(i)], [1]objects.ID{}
+	f, parent := r.forms[r.sheet.Form(i)], [1]objects.ID{}
 	c := f.Commit
 	if now.whole > 0 {
 		c = r.whole[now.whole-1]
 	} else {
-		r.plain(&c, i, f, now, &room)
+		r.plain(&c, i, f, now, &parent)
 	}
-	return c.record(canon.Encoder{}), nil
+	return c.record(canon.NewEncoder(room)), nil
 }
