@@ -31,7 +31,7 @@ type formed struct {
 	degree     int // of links
 	follows    uint64
 	has        uint64 // which of content, origin and label there are
-	other      bool // they are no commits
+	other      bool   // they are no commits
 	folded     bool
 	says, sent bool // what it weighs counts
 	marks      bool
