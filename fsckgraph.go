@@ -35,11 +35,15 @@ type node struct {
 
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
-	return &graph{
+	g := &graph{
 		nodes: make([]node, 0, about), ids: newIDTable(about), edges: make([]int32, 0, 2*about),
 		feet:    make([]commit.Footing, 0, about/2),
 		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
 	}
+	objects.WillFill(g.nodes)
+	objects.WillFill(g.edges)
+	objects.WillFill(g.feet)
+	return g
 }
 
 // find gives the number of the node of an id.

@@ -28,6 +28,7 @@ type place struct {
 
 func newIDTable(about int) idTable {
 	t := idTable{at: make([]objects.ID, 0, about), factor: rand.Uint64() | 1}
+	objects.WillFill(t.at)
 	t.grow(about)
 	return t
 }
@@ -36,6 +37,7 @@ func newIDTable(about int) idTable {
 func (t *idTable) grow(n int) {
 	size := bits.Len(uint(max(2*n, 16) - 1))
 	t.places, t.shift = make([]place, 1<<size), 64-size
+	objects.WillFill(t.places)
 	for i, id := range t.at {
 		*t.place(id) = place{tagOf(id), int32(i) + 1}
 	}

@@ -70,7 +70,11 @@ func (e *Encoder) tag(field int, wire uint64, repeat bool) {
 
 // Uint writes v, or nothing when it is zero.
 func (e *Encoder) Uint(field int, v uint64) {
-	if v != 0 {
+	switch {
+	case v == 0:
+	case v < 0x80 && field < 0x10 && field > e.last && cap(e.buf)-len(e.buf) >= 2: // as most are
+		e.last, e.buf = field, append(e.buf, byte(field<<3|numbers), byte(v))
+	default:
 		e.tag(field, numbers, false)
 		e.buf = appendNumber(e.buf, v)
 	}

@@ -101,8 +101,11 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 }
 
 // Unfold is objects.Fold.
-func (folder) Unfold(s *objects.Sheet) objects.Unfolded {
-	r := new(rows)
+func (folder) Unfold(s *objects.Sheet, before objects.Unfolded) objects.Unfolded {
+	r, ok := before.(*rows)
+	if !ok {
+		r = new(rows)
+	}
 	r.read(s)
 	return r
 }

@@ -30,7 +30,8 @@ type formed struct {
 	parents    int
 	degree     int // of links
 	follows    uint64
-	other      bool // they are no commits
+	has        uint64 // which of content, origin and label there are
+	other      bool   // they are no commits
 	folded     bool
 	says, sent bool // what it weighs counts
 	marks      bool
@@ -116,7 +117,7 @@ func (r *rows) form(s *objects.Sheet, i int) *formed {
 func newForm(tag []byte, parents, links int) *formed {
 	f := &formed{folded: true, parents: parents, degree: links}
 	more, err := f.decode(tag, true)
-	f.follows = more.follows
+	f.follows, f.has = more.follows, more.has
 	at := 0
 	for k := range f.links {
 		if f.links[k] = -1; more.has&(1<<k) != 0 {
@@ -270,14 +271,20 @@ func (r *rows) told(c *Commit, i int, f *formed, now *state) {
 	}
 	c.Index, c.Time = int(now.index), time.UnixMilli(now.ms).UTC()
 	c.Depth, c.Weight = now.depth, now.weight
-	switch {
-	case now.mark == 0:
-		c.Mark = objects.ID{}
-	case now.mark > 0:
-		c.Mark = *s.ID(int(now.mark) - 1)
-	case now.mark < 0:
-		c.Mark = r.marks[-now.mark-1]
+	if c.Mark = (objects.ID{}); now.mark != 0 {
+		c.Mark = *r.markOf(now)
 	}
+}
+
+// markOf is the mark of a commit; nil: it has none.
+func (r *rows) markOf(now *state) *objects.ID {
+	switch {
+	case now.mark > 0:
+		return r.sheet.ID(int(now.mark) - 1)
+	case now.mark < 0:
+		return &r.marks[-now.mark-1]
+	}
+	return nil
 }
 
 // at gives a commit of the sheet, which is good until the next one is asked for. It
@@ -312,17 +319,43 @@ func (r *rows) plain(c *Commit, i int, f *formed, now *state, room *[1]objects.I
 }
 
 // Data is objects.Unfolded.
-func (r *rows) Data(i int) ([]byte, error) {
+func (r *rows) Data(i int, room []byte) ([]byte, error) {
 	now := &r.states[i]
 	if now.whole == 0 {
 		return nil, errFold
 	}
-	f, room := r.forms[r.sheet.Form(i)], [1]objects.ID{}
-	c := f.Commit
+	e := canon.NewEncoder(room)
 	if now.whole > 0 {
-		c = r.whole[now.whole-1]
-	} else {
-		r.plain(&c, i, f, now, &room)
+		c := r.whole[now.whole-1]
+		return c.record(e), nil
 	}
-	return c.record(canon.Encoder{}), nil
+	return r.record(e, i, now), nil
+}
+
+// record is the record of what plain fills in, without doing so: of a commit that has
+// no target, key or range.
+func (r *rows) record(e canon.Encoder, i int, now *state) []byte {
+	f := r.forms[r.sheet.Form(i)]
+	size := f.Size
+	if f.follows&followsSize != 0 {
+		_, n := r.sheet.Data(r.sheet.Link(i))
+		size = int64(n)
+	}
+	e.Uint(1, uint64(f.Op))
+	e.Uint(2, uint64(f.Kind))
+	e.Uint(3, uint64(f.Role))
+	e.Uint(4, uint64(now.index))
+	e.Uint(5, uint64(size))
+	e.Uint(7, uint64(f.Priority))
+	e.Int(8, now.ms)
+	e.String(9, f.Author)
+	e.Uint(11, now.depth)
+	if mark := r.markOf(now); mark != nil {
+		e.Raw(12, mark[:])
+	}
+	e.Uint(13, uint64(now.weight.All))
+	e.Uint(14, uint64(now.weight.Sent))
+	e.Uint(15, f.has)
+	e.Uint(17, uint64(f.Covers))
+	return e.Bytes()
 }

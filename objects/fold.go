@@ -12,8 +12,9 @@ type Fold interface {
 	// be right: what does not unfold to the very same bytes is kept as it is.
 	Fold(list []Object) []Folded
 
-	// Unfold looks at a sheet, which may be damaged.
-	Unfold(s *Sheet) Unfolded
+	// Unfold looks at a sheet, which may be damaged. It may use the memory of what it
+	// gave before and nobody uses any more, unless that is nil.
+	Unfold(s *Sheet, before Unfolded) Unfolded
 }
 
 // Folded is the data of an object in short. Without a Tag it is not folded.
@@ -26,8 +27,9 @@ type Folded struct {
 // Unfolded gives the data of the folded objects of one sheet. It may be used by any
 // number of goroutines at once.
 type Unfolded interface {
-	// Data is the data of a folded object, the caller's own.
-	Data(i int) ([]byte, error)
+	// Data is the data of a folded object, the caller's own: in the free room behind
+	// room, or in memory of its own where that is not enough.
+	Data(i int, room []byte) ([]byte, error)
 }
 
 var (

@@ -151,25 +151,35 @@ const sheetRoom = 256
 
 // Object gives an object, its edges in room that they may share. Only commits have
 // their data, which may be a piece of the sheet.
-func (s *Sheet) Object(i int, room *[]ID) (Object, error) {
-	o := Object{ID: *s.ID(i), Kind: s.Kind(i)}
-	o.Parents, o.Links = s.Edges(i, room)
-	if o.Kind != KindCommit {
-		return o, nil
-	}
-	if o.Data = s.Rest(i); len(s.Tag(s.Form(i))) == 0 {
-		return o, nil
-	}
-	data, err := s.unfold().Data(i)
-	if err != nil {
-		return Object{ID: o.ID}, &CorruptError{ID: o.ID, Cause: err}
-	}
-	o.Data = data
-	return o, nil
+func (s *Sheet) Object(i int, room *[]ID) (o Object, err error) {
+	err = s.object(&o, i, room, nil)
+	return o, err
 }
 
-func (s *Sheet) unfold() Unfolded {
-	s.once.Do(func() { s.unfolded = s.fold.Unfold(s) })
+// object is Object into o. What is told in short lies in a room, unless that is nil.
+func (s *Sheet) object(o *Object, i int, edges *[]ID, room *SheetRoom) error {
+	*o = Object{ID: *s.ID(i), Kind: s.Kind(i)}
+	o.Parents, o.Links = s.Edges(i, edges)
+	if o.Kind != KindCommit {
+		return nil
+	}
+	if o.Data = s.Rest(i); len(s.Tag(s.Form(i))) == 0 {
+		return nil
+	}
+	data, err := s.unfold(room).Data(i, room.free())
+	if err != nil {
+		*o = Object{ID: o.ID}
+		return &CorruptError{ID: o.ID, Cause: err}
+	}
+	o.Data = room.keep(data)
+	return nil
+}
+
+func (s *Sheet) unfold(room *SheetRoom) Unfolded {
+	s.once.Do(func() {
+		s.unfolded = s.fold.Unfold(s, room.spare())
+		room.note(s.unfolded)
+	})
 	return s.unfolded
 }
 
@@ -231,24 +241,4 @@ func (c *column) some(list []uint32, from int) {
 			list[i] |= uint32(b) << (8 * k)
 		}
 	}
-}
-
-// SheetRoom is memory for what is read of sheets, used again after a Reset.
-type SheetRoom struct{ slots []slot }
-
-// Reset ends the use of all sheets that were read into the room.
-func (r *SheetRoom) Reset() { r.slots = r.slots[:0] }
-
-// take gives room for n slots; that of what was given before stays. A nil one gives
-// memory of its own to each.
-func (r *SheetRoom) take(n int) []slot {
-	if r == nil {
-		return make([]slot, n)
-	}
-	from := len(r.slots)
-	if cap(r.slots)-from < n {
-		r.slots, from = make([]slot, 0, max(n, 2*cap(r.slots))), 0
-	}
-	r.slots = r.slots[:from+n]
-	return r.slots[from : from+n : from+n]
 }

@@ -176,7 +176,7 @@ func (l *laying) unlike(table []byte) (found bool) {
 		var data []byte
 		wrong := err
 		if wrong == nil {
-			data, wrong = s.unfold().Data(i)
+			data, wrong = s.unfold(nil).Data(i, nil)
 		}
 		if wrong != nil || !bytes.Equal(data, l.list[i].Data) {
 			l.folded[i], found = Folded{}, true

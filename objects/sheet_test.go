@@ -25,11 +25,11 @@ func (repeats) Fold(list []objects.Object) []objects.Folded {
 	return folded
 }
 
-func (repeats) Unfold(s *objects.Sheet) objects.Unfolded { return repeated{s} }
+func (repeats) Unfold(s *objects.Sheet, _ objects.Unfolded) objects.Unfolded { return repeated{s} }
 
 type repeated struct{ sheet *objects.Sheet }
 
-func (r repeated) Data(i int) ([]byte, error) {
+func (r repeated) Data(i int, _ []byte) ([]byte, error) {
 	n := r.sheet.Own(i)
 	if n > 100 {
 		return nil, errors.New("more than it can be")

@@ -7,13 +7,12 @@ import "github.com/tract-vcs/tract/objects"
 type arena struct {
 	bytes []byte
 	room  objects.SheetRoom
-	ids   []objects.ID
 	list  []objects.Object
 	at    []int16
 }
 
 func (a *arena) reset() {
-	a.bytes, a.ids, a.list, a.at = a.bytes[:0], a.ids[:0], a.list[:0], a.at[:0]
+	a.bytes, a.list, a.at = a.bytes[:0], a.list[:0], a.at[:0]
 	a.room.Reset()
 }
 
@@ -29,14 +28,6 @@ func (a *arena) sheets() *objects.SheetRoom {
 		return nil
 	}
 	return &a.room
-}
-
-// takeIDs gives an empty list with room for so many.
-func (a *arena) takeIDs(n int) []objects.ID {
-	if a == nil {
-		return make([]objects.ID, 0, n)
-	}
-	return take(&a.ids, n)[:0]
 }
 
 // takeObjects gives an empty list with room for so many.

@@ -50,9 +50,10 @@ func (c *packCheck) run(room *arena) {
 	body, sound, err := c.openBody(room, p)
 	c.bodyErr, c.sound = err, sound && p.sound
 	list := room.takeObjects(p.Len())
-	ids := room.takeIDs(2 * p.Len())
 	for i := range p.Len() {
-		o, err := p.Object(i, &ids)
+		list = list[:len(list)+1]
+		o := &list[len(list)-1]
+		err := room.room.Object(p.Sheet, i, o)
 		switch {
 		case err != nil:
 		case o.Kind == objects.KindCommit:
@@ -66,9 +67,8 @@ func (c *packCheck) run(room *arena) {
 		}
 		if err != nil {
 			c.wrong = append(c.wrong, wrongObject{c.where(), o.ID, err})
-			continue
+			list = list[:len(list)-1]
 		}
-		list = append(list, o)
 	}
 	c.whole = len(list) == p.Len() && c.bodyErr == nil
 	c.indexed = indexed(p)

@@ -31,6 +31,10 @@ const packMost = 8 << 20
 // zstdHead is most bytes that a frame has before its first block.
 const zstdHead = zstd.HeaderMaxSize
 
+// zstdSlack is how much room behind the data lets the decoder copy without looking how
+// much there is.
+const zstdSlack = 16
+
 // zstdMagic begins a frame of zstd.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
@@ -84,7 +88,7 @@ func inflate(a *arena, before, b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("a frame of zstd of %d bytes", h.FrameContentSize)
 	}
 	size := len(before) + int(h.FrameContentSize)
-	room := a.takeBytes(size)
+	room := a.takeBytes(size + zstdSlack)
 	data, err := zstdDecoder().DecodeAll(b, room[:copy(room, before)])
 	if err == nil && len(data) != size {
 		err = fmt.Errorf("%d bytes in a frame of %d", len(data), size)

@@ -18,6 +18,11 @@ func (a *auditor) idAt(at place) (objects.ID, error) {
 	}
 	if a.heads == nil {
 		a.heads = newLook(a.files, a.meta)
+		a.heads.arena = &arena{}
+	}
+	if len(a.heads.packs) >= keepPacks {
+		a.heads.packs = nil
+		a.heads.arena.reset()
 	}
 	return a.heads.idAt(at)
 }
