@@ -322,5 +322,5 @@ func (r *rows) Data(i int) ([]byte, error) {
 	} else {
 		r.plain(&c, i, f, now, &room)
 	}
-	return c.record(canon.Encoder{}), nil
+	return c.record(canon.NewEncoder(make([]byte, 0, commitRoom+len(c.Author)+len(c.Key)))), nil
 }

@@ -217,10 +217,14 @@ func (c *column) at(i int) uint64 {
 	return v
 }
 
-// SheetRoom is memory for what is read of sheets, used again after a Reset.
-type SheetRoom struct{ slots []slot }
+// SheetRoom is memory for what is read of sheets, and for a sheet that is laid, used
+// again after a Reset.
+type SheetRoom struct {
+	slots  []slot
+	laying laying
+}
 
-// Reset ends the use of all sheets that were read into the room.
+// Reset ends the use of all sheets that were read into the room, and of the one laid.
 func (r *SheetRoom) Reset() { r.slots = r.slots[:0] }
 
 // take gives room for n slots; that of what was given before stays. A nil one gives
