@@ -1,7 +1,10 @@
 package commit
 
 import (
-	"github.com/tract-vcs/tract/canon"
+	"bytes"
+	"slices"
+	"sync"
+
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -36,48 +39,100 @@ func init() { objects.RegisterFold(foldNumber, folder{}) } //nolint:gochecknoini
 // Fold is objects.Fold.
 func (folder) Fold(list []objects.Object) []objects.Folded {
 	folded := make([]objects.Folded, len(list))
-	places := make(map[objects.ID]int, len(list))
-	commits := make([]*Commit, len(list))
-	upon := make([]int, len(list)) // how many it is told by
+	f := foldRooms.Get().(*foldRoom) //nolint:forcetypeassert // it holds nothing else
+	defer f.leave()
+	f.reserve(list)
+	var told shorter
+	author := ""
 	for i := range list {
 		o := &list[i]
-		places[o.ID] = i
+		f.places[o.ID] = i
 		if o.Kind != objects.KindCommit {
 			continue
 		}
-		c := new(Commit)
-		if c.read(o, "") != nil {
+		c := f.next()
+		if c.read(o, author) != nil {
 			continue
 		}
-		commits[i] = c
+		f.commits[i], author = c, c.Author
 		var parent *Commit
 		by := 0
 		if len(c.Parents) > 0 {
-			if at, ok := places[c.Parents[0]]; ok {
-				parent, by = commits[at], upon[at]+1
+			if at, ok := f.places[c.Parents[0]]; ok {
+				parent, by = f.commits[at], f.upon[at]+1
 			}
 		}
 		if by == foldUpon || c.Op == Merge || (parent == nil) != (len(c.Parents) == 0) || c.CheckDerived(parent, nil, nil) != nil {
 			continue
 		}
 		size := int64(-1)
-		if at, ok := places[c.Content]; ok && list[at].Kind == objects.KindContent {
+		if at, ok := f.places[c.Content]; ok && list[at].Kind == objects.KindContent {
 			size = int64(len(list[at].Data))
 		}
-		folded[i], upon[i] = c.fold(parent, size), by
+		folded[i], f.upon[i] = told.tell(c, parent, size), by
 	}
 	return folded
 }
 
-// fold tells c in short. size is that of its content, if that is known.
-func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
+// foldRoom is memory for one Fold after the other.
+type foldRoom struct {
+	places  map[objects.ID]int
+	read    []Commit
+	commits []*Commit // by place: what was read
+	upon    []int     // by place: how many it is told by
+}
+
+var foldRooms = sync.Pool{New: func() any { return &foldRoom{places: map[objects.ID]int{}} }}
+
+// reserve makes room for a list.
+func (f *foldRoom) reserve(list []objects.Object) {
+	commits := 0
+	for i := range list {
+		if list[i].Kind == objects.KindCommit {
+			commits++
+		}
+	}
+	f.read = slices.Grow(f.read, commits)
+	f.commits, f.upon = slices.Grow(f.commits, len(list))[:len(list)], slices.Grow(f.upon, len(list))[:len(list)]
+}
+
+// next is a commit to be read, whose place was reserved.
+func (f *foldRoom) next() *Commit {
+	f.read = f.read[:len(f.read)+1]
+	return &f.read[len(f.read)-1]
+}
+
+// leave gives the room to others, empty.
+func (f *foldRoom) leave() {
+	clear(f.places)
+	clear(f.read)
+	clear(f.commits)
+	clear(f.upon)
+	f.read, f.commits, f.upon = f.read[:0], f.commits[:0], f.upon[:0]
+	foldRooms.Put(f)
+}
+
+// shorter tells commits in short.
+type shorter struct {
+	space space
+	tag   []byte // the last one
+}
+
+// About how many bytes a tag has beside the author, and a rest beside the key.
+const (
+	tagRoom  = 32
+	restRoom = 16
+)
+
+// tell tells c in short. size is that of its content, if that is known.
+func (t *shorter) tell(c, parent *Commit, size int64) objects.Folded {
 	follows, since, index := uint64(0), int64(0), c.Index
 	if parent != nil {
 		if since = parent.Time.UnixMilli(); index == parent.Index+1 {
 			follows, index = followsIndex, 0
 		}
 	}
-	var rest canon.Encoder
+	rest := t.space.encoder(restRoom + len(c.Key))
 	if c.Size == size {
 		follows |= followsSize
 	} else {
@@ -86,7 +141,9 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 	c.Target.Encode(&rest, 6)
 	rest.String(10, c.Key)
 	c.First.Encode(&rest, 16)
-	var tag canon.Encoder
+	ms := c.Time.UnixMilli() - since
+	f := objects.Folded{Own: uint64(ms<<1 ^ ms>>63), Rest: t.space.keep(rest.Bytes())}
+	tag := t.space.encoder(tagRoom + len(c.Author))
 	tag.Uint(1, uint64(c.Op))
 	tag.Uint(2, uint64(c.Kind))
 	tag.Uint(3, uint64(c.Role))
@@ -96,8 +153,11 @@ func (c *Commit) fold(parent *Commit, size int64) (f objects.Folded) {
 	tag.Uint(15, c.has())
 	tag.Uint(17, uint64(c.Covers))
 	tag.Uint(18, follows)
-	ms := c.Time.UnixMilli() - since
-	return objects.Folded{Tag: tag.Bytes(), Own: uint64(ms<<1 ^ ms>>63), Rest: rest.Bytes()}
+	if !bytes.Equal(tag.Bytes(), t.tag) {
+		t.tag = t.space.keep(tag.Bytes())
+	}
+	f.Tag = t.tag
+	return f
 }
 
 // Unfold is objects.Fold.

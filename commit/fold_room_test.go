@@ -17,7 +17,7 @@ func TestSheetsInOneRoom(t *testing.T) {
 		size := rapid.IntRange(1, len(list)).Draw(t, "size")
 		var room objects.SheetRoom
 		for part := range slices.Chunk(list, size) {
-			ids, table, _ := objects.LaySheet(part, 0)
+			ids, table, _ := objects.LaySheet(part, 0, nil)
 			s, err := objects.OpenSheet(len(part), ids, table, &room)
 			if err != nil {
 				t.Fatal(err)

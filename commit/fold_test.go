@@ -100,7 +100,7 @@ func TestSheetsGiveBackWhatWasWritten(t *testing.T) {
 }
 
 func wantSheet(t *rapid.T, list []objects.Object) {
-	ids, table, body := objects.LaySheet(list, 0)
+	ids, table, body := objects.LaySheet(list, 0, nil)
 	s, err := objects.OpenSheet(len(list), ids, table, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func wantSheet(t *rapid.T, list []objects.Object) {
 			t.Fatalf("commit %d: %v\nhave %+v\nwant %+v", i, err, c, want)
 		}
 	}
-	again, told, rest := objects.LaySheet(list, 0)
+	again, told, rest := objects.LaySheet(list, 0, nil)
 	if !bytes.Equal(ids, again) || !bytes.Equal(table, told) || !bytes.Equal(body, rest) {
 		t.Fatal("the same objects are laid in two ways")
 	}
@@ -168,7 +168,7 @@ func plainLine(t testing.TB, n int) (list []objects.Object) {
 func TestPlainCommitsAreShort(t *testing.T) {
 	const n = 256
 	list := plainLine(t, n)
-	_, table, _ := objects.LaySheet(list, 0)
+	_, table, _ := objects.LaySheet(list, 0, nil)
 	raw := 0
 	for _, o := range list {
 		if o.Kind == objects.KindCommit {
@@ -186,7 +186,7 @@ func TestPlainCommitsAreShort(t *testing.T) {
 // what is told by it.
 func TestDamagedSheetsGiveNothingWrong(t *testing.T) {
 	list := plainLine(t, 150)
-	ids, table, _ := objects.LaySheet(list, 0)
+	ids, table, _ := objects.LaySheet(list, 0, nil)
 	var most, lost int
 	for bit := 0; bit < len(table)*8; bit += 11 {
 		bad := bytes.Clone(table)
@@ -246,7 +246,7 @@ func TestSheetVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	list = append(list, more...)
-	ids, table, _ := objects.LaySheet(list, 0)
+	ids, table, _ := objects.LaySheet(list, 0, nil)
 	v := sheetVector{Count: len(list), IDs: hex.EncodeToString(ids), Table: hex.EncodeToString(table)}
 	s, err := objects.OpenSheet(len(list), ids, table, nil)
 	if err != nil {
@@ -279,7 +279,7 @@ func TestSheetVector(t *testing.T) {
 // TestASheetOfAnotherWayIsNotRead: what was folded by a newer program is no damage.
 func TestASheetOfAnotherWayIsNotRead(t *testing.T) {
 	list := plainLine(t, 3)
-	ids, table, _ := objects.LaySheet(list, 0)
+	ids, table, _ := objects.LaySheet(list, 0, nil)
 	if table[0] != foldNumber {
 		t.Fatalf("the sheet begins with %d", table[0])
 	}
@@ -291,7 +291,7 @@ func TestASheetOfAnotherWayIsNotRead(t *testing.T) {
 
 func FuzzSheet(f *testing.F) {
 	list := plainLine(f, 5)
-	ids, table, _ := objects.LaySheet(list, 0)
+	ids, table, _ := objects.LaySheet(list, 0, nil)
 	f.Add(len(list), ids, table)
 	f.Fuzz(func(t *testing.T, n int, ids, table []byte) {
 		s, err := objects.OpenSheet(n, ids, table, nil)

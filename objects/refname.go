@@ -88,10 +88,8 @@ func isPlainRef(name string) bool {
 
 // checkBatch says what is wrong with a batch before an engine sees it.
 func checkBatch(b Batch) error {
-	for _, o := range b.Put {
-		if err := o.Check(); err != nil {
-			return fmt.Errorf("put: %w", err)
-		}
+	if err := checkAll(b.Put); err != nil {
+		return fmt.Errorf("put: %w", err)
 	}
 	seen := make(map[string]bool, len(b.Refs))
 	for _, u := range b.Refs {

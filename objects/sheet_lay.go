@@ -4,14 +4,23 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // LaySheet lays objects together, at least one and at most [SheetObjects]. An object
 // that leads to another of the list comes behind it, or leads out of the sheet. ids
 // are those of the objects and then of what else they lead to, body is the data of
-// what is no commit, behind as many free bytes as front says.
-func LaySheet(list []Object, front int) (ids, table, body []byte) {
-	l := laying{list: list, at: make(map[ID]int, len(list))}
+// what is no commit, behind as many free bytes as front says. With a room, ids and
+// table lie there until its Reset.
+func LaySheet(list []Object, front int, room *SheetRoom) (ids, table, body []byte) {
+	if room == nil {
+		room = new(SheetRoom)
+	}
+	l := &room.laying
+	if l.at == nil {
+		l.at, l.forms = make(map[ID]int, len(list)), map[string]int{}
+	}
+	l.list = list
 	number, fold := newestFold()
 	if fold != nil {
 		l.folded = fold.Fold(list)
@@ -19,15 +28,16 @@ func LaySheet(list []Object, front int) (ids, table, body []byte) {
 	if len(l.folded) != len(list) {
 		number, l.folded = 0, make([]Folded, len(list))
 	}
+	defer func() { l.list, l.folded = nil, nil }()
 	for {
 		l.lay()
-		if table = l.table(number); !l.unlike(table) {
+		if table = l.table(number); !l.unlike(table, room) {
 			return l.ids, table, l.body(front)
 		}
 	}
 }
 
-// laying is a LaySheet on its way.
+// laying is a LaySheet on its way, and the memory for the next one.
 type laying struct {
 	list   []Object
 	folded []Folded
@@ -46,6 +56,7 @@ type laying struct {
 	last   counts
 	steps  []byte // of the object at hand
 	before []byte // its form
+	all    []byte // the table
 }
 
 // nearStep is how far back an edge may lead and be in the form: beyond, too many
@@ -53,13 +64,14 @@ type laying struct {
 const nearStep = 31
 
 func (l *laying) lay() {
-	l.ids, l.forms = make([]byte, 0, len(l.list)*(idSize+idSize/4)), map[string]int{}
+	l.ids = slices.Grow(l.ids[:0], len(l.list)*(idSize+idSize/4))
 	for i := range l.list {
 		l.ids = append(l.ids, l.list[i].ID[:]...)
 	}
 	clear(l.at)
-	l.told, l.form, l.sizes, l.apart, l.own, l.data = nil, nil, nil, nil, nil, nil
-	l.size, l.every, l.last = 0, nil, counts{}
+	clear(l.forms)
+	l.told, l.form, l.sizes, l.apart, l.own = l.told[:0], l.form[:0], l.sizes[:0], l.apart[:0], l.own[:0]
+	l.data, l.every, l.size, l.last = l.data[:0], l.every[:0], 0, counts{}
 	for i := range l.list {
 		l.object(i)
 		l.at[l.list[i].ID] = i
@@ -137,7 +149,7 @@ func (l *laying) edge(i int, id *ID) {
 
 // table is the sheet but for the ids.
 func (l *laying) table(fold byte) []byte {
-	b := append(make([]byte, 0, 2*len(l.told)+8*len(l.list)+len(l.data)), fold)
+	b := append(slices.Grow(l.all[:0], 2*len(l.told)+8*len(l.list)+len(l.data)), fold)
 	b = binary.AppendUvarint(b, uint64(len(l.forms)))
 	b = append(b, l.told...)
 	b = append(b, width(l.form))
@@ -153,7 +165,8 @@ func (l *laying) table(fold byte) []byte {
 			}
 		}
 	}
-	return appendFront(append(b, l.data...), b[:front])
+	l.all = appendFront(append(b, l.data...), b[:front])
+	return l.all
 }
 
 // width is how many bytes the largest of some numbers needs.
@@ -167,8 +180,8 @@ func width(numbers []uint64) byte {
 
 // unlike tells whether some object does not unfold to what it is, and from now on
 // folds no such one.
-func (l *laying) unlike(table []byte) (found bool) {
-	s, err := OpenSheet(len(l.list), l.ids, table, nil)
+func (l *laying) unlike(table []byte, room *SheetRoom) (found bool) {
+	s, err := OpenSheet(len(l.list), l.ids, table, room)
 	for i := range l.folded {
 		if len(l.folded[i].Tag) == 0 {
 			continue
@@ -176,7 +189,7 @@ func (l *laying) unlike(table []byte) (found bool) {
 		var data []byte
 		wrong := err
 		if wrong == nil {
-			data, wrong = s.unfold(nil).Data(i, nil)
+			data, wrong = s.unfold(room).Data(i, room.free())
 		}
 		if wrong != nil || !bytes.Equal(data, l.list[i].Data) {
 			l.folded[i], found = Folded{}, true

@@ -1,16 +1,17 @@
 package objects
 
-// SheetRoom is memory for what is read of sheets, used again after a Reset. It is for
-// one goroutine, the sheets in it are not.
+// SheetRoom is memory for what is read of sheets, and for a sheet that is laid, used again
+// after a Reset. It is for one goroutine, the sheets in it are not.
 type SheetRoom struct {
 	slots  []slot
 	edges  []ID
 	data   []byte
 	now    Unfolded // in use
 	before Unfolded // not any more
+	laying laying
 }
 
-// Reset ends the use of all sheets that were read into the room.
+// Reset ends the use of all sheets that were read into the room, and of the one laid.
 func (r *SheetRoom) Reset() {
 	r.slots, r.edges, r.data = r.slots[:0], r.edges[:0], r.data[:0]
 	if r.now != nil {

@@ -51,7 +51,7 @@ func TestAFoldIsNotBelieved(t *testing.T) {
 		c := objects.New(objects.KindContent, nil, []objects.ID{k.ID, {1}}, fmt.Append(nil, i))
 		list, tip = append(list, k, c), []objects.ID{k.ID}
 	}
-	ids, table, body := objects.LaySheet(list, 0)
+	ids, table, body := objects.LaySheet(list, 0, nil)
 	s, err := objects.OpenSheet(len(list), ids, table, nil)
 	if err != nil {
 		t.Fatal(err)

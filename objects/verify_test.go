@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
@@ -183,5 +184,31 @@ func TestWalkChecksWhatItDoesNotYield(t *testing.T) {
 	}
 	if !errors.Is(last, objects.ErrCorrupt) {
 		t.Errorf("the way to a stop led over a damaged commit, and the walk ended with %v", last)
+	}
+}
+
+// TestALargeBatchIsCheckedThroughout spoils two objects of a batch that is checked by
+// many at once, wherever they lie: nothing of it is put, and the first is named.
+func TestALargeBatchIsCheckedThroughout(t *testing.T) {
+	const n = 5000
+	list := make([]objects.Object, n)
+	for i := range list {
+		list[i] = objects.New(objects.KindContent, nil, nil, fmt.Append(nil, "content ", i))
+	}
+	for _, at := range []int{0, 511, n/2 - 1, n / 2, n - 2} {
+		s := objects.Verify(objects.Memory())
+		bad := slices.Clone(list)
+		bad[at].Data, bad[n-1].Data = []byte("another"), []byte("another")
+		err := s.Apply(t.Context(), objects.Batch{Put: bad})
+		if c, ok := errors.AsType[*objects.CorruptError](err); !ok || c.ID != list[at].ID {
+			t.Errorf("objects %d and the last are spoiled: %v", at, err)
+		}
+		if missing, err := s.Missing(t.Context(), []objects.ID{list[1].ID}); err != nil || len(missing) != 1 {
+			t.Errorf("objects %d and the last are spoiled: others of the batch are there: %v, %v", at, missing, err)
+		}
+	}
+	s := objects.Verify(objects.Memory())
+	if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
+		t.Fatal(err)
 	}
 }

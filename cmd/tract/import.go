@@ -332,10 +332,12 @@ const progressStep = 200
 
 // progress says on a terminal how far the import is.
 func (m *importing) progress(name string, end bool) {
-	if m.app.json || !end && m.blocks < m.told+progressStep || !isTerminal(m.app.err) {
+	if m.app.json || !end && m.blocks < m.told+progressStep {
 		return
 	}
-	m.told = m.blocks
+	if m.told = m.blocks; !isTerminal(m.app.err) {
+		return
+	}
 	line := ""
 	if !end {
 		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(uint64(m.blocks), "block")

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -40,9 +41,15 @@ var (
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
+// sheetRooms is memory for the sheets of packs that are made.
+var sheetRooms = sync.Pool{New: func() any { return new(objects.SheetRoom) }}
+
 // encodePack makes the two values of a pack, in a codec if that makes them shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
-	ids, table, body := objects.LaySheet(list, bodyStart)
+	room := sheetRooms.Get().(*objects.SheetRoom) //nolint:forcetypeassert // it holds nothing else
+	defer sheetRooms.Put(room)
+	room.Reset()
+	ids, table, body := objects.LaySheet(list, bodyStart, room)
 	head = make([]byte, 8, packIDs+len(ids)+len(table))
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))
 	head = binary.BigEndian.AppendUint32(head, uint32(len(ids)/idSize-len(list)))
