@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,10 +72,7 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	if version = max(version, formatPacked); len(w.erase) > 0 {
 		version = max(version, formatErased)
 	}
-	if c.path, err = build(dirOf(s.path), filepath.Base(s.path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
-		return c, err
-	}
-	if err = c.open(); err != nil {
+	if err = c.begin(s.path, version); err != nil {
 		return c, err
 	}
 	for _, step := range []func(*look, *sweeper) error{c.copyPacks, c.copyLoose, c.bury, c.copyLog} {
@@ -88,6 +87,37 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 		err = c.verify()
 	}
 	return c, err
+}
+
+// begin makes the new file and opens it. In the moment in which nobody has it locked
+// another gc may take it for one that was left (see removeLeft): then it makes one more.
+func (c *compaction) begin(path string, version uint64) (err error) {
+	for range patience {
+		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
+			return err
+		}
+		if err = c.open(); err == nil {
+			err = c.still()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		c.discard()
+	}
+	return err
+}
+
+// still tells whether the file that is open is the one that was made, and has its name.
+func (c *compaction) still() error {
+	if _, err := os.Stat(c.path); err != nil {
+		return err
+	}
+	return c.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte(metaBucket)) == nil {
+			return fmt.Errorf("open %s: what was made: %w", c.path, fs.ErrNotExist)
+		}
+		return nil
+	})
 }
 
 func (c *compaction) open() error {
@@ -109,6 +139,7 @@ func (c *compaction) discard() {
 	}
 	if c.db != nil {
 		_ = protect(c.db.Close)
+		c.db = nil
 	}
 	_ = os.Remove(c.path)
 }

@@ -16,13 +16,14 @@ func (a *auditor) idAt(at place) (objects.ID, error) {
 	if a.meta.pageSize == 0 {
 		return objects.ID{}, fmt.Errorf("nothing leads to pack %d", at.pack)
 	}
-	if a.heads == nil {
+	if a.heads == nil || len(a.heads.packs) >= keepPacks { // the pages of a look lie in its room too
+		room := &arena{}
+		if a.heads != nil {
+			room = a.heads.arena
+			room.reset()
+		}
 		a.heads = newLook(a.files, a.meta)
-		a.heads.arena = &arena{}
-	}
-	if len(a.heads.packs) >= keepPacks {
-		a.heads.packs = nil
-		a.heads.arena.reset()
+		a.heads.arena = room
 	}
 	return a.heads.idAt(at)
 }

@@ -106,3 +106,31 @@ func TestLogIsSavedWithTheIDsThatItRefersTo(t *testing.T) {
 		_ = s.Close()
 	}
 }
+
+// TestIDsOfManyPacks asks twice for ids of more packs than a look remembers: what was read
+// of the first lies in memory that is used again for the last.
+func TestIDsOfManyPacks(t *testing.T) {
+	s, _ := fresh(t)
+	line(t, s, "main", 3*keepPacks*dense.commits)
+	sweep(t, s, objects.Sweep{})
+	in := inner(t, s)
+	err := in.steadily(t.Context(), "check", nil, func(h *steady) error {
+		a := &auditor{store: in, files: h, meta: h.meta}
+		for range 2 {
+			for n := uint32(1); n <= 3*keepPacks; n++ {
+				at := place{n, int(n)}
+				want, err := newLook(h, h.meta).idAt(at)
+				if err != nil {
+					return err
+				}
+				if got, err := a.idAt(at); err != nil || got != want {
+					t.Errorf("pack %d: %s, %v, want %s", n, got.Short(), err, want.Short())
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

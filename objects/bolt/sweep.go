@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -233,8 +234,9 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	}
 	t.open++
 	defer t.shut(h)
+	faster := fmt.Errorf("%s store %s: %w: %w: try again", w.op, s.path, errReplaced, objects.ErrBusy)
 	if same, err := part.sameFile(h.file); err != nil || !same {
-		return errors.Join(err, fmt.Errorf("%s store %s: %w: %w: try again", w.op, s.path, errReplaced, objects.ErrBusy))
+		return errors.Join(err, faster)
 	}
 	if err := t.fold(h, nil); err != nil {
 		return err
@@ -246,14 +248,17 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	}
 	bound := h.journal.bound
 	bound.gen, bound.file = bound.gen+1, bound.file+1
-	if err := part.catchUp(newLook(h.file, h.now.meta), w, bound); err != nil {
-		return err
+	if err = part.catchUp(newLook(h.file, h.now.meta), w, bound); err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if err == nil {
+		_ = h.file.Close() // not every system gives the name of an open file away
+		err = os.Rename(part.path, s.path)
 	}
-	_ = h.file.Close() // not every system gives the name of an open file away
-	if err := os.Rename(part.path, s.path); err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return faster // it took the new file for one that was left
+	}
+	if err != nil {
 		return err
 	}
 	if err := syncDir(dirOf(s.path)); err != nil {
