@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -165,5 +166,28 @@ func TestLayoutRefusesAnotherFile(t *testing.T) {
 		if err := sameRows(bad, rows); err == nil {
 			t.Errorf("byte %d is wrong, and nobody says so", at)
 		}
+	}
+}
+
+// TestBucketWhoseNameIsDamaged flips a bit in the name of a bucket. The file is a store
+// still, and a damaged one.
+func TestBucketWhoseNameIsDamaged(t *testing.T) {
+	s, path := fresh(t)
+	line(t, s, "main", 50)
+	sweep(t, s, objects.Sweep{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.ReplaceAll(b, []byte(objectsBucket), []byte("objectr"))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = objects.Read(t.Context(), mustOpen(t, path, objects.Options{}), object("never put").ID)
+	if !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("objects without their bucket: %v", err)
 	}
 }

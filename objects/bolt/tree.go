@@ -160,6 +160,9 @@ func (l *look) bucket(name string) (tree, error) {
 		return tree{}, err
 	}
 	if !ok || e.flags != subBucket {
+		if name != metaBucket { // which was there when the file was opened
+			return tree{}, fmt.Errorf("bucket %q is not there", name)
+		}
 		return tree{}, fmt.Errorf("%w: %q", errNoBucket, name)
 	}
 	b, err := e.bytes()
