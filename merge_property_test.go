@@ -389,9 +389,7 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 		})
 	}
 	for seed := range uint64(3) {
-		t.Run(fmt.Sprint("both ", seed), func(t *testing.T) {
-			newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40)
-		})
+		t.Run(fmt.Sprint("both ", seed), func(t *testing.T) { newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40) })
 	}
 	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork", "compress"} {
 		if did[name] < 20 {

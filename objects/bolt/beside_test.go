@@ -32,11 +32,7 @@ func TestFoldBesideWhoWrites(t *testing.T) {
 	for _, adopted := range []bool{true, false} {
 		s, path := fresh(t)
 		in := idle(t, s)
-		h, err := in.openWrite(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newWriter(in, h)
+		h, w := writing(t, in)
 		put(t, w, "refs/heads/a", "before")
 		end := h.journal.over.end
 		in.foldBeside(w)
@@ -54,7 +50,7 @@ func TestFoldBesideWhoWrites(t *testing.T) {
 		h.close()
 		h.side.release()
 		in.over = nil // as another process would see it
-		h, err = in.openRead(t.Context())
+		h, err := in.openRead(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,11 +78,7 @@ func TestFoldBesideWhoWrites(t *testing.T) {
 func TestWhoPlansLeavesAMomentBeforeItGoes(t *testing.T) {
 	s, _ := fresh(t)
 	in := idle(t, s)
-	h, err := in.openWrite(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWriter(in, h)
+	h, w := writing(t, in)
 	put(t, w, "refs/heads/a", "small")
 	in.foldBeside(w)
 	<-h.folding.done

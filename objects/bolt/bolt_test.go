@@ -96,6 +96,16 @@ func idle(t testing.TB, s objects.Store) *store {
 	return in
 }
 
+// writing is a handle that is open for writing, and a writer that nobody waits for.
+func writing(t *testing.T, s *store) (*handle, *writer) {
+	t.Helper()
+	h, err := s.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, newWriter(s, h)
+}
+
 // fold writes the journal into the file, as a writer does now and then.
 func fold(t testing.TB, s objects.Store) {
 	t.Helper()

@@ -8,24 +8,29 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// sweptAround looks at a store and writes the file that is to take its place; then does
-// something meanwhile, and gives the file the name.
-func sweptAround(t *testing.T, s objects.Store, meanwhile func()) {
+// halfSwept looks at a store and writes the file that is to take its place.
+func halfSwept(t *testing.T, s *store) (w *sweeper, part *compaction) {
 	t.Helper()
-	in := inner(t, s)
-	var w *sweeper
-	var part *compaction
-	err := in.steadily(t.Context(), "clean", nil, func(h *steady) (err error) {
+	err := s.steadily(t.Context(), "clean", nil, func(h *steady) (err error) {
 		w = newSweeper(objects.Sweep{Before: now()})
-		if err := w.look(in, h); err != nil {
+		if err := w.look(s, h); err != nil {
 			return err
 		}
-		part, err = in.compact(h, w)
+		part, err = s.compact(h, w)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w, part
+}
+
+// sweptAround is a sweep that has something done between its two parts: the file that is
+// to take the store's place is written, and has not yet its name.
+func sweptAround(t *testing.T, s objects.Store, meanwhile func()) {
+	t.Helper()
+	in := inner(t, s)
+	w, part := halfSwept(t, in)
 	meanwhile()
 	if err := in.exchange(t.Context(), w, part); err != nil {
 		t.Fatal(err)

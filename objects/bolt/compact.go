@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -87,61 +83,6 @@ func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 		err = c.verify()
 	}
 	return c, err
-}
-
-// begin makes the new file and opens it. In the moment in which nobody has it locked
-// another gc may take it for one that was left (see removeLeft): then it makes one more.
-func (c *compaction) begin(path string, version uint64) (err error) {
-	for range patience {
-		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
-			return err
-		}
-		if err = c.open(); err == nil {
-			err = c.still()
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		c.discard()
-	}
-	return err
-}
-
-// still tells whether the file that is open is the one that was made, and has its name.
-func (c *compaction) still() error {
-	if _, err := os.Stat(c.path); err != nil {
-		return err
-	}
-	return c.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(metaBucket)) == nil {
-			return fmt.Errorf("open %s: what was made: %w", c.path, fs.ErrNotExist)
-		}
-		return nil
-	})
-}
-
-func (c *compaction) open() error {
-	return protect(func() (err error) {
-		c.db, err = bbolt.Open(c.path, 0o600, &bbolt.Options{
-			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
-		})
-		if err == nil {
-			c.db.AllocSize = 0
-		}
-		return err
-	})
-}
-
-// discard takes the file away unless it has another name by now.
-func (c *compaction) discard() {
-	if c == nil || c.path == "" {
-		return
-	}
-	if c.db != nil {
-		_ = protect(c.db.Close)
-		c.db = nil
-	}
-	_ = os.Remove(c.path)
 }
 
 func (c *compaction) sameFile(f *os.File) (bool, error) {

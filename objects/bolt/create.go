@@ -173,21 +173,3 @@ func settleName(path string) error {
 }
 
 func dirOf(path string) string { return filepath.Dir(path) }
-
-// removeLeft takes away the files of those who were interrupted. One that somebody
-// is writing is locked.
-func removeLeft(path string) {
-	entries, _ := os.ReadDir(dirOf(path))
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) || strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix+"journal-") {
-			continue
-		}
-		name := filepath.Join(dirOf(path), e.Name())
-		if f, err := os.OpenFile(name, os.O_RDWR|noFollow, 0); err == nil {
-			if free, err := lockFile(f, true, false); free && err == nil {
-				_ = os.Remove(name)
-			}
-			_ = f.Close()
-		}
-	}
-}

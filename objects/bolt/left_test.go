@@ -32,17 +32,8 @@ func TestNewFileThatIsTakenForLeft(t *testing.T) {
 	}
 	c.discard()
 
-	var w *sweeper
-	var part *compaction
-	err := in.steadily(t.Context(), "clean", nil, func(h *steady) (err error) {
-		w = newSweeper(objects.Sweep{Before: now()})
-		if err := w.look(in, h); err != nil {
-			return err
-		}
-		part, err = in.compact(h, w)
-		return err
-	})
-	if err := errors.Join(err, os.Remove(part.path)); err != nil {
+	w, part := halfSwept(t, in)
+	if err := os.Remove(part.path); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.exchange(t.Context(), w, part); !errors.Is(err, errReplaced) || !errors.Is(err, objects.ErrBusy) {

@@ -64,11 +64,7 @@ func TestUpdateSeesTheRefWhereItIs(t *testing.T) {
 func TestWhatStandsOnAGroupThatFailed(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
-	h, err := in.openWrite(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWriter(in, h)
+	h, w := writing(t, in)
 	plan := func(from, to string) *group {
 		t.Helper()
 		move := objects.RefUpdate{Name: "refs/heads/main", New: object(to).ID}
