@@ -69,9 +69,10 @@ func (b *Branch) one(ctx context.Context, block content.Block, opts []Option) (o
 func isEmpty(b content.Block) bool {
 	switch v := b.(type) {
 	case content.Text:
-		return v.Text == "" && v.Seal.IsZero()
+		return v.Text == "" && v.Form().Seal.IsZero()
 	case content.Reasoning:
-		return v.String() == "" && v.Seal.IsZero() && v.ID == ""
+		form := v.Form()
+		return v.String() == "" && form.Seal.IsZero() && form.ID == ""
 	}
 	return false
 }

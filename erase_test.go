@@ -231,7 +231,7 @@ func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")
-	sealed := content.Reasoning{Text: "key sk-1", Format: content.FormatAnthropic, Wire: content.Wire{Seal: content.Seal{Type: content.Signature, Data: "sig", Minted: "messages/m"}}}
+	sealed := content.Reasoning{Text: "key sk-1", Format: content.FormatAnthropic, Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: "sig", Minted: "messages/m"}}.Wire()}
 	r := must(main.Chat(ctx, says(sealed, content.Assistant("done")), "use sk-2"))(t)
 	note := must(main.Annotate(ctx, r.Commits[0].String(), priority.Pinned, "sk-3 is in it"))(t)
 	must(main.Fork(ctx, "fork", "main"))(t)

@@ -116,7 +116,7 @@ func TestAnAnswerWithoutTextMakesNoEmptyCommit(t *testing.T) {
 		"reasoning only":    {[]content.Block{think("hm")}, "user reasoning"},
 		"calls":             {[]content.Block{think("hm"), content.Assistant(""), call("1")}, "user reasoning tool-call"},
 		"white space":       {[]content.Block{content.Assistant(" \n"), call("1")}, "user tool-call"},
-		"a sealed nothing":  {[]content.Block{content.Text{Of: content.KindAssistant, Wire: content.Wire{Seal: content.Seal{Type: content.Opaque, Data: "x"}}}}, "user assistant"},
+		"a sealed nothing":  {[]content.Block{content.Text{Of: content.KindAssistant, Wire: content.Form{Seal: content.Seal{Type: content.Opaque, Data: "x"}}.Wire()}}, "user assistant"},
 		"nothing whatever":  {[]content.Block{}, "user note"},
 		"an empty answer":   {[]content.Block{content.Assistant("")}, "user note"},
 		"thoughts and text": {[]content.Block{think("hm"), content.Assistant("x")}, "user reasoning assistant"},
@@ -166,7 +166,7 @@ func TestAToolLoopSendsItsThoughtsBack(t *testing.T) {
 	must(main.Append(t.Context(), []content.Block{result("1")}))(t)
 	must(main.Generate(t.Context(), m))(t)
 	request := m.asked[1].Messages
-	if len(request) != 3 || request[1].Blocks[0].(content.Reasoning).Seal.Data != "sig-ask the tool" {
+	if len(request) != 3 || request[1].Blocks[0].(content.Reasoning).Form().Seal.Data != "sig-ask the tool" {
 		t.Fatalf("the second request: %+v", request)
 	}
 	if results := request[2].Blocks; results[0].(content.ToolResult).CallID != "1" || results[1].(content.ToolResult).CallID != "2" {

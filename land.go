@@ -139,7 +139,7 @@ func (b *Branch) replyDraft(x *Exchange, origin *commit.Origin, block content.Bl
 // holds nothing its provider wants back.
 func saysNothing(b content.Block) bool {
 	t, ok := b.(content.Text)
-	return ok && strings.TrimSpace(t.Text) == "" && t.Seal.IsZero() && len(t.Extra) == 0
+	return ok && strings.TrimSpace(t.Text) == "" && t.Form().Seal.IsZero() && len(t.Form().Extra) == 0
 }
 
 func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {

@@ -86,14 +86,14 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 	first := must(b.User(ctx, text, tract.Label(text), tract.Meta("note", text)))(t)
 	must(b.Append(ctx, []content.Block{content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "a.env", Data: text}}))(t)
 	reply := must(b.Generate(ctx, says(
-		plain(text), content.Text{Of: content.KindAssistant, Text: text, Wire: content.Wire{Extra: []byte(inJSON(t, text))}},
+		plain(text), content.Text{Of: content.KindAssistant, Text: text, Wire: content.Form{Extra: []byte(inJSON(t, text))}.Wire()},
 		content.ToolCall{CallID: "c1", Name: "run", Arguments: inJSON(t, text)},
 	), tract.Tools(llm.Tool{Name: "run", Description: text, Schema: []byte(inJSON(t, text))})))(t)
 	if reply.Reasoning != text || reply.Text != text || reply.ToolCalls[0].Arguments != inJSON(t, text) {
 		t.Error("the response in hand does not have the true bytes")
 	}
 	must(b.Append(ctx, []content.Block{content.ToolResult{CallID: "c1", Text: text}}))(t)
-	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Wire{Dialect: "messages"}, JSON: inJSON(t, text)}, content.Note("noted: " + text)}))(t)
+	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: inJSON(t, text)}, content.Note("noted: " + text)}))(t)
 	must(b.Edit(ctx, first.String(), "no: "+text))(t)
 	must(b.Annotate(ctx, first.String(), priority.Pinned, text))(t)
 	must(b.User(ctx, "and now?"))(t)
@@ -222,7 +222,7 @@ func TestMaskedBlocksKeepTheirForm(t *testing.T) {
 	key := secretstest.Plant(15)[15].Secret
 	sealed := think("see " + key).(content.Reasoning)
 	masked, rules := tract.Masked(sealed)
-	if r := masked.(content.Reasoning); !slices.Equal(rules, []string{"github"}) || r.Text != "see "+secrets.Mask(key) || !r.Seal.IsZero() || r.Format != sealed.Format {
+	if r := masked.(content.Reasoning); !slices.Equal(rules, []string{"github"}) || r.Text != "see "+secrets.Mask(key) || !r.Form().Seal.IsZero() || r.Format != sealed.Format {
 		t.Errorf("%v %+v", rules, r)
 	}
 	for _, same := range []content.Block{think("hm"), call("c1"), result("c1"), content.System("Be brief.")} {

@@ -286,7 +286,7 @@ func arrives(t *testing.T, c *told, client *providers.Client, body []byte) {
 			t.Errorf("result %d is %s", i, text)
 		}
 		got := calls[results[i].CallID]
-		if own := want.Dialect == at.Dialect && got.Arguments == want.Arguments; got.Name != want.Name || !own && !sameArguments(want.Arguments, got.Arguments) {
+		if own := want.Form().Dialect == at.Dialect && got.Arguments == want.Arguments; got.Name != want.Name || !own && !sameArguments(want.Arguments, got.Arguments) {
 			t.Errorf("call %s %s(%s) arrives as %s(%s)", want.CallID, want.Name, want.Arguments, got.Name, got.Arguments)
 		}
 	}

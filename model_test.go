@@ -154,9 +154,9 @@ func (plainTarget) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
 }
 
 func think(text string) content.Block {
-	return content.Reasoning{Format: content.FormatAnthropic, Source: "thinking", Text: text, Wire: content.Wire{
+	return content.Reasoning{Format: content.FormatAnthropic, Source: "thinking", Text: text, Wire: content.Form{
 		Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "sig-" + text, Minted: "messages/m"},
-	}}
+	}.Wire()}
 }
 
 func call(id string) content.Block {

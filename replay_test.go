@@ -212,12 +212,12 @@ func checkSentBack(t *testing.T, r recording, first *tract.Response, body []byte
 	}
 	for i, b := range first.Blocks {
 		thought, ok := b.(content.Reasoning)
-		if !ok || thought.Seal.Data == "" {
+		if !ok || thought.Form().Seal.Data == "" {
 			continue
 		}
-		want := map[string]any{"type": "thinking", "thinking": thought.Text, "signature": thought.Seal.Data}
-		if thought.Seal.Type == content.Redacted {
-			want = map[string]any{"type": "redacted_thinking", "data": thought.Seal.Data}
+		want := map[string]any{"type": "thinking", "thinking": thought.Text, "signature": thought.Form().Seal.Data}
+		if thought.Form().Seal.Type == content.Redacted {
+			want = map[string]any{"type": "redacted_thinking", "data": thought.Form().Seal.Data}
 		}
 		if !contains(sent, want) {
 			t.Errorf("block %d is not sent back as %v", i, want)

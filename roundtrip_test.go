@@ -221,11 +221,11 @@ func shapes(blocks []content.Block) []string {
 				continue
 			}
 		case content.Reasoning:
-			shape += fmt.Sprintf(" %s from %s, id %t", b.Format, b.Source, b.ID != "")
+			shape += fmt.Sprintf(" %s from %s, id %t", b.Format, b.Source, b.Form().ID != "")
 		case content.ToolCall:
 			shape += fmt.Sprintf(" %s, server %t", b.Name, b.Server)
 		case content.Native:
-			shape += " " + b.Type
+			shape += " " + b.Form().Type
 		}
 		_, text = b.(content.Text)
 		list = append(list, shape)

@@ -208,5 +208,5 @@ func (t *Trace) size() int64 {
 	if text := t.Block.String(); text != "" {
 		return int64(len(text))
 	}
-	return max(int64(len(t.Block.Seal.Data)), 1)
+	return max(int64(len(t.Block.Form().Seal.Data)), 1)
 }

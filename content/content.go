@@ -27,7 +27,7 @@ type Block interface {
 	// Kind is which sort of block it is.
 	Kind() Kind
 	// Form is what the block keeps of the form its provider gave it.
-	Form() Wire
+	Form() Form
 	// String is what a person reads: the text, the arguments, the content. It may
 	// be empty, and may hold any bytes.
 	String() string
@@ -94,21 +94,6 @@ type Message struct {
 	Blocks []Block
 }
 
-// Wire is what a block keeps of the form in which its provider sent it, so that
-// it can go back there unchanged. For a block made by hand it is zero.
-type Wire struct {
-	Dialect    string // the dialect of ID, Type and Extra: "messages", "chat", ...
-	ID         string // the provider's id of the item
-	Type       string // the provider's type of item, where a kind has several
-	Extra      []byte // a JSON object: the item's members that have no field here
-	Seal       Seal
-	Role       Role // who says it, when not who usually does
-	Incomplete bool // the response broke off inside this block
-}
-
-// Form is the Wire itself; blocks embed it.
-func (w Wire) Form() Wire { return w }
-
 // SealType says what a seal is.
 type SealType uint8
 
@@ -154,6 +139,3 @@ func Edited(b Block, text string) (Block, error) {
 	}
 	return edited, nil
 }
-
-// edited is the form that is left when the words of a block were replaced.
-func (w Wire) edited() Wire { return Wire{Role: w.Role} }

@@ -21,10 +21,10 @@ var update = flag.Bool("update", false, "write the vectors anew")
 
 // samples has a block of every kind and every field of every type.
 func samples() map[string]Block {
-	wire := Wire{
+	wire := Form{
 		Role: RoleUser, Dialect: "messages", ID: "item_1", Type: "server_tool_use", Extra: []byte(`{"cache_control":null}`),
 		Seal: Seal{Type: Signature, Data: "EuYBCkQ=", Minted: "messages/claude-sonnet-4-5"}, Incomplete: true,
-	}
+	}.Wire()
 	return map[string]Block{
 		"system":          System("You are helpful."),
 		"named system":    Text{Of: KindSystem, Name: "rules", Text: "Be brief."},
@@ -38,13 +38,13 @@ func samples() map[string]Block {
 		"reasoning":       Reasoning{Format: FormatAnthropic, Source: "thinking", Text: "Short waves scatter.", Wire: wire},
 		"parts":           Reasoning{Format: FormatResponses, Source: "summary", Parts: []string{"one", "", "three"}},
 		"think tags":      Reasoning{Format: FormatThinkTags, Source: "content:<think>", Text: "hm", Open: "<think>\n", Close: "\n</think>\n\n"},
-		"redacted":        Reasoning{Format: FormatAnthropic, Source: "redacted_thinking", Wire: Wire{Seal: Seal{Type: Redacted, Data: "EmwK"}}},
+		"redacted":        Reasoning{Format: FormatAnthropic, Source: "redacted_thinking", Wire: Form{Seal: Seal{Type: Redacted, Data: "EmwK"}}.Wire()},
 		"tool call":       ToolCall{CallID: "toolu_1", Name: "weather", Arguments: `{"city":"Oslo"}`, Server: true, Wire: wire},
 		"tool result":     ToolResult{CallID: "toolu_1", Name: "weather", Text: "4 degrees", IsError: true, Server: true, Wire: wire},
 		"result in parts": ToolResult{CallID: "toolu_1", Parts: []byte(`[{"type":"text","text":"4"}]`)},
 		"image":           Media{Of: KindImage, MediaType: "image/png", Name: "a.png", Data: "\x89PNG"},
 		"file":            Media{Of: KindFile, MediaType: "application/pdf", URL: "https://example.com/a.pdf", Wire: wire},
-		"native":          Native{JSON: `{"type":"fallback"}`, Wire: Wire{Type: "fallback", Dialect: "messages"}},
+		"native":          Native{JSON: `{"type":"fallback"}`, Wire: Form{Type: "fallback", Dialect: "messages"}.Wire()},
 	}
 }
 
@@ -77,7 +77,7 @@ func TestRecordOfAnyBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Reasoning{
 			Text: text.Draw(t, "text"), Source: text.Draw(t, "source"), Open: text.Draw(t, "open"),
-			Wire: Wire{ID: text.Draw(t, "id"), Seal: Seal{Data: text.Draw(t, "seal")}},
+			Wire: Form{ID: text.Draw(t, "id"), Seal: Seal{Data: text.Draw(t, "seal")}}.Wire(),
 		}
 		out, err := Decode(Encode(in))
 		if err != nil || !reflect.DeepEqual(out, in) {
@@ -131,7 +131,7 @@ func TestDefaultsOfTheModel(t *testing.T) {
 			t.Errorf("%s: role %v, level %v, %v; want %v", name, tr.Role, tr.Level, err, want)
 		}
 	}
-	if got := RoleOf(Media{Of: KindImage, Wire: Wire{Role: RoleAssistant}}); got != RoleAssistant {
+	if got := RoleOf(Media{Of: KindImage, Wire: Form{Role: RoleAssistant}.Wire()}); got != RoleAssistant {
 		t.Errorf("a block that tells its role has %v", got)
 	}
 }
@@ -185,7 +185,7 @@ func TestSharingReadsWhatDecodeReads(t *testing.T) {
 		block := rapid.SampledFrom([]Block{
 			User("Why is the sky blue?"), Assistant(""), User(strings.Repeat("long ", 60)), Assistant(strings.Repeat("x", 127)), Note("n"),
 			Text{Of: KindUser, Name: "named", Text: "words"},
-			Text{Wire: Wire{Role: RoleSystem}, Of: KindUser, Text: "words"},
+			Text{Wire: Form{Role: RoleSystem}.Wire(), Of: KindUser, Text: "words"},
 			Reasoning{Text: "hm", Format: FormatParsed},
 			ToolCall{CallID: "1", Name: "f"},
 		}).Draw(t, "block")

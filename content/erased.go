@@ -6,7 +6,7 @@ import "github.com/tract-vcs/tract/canon"
 // what other blocks know it by. It holds nothing that was said, thought, called with
 // or answered, and no seal.
 func Left(b Block) Block {
-	form := Wire{Role: b.Form().Role}
+	form := Form{Role: b.Form().Role}.Wire()
 	switch b := b.(type) {
 	case Text:
 		left := Text{Wire: form, Of: b.Of}

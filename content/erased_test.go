@@ -8,7 +8,7 @@ import (
 // TestWhatIsLeftSaysNothing erases a block of every kind with words in every field.
 func TestWhatIsLeftSaysNothing(t *testing.T) {
 	const words = "SECRET"
-	form := Wire{Role: RoleAssistant, Dialect: words, ID: words, Type: words, Extra: []byte(`{"a":"SECRET"}`), Seal: Seal{Signature, words, words}, Incomplete: true}
+	form := Form{Role: RoleAssistant, Dialect: words, ID: words, Type: words, Extra: []byte(`{"a":"SECRET"}`), Seal: Seal{Signature, words, words}, Incomplete: true}.Wire()
 	blocks := []Block{
 		ToolCall{Wire: form, CallID: "c1", Name: "read", Arguments: words},
 		ToolResult{Wire: form, CallID: "c1", Name: "read", Text: words},

@@ -34,17 +34,17 @@ func Encode(b Block) []byte {
 
 // EncodeInto writes what Encode gives with an encoder that has written nothing yet.
 func EncodeInto(e *canon.Encoder, b Block) {
-	w := b.Form()
+	f := b.Form()
 	e.Uint(fieldKind, uint64(b.Kind()))
-	e.Uint(fieldRole, uint64(w.Role))
-	e.String(fieldDialect, w.Dialect)
-	e.String(fieldID, w.ID)
-	e.String(fieldType, w.Type)
-	e.Raw(fieldExtra, w.Extra)
-	e.Uint(fieldSealType, uint64(w.Seal.Type))
-	e.String(fieldSealData, w.Seal.Data)
-	e.String(fieldSealMinted, w.Seal.Minted)
-	e.Bool(fieldIncomplete, w.Incomplete)
+	e.Uint(fieldRole, uint64(f.Role))
+	e.String(fieldDialect, f.Dialect)
+	e.String(fieldID, f.ID)
+	e.String(fieldType, f.Type)
+	e.Raw(fieldExtra, f.Extra)
+	e.Uint(fieldSealType, uint64(f.Seal.Type))
+	e.String(fieldSealData, f.Seal.Data)
+	e.String(fieldSealMinted, f.Seal.Minted)
+	e.Bool(fieldIncomplete, f.Incomplete)
 	b.encode(e)
 }
 
@@ -95,7 +95,7 @@ func decode(record []byte, text string) (Block, error) {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
 	var kind Kind
-	var w Wire
+	var form Form
 	if text != "" {
 		if kind, words, ok := plain(record); ok {
 			return Text{Of: kind, Text: text[words:]}, nil
@@ -113,7 +113,7 @@ func decode(record []byte, text string) (Block, error) {
 			kind = Kind(d.Small(uint64(len(kinds))))
 			continue
 		}
-		w.decode(d)
+		form.decode(d)
 	}
 	if d.Err() == nil && kinds[kind].decode == nil {
 		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
@@ -121,32 +121,32 @@ func decode(record []byte, text string) (Block, error) {
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
-	b := kinds[kind].decode(kind, w, d)
+	b := kinds[kind].decode(kind, form.Wire(), d)
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
 	return b, nil
 }
 
-func (w *Wire) decode(d *canon.Decoder) {
+func (f *Form) decode(d *canon.Decoder) {
 	switch d.Field() {
 	case fieldRole:
-		w.Role = Role(d.Small(uint64(roleEnd)))
+		f.Role = Role(d.Small(uint64(roleEnd)))
 	case fieldDialect:
-		w.Dialect = d.String()
+		f.Dialect = d.String()
 	case fieldID:
-		w.ID = d.String()
+		f.ID = d.String()
 	case fieldType:
-		w.Type = d.String()
+		f.Type = d.String()
 	case fieldExtra:
-		w.Extra = append(w.Extra, d.Raw()...)
+		f.Extra = append(f.Extra, d.Raw()...)
 	case fieldSealType:
-		w.Seal.Type = SealType(d.Small(uint64(sealEnd)))
+		f.Seal.Type = SealType(d.Small(uint64(sealEnd)))
 	case fieldSealData:
-		w.Seal.Data = d.String()
+		f.Seal.Data = d.String()
 	case fieldSealMinted:
-		w.Seal.Minted = d.String()
+		f.Seal.Minted = d.String()
 	case fieldIncomplete:
-		w.Incomplete = d.Bool()
+		f.Incomplete = d.Bool()
 	}
 }

@@ -16,32 +16,32 @@ func Rewritten(b Block, f func(string) string) Block {
 	var now Block
 	switch b := b.(type) {
 	case Text:
-		if r.raw(&b.Extra); r.text(&b.Name, &b.Text) {
+		if r.form(&b.Wire); r.text(&b.Name, &b.Text) {
 			now = b
 		}
 	case Reasoning:
 		r.parts(&b.Parts)
-		if r.raw(&b.Extra); r.text(&b.Text) {
+		if r.form(&b.Wire); r.text(&b.Text) {
 			now = b
 		}
 	case ToolCall:
-		if r.raw(&b.Extra); r.text(&b.Arguments) {
+		if r.form(&b.Wire); r.text(&b.Arguments) {
 			now = b
 		}
 	case ToolResult:
 		r.raw(&b.Parts)
-		if r.raw(&b.Extra); r.text(&b.Text) {
+		if r.form(&b.Wire); r.text(&b.Text) {
 			now = b
 		}
 	case Media:
 		if utf8.ValidString(b.Data) && strings.IndexByte(b.Data, 0) < 0 {
 			r.text(&b.Data)
 		}
-		if r.raw(&b.Extra); r.text(&b.Name, &b.URL) {
+		if r.form(&b.Wire); r.text(&b.Name, &b.URL) {
 			now = b
 		}
 	case Native:
-		if r.raw(&b.Extra); r.text(&b.JSON) {
+		if r.form(&b.Wire); r.text(&b.JSON) {
 			now = b
 		}
 	}
@@ -79,6 +79,12 @@ func (r *rewriter) raw(field *[]byte) {
 	}
 }
 
+func (r *rewriter) form(w *Wire) {
+	f := w.Form()
+	r.raw(&f.Extra)
+	*w = f.Wire()
+}
+
 func (r *rewriter) parts(field *[]string) {
 	parts := slices.Clone(*field)
 	for i := range parts {
@@ -111,11 +117,4 @@ func Unsealed(b Block) Block {
 		return b
 	}
 	return b
-}
-
-// unsealed is the form that is left without a seal. Whose it is stays, so that the
-// block goes back in the form it had.
-func (w Wire) unsealed() Wire {
-	w.ID, w.Seal = "", Seal{}
-	return w
 }

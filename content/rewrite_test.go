@@ -10,7 +10,7 @@ import (
 // can read, and not one is left; what ties blocks together is, and the seal.
 func TestEveryWordIsRewritten(t *testing.T) {
 	const word = "xyzzy"
-	wire := Wire{Dialect: "messages", ID: "id-" + word, Extra: []byte(`{"a":"` + word + `"}`), Seal: Seal{Type: Signature, Data: word, Minted: "messages/m"}}
+	wire := Form{Dialect: "messages", ID: "id-" + word, Extra: []byte(`{"a":"` + word + `"}`), Seal: Seal{Type: Signature, Data: word, Minted: "messages/m"}}.Wire()
 	blocks := []Block{
 		Reasoning{Wire: wire, Format: FormatParsed, Text: word, Parts: []string{"a", word}},
 		ToolCall{Wire: wire, CallID: word, Name: word, Arguments: word},

@@ -24,7 +24,8 @@ func (c ToolCall) Kind() Kind { return KindToolCall }
 func (c ToolCall) String() string { return c.Arguments }
 
 func (c ToolCall) with(text string) Block {
-	c.Wire, c.Arguments = Wire{Role: c.Role, Dialect: c.Dialect, Type: c.Type}, text
+	f := c.Form()
+	c.Wire, c.Arguments = Form{Role: f.Role, Dialect: f.Dialect, Type: f.Type}.Wire(), text
 	return c
 }
 

@@ -126,7 +126,7 @@ func TestPromptsCompared(t *testing.T) {
 	base := newLine(t).say(content.System("rules"), user("one"), bot("two"))
 	call := func(id, args string) content.Block { return content.ToolCall{CallID: id, Name: "f", Arguments: args} }
 	seal := func(data string) content.Block {
-		return content.Reasoning{Text: "hm", Wire: content.Wire{Seal: content.Seal{Type: content.Signature, Data: data}}}
+		return content.Reasoning{Text: "hm", Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: data}}.Wire()}
 	}
 	for _, c := range []struct {
 		name string

@@ -22,31 +22,31 @@ func draft(b content.Block) commit.Draft { return commit.Draft{Block: b} }
 // response is a model's answer with every sort of block.
 func response() *llm.Response {
 	seal := func(k content.SealType, data string) content.Wire {
-		return content.Wire{Seal: content.Seal{Type: k, Data: data, Minted: "messages/m"}}
+		return content.Form{Seal: content.Seal{Type: k, Data: data, Minted: "messages/m"}}.Wire()
 	}
 	detail := content.Reasoning{Format: content.FormatDetails, Source: "reasoning_details[reasoning.encrypted]", Wire: seal(content.Encrypted, "ZW5j")}
-	detail.Extra = []byte(`{"format":"google-gemini-v1"}`)
+	detail.SetExtra([]byte(`{"format":"google-gemini-v1"}`))
 	call := content.ToolCall{CallID: "c1", Name: "weather", Arguments: `{"city":"東京","big":12345678901234567890}`, Wire: seal(content.Signature, "c2ln")}
-	call.ID = "fc_1"
+	call.SetID("fc_1")
 	return &llm.Response{
 		Head: llm.Head{ID: "resp_1", Model: "m-1", Finish: "tool_use", Usage: content.Usage{Input: 10, Output: 20, Reasoning: 5, Cached: 3}},
 		Blocks: []content.Block{
 			content.Reasoning{Format: content.FormatAnthropic, Source: "content[].thinking", Text: "Hm.", Wire: seal(content.Signature, "c2VhbA==")},
 			content.Reasoning{Format: content.FormatAnthropic, Source: "content[].redacted_thinking", Wire: seal(content.Redacted, "cmVk")},
 			content.Reasoning{Format: content.FormatThinkTags, Source: "content:<think>", Text: "tagged"},
-			content.Reasoning{Format: content.FormatResponses, Source: "output[].summary", Parts: []string{"one", "two"}, Wire: content.Wire{ID: "rs_1"}},
+			content.Reasoning{Format: content.FormatResponses, Source: "output[].summary", Parts: []string{"one", "two"}, Wire: content.Form{ID: "rs_1"}.Wire()},
 			detail,
-			content.Reasoning{Format: content.FormatResponses, Source: "output[].(empty item)", Wire: content.Wire{ID: "rs_2"}},
+			content.Reasoning{Format: content.FormatResponses, Source: "output[].(empty item)", Wire: content.Form{ID: "rs_2"}.Wire()},
 			content.Reasoning{Format: content.FormatGemini, Wire: seal(content.Signature, "b25seQ==")},
 			content.Assistant("Let me look."),
 			call,
 			content.ToolCall{CallID: "c2", Name: "free", Arguments: "not JSON"},
 			content.ToolCall{CallID: "s1", Name: "web_search", Server: true},
 			content.ToolResult{CallID: "s1", Text: "found", Server: true},
-			content.Text{Of: content.KindAssistant, Wire: content.Wire{Type: "refusal"}, Text: "No."},
+			content.Text{Of: content.KindAssistant, Wire: content.Form{Type: "refusal"}.Wire(), Text: "No."},
 			content.Native{JSON: `{"type":"compaction"}`},
 			content.Native{JSON: `{"type":"program"}`},
-			content.Text{Of: content.KindAssistant, Wire: content.Wire{Type: "tool_plan"}, Text: "I will."},
+			content.Text{Of: content.KindAssistant, Wire: content.Form{Type: "tool_plan"}.Wire(), Text: "I will."},
 			content.Media{Of: content.KindImage, MediaType: "image/png", Data: "x"},
 			content.Assistant(" And \xff."),
 		},

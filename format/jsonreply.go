@@ -165,18 +165,18 @@ func knownItem(itemType string) string {
 
 func newThought(r content.Reasoning) thoughtJSON {
 	v := thoughtJSON{
-		Form: thoughtForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.ID, Format: string(r.Format),
+		Form: thoughtForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
 	}
-	if extra, err := rawjson.Parse(r.Extra); err == nil && extra.Get("format").Text() != "" {
+	if extra, err := rawjson.Parse(r.Form().Extra); err == nil && extra.Get("format").Text() != "" {
 		v.Format = extra.Get("format").Text()
 	}
-	switch r.Seal.Type {
+	switch r.Form().Seal.Type {
 	case content.Signature:
-		v.Signature = r.Seal.Data
+		v.Signature = r.Form().Seal.Data
 	case content.Redacted:
-		v.Encrypted, v.Redacted = r.Seal.Data, true
+		v.Encrypted, v.Redacted = r.Form().Seal.Data, true
 	case content.Encrypted, content.Opaque:
-		v.Encrypted = r.Seal.Data
+		v.Encrypted = r.Form().Seal.Data
 	}
 	return v
 }
@@ -184,7 +184,7 @@ func newThought(r content.Reasoning) thoughtJSON {
 // thoughtForm says how a thought can be read, if at all.
 func thoughtForm(r content.Reasoning) string {
 	switch {
-	case r.Seal.Type == content.Redacted:
+	case r.Form().Seal.Type == content.Redacted:
 		return "redacted"
 	case r.Format == content.FormatThinkTags:
 		return "tags"
@@ -192,9 +192,9 @@ func thoughtForm(r content.Reasoning) string {
 		return "summary"
 	case r.String() != "":
 		return "text"
-	case r.Seal.Type == content.Signature:
+	case r.Form().Seal.Type == content.Signature:
 		return "signature"
-	case r.Seal.Data != "":
+	case r.Form().Seal.Data != "":
 		return "encrypted"
 	}
 	return "empty"
@@ -212,8 +212,8 @@ func newCalls(blocks []content.Block) []*callJSON {
 			ID: c.CallID, Name: c.Name, Arguments: asJSON(c.Arguments), ArgumentsRaw: c.Arguments,
 			Server: c.Server, Preceded: len(o.Thoughts) > 0,
 		}
-		if c.ID != c.CallID {
-			calls[i].ItemID = c.ID
+		if c.Form().ID != c.CallID {
+			calls[i].ItemID = c.Form().ID
 		}
 		if o.Ref >= 0 {
 			ref := place[o.Ref]

@@ -28,7 +28,7 @@ var answer = []llm.Event{
 	finished(1, content.Assistant("Let me look.\n")),
 	{Type: llm.ToolDelta, Index: 2, Name: "weather", Text: `{"city"`},
 	finished(2, content.ToolCall{CallID: "c1", Name: "weather", Arguments: `{"city": "東京"}`}),
-	finished(0, content.Reasoning{Text: "\nThe user wants 東京.\nI look it up.", Wire: content.Wire{Seal: content.Seal{Type: content.Signature, Data: "x"}}}),
+	finished(0, content.Reasoning{Text: "\nThe user wants 東京.\nI look it up.", Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: "x"}}.Wire()}),
 	{Type: llm.HeadDone},
 }
 
@@ -75,8 +75,8 @@ func TestLive(t *testing.T) {
 	}{
 		{"nothing", nil, content.Usage{}, ""},
 		{"undisclosed", []llm.Event{say(llm.TextDelta, 0, "Hi")}, content.Usage{Reasoning: 1726}, "Hi\n[reasoning] 1,726 tokens, not disclosed by openai\n"},
-		{"sealed only", []llm.Event{finished(0, content.Reasoning{Wire: content.Wire{Seal: content.Seal{Type: content.Encrypted, Data: "x"}}})}, content.Usage{Reasoning: 2}, "[reasoning] 2 tokens, not disclosed by openai\n"},
-		{"redacted", []llm.Event{finished(0, content.Reasoning{Wire: content.Wire{Seal: content.Seal{Type: content.Redacted, Data: "x"}}}), say(llm.TextDelta, 1, "Hi")}, content.Usage{}, "[reasoning] [redacted]\n\nHi\n"},
+		{"sealed only", []llm.Event{finished(0, content.Reasoning{Wire: content.Form{Seal: content.Seal{Type: content.Encrypted, Data: "x"}}.Wire()})}, content.Usage{Reasoning: 2}, "[reasoning] 2 tokens, not disclosed by openai\n"},
+		{"redacted", []llm.Event{finished(0, content.Reasoning{Wire: content.Form{Seal: content.Seal{Type: content.Redacted, Data: "x"}}.Wire()}), say(llm.TextDelta, 1, "Hi")}, content.Usage{}, "[reasoning] [redacted]\n\nHi\n"},
 		{"not streamed", []llm.Event{finished(0, content.Reasoning{Text: "hm"}), finished(1, content.Assistant("Hi"))}, content.Usage{Reasoning: 1}, "[reasoning] hm\n\nHi\n"},
 		{"the block says more", []llm.Event{say(llm.TextDelta, 0, "Hel"), finished(0, content.Assistant("Hello")), say(llm.TextDelta, 0, "late")}, content.Usage{}, "Hello\n"},
 		{"the block says other words", []llm.Event{say(llm.TextDelta, 0, "<think>x"), finished(0, content.Reasoning{Text: "x"})}, content.Usage{}, "<think>x\n"},

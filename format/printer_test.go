@@ -123,10 +123,10 @@ func TestChangedTextIsShownByLinesAndWords(t *testing.T) {
 		}
 		return s.compile(compile.Options{Policy: priority.Policy{IncludeReasoning: true}})
 	}
-	thought := content.Reasoning{Text: "I should be brief and kind.", Wire: content.Wire{Seal: content.Seal{Type: content.Signature, Data: "1"}}}
+	thought := content.Reasoning{Text: "I should be brief and kind.", Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: "1"}}.Wire()}
 	sealed := thought
-	sealed.Seal.Data = "2"
-	sealed.ID = "rs_1"
+	sealed.SetSeal(content.Seal{Type: content.Signature, Data: "2"})
+	sealed.SetID("rs_1")
 	a := tell(content.User(long+"one two three\n"+long+"old end\n"), thought, content.Assistant("It is so."))
 	b := tell(content.User(long+"one 2 three\nfour\n"+long+"old end"), sealed, content.Assistant("It is so."))
 	golden(t, "changes.txt", everywhere(func(p *Printer) {
@@ -255,7 +255,9 @@ func plain(s string) string {
 }
 
 func TestSummaries(t *testing.T) {
-	seal := func(k content.SealType) content.Wire { return content.Wire{Seal: content.Seal{Type: k, Data: "x"}} }
+	seal := func(k content.SealType) content.Wire {
+		return content.Form{Seal: content.Seal{Type: k, Data: "x"}}.Wire()
+	}
 	for _, c := range []struct {
 		b     content.Block
 		width int

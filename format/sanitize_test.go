@@ -137,7 +137,7 @@ func showLive(text, thoughts *Printer, n int, bad string) {
 		content.ToolResult{Text: bad},
 		content.Native{JSON: bad},
 		content.Media{Of: content.KindFile, Name: bad},
-		content.Reasoning{Wire: content.Wire{Seal: content.Seal{Type: content.Redacted}}},
+		content.Reasoning{Wire: content.Form{Seal: content.Seal{Type: content.Redacted}}.Wire()},
 	} {
 		l.Event(llm.Event{Type: llm.BlockDone, Index: 2 + i, Block: b})
 	}

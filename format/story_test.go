@@ -93,11 +93,11 @@ func weather(t testing.TB) *story {
 	s.add("ask", commit.Draft{Block: content.User("What is the weather in 東京?\n\nAnd in Zürich?"), Author: "Ada", Key: "k1", Label: commit.Label{Text: "first try", Meta: map[string]string{"ticket": "T-7"}}})
 	s.add("think", commit.Draft{Block: content.Reasoning{
 		Format: content.FormatAnthropic, Source: "thinking", Text: "Two cities.\n\tI need the tool.\n",
-		Wire: content.Wire{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2VhbA==", Minted: "messages/claude-sonnet-4-5"}},
+		Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2VhbA==", Minted: "messages/claude-sonnet-4-5"}}.Wire(),
 	}, Origin: reply})
 	s.add("call", commit.Draft{Block: content.ToolCall{CallID: "toolu_01", Name: "weather", Arguments: `{"city": "東京"}`}, Index: 1, Origin: reply})
 	s.add("result", commit.Draft{Block: content.ToolResult{CallID: "toolu_01", Text: "22 °C\nsunny"}, Origin: &commit.Origin{Source: commit.SourceTool}})
-	s.add("hidden", commit.Draft{Block: content.Reasoning{Format: content.FormatAnthropic, Wire: content.Wire{Seal: content.Seal{Type: content.Redacted, Data: "eHh4"}}}})
+	s.add("hidden", commit.Draft{Block: content.Reasoning{Format: content.FormatAnthropic, Wire: content.Form{Seal: content.Seal{Type: content.Redacted, Data: "eHh4"}}.Wire()}})
 	s.add("answer", commit.Draft{Block: content.Assistant("22 °C in 東京, and I know nothing of Zürich."), Index: 1})
 	s.add("picture", commit.Draft{Block: content.Media{Of: content.KindImage, MediaType: "image/png", Name: "sky.png", Data: strings.Repeat("x", 12_345)}, Author: "Ada"})
 	s.add("thanks", commit.Draft{Block: content.User("line 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\n"), Index: 1, Author: "Ada"})
@@ -113,7 +113,7 @@ const hostile = "a\x1b[31mred\x1b]52;c;aGk=\x07\rover\r\nb\u202eevil\u2066x\u200
 // attack is a history whose every field is hostile.
 func attack(t testing.TB, bad string) *story {
 	s := newStory(t)
-	wire := content.Wire{Dialect: bad, ID: bad, Type: bad, Extra: []byte(bad), Seal: content.Seal{Type: content.Signature, Data: bad, Minted: bad}, Incomplete: true}
+	wire := content.Form{Dialect: bad, ID: bad, Type: bad, Extra: []byte(bad), Seal: content.Seal{Type: content.Signature, Data: bad, Minted: bad}, Incomplete: true}.Wire()
 	origin := &commit.Origin{
 		Source: commit.SourceModel, Session: bad, Provider: bad, Dialect: bad, Endpoint: bad, Model: bad, ResponseID: bad, Finish: bad,
 		Usage: content.Usage{Input: 1, Raw: []byte(bad)}, Settings: map[string]string{bad: bad}, Importer: bad, Original: map[string]string{bad: bad},

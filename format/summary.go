@@ -73,7 +73,7 @@ func oneLine(s string) string {
 
 // unreadable says what a thought without words is.
 func unreadable(r content.Reasoning) string {
-	switch r.Seal.Type {
+	switch r.Form().Seal.Type {
 	case content.Redacted:
 		return "redacted"
 	case content.Encrypted, content.Opaque:
@@ -126,8 +126,8 @@ func nativeType(n content.Native) string {
 	if v, err := rawjson.Parse([]byte(n.JSON)); err == nil && v.Get("type").Text() != "" {
 		return v.Get("type").Text()
 	}
-	if n.Type != "" {
-		return n.Type
+	if n.Form().Type != "" {
+		return n.Form().Type
 	}
 	return n.Kind().String()
 }

@@ -76,12 +76,12 @@ func (t Trace) cost() string {
 func (t Trace) sealed() string {
 	r, ok := t.Block.(content.Reasoning)
 	switch {
-	case !ok || r.Seal.IsZero():
+	case !ok || r.Form().Seal.IsZero():
 		return ""
-	case r.Seal.Type == content.Signature:
+	case r.Form().Seal.Type == content.Signature:
 		return "signed"
 	}
-	return r.Seal.Type.String()
+	return r.Form().Seal.Type.String()
 }
 
 type traceJSON struct {
@@ -118,8 +118,8 @@ func TraceJSON(t Trace) any {
 		v.Turn = &t.Turn
 	}
 	if r, ok := t.Block.(content.Reasoning); ok {
-		text := r.String()
-		v.Format, v.Source, v.Seal, v.Incomplete = string(r.Format), r.Source, newSeal(r.Seal), r.Incomplete
+		text, form := r.String(), r.Form()
+		v.Format, v.Source, v.Seal, v.Incomplete = string(r.Format), r.Source, newSeal(form.Seal), form.Incomplete
 		v.Text, v.TextBase64, v.Parts = valid(text), base64Of(text), r.Parts
 	}
 	return v

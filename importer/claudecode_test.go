@@ -101,9 +101,9 @@ func TestEveryBlockOfALogComesOnceAndInOrder(t *testing.T) {
 					kind, id := p.Block.Kind().String(), p.Block.String()
 					switch b := p.Block.(type) {
 					case content.Reasoning:
-						id = b.Text + "|" + b.Seal.Data
-						if b.Seal.Minted != "messages/"+e.Model || b.Seal.Type != content.Signature {
-							t.Errorf("the seal is %v, the model %s", b.Seal, e.Model)
+						id = b.Text + "|" + b.Form().Seal.Data
+						if b.Form().Seal.Minted != "messages/"+e.Model || b.Form().Seal.Type != content.Signature {
+							t.Errorf("the seal is %v, the model %s", b.Form().Seal, e.Model)
 						}
 					case content.ToolCall:
 						id = b.CallID
@@ -207,7 +207,7 @@ func TestParallelCallsStayOneMessage(t *testing.T) {
 		t.Errorf("the ids are %v", o)
 	}
 	redacted := answer.Parts[1].Block.(content.Reasoning)
-	if redacted.Seal.Type != content.Redacted || redacted.Seal.Data != "opaque-1" {
+	if redacted.Form().Seal.Type != content.Redacted || redacted.Form().Seal.Data != "opaque-1" {
 		t.Errorf("the redacted thought is %+v", redacted)
 	}
 	if last := list[len(list)-1]; last.Dialect != "" || !last.Usage.IsZero() {

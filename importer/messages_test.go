@@ -43,7 +43,7 @@ func TestConversationsAreFoundByLooking(t *testing.T) {
 		t.Errorf("the sessions are %+v", list)
 	}
 	list, _ = own(t, "anthropic-messages.json", Auto)
-	if th := list[1].Parts[0].Block.(content.Reasoning); list[1].Dialect != "messages" || th.Seal.Data != "sig-1" {
+	if th := list[1].Parts[0].Block.(content.Reasoning); list[1].Dialect != "messages" || th.Form().Seal.Data != "sig-1" {
 		t.Errorf("the thought is %+v", th)
 	}
 	list, _ = own(t, "openai-request.json", OpenAI)

@@ -123,7 +123,8 @@ func (a *Accumulator) Unfinished() []content.ToolCall {
 	var calls []content.ToolCall
 	for _, g := range a.inOrder() {
 		if call, ok := g.begun.(content.ToolCall); ok && g.done == nil {
-			call.Arguments, call.Incomplete = strings.Join(g.text, ""), true
+			call.Arguments = strings.Join(g.text, "")
+			call.SetIncomplete(true)
 			calls = append(calls, call)
 		}
 	}
@@ -147,14 +148,16 @@ func (g *gathered) block(whole bool) content.Block {
 		return nil
 	case g.kind == content.KindAssistant:
 		b, _ := g.begun.(content.Text)
-		b.Of, b.Text, b.Incomplete = g.kind, text, !whole
+		b.Of, b.Text = g.kind, text
+		b.SetIncomplete(!whole)
 		return b
 	case g.kind == content.KindReasoning:
 		b, ok := g.begun.(content.Reasoning)
 		if !ok {
 			b.Format = content.FormatRaw
 		}
-		b.Text, b.Incomplete = text, !whole
+		b.Text = text
+		b.SetIncomplete(!whole)
 		return b
 	}
 	return nil

@@ -202,12 +202,12 @@ func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*tract.Trace) bo
 func sealFits(want string, b content.Block) bool {
 	r, ok := b.(content.Reasoning)
 	switch {
-	case !ok || r.Seal.IsZero():
+	case !ok || r.Form().Seal.IsZero():
 		return want == "none"
 	case want == "any":
 		return true
 	}
-	return r.Seal.Type.String() == want
+	return r.Form().Seal.Type.String() == want
 }
 
 func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) error {

@@ -78,7 +78,7 @@ func (s *traceStat) add(t format.Trace) {
 		if text == "" {
 			s.Unread++
 		}
-		if !r.Seal.IsZero() {
+		if !r.Form().Seal.IsZero() {
 			s.Sealed++
 		}
 	}
@@ -101,10 +101,10 @@ func traceKey(t format.Trace, by string) string {
 		return t.Time.UTC().Format(time.DateOnly)
 	case by == "source":
 		return r.Source
-	case by == "seal" && r.Seal.IsZero():
+	case by == "seal" && r.Form().Seal.IsZero():
 		return "none"
 	case by == "seal":
-		return r.Seal.Type.String()
+		return r.Form().Seal.Type.String()
 	case t.From == nil:
 		return ""
 	case by == "session":

@@ -124,14 +124,13 @@ func (c *chat) callFor(index int64, id string, f chatFunction) *chatCall {
 
 // newCall begins a call. A kind of call that is not known is kept as it is.
 func (c *chat) newCall(i *item, f chatFunction, index int64) error {
-	b := content.ToolCall{Wire: c.form(), CallID: i.text("id"), Name: f.name}
-	b.Type = i.text("type")
-	if f.name == "" && f.arguments == "" && b.CallID == "" && (b.Type == "" || b.Type == "function") {
+	kind := i.text("type")
+	b := content.ToolCall{Wire: c.typed(kind), CallID: i.text("id"), Name: f.name}
+	if f.name == "" && f.arguments == "" && b.CallID == "" && (kind == "" || kind == "function") {
 		return nil
 	}
 	if i.Get(f.key) == nil {
-		n := content.Native{Wire: c.form(), JSON: string(i.Value)}
-		n.Type = chatNativeCall + b.Type
+		n := content.Native{Wire: c.typed(chatNativeCall + kind), JSON: string(i.Value)}
 		_, err := c.came(n)
 		return err
 	}
@@ -143,14 +142,15 @@ func (c *chat) newCall(i *item, f chatFunction, index int64) error {
 	if !c.once {
 		unwanted = []string{"index"}
 	}
-	b.Extra = i.rest(append(unwanted, f.key, "extra_content", "function", "custom")...)
+	extra := i.rest(append(unwanted, f.key, "extra_content", "function", "custom")...)
 	if unwanted = nil; !c.once {
 		unwanted = []string{"name", f.input}
 	}
-	b.Extra = extended(b.Extra, f.key, f.item.rest(unwanted...))
+	extra = extended(extra, f.key, f.item.rest(unwanted...))
 	if f.verbatim {
-		b.Extra = extended(b.Extra, chatVerbatim, rawjson.Value("true"))
+		extra = extended(extra, chatVerbatim, rawjson.Value("true"))
 	}
+	b.SetExtra(extra)
 	p, err := c.start(b)
 	if err != nil {
 		return err
@@ -186,9 +186,9 @@ func (c *chat) functionCall(v rawjson.Value) (err error) {
 	}
 	if c.calls.legacy == nil {
 		b := content.ToolCall{Wire: c.typed(chatLegacy), CallID: c.madeID(0), Name: f.name}
-		b.Extra = extended(nil, "function", f.item.rest())
+		b.SetExtra(extended(nil, "function", f.item.rest()))
 		if f.verbatim {
-			b.Extra = extended(b.Extra, chatVerbatim, rawjson.Value("true"))
+			b.SetExtra(extended(b.Form().Extra, chatVerbatim, rawjson.Value("true")))
 		}
 		if c.calls.legacy, err = c.start(b); err != nil {
 			return err
@@ -220,22 +220,23 @@ func (c *chat) execute(v rawjson.Value) (err error) {
 		run = nil
 	}
 	kind, id, args := i.text("type"), i.text("id"), i.text("arguments")
-	b := content.ToolCall{Wire: c.form(), CallID: id, Name: kind, Server: true}
-	b.Type, b.ID = kind, id
+	b := content.ToolCall{Wire: c.typed(kind), CallID: id, Name: kind, Server: true}
+	b.SetID(id)
 	if name := v.Get("name").Text(); name != "" && name != kind {
 		b.Name = i.text("name")
 	}
 	if id == "" {
 		b.CallID = c.madeID(c.calls.runs) + "s"
 	}
-	r := content.ToolResult{Wire: c.form(), Name: b.Name, Text: i.text("output"), Server: true}
-	r.Role, r.Type, r.Extra = content.RoleAssistant, kind, i.rest()
+	r := content.ToolResult{Wire: c.typed(kind), Name: b.Name, Text: i.text("output"), Server: true}
+	r.SetRole(content.RoleAssistant)
+	r.SetExtra(i.rest())
 	answered := r.Text != ""
-	for key := range rawjson.Value(r.Extra).Members() {
+	for key := range rawjson.Value(r.Form().Extra).Members() {
 		answered = answered || key != "index" && key != "name"
 	}
 	if !answered {
-		b.Extra = r.Extra
+		b.SetExtra(r.Form().Extra)
 	}
 	if run == nil {
 		run = &chatRun{}
@@ -270,8 +271,8 @@ func (c *chat) endCalls() {
 	c.open = nil
 	for _, p := range open {
 		b, ok := p.block.(content.ToolCall)
-		if ok && b.Type != "custom" && len(p.text) > 0 {
-			b.Incomplete = cutShort(strings.Join(p.text, ""))
+		if ok && b.Form().Type != "custom" && len(p.text) > 0 {
+			b.SetIncomplete(cutShort(strings.Join(p.text, "")))
 			p.block = b
 		}
 		if ok && !c.once {
@@ -289,10 +290,10 @@ func (c *chat) sealCall(p *part, v rawjson.Value) {
 	}
 	b := p.block.(content.ToolCall)
 	if seal := v.Get("google", "thought_signature").Text(); seal != "" {
-		b.Seal = c.minted(content.Signature, seal)
+		b.SetSeal(c.minted(content.Signature, seal))
 	}
 	if left := unsealed(v); left != nil {
-		b.Extra = extended(b.Extra, "extra_content", left)
+		b.SetExtra(extended(b.Form().Extra, "extra_content", left))
 	}
 	p.block = b
 	c.changed(p)
@@ -312,7 +313,7 @@ func (c *chat) sealText(v rawjson.Value) error {
 	if n := len(c.words.parts); n > 0 {
 		p := c.words.parts[n-1]
 		b := p.block.(content.Text)
-		b.Seal = seal
+		b.SetSeal(seal)
 		p.block = b
 		c.changed(p)
 		return nil

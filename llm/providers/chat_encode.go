@@ -131,7 +131,7 @@ func (p *chatPrompt) add(m content.Message) {
 func (p *chatPrompt) answer(blocks []content.Block) {
 	p.wait.next(blocks, &p.list)
 	for _, b := range blocks {
-		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Type == chatLegacy && p.own(c) {
+		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Form().Type == chatLegacy && p.own(c) {
 			if p.legacy == nil {
 				p.legacy = map[string]string{}
 			}
@@ -182,7 +182,7 @@ func (p *chatPrompt) part(b content.Block) rawjson.Value {
 		return p.media(b)
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.own(b) || !strings.HasPrefix(b.Type, chatPart) {
+		if err != nil || !p.own(b) || !strings.HasPrefix(b.Form().Type, chatPart) {
 			return nil
 		}
 		return v
@@ -215,12 +215,12 @@ func (p *chatPrompt) media(m content.Media) rawjson.Value {
 		in.SetString("file_data", url)
 	}
 	if p.own(m) {
-		in.Merge(rawjson.Value(m.Extra).Get(key))
+		in.Merge(rawjson.Value(m.Form().Extra).Get(key))
 	}
 	o.SetString("type", key)
 	o.Set(key, in.Bytes())
 	if p.own(m) {
-		o.Merge(m.Extra)
+		o.Merge(m.Form().Extra)
 	}
 	return o.Bytes()
 }

@@ -12,14 +12,14 @@ import (
 // chatTalk is a talk with a bit of everything.
 func chatTalk() *llm.Request {
 	heat := 0.25
-	chat := content.Wire{Dialect: "chat"}
+	chat := content.Form{Dialect: "chat"}.Wire()
 	return &llm.Request{
 		Messages: []content.Message{
 			{Role: content.RoleSystem, Blocks: []content.Block{content.System("Be brief."), content.Text{Of: content.KindSummary, Text: "Before: much."}}},
 			{Role: content.RoleUser, Blocks: []content.Block{content.User("What is this?"), content.Note("secret"), content.Media{Of: content.KindImage, MediaType: "image/png", Data: "\x89PNG"}}},
 			{Role: content.RoleAssistant, Blocks: []content.Block{
 				content.Reasoning{Wire: chat, Format: content.FormatParsed, Source: "reasoning_content", Text: "Look."},
-				content.ToolCall{Wire: content.Wire{Dialect: "chat", Type: "function"}, CallID: "a", Name: "look", Arguments: `{"n": 1}`},
+				content.ToolCall{Wire: content.Form{Dialect: "chat", Type: "function"}.Wire(), CallID: "a", Name: "look", Arguments: `{"n": 1}`},
 				content.ToolCall{CallID: "b", Name: "look"},
 			}},
 			{Role: content.RoleTool, Blocks: []content.Block{
@@ -111,12 +111,12 @@ func TestChatRequestOfEachServer(t *testing.T) {
 
 // TestChatOtherMessages: each message by itself.
 func TestChatOtherMessages(t *testing.T) {
-	chat := content.Wire{Dialect: "chat"}
+	chat := content.Form{Dialect: "chat"}.Wire()
 	user := func(b ...content.Block) content.Message { return content.Message{Role: content.RoleUser, Blocks: b} }
 	said := func(b ...content.Block) content.Message {
 		return content.Message{Role: content.RoleAssistant, Blocks: b}
 	}
-	legacy := content.ToolCall{Wire: content.Wire{Dialect: "chat", Type: chatLegacy}, CallID: "r/0", Name: "f", Arguments: "{}"}
+	legacy := content.ToolCall{Wire: content.Form{Dialect: "chat", Type: chatLegacy}.Wire(), CallID: "r/0", Name: "f", Arguments: "{}"}
 	for _, c := range []struct {
 		name     string
 		messages []content.Message
@@ -124,20 +124,20 @@ func TestChatOtherMessages(t *testing.T) {
 	}{
 		{"a file", []content.Message{user(content.Media{Of: content.KindFile, MediaType: "application/pdf", Name: "a.pdf", Data: "%PDF"})}, `[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERg=="}}]}]`},
 		{"a sound", []content.Message{user(content.Media{Of: content.KindFile, MediaType: "audio/mpeg", Data: "x"})}, `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"eA==","format":"mp3"}}]}]`},
-		{"an image elsewhere", []content.Message{user(content.Media{Wire: content.Wire{Dialect: "chat", Extra: []byte(`{"image_url":{"detail":"low"}}`)}, Of: content.KindImage, URL: "https://x.test/a.png"})}, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"low"}}]}]`},
+		{"an image elsewhere", []content.Message{user(content.Media{Wire: content.Form{Dialect: "chat", Extra: []byte(`{"image_url":{"detail":"low"}}`)}.Wire(), Of: content.KindImage, URL: "https://x.test/a.png"})}, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"low"}}]}]`},
 		{"an image that is nowhere", []content.Message{user(content.Media{Of: content.KindImage})}, `[]`},
-		{"a part that is not known", []content.Message{user(content.Native{Wire: content.Wire{Dialect: "chat", Type: chatPart + "video"}, JSON: `{"type":"video"}`}, content.Native{Wire: content.Wire{Dialect: "messages"}, JSON: `{}`})}, `[{"role":"user","content":[{"type":"video"}]}]`},
-		{"a user by name", []content.Message{user(content.Text{Wire: content.Wire{Dialect: "chat", Extra: []byte(`{"$message":{"name":"Ann"}}`)}, Of: content.KindUser, Text: "Hi"})}, `[{"role":"user","content":"Hi","name":"Ann"}]`},
+		{"a part that is not known", []content.Message{user(content.Native{Wire: content.Form{Dialect: "chat", Type: chatPart + "video"}.Wire(), JSON: `{"type":"video"}`}, content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: `{}`})}, `[{"role":"user","content":[{"type":"video"}]}]`},
+		{"a user by name", []content.Message{user(content.Text{Wire: content.Form{Dialect: "chat", Extra: []byte(`{"$message":{"name":"Ann"}}`)}.Wire(), Of: content.KindUser, Text: "Hi"})}, `[{"role":"user","content":"Hi","name":"Ann"}]`},
 		{"results among words", []content.Message{user(content.User("so"), content.ToolResult{CallID: "a", Text: "r"})}, `[{"role":"tool","tool_call_id":"a","content":"r"},{"role":"user","content":"so"}]`},
 		{"a note", []content.Message{{Role: content.NoRole, Blocks: []content.Block{content.Note("x")}}}, `[]`},
 		{"parts as they came", []content.Message{{Role: content.RoleTool, Blocks: []content.Block{content.ToolResult{Wire: chat, CallID: "a", Parts: []byte(`[{"type":"image_url"}]`)}}}}, `[{"role":"tool","tool_call_id":"a","content":[{"type":"image_url"}]}]`},
 		{"parts that are no list", []content.Message{{Role: content.RoleTool, Blocks: []content.Block{content.ToolResult{CallID: "a", Parts: []byte(`{"x":1}`)}}}}, `[{"role":"tool","tool_call_id":"a","content":"{\"x\":1}"}]`},
 		{"a call from before there were several", []content.Message{said(legacy), {Role: content.RoleTool, Blocks: []content.Block{content.ToolResult{CallID: "r/0", Text: "r"}}}}, `[{"role":"assistant","function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"r"}]`},
-		{"a call of a custom tool of another", []content.Message{said(content.ToolCall{Wire: content.Wire{Dialect: "responses", Type: "custom_tool_call"}, CallID: "a", Name: "sh", Arguments: "ls"})}, `[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"sh","arguments":"{\"input\":\"ls\"}"}}]}]`},
-		{"what another server ran", []content.Message{said(content.ToolCall{Wire: content.Wire{Dialect: "messages"}, Server: true}, content.Assistant("Hi"))}, `[{"role":"assistant","content":"Hi"}]`},
+		{"a call of a custom tool of another", []content.Message{said(content.ToolCall{Wire: content.Form{Dialect: "responses", Type: "custom_tool_call"}.Wire(), CallID: "a", Name: "sh", Arguments: "ls"})}, `[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"sh","arguments":"{\"input\":\"ls\"}"}}]}]`},
+		{"what another server ran", []content.Message{said(content.ToolCall{Wire: content.Form{Dialect: "messages"}.Wire(), Server: true}, content.Assistant("Hi"))}, `[{"role":"assistant","content":"Hi"}]`},
 		{"only a thought", []content.Message{said(content.Reasoning{Text: "Hm."})}, `[{"role":"assistant","content":"","reasoning_content":"Hm."}]`},
 		{"nothing", []content.Message{said(content.Note("x"))}, `[]`},
-		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Wire{Dialect: "chat", Type: chatWhole}, JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
+		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Form{Dialect: "chat", Type: chatWhole}.Wire(), JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
 	} {
 		body, err := encodeChat(targetOf("chat", "nobody-knows", ""), &llm.Request{Messages: c.messages})
 		if err != nil {

@@ -185,9 +185,9 @@ func (c *chat) reclassify(tag string) {
 		return
 	}
 	for i, p := range w.parts {
-		was := p.block.(content.Text)
-		b := content.Reasoning{Wire: c.form(), Format: content.FormatThinkTags, Source: "content"}
-		b.Open, b.Seal = rawjson.Value(was.Extra).Get(chatBefore).Text(), was.Seal
+		was := p.block.Form()
+		b := content.Reasoning{Wire: c.form(), Format: content.FormatThinkTags, Source: "content", Open: rawjson.Value(was.Extra).Get(chatBefore).Text()}
+		b.SetSeal(was.Seal)
 		if i == len(w.parts)-1 {
 			b.Close = w.takeWhite() + tag
 		}
@@ -213,7 +213,7 @@ func (c *chat) text(s, kind string) (err error) {
 		s = w.takeWhite() + s
 		b := content.Text{Wire: c.typed(kind), Of: content.KindAssistant}
 		if w.before != "" {
-			b.Extra = extended(nil, chatBefore, rawjson.AppendString(nil, w.before))
+			b.SetExtra(extended(nil, chatBefore, rawjson.AppendString(nil, w.before)))
 		}
 		w.before = ""
 		if w.now, err = c.start(b); err != nil {
@@ -231,9 +231,8 @@ func (c *chat) contentPart(v rawjson.Value) error {
 	kind := i.text("type")
 	switch {
 	case kind == "text" && c.once && strings.TrimSpace(v.Get("text").Text()) != "":
-		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-		b.Type, b.Text = kind, i.text("text")
-		b.Extra = i.rest()
+		b := content.Text{Wire: c.typed(kind), Of: content.KindAssistant, Text: i.text("text")}
+		b.SetExtra(i.rest())
 		p, err := c.start(b)
 		if err == nil {
 			c.words.parts = append(c.words.parts, p)

@@ -97,21 +97,21 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 	}
 	i := item{Value: v}
 	kind := i.text("type")
-	b := content.Reasoning{Wire: c.form(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"}
-	b.Type, b.ID = kind, i.text("id")
+	b := content.Reasoning{Wire: c.typed(kind), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"}
+	b.SetID(i.text("id"))
 	text := i.text(detailField(kind))
 	if data := i.text("data"); data != "" {
-		b.Seal = c.minted(content.Encrypted, data)
+		b.SetSeal(c.minted(content.Encrypted, data))
 	} else if data := i.text("signature"); data != "" {
-		b.Seal = c.minted(content.Signature, data)
+		b.SetSeal(c.minted(content.Signature, data))
 	}
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	key := chatDetail{index: -1, kind: kind}
 	if n, ok := v.Get("index").Int(); ok {
 		key.index = n
 	}
 	p := c.minds.details[key]
-	if p == nil || c.once || b.Seal.Type == content.Encrypted || !c.moreOf(p, b) {
+	if p == nil || c.once || b.Form().Seal.Type == content.Encrypted || !c.moreOf(p, b) {
 		if p, err = c.mind(b); err != nil {
 			return false, err
 		}
@@ -121,7 +121,7 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 		c.minds.details[key] = p
 	}
 	c.say(p, text)
-	if b.Seal.Data != "" && !c.once {
+	if b.Form().Seal.Data != "" && !c.once {
 		c.done(p) // a seal comes last
 	}
 	return text != "", nil
@@ -131,23 +131,25 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 // whether it is one.
 func (c *chat) moreOf(p *part, more content.Reasoning) bool {
 	b := p.block.(content.Reasoning)
-	if b.Seal.Type == content.Encrypted || b.ID != "" && more.ID != "" && b.ID != more.ID {
+	form, brought := b.Form(), more.Form()
+	if form.Seal.Type == content.Encrypted || form.ID != "" && brought.ID != "" && form.ID != brought.ID {
 		return false
 	}
-	if more.Seal.Data == "" && (more.ID == "" || more.ID == b.ID) && string(b.Extra) == string(more.Extra) {
+	if brought.Seal.Data == "" && (brought.ID == "" || brought.ID == form.ID) && string(form.Extra) == string(brought.Extra) {
 		return true
 	}
-	if more.ID != "" {
-		b.ID = more.ID
+	if brought.ID != "" {
+		form.ID = brought.ID
 	}
-	if more.Seal.Data != "" {
-		b.Seal = more.Seal
+	if brought.Seal.Data != "" {
+		form.Seal = brought.Seal
 	}
-	for key, v := range rawjson.Value(more.Extra).Members() {
-		if was := rawjson.Value(b.Extra).Get(key); hollow(was) {
-			b.Extra = extended(b.Extra, key, v)
+	for key, v := range rawjson.Value(brought.Extra).Members() {
+		if was := rawjson.Value(form.Extra).Get(key); hollow(was) {
+			form.Extra = extended(form.Extra, key, v)
 		}
 	}
+	b.Wire = form.Wire()
 	p.block = b
 	c.changed(p)
 	return true
@@ -169,8 +171,8 @@ func (c *chat) opaque(v rawjson.Value) error {
 	seal := c.minted(content.Opaque, v.Text())
 	if n := len(c.minds.parts); n > 0 {
 		p := c.minds.parts[n-1]
-		if b := p.block.(content.Reasoning); b.Format == content.FormatParsed && (b.Seal.IsZero() || b.Seal == seal) {
-			b.Seal = seal
+		if b := p.block.(content.Reasoning); b.Format == content.FormatParsed && (b.Form().Seal.IsZero() || b.Form().Seal == seal) {
+			b.SetSeal(seal)
 			p.block = b
 			c.changed(p)
 			return nil
@@ -182,7 +184,7 @@ func (c *chat) opaque(v rawjson.Value) error {
 // alone puts out a seal that has no thought to lie on.
 func (c *chat) alone(seal content.Seal, source string) error {
 	b := content.Reasoning{Wire: c.form(), Format: content.FormatParsed, Source: source}
-	b.Seal = seal
+	b.SetSeal(seal)
 	p, err := c.mind(b)
 	if err == nil && !c.once {
 		c.done(p)
@@ -214,9 +216,9 @@ func (c *chat) thinkPart(i item) error {
 	}
 	b := content.Reasoning{Wire: c.form(), Format: content.FormatMistral, Source: "content[].thinking"}
 	if seal := i.text("signature"); seal != "" {
-		b.Seal = c.minted(content.Signature, seal)
+		b.SetSeal(c.minted(content.Signature, seal))
 	}
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	p := c.minds.now
 	if c.once || p == nil || p != c.last || p.block.(content.Reasoning).Source != b.Source || !c.moreOf(p, b) {
 		var err error

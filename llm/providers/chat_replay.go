@@ -140,15 +140,15 @@ func (m *chatTurn) text(b content.Text) {
 		return
 	}
 	own := m.own(b)
-	if own && b.Type == chatRefusal && (m.profile.wire.refusal || !m.profile.wire.strict) {
+	if own && b.Form().Type == chatRefusal && (m.profile.wire.refusal || !m.profile.wire.strict) {
 		m.refusal += b.Text
 		return
 	}
-	extra := rawjson.Value(b.Extra)
+	extra := rawjson.Value(b.Form().Extra)
 	var o rawjson.Object
 	o.SetString("type", "text")
 	o.SetString("text", b.Text)
-	if own && b.Type == "text" {
+	if own && b.Form().Type == "text" {
 		m.listed = true
 		o.Merge(rawjson.Without(extra, chatOfMessage, chatBefore))
 	}
@@ -157,39 +157,40 @@ func (m *chatTurn) text(b content.Text) {
 		m.words = append(m.words, extra.Get(chatBefore).Text())
 	}
 	m.words = append(m.words, b.Text)
-	if own && m.opens(b.Seal) && !m.profile.wire.strict {
-		m.google = b.Seal.Data
+	if own && m.opens(b.Form().Seal) && !m.profile.wire.strict {
+		m.google = b.Form().Seal.Data
 	}
 }
 
 // think adds a thought: in the form it came in where the server knows that, with
 // its seal where that opens, or as plain words where the server takes those.
 func (m *chatTurn) think(r content.Reasoning) {
+	form := r.Form()
 	w, own := m.profile.wire, m.own(r)
-	foreign := r.Seal.Data != "" && !m.opens(r.Seal)
+	foreign := form.Seal.Data != "" && !m.opens(form.Seal)
 	open := !w.strict && !w.silent
 	if own && r.Format != content.FormatThinkTags {
 		m.repeated(r, open)
 	}
 	switch {
 	case own && r.Format == content.FormatThinkTags:
-		if !foreign && open && r.Seal.Data != "" {
-			m.google = r.Seal.Data
+		if !foreign && open && form.Seal.Data != "" {
+			m.google = form.Seal.Data
 		}
 		m.tagged(r)
 	case own && !foreign && r.Format == content.FormatMistral && (w.chunks || open && !w.plain && !w.details):
 		m.chunk(r)
-	case own && !foreign && r.Format == content.FormatDetails && open && (!w.plain || r.Seal.Data != ""):
+	case own && !foreign && r.Format == content.FormatDetails && open && (!w.plain || form.Seal.Data != ""):
 		m.detail(r)
 	case m.native && w.chunks && r.String() != "":
 		m.chunk(content.Reasoning{Text: r.String()})
 	case m.native && w.details && r.String() != "":
-		m.detail(content.Reasoning{Wire: content.Wire{Type: "reasoning.text"}, Text: r.String()})
+		m.detail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
 	default:
 		if own && !foreign && open && r.Source == "extra_content" {
-			m.google = r.Seal.Data
-		} else if own && !foreign && open && r.Seal.Type == content.Opaque {
-			m.opaque = r.Seal.Data
+			m.google = form.Seal.Data
+		} else if own && !foreign && open && form.Seal.Type == content.Opaque {
+			m.opaque = form.Seal.Data
 		}
 		m.plainThought(r, own)
 	}
@@ -199,7 +200,7 @@ func (m *chatTurn) think(r content.Reasoning) {
 // open thoughts knows its own field only.
 func (m *chatTurn) repeated(r content.Reasoning, open bool) {
 	m.said = append(m.said, r.String())
-	for field := range rawjson.Value(r.Extra).Get(chatCopies).Elements() {
+	for field := range rawjson.Value(r.Form().Extra).Get(chatCopies).Elements() {
 		if name := field.Text(); open || name == m.profile.wire.thought {
 			m.copies = append(m.copies, name)
 		}
@@ -241,34 +242,35 @@ func (m *chatTurn) chunk(r content.Reasoning) {
 	part.SetString("type", "text")
 	part.SetString("text", r.Text)
 	list.Add(part.Bytes())
-	if extra := rawjson.Value(r.Extra); extra.Get("thinking") != nil {
+	if extra := rawjson.Value(r.Form().Extra); extra.Get("thinking") != nil {
 		o.Set("thinking", extra.Get("thinking"))
 	} else {
 		o.Set("thinking", list.Bytes())
 	}
-	if r.Seal.Data != "" {
-		o.SetString("signature", r.Seal.Data)
+	if r.Form().Seal.Data != "" {
+		o.SetString("signature", r.Form().Seal.Data)
 	}
-	o.Merge(rawjson.Without(r.Extra, chatOfMessage, chatCopies))
+	o.Merge(rawjson.Without(r.Form().Extra, chatOfMessage, chatCopies))
 	m.parts = append(m.parts, clone(o.Bytes()))
 }
 
 // detail adds a thought as an entry of reasoning_details.
 func (m *chatTurn) detail(r content.Reasoning) {
+	form := r.Form()
 	var o rawjson.Object
-	for _, member := range []struct{ key, value string }{{"type", r.Type}, {"id", r.ID}, {detailField(r.Type), r.Text}} {
+	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {detailField(form.Type), r.Text}} {
 		if member.value != "" {
 			o.SetString(member.key, member.value)
 		}
 	}
 	switch {
-	case r.Seal.Data == "":
-	case r.Seal.Type == content.Encrypted:
-		o.SetString("data", r.Seal.Data)
+	case form.Seal.Data == "":
+	case form.Seal.Type == content.Encrypted:
+		o.SetString("data", form.Seal.Data)
 	default:
-		o.SetString("signature", r.Seal.Data)
+		o.SetString("signature", form.Seal.Data)
 	}
-	o.Merge(rawjson.Without(r.Extra, chatOfMessage, chatCopies))
+	o.Merge(rawjson.Without(form.Extra, chatOfMessage, chatCopies))
 	m.details.Add(o.Bytes())
 }
 
@@ -280,21 +282,21 @@ func (m *chatTurn) known(b content.Native) {
 	}
 	w := m.profile.wire
 	switch {
-	case b.Type == chatWhole:
+	case b.Form().Type == chatWhole:
 		m.rest(v)
-	case strings.HasPrefix(b.Type, chatPart) && (w.chunks || !w.strict):
+	case strings.HasPrefix(b.Form().Type, chatPart) && (w.chunks || !w.strict):
 		m.listed = true
 		m.parts = append(m.parts, v)
-	case b.Type == "audio" && w.refusal: // OpenAI wants it named, not sent
+	case b.Form().Type == "audio" && w.refusal: // OpenAI wants it named, not sent
 		var o rawjson.Object
 		if o.Set("id", v.Get("id")); !hollow(o.Bytes()) {
-			m.more.Set(b.Type, o.Bytes())
+			m.more.Set(b.Form().Type, o.Bytes())
 		}
 	case w.strict:
-	case strings.HasPrefix(b.Type, chatNativeCall):
+	case strings.HasPrefix(b.Form().Type, chatNativeCall):
 		m.calls.Add(v)
 	default:
-		m.more.Set(b.Type, v)
+		m.more.Set(b.Form().Type, v)
 	}
 }
 

@@ -13,7 +13,7 @@ func (m *chatTurn) call(b content.ToolCall) {
 	own := m.own(b)
 	extra := rawjson.Value(nil)
 	if own && !m.profile.wire.strict {
-		extra = rawjson.Value(b.Extra)
+		extra = rawjson.Value(b.Form().Extra)
 	}
 	var o rawjson.Object
 	switch {
@@ -22,7 +22,7 @@ func (m *chatTurn) call(b content.ToolCall) {
 			m.run(b, &o)
 		}
 		return
-	case own && b.Type == chatLegacy:
+	case own && b.Form().Type == chatLegacy:
 		m.legacy = clone(chatArguments(b, own, "arguments", extra.Get("function")))
 		return
 	}
@@ -33,15 +33,15 @@ func (m *chatTurn) call(b content.ToolCall) {
 	switch {
 	case !own:
 		o.SetString("type", key)
-	case b.Type == "custom":
+	case b.Form().Type == "custom":
 		key, input = "custom", "input"
 		fallthrough
-	case b.Type != "":
-		o.SetString("type", b.Type)
+	case b.Form().Type != "":
+		o.SetString("type", b.Form().Type)
 	}
 	o.Set(key, chatArguments(b, own, input, extra.Get(key)))
-	if own && m.opens(b.Seal) && !m.profile.wire.strict {
-		o.Set("extra_content", googled(extra.Get("extra_content"), b.Seal.Data))
+	if own && m.opens(b.Form().Seal) && !m.profile.wire.strict {
+		o.Set("extra_content", googled(extra.Get("extra_content"), b.Form().Seal.Data))
 	}
 	o.Merge(rawjson.Without(extra, chatOfMessage, chatVerbatim, key))
 	m.calls.Add(o.Bytes())
@@ -56,7 +56,7 @@ func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Val
 	}
 	v, err := rawjson.Parse([]byte(b.Arguments))
 	switch {
-	case own && err == nil && rawjson.Value(b.Extra).Get(chatVerbatim).Bool():
+	case own && err == nil && rawjson.Value(b.Form().Extra).Get(chatVerbatim).Bool():
 		o.Set(input, v)
 	case own && b.Arguments == "" && extra.Get(input) != nil: // it was null
 	case own || err == nil:
@@ -74,15 +74,16 @@ func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Val
 
 // run adds a tool that the server ran.
 func (m *chatTurn) run(b content.ToolCall, o *rawjson.Object) {
-	for _, member := range []struct{ key, value string }{{"type", b.Type}, {"id", b.ID}, {"arguments", b.Arguments}} {
+	form := b.Form()
+	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {"arguments", b.Arguments}} {
 		if member.value != "" {
 			o.SetString(member.key, member.value)
 		}
 	}
-	if b.Name != b.Type {
+	if b.Name != form.Type {
 		o.SetString("name", b.Name)
 	}
-	o.Merge(rawjson.Without(b.Extra, chatOfMessage))
+	o.Merge(rawjson.Without(form.Extra, chatOfMessage))
 	m.runs, m.runIDs = append(m.runs, *o), append(m.runIDs, b.CallID)
 }
 
@@ -95,7 +96,7 @@ func (m *chatTurn) answered(r content.ToolResult) {
 	if r.Text != "" {
 		m.runs[i].SetString("output", r.Text)
 	}
-	m.runs[i].Merge(rawjson.Without(r.Extra, chatOfMessage))
+	m.runs[i].Merge(rawjson.Without(r.Form().Extra, chatOfMessage))
 }
 
 // callID is an id as the server takes it.

@@ -141,7 +141,7 @@ func (q *chatRequest) answer(v rawjson.Value) error {
 		return err
 	}
 	for _, b := range blocks {
-		if c, ok := b.(content.ToolCall); ok && c.Type == chatLegacy {
+		if c, ok := b.(content.ToolCall); ok && c.Form().Type == chatLegacy {
 			q.legacy = c.CallID
 		}
 	}
@@ -163,7 +163,7 @@ func (q *chatRequest) words(kind content.Kind, v rawjson.Value) []content.Block 
 	}
 	for i, b := range list {
 		if text, ok := b.(content.Text); ok && !hollow(rest) {
-			text.Extra = extended(text.Extra, chatOfMessage, rest)
+			text.SetExtra(extended(text.Form().Extra, chatOfMessage, rest))
 			list[i] = text
 			break
 		}
@@ -178,7 +178,7 @@ func (q *chatRequest) part(kind content.Kind, v rawjson.Value) content.Block {
 	if text := v.Get("text"); t == "text" && text.Kind() == rawjson.KindString {
 		i.take("text")
 		b := content.Text{Wire: q.form(), Of: kind, Text: text.Text()}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b
 	}
 	p := chatPrompt{target: q.target}
@@ -187,16 +187,16 @@ func (q *chatRequest) part(kind content.Kind, v rawjson.Value) content.Block {
 			continue
 		}
 		m.Wire = q.form()
-		m.Extra = i.rest(t)
+		m.SetExtra(i.rest(t))
 		if left := rawjson.Without(v.Get(t), "url", "filename", "file_data", "data", "format"); !hollow(left) {
-			m.Extra = extended(m.Extra, t, left)
+			m.SetExtra(extended(m.Form().Extra, t, left))
 		}
 		if rawjson.Equal(p.media(m), v) {
 			return m
 		}
 	}
-	b := content.Native{Wire: q.form(), JSON: string(v)}
-	b.Type, b.Role = chatPart+t, kind.Traits().Role
+	b := content.Native{Wire: q.typed(chatPart + t), JSON: string(v)}
+	b.SetRole(kind.Traits().Role)
 	return b
 }
 
@@ -238,7 +238,7 @@ func (q *chatRequest) result(role string, v rawjson.Value) content.Block {
 		b.Parts = clone(c)
 	}
 	if rest := rawjson.Without(v, "role", "tool_call_id", "content", "name"); !hollow(rest) {
-		b.Extra = extended(nil, chatOfMessage, rest)
+		b.SetExtra(extended(nil, chatOfMessage, rest))
 	}
 	return b
 }

@@ -85,19 +85,19 @@ func (p *part) extend(key string, v rawjson.Value) {
 	}
 	switch b := p.block.(type) {
 	case content.Text:
-		b.Extra = extended(b.Extra, key, v)
+		b.SetExtra(extended(b.Form().Extra, key, v))
 		p.block = b
 	case content.Reasoning:
-		b.Extra = extended(b.Extra, key, v)
+		b.SetExtra(extended(b.Form().Extra, key, v))
 		p.block = b
 	case content.ToolCall:
-		b.Extra = extended(b.Extra, key, v)
+		b.SetExtra(extended(b.Form().Extra, key, v))
 		p.block = b
 	case content.ToolResult:
-		b.Extra = extended(b.Extra, key, v)
+		b.SetExtra(extended(b.Form().Extra, key, v))
 		p.block = b
 	case content.Native:
-		b.Extra = extended(b.Extra, key, v)
+		b.SetExtra(extended(b.Form().Extra, key, v))
 		p.block = b
 	}
 }

@@ -167,7 +167,7 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 // TestChatThoughtsOfOthers: which field a plain thought goes to.
 func TestChatThoughtsOfOthers(t *testing.T) {
 	blocks := []content.Block{
-		content.Reasoning{Wire: content.Wire{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2ln", Minted: "messages/claude"}}, Text: "One."},
+		content.Reasoning{Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2ln", Minted: "messages/claude"}}.Wire(), Text: "One."},
 		content.Reasoning{Text: "Two."},
 		content.Assistant("Hi"),
 	}
@@ -188,7 +188,7 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
 		}
 	}
-	own := []content.Block{content.Reasoning{Wire: content.Wire{Dialect: "chat"}, Format: content.FormatParsed, Source: "reasoning_content", Text: "One."}, content.Assistant("Hi")}
+	own := []content.Block{content.Reasoning{Wire: content.Form{Dialect: "chat"}.Wire(), Format: content.FormatParsed, Source: "reasoning_content", Text: "One."}, content.Assistant("Hi")}
 	if have := replayChat(targetOf("chat", "openrouter", "m"), own, false); have.Get("reasoning_content").Text() != "One." {
 		t.Errorf("a thought does not go back in its own field: %s", have)
 	}

@@ -45,7 +45,7 @@ func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 		kind := b.Kind().String()
 		switch b := b.(type) {
 		case content.Text:
-			if kind = "refusal"; b.Type != chatRefusal {
+			if kind = "refusal"; b.Form().Type != chatRefusal {
 				kind, text = "text", text+b.Text
 			}
 		case content.ToolCall:
@@ -55,7 +55,7 @@ func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 		case content.ToolResult:
 			kind = "server_tool_result"
 		case content.Native:
-			kind = "other:" + b.Type
+			kind = "other:" + b.Form().Type
 		}
 		kinds = append(kinds, kind)
 		if record := content.Encode(b); b.Form().Dialect != "chat" {
@@ -92,14 +92,14 @@ func (r *recording) checkChatThoughts(t *testing.T, reply *llm.Response) {
 			text, want.Source = strings.TrimSpace(text), "content"
 			want.Text = strings.TrimSpace(want.Text)
 		}
-		if text != want.Text || th.Seal.Data != want.Signature+want.Encrypted || th.Source != want.Source || th.ID != want.ID {
+		if text != want.Text || th.Form().Seal.Data != want.Signature+want.Encrypted || th.Source != want.Source || th.Form().ID != want.ID {
 			t.Errorf("thought %d: %+v, want %+v", i, th, want)
 		}
-		if sealed := th.Seal.Data != ""; sealed != (th.Seal.Type != content.NoSeal) || sealed && th.Seal.Minted != "chat/"+r.Model {
-			t.Errorf("thought %d: seal %+v", i, th.Seal)
+		if sealed := th.Form().Seal.Data != ""; sealed != (th.Form().Seal.Type != content.NoSeal) || sealed && th.Form().Seal.Minted != "chat/"+r.Model {
+			t.Errorf("thought %d: seal %+v", i, th.Form().Seal)
 		}
-		if want.Signature != "" && th.Seal.Type != content.Signature {
-			t.Errorf("thought %d is sealed by %s", i, th.Seal.Type)
+		if want.Signature != "" && th.Form().Seal.Type != content.Signature {
+			t.Errorf("thought %d is sealed by %s", i, th.Form().Seal.Type)
 		}
 	}
 }

@@ -105,9 +105,8 @@ func TestBlocksThatCannotGoAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed := func(minted string) content.Block {
-		r := content.Reasoning{Text: "hm"}
-		r.Dialect, r.Seal = "messages", content.Seal{Type: content.Signature, Data: "s", Minted: minted}
-		return r
+		form := content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "s", Minted: minted}}
+		return content.Reasoning{Wire: form.Wire(), Text: "hm"}
 	}
 	req := &llm.Request{Messages: []content.Message{
 		{Role: content.RoleAssistant, Blocks: []content.Block{sealed("chat/o3")}}, // of a turn that is over

@@ -155,11 +155,11 @@ func (c *cohere) part(n int64, v rawjson.Value) (err error) {
 	switch kind {
 	case "text":
 		b := content.Text{Wire: c.form(), Of: content.KindAssistant}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		c.blocks[n], err = c.begin(b)
 	case "thinking":
 		b := content.Reasoning{Wire: c.form(), Format: content.FormatCohere, Source: "thinking"}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		c.blocks[n], err = c.begin(b)
 	default:
 		b := content.Native{Wire: c.typed(coherePart + kind), JSON: string(v)}
@@ -210,9 +210,9 @@ func (c *cohere) call(n int64, v rawjson.Value) error {
 	i := item{Value: v}
 	f := i.inner("function")
 	b := content.ToolCall{Wire: c.form(), CallID: i.text("id"), Name: f.text("name")}
-	b.Type = i.text("type")
+	b.SetType(i.text("type"))
 	args := plain(f.take("arguments"))
-	b.Extra = extended(i.rest(), "function", f.rest())
+	b.SetExtra(extended(i.rest(), "function", f.rest()))
 	p, err := c.begin(b)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (c *cohere) ended(open map[int64]*part, n int64) {
 	}
 	delete(open, n)
 	if b, ok := p.block.(content.ToolCall); ok && len(p.text) > 0 {
-		b.Incomplete = cutShort(p.whole().String())
+		b.SetIncomplete(cutShort(p.whole().String()))
 		p.block = b
 	}
 	c.done(p)

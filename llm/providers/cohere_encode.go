@@ -153,7 +153,7 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 		case content.Text:
 			switch {
 			case b.Kind() == content.KindNote || b.Text == "":
-			case p.own(b) && b.Type == coherePlan:
+			case p.own(b) && b.Form().Type == coherePlan:
 				plan.WriteString(b.Text)
 			default:
 				parts.Add(p.with(b, cohereText("text", b.Text)))
@@ -170,10 +170,10 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 			v, err := rawjson.Parse([]byte(b.JSON))
 			switch {
 			case err != nil || !p.own(b):
-			case strings.HasPrefix(b.Type, coherePart):
+			case strings.HasPrefix(b.Form().Type, coherePart):
 				parts.Add(v)
 			default:
-				more.Set(b.Type, v)
+				more.Set(b.Form().Type, v)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
 	var extra rawjson.Value
 	args := c.Arguments
 	if p.own(c) {
-		extra = c.Extra
+		extra = c.Form().Extra
 	} else {
 		args = string(argumentsObject(args))
 	}

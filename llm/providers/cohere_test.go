@@ -63,7 +63,7 @@ func TestCohereOddAnswers(t *testing.T) {
 }
 
 func TestACohereResultGoesBackAsItCame(t *testing.T) {
-	own := content.ToolResult{Wire: content.Wire{Dialect: "cohere"}, CallID: "a", Parts: []byte(`[{"type":"document","document":{"data":"x"}}]`)}
+	own := content.ToolResult{Wire: content.Form{Dialect: "cohere"}.Wire(), CallID: "a", Parts: []byte(`[{"type":"document","document":{"data":"x"}}]`)}
 	foreign := content.ToolResult{CallID: "b", Parts: []byte(`{"n":1}`)}
 	body := encoded(t, "cohere", "command", &llm.Request{Messages: []content.Message{says(content.RoleTool, own, foreign)}})
 	wantJSON(t, body.Get("messages"), `[{"role":"tool","tool_call_id":"a","content":[{"type":"document","document":{"data":"x"}}]},{"role":"tool","tool_call_id":"b","content":"{\"n\":1}"}]`)

@@ -171,7 +171,7 @@ func (c *converse) block(v rawjson.Value) content.Block {
 	switch {
 	case v.Get("text").Kind() == rawjson.KindString:
 		b := content.Text{Wire: c.form(), Of: content.KindAssistant, Text: i.string("text")}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b
 	case v.Get("reasoningContent", converseThought).Kind() == rawjson.KindObject, v.Get("reasoningContent", converseRedacted).Kind() == rawjson.KindString:
 		return c.thought(&i)
@@ -183,7 +183,8 @@ func (c *converse) block(v rawjson.Value) content.Block {
 		return c.citedText(&i)
 	}
 	b := content.Native{Wire: c.form(), JSON: string(v)}
-	for b.Type = range v.Members() {
+	for key := range v.Members() {
+		b.SetType(key)
 		break
 	}
 	return b
@@ -193,16 +194,17 @@ func (c *converse) thought(i *item) content.Block {
 	in := i.inner("reasoningContent")
 	b := content.Reasoning{Wire: c.form(), Format: content.FormatBedrock, Source: converseThought}
 	if data := in.text(converseRedacted); data != "" {
-		b.Source, b.Seal = converseRedacted, c.minted(content.Redacted, data)
-		b.Extra = extended(i.rest(), "reasoningContent", in.rest())
+		b.Source = converseRedacted
+		b.SetSeal(c.minted(content.Redacted, data))
+		b.SetExtra(extended(i.rest(), "reasoningContent", in.rest()))
 		return b
 	}
 	said := in.inner(converseThought)
 	b.Text = said.string("text")
 	if seal := said.text("signature"); seal != "" {
-		b.Seal = c.minted(content.Signature, seal)
+		b.SetSeal(c.minted(content.Signature, seal))
 	}
-	b.Extra = extended(i.rest(), "reasoningContent", extended(in.rest(), converseThought, said.rest()))
+	b.SetExtra(extended(i.rest(), "reasoningContent", extended(in.rest(), converseThought, said.rest())))
 	return b
 }
 
@@ -212,9 +214,9 @@ func (c *converse) call(i *item) content.Block {
 	if v := in.take("input"); v != nil {
 		b.Arguments = string(v)
 	}
-	b.Type = in.text("type")
-	b.Server = strings.HasPrefix(b.Type, "server")
-	b.Extra = extended(i.rest(), "toolUse", in.rest())
+	b.SetType(in.text("type"))
+	b.Server = strings.HasPrefix(b.Form().Type, "server")
+	b.SetExtra(extended(i.rest(), "toolUse", in.rest()))
 	return b
 }
 
@@ -222,11 +224,12 @@ func (c *converse) call(i *item) content.Block {
 func (c *converse) result(i *item) content.Block {
 	in := i.inner("toolResult")
 	b := content.ToolResult{Wire: c.form(), CallID: in.text("toolUseId"), Parts: clone(in.take("content")), Server: true}
-	b.Role, b.Type = content.RoleAssistant, in.text("type")
+	b.SetRole(content.RoleAssistant)
+	b.SetType(in.text("type"))
 	if b.IsError = in.Get("status").Text() == "error"; b.IsError {
 		in.take("status")
 	}
-	b.Extra = extended(i.rest(), "toolResult", in.rest())
+	b.SetExtra(extended(i.rest(), "toolResult", in.rest()))
 	return b
 }
 
@@ -246,6 +249,6 @@ func (c *converse) citedText(i *item) content.Block {
 	if parts == 1 {
 		in.take("content")
 	}
-	b.Extra = extended(i.rest(), converseCited, in.rest())
+	b.SetExtra(extended(i.rest(), converseCited, in.rest()))
 	return b
 }

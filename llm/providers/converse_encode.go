@@ -77,7 +77,7 @@ func (p *conversePrompt) block(b content.Block) rawjson.Value {
 		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
 			return nil // text without a word is refused
 		}
-		if p.own(b) && b.Type == converseCited {
+		if p.own(b) && b.Form().Type == converseCited {
 			o.Set(converseCited, citedParts(b.Text, extra.Get(converseCited)))
 		} else {
 			o.SetString("text", b.Text)
@@ -126,18 +126,19 @@ func citedParts(text string, extra rawjson.Value) rawjson.Value {
 // reasoning writes a thought of this dialect with the seal of its model. Models
 // that seal none take their thoughts back between think tags only.
 func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
+	form := r.Form()
 	var in, said rawjson.Object
 	switch {
-	case !p.own(r) || r.Incomplete:
+	case !p.own(r) || form.Incomplete:
 		return false
-	case p.opens(r.Seal) && r.Seal.Type == content.Redacted:
-		in.SetString(converseRedacted, r.Seal.Data)
-	case p.opens(r.Seal):
+	case p.opens(form.Seal) && form.Seal.Type == content.Redacted:
+		in.SetString(converseRedacted, form.Seal.Data)
+	case p.opens(form.Seal):
 		said.SetString("text", r.String())
-		said.SetString("signature", r.Seal.Data)
+		said.SetString("signature", form.Seal.Data)
 		said.Merge(extra.Get("reasoningContent", converseThought))
 		in.Set(converseThought, said.Bytes())
-	case r.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
+	case form.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
 		o.SetString("text", "<think>\n"+r.Text+"\n</think>\n")
 		return true
 	default:
@@ -157,8 +158,8 @@ func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.V
 		input = v
 	}
 	o.Set("input", input)
-	if c.Type != "" && p.own(c) {
-		o.SetString("type", c.Type)
+	if c.Form().Type != "" && p.own(c) {
+		o.SetString("type", c.Form().Type)
 	}
 	o.Merge(extra)
 	return o.Bytes()
@@ -185,8 +186,8 @@ func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjs
 	if r.IsError {
 		o.SetString("status", "error")
 	}
-	if r.Type != "" && p.own(r) {
-		o.SetString("type", r.Type)
+	if r.Form().Type != "" && p.own(r) {
+		o.SetString("type", r.Form().Type)
 	}
 	o.Merge(extra)
 	return o.Bytes()

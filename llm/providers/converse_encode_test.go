@@ -27,7 +27,7 @@ func encoded(t *testing.T, provider, model string, req *llm.Request) rawjson.Val
 func aLongTalk() []content.Message {
 	picture := content.Media{Of: content.KindImage, MediaType: "image/png", Data: "PNG"}
 	paper := content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "my_notes (1).txt", Data: "moss"}
-	hidden := content.Reasoning{Wire: content.Wire{Dialect: "responses", Seal: content.Seal{Type: content.Encrypted, Data: "RU5D", Minted: "responses/gpt"}}, Text: "Green."}
+	hidden := content.Reasoning{Wire: content.Form{Dialect: "responses", Seal: content.Seal{Type: content.Encrypted, Data: "RU5D", Minted: "responses/gpt"}}.Wire(), Text: "Green."}
 	return []content.Message{
 		says(content.RoleSystem, content.System("Be brief.")),
 		says(content.NoRole, content.Note("for people")),
@@ -102,15 +102,17 @@ func TestConverseSettings(t *testing.T) {
 // TestConverseThoughtsOfOthers: a seal goes to the family of its model; a thought
 // that nobody sealed only between tags.
 func TestConverseThoughtsOfOthers(t *testing.T) {
-	claude := content.Reasoning{Wire: content.Wire{Dialect: "converse"}, Text: "Hm."}
-	claude.Seal = content.Seal{Type: content.Signature, Data: "U0VBTA==", Minted: "converse/us.anthropic.claude-x"}
+	claude := content.Reasoning{Wire: content.Form{Dialect: "converse"}.Wire(), Text: "Hm."}
+	seal := content.Seal{Type: content.Signature, Data: "U0VBTA==", Minted: "converse/us.anthropic.claude-x"}
+	claude.SetSeal(seal)
 	redacted := claude
-	redacted.Text, redacted.Seal.Type = "", content.Redacted
-	deepseek := content.Reasoning{Wire: content.Wire{Dialect: "converse"}, Text: "So."}
+	redacted.Text, seal.Type = "", content.Redacted
+	redacted.SetSeal(seal)
+	deepseek := content.Reasoning{Wire: content.Form{Dialect: "converse"}.Wire(), Text: "So."}
 	half := claude
-	half.Incomplete = true
+	half.SetIncomplete(true)
 	other := claude
-	other.Dialect, other.Seal.Minted = "messages", "messages/claude-x"
+	other.Wire = content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: seal.Data, Minted: "messages/claude-x"}}.Wire()
 	blocks := []content.Block{claude, redacted, deepseek, half, other, content.Assistant("Done.")}
 	for model, want := range map[string]string{
 		"eu.anthropic.claude-y-v2:0": `{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"Hm.","signature":"U0VBTA=="}}},{"reasoningContent":{"redactedContent":"U0VBTA=="}},

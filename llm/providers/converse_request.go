@@ -62,11 +62,12 @@ func (q *converseRequest) told(role content.Role, list rawjson.Value) []content.
 			b = known
 		case content.ToolResult:
 			if role == content.RoleUser {
-				known.Role, known.Server = content.NoRole, false
+				known.Server = false
+				known.SetRole(content.NoRole)
 				b = known
 			}
 		case content.Native:
-			known.Role = role
+			known.SetRole(role)
 			b = known
 			if m, ok := q.media(v); ok {
 				b = m

@@ -95,7 +95,7 @@ func (c *converse) begun(d rawjson.Value) content.Block {
 		case "reasoningContent":
 			b := content.Reasoning{Wire: c.form(), Format: content.FormatBedrock, Source: thoughtSource(d)}
 			if b.Source == converseRedacted {
-				b.Seal = c.minted(content.Redacted, "")
+				b.SetSeal(c.minted(content.Redacted, ""))
 			}
 			return b
 		case "toolUse", "toolResult":
@@ -145,8 +145,8 @@ func (c *converse) blockStop(n int64) {
 		if b.list != nil {
 			var cited rawjson.Object
 			cited.Set("citations", array(b.list))
-			block.Type = converseCited
-			block.Extra = extended(block.Extra, converseCited, cited.Bytes())
+			block.SetType(converseCited)
+			block.SetExtra(extended(block.Form().Extra, converseCited, cited.Bytes()))
 		}
 		b.block = block
 	case content.Reasoning:
@@ -155,7 +155,8 @@ func (c *converse) blockStop(n int64) {
 		}
 	case content.ToolCall:
 		if text := strings.Join(b.text, ""); strings.TrimSpace(text) != "" {
-			block.Arguments, block.Incomplete = "", cutShort(text)
+			block.Arguments = ""
+			block.SetIncomplete(cutShort(text))
 		} else if b.text = nil; block.Arguments == "" {
 			block.Arguments = "{}"
 		}

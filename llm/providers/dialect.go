@@ -86,13 +86,11 @@ func (t target) asked(s llm.Settings) target {
 }
 
 // form is what every block of this dialect begins with.
-func (t target) form() content.Wire { return content.Wire{Dialect: t.dialect.name} }
+func (t target) form() content.Wire { return content.Form{Dialect: t.dialect.name}.Wire() }
 
 // typed is the form of a block whose type on the wire is not told by its kind.
 func (t target) typed(kind string) content.Wire {
-	w := t.form()
-	w.Type = kind
-	return w
+	return content.Form{Dialect: t.dialect.name, Type: kind}.Wire()
 }
 
 // own tells whether a block came from this dialect, so that its form fits here.

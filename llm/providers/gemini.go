@@ -151,9 +151,7 @@ func (g *gemini) end(bool) bool {
 		g.say(g.open, string(g.args.json())) // for showing where it broke off
 	}
 	if g.stopped && g.sourced {
-		w := g.form()
-		w.Type = geminiSourced
-		if g.put(content.Native{Wire: w, JSON: string(g.sources.Bytes())}) != nil {
+		if g.put(content.Native{Wire: g.typed(geminiSourced), JSON: string(g.sources.Bytes())}) != nil {
 			return false
 		}
 	}

@@ -109,7 +109,7 @@ func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
 		}
 		o.SetString("text", b.Text)
 	case content.Reasoning:
-		if !p.own(b) || b.Incomplete || p.foreign(b) {
+		if !p.own(b) || b.Form().Incomplete || p.foreign(b) {
 			return nil
 		}
 		o.SetString("text", b.String())
@@ -128,7 +128,7 @@ func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
 		}
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.own(b) || b.Type == geminiSourced || p.foreign(b) {
+		if err != nil || !p.own(b) || b.Form().Type == geminiSourced || p.foreign(b) {
 			return nil
 		}
 		o.Merge(v)
@@ -161,7 +161,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	}
 	var inner rawjson.Object
 	switch {
-	case b.Server && b.Type == "executableCode":
+	case b.Server && b.Form().Type == "executableCode":
 		inner.Merge(rawjson.Value(b.Arguments))
 	case b.Server:
 		if b.Name != "" {
@@ -170,7 +170,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 		inner.Set("args", rawjson.Value(b.Arguments))
 	default:
 		inner.SetString("name", b.Name)
-		if !p.own(b) || b.Type != geminiBare || b.Arguments != "{}" {
+		if !p.own(b) || b.Form().Type != geminiBare || b.Arguments != "{}" {
 			inner.Set("args", argumentsObject(b.Arguments))
 		}
 	}
@@ -179,7 +179,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	}
 	kind := "functionCall"
 	if b.Server {
-		kind = orElse(b.Type, "toolCall")
+		kind = orElse(b.Form().Type, "toolCall")
 	}
 	p.within(b, kind, &inner, o)
 	return true
@@ -189,7 +189,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 // which it gave.
 func (p *geminiPrompt) callID(b content.ToolCall) string {
 	if p.own(b) {
-		return b.ID
+		return b.Form().ID
 	}
 	return b.CallID
 }
@@ -231,10 +231,10 @@ func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
 // serverResult writes what came of what the provider did itself.
 func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) bool {
 	var inner rawjson.Object
-	if b.ID != "" {
-		inner.SetString("id", b.ID)
+	if b.Form().ID != "" {
+		inner.SetString("id", b.Form().ID)
 	}
-	if b.Type == "toolResponse" {
+	if b.Form().Type == "toolResponse" {
 		if b.Name != "" {
 			inner.SetString("toolType", b.Name)
 		}
@@ -242,7 +242,7 @@ func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) boo
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
 	}
-	p.within(b, orElse(b.Type, "codeExecutionResult"), &inner, o)
+	p.within(b, orElse(b.Form().Type, "codeExecutionResult"), &inner, o)
 	return true
 }
 
@@ -268,7 +268,7 @@ func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 		return false // its source is in what came with it
 	}
 	if own {
-		inner.Merge(rawjson.Value(m.Extra).Get(kind))
+		inner.Merge(rawjson.Value(m.Form().Extra).Get(kind))
 	}
 	o.Set(kind, inner.Bytes())
 	return true

@@ -18,7 +18,7 @@ func googleBody(t *testing.T, dialect, model string, req *llm.Request) rawjson.V
 
 // geminiSealed is the form of a block that a Gemini sealed.
 func geminiSealed(dialect, seal string) content.Wire {
-	return content.Wire{Dialect: dialect, Seal: content.Seal{Type: content.Signature, Data: seal, Minted: dialect + "/gemini-2.5-pro"}}
+	return content.Form{Dialect: dialect, Seal: content.Seal{Type: content.Signature, Data: seal, Minted: dialect + "/gemini-2.5-pro"}}.Wire()
 }
 
 func TestGeminiWritesATurnWithTools(t *testing.T) {
@@ -30,7 +30,7 @@ func TestGeminiWritesATurnWithTools(t *testing.T) {
 			says(content.RoleAssistant,
 				content.Reasoning{Wire: geminiSealed("gemini", "S0"), Text: "Look both up."},
 				content.ToolCall{Wire: geminiSealed("gemini", "S1"), CallID: "made", Name: "weather", Arguments: `{"town": "Rome"}`},
-				content.ToolCall{Wire: content.Wire{Dialect: "gemini", ID: "b", Type: geminiBare}, CallID: "b", Name: "now", Arguments: "{}"},
+				content.ToolCall{Wire: content.Form{Dialect: "gemini", ID: "b", Type: geminiBare}.Wire(), CallID: "b", Name: "now", Arguments: "{}"},
 				content.Text{Wire: geminiSealed("gemini", "S2"), Of: content.KindAssistant}),
 			says(content.RoleUser, content.User("Quick!")),
 			says(content.RoleTool, content.ToolResult{CallID: "b", Text: "no clock", IsError: true},
@@ -77,15 +77,15 @@ func TestGeminiSendsNothingForeign(t *testing.T) {
 	foreign := []content.Block{
 		sealed("claude's", "S1", "messages/claude-x"),
 		content.Reasoning{Text: "plain", Format: content.FormatParsed},
-		content.Reasoning{Wire: content.Wire{Dialect: "gemini", Seal: content.Seal{Type: content.Signature, Data: "S2", Minted: "gemini/gemma-4"}}, Text: "another family's"},
-		content.Reasoning{Wire: content.Wire{Dialect: "gemini", Incomplete: true}, Text: "cut"},
-		content.Native{Wire: content.Wire{Dialect: "responses", Type: "x"}, JSON: `{"type":"x"}`},
-		content.ToolCall{Wire: content.Wire{Dialect: "responses"}, CallID: "ws_1", Name: "web_search", Server: true},
-		content.ToolResult{Wire: content.Wire{Dialect: "messages"}, CallID: "ws_1", Text: "found", Server: true},
+		content.Reasoning{Wire: content.Form{Dialect: "gemini", Seal: content.Seal{Type: content.Signature, Data: "S2", Minted: "gemini/gemma-4"}}.Wire(), Text: "another family's"},
+		content.Reasoning{Wire: content.Form{Dialect: "gemini", Incomplete: true}.Wire(), Text: "cut"},
+		content.Native{Wire: content.Form{Dialect: "responses", Type: "x"}.Wire(), JSON: `{"type":"x"}`},
+		content.ToolCall{Wire: content.Form{Dialect: "responses"}.Wire(), CallID: "ws_1", Name: "web_search", Server: true},
+		content.ToolResult{Wire: content.Form{Dialect: "messages"}.Wire(), CallID: "ws_1", Text: "found", Server: true},
 		content.Media{Of: content.KindImage, URL: "https://example.com/drawn.png"},
-		content.Text{Wire: content.Wire{Dialect: "chat", Seal: content.Seal{Type: content.Signature, Data: "S3", Minted: "chat/gemini-3"}}, Of: content.KindAssistant, Text: "ho"},
-		content.ToolCall{Wire: content.Wire{Dialect: "chat", ID: "x"}, CallID: "functions.f:0", Name: "f", Arguments: `{"a":1}`},
-		content.ToolCall{Wire: content.Wire{Dialect: "chat"}, CallID: "toolu_2", Name: "g", Arguments: "SELECT 1"},
+		content.Text{Wire: content.Form{Dialect: "chat", Seal: content.Seal{Type: content.Signature, Data: "S3", Minted: "chat/gemini-3"}}.Wire(), Of: content.KindAssistant, Text: "ho"},
+		content.ToolCall{Wire: content.Form{Dialect: "chat", ID: "x"}.Wire(), CallID: "functions.f:0", Name: "f", Arguments: `{"a":1}`},
+		content.ToolCall{Wire: content.Form{Dialect: "chat"}.Wire(), CallID: "toolu_2", Name: "g", Arguments: "SELECT 1"},
 	}
 	results := says(content.RoleTool, content.ToolResult{CallID: "functions.f:0", Text: "1"}, content.ToolResult{CallID: "toolu_2", Text: "2"})
 	for model, word := range map[string]string{"gemini-2.5-pro": "", "gemini-3.1-pro-preview": `,"thoughtSignature":"skip_thought_signature_validator"`} {
@@ -110,7 +110,7 @@ func TestGeminiSendsNothingForeign(t *testing.T) {
 // TestGeminiCallThatLostItsSeal: its own call without a seal is not passed off as
 // somebody else's.
 func TestGeminiCallThatLostItsSeal(t *testing.T) {
-	call := content.ToolCall{Wire: content.Wire{Dialect: "gemini", ID: "c"}, CallID: "c", Name: "f"}
+	call := content.ToolCall{Wire: content.Form{Dialect: "gemini", ID: "c"}.Wire(), CallID: "c", Name: "f"}
 	body := googleBody(t, "gemini", "gemini-3-pro", &llm.Request{Messages: []content.Message{says(content.RoleAssistant, call)}})
 	wantJSON(t, body.Get("contents").At(0).Get("parts"), `[{"functionCall":{"name":"f","args":{},"id":"c"}}]`)
 }
@@ -176,8 +176,9 @@ func TestGeminiThinksOnlyWhenTold(t *testing.T) {
 func TestInteractionsWritesATurnWithTools(t *testing.T) {
 	temperature := 0.5
 	output := func(w content.Wire, more string) content.Wire {
-		w.Dialect, w.Type, w.Extra = "interactions", more, nil
-		return w
+		f := w.Form()
+		f.Dialect, f.Type, f.Extra = "interactions", more, nil
+		return f.Wire()
 	}
 	body := googleBody(t, "interactions", "gemini-2.5-pro", &llm.Request{
 		Messages: []content.Message{

@@ -65,21 +65,23 @@ func (g *gemini) block(v rawjson.Value) content.Block {
 	p := newGeminiItem(v)
 	w := g.form()
 	if seal := p.text("thoughtSignature"); seal != "" {
-		w.Seal = g.minted(content.Signature, seal)
+		w.SetSeal(g.minted(content.Signature, seal))
 	}
 	switch p.kind {
 	case "text":
 		return g.words(p, w)
 	case "functionCall":
 		b := content.ToolCall{Wire: w, Name: p.inner.text("name"), Arguments: "{}"}
-		if b.Type = geminiBare; p.inner.Get("args").Kind() == rawjson.KindObject {
-			b.Type, b.Arguments = "", string(p.inner.take("args"))
+		if p.inner.Get("args").Kind() == rawjson.KindObject {
+			b.Arguments = string(p.inner.take("args"))
+		} else {
+			b.SetType(geminiBare)
 		}
-		b.ID = p.inner.text("id")
-		if b.CallID = b.ID; b.ID == "" {
-			b.CallID = g.madeID(b.Name, b.Seal.Data)
+		b.CallID = p.inner.text("id")
+		if b.SetID(b.CallID); b.CallID == "" {
+			b.CallID = g.madeID(b.Name, b.Form().Seal.Data)
 		}
-		b.Extra = p.extra()
+		b.SetExtra(p.extra())
 		return b
 	case "inlineData", "fileData":
 		if b, ok := geminiFile(p, w); ok {
@@ -90,7 +92,7 @@ func (g *gemini) block(v rawjson.Value) content.Block {
 	case "codeExecutionResult", "toolResponse":
 		return g.serverResult(p, w)
 	}
-	w.Type = p.kind
+	w.SetType(p.kind)
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.taken...))}
 }
 
@@ -99,11 +101,11 @@ func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.string("text")}
 		p.take("thought")
-		b.Extra = p.rest()
+		b.SetExtra(p.rest())
 		return b
 	}
 	b := content.Text{Wire: w, Of: content.KindAssistant, Text: p.string("text")}
-	b.Extra = p.rest()
+	b.SetExtra(p.rest())
 	return b
 }
 
@@ -111,7 +113,8 @@ func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
 // a spelling of its own is not taken apart, so that it goes back as it came.
 func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
-	b.Role, b.Type = content.RoleAssistant, p.kind
+	b.SetRole(content.RoleAssistant)
+	b.SetType(p.kind)
 	b.MediaType = p.inner.text("mimeType")
 	if strings.HasPrefix(b.MediaType, "image/") {
 		b.Of = content.KindImage
@@ -125,16 +128,17 @@ func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
 		}
 		b.Data = data
 	}
-	b.Extra = p.extra()
+	b.SetExtra(p.extra())
 	return b, b.URL != "" || b.Data != ""
 }
 
 // serverCall reads what the provider did itself: code that it wrote and ran, or a
 // tool of its own.
 func (g *gemini) serverCall(p *geminiItem, w content.Wire) content.Block {
-	w.Type = p.kind
+	w.SetType(p.kind)
 	b := content.ToolCall{Wire: w, Server: true}
-	b.ID = p.inner.text("id")
+	b.CallID = p.inner.text("id")
+	b.SetID(b.CallID)
 	if p.kind == "toolCall" {
 		b.Name = p.inner.text("toolType")
 		if args := p.inner.Get("args"); args.Kind() == rawjson.KindObject {
@@ -145,20 +149,21 @@ func (g *gemini) serverCall(p *geminiItem, w content.Wire) content.Block {
 		b.Arguments = string(rawjson.Without(p.inner.Value, p.inner.taken...))
 		p.inner.Value = nil
 	}
-	if b.CallID = b.ID; b.ID == "" {
-		b.CallID = g.madeID(b.Name, b.Arguments, b.Seal.Data)
+	if b.CallID == "" {
+		b.CallID = g.madeID(b.Name, b.Arguments, b.Form().Seal.Data)
 	}
 	g.ran = b.CallID
-	b.Extra = p.extra()
+	b.SetExtra(p.extra())
 	return b
 }
 
 // serverResult reads what came of it.
 func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
-	w.Type, w.Role = p.kind, content.RoleAssistant
+	w.SetType(p.kind)
+	w.SetRole(content.RoleAssistant)
 	b := content.ToolResult{Wire: w, Server: true}
-	b.ID = p.inner.text("id")
-	b.CallID = orElse(b.ID, g.ran)
+	b.SetID(p.inner.text("id"))
+	b.CallID = orElse(b.Form().ID, g.ran)
 	if p.kind == "toolResponse" {
 		b.Name = p.inner.text("toolType")
 		if v := p.inner.take("response"); v != nil {
@@ -169,7 +174,7 @@ func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
 		b.IsError = outcome != "" && outcome != "OUTCOME_OK"
 		b.Text = p.inner.text("output")
 	}
-	b.Extra = p.extra()
+	b.SetExtra(p.extra())
 	return b
 }
 
@@ -246,14 +251,16 @@ func (g *gemini) moreCall(v, call rawjson.Value) (went bool, err error) {
 		b, _ := g.block(v).(content.ToolCall)
 		g.args = &geminiArgs{}
 		g.args.start(rawjson.Value(b.Arguments))
-		b.Type, b.Arguments, b.Extra = "", "", geminiSettled(b.Extra)
+		b.Arguments = ""
+		b.SetType("")
+		b.SetExtra(geminiSettled(b.Form().Extra))
 		if g.open, err = g.begin(b); err != nil {
 			return true, err
 		}
 		g.say(g.open, "") // its name can be shown at once
 	} else if seal := v.Get("thoughtSignature").Text(); seal != "" {
 		b, _ := g.open.block.(content.ToolCall)
-		b.Seal = g.minted(content.Signature, seal)
+		b.SetSeal(g.minted(content.Signature, seal))
 		g.open.block = b
 	}
 	for p := range call.Get("partialArgs").Elements() {

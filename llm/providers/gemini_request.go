@@ -121,12 +121,12 @@ func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
 		b.Of = textOf(role)
 		return b
 	case content.Media:
-		if b.Role = content.NoRole; role != content.RoleUser {
-			b.Role = role
+		if b.SetRole(content.NoRole); role != content.RoleUser {
+			b.SetRole(role)
 		}
 		return b
 	case content.Native:
-		b.Role = role
+		b.SetRole(role)
 		return b
 	default:
 		return b
@@ -149,10 +149,10 @@ func (q *geminiRequest) result(v rawjson.Value) content.Block {
 		b.Text, b.Parts, b.IsError = words, nil, response.Get("error") != nil
 	}
 	if rest := i.rest(); rest != nil {
-		b.Extra = extended(nil, "functionResponse", rest)
+		b.SetExtra(extended(nil, "functionResponse", rest))
 	}
 	for key, m := range rawjson.Value(part.rest()).Members() {
-		b.Extra = extended(b.Extra, key, m)
+		b.SetExtra(extended(b.Form().Extra, key, m))
 	}
 	return b
 }

@@ -22,7 +22,7 @@ func asKeyed(reply *llm.Response) *llm.Response {
 				continue
 			}
 		case content.ToolCall:
-			c.CallID = c.ID
+			c.CallID = c.Form().ID
 			b = c
 		}
 		r.Blocks = append(r.Blocks, b)
@@ -130,7 +130,7 @@ func TestGeminiNeverLosesAFinishedBlock(t *testing.T) {
 func wholeBlocks(t *testing.T, got, full *llm.Response) (whole int) {
 	t.Helper()
 	for j, b := range got.Blocks {
-		if n, ok := b.(content.Native); b.Form().Incomplete || ok && n.Type == geminiSourced {
+		if n, ok := b.(content.Native); b.Form().Incomplete || ok && n.Form().Type == geminiSourced {
 			continue
 		}
 		if whole++; !bytes.Equal(content.Encode(b), content.Encode(full.Blocks[j])) {

@@ -36,7 +36,7 @@ func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
 	}
 	var calls, results []content.Block
 	for _, id := range ids {
-		calls = append(calls, content.ToolCall{Wire: content.Wire{Dialect: "elsewhere"}, CallID: id, Name: "my.tool", Arguments: "{}"})
+		calls = append(calls, content.ToolCall{Wire: content.Form{Dialect: "elsewhere"}.Wire(), CallID: id, Name: "my.tool", Arguments: "{}"})
 		results = append(results, content.ToolResult{CallID: id, Text: "did " + id})
 	}
 	talk := []content.Message{says(content.RoleUser, content.User("Go.")), says(content.RoleAssistant, calls...), says(content.RoleTool, results...)}

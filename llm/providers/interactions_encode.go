@@ -138,7 +138,7 @@ func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
 		}
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		sent = err == nil && p.own(b) && b.Type != interactionsOutput && b.Type != interactionsMore && !p.foreign(b)
+		sent = err == nil && p.own(b) && form.Type != interactionsOutput && form.Type != interactionsMore && !p.foreign(b)
 		o.Merge(v)
 	}
 	if !sent {
@@ -156,7 +156,7 @@ func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
 // thought writes a thought of its own. A summary that is more than texts is in
 // what the block kept.
 func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) bool {
-	if !p.own(b) || b.Incomplete || p.foreign(b) {
+	if !p.own(b) || b.Form().Incomplete || p.foreign(b) {
 		return false
 	}
 	o.SetString("type", "thought")
@@ -164,7 +164,7 @@ func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) boo
 	if b.Text != "" {
 		parts = []string{b.Text}
 	}
-	if rawjson.Value(b.Extra).Get("summary") == nil {
+	if rawjson.Value(b.Form().Extra).Get("summary") == nil {
 		o.Set("summary", interactionsTexts(parts))
 	}
 	return true
@@ -176,7 +176,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 		return false
 	}
 	if b.Server {
-		o.SetString("type", b.Type)
+		o.SetString("type", b.Form().Type)
 	} else {
 		o.SetString("type", "function_call")
 		o.SetString("name", b.Name)
@@ -184,7 +184,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	if b.CallID != "" {
 		o.SetString("id", b.CallID)
 	}
-	bare := b.Arguments == "" || b.Type == geminiBare && b.Arguments == "{}"
+	bare := b.Arguments == "" || b.Form().Type == geminiBare && b.Arguments == "{}"
 	if !p.own(b) || !bare {
 		o.Set("arguments", argumentsObject(b.Arguments))
 	}
@@ -193,7 +193,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 
 // interactionsServerResult writes what came of what the provider did itself.
 func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
-	o.SetString("type", b.Type)
+	o.SetString("type", b.Form().Type)
 	o.SetString("call_id", b.CallID)
 	if o.Set("result", b.Parts); b.Text != "" {
 		o.SetString("result", b.Text)
@@ -233,7 +233,7 @@ func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson
 			return nil
 		}
 	case content.Native:
-		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) && (b.Type == interactionsOutput || b.Type == interactionsMore) {
+		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) && (b.Form().Type == interactionsOutput || b.Form().Type == interactionsMore) {
 			return v
 		}
 		return nil
@@ -265,7 +265,7 @@ func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
 		o.SetBool("is_error", true)
 	}
 	if p.own(b) {
-		o.Merge(b.Extra)
+		o.Merge(b.Form().Extra)
 	}
 	return o.Bytes()
 }

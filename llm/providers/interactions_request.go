@@ -69,13 +69,15 @@ func (q *interactionsRequest) take(v rawjson.Value) error {
 	for c := range v.Get("content").Elements() {
 		switch b := q.content(c, nil).(type) {
 		case content.Text:
-			b.Of, b.Type = content.KindUser, ""
+			b.Of = content.KindUser
+			b.SetType("")
 			blocks = append(blocks, b)
 		case content.Media:
-			b.Role, b.Type = content.NoRole, ""
+			b.SetRole(content.NoRole)
+			b.SetType("")
 			blocks = append(blocks, b)
 		case content.Native:
-			b.Role = content.RoleUser
+			b.SetRole(content.RoleUser)
 			blocks = append(blocks, b)
 		}
 	}
@@ -109,6 +111,6 @@ func (q *interactionsRequest) result(v rawjson.Value) content.Block {
 		b.Parts = clone(r)
 	}
 	b.IsError = i.isError()
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	return b
 }

@@ -48,14 +48,14 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		if all && len(parts) > 0 {
 			i.take("summary")
 		}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b
 	case strings.HasSuffix(t, "_call"):
 		b := content.ToolCall{Wire: w, Server: t != "function_call"}
 		n.seal(&b.Wire, &i)
-		b.ID = i.text("id")
-		b.Type = t
-		if b.CallID = b.ID; b.ID == "" {
+		b.CallID = i.text("id")
+		b.SetType(t)
+		if b.SetID(b.CallID); b.CallID == "" {
 			b.CallID = n.madeID(t)
 		}
 		if b.Name = i.Get("name").Text(); !b.Server && b.Name != "" {
@@ -66,24 +66,26 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		if args := i.Get("arguments"); args.Kind() == rawjson.KindObject {
 			b.Arguments = string(i.take("arguments"))
 		} else if !b.Server {
-			b.Type, b.Arguments = geminiBare, "{}"
+			b.Arguments = "{}"
+			b.SetType(geminiBare)
 		}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b
 	case strings.HasSuffix(t, "_result") && t != "function_result":
 		b := content.ToolResult{Wire: w, Server: true, CallID: i.text("call_id")}
 		n.seal(&b.Wire, &i)
-		b.Type, b.Role = t, content.RoleAssistant
+		b.SetType(t)
+		b.SetRole(content.RoleAssistant)
 		if b.Text = i.text("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
 			b.Parts = clone(i.take("result"))
 		}
 		b.IsError = i.isError()
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b
 	}
 	n.seal(&w, &i)
-	if w.Type = t; t == "" || t == interactionsOutput || t == interactionsMore {
-		w.Type = "step" // it is no content
+	if w.SetType(t); t == "" || t == interactionsOutput || t == interactionsMore {
+		w.SetType("step") // it is no content
 	}
 	i.taken = slices.DeleteFunc(i.taken, func(key string) bool { return key == "type" })
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, i.taken...))}
@@ -92,7 +94,7 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 // seal takes the seal of a step.
 func (n *interactions) seal(w *content.Wire, i *item) {
 	if seal := i.text("signature"); seal != "" {
-		w.Seal = n.minted(content.Signature, seal)
+		w.SetSeal(n.minted(content.Signature, seal))
 	}
 }
 
@@ -112,9 +114,9 @@ func interactionsSummary(list rawjson.Value) (parts []string, all bool) {
 // content is the block that a content of a model_output stands for. about is what
 // the step has beside them, with the first of them only.
 func (n *interactions) content(v, about rawjson.Value) content.Block {
-	w := n.form()
-	if w.Type = interactionsMore; about != nil {
-		w.Type = interactionsOutput
+	w := n.typed(interactionsMore)
+	if about != nil {
+		w.SetType(interactionsOutput)
 	}
 	i := item{Value: v}
 	extra := func() []byte {
@@ -130,11 +132,11 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 		if text := i.text("text"); text != "" {
 			i.take("type")
 			b := content.Text{Wire: w, Of: content.KindAssistant, Text: text}
-			b.Extra = extra()
+			b.SetExtra(extra())
 			return b
 		}
 	case "image", "audio", "video", "document":
-		w.Role = content.RoleAssistant
+		w.SetRole(content.RoleAssistant)
 		b := content.Media{Wire: w, Of: content.KindFile}
 		if t == "image" {
 			b.Of = content.KindImage
@@ -146,12 +148,13 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 			b.Data = data
 		}
 		if b.URL+b.Data != "" {
-			b.Extra = extra()
+			b.SetExtra(extra())
 			return b
 		}
 	}
 	var o rawjson.Object
 	o.Set(interactionsOutput, some(about))
-	w.Role, w.Extra = 0, some(clone(o.Bytes()))
+	w.SetRole(content.NoRole)
+	w.SetExtra(some(clone(o.Bytes())))
 	return content.Native{Wire: w, JSON: string(v)}
 }

@@ -43,7 +43,7 @@ func (n *interactions) stepStart(i int64, v rawjson.Value) error {
 		b.Arguments = ""
 		block = b
 	case content.Reasoning:
-		b.Extra = unsigned(b.Extra)
+		b.SetExtra(unsigned(b.Form().Extra))
 		block = b
 	}
 	var err error
@@ -90,17 +90,17 @@ func (n *interactions) contentDone(s *interactionsStep) {
 	}
 	if b, ok := s.block.(content.Text); ok && s.notes != nil {
 		var list rawjson.Array
-		for a := range rawjson.Value(b.Extra).Get("annotations").Elements() {
+		for a := range rawjson.Value(b.Form().Extra).Get("annotations").Elements() {
 			list.Add(a)
 		}
 		for _, a := range s.notes {
 			list.Add(a)
 		}
 		var o rawjson.Object
-		o.Merge(rawjson.Without(b.Extra, "annotations", interactionsOutput))
+		o.Merge(rawjson.Without(b.Form().Extra, "annotations", interactionsOutput))
 		o.Set("annotations", list.Bytes())
-		o.Merge(b.Extra)
-		b.Extra = o.Bytes()
+		o.Merge(b.Form().Extra)
+		b.SetExtra(o.Bytes())
 		s.block, s.notes = b, nil
 	}
 	n.done(s.part)
@@ -169,9 +169,9 @@ func (n *interactions) moreThought(s *interactionsStep, b content.Reasoning, d r
 		s.summary.Add(c)
 		n.say(s.part, c.Get("text").Text())
 	}
-	if seal := d.Get("signature").Text(); seal != "" && seal != b.Seal.Data {
-		if b.Seal.Data == "" {
-			b.Seal = n.minted(content.Signature, "")
+	if seal := d.Get("signature").Text(); seal != "" && seal != b.Form().Seal.Data {
+		if b.Form().Seal.Data == "" {
+			b.SetSeal(n.minted(content.Signature, ""))
 			s.block = b
 		}
 		s.seal = append(s.seal, seal)
@@ -179,8 +179,8 @@ func (n *interactions) moreThought(s *interactionsStep, b content.Reasoning, d r
 	if more := rawjson.Without(d, "type", "content", "signature", "text"); some(more) != nil {
 		var o rawjson.Object
 		o.Merge(more)
-		o.Merge(b.Extra)
-		b.Extra = o.Bytes()
+		o.Merge(b.Form().Extra)
+		b.SetExtra(o.Bytes())
 		s.block = b
 	}
 }
@@ -200,9 +200,9 @@ func (n *interactions) stepStop(i int64) error {
 	case content.Reasoning:
 		if s.mixed {
 			var o rawjson.Object
-			o.Merge(b.Extra)
+			o.Merge(b.Form().Extra)
 			o.Set("summary", s.summary.Bytes())
-			b.Extra = o.Bytes()
+			b.SetExtra(o.Bytes())
 			s.block = b
 		}
 	default:
@@ -226,7 +226,8 @@ func (s *interactionsStep) settle(n *interactions) {
 	if call, ok := block.(content.ToolCall); ok {
 		s.text = nil
 		if strings.TrimSpace(text) != "" && err != nil {
-			call.Arguments, call.Incomplete = text, cutShort(text)
+			call.Arguments = text
+			call.SetIncomplete(cutShort(text))
 		}
 		block = call
 	}

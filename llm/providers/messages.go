@@ -172,19 +172,19 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 	switch {
 	case t == "text":
 		b := content.Text{Wire: m.form(), Of: content.KindAssistant, Text: i.string("text")}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b, false
 	case t == "thinking":
 		b := content.Reasoning{Wire: m.form(), Format: content.FormatAnthropic, Source: "thinking", Text: i.string("thinking")}
 		if seal := i.text("signature"); seal != "" {
-			b.Seal = m.minted(content.Signature, seal)
+			b.SetSeal(m.minted(content.Signature, seal))
 		}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b, false
 	case t == "redacted_thinking":
 		b := content.Reasoning{Wire: m.form(), Format: content.FormatAnthropic, Source: "redacted_thinking"}
-		b.Seal = m.minted(content.Redacted, i.text("data"))
-		b.Extra = i.rest()
+		b.SetSeal(m.minted(content.Redacted, i.text("data")))
+		b.SetExtra(i.rest())
 		return b, false
 	case t == "tool_use" || strings.HasSuffix(t, "_tool_use"):
 		b := content.ToolCall{Wire: m.typed(t), CallID: i.text("id"), Name: i.text("name"), Server: t != "tool_use"}
@@ -194,16 +194,16 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 		if by := i.Get("caller", "type").Text(); !b.Server && by != "" && by != "direct" {
 			m.waits = true
 		}
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b, true
 	case strings.HasSuffix(t, "_tool_result"):
 		b := content.ToolResult{Wire: m.typed(t), CallID: i.text("tool_use_id"), Text: i.text("content"), Server: true}
-		b.Role = content.RoleAssistant
+		b.SetRole(content.RoleAssistant)
 		if c := i.Get("content"); c.Kind() != rawjson.KindString {
 			b.Parts = clone(i.take("content"))
 		}
 		b.IsError = i.isError()
-		b.Extra = i.rest()
+		b.SetExtra(i.rest())
 		return b, false
 	}
 	return content.Native{Wire: m.typed(t), JSON: string(v)}, false

@@ -78,7 +78,7 @@ func newMessagesPrompt(t target) *messagesPrompt {
 
 // add adds a block of a message to the message of the wire that takes it.
 func (p *messagesPrompt) add(role content.Role, b content.Block) {
-	if n, ok := b.(content.Native); ok && n.Type == "container" && p.own(b) {
+	if n, ok := b.(content.Native); ok && n.Form().Type == "container" && p.own(b) {
 		p.container = rawjson.Value(n.JSON).Get("id").Text()
 		return
 	}
@@ -159,19 +159,20 @@ func (p *messagesPrompt) typeOf(b content.Block) string {
 // Anthropic never without one. Servers that only speak its format may not seal
 // thoughts at all: they get their own back as they gave them.
 func (p *messagesPrompt) reasoning(r content.Reasoning, o *rawjson.Object) bool {
+	form := r.Form()
 	switch {
-	case !p.own(r) || r.Incomplete:
+	case !p.own(r) || form.Incomplete:
 		return false
-	case p.opens(r.Seal) && r.Seal.Type == content.Redacted:
+	case p.opens(form.Seal) && form.Seal.Type == content.Redacted:
 		o.SetString("type", "redacted_thinking")
-		o.SetString("data", r.Seal.Data)
+		o.SetString("data", form.Seal.Data)
 		return true
-	case p.opens(r.Seal):
+	case p.opens(form.Seal):
 		o.SetString("type", "thinking")
 		o.SetString("thinking", r.String())
-		o.SetString("signature", r.Seal.Data)
+		o.SetString("signature", form.Seal.Data)
 		return true
-	case r.Seal.Data == "" && r.String() != "" && p.profile.Name != "anthropic":
+	case form.Seal.Data == "" && r.String() != "" && p.profile.Name != "anthropic":
 		o.SetString("type", "thinking")
 		o.SetString("thinking", r.String())
 		return true

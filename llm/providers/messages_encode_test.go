@@ -36,7 +36,7 @@ func wantJSON(t *testing.T, have rawjson.Value, want string) {
 // sealed is a thought as a Claude gives it.
 func sealed(text, signature, minted string) content.Reasoning {
 	return content.Reasoning{
-		Wire: content.Wire{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: signature, Minted: minted}},
+		Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: signature, Minted: minted}}.Wire(),
 		Text: text, Format: content.FormatAnthropic,
 	}
 }
@@ -44,7 +44,7 @@ func sealed(text, signature, minted string) content.Reasoning {
 func TestMessagesWritesATurnWithTools(t *testing.T) {
 	const claude = "messages/claude-sonnet-4-5"
 	redacted := sealed("", "opaque", claude)
-	redacted.Seal.Type = content.Redacted
+	redacted.SetSeal(content.Seal{Type: content.Redacted, Data: "opaque", Minted: claude})
 	temperature := 0.5
 	body := messagesBody(t, "anthropic", &llm.Request{
 		Messages: []content.Message{
@@ -88,11 +88,11 @@ func TestMessagesSendsNoForeignThought(t *testing.T) {
 		sealed("gemini's", "S1", "gemini/gemini-3-pro"),
 		sealed("glm's", "S2", "messages/glm-5"),
 		content.Reasoning{Text: "plain", Format: content.FormatParsed},
-		content.Reasoning{Wire: content.Wire{Dialect: "messages"}, Text: "not sealed"},
-		content.Reasoning{Wire: content.Wire{Dialect: "messages", Incomplete: true}, Text: "cut"},
-		content.Native{Wire: content.Wire{Dialect: "responses", Type: "x"}, JSON: `{"type":"x"}`},
-		content.ToolCall{Wire: content.Wire{Dialect: "responses"}, CallID: "ws_1", Name: "web_search", Server: true},
-		content.ToolResult{Wire: content.Wire{Dialect: "gemini"}, CallID: "ws_1", Text: "found", Server: true},
+		content.Reasoning{Wire: content.Form{Dialect: "messages"}.Wire(), Text: "not sealed"},
+		content.Reasoning{Wire: content.Form{Dialect: "messages", Incomplete: true}.Wire(), Text: "cut"},
+		content.Native{Wire: content.Form{Dialect: "responses", Type: "x"}.Wire(), JSON: `{"type":"x"}`},
+		content.ToolCall{Wire: content.Form{Dialect: "responses"}.Wire(), CallID: "ws_1", Name: "web_search", Server: true},
+		content.ToolResult{Wire: content.Form{Dialect: "gemini"}.Wire(), CallID: "ws_1", Text: "found", Server: true},
 	}
 	req := func() *llm.Request {
 		return &llm.Request{Messages: []content.Message{
@@ -215,8 +215,8 @@ func TestMessagesRefusesAnExtraThatIsNone(t *testing.T) {
 // TestMessagesSendsServerCallsWithTheirResults: an edited result is the provider's
 // no more, and its call alone would be refused.
 func TestMessagesSendsServerCallsWithTheirResults(t *testing.T) {
-	own := content.Wire{Dialect: "messages", Type: "server_tool_use"}
-	found := content.Wire{Dialect: "messages", Type: "web_search_tool_result", Role: content.RoleAssistant}
+	own := content.Form{Dialect: "messages", Type: "server_tool_use"}.Wire()
+	found := content.Form{Dialect: "messages", Type: "web_search_tool_result", Role: content.RoleAssistant}.Wire()
 	call := content.ToolCall{Wire: own, CallID: "s1", Name: "web_search", Arguments: `{"query":"x"}`, Server: true}
 	result := content.ToolResult{Wire: found, CallID: "s1", Parts: []byte(`[{"type":"web_search_result","url":"u"}]`), Server: true}
 	ask := func(blocks ...content.Block) rawjson.Value {

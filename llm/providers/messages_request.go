@@ -102,7 +102,7 @@ func (q *messagesRequest) part(role content.Role, v rawjson.Value) content.Block
 		b.Of = textOf(role)
 		return b
 	case content.Native:
-		b.Role = role
+		b.SetRole(role)
 		return b
 	}
 	return b
@@ -117,7 +117,7 @@ func (q *messagesRequest) result(v rawjson.Value) content.Block {
 		b.Parts = clone(i.take("content"))
 	}
 	b.IsError = i.isError()
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	return b
 }
 
@@ -133,7 +133,7 @@ func (q *messagesRequest) media(role content.Role, kind string, v rawjson.Value)
 		m.Name = i.text("title")
 	}
 	if role != content.RoleUser {
-		m.Role = role
+		m.SetRole(role)
 	}
 	source := v.Get("source")
 	read := m
@@ -154,6 +154,6 @@ func (q *messagesRequest) media(role content.Role, kind string, v rawjson.Value)
 		i.take("source")
 		m = read
 	}
-	m.Extra = i.rest()
+	m.SetExtra(i.rest())
 	return m
 }

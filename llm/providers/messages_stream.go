@@ -126,18 +126,18 @@ func (m *messages) blockStop(n int64) {
 func (m *messages) finish(b *messagesBlock) {
 	switch block := b.block.(type) {
 	case content.Text:
-		block.Extra = b.cited(block.Extra)
+		block.SetExtra(b.cited(block.Form().Extra))
 		b.block = block
 	case content.Reasoning:
-		if block.Seal.Type == content.Signature && block.Extra != nil {
-			block.Extra = (&item{Value: block.Extra, taken: []string{"signature"}}).rest()
+		if form := block.Form(); form.Seal.Type == content.Signature && form.Extra != nil {
+			block.SetExtra((&item{Value: form.Extra, taken: []string{"signature"}}).rest())
 			b.block = block
 		}
 	case content.ToolCall:
 		if text := strings.Join(b.text, ""); strings.TrimSpace(text) == "" {
 			b.text, block.Arguments = nil, b.input
 		} else {
-			block.Incomplete = cutShort(text)
+			block.SetIncomplete(cutShort(text))
 		}
 		b.block = block
 	case content.Native:

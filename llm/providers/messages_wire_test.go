@@ -51,10 +51,10 @@ func (r *recording) checkWords(t *testing.T, reply *llm.Response) {
 		t.Fatalf("%d thoughts, want %d", len(thoughts), len(r.Expected.Reasoning))
 	}
 	for i, want := range r.Expected.Reasoning {
-		if th := thoughts[i]; th.Text != want.Text || th.Seal.Data != want.Signature+want.Encrypted {
-			t.Errorf("thought %d: %q sealed %q, want %q sealed %q%q", i, th.Text, th.Seal.Data, want.Text, want.Signature, want.Encrypted)
-		} else if minted := r.dialect() + "/" + r.Model; th.Seal.Data != "" && th.Seal.Minted != minted {
-			t.Errorf("thought %d: minted by %q, want %q", i, th.Seal.Minted, minted)
+		if th := thoughts[i]; th.Text != want.Text || th.Form().Seal.Data != want.Signature+want.Encrypted {
+			t.Errorf("thought %d: %q sealed %q, want %q sealed %q%q", i, th.Text, th.Form().Seal.Data, want.Text, want.Signature, want.Encrypted)
+		} else if minted := r.dialect() + "/" + r.Model; th.Form().Seal.Data != "" && th.Form().Seal.Minted != minted {
+			t.Errorf("thought %d: minted by %q, want %q", i, th.Form().Seal.Minted, minted)
 		}
 	}
 	if r.Expected.Blocks != nil && r.Expected.Error == nil && !reflect.DeepEqual(kinds, r.Expected.Blocks) && len(kinds)+len(r.Expected.Blocks) > 0 {

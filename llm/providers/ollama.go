@@ -168,7 +168,7 @@ func (o *ollama) begun(source string) content.Block {
 	}
 	b := content.Text{Wire: o.form(), Of: content.KindAssistant}
 	if o.open = ""; open != "" {
-		b.Extra = extended(nil, chatBefore, rawjson.AppendString(nil, open))
+		b.SetExtra(extended(nil, chatBefore, rawjson.AppendString(nil, open)))
 	}
 	return b
 }
@@ -216,19 +216,20 @@ func (o *ollama) call(v, when rawjson.Value) error {
 	i := item{Value: v}
 	f := i.inner("function")
 	b := content.ToolCall{Wire: o.form(), Name: f.text("name"), Arguments: "{}"}
-	b.ID = i.text("id")
-	b.CallID = b.ID
+	b.SetID(i.text("id"))
+	b.CallID = b.Form().ID
 	if b.CallID == "" {
 		b.CallID = fmt.Sprintf("%s/%d", orElse(when.Text(), "call"), o.calls)
 	}
 	switch args := f.take("arguments"); args.Kind() {
 	case rawjson.KindString:
-		b.Type, b.Arguments = ollamaString, args.Text()
+		b.Arguments = args.Text()
+		b.SetType(ollamaString)
 	case rawjson.KindAbsent:
 	default:
 		b.Arguments = string(args)
 	}
-	b.Extra = extended(i.rest(), "function", f.rest())
+	b.SetExtra(extended(i.rest(), "function", f.rest()))
 	o.calls++
 	return o.put(b)
 }
@@ -250,7 +251,7 @@ func (o *ollama) end(bool) bool {
 	o.endBlock()
 	for _, key := range o.rest.keys {
 		b := content.Native{Wire: o.form(), JSON: string(o.rest.members[key].bytes())}
-		if b.Type = key; b.JSON != "" && o.put(b) != nil {
+		if b.SetType(key); b.JSON != "" && o.put(b) != nil {
 			break
 		}
 	}

@@ -121,7 +121,7 @@ func (p *ollamaPrompt) answer(blocks []content.Block) rawjson.Value {
 			calls.Add(p.call(b))
 		case content.Native:
 			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.own(b) {
-				more.Set(b.Type, v)
+				more.Set(b.Form().Type, v)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (p *ollamaPrompt) words(b content.Text) string {
 	case b.Kind() == content.KindNote:
 		return ""
 	case p.own(b):
-		return rawjson.Value(b.Extra).Get(chatBefore).Text() + b.Text
+		return rawjson.Value(b.Form().Extra).Get(chatBefore).Text() + b.Text
 	}
 	return b.Text
 }
@@ -171,11 +171,11 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 	var extra rawjson.Value
 	args := argumentsObject(c.Arguments)
 	if p.own(c) {
-		extra = c.Extra
-		if c.ID != "" {
-			o.SetString("id", c.ID)
+		extra = c.Form().Extra
+		if c.Form().ID != "" {
+			o.SetString("id", c.Form().ID)
 		}
-		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Type == ollamaString {
+		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Form().Type == ollamaString {
 			args = rawjson.AppendString(nil, c.Arguments)
 		} else if err == nil {
 			args = v
@@ -201,8 +201,8 @@ func (p *ollamaPrompt) result(r content.ToolResult) {
 	if name := orElse(r.Name, call.Name); name != "" {
 		o.SetString("tool_name", name)
 	}
-	if call.ID != "" && p.own(call) {
-		o.SetString("tool_call_id", call.ID)
+	if call.Form().ID != "" && p.own(call) {
+		o.SetString("tool_call_id", call.Form().ID)
 	}
 	p.wait.add(r.CallID, o.Bytes())
 }

@@ -86,7 +86,7 @@ func TestOllamaOddAnswers(t *testing.T) {
 	} {
 		checkOdd(t, "ollama", c.body, c.blocks, c.err)
 	}
-	back := replayOllama(target{dialect: dialects["ollama"]}, []content.Block{content.ToolCall{Wire: content.Wire{Dialect: "ollama", Type: ollamaString}, Name: "f", Arguments: "words"}})
+	back := replayOllama(target{dialect: dialects["ollama"]}, []content.Block{content.ToolCall{Wire: content.Form{Dialect: "ollama", Type: ollamaString}.Wire(), Name: "f", Arguments: "words"}})
 	wantJSON(t, back, `{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"words"}}]}`)
 	if back := replayOllama(target{dialect: dialects["ollama"]}, nil); back != nil {
 		t.Errorf("%s", back)
@@ -95,7 +95,7 @@ func TestOllamaOddAnswers(t *testing.T) {
 
 // TestAnOllamaIDGoesBack: newer servers name their calls.
 func TestAnOllamaIDGoesBack(t *testing.T) {
-	call := content.ToolCall{Wire: content.Wire{Dialect: "ollama", ID: "call_1"}, CallID: "call_1", Name: "f", Arguments: "{}"}
+	call := content.ToolCall{Wire: content.Form{Dialect: "ollama", ID: "call_1"}.Wire(), CallID: "call_1", Name: "f", Arguments: "{}"}
 	body := encoded(t, "ollama", "m", &llm.Request{Messages: []content.Message{says(content.RoleAssistant, call), says(content.RoleTool, content.ToolResult{CallID: "call_1", Text: "x"})}})
 	wantJSON(t, body.Get("messages"), `[{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"x","tool_name":"f","tool_call_id":"call_1"}]`)
 }

@@ -67,8 +67,8 @@ func (o *output) signed(p *part, piece string) {
 	if !ok || piece == "" {
 		return
 	}
-	if b.Seal.Type == content.NoSeal {
-		b.Seal = o.minted(content.Signature, "")
+	if b.Form().Seal.Type == content.NoSeal {
+		b.SetSeal(o.minted(content.Signature, ""))
 		p.block = b
 	}
 	p.seal = append(p.seal, piece)
@@ -148,18 +148,19 @@ func (p *part) whole() content.Block {
 	if len(p.text) > 1 {
 		p.text = []string{text}
 	}
-	seal := strings.Join(p.seal, "")
+	seal := p.block.Form().Seal
+	seal.Data += strings.Join(p.seal, "")
 	switch b := p.block.(type) {
 	case content.Text:
 		b.Text += text
 		return b
 	case content.Reasoning:
 		b.Text += text
-		b.Seal.Data += seal
+		b.SetSeal(seal)
 		return b
 	case content.ToolCall:
 		b.Arguments += text
-		b.Seal.Data += seal
+		b.SetSeal(seal)
 		return b
 	}
 	return p.block

@@ -310,7 +310,7 @@ func sameJSON(a, b string) bool {
 func kindName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
-		if b.Type == coherePlan {
+		if b.Form().Type == coherePlan {
 			return "plan"
 		}
 		return "text"
@@ -326,10 +326,10 @@ func kindName(b content.Block) string {
 	case content.Media:
 		return "file"
 	case content.Native:
-		if b.Type == "compaction" {
-			return b.Type
+		if b.Form().Type == "compaction" {
+			return b.Form().Type
 		}
-		return "other:" + b.Type
+		return "other:" + b.Form().Type
 	}
 	return "?"
 }

@@ -171,7 +171,7 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 		}
 	}
 	if p.own(m) {
-		o.Merge(m.Extra)
+		o.Merge(m.Form().Extra)
 	} else if url == "" {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 // result is the item that has what came of a call. Each type of call has its own.
 func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
-	kind := orElse(responsesToolOf(call.Type).answer, "function_call_output")
+	kind := orElse(responsesToolOf(call.Form().Type).answer, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.own(r)
 	var o rawjson.Object
@@ -214,7 +214,7 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 		}
 	}
 	if p.own(r) {
-		o.Merge(r.Extra)
+		o.Merge(r.Form().Extra)
 	}
 	return o.Bytes()
 }

@@ -18,22 +18,22 @@ func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Valu
 
 // gptThought is a thought of a GPT as it comes, without words when text is empty.
 func gptThought(id, text, seal string) content.Reasoning {
-	r := content.Reasoning{Wire: content.Wire{Dialect: "responses", ID: id}, Format: content.FormatResponses, Source: "summary", Text: text}
+	r := content.Reasoning{Wire: content.Form{Dialect: "responses", ID: id}.Wire(), Format: content.FormatResponses, Source: "summary", Text: text}
 	if seal != "" {
-		r.Seal = content.Seal{Type: content.Encrypted, Data: seal, Minted: "responses/gpt-5"}
+		r.SetSeal(content.Seal{Type: content.Encrypted, Data: seal, Minted: "responses/gpt-5"})
 	}
 	return r
 }
 
 // ours is the form of a block of this dialect.
 func ours(kind, id string) content.Wire {
-	return content.Wire{Dialect: "responses", Type: kind, ID: id}
+	return content.Form{Dialect: "responses", Type: kind, ID: id}.Wire()
 }
 
 func TestResponsesWritesATurnWithTools(t *testing.T) {
 	temperature := 0.5
 	say := content.Assistant("Looking.")
-	say.Wire = content.Wire{Dialect: "responses", ID: "msg_1", Extra: []byte(`{"message":{"role":"assistant","status":"completed","phase":"commentary"},"part":{"annotations":[]}}`)}
+	say.Wire = content.Form{Dialect: "responses", ID: "msg_1", Extra: []byte(`{"message":{"role":"assistant","status":"completed","phase":"commentary"},"part":{"annotations":[]}}`)}.Wire()
 	body := responsesBody(t, "openai", &llm.Request{
 		Messages: []content.Message{
 			says(content.RoleSystem, content.System("Be brief.")),
@@ -73,18 +73,20 @@ func TestResponsesWritesATurnWithTools(t *testing.T) {
 // that followed, and never by a name that nobody remembers.
 func TestResponsesSendsThoughtsOnlyWhereTheyHold(t *testing.T) {
 	foreign := gptThought("rs_x", "grok's", "X")
-	foreign.Seal.Minted = "responses/grok-4"
+	seal := foreign.Form().Seal
+	seal.Minted = "responses/grok-4"
+	foreign.SetSeal(seal)
 	cut := gptThought("rs_c", "cut", "C")
-	cut.Incomplete = true
+	cut.SetIncomplete(true)
 	open := content.Reasoning{Wire: ours("", "rs_o"), Source: "content", Text: "two and two"}
 	compaction := content.Native{Wire: ours("compaction", ""), JSON: `{"type":"compaction","encrypted_content":"X"}`}
-	compaction.Seal = foreign.Seal
+	compaction.SetSeal(foreign.Form().Seal)
 	blocks := []content.Block{
 		foreign, cut, open, compaction, gptThought("rs_n", "summed up", ""), gptThought("rs_e", "", ""),
 		content.Reasoning{Text: "plain", Format: content.FormatParsed},
-		content.ToolCall{Wire: content.Wire{Dialect: "messages"}, CallID: "srv", Name: "web_search", Server: true},
-		content.ToolResult{Wire: content.Wire{Dialect: "messages"}, CallID: "srv", Text: "found", Server: true},
-		content.Native{Wire: content.Wire{Dialect: "messages"}, JSON: `{"type":"x"}`},
+		content.ToolCall{Wire: content.Form{Dialect: "messages"}.Wire(), CallID: "srv", Name: "web_search", Server: true},
+		content.ToolResult{Wire: content.Form{Dialect: "messages"}.Wire(), CallID: "srv", Text: "found", Server: true},
+		content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: `{"type":"x"}`},
 		content.Media{Of: content.KindImage, URL: "https://example.com/a.png"},
 		content.Assistant("ho"), content.Assistant(" ho"), gptThought("rs_t", "", "T"),
 	}
@@ -179,10 +181,10 @@ func TestResponsesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
 	body := responsesBody(t, "openai", &llm.Request{Messages: []content.Message{
 		says(content.RoleUser, content.User("a\xffb\xed\xa0\x80c"),
 			content.Media{Of: content.KindImage, Data: "\x89PNG\r\n\x1a\n"},
-			content.Media{Of: content.KindImage, URL: "https://example.com/a.png", Wire: content.Wire{Dialect: "responses", Extra: []byte(`{"detail":"low"}`)}},
+			content.Media{Of: content.KindImage, URL: "https://example.com/a.png", Wire: content.Form{Dialect: "responses", Extra: []byte(`{"detail":"low"}`)}.Wire()},
 			content.Media{Of: content.KindFile, MediaType: "application/pdf", Name: "p", Data: "%PDF"},
 			content.Media{Of: content.KindFile, URL: "https://example.com/p.pdf"},
-			content.Media{Of: content.KindFile, Name: "kept", Wire: content.Wire{Dialect: "responses", Extra: []byte(`{"file_id":"f1"}`)}},
+			content.Media{Of: content.KindFile, Name: "kept", Wire: content.Form{Dialect: "responses", Extra: []byte(`{"file_id":"f1"}`)}.Wire()},
 			content.Media{Of: content.KindFile, Name: "gone"}),
 		says(content.RoleAssistant, content.ToolCall{CallID: long, Name: "f", Arguments: "{}"}, content.ToolCall{CallID: long + "y", Name: "f", Arguments: "{}"}),
 		says(content.RoleTool, content.ToolResult{CallID: long, Text: "1"}, content.ToolResult{CallID: long + "y", Text: "2"}),

@@ -80,9 +80,7 @@ var responsesOthers = []string{"arguments", "input", "action", "actions"}
 
 // typed is the form of a block whose type on the wire is not told by its kind.
 func (r *responses) typed(t string, i *item) content.Wire {
-	w := r.form()
-	w.Type, w.ID = t, i.text("id")
-	return w
+	return content.Form{Dialect: r.dialect.name, Type: t, ID: i.text("id")}.Wire()
 }
 
 // blocks is the blocks that an item stands for, at least one.
@@ -106,9 +104,9 @@ func (r *responses) blocks(v rawjson.Value) []content.Block {
 // to no other model.
 func (r *responses) native(i *item, t string) content.Native {
 	n := content.Native{Wire: r.form(), JSON: string(i.Value)}
-	n.Type = t
+	n.SetType(t)
 	if data := i.Get("encrypted_content"); data.Kind() == rawjson.KindString && !hollow(data) {
-		n.Seal = r.minted(content.Encrypted, data.Text())
+		n.SetSeal(r.minted(content.Encrypted, data.Text()))
 	}
 	return n
 }
@@ -129,12 +127,12 @@ func (r *responses) envelope(v rawjson.Value) []byte {
 // message is the parts of a message. What the message has itself goes with the
 // first one.
 func (r *responses) message(i *item) []content.Block {
-	form := r.form()
+	form := r.form().Form()
 	form.ID = i.text("id")
 	list := i.Get("content")
 	if list.Kind() == rawjson.KindString && !hollow(list) {
 		form.Type, form.Extra = responsesString, r.envelope(i.Value)
-		return []content.Block{content.Text{Wire: form, Of: content.KindAssistant, Text: list.Text()}}
+		return []content.Block{content.Text{Wire: form.Wire(), Of: content.KindAssistant, Text: list.Text()}}
 	}
 	var blocks []content.Block
 	for part := range list.Elements() {
@@ -142,7 +140,7 @@ func (r *responses) message(i *item) []content.Block {
 		if blocks == nil {
 			w.Extra = r.envelope(i.Value)
 		}
-		blocks = append(blocks, responsesPartOf(w, part))
+		blocks = append(blocks, responsesPartOf(w.Wire(), part))
 	}
 	if blocks == nil {
 		return []content.Block{r.native(i, "message")}
@@ -159,14 +157,15 @@ func responsesPartOf(w content.Wire, v rawjson.Value) content.Block {
 	case "output_text":
 		b.Text = i.text("text")
 	case "refusal":
-		b.Type, b.Text = t, i.text(t)
+		b.Text = i.text(t)
+		b.SetType(t)
 	}
 	if b.Text == "" {
-		w.Type = responsesNative + t
+		w.SetType(responsesNative + t)
 		return content.Native{Wire: w, JSON: string(v)}
 	}
 	if rest := i.rest(); rest != nil {
-		b.Extra = extended(b.Extra, responsesPart, rest)
+		b.SetExtra(extended(b.Form().Extra, responsesPart, rest))
 	}
 	return b
 }
@@ -179,9 +178,10 @@ var responsesThoughts = []struct{ member, kind string }{{"content", "reasoning_t
 // alone stay in its extra as well.
 func (r *responses) thought(i *item) content.Reasoning {
 	b := content.Reasoning{Wire: r.form(), Format: content.FormatResponses, Source: "summary"}
-	b.ID = i.text("id")
+	b.SetID(i.text("id"))
 	if seal := i.text("encrypted_content"); seal != "" {
-		b.Seal, b.Source = r.minted(content.Encrypted, seal), "encrypted_content"
+		b.Source = "encrypted_content"
+		b.SetSeal(r.minted(content.Encrypted, seal))
 	}
 	for _, from := range responsesThoughts {
 		list := i.Get(from.member)
@@ -205,7 +205,7 @@ func (r *responses) thought(i *item) content.Reasoning {
 	if s := i.Get("summary"); s.Kind() == rawjson.KindArray && hollow(s) {
 		i.take("summary") // it is sent in any case
 	}
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	return b
 }
 
@@ -229,8 +229,9 @@ func responsesSummary(kind string, r content.Reasoning) rawjson.Value {
 func (r *responses) called(i *item, t string) content.ToolCall {
 	tool := responsesToolOf(t)
 	b := content.ToolCall{Wire: r.typed(t, i), Server: !responsesWaits(i.Value)}
-	if b.CallID = b.ID; i.Get("call_id").Text() != b.ID {
-		b.CallID = orElse(i.text("call_id"), b.ID)
+	id := b.Form().ID
+	if b.CallID = id; i.Get("call_id").Text() != id {
+		b.CallID = orElse(i.text("call_id"), id)
 	}
 	if b.Name = tool.name; i.Get("name").Text() != tool.name {
 		b.Name = orElse(i.text("name"), tool.name)
@@ -249,7 +250,7 @@ func (r *responses) called(i *item, t string) content.ToolCall {
 			}
 		}
 	}
-	if b.Extra = i.rest(); b.Server {
+	if b.SetExtra(i.rest()); b.Server {
 		if r.calls == nil {
 			r.calls = map[string]string{}
 		}
@@ -262,11 +263,11 @@ func (r *responses) called(i *item, t string) content.ToolCall {
 // says of no call belongs to the last of its kind.
 func (r *responses) result(i *item, t string) content.ToolResult {
 	b := content.ToolResult{Wire: r.typed(t, i), Server: true}
-	b.Role = content.RoleAssistant
+	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.text("call_id"); b.CallID == "" {
-		b.CallID = b.ID
+		b.CallID = b.Form().ID
 		if i.Get("call_id") != nil {
-			b.CallID = orElse(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.ID)
+			b.CallID = orElse(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
 		}
 	}
 	switch v := i.Get(responsesOutput(t)); v.Kind() {
@@ -276,7 +277,7 @@ func (r *responses) result(i *item, t string) content.ToolResult {
 	default:
 		b.Parts = clone(i.take(responsesOutput(t)))
 	}
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	return b
 }
 

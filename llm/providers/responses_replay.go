@@ -122,29 +122,30 @@ func (p *responsesPrompt) text(b content.Text) {
 	p.message(b)
 	var o rawjson.Object
 	switch own := p.own(b); {
-	case own && b.Type == responsesString:
+	case own && b.Form().Type == responsesString:
 		p.words = rawjson.AppendString(nil, b.Text)
 		return
-	case own && b.Type == "refusal":
-		o.SetString("type", b.Type)
+	case own && b.Form().Type == "refusal":
+		o.SetString("type", b.Form().Type)
 		o.SetString("refusal", b.Text)
 	default:
 		o.SetString("type", "output_text")
 		o.SetString("text", b.Text)
 	}
 	if p.own(b) {
-		o.Merge(rawjson.Value(b.Extra).Get(responsesPart))
+		o.Merge(rawjson.Value(b.Form().Extra).Get(responsesPart))
 	}
 	p.parts.Add(o.Bytes())
 }
 
 // native adds what was kept as it came: a part of a message, or an item.
 func (p *responsesPrompt) native(b content.Native) {
+	form := b.Form()
 	v, err := rawjson.Parse([]byte(b.JSON))
-	if err != nil || !p.own(b) || b.Seal.Data != "" && !p.opens(b.Seal) {
+	if err != nil || !p.own(b) || form.Seal.Data != "" && !p.opens(form.Seal) {
 		return
 	}
-	if !strings.HasPrefix(b.Type, responsesNative) {
+	if !strings.HasPrefix(form.Type, responsesNative) {
 		p.item(v)
 		return
 	}
@@ -156,19 +157,20 @@ func (p *responsesPrompt) native(b content.Native) {
 // it only names what the provider has kept, so without that it is left out; and
 // some servers take no open thoughts at all.
 func (p *responsesPrompt) think(r content.Reasoning) {
-	sealed := r.Seal.Data != ""
+	form := r.Form()
+	sealed := form.Seal.Data != ""
 	switch {
-	case !p.own(r) || r.Incomplete || sealed && !p.opens(r.Seal):
+	case !p.own(r) || form.Incomplete || sealed && !p.opens(form.Seal):
 		return
 	case !sealed && !p.stored && (r.Source != "content" || p.profile.wire.silent):
 		return
 	}
 	p.close()
-	extra := rawjson.Value(r.Extra)
+	extra := rawjson.Value(form.Extra)
 	var o rawjson.Object
 	o.SetString("type", "reasoning")
-	if r.ID != "" && (p.stored || !sealed) {
-		o.SetString("id", r.ID)
+	if form.ID != "" && (p.stored || !sealed) {
+		o.SetString("id", form.ID)
 	}
 	summary := rawjson.Value("[]")
 	switch {
@@ -181,7 +183,7 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 		o.Set("summary", summary)
 	}
 	if sealed {
-		o.SetString("encrypted_content", r.Seal.Data)
+		o.SetString("encrypted_content", form.Seal.Data)
 	}
 	o.Merge(extra)
 	p.held = append(p.held, clone(o.Bytes()))
@@ -197,22 +199,24 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 	if p.calls == nil {
 		p.calls = map[string]content.ToolCall{}
 	}
-	if !own || b.Type == "" {
-		b.Type = "function_call"
+	if !own || b.Form().Type == "" {
+		b.SetType("function_call")
 	}
 	if !own {
-		b.Extra, b.ID = nil, ""
+		b.SetExtra(nil)
+		b.SetID("")
 		b.Arguments = orElse(b.Arguments, "{}") // an empty text is no JSON
 	}
 	p.calls[b.CallID] = b
-	tool, extra := responsesToolOf(b.Type), rawjson.Value(b.Extra)
+	form := b.Form()
+	tool, extra := responsesToolOf(form.Type), rawjson.Value(form.Extra)
 	function := tool.client && !tool.json
 	var o rawjson.Object
-	o.SetString("type", b.Type)
-	if b.ID != "" && (p.stored || !function) {
-		o.SetString("id", b.ID)
+	o.SetString("type", form.Type)
+	if form.ID != "" && (p.stored || !function) {
+		o.SetString("id", form.ID)
 	}
-	if extra.Get("call_id") == nil && (function || b.CallID != b.ID) {
+	if extra.Get("call_id") == nil && (function || b.CallID != form.ID) {
 		o.SetString("call_id", p.callID(b.CallID))
 	}
 	if b.Name != tool.name && b.Name != "" {
@@ -242,19 +246,19 @@ func responsesHas(extra rawjson.Value, key string) bool {
 
 // ran is the item of a result that the provider has from its own tool.
 func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
-	extra := rawjson.Value(b.Extra)
+	extra := rawjson.Value(b.Form().Extra)
 	var o rawjson.Object
-	o.SetString("type", b.Type)
-	if b.ID != "" {
-		o.SetString("id", b.ID)
+	o.SetString("type", b.Form().Type)
+	if b.Form().ID != "" {
+		o.SetString("id", b.Form().ID)
 	}
-	if extra.Get("call_id") == nil && b.CallID != b.ID {
+	if extra.Get("call_id") == nil && b.CallID != b.Form().ID {
 		o.SetString("call_id", b.CallID)
 	}
 	if v, err := rawjson.Parse(b.Parts); err == nil {
-		o.Set(responsesOutput(b.Type), v)
+		o.Set(responsesOutput(b.Form().Type), v)
 	} else if b.Text != "" {
-		o.SetString(responsesOutput(b.Type), b.Text)
+		o.SetString(responsesOutput(b.Form().Type), b.Text)
 	}
 	o.Merge(extra)
 	return o.Bytes()

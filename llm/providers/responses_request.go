@@ -94,7 +94,8 @@ func (q *responsesRequest) next(v rawjson.Value) error {
 		q.list = say(q.list, content.RoleUser, q.words(content.RoleUser, v)...)
 	case kind == "item_reference":
 		b := content.Native{Wire: q.form(), JSON: string(v)}
-		b.Type, b.Role = kind, content.RoleUser
+		b.SetType(kind)
+		b.SetRole(content.RoleUser)
 		q.list = say(q.list, content.RoleUser, b)
 	default:
 		q.list = say(q.list, content.RoleTool, q.result(v))
@@ -149,7 +150,7 @@ func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.B
 		if form.Merge(rawjson.Without(v, "content")); c.Kind() == rawjson.KindString {
 			form.SetBool("content", true)
 		}
-		text.Extra = extended(text.Extra, responsesItemForm, form.Bytes())
+		text.SetExtra(extended(text.Form().Extra, responsesItemForm, form.Bytes()))
 		list[0] = text
 	}
 	return list
@@ -189,10 +190,11 @@ func (q *responsesRequest) part(role content.Role, v rawjson.Value) content.Bloc
 		}
 	default:
 		b := content.Native{Wire: q.form(), JSON: string(v)}
-		b.Type, b.Role = kind, role
+		b.SetType(kind)
+		b.SetRole(role)
 		return b
 	}
-	m.Extra = i.rest()
+	m.SetExtra(i.rest())
 	if read := inlined(m); rawjson.Equal(p.media(read), v) {
 		return read
 	}
@@ -209,6 +211,6 @@ func (q *responsesRequest) result(v rawjson.Value) content.Block {
 	} else {
 		b.Parts = clone(out)
 	}
-	b.Extra = i.rest()
+	b.SetExtra(i.rest())
 	return b
 }

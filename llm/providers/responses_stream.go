@@ -126,7 +126,8 @@ func (r *responses) piece(it *responsesItem, at responsesPiece) (*part, error) {
 			return nil, nil
 		}
 		if i == len(it.parts) {
-			next, err := r.begin(content.Text{Wire: content.Wire{Dialect: b.Dialect, ID: b.ID}, Of: b.Of})
+			form := b.Form()
+			next, err := r.begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of})
 			if err != nil {
 				return nil, err
 			}
@@ -134,7 +135,7 @@ func (r *responses) piece(it *responsesItem, at responsesPiece) (*part, error) {
 		}
 		p = it.parts[i]
 		if b, ok := p.block.(content.Text); ok && at.member == "refusal" {
-			b.Type = at.member
+			b.SetType(at.member)
 			p.block = b
 		}
 	}
@@ -169,14 +170,16 @@ func (r *responses) start(n int64, v rawjson.Value) (*responsesItem, error) {
 		block.Text = ""
 		b = block
 	case content.Reasoning:
-		block.Text, block.Parts, block.Source, block.Seal = "", nil, "", content.Seal{}
+		block.Text, block.Parts, block.Source = "", nil, ""
+		block.SetSeal(content.Seal{})
 		b = block
 	case content.ToolCall:
-		block.Arguments, block.Incomplete = "", false
+		block.Arguments = ""
+		block.SetIncomplete(false)
 		b = block
 	case content.Native:
 		if it.kind == "message" {
-			b = content.Text{Wire: content.Wire{Dialect: block.Dialect, ID: it.id, Extra: r.envelope(v)}, Of: content.KindAssistant}
+			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.envelope(v)}.Wire(), Of: content.KindAssistant}
 		}
 	}
 	p, err := r.begin(b)
@@ -238,16 +241,16 @@ func (p *part) settle(b content.Block) {
 	case content.Reasoning:
 		if was, ok := p.block.(content.Reasoning); ok && said != "" && block.String() == "" {
 			block.Text, block.Source = said, was.Source
-			block.Extra = responsesWithout(block.Extra, was.Source)
+			block.SetExtra(responsesWithout(block.Form().Extra, was.Source))
 			b = block
 		}
 	case content.ToolCall:
 		if said != "" && block.Arguments == "" {
 			block.Arguments = said
-			block.Extra = responsesWithout(block.Extra, responsesToolOf(block.Type).arguments)
+			block.SetExtra(responsesWithout(block.Form().Extra, responsesToolOf(block.Form().Type).arguments))
 		}
-		if block.Type == "function_call" {
-			block.Incomplete = cutShort(block.Arguments)
+		if block.Form().Type == "function_call" {
+			block.SetIncomplete(cutShort(block.Arguments))
 		}
 		b = block
 	}
@@ -258,13 +261,13 @@ func (p *part) settle(b content.Block) {
 func (p *part) cut() {
 	switch b := p.block.(type) {
 	case content.Text:
-		b.Incomplete = true
+		b.SetIncomplete(true)
 		p.block = b
 	case content.Reasoning:
-		b.Incomplete = true
+		b.SetIncomplete(true)
 		p.block = b
 	case content.Native:
-		b.Incomplete = true
+		b.SetIncomplete(true)
 		p.block = b
 	}
 }
@@ -315,7 +318,7 @@ func (r *responses) again(list rawjson.Value) error {
 func (r *responses) sealed(it *responsesItem, v rawjson.Value) {
 	p := it.parts[0]
 	b, ok := p.block.(content.Reasoning)
-	if !ok || !it.done || b.Seal.Data != "" || v.Get("encrypted_content").Text() == "" {
+	if !ok || !it.done || b.Form().Seal.Data != "" || v.Get("encrypted_content").Text() == "" {
 		return
 	}
 	p.text = []string{b.String()}

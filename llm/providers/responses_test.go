@@ -279,7 +279,7 @@ func TestResponsesChecksWhatTheAskerOwes(t *testing.T) {
 	}
 	turn := says(content.RoleAssistant,
 		content.ToolCall{Wire: ours("shell_call", "i"), CallID: "a", Name: "shell", Arguments: "{}"},
-		content.ToolCall{Wire: content.Wire{Dialect: "responses", Type: "shell_call", Extra: []byte(`{"environment":{"type":"container_auto"}}`)}, CallID: "b", Name: "shell", Arguments: "{}", Server: true},
+		content.ToolCall{Wire: content.Form{Dialect: "responses", Type: "shell_call", Extra: []byte(`{"environment":{"type":"container_auto"}}`)}.Wire(), CallID: "b", Name: "shell", Arguments: "{}", Server: true},
 		content.ToolResult{Wire: ours("shell_call_output", "o"), CallID: "b", Parts: []byte("[]"), Server: true})
 	check := func(messages ...content.Message) []string {
 		t.Helper()

@@ -46,14 +46,14 @@ func (r *recording) checkResponsesThoughts(t *testing.T, reply *llm.Response) {
 	sources := map[string]string{"text": "content", "summary": "summary", "encrypted": "encrypted_content", "empty": "summary"}
 	for i, want := range r.Expected.Reasoning {
 		th := thoughts[i]
-		if th.String() != want.Text || th.Seal.Data != want.Encrypted || th.ID != want.ID || th.Source != sources[want.Form] {
+		if th.String() != want.Text || th.Form().Seal.Data != want.Encrypted || th.Form().ID != want.ID || th.Source != sources[want.Form] {
 			t.Errorf("thought %d: %+v, want %+v", i, th, want)
 		}
 		if len(want.Parts) > 1 && !slices.Equal(th.Parts, want.Parts) {
 			t.Errorf("thought %d: parts %q, want %q", i, th.Parts, want.Parts)
 		}
-		if th.Seal.Data != "" && (th.Seal.Minted != "responses/"+r.Model || th.Seal.Type != content.Encrypted) {
-			t.Errorf("thought %d: sealed %v by %q", i, th.Seal.Type, th.Seal.Minted)
+		if th.Form().Seal.Data != "" && (th.Form().Seal.Minted != "responses/"+r.Model || th.Form().Seal.Type != content.Encrypted) {
+			t.Errorf("thought %d: sealed %v by %q", i, th.Form().Seal.Type, th.Form().Seal.Minted)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (r *recording) checkResponsesCalls(t *testing.T, reply *llm.Response) {
 	}
 	for i, want := range r.Expected.Tools {
 		c := reply.Blocks[owned[i].Call].(content.ToolCall)
-		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || want.Item != "" && c.ID != want.Item {
+		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || want.Item != "" && c.Form().ID != want.Item {
 			t.Errorf("call %d: %+v, want %+v", i, c, want)
 		}
 		if want.Raw != nil {

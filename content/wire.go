@@ -1,0 +1,101 @@
+package content
+
+// Form is what a block keeps of the form in which its provider sent it, so that
+// it can go back there unchanged.
+type Form struct {
+	Dialect    string // the dialect of ID, Type and Extra: "messages", "chat", ...
+	ID         string // the provider's id of the item
+	Type       string // the provider's type of item, where a kind has several
+	Extra      []byte // a JSON object: the item's members that have no field here
+	Seal       Seal
+	Role       Role // who says it, when not who usually does
+	Incomplete bool // the response broke off inside this block
+}
+
+// Wire is the form of a block, which embeds it. Most blocks of a long history have
+// none: that is the zero Wire, and takes next to no room in the block. It is a value:
+// a block with another form leaves its copies as they were.
+type Wire struct {
+	_    [0][]byte // what is equal is not told by ==
+	form *Form     // nil: the zero form. Copies share it, so that nobody writes to it.
+}
+
+// Wire gives the form to a block.
+func (f Form) Wire() Wire {
+	if f.isZero() {
+		return Wire{}
+	}
+	kept := f // made here: the zero form makes none
+	return Wire{form: &kept}
+}
+
+func (f *Form) isZero() bool {
+	return f.Dialect == "" && f.ID == "" && f.Type == "" && len(f.Extra) == 0 && f.Seal.IsZero() && f.Role == NoRole && !f.Incomplete
+}
+
+// Form is what is kept. It is zero for a block made by hand.
+func (w Wire) Form() (f Form) {
+	if w.form != nil {
+		f = *w.form
+	}
+	return f
+}
+
+// SetID puts another id into the form.
+func (w *Wire) SetID(id string) {
+	if f := w.Form(); f.ID != id {
+		f.ID = id
+		*w = f.Wire()
+	}
+}
+
+// SetType puts another type into the form.
+func (w *Wire) SetType(t string) {
+	if f := w.Form(); f.Type != t {
+		f.Type = t
+		*w = f.Wire()
+	}
+}
+
+// SetExtra puts other members into the form.
+func (w *Wire) SetExtra(extra []byte) {
+	if f := w.Form(); f.Extra != nil || extra != nil {
+		f.Extra = extra
+		*w = f.Wire()
+	}
+}
+
+// SetSeal puts another seal into the form.
+func (w *Wire) SetSeal(s Seal) {
+	if f := w.Form(); f.Seal != s {
+		f.Seal = s
+		*w = f.Wire()
+	}
+}
+
+// SetRole puts another role into the form.
+func (w *Wire) SetRole(r Role) {
+	if f := w.Form(); f.Role != r {
+		f.Role = r
+		*w = f.Wire()
+	}
+}
+
+// SetIncomplete says in the form whether the response broke off inside the block.
+func (w *Wire) SetIncomplete(incomplete bool) {
+	if f := w.Form(); f.Incomplete != incomplete {
+		f.Incomplete = incomplete
+		*w = f.Wire()
+	}
+}
+
+// edited is the form that is left when the words of a block were replaced.
+func (w Wire) edited() Wire { return Form{Role: w.Form().Role}.Wire() }
+
+// unsealed is the form that is left without a seal. Whose it is stays, so that the
+// block goes back in the form it had.
+func (w Wire) unsealed() Wire {
+	f := w.Form()
+	f.ID, f.Seal = "", Seal{}
+	return f.Wire()
+}
