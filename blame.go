@@ -90,7 +90,7 @@ func (r *Repo) editions(ctx context.Context, p *compile.Prompt) (map[objects.ID]
 		if p.Entries[i].Op != commit.Edit {
 			continue
 		}
-		c := p.Entries[i].Speaks.Clone() // it is filled in
+		c := p.Entries[i].Speaks().Clone() // it is filled in
 		before := list[c.Target]
 		v := edition{Commit: c}
 		switch {

@@ -213,7 +213,7 @@ func (l *loopReply) problems(strict bool, kept map[objects.ID][]content.Block) (
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
 		case !e.Sent && (sealed || !strict):
-			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why)+"), and its provider wants it back")
+			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
 		case e.Sent && sealed && !e.Edit().IsZero():
 			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")
 		}

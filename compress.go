@@ -86,7 +86,7 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	r.Widened = from < p.Index(first) || to > p.Index(last)
 	covered := p.Covered(from, to, c.covers)
 	for _, e := range covered {
-		r.Tokens += e.Tokens
+		r.Tokens += int(e.Tokens)
 	}
 	r.Commits, err = b.repo.said(ctx, covered)
 	return r, err

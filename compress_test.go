@@ -52,8 +52,8 @@ func TestASummaryStandsForItsRange(t *testing.T) {
 		t.Errorf("the prompt of the past has changed: %q", got)
 	}
 	p := must(repo.Compile(t.Context(), "main"))(t)
-	if hidden := p.Summarized(id); len(hidden) != 6 || hidden[0].Why != priority.Why("summary "+id.Short()) {
-		t.Errorf("%d commits are hidden, the first because of %q", len(hidden), hidden[0].Why)
+	if hidden := p.Summarized(id); len(hidden) != 6 || hidden[0].Why() != priority.Why("summary "+id.Short()) {
+		t.Errorf("%d commits are hidden, the first because of %q", len(hidden), hidden[0].Why())
 	}
 	must(main.Expand(t.Context(), ":/dos"))(t)
 	if got := sent(t, repo, "main"); got != before {
@@ -244,13 +244,13 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 			want = 1
 		}
 		if times[e.ID] != want {
-			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why, times[e.ID], e.Sent)
+			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why(), times[e.ID], e.Sent)
 		}
 		if e.Sent == !e.Hidden().IsZero() && e.Sent {
 			t.Fatalf("%s is sent and stood for", e.ID.Short())
 		}
 		if e.Level == priority.Pinned && !e.Sent && e.Role != content.NoRole && e.Kind != content.KindToolCall && e.Kind != content.KindToolResult {
-			t.Fatalf("%s is pinned and left out: %s", e.ID.Short(), e.Why)
+			t.Fatalf("%s is pinned and left out: %s", e.ID.Short(), e.Why())
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestPrunedThoughtsAreInNoFile(t *testing.T) {
 		t.Errorf("show: %+v, block %+v", c.Erased, c.Block)
 	}
 	pr := must(repo.Compile(ctx, "main", tract.IncludeReasoning()))(t)
-	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why), "pruned ") || !strings.HasSuffix(string(e.Why), ": older than 7d") {
+	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why()), "pruned ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
 		t.Errorf("compile: %+v", e)
 	}
 	for tr, err := range repo.Traces(ctx, "") {
@@ -261,8 +261,8 @@ func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
 		}
 		pr := must(repo.Compile(ctx, branch))(t)
 		for _, e := range pr.Entries {
-			if e.Kind == content.KindReasoning && e.Op == commit.Append && e.Why != "annotated: [masked] is in it" {
-				t.Errorf("%s: the thought is sent because %q", branch, e.Why)
+			if e.Kind == content.KindReasoning && e.Op == commit.Append && e.Why() != "annotated: [masked] is in it" {
+				t.Errorf("%s: the thought is sent because %q", branch, e.Why())
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func Example_timeTravel() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(len(p.Messages), "messages; the first commit:", p.Entries[0].Why)
+		fmt.Println(len(p.Messages), "messages; the first commit:", p.Entries[0].Why())
 	}
 	// Output:
 	// 2 messages; the first commit: default

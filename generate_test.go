@@ -53,8 +53,8 @@ func TestExplicitPinShowsItWithoutTheFlag(t *testing.T) {
 	r := must(main.Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
 	must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Pinned, "important step"))(t)
 	p := must(repo.Compile(t.Context(), "main"))(t)
-	if got := messages(p.Messages); got != "user:Colour? | reasoning:hm | assistant:Blue." || p.Entries[1].Why != "annotated: important step" {
-		t.Error(got, p.Entries[1].Why)
+	if got := messages(p.Messages); got != "user:Colour? | reasoning:hm | assistant:Blue." || p.Entries[1].Why() != "annotated: important step" {
+		t.Error(got, p.Entries[1].Why())
 	}
 }
 

@@ -159,7 +159,7 @@ func (r *Repo) saw(ctx context.Context, w *Why) (err error) {
 	last := map[objects.ID]int{} // of the annotations of a commit
 	for i, e := range w.Prompt.Entries {
 		if e.Op == commit.Annotate {
-			last[e.Speaks.Target] = i
+			last[e.Speaks().Target] = i
 		}
 	}
 	edits := map[objects.ID]bool{}
@@ -167,8 +167,8 @@ func (r *Repo) saw(ctx context.Context, w *Why) (err error) {
 		edits[e.Edit()] = true
 	}
 	for i, e := range w.Prompt.Entries {
-		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Speaks.Target] == i || e.Op == commit.Compress && e.Sent {
-			w.Shaped = append(w.Shaped, e.Speaks.Clone()) // it is filled in
+		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Speaks().Target] == i || e.Op == commit.Compress && e.Sent {
+			w.Shaped = append(w.Shaped, e.Speaks().Clone()) // it is filled in
 		}
 	}
 	return commit.LoadAll(ctx, r.store, w.Shaped...)
@@ -215,14 +215,14 @@ func (r *Repo) WhyNot(ctx context.Context, rev, in string) (*Absence, error) {
 		if e.ID == c.ID {
 			entry = e
 		}
-		if e.Op == commit.Annotate && e.Speaks.Target == c.ID {
-			a.By = e.Speaks.Clone()
+		if e.Op == commit.Annotate && e.Speaks().Target == c.ID {
+			a.By = e.Speaks().Clone()
 		}
 	}
 	if entry == nil {
 		return nil, fmt.Errorf("why not: %w", &refs.UnknownError{Rev: rev, Why: "it is not on the history of " + p.Head.Short() + ": it came later, or on another branch"})
 	}
-	a.Sent, a.Level, a.Why = entry.Sent, entry.Level, entry.Why
+	a.Sent, a.Level, a.Why = entry.Sent, entry.Level, entry.Why()
 	if !entry.Hidden().IsZero() {
 		if a.By, err = commit.Read(ctx, r.store, entry.Hidden()); err != nil {
 			return nil, fmt.Errorf("why not: %w", err)

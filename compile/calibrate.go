@@ -56,7 +56,7 @@ type fitting struct {
 type reply struct {
 	from       *commit.Origin
 	first, end int // its entries
-	turn       int
+	turn       int32
 }
 
 // lastReply goes over the entries of a history and links those that may be of replies,
@@ -200,7 +200,7 @@ func (f *fitting) slope(replies []reply, o Options) float64 {
 		between := 0
 		for _, e := range f.entries[older.end:newer.first] {
 			if e.Sent {
-				between += e.Tokens
+				between += int(e.Tokens)
 			}
 		}
 		grown := float64(newer.from.Usage.Input) - float64(older.from.Usage.Input) - float64(words)
@@ -220,9 +220,9 @@ func bounded(factor float64) float64 { return min(max(factor, leastOf), mostOf) 
 func (f *fitting) estimates(r reply) (said, thought int) {
 	for _, e := range f.entries[r.first:r.end] {
 		if e.Kind == content.KindReasoning {
-			thought += e.Tokens
+			thought += int(e.Tokens)
 		} else {
-			said += e.Tokens
+			said += int(e.Tokens)
 		}
 	}
 	return said, thought
@@ -324,14 +324,14 @@ func (f *fitting) sentTo(last reply, sums Tokens, then Options) (estimate, told 
 // known from what is sent now.
 func (f *fitting) wasSent(i int, to reply, then Options) bool {
 	e := &f.entries[i]
-	if !e.isThought() || strings.HasPrefix(string(e.Why), "annotated") {
+	if !e.isThought() || strings.HasPrefix(string(e.Why()), "annotated") {
 		return e.Sent
 	}
 	return e.Turn == to.turn && !then.DropOpen || then.Policy.IncludeReasoning && then.Policy.Strip == priority.StripNone
 }
 
 // pinned tells whether a thought is sent because a person said so.
-func pinned(e *Entry) bool { return e.Sent && strings.HasPrefix(string(e.Why), "annotated") }
+func pinned(e *Entry) bool { return e.Sent && strings.HasPrefix(string(e.Why()), "annotated") }
 
 // tokens is what one entry counts.
 func (f *fitting) tokens(i int) float64 {

@@ -89,7 +89,7 @@ func TestABudgetKnowsWhatIsSentBesideTheHistory(t *testing.T) {
 	s.answer("a1", "m", "yes", content.Usage{Input: 3000, Output: 10})
 	s.say("q2", 400)
 	p := s.counted(Options{Budget: 2500})
-	if p.Entries[0].Sent || p.Entries[0].Why != "budget" || p.Tokens.Effective > 2500 {
+	if p.Entries[0].Sent || p.Entries[0].Why() != "budget" || p.Tokens.Effective > 2500 {
 		t.Errorf("the first turn is sent: %+v", p.Tokens)
 	}
 	if _, err := Chain(t.Context(), s.store, s.tip.ID, Options{Budget: 1500}); !errors.As(err, new(*priority.OverBudgetError)) {

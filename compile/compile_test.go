@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -118,7 +119,7 @@ func (s *story) sent(p *Prompt) string {
 func (s *story) why(p *Prompt, name string) string {
 	for _, e := range p.Entries {
 		if e.ID == s.ids[name] {
-			return string(e.Why)
+			return string(e.Why())
 		}
 	}
 	return ""
@@ -210,7 +211,7 @@ func TestEveryCommitHasAReason(t *testing.T) {
 		}
 	}
 	last := p.Entries[len(p.Entries)-1]
-	if last.Sent || last.Why != priority.Why("edits "+s.ids["u1"].Short()) {
+	if last.Sent || last.Why() != priority.Why("edits "+s.ids["u1"].Short()) {
 		t.Errorf("the edit itself: %+v", last)
 	}
 }
@@ -367,5 +368,12 @@ func TestManifestOfALongHistoryIsSmall(t *testing.T) {
 	m.SetFlags(before, append(slices.Clone(before), true, false, true))
 	if n := len(m.Object().Data); n > 32 {
 		t.Errorf("%d bytes for three new commits", n)
+	}
+}
+
+// TestAnEntryIsSmall: there is one for each commit of a history, and a prompt keeps them.
+func TestAnEntryIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Entry{}); size > 144 {
+		t.Errorf("an entry takes %d bytes", size)
 	}
 }

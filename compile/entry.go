@@ -14,12 +14,10 @@ import (
 // that it holds what most have, and what few have apart.
 type Entry struct {
 	ID      objects.ID
-	Content objects.ID     // what it links to; zero of a merge
-	Block   content.Block  // nil when it was not needed; see Load
-	Speaks  *commit.Commit // the commit, when it is no append but says something about others; else nil
-	Why     priority.Why
-	Turn    int // 0 is what comes before the first user message
-	Tokens  int // estimated by its size alone
+	Content objects.ID    // what it links to; zero of a merge
+	Block   content.Block // nil when it was not needed; see Load
+	Turn    int32         // 0 is what comes before the first user message
+	Tokens  int32         // estimated by its size alone
 	Index   int32
 	Size    int32 // bytes of the content's record
 
@@ -30,8 +28,8 @@ type Entry struct {
 	Level    priority.Level
 	Sent     bool
 
-	moved   bool         // is sent in the place of another
-	apart   bool         // its parent is not the entry before it
+	why     why
+	place   place        // of what is not where it usually is
 	message int32        // counts the messages of the history
 	reply   int32        // leads to the replies before it; see lastReply
 	spot    objects.Spot // of the content
@@ -39,14 +37,64 @@ type Entry struct {
 	rare    *rare // nil: it has nothing of that
 }
 
+// place says of an entry what hardly any has. A byte for each would make all of them
+// longer by a word.
+type place uint8
+
+const (
+	moved place = 1 << iota // it is sent in the place of another
+	apart                   // its parent is not the entry before it
+)
+
+// why is the place of a reason in reasons, or rareWhy.
+type why uint8
+
+// reasons are those that most entries have one of.
+var reasons = [...]priority.Why{
+	"", priority.WhyDefault, priority.WhyOpenTurn, priority.WhyIncluded, priority.WhyStripped, "annotated", whyBudget,
+}
+
+const (
+	whyBudget = priority.Why("budget")
+	rareWhy   = why(len(reasons))
+)
+
 // rare is what few entries have.
 type rare struct {
+	speaks       *commit.Commit
+	why          priority.Why
 	edit, hidden objects.ID
 	left         *objects.Tombstone // of its own words
 	erased       *objects.Tombstone // of what it would say
 	holds        *Entry             // of a named system block: what is sent in its place
 	ahead        []*Entry           // summaries that are sent before it
-	sentIn       int                // of a summary: how many turns away it is sent
+	sentIn       int32              // of a summary: how many turns away it is sent
+}
+
+// Speaks is the commit, when it is no append but says something about others; else nil.
+func (e *Entry) Speaks() (c *commit.Commit) {
+	if e.rare != nil {
+		c = e.rare.speaks
+	}
+	return c
+}
+
+// Why is the rule that decided its level, or that left it out.
+func (e *Entry) Why() priority.Why {
+	if e.why == rareWhy {
+		return e.rare.why
+	}
+	return reasons[e.why]
+}
+
+func (e *Entry) because(reason priority.Why) {
+	for i, usual := range reasons {
+		if usual == reason {
+			e.why = why(i)
+			return
+		}
+	}
+	e.why, e.few().why = rareWhy, reason
 }
 
 // Origin is where it came from; zero: nobody said.
@@ -90,7 +138,7 @@ func (e *Entry) isThought() bool {
 }
 
 // sentTurn is the turn in which it is sent.
-func (e *Entry) sentTurn() int {
+func (e *Entry) sentTurn() int32 {
 	if e.rare != nil {
 		return e.Turn + e.rare.sentIn
 	}
@@ -119,16 +167,20 @@ func (e *Entry) take(c *commit.Commit, after *Entry) {
 		e.origin = &id
 	}
 	if c.Op != commit.Append {
-		e.Speaks = c.Clone()
+		e.few().speaks = c.Clone()
 	}
 }
 
 // leaveOut takes an entry out of the prompt for a reason of its own.
-func (e *Entry) leaveOut(why priority.Why) { e.Sent, e.Why = false, why }
+func (e *Entry) leaveOut(why priority.Why) {
+	e.Sent = false
+	e.because(why)
+}
 
 // comeBack takes an entry into the prompt after all.
 func (e *Entry) comeBack(why priority.Why) {
-	if e.Sent, e.Why = true, why; e.rare != nil {
+	e.Sent = true
+	if e.because(why); e.rare != nil {
 		e.rare.hidden = objects.ID{}
 	}
 }

@@ -61,7 +61,7 @@ func (h *history) leaveErased() {
 		switch {
 		case !e.Sent:
 		case e.Kind == content.KindToolResult:
-			e.Why = WhyErased(left)
+			e.because(WhyErased(left))
 		default:
 			e.leaveOut(WhyErased(left))
 		}
@@ -84,5 +84,5 @@ func (e *Entry) leaves() int {
 	if !e.Sent {
 		return 0
 	}
-	return min(e.Tokens, Estimate(int64(len(Erased))))
+	return min(int(e.Tokens), Estimate(int64(len(Erased))))
 }

@@ -187,7 +187,7 @@ func (n *noticing) Memo() *objects.Memo {
 func TestNothingErasedIsRemembered(t *testing.T) {
 	s := newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason")
 	p := s.compile(Options{})
-	note := p.Entries[len(p.Entries)-1].Speaks
+	note := p.Entries[len(p.Entries)-1].Speaks()
 	s = newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason") // with nothing remembered
 	reads := &noticing{Store: s.store, erase: func() {
 		if _, err := objects.Erase(t.Context(), s.store, []objects.Tombstone{tombstoneOf(note)}, nil); err != nil {
@@ -200,8 +200,8 @@ func TestNothingErasedIsRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range p.Entries {
-			if e.Why == "annotated: secret reason" || e.Speaks != nil && e.Speaks.Block != nil && e.Speaks.Block.String() != "" {
-				t.Fatalf("%s has the words still: %q", e.ID.Short(), e.Why)
+			if e.Why() == "annotated: secret reason" || e.Speaks() != nil && e.Speaks().Block != nil && e.Speaks().Block.String() != "" {
+				t.Fatalf("%s has the words still: %q", e.ID.Short(), e.Why())
 			}
 		}
 	}

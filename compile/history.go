@@ -16,9 +16,9 @@ type history struct {
 	memory   *memory // where the prompt will be remembered; nil: nowhere
 	base     *base   // what comes before the entries; nil: nothing
 	entries  []Entry
-	turns    int // number of the last turn
+	turns    int32 // number of the last turn
 	messages int
-	thought  int    // the last turn that has reasoning; -1: none has
+	thought  int32  // the last turn that has reasoning; -1: none has
 	then     passed // what was before the last turn
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
@@ -115,7 +115,7 @@ func (l *listing) again(entries []Entry) {
 		e := &entries[i]
 		l.list[i] = Entry{
 			ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
-			Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, apart: e.apart,
+			Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, place: e.place & apart,
 		}
 	}
 	l.free = 0
@@ -125,7 +125,7 @@ func (l *listing) entries() []Entry { return l.list[l.free:] }
 
 // passed is what a history is known to have up to some entry.
 type passed struct {
-	thought int // as in history
+	thought int32 // as in history
 	reply   lastReply
 }
 
@@ -146,9 +146,9 @@ func (h *history) number() {
 		last.pass(e)
 		switch e.Op {
 		case commit.Edit:
-			h.edits[e.Speaks.Target] = e.Speaks
+			h.edits[e.Speaks().Target] = e.Speaks()
 		case commit.Annotate:
-			h.notes[e.Speaks.Target] = e.Speaks
+			h.notes[e.Speaks().Target] = e.Speaks()
 		case commit.Compress:
 			h.compresses = append(h.compresses, i)
 		}
@@ -156,7 +156,7 @@ func (h *history) number() {
 			h.turns++
 			h.then = before
 		}
-		if e.Says() && (e.Index == 0 || e.apart) {
+		if e.Says() && (e.Index == 0 || e.place&apart != 0) {
 			h.messages++
 		}
 		if e.Turn, e.message = h.turns, int32(h.messages); e.Op != commit.Append {
@@ -235,25 +235,26 @@ func (h *history) decide(o Options) {
 	for i := range h.entries {
 		e := &h.entries[i]
 		if !e.Says() {
-			of := e.Speaks.Target
+			of := e.Speaks().Target
 			if e.Op == commit.Merge {
-				of = e.Speaks.Second()
+				of = e.Speaks().Second()
 			}
-			e.Level, e.Why = priority.Skip, priority.Why(e.Op.String()+"s "+of.Short())
+			e.Level = priority.Skip
+			e.because(priority.Why(e.Op.String() + "s " + of.Short()))
 			continue
 		}
 		facts := h.facts(e)
 		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen
-		e.Level, e.Why = o.Policy.Decide(facts)
-		e.Sent = e.Level != priority.Skip
-		if e.Role == content.NoRole && e.Sent {
-			e.Sent, e.Why = false, "a "+priority.Why(e.Kind.String())+" is never sent"
+		level, reason := o.Policy.Decide(facts)
+		e.Level, e.Sent = level, level != priority.Skip
+		if e.because(reason); e.Role == content.NoRole && e.Sent {
+			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
 		size := int64(e.Size)
 		if edit := h.edit(e); edit != nil {
 			e.few().edit, size = edit.ID, edit.Size
 		}
-		e.Tokens = Estimate(e.Kind.Weight(size))
+		e.Tokens = int32(Estimate(e.Kind.Weight(size)))
 	}
 }
 
@@ -337,7 +338,7 @@ func (h *history) replaceSystems() {
 			continue
 		}
 		place.rare.holds.leaveOut(priority.Why("replaced by " + e.ID.Short()))
-		place.rare.holds, e.moved = e, true
+		place.rare.holds, e.place = e, e.place|moved
 	}
 }
 
@@ -378,7 +379,7 @@ func (h *history) fit(budget int) error {
 	h.cut = h.turns > 0 && drop[1]
 	for _, e := range h.sent() {
 		if drop[e.sentTurn()] && e.Level != priority.Pinned && e.Kind != content.KindSystem {
-			e.leaveOut("budget")
+			e.leaveOut(whyBudget)
 		}
 	}
 	return nil

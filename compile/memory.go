@@ -134,10 +134,10 @@ func (s *sentFlags) put(id objects.ID, flags []bool) {
 type base struct {
 	tip      objects.ID // the last commit of it
 	count    int        // commits
-	turns    int
+	turns    int32
 	messages int
 	passed
-	thinking int // the last turn with reasoning of the history as it was when it was decided
+	thinking int32 // the last turn with reasoning of the history as it was when it was decided
 	tokens   Tokens
 	said     int     // messages of the prompt that are whole
 	open     *spoken // the one that may go on; nil: none may
@@ -302,5 +302,5 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 // sameEntry compares what was decided about one commit.
 func sameEntry(a, b *Entry) bool {
 	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Erased() == nil) == (b.Erased() == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
-		a.Level == b.Level && a.Why == b.Why && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
+		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
 }

@@ -21,7 +21,9 @@ func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) e
 	for i, c := range line {
 		e := &h.entries[i]
 		e.take(c, nil)
-		e.apart = c.Parent() != before
+		if c.Parent() != before {
+			e.place |= apart
+		}
 		before = c.ID
 	}
 	return h.brought(ctx, r, head, line)
@@ -80,7 +82,7 @@ func (s *span) stretch(places map[objects.ID]int) {
 // has tells whether the range of s has that of another summary in it.
 func (s *span) has(t *span) bool {
 	if s.only != nil {
-		return s.only[t.entry.Speaks.First] && s.only[t.entry.Speaks.Target]
+		return s.only[t.entry.Speaks().First] && s.only[t.entry.Speaks().Target]
 	}
 	return s.first <= t.first && t.last <= s.last
 }

@@ -21,8 +21,8 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 			next = h.baseAt(i, w)
 		}
 		w.add(h, e)
-		if e.Speaks != nil && e.Block == nil {
-			e.Block = e.Speaks.Block
+		if said := e.Speaks(); said != nil && e.Block == nil {
+			e.Block = said.Block
 		}
 	}
 	w.end()
@@ -62,7 +62,7 @@ type writer struct {
 	ids    []objects.ID
 	calls  int            // that were sent
 	order  map[string]int // of those of this turn, by id
-	turn   int
+	turn   int32
 }
 
 func (h *history) writer() *writer {
@@ -100,7 +100,7 @@ func (w *writer) add(h *history, e *Entry) {
 	switch {
 	case holds != nil:
 		w.say(h, holds)
-	case !e.moved && e.Op == commit.Append:
+	case e.place&moved == 0 && e.Op == commit.Append:
 		w.say(h, e)
 	}
 }
@@ -188,10 +188,10 @@ func (h *history) baseAt(i int, w *writer) *base {
 	return b
 }
 
-func (t *Tokens) count(e *Entry) { t.add(e, e.Tokens) }
+func (t *Tokens) count(e *Entry) { t.add(e, int(e.Tokens)) }
 
 // take is the other way round of count.
-func (t *Tokens) take(e *Entry) { t.add(e, -e.Tokens) }
+func (t *Tokens) take(e *Entry) { t.add(e, -int(e.Tokens)) }
 
 func (t *Tokens) add(e *Entry, n int) {
 	if !e.Says() {
@@ -206,7 +206,7 @@ func (t *Tokens) add(e *Entry, n int) {
 	}
 	switch {
 	case e.Erased() != nil && !e.isThought():
-		left := e.leaves() * n / max(e.Tokens, 1)
+		left := e.leaves() * n / max(int(e.Tokens), 1)
 		t.Effective, t.Hidden, t.erased = t.Effective+left, t.Hidden+n-left, t.erased+n-left
 	case e.Sent:
 		t.Effective += n

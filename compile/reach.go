@@ -160,7 +160,9 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 		h.unread.weight.All -= own.All
 		h.unread.weight.Sent -= own.Sent
 		h.entries[i].take(c, nil)
-		h.entries[i].apart = c.Parent() != before
+		if c.Parent() != before {
+			h.entries[i].place |= apart
+		}
 		before = c.ID
 	}
 	for i, c := range e.list {
@@ -231,7 +233,7 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 			*e = *k
 			e.Turn, e.message, e.reply = turn, message, reply
 		} else if e.Sent {
-			e.leaveOut("budget")
+			e.leaveOut(whyBudget)
 		}
 	}
 	p.Entries, p.Before, p.unread = h.entries, 0, unread{}

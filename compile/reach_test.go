@@ -65,7 +65,7 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 		}
 		for i := range whole.Entries {
 			x, y := part.Entries[i], whole.Entries[i]
-			if x.ID != y.ID || x.Sent != y.Sent || x.Why != y.Why || x.Level != y.Level || x.Turn != y.Turn || x.Edit() != y.Edit() || x.Tokens != y.Tokens {
+			if x.ID != y.ID || x.Sent != y.Sent || x.Why() != y.Why() || x.Level != y.Level || x.Turn != y.Turn || x.Edit() != y.Edit() || x.Tokens != y.Tokens {
 				t.Fatalf("entry %d:\n%+v\n%+v", i, x, y)
 			}
 		}

@@ -22,8 +22,8 @@ func (h *history) summaries() {
 	var standing []*span
 	for _, at := range h.compresses {
 		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].ID]}
-		first, known := places[s.entry.Speaks.First]
-		last, knownToo := places[s.entry.Speaks.Target]
+		first, known := places[s.entry.Speaks().First]
+		last, knownToo := places[s.entry.Speaks().Target]
 		if !known || !knownToo || !s.entry.Sent {
 			continue
 		}
@@ -64,12 +64,12 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 		}
 		note := h.notes[e.ID]
 		kept := note != nil && note.Priority != priority.Unset && after(note)
-		if e.Op == commit.Append && !kept && covers(s.entry.Speaks.Covers, e) {
+		if e.Op == commit.Append && !kept && covers(s.entry.Speaks().Covers, e) {
 			hide(e, i)
 		}
 	}
 	for _, t := range standing {
-		if s.has(t) && covers(s.entry.Speaks.Covers, t.entry) {
+		if s.has(t) && covers(s.entry.Speaks().Covers, t.entry) {
 			hide(t.entry, t.place)
 		}
 	}
@@ -81,7 +81,7 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 // covers tells whether a summary stands for an entry of its range.
 func covers(c commit.Cover, e *Entry) bool {
 	thought := e.Kind == content.KindReasoning
-	return e.Sent && e.Level == priority.Normal && e.Why != priority.WhyOpenTurn && e.Kind != content.KindSystem &&
+	return e.Sent && e.Level == priority.Normal && e.Why() != priority.WhyOpenTurn && e.Kind != content.KindSystem &&
 		(c == commit.CoverAll || (c == commit.CoverReasoning) == thought)
 }
 
@@ -119,7 +119,7 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 		from, to = wider[0], wider[1]
 	}
 	for i := from; i <= to; i++ {
-		if p.Entries[i].Why == priority.WhyOpenTurn {
+		if p.Entries[i].Why() == priority.WhyOpenTurn {
 			return 0, 0, &RangeError{"it reaches into the open tool loop, which is never cut"}
 		}
 	}
@@ -154,7 +154,7 @@ func (p *Prompt) Covered(from, to int, c commit.Cover) []*Entry {
 	var earlier []*Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Compress && inside[e.Speaks.First] && inside[e.Speaks.Target] && covers(c, e) {
+		if e.Op == commit.Compress && inside[e.Speaks().First] && inside[e.Speaks().Target] && covers(c, e) {
 			earlier = append(earlier, e)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	turns := make([]int, newest+1)
 	for _, e := range p.Entries {
 		if e.Sent && e.Op == commit.Append && e.Kind != content.KindSystem {
-			turns[e.Turn] += e.Tokens
+			turns[e.Turn] += int(e.Tokens)
 		}
 	}
 	old, kept := newest-1, turns[newest]
@@ -210,10 +210,10 @@ func (p *Prompt) widen(from, to int) [2]int {
 	}
 	delete(hidden, objects.ID{})
 	for id := range hidden {
-		summary := p.Entries[p.Index(id)].Speaks
+		summary := p.Entries[p.Index(id)].Speaks()
 		low, high = min(low, p.Index(summary.First)), max(high, p.Index(summary.Target))
 	}
-	turns := [2]int{p.Entries[from].Turn, p.Entries[to].Turn}
+	turns := [2]int32{p.Entries[from].Turn, p.Entries[to].Turn}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		near := e.Turn >= turns[0] && e.Turn <= turns[1]

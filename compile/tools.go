@@ -27,7 +27,7 @@ func (h *history) toolTurns() (list []*Entry) {
 }
 
 // firstTurn is the turn in which the entries begin.
-func (h *history) firstTurn() int {
+func (h *history) firstTurn() int32 {
 	if len(h.entries) == 0 {
 		return h.turns
 	}
@@ -51,7 +51,7 @@ func (h *history) pair() {
 	first := h.firstTurn()
 	turns := make([]pairing, h.turns-first+1)
 	var thoughts []*Entry
-	thinking := 0 // the turn of thoughts
+	thinking := int32(0) // the turn of thoughts
 	for i := range h.entries {
 		e := &h.entries[i]
 		if e.Op != commit.Append {
@@ -81,7 +81,7 @@ func (h *history) pair() {
 		}
 	}
 	for i := range turns {
-		h.unanswered(&turns[i], first+i == h.turns)
+		h.unanswered(&turns[i], first+int32(i) == h.turns)
 	}
 }
 
@@ -126,7 +126,7 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 func (h *history) unanswered(t *pairing, last bool) {
 	for id, call := range t.calls {
 		if call.Erased() != nil {
-			t.leaveOut(call, call.Why)
+			t.leaveOut(call, call.Why())
 			continue
 		}
 		if t.results[id] != nil || last || h.block(call).(content.ToolCall).Server {

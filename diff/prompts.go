@@ -50,7 +50,7 @@ func blocks(p *compile.Prompt) []*Block {
 			b := &Block{Commit: p.Commits[i][j], Role: m.Role, Kind: say.Kind(), Say: say}
 			b.key.role = m.Role
 			if e := entries[b.Commit]; e != nil {
-				b.Edit, b.Tokens, b.key.content = e.Edit(), e.Tokens, e.Content
+				b.Edit, b.Tokens, b.key.content = e.Edit(), int(e.Tokens), e.Content
 				if edit, ok := edits[e.Edit()]; ok {
 					b.key.content = edit
 				}

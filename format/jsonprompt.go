@@ -62,8 +62,8 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	}
 	for _, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
-			Commit: e.ID, Edit: e.Edit(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why,
-			Sent: e.Sent, Hidden: e.Hidden(), Turn: e.Turn, Tokens: e.Tokens, Pruned: newPruned(e.Erased(), 0),
+			Commit: e.ID, Edit: e.Edit(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
+			Sent: e.Sent, Hidden: e.Hidden(), Turn: int(e.Turn), Tokens: int(e.Tokens), Pruned: newPruned(e.Erased(), 0),
 		})
 	}
 	for _, w := range pr.Pending {

@@ -80,7 +80,7 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 	x.prompt(p, name)
 	back := 0
 	for i := len(p.Entries) - 1; i >= 0 && back < maxBack; i-- {
-		c := p.Entries[i].Speaks // of what was said before
+		c := p.Entries[i].Speaks() // of what was said before
 		if c == nil {
 			continue
 		}

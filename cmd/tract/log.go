@@ -272,7 +272,7 @@ func (w *logWalk) dress(c *commit.Commit, back int, damaged error) format.Commit
 		dressed.Back = back
 	}
 	if e := w.entries[c.ID]; e != nil {
-		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why, e.Turn
+		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed
 	}
 	for i := len(dressed.Notes) - 1; i >= 0; i-- {

@@ -140,7 +140,7 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (form
 		return dressed, err
 	}
 	if e := find(entries, c.ID); e != nil {
-		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why, e.Turn
+		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed, nil
 	}
 	return dressed, fmt.Errorf("show %s: it is not on the history of %s", c.ID.Short(), head.Short())
