@@ -235,7 +235,7 @@ func (l *loader) find(k *look, b *portion) {
 		if all := openSize(begin, e.valueSize); err == nil && all <= 2*wanted {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
-				size += bodyStart + bodyMore
+				size += bodyStart
 			}
 		}
 	}
