@@ -35,7 +35,11 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 	if err != nil {
 		return nil, err
 	}
-	needed, err := commit.Headers(ctx, r.store, slices.Concat(p.Commits...))
+	said := make([]objects.ID, len(p.Said))
+	for i, at := range p.Said {
+		said[i] = p.Entries[at].ID
+	}
+	needed, err := commit.Headers(ctx, r.store, said)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +54,10 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 		return nil, err
 	}
 	var lines []Line
-	for i, m := range p.Messages {
+	for i, commits := range p.Commits() {
+		m := p.Messages[i]
 		for j, b := range m.Blocks {
-			id := p.Commits[i][j]
+			id := commits[j]
 			for _, l := range blameBlock(all[id], versions[id]) {
 				l.Message, l.Block, l.Role, l.Kind = i, id, m.Role, b.Kind()
 				lines = append(lines, l)

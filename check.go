@@ -87,22 +87,27 @@ func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, re
 
 // placeOf is the commit that a problem comes from.
 func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
-	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Commits) && at.Block > 0 && at.Block <= len(p.Commits[at.Message-1]) {
-		return p.Commits[at.Message-1][at.Block-1]
+	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Messages) && at.Block > 0 && at.Block <= len(p.Messages[at.Message-1].Blocks) {
+		for i, commits := range p.Commits() {
+			if i == at.Message-1 {
+				return commits[at.Block-1]
+			}
+		}
 	}
 	if found.CallID == "" {
 		return objects.ID{}
 	}
-	for i := len(p.Messages) - 1; i >= 0; i-- {
+	last, of := -1, objects.ID{}
+	for i, commits := range p.Commits() {
 		for j, b := range p.Messages[i].Blocks {
 			call, isCall := b.(content.ToolCall)
 			result, isResult := b.(content.ToolResult)
-			if isCall && call.CallID == found.CallID || isResult && result.CallID == found.CallID {
-				return p.Commits[i][j]
+			if i > last && (isCall && call.CallID == found.CallID || isResult && result.CallID == found.CallID) {
+				last, of = i, commits[j]
 			}
 		}
 	}
-	return objects.ID{}
+	return of
 }
 
 // The rules that only a history can tell of.

@@ -217,9 +217,9 @@ func TestSummariesInRandomHistories(t *testing.T) {
 func checkPrompt(t *rapid.T, p *compile.Prompt) {
 	times := map[objects.ID]int{}
 	calls, results := map[string]bool{}, map[string]bool{}
-	for i, m := range p.Messages {
-		for j, b := range m.Blocks {
-			times[p.Commits[i][j]]++
+	for i, commits := range p.Commits() {
+		for j, b := range p.Messages[i].Blocks {
+			times[commits[j]]++
 			switch b := b.(type) {
 			case content.ToolCall:
 				calls[b.CallID] = true

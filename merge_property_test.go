@@ -240,7 +240,7 @@ func (w *world) look() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			text := fmt.Sprint(p.Messages, p.Commits, p.Tokens, p.Pending, p.Flags())
+			text := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.Flags())
 			if i > 0 && text != first {
 				w.t.Fatalf("branch %s: two stores give two prompts:\n%s\n%s", name, first, text)
 			}
@@ -249,7 +249,7 @@ func (w *world) look() {
 			}
 			w.seen[p.Head] = text
 			fresh := must(compile.Chain(w.t.Context(), struct{ objects.Reader }{repo.Store()}, p.Head, compile.Options{Policy: priority.Policy{IncludeReasoning: true}}))(w.t)
-			if got := fmt.Sprint(fresh.Messages, fresh.Commits, fresh.Tokens, fresh.Pending, fresh.Flags()); got != text {
+			if got := fmt.Sprint(fresh.Messages, commitsOf(fresh), fresh.Tokens, fresh.Pending, fresh.Flags()); got != text {
 				w.t.Fatalf("branch %s: what is remembered gives another prompt:\n%s\n%s", name, text, got)
 			}
 			w.once(p)
@@ -288,9 +288,9 @@ func (w *world) once(p *compile.Prompt) {
 	if len(has) != len(in) {
 		w.t.Fatalf("%d entries for a history of %d commits", len(has), len(in))
 	}
-	sent := slices.Concat(p.Commits...)
+	sent := slices.Concat(commitsOf(p)...)
 	slices.SortFunc(sent, objects.ID.Compare)
-	if len(slices.Compact(sent)) != len(slices.Concat(p.Commits...)) {
+	if len(slices.Compact(sent)) != len(p.Said) {
 		w.t.Fatalf("a block of %s is sent twice", p.Head.Short())
 	}
 }
@@ -368,7 +368,7 @@ func (w *world) run(steps int) {
 	}
 	for head, text := range w.seen {
 		p := must(w.repos[0].Compile(w.t.Context(), head.String(), tract.IncludeReasoning()))(w.t)
-		if got := fmt.Sprint(p.Messages, p.Commits, p.Tokens, p.Pending, p.Flags()); got != text {
+		if got := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.Flags()); got != text {
 			w.t.Fatalf("the prompt of %s has changed:\n%s\n%s", head.Short(), text, got)
 		}
 	}
@@ -396,4 +396,12 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 			t.Errorf("%s worked only %d times: the histories show little", name, did[name])
 		}
 	}
+}
+
+// commitsOf lists the commits of the blocks of each message.
+func commitsOf(p *compile.Prompt) (list [][]objects.ID) {
+	for _, commits := range p.Commits() {
+		list = append(list, slices.Clone(commits))
+	}
+	return list
 }

@@ -41,10 +41,11 @@ func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]co
 		return x.Prompt.Messages, nil
 	}
 	messages := make([]content.Message, len(x.Prompt.Messages))
-	for i, m := range x.Prompt.Messages {
+	for i, commits := range x.Prompt.Commits() {
+		m := x.Prompt.Messages[i]
 		messages[i] = content.Message{Role: m.Role}
 		for j, block := range m.Blocks {
-			messages[i].Blocks = append(append(messages[i].Blocks, kept[x.Prompt.Commits[i][j]]...), block)
+			messages[i].Blocks = append(append(messages[i].Blocks, kept[commits[j]]...), block)
 		}
 	}
 	return messages, kept

@@ -12,6 +12,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
@@ -30,9 +31,9 @@ type Options struct {
 type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
-	Commits  [][]objects.ID // of the blocks of each message
-	Entries  []Entry        // every commit of the history, oldest first, but those Before
-	Before   int            // how many commits a budget left out unread; see Complete
+	Said     []int32 // of each block of the messages, one after the other: the place of its commit among Entries
+	Entries  []Entry // every commit of the history, oldest first, but those Before
+	Before   int     // how many commits a budget left out unread; see Complete
 	Tokens   Tokens
 	Pending  []Pending
 
@@ -40,6 +41,24 @@ type Prompt struct {
 
 	options Options
 	unread  unread
+}
+
+// Commits yields the number of each message, and the commits of its blocks. The list is
+// good until the next one.
+func (p *Prompt) Commits() iter.Seq2[int, []objects.ID] {
+	return func(yield func(int, []objects.ID) bool) {
+		said := p.Said
+		var list []objects.ID
+		for i, m := range p.Messages {
+			list = list[:0]
+			for _, at := range said[:len(m.Blocks)] {
+				list = append(list, p.Entries[at].ID)
+			}
+			if said = said[len(m.Blocks):]; !yield(i, list) {
+				return
+			}
+		}
+	}
 }
 
 // Tokens counts a prompt by estimate, which what replies cost is used to

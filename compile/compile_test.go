@@ -106,7 +106,7 @@ func (s *story) sent(p *Prompt) string {
 		names[id] = name
 	}
 	var messages []string
-	for _, commits := range p.Commits {
+	for _, commits := range p.Commits() {
 		var m []string
 		for _, id := range commits {
 			m = append(m, names[id])

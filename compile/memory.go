@@ -140,6 +140,7 @@ type base struct {
 	thinking int32 // the last turn with reasoning of the history as it was when it was decided
 	tokens   Tokens
 	said     int     // messages of the prompt that are whole
+	blocks   int     // of these
 	open     *spoken // the one that may go on; nil: none may
 	calls    int     // that were sent
 	before   *Entry  // the last that was sent
@@ -153,7 +154,7 @@ type base struct {
 type parts struct {
 	entries  []Entry
 	messages []content.Message
-	commits  [][]objects.ID
+	said     []int32
 }
 
 // at is the base that ends with a commit, or whose newest prompt does, with what that
@@ -261,16 +262,28 @@ func (b *base) join(end parts) parts {
 	b.memory.mu.Lock()
 	defer b.memory.mu.Unlock()
 	have := &b.parts
-	same := func(i int) bool {
-		return have.messages[b.said+i].Role == end.messages[i].Role && slices.Equal(have.commits[b.said+i], end.commits[i])
-	}
-	said := alike(len(have.messages)-b.said, len(end.messages), same)
+	entries := alike(len(have.entries)-b.count, len(end.entries), func(i int) bool {
+		return sameEntry(&have.entries[b.count+i], &end.entries[i])
+	})
+	blocks := 0 // of the messages that are alike
+	said := alike(len(have.messages)-b.said, len(end.messages), func(i int) bool {
+		was, is := &have.messages[b.said+i], &end.messages[i]
+		if was.Role != is.Role || len(was.Blocks) != len(is.Blocks) {
+			return false
+		}
+		to := blocks + len(is.Blocks)
+		for j := blocks; j < to; j++ {
+			if place := end.said[j]; have.said[b.blocks+j] != place || int(place) >= b.count+entries {
+				return false
+			}
+		}
+		blocks = to
+		return true
+	})
 	return parts{
-		entries: extend(&have.entries, b.count, end.entries, alike(len(have.entries)-b.count, len(end.entries), func(i int) bool {
-			return sameEntry(&have.entries[b.count+i], &end.entries[i])
-		})),
+		entries:  extend(&have.entries, b.count, end.entries, entries),
 		messages: extend(&have.messages, b.said, end.messages, said),
-		commits:  extend(&have.commits, b.said, end.commits, said),
+		said:     extend(&have.said, b.blocks, end.said, blocks),
 	}
 }
 

@@ -20,7 +20,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 		if m != nil && e.Turn == h.turns && next == nil {
 			next = h.baseAt(i, w)
 		}
-		w.add(h, e)
+		w.add(h, i)
 		if said := e.Speaks(); said != nil && e.Block == nil {
 			e.Block = said.Block
 		}
@@ -29,25 +29,25 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	sent, thoughts := h.unread.tokens()
 	w.tokens.Raw, w.tokens.Hidden, w.tokens.HiddenReasoning = w.tokens.Raw+sent+thoughts, w.tokens.Hidden+sent, w.tokens.HiddenReasoning+thoughts
 	w.tokens.thoughts += thoughts
-	whole := h.base.join(parts{h.entries, w.messages, w.commits})
+	whole := h.base.join(parts{h.entries, w.messages, w.said})
 	if next != nil && next.count > 0 {
 		m.remember(h, next, whole)
 	}
 	if len(whole.messages) == 0 {
-		whole.messages, whole.commits = nil, nil
+		whole.messages, whole.said = nil, nil
 	}
 	return &Prompt{
-		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Commits: slices.Clip(whole.commits),
+		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Said: slices.Clip(whole.said),
 		Before: h.unread.count, Tokens: w.tokens, Pending: h.pending(),
 	}
 }
 
 // spoken is a message to which something may still be added.
 type spoken struct {
-	role    content.Role
-	blocks  []content.Block
-	commits []objects.ID
-	ranks   []int // of tool results: the place of their calls
+	role   content.Role
+	blocks []content.Block
+	places []int32 // of their entries
+	ranks  []int   // of tool results: the place of their calls
 }
 
 // writer joins blocks to messages.
@@ -58,21 +58,20 @@ type writer struct {
 	now    *spoken // the message at hand
 	room   spoken  // for it
 
-	blocks []content.Block // room for those of all messages
-	ids    []objects.ID
-	calls  int            // that were sent
-	order  map[string]int // of those of this turn, by id
+	blocks []content.Block  // room for those of all messages
+	places map[*Entry]int32 // of entries that are sent elsewhere; nil: none was yet
+	calls  int              // that were sent
+	order  map[string]int   // of those of this turn, by id
 	turn   int32
 }
 
 func (h *history) writer() *writer {
 	sent := h.saying
-	w := &writer{blocks: make([]content.Block, 0, sent), ids: make([]objects.ID, 0, sent), order: map[string]int{}}
-	w.messages, w.commits = make([]content.Message, 0, spare(sent)), make([][]objects.ID, 0, spare(sent))
+	w := &writer{blocks: make([]content.Block, 0, sent), order: map[string]int{}}
+	w.messages, w.said = make([]content.Message, 0, spare(sent)), make([]int32, 0, spare(sent))
 	objects.WillFill(w.blocks)
-	objects.WillFill(w.ids)
 	objects.WillFill(w.messages)
-	objects.WillFill(w.commits)
+	objects.WillFill(w.said)
 	if b := h.base; b != nil {
 		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
 		if b.open != nil {
@@ -83,30 +82,52 @@ func (h *history) writer() *writer {
 }
 
 func (s *spoken) clone() *spoken {
-	return &spoken{s.role, slices.Clone(s.blocks), slices.Clone(s.commits), slices.Clone(s.ranks)}
+	return &spoken{s.role, slices.Clone(s.blocks), slices.Clone(s.places), slices.Clone(s.ranks)}
 }
 
 // add counts an entry, and says it and what is sent before it. What is sent in the
 // place of another is said there.
-func (w *writer) add(h *history, e *Entry) {
+func (w *writer) add(h *history, i int) {
+	e := &h.entries[i]
 	w.tokens.count(e)
 	var holds *Entry
 	if e.rare != nil {
 		holds = e.rare.holds
 		for _, summary := range e.rare.ahead {
-			w.say(h, summary)
+			w.say(h, summary, w.place(h, summary))
 		}
 	}
 	switch {
-	case holds != nil:
-		w.say(h, holds)
+	case holds != nil && holds != e:
+		w.say(h, holds, w.place(h, holds))
 	case e.place&moved == 0 && e.Op == commit.Append:
-		w.say(h, e)
+		w.say(h, e, h.place(i))
 	}
 }
 
+// place is that of an entry that is sent in another place.
+func (w *writer) place(h *history, e *Entry) int32 {
+	if w.places == nil {
+		w.places = map[*Entry]int32{}
+		for i := range h.entries {
+			if e := &h.entries[i]; e.rare != nil || e.place&moved != 0 {
+				w.places[e] = h.place(i)
+			}
+		}
+	}
+	return w.places[e]
+}
+
+// place is that of an entry among those of the prompt.
+func (h *history) place(i int) int32 {
+	if h.base != nil {
+		i += h.base.count
+	}
+	return int32(i)
+}
+
 // say says an entry, if it is sent.
-func (w *writer) say(h *history, e *Entry) {
+func (w *writer) say(h *history, e *Entry, place int32) {
 	if !e.Sent {
 		return
 	}
@@ -125,11 +146,11 @@ func (w *writer) say(h *history, e *Entry) {
 	}
 	if w.now == nil || begins(e, w.before) {
 		w.end()
-		w.room = spoken{e.Role, w.room.blocks[:0], w.room.commits[:0], w.room.ranks[:0]}
+		w.room = spoken{e.Role, w.room.blocks[:0], w.room.places[:0], w.room.ranks[:0]}
 		w.now = &w.room
 	}
 	w.before = e
-	w.now.blocks, w.now.commits = append(w.now.blocks, b), append(w.now.commits, e.ID)
+	w.now.blocks, w.now.places = append(w.now.blocks, b), append(w.now.places, place)
 	if w.now.role == content.RoleTool {
 		w.now.ranks = append(w.now.ranks, rank)
 	}
@@ -152,7 +173,7 @@ func (w *writer) end() {
 	}
 	from := len(w.blocks)
 	if s.role != content.RoleTool {
-		w.blocks, w.ids = append(w.blocks, s.blocks...), append(w.ids, s.commits...)
+		w.blocks, w.said = append(w.blocks, s.blocks...), append(w.said, s.places...)
 	} else {
 		places := make([]int, len(s.ranks))
 		for i := range places {
@@ -160,19 +181,18 @@ func (w *writer) end() {
 		}
 		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(s.ranks[a], s.ranks[b]) })
 		for _, i := range places {
-			w.blocks, w.ids = append(w.blocks, s.blocks[i]), append(w.ids, s.commits[i])
+			w.blocks, w.said = append(w.blocks, s.blocks[i]), append(w.said, s.places[i])
 		}
 	}
 	to := len(w.blocks)
 	w.messages = append(w.messages, content.Message{Role: s.role, Blocks: w.blocks[from:to:to]})
-	w.commits = append(w.commits, w.ids[from:to:to])
 }
 
 // baseAt is the history before one of its entries, which begins a turn.
 func (h *history) baseAt(i int, w *writer) *base {
-	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), before: w.before, calls: w.calls}
+	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), blocks: len(w.said), before: w.before, calls: w.calls}
 	if h.base != nil {
-		b.tip, b.count, b.said = h.base.tip, b.count+h.base.count, b.said+h.base.said
+		b.tip, b.count, b.said, b.blocks = h.base.tip, b.count+h.base.count, b.said+h.base.said, b.blocks+h.base.blocks
 		b.messages = h.base.messages
 	}
 	if i > 0 {
@@ -183,7 +203,7 @@ func (h *history) baseAt(i int, w *writer) *base {
 	case w.now.role == content.RoleTool: // results of the next turn may follow
 		b.open = w.now.clone()
 	default:
-		b.said++
+		b.said, b.blocks = b.said+1, b.blocks+len(w.now.blocks)
 	}
 	return b
 }

@@ -236,6 +236,10 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 			e.leaveOut(whyBudget)
 		}
 	}
+	p.Said = slices.Clone(p.Said)
+	for i, at := range p.Said {
+		p.Said[i] = int32(p.unread.place(int(at)))
+	}
 	p.Entries, p.Before, p.unread = h.entries, 0, unread{}
 	return nil
 }

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/tract-vcs/tract/commit"
@@ -53,7 +54,7 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 		if part.Before > 0 {
 			reached++
 		}
-		if !reflect.DeepEqual(part.Messages, whole.Messages) || !reflect.DeepEqual(part.Commits, whole.Commits) ||
+		if !reflect.DeepEqual(part.Messages, whole.Messages) || !reflect.DeepEqual(commitsOf(part), commitsOf(whole)) ||
 			!reflect.DeepEqual(part.Pending, whole.Pending) || !reflect.DeepEqual(part.Flags(), whole.Flags()) {
 			t.Fatalf("budget %d of %d commits, %d unread\n%v\n%v", o.Budget, len(whole.Entries), part.Before, part.Messages, whole.Messages)
 		}
@@ -62,6 +63,9 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 		}
 		if err := part.Complete(ctx, store); err != nil {
 			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(commitsOf(part), commitsOf(whole)) {
+			t.Fatal("its blocks are of other commits when it is complete")
 		}
 		for i := range whole.Entries {
 			x, y := part.Entries[i], whole.Entries[i]
@@ -73,4 +77,12 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 	if reached == 0 {
 		t.Error("every history was read whole")
 	}
+}
+
+// commitsOf lists the commits of the blocks of each message.
+func commitsOf(p *Prompt) (list [][]objects.ID) {
+	for _, commits := range p.Commits() {
+		list = append(list, slices.Clone(commits))
+	}
+	return list
 }

@@ -3,7 +3,6 @@ package diff
 import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -35,27 +34,20 @@ func same(a, b *Block) bool { return a.Commit == b.Commit && a.key == b.key }
 
 // blocks lists the blocks of a prompt.
 func blocks(p *compile.Prompt) []*Block {
-	entries := make(map[objects.ID]*compile.Entry, len(p.Entries))
 	edits := map[objects.ID]objects.ID{} // their contents
 	for i := range p.Entries {
-		e := &p.Entries[i]
-		entries[e.ID] = e
-		if e.Op == commit.Edit {
+		if e := &p.Entries[i]; e.Op == commit.Edit {
 			edits[e.ID] = e.Content
 		}
 	}
 	var list []*Block
-	for i, m := range p.Messages {
-		for j, say := range m.Blocks {
-			b := &Block{Commit: p.Commits[i][j], Role: m.Role, Kind: say.Kind(), Say: say}
-			b.key.role = m.Role
-			if e := entries[b.Commit]; e != nil {
-				b.Edit, b.Tokens, b.key.content = e.Edit(), int(e.Tokens), e.Content
-				if edit, ok := edits[e.Edit()]; ok {
-					b.key.content = edit
-				}
-			} else {
-				b.key.content = objects.Hash(content.Encode(say))
+	for _, m := range p.Messages {
+		for _, say := range m.Blocks {
+			e := &p.Entries[p.Said[len(list)]]
+			b := &Block{Commit: e.ID, Edit: e.Edit(), Tokens: int(e.Tokens), Role: m.Role, Kind: say.Kind(), Say: say}
+			b.key.role, b.key.content = m.Role, e.Content
+			if edit, ok := edits[b.Edit]; ok {
+				b.key.content = edit
 			}
 			list = append(list, b)
 		}

@@ -194,7 +194,8 @@ func many(n int, text func(i int) string) *compile.Prompt {
 			b = content.Assistant(text(i))
 		}
 		p.Messages = append(p.Messages, content.Message{Role: content.RoleOf(b), Blocks: []content.Block{b}})
-		p.Commits = append(p.Commits, []objects.ID{objects.Hash(fmt.Appendf(nil, "%d %s", i, b.Text))})
+		p.Entries = append(p.Entries, compile.Entry{ID: objects.Hash(fmt.Appendf(nil, "%d %s", i, b.Text)), Content: objects.Hash(content.Encode(b))})
+		p.Said = append(p.Said, int32(i))
 	}
 	return p
 }
@@ -245,13 +246,13 @@ func FuzzPrompts(f *testing.F) {
 		last := Same
 		for _, it := range d.Items {
 			if it.A != nil {
-				if it.A.Commit != left.Commits[sides[0]][0] {
+				if it.A.Commit != left.Entries[sides[0]].ID {
 					t.Fatalf("%q, %q: A out of order: %s", a, b, told(d))
 				}
 				sides[0]++
 			}
 			if it.B != nil {
-				if it.B.Commit != right.Commits[sides[1]][0] {
+				if it.B.Commit != right.Entries[sides[1]].ID {
 					t.Fatalf("%q, %q: B out of order: %s", a, b, told(d))
 				}
 				sides[1]++

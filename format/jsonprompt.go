@@ -1,6 +1,8 @@
 package format
 
 import (
+	"slices"
+
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
@@ -53,8 +55,9 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	if pr.Calibration.Replies > 0 {
 		v.Calibration = &pr.Calibration
 	}
-	for i, m := range pr.Messages {
-		message := messageJSON{Role: m.Role, Commits: pr.Commits[i]}
+	for i, commits := range pr.Commits() {
+		m := pr.Messages[i]
+		message := messageJSON{Role: m.Role, Commits: slices.Clone(commits)}
 		for _, b := range m.Blocks {
 			message.Blocks = append(message.Blocks, newBlock(b))
 		}

@@ -14,12 +14,13 @@ import (
 // Prompt writes a prompt as text: who speaks, then what is said, indented. What
 // it costs is written by [Printer.Tokens].
 func (p *Printer) Prompt(pr *compile.Prompt) {
-	for i, m := range pr.Messages {
+	for i, commits := range pr.Commits() {
+		m := pr.Messages[i]
 		g := p.page()
 		if i > 0 {
 			g.gap()
 		}
-		g.line(paint(p.ink.of(m.Role), m.Role.String()), "  ", paint(p.ink.id, span(pr.Commits[i])))
+		g.line(paint(p.ink.of(m.Role), m.Role.String()), "  ", paint(p.ink.id, span(commits)))
 		for j, b := range m.Blocks {
 			if j > 0 {
 				g.gap()

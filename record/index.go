@@ -101,16 +101,17 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 // last block that is sent, when nothing follows it but what is not.
 func (x *index) prompt(p *compile.Prompt, branch string) {
 	list, _ := spots(x.masked(p.Messages))
-	for i, s := range list {
-		at := p.Commits[s.message][s.block]
-		x.put(s, at, branch)
-		if i == len(list)-1 {
-			x.put(s, p.Head, branch)
-		}
-	}
 	if len(list) == 0 {
 		x.on[p.Head] = branch
+		return
 	}
+	rest := list
+	for i, commits := range p.Commits() {
+		for ; len(rest) > 0 && rest[0].message == i; rest = rest[1:] {
+			x.put(rest[0], commits[rest[0].block], branch)
+		}
+	}
+	x.put(list[len(list)-1], p.Head, branch)
 }
 
 // masked is messages as they are compared. What is stored may be masked, what a client
