@@ -86,7 +86,13 @@ func Check(record []byte) error {
 	return err
 }
 
-var decoders = sync.Pool{New: func() any { return new(canon.Decoder) }}
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// decoder reads one record after another.
+type decoder struct {
+	canon.Decoder
+	forms sharedForms
+}
 
 // decode reads a record. Where text is not empty it has the same bytes, and the words
 // of the block are pieces of it.
@@ -101,7 +107,7 @@ func decode(record []byte, text string) (Block, error) {
 			return Text{Of: kind, Text: text[words:]}, nil
 		}
 	}
-	d := decoders.Get().(*canon.Decoder)
+	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	d.Reset(record, text)
 	for f := range d.Fields() {
@@ -113,7 +119,7 @@ func decode(record []byte, text string) (Block, error) {
 			kind = Kind(d.Small(uint64(len(kinds))))
 			continue
 		}
-		form.decode(d)
+		form.decode(&d.Decoder)
 	}
 	if d.Err() == nil && kinds[kind].decode == nil {
 		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
@@ -121,7 +127,7 @@ func decode(record []byte, text string) (Block, error) {
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
-	b := kinds[kind].decode(kind, form.Wire(), d)
+	b := kinds[kind].decode(kind, d.forms.wire(form), &d.Decoder)
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}

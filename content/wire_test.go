@@ -1,6 +1,8 @@
 package content
 
 import (
+	"reflect"
+	"strconv"
 	"testing"
 	"unsafe"
 )
@@ -46,5 +48,39 @@ func TestPlainWordsAreSmall(t *testing.T) {
 	var b Block
 	if n := testing.AllocsPerRun(10, func() { b = Text{Of: KindUser, Wire: Form{}.Wire(), Text: "words"} }); n > 1 {
 		t.Errorf("%v allocations for %v", n, b)
+	}
+}
+
+// TestBlocksOfOneDialectShareTheirForm: what a long conversation with one provider
+// keeps of its form is there once, and keeps no record in memory.
+func TestBlocksOfOneDialectShareTheirForm(t *testing.T) {
+	call := ToolCall{Wire: Form{Dialect: "messages", Type: "tool_use"}.Wire(), CallID: "1", Name: "look"}
+	said := Text{Wire: Form{Dialect: "messages"}.Wire(), Of: KindAssistant, Text: "words"}
+	sealed := Reasoning{Wire: Form{Dialect: "messages", Seal: Seal{Type: Signature, Data: "s"}}.Wire(), Text: "hm"}
+	for _, b := range []Block{call, said, sealed} {
+		record := Encode(b)
+		for range 3 {
+			got, err := DecodeKeeping(record)
+			if err != nil || !reflect.DeepEqual(got, b) {
+				t.Fatalf("%+v, %v: want %+v", got, err, b)
+			}
+		}
+	}
+	var shared sharedForms
+	first, second := shared.wire(said.Form()), shared.wire(said.Form())
+	if first.form != second.form {
+		t.Error("two blocks have two forms")
+	}
+	if first.SetType("text"); second.Form().Type != "" {
+		t.Error("who changes the form of a block changes that of another")
+	}
+	for i := range 3 * len(shared.last) {
+		shared.wire(Form{Dialect: strconv.Itoa(i)})
+		if one, other := shared.wire(sealed.Form()), shared.wire(sealed.Form()); one.form == other.form || one.Form().Seal.Data != "s" {
+			t.Fatal("a sealed block has the form of another")
+		}
+	}
+	if shared.wire(said.Form()).form == second.form {
+		t.Error("a form is remembered for ever")
 	}
 }
