@@ -97,21 +97,22 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 	}
 	i := item{Value: v}
 	kind := i.text("type")
-	b := content.Reasoning{Wire: c.typed(kind), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"}
-	b.SetID(i.text("id"))
+	form := c.form().Form()
+	form.Type, form.ID = kind, i.text("id")
 	text := i.text(detailField(kind))
 	if data := i.text("data"); data != "" {
-		b.SetSeal(c.minted(content.Encrypted, data))
+		form.Seal = c.minted(content.Encrypted, data)
 	} else if data := i.text("signature"); data != "" {
-		b.SetSeal(c.minted(content.Signature, data))
+		form.Seal = c.minted(content.Signature, data)
 	}
-	b.SetExtra(i.rest())
+	form.Extra = i.rest()
 	key := chatDetail{index: -1, kind: kind}
 	if n, ok := v.Get("index").Int(); ok {
 		key.index = n
 	}
 	p := c.minds.details[key]
-	if p == nil || c.once || b.Form().Seal.Type == content.Encrypted || !c.moreOf(p, b) {
+	if p == nil || c.once || form.Seal.Type == content.Encrypted || !c.moreOf(p, &form) {
+		b := content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"}
 		if p, err = c.mind(b); err != nil {
 			return false, err
 		}
@@ -121,7 +122,7 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 		c.minds.details[key] = p
 	}
 	c.say(p, text)
-	if b.Form().Seal.Data != "" && !c.once {
+	if form.Seal.Data != "" && !c.once {
 		c.done(p) // a seal comes last
 	}
 	return text != "", nil
@@ -129,22 +130,22 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 
 // moreOf adds what a later piece of an entry brings, its words apart. It tells
 // whether it is one.
-func (c *chat) moreOf(p *part, more content.Reasoning) bool {
+func (c *chat) moreOf(p *part, more *content.Form) bool {
 	b := p.block.(content.Reasoning)
-	form, brought := b.Form(), more.Form()
-	if form.Seal.Type == content.Encrypted || form.ID != "" && brought.ID != "" && form.ID != brought.ID {
+	form := b.Form()
+	if form.Seal.Type == content.Encrypted || form.ID != "" && more.ID != "" && form.ID != more.ID {
 		return false
 	}
-	if brought.Seal.Data == "" && (brought.ID == "" || brought.ID == form.ID) && string(form.Extra) == string(brought.Extra) {
+	if more.Seal.Data == "" && (more.ID == "" || more.ID == form.ID) && string(form.Extra) == string(more.Extra) {
 		return true
 	}
-	if brought.ID != "" {
-		form.ID = brought.ID
+	if more.ID != "" {
+		form.ID = more.ID
 	}
-	if brought.Seal.Data != "" {
-		form.Seal = brought.Seal
+	if more.Seal.Data != "" {
+		form.Seal = more.Seal
 	}
-	for key, v := range rawjson.Value(brought.Extra).Members() {
+	for key, v := range rawjson.Value(more.Extra).Members() {
 		if was := rawjson.Value(form.Extra).Get(key); hollow(was) {
 			form.Extra = extended(form.Extra, key, v)
 		}
@@ -214,13 +215,15 @@ func (c *chat) thinkPart(i item) error {
 	if plain || !c.once {
 		i.take("thinking")
 	}
-	b := content.Reasoning{Wire: c.form(), Format: content.FormatMistral, Source: "content[].thinking"}
+	const source = "content[].thinking"
+	form := c.form().Form()
 	if seal := i.text("signature"); seal != "" {
-		b.SetSeal(c.minted(content.Signature, seal))
+		form.Seal = c.minted(content.Signature, seal)
 	}
-	b.SetExtra(i.rest())
+	form.Extra = i.rest()
 	p := c.minds.now
-	if c.once || p == nil || p != c.last || p.block.(content.Reasoning).Source != b.Source || !c.moreOf(p, b) {
+	if c.once || p == nil || p != c.last || p.block.(content.Reasoning).Source != source || !c.moreOf(p, &form) {
+		b := content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source}
 		var err error
 		if p, err = c.mind(b); err != nil {
 			return err

@@ -39,6 +39,8 @@ type dialect struct {
 	// in common; rules are what its servers refuse beyond them. Both may be nil.
 	outline func(body rawjson.Value) []said
 	rules   []rule
+
+	form content.Wire // with the name; register makes it
 }
 
 // reader reads one response and puts what it finds into an output. Values are
@@ -58,6 +60,7 @@ var dialects = map[string]*dialect{}
 
 // register makes a dialect known. Every file of a dialect calls it once.
 func register(d dialect) *dialect {
+	d.form = content.Form{Dialect: d.name}.Wire()
 	dialects[d.name] = &d
 	return &d
 }
@@ -86,7 +89,7 @@ func (t target) asked(s llm.Settings) target {
 }
 
 // form is what every block of this dialect begins with.
-func (t target) form() content.Wire { return content.Form{Dialect: t.dialect.name}.Wire() }
+func (t target) form() content.Wire { return t.dialect.form }
 
 // typed is the form of a block whose type on the wire is not told by its kind.
 func (t target) typed(kind string) content.Wire {
