@@ -16,6 +16,8 @@ type Entry struct {
 	ID      objects.ID
 	Content objects.ID    // what it links to; zero of a merge
 	Block   content.Block // nil when it was not needed; see Load
+	origin  *objects.ID   // what the collector follows stands together: it goes over all entries
+	rare    *rare         // nil: it has nothing of that
 	Turn    int32         // 0 is what comes before the first user message
 	Tokens  int32         // estimated by its size alone
 	Index   int32
@@ -33,8 +35,6 @@ type Entry struct {
 	message int32        // counts the messages of the history
 	reply   int32        // leads to the replies before it; see lastReply
 	spot    objects.Spot // of the content
-	origin  *objects.ID
-	rare    *rare // nil: it has nothing of that
 }
 
 // place says of an entry what hardly any has. A byte for each would make all of them
