@@ -164,3 +164,54 @@ func TestWordsThatAreLostLeaveTheCommits(t *testing.T) {
 		t.Errorf("%d objects of %d are found where one is damaged", len(found), len(list))
 	}
 }
+
+// TestHeadsAreShortWhileTheStoreIsSmall packs a conversation that grows: as long as it is
+// small a pack is taken over as it is, and then its ids are written down.
+func TestHeadsAreShortWhileTheStoreIsSmall(t *testing.T) {
+	s, path := fresh(t)
+	r := rand.New(rand.NewPCG(7, 7))
+	var tip objects.ID
+	for i := range 300 {
+		said := make([]byte, 2000)
+		for k := range said {
+			said[k] = byte(r.Uint32())
+		}
+		c := object(string(said))
+		k := objects.New(objects.KindCommit, parentsOf(tip), []objects.ID{c.ID}, fmt.Append(nil, "commit ", i))
+		b := objects.Batch{Put: []objects.Object{c, k}, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip, New: k.ID}}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		tip = k.ID
+	}
+	first := func(short bool) (body []byte) {
+		t.Helper()
+		err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+			p, err := l.pack(1)
+			if err != nil {
+				return err
+			}
+			if p.short != short {
+				t.Errorf("of %d objects, is the head of the first pack short: %t", p.Len(), p.short)
+			}
+			body, err = l.closedBody(p)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Clone(body)
+	}
+	sweep(t, s, objects.Sweep{})
+	before := first(true)
+	sweep(t, s, objects.Sweep{})
+	if !bytes.Equal(first(true), before) {
+		t.Error("the body of a pack that is as it should be was written anew")
+	}
+	wantFound(t, s, idsOf(t, path))
+	line(t, s, "more", bareObjects/2)
+	first(true)
+	sweep(t, s, objects.Sweep{})
+	first(false)
+	wantFound(t, s, idsOf(t, path))
+}
