@@ -327,6 +327,9 @@ func (r *rows) Data(i int, room []byte) ([]byte, error) {
 	e := canon.NewEncoder(room)
 	if now.whole > 0 {
 		c := r.whole[now.whole-1]
+		if now.mark > 0 {
+			c.Mark = *r.markOf(now) // ids may be worked out one after the other
+		}
 		return c.record(e), nil
 	}
 	return r.record(e, i, now), nil

@@ -22,6 +22,7 @@ type Sheet struct {
 	apart column // edges that no form has: places in ids
 	own   column // the number that is left of a folded object
 	data  []byte
+	words int // of the body, what contents have
 	body  int
 	fold  Fold
 
@@ -32,6 +33,7 @@ type Sheet struct {
 // form is what some objects have in common.
 type form struct {
 	kind           Kind
+	part           int  // where their data lies: one of those below
 	sized          bool // each has a size: not 0
 	parents, links int
 	steps          []byte // of each edge: how far back it leads; 0: it is in the column
@@ -42,6 +44,24 @@ type form struct {
 	own            int    // numbers in their column: 1 of a folded one
 	parentStep     int    // of the first parent; 0: it is in the column, or there is none
 	linkStep       int    // of the first link, too
+}
+
+// Where data lies. What was said lies together: who compresses it finds more alike.
+const (
+	inSheet  = iota // of commits
+	inWords         // of contents, in the body
+	inOthers        // of all else, in the body behind the words
+	parts
+)
+
+func partOf(k Kind) int {
+	switch k {
+	case KindCommit:
+		return inSheet
+	case KindContent:
+		return inWords
+	}
+	return inOthers
 }
 
 // slot is what is known of an object when the sheet is open.

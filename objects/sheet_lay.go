@@ -10,7 +10,7 @@ import (
 // LaySheet lays objects together, at least one and at most [SheetObjects]. An object
 // that leads to another of the list comes behind it, or leads out of the sheet. ids
 // are those of the objects and then of what else they lead to, body is the data of
-// what is no commit, behind as many free bytes as front says. With a room, ids and
+// contents and then of all else but commits, behind as many free bytes as front says. With a room, ids and
 // table lie there until its Reset.
 func LaySheet(list []Object, front int, room *SheetRoom) (ids, table, body []byte) {
 	if room == nil {
@@ -51,7 +51,7 @@ type laying struct {
 	apart  []uint64
 	own    []uint64
 	data   []byte
-	size   int    // of the body
+	size   [parts]int
 	every  []byte // counts, each less those before it
 	last   counts
 	steps  []byte // of the object at hand
@@ -71,7 +71,7 @@ func (l *laying) lay() {
 	clear(l.at)
 	clear(l.forms)
 	l.told, l.form, l.sizes, l.apart, l.own = l.told[:0], l.form[:0], l.sizes[:0], l.apart[:0], l.own[:0]
-	l.data, l.every, l.size, l.last = l.data[:0], l.every[:0], 0, counts{}
+	l.data, l.every, l.size, l.last = l.data[:0], l.every[:0], [parts]int{}, counts{}
 	for i := range l.list {
 		l.object(i)
 		l.at[l.list[i].ID] = i
@@ -99,9 +99,8 @@ func (l *laying) object(i int) {
 		l.data = append(l.data, f.Rest...)
 	} else if o.Kind == KindCommit {
 		l.data = append(l.data, o.Data...)
-	} else {
-		l.size += size
 	}
+	l.size[partOf(o.Kind)] += size
 	if size > 0 {
 		first |= sizedForm
 		l.sizes = append(l.sizes, uint64(size))
@@ -124,8 +123,11 @@ func (l *laying) object(i int) {
 
 // count notes how much of everything there is so far.
 func (l *laying) count() {
-	now, last := counts{len(l.apart), len(l.own), len(l.sizes), len(l.data), l.size}, l.last
-	for _, more := range []int{now.edge - last.edge, now.own - last.own, now.sized - last.sized, now.data - last.data, now.body - last.body} {
+	now, last := counts{len(l.apart), len(l.own), len(l.sizes), l.size}, l.last
+	for _, more := range []int{
+		now.edge - last.edge, now.own - last.own, now.sized - last.sized,
+		now.data[inSheet] - last.data[inSheet], now.data[inWords] - last.data[inWords], now.data[inOthers] - last.data[inOthers],
+	} {
 		l.every = binary.AppendUvarint(l.every, uint64(more))
 	}
 	l.last = now
@@ -156,6 +158,7 @@ func (l *laying) table(fold byte) []byte {
 	for _, numbers := range [][]uint64{l.sizes, l.apart, l.own} {
 		b = append(binary.AppendUvarint(b, uint64(len(numbers))), width(numbers))
 	}
+	b = binary.AppendUvarint(b, uint64(l.size[inWords]))
 	b = append(b, l.every...)
 	front := len(b)
 	for _, numbers := range [][]uint64{l.form, l.sizes, l.apart, l.own} {
@@ -200,10 +203,12 @@ func (l *laying) unlike(table []byte, room *SheetRoom) (found bool) {
 
 // body is the data of what is no commit, behind as many bytes as are asked for.
 func (l *laying) body(front int) []byte {
-	b := make([]byte, front, front+l.size)
-	for i := range l.list {
-		if l.list[i].Kind != KindCommit {
-			b = append(b, l.list[i].Data...)
+	b := make([]byte, front, front+l.size[inWords]+l.size[inOthers])
+	for part := inWords; part <= inOthers; part++ {
+		for i := range l.list {
+			if partOf(l.list[i].Kind) == part {
+				b = append(b, l.list[i].Data...)
+			}
 		}
 	}
 	return b

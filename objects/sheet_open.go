@@ -53,7 +53,10 @@ type opening struct {
 
 // counts is how much of everything comes before an object. It stands in the front for
 // each 64th, so that damage to one of the others goes no further.
-type counts struct{ edge, own, sized, data, body int }
+type counts struct {
+	edge, own, sized int
+	data             [parts]int // where that of the next one lies
+}
 
 const countEvery = 64
 
@@ -82,13 +85,20 @@ func (o *opening) front() {
 	s.apart = o.column(o.number(s.n*2*MaxEdges), 4)
 	s.own = o.column(o.number(s.n), 8)
 	o.every = make([]counts, (s.n-1)/countEvery)
-	var c counts
+	s.words = o.number(maxBody)
+	c := s.begin()
 	for i := range o.every {
-		for _, part := range []*int{&c.edge, &c.own, &c.sized, &c.data, &c.body} {
+		for _, part := range []*int{&c.edge, &c.own, &c.sized, &c.data[inSheet], &c.data[inWords], &c.data[inOthers]} {
 			*part += o.number(maxBody)
 		}
 		o.every[i] = c
 	}
+}
+
+// begin is what comes before the first object.
+func (s *Sheet) begin() (c counts) {
+	c.data[inOthers] = s.words
+	return c
 }
 
 // columns reads what stands behind the front.
@@ -146,6 +156,7 @@ const sizedForm = 0x80
 func (o *opening) readForm(f *form) {
 	kind := o.byte()
 	f.kind, f.sized = Kind(kind&^sizedForm), kind&sizedForm != 0
+	f.part = partOf(f.kind)
 	f.parents, f.links = o.number(MaxEdges), o.number(MaxEdges)
 	f.steps = o.take(f.parents + f.links)
 	f.tag = o.take(o.number(len(o.rest)))
@@ -174,7 +185,7 @@ func (o *opening) readForm(f *form) {
 // fill notes where everything of each object is.
 func (o *opening) fill(slots []slot) {
 	s := o.sheet
-	var at counts
+	at := s.begin()
 	for from := 0; from < len(slots); from += countEvery {
 		if from > 0 && at != o.every[from/countEvery-1] {
 			o.fail("the objects before %d have more or less than they need", from)
@@ -184,10 +195,11 @@ func (o *opening) fill(slots []slot) {
 			return
 		}
 	}
-	if at.edge != s.apart.n || at.own != s.own.n || at.sized != o.sizes.n || at.data != len(s.data) || at.body > maxBody {
+	if at.edge != s.apart.n || at.own != s.own.n || at.sized != o.sizes.n ||
+		at.data[inSheet] != len(s.data) || at.data[inWords] != s.words || at.data[inOthers] > maxBody {
 		o.fail("it has more or less than its objects need")
 	}
-	s.body = at.body
+	s.body = at.data[inOthers]
 }
 
 // some is fill for at most countEvery objects, from one on. Their numbers are taken from
@@ -222,13 +234,8 @@ func (o *opening) some(slots []slot, from int, at *counts) {
 			sized++
 		}
 		in.size, in.edge, in.own, in.form = int32(size), int32(at.edge), int32(at.own), uint16(k)
-		if f.kind == KindCommit {
-			in.data = int32(at.data)
-			at.data += size
-		} else {
-			in.data = int32(at.body)
-			at.body += size
-		}
+		in.data = int32(at.data[f.part])
+		at.data[f.part] += size
 		in.parent, in.link = f.near(i)
 		if f.apart > 0 && !o.lead(i, f, in) {
 			return

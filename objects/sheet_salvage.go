@@ -37,7 +37,7 @@ func (o *opening) salvage() *Sheet {
 	void := slot{form: uint16(len(s.forms)), parent: -1, link: -1}
 	s.forms = append(s.forms, form{})
 	s.slots = make([]slot, s.n)
-	var at counts
+	at := s.begin()
 	for i := range s.slots {
 		if i%countEvery == 0 && i > 0 {
 			at = o.every[i/countEvery-1]
@@ -54,14 +54,11 @@ func (o *opening) salvage() *Sheet {
 			at.sized++
 		}
 		in := slot{form: uint16(k), edge: int32(at.edge), own: int32(at.own), size: int32(size)}
-		from, all := &at.body, maxBody
-		if f.kind == KindCommit {
-			from, all = &at.data, len(s.data)
-		}
-		in.data = int32(*from)
-		*from += size
-		ok = ok && f.reach <= i && at.edge+f.apart <= s.apart.n && at.own+f.own <= s.own.n && *from <= all
-		at.edge, at.own, s.body = at.edge+f.apart, at.own+f.own, min(at.body, maxBody)
+		in.data = int32(at.data[f.part])
+		at.data[f.part] += size
+		all := [parts]int{len(s.data), s.words, maxBody}[f.part]
+		ok = ok && f.reach <= i && at.edge+f.apart <= s.apart.n && at.own+f.own <= s.own.n && at.data[f.part] <= all
+		at.edge, at.own, s.body = at.edge+f.apart, at.own+f.own, min(at.data[inOthers], maxBody)
 		in.parent, in.link = f.near(i)
 		if ok && o.lead(i, f, &in) {
 			s.slots[i] = in

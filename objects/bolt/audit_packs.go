@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -50,7 +49,14 @@ func (c *packCheck) run(room *arena) {
 	body, sound, err := c.openBody(room, p)
 	c.bodyErr, c.sound = err, sound && p.sound
 	list := room.takeObjects(p.Len())
+	if p.lost > 0 {
+		err := fmt.Errorf("the ids of %d commits cannot be worked out; tract recover saves those that are whole", p.lost)
+		c.wrong = append(c.wrong, wrongObject{c.where(), objects.ID{}, err})
+	}
 	for i := range p.Len() {
+		if p.ID(i).IsZero() {
+			continue // one of these
+		}
 		list = list[:len(list)+1]
 		o := &list[len(list)-1]
 		err := room.room.Object(p.Sheet, i, o)
@@ -126,10 +132,5 @@ func (c *packCheck) settle() error {
 
 // indexed is what the index has to say of a pack.
 func indexed(p *pack) *indexedPack {
-	x := &indexedPack{p.n, make([]uint64, p.Len()), make([]bool, p.Len())}
-	for i := range p.Len() {
-		id := p.id(i)
-		x.begins[i] = binary.BigEndian.Uint64(id[:])
-	}
-	return x
+	return &indexedPack{p.n, p.begins(), make([]bool, p.Len())}
 }

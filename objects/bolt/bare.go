@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
@@ -19,12 +20,13 @@ const (
 // maybeBare tells whether a file of so much need not have an index.
 func maybeBare(packs uint32, entries int) bool { return packs <= barePacks && entries <= bareObjects }
 
-// bareIDs is the first 8 bytes of each id of a bare pack. It is known by its number and
-// by the checksum that its head begins with.
+// bareIDs is the first 8 bytes of each id of a bare pack, and its head, if that is short.
+// It is known by its number and by the checksum that its head begins with.
 type bareIDs struct {
 	pack   uint32
 	sum    uint64
 	begins []uint64
+	head   *pack
 }
 
 // locateBare finds an object in the bare packs.
@@ -50,7 +52,7 @@ func (l *look) locateBare(all runs, id objects.ID) (place, bool, error) {
 // beginsOf gives how the ids of a pack begin. They are shared, and never changed. What
 // is behind the ids is not looked at: damage to it keeps nobody from what lies elsewhere,
 // nor from writing. Of a head that is damaged, and cannot be mended, everything may be an
-// id.
+// id. A short one has to be read; if it cannot, nothing of it is found.
 func (l *look) beginsOf(n uint32) ([]uint64, error) {
 	e, err := l.ofPack(headsBucket, n)
 	if err != nil {
@@ -61,8 +63,18 @@ func (l *look) beginsOf(n uint32) ([]uint64, error) {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, e.valueSize)
 	}
 	key := binary.BigEndian.Uint64(b)
-	if begins := l.bodies.bareOf(n, key); begins != nil {
+	if begins := l.bodies.bareOf(n, key).begins; begins != nil {
 		return begins, nil
+	}
+	if frontOf(b).out > 0 {
+		p, err := l.pack(n)
+		switch {
+		case err == nil:
+			return p.begins(), nil
+		case errors.Is(err, errPack):
+			return []uint64{}, nil
+		}
+		return nil, err
 	}
 	head, err := e.value()
 	if err != nil {
@@ -75,25 +87,51 @@ func (l *look) beginsOf(n uint32) ([]uint64, error) {
 		sound = key == sum(packKey(n), head[8:])
 	}
 	if sound {
-		count = min(count, int(binary.BigEndian.Uint16(head[8:])&^packZstd))
+		count = min(count, frontOf(head).count)
 	}
 	begins := make([]uint64, count)
 	for i := range begins {
 		begins[i] = binary.BigEndian.Uint64(head[packIDs+i*idSize:])
 	}
 	if sound {
-		l.bodies.keepBare(bareIDs{n, key, begins})
+		l.bodies.keepBare(bareIDs{n, key, begins, nil})
 	}
 	return begins, nil
 }
 
-func (o *opened) bareOf(n uint32, sum uint64) []uint64 {
+// begins is how the ids of a pack begin.
+func (p *pack) begins() []uint64 {
+	begins := make([]uint64, p.Len())
+	for i := range begins {
+		begins[i] = binary.BigEndian.Uint64(p.ID(i)[:])
+	}
+	return begins
+}
+
+// notFound says that an object is not there; or that nobody knows, since some ids of a
+// bare pack are not known.
+func (l *look) notFound(id objects.ID) error {
+	all, err := l.runs()
+	if err != nil {
+		return err
+	}
+	for n := uint32(1); n <= all.bare; n++ {
+		if p, err := l.pack(n); err != nil {
+			return damaged(id, err)
+		} else if p.lost > 0 {
+			return damaged(id, fmt.Errorf("pack %d: %w: %d of its ids are not known", n, errPack, p.lost))
+		}
+	}
+	return &objects.NotFoundError{ID: id}
+}
+
+func (o *opened) bareOf(n uint32, sum uint64) bareIDs {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if n > barePacks || o.bare[n-1].sum != sum {
-		return nil
+		return bareIDs{}
 	}
-	return o.bare[n-1].begins
+	return o.bare[n-1]
 }
 
 func (o *opened) keepBare(ids bareIDs) {

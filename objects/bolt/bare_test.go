@@ -139,8 +139,7 @@ func TestBarePackThatIsGone(t *testing.T) {
 	}
 }
 
-// TestBarePackThatIsDamaged keeps nobody from what lies elsewhere, nor from writing: its
-// ids are read without what is behind them.
+// TestBarePackThatIsDamaged keeps nobody from what lies elsewhere, nor from writing.
 func TestBarePackThatIsDamaged(t *testing.T) {
 	s, path := fresh(t)
 	line(t, s, "main", 300)
@@ -148,16 +147,20 @@ func TestBarePackThatIsDamaged(t *testing.T) {
 	idle(t, s)
 	ids := idsOf(t, path)
 	var at int64
+	var head []byte
 	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
 		e, err := l.ofPack(headsBucket, 1)
 		at = e.page.at + int64(e.element.value)
+		if err == nil {
+			head, err = e.value()
+		}
 		return err
 	})
 	if err != nil || s.Close() != nil {
 		t.Fatal(err)
 	}
 	files := takeFiles(t, path)
-	for name, flip := range map[string]int64{"its count": 8, "what is in zstd": packIDs + int64(len(ids)*idSize) + 9} {
+	for name, flip := range map[string]int64{"its count": 8, "what is in zstd": int64(frontOf(head).end) + 9} {
 		files.put(t)
 		b := slices.Clone(files[path])
 		b[at+flip] ^= 0x20
@@ -188,6 +191,7 @@ func TestBarePackThatIsDamaged(t *testing.T) {
 // bit it was. What is mended is hashed.
 func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
 	for _, packed := range []bool{false, true} {
+		var kept []byte
 		s, path := fresh(t)
 		line(t, s, "main", 100)
 		if fold(t, s); packed {
@@ -202,6 +206,9 @@ func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
 				return err
 			}
 			head = e.page.at + int64(e.element.value)
+			if kept, err = e.value(); err != nil {
+				return err
+			}
 			p, err := l.pack(1)
 			for i := range p.Len() {
 				ids = append(ids, p.id(i))
@@ -216,7 +223,7 @@ func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
 			for _, within := range []int{1, 5, 20} {
 				files.put(t)
 				b := slices.Clone(files[path])
-				b[head+int64(packIDs+slot*idSize+within)] ^= 0x08
+				b[head+int64(idPlace(t, 1, kept, slot)+within)] ^= 0x08
 				if err := os.WriteFile(path, b, 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -30,6 +30,7 @@ type compaction struct {
 	changes []change
 	bytes   int
 	kept    int
+	small   bool                // its packs may have short heads
 	erased  map[objects.ID]bool // of which the new file has the old tombstone
 	numbers map[objects.ID]int32
 	places  []placeInFile // by number; pack 0: it is in none yet
@@ -51,7 +52,7 @@ const (
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
 	removeLeft(s.path)
 	c = &compaction{erased: map[objects.ID]bool{}, numbers: w.at, places: make([]placeInFile, len(w.nodes))}
-	c.log.where = c.placeOf
+	c.log.where, c.small = c.placeOf, w.swept.Kept+w.swept.Young <= bareObjects
 	defer func() {
 		if err != nil {
 			c.discard()
@@ -113,7 +114,8 @@ func (c *compaction) flush() error {
 	values := make([][2][]byte, len(runs))
 	var wg sync.WaitGroup
 	for i, run := range runs {
-		wg.Go(func() { values[i][0], values[i][1] = encodePack(c.packs+1+uint32(i), run, codecZstd) })
+		n := c.packs + 1 + uint32(i)
+		wg.Go(func() { values[i][0], values[i][1] = encodePackAs(n, run, codecZstd, c.small && n <= barePacks) })
 	}
 	wg.Wait()
 	c.pending, c.size = nil, 0
@@ -150,9 +152,10 @@ func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
 }
 
-// takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept.
+// takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept. In
+// a small store it is to be short, and nowhere else.
 func (c *compaction) takeOver(p *pack, head, body []byte, sound bool, w *sweeper) (done bool, err error) {
-	if 2*p.Body() < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound {
+	if 2*p.Body() < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound || p.short != (c.small && c.packs < barePacks) {
 		return false, nil
 	}
 	ids := make([]objects.ID, p.Len())

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +46,7 @@ func (l *look) object(id objects.ID) (objects.Object, error) {
 		return objects.Object{}, err
 	}
 	if value == nil {
-		return objects.Object{}, &objects.NotFoundError{ID: id}
+		return objects.Object{}, l.notFound(id)
 	}
 	o, err := decodeObject(id, value)
 	if err != nil {
@@ -83,7 +84,7 @@ func (l *look) has(id objects.ID) (bool, error) {
 // and finds another may have found a damaged id, which is mended if it can be.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
 	have, err := l.bareIDAt(at)
-	if err == nil && have != id {
+	if err != nil || have != id {
 		have, err = l.idAt(at)
 	}
 	return have == id, err
@@ -99,7 +100,7 @@ func (l *look) idAt(at place) (objects.ID, error) {
 }
 
 // bareIDAt gives the id of the object that lies somewhere, without reading the rest of
-// the head.
+// the head. In that of a short one it does not have its place.
 func (l *look) bareIDAt(at place) (id objects.ID, err error) {
 	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
@@ -107,6 +108,11 @@ func (l *look) bareIDAt(at place) (id objects.ID, err error) {
 	e, err := l.ofPack(headsBucket, at.pack)
 	if err != nil {
 		return id, err
+	}
+	if at.pack <= barePacks {
+		if b, err := e.part(0, min(packIDs, e.valueSize)); err != nil || len(b) < packIDs || frontOf(b).out > 0 {
+			return id, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
+		}
 	}
 	b, err := e.part(packIDs+at.slot*idSize, idSize)
 	if err != nil {
@@ -173,11 +179,7 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.valueIn(l.arena)
-	if err != nil {
-		return nil, err
-	}
-	p, err := parsePackIn(l.arena, n, b)
+	p, err := l.open(n, e)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +188,34 @@ func (l *look) pack(n uint32) (*pack, error) {
 	}
 	l.packs[n] = p
 	return p, nil
+}
+
+// open reads a head. What was worked out of a short one is not worked out again.
+func (l *look) open(n uint32, e entry) (*pack, error) {
+	if n > barePacks {
+		return l.openIn(l.arena, n, e)
+	}
+	b, err := e.part(0, min(packIDs, e.valueSize))
+	if err != nil || len(b) < packIDs || frontOf(b).out == 0 {
+		return l.openIn(l.arena, n, e)
+	}
+	key := binary.BigEndian.Uint64(b)
+	if p := l.bodies.bareOf(n, key).head; p != nil {
+		return p, nil
+	}
+	p, err := l.openIn(nil, n, e)
+	if err == nil && p.sound {
+		l.bodies.keepBare(bareIDs{n, key, p.begins(), p})
+	}
+	return p, err
+}
+
+func (l *look) openIn(a *arena, n uint32, e entry) (*pack, error) {
+	b, err := e.valueIn(a)
+	if err != nil {
+		return nil, err
+	}
+	return parsePackIn(a, n, b)
 }
 
 // packed reads one object of a pack.

@@ -13,8 +13,9 @@ import (
 // they link to. It has two values, so that a history can be walked without what
 // was said:
 //
-//	head   sum u64, count u16, others u32; the ids of the objects, and those of so
-//	       many others that they lead to; then an [objects.Sheet] of them
+//	head   sum u64, count u16, short u16, others u32; the ids of the objects but of so
+//	       many (see short.go), and those of so many others that they lead to; then an
+//	       [objects.Sheet] of them
 //	body   sum u64, codec (one byte), the data of what is no commit
 //
 // With 0x8000 added to the count, the sheet is in zstd. The sums are over the key and
@@ -24,7 +25,7 @@ const (
 	packObjects = objects.SheetObjects // most that one pack holds
 	looseSize   = 4 << 10              // records from this size on are kept for themselves
 
-	packIDs   = 8 + 2 + 4
+	packIDs   = 8 + 2 + 2 + 4
 	packZstd  = 0x8000 // added to the count
 	bodyStart = 8 + 1
 	idSize    = len(objects.ID{})
@@ -46,13 +47,23 @@ var sheetRooms = sync.Pool{New: func() any { return new(objects.SheetRoom) }}
 
 // encodePack makes the two values of a pack, in a codec if that makes them shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
+	return encodePackAs(n, list, c, false)
+}
+
+// encodePackAs is encodePack of one whose head may be short.
+func encodePackAs(n uint32, list []objects.Object, c codec, short bool) (head, body []byte) {
 	room := sheetRooms.Get().(*objects.SheetRoom) //nolint:forcetypeassert // it holds nothing else
 	defer sheetRooms.Put(room)
 	room.Reset()
 	ids, table, body := objects.LaySheet(list, bodyStart, room)
+	others, out := len(ids)/idSize-len(list), 0
+	if short {
+		ids, out = shortIDs(len(list), ids, table)
+	}
 	head = make([]byte, 8, packIDs+len(ids)+len(table))
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))
-	head = binary.BigEndian.AppendUint32(head, uint32(len(ids)/idSize-len(list)))
+	head = binary.BigEndian.AppendUint16(head, uint16(out))
+	head = binary.BigEndian.AppendUint32(head, uint32(others))
 	head = append(append(head, ids...), table...)
 	body[8] = byte(codecRaw)
 	if c == codecZstd {
@@ -69,8 +80,10 @@ type pack struct {
 	*objects.Sheet
 
 	n     uint32
-	ids   []byte // a piece of the head
+	ids   []byte // a piece of the head, unless that is short
 	sound bool   // its checksum is right: its objects need no hashing
+	short bool   // some ids were worked out
+	lost  int    // objects whose id is not known; here it is zero
 }
 
 var errPack = errors.New("a pack makes no sense")
@@ -88,18 +101,20 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if !sound {
 		b = mended(packKey(n), b)
 	}
-	from, count := idsEnd(b)
-	if from > len(b) {
-		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, count, len(b))
+	f := frontOf(b)
+	if f.end > len(b) {
+		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, f.count, len(b))
 	}
-	ids, table := b[packIDs:from:from], b[from:]
+	ids, table := b[packIDs:f.end:f.end], b[f.end:]
 	err := error(nil)
-	if b[8]&(packZstd>>8) != 0 {
+	if f.zstd {
 		table, err = inflate(a, nil, table)
 	}
-	p := &pack{n: n, ids: ids, sound: sound}
-	if err == nil {
-		p.Sheet, err = objects.OpenSheet(count, ids, table, a.sheets())
+	p := &pack{n: n, ids: ids, sound: sound, short: f.out > 0}
+	if err == nil && p.short {
+		err = p.workOut(f, table)
+	} else if err == nil {
+		p.Sheet, err = objects.OpenSheet(f.count, ids, table, a.sheets())
 	}
 	switch {
 	case sound && errors.Is(err, objects.ErrFormat):
@@ -110,10 +125,22 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	return p, nil
 }
 
-// idsEnd is where the ids of a head end, and how many objects it says it has.
-func idsEnd(b []byte) (end, count int) {
-	count = int(binary.BigEndian.Uint16(b[8:]) &^ packZstd)
-	return packIDs + (count+int(binary.BigEndian.Uint32(b[10:])))*idSize, count
+// front is what a head begins with.
+type front struct {
+	zstd   bool
+	count  int // objects
+	out    int // of these, without an id
+	others int
+	end    int // of the ids
+}
+
+// frontOf reads the front of a head, which has packIDs bytes at least.
+func frontOf(b []byte) (f front) {
+	count := binary.BigEndian.Uint16(b[8:])
+	f.zstd, f.count, f.out = count&packZstd != 0, int(count&^packZstd), int(binary.BigEndian.Uint16(b[10:]))
+	f.others = int(binary.BigEndian.Uint32(b[12:]))
+	f.end = packIDs + (max(f.count-f.out, 0)+f.others)*idSize
+	return f
 }
 
 func (p *pack) id(i int) objects.ID { return *p.ID(i) }

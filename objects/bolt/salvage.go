@@ -15,7 +15,7 @@ import (
 // may be an old one.
 type scraps struct {
 	heads, bodies []extent
-	mended        [][]byte // heads without a codec, with ids that are right
+	ids           [][]byte // of the objects of a head that was found, as they were put right
 }
 
 func (a *auditor) scrapHead(n uint32, x extent) {

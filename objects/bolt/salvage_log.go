@@ -47,13 +47,13 @@ func (a *auditor) scrapLog() {
 			more = false
 			at := func(at place) (id objects.ID, err error) {
 				s := a.broken[at.pack]
-				if s == nil || len(s.mended) == 0 {
+				if s == nil || len(s.ids) == 0 {
 					return a.idAt(at)
 				}
-				more = more || try+1 < len(s.mended)
-				head := s.mended[min(try, len(s.mended)-1)]
-				if from := packIDs + at.slot*idSize; from+idSize <= len(head) {
-					copy(id[:], head[from:])
+				more = more || try+1 < len(s.ids)
+				ids := s.ids[min(try, len(s.ids)-1)]
+				if from := at.slot * idSize; from+idSize <= len(ids) {
+					copy(id[:], ids[from:])
 				}
 				return id, nil
 			}

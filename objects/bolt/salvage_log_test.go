@@ -60,7 +60,8 @@ func TestLogIsSavedWhereNothingLeads(t *testing.T) {
 	}
 }
 
-// TestLogIsSavedWithTheIDsThatItRefersTo flips bits in the id of a commit. Reading the
+// TestLogIsSavedWithTheIDsThatItRefersTo flips bits in the id of a commit, or in one that
+// stands beside it. Reading the
 // log says so, and saving puts both right. The newest entry stands for itself, so that
 // the store goes on.
 func TestLogIsSavedWithTheIDsThatItRefersTo(t *testing.T) {
@@ -77,7 +78,11 @@ func TestLogIsSavedWithTheIDsThatItRefersTo(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			offset[id] = e.page.at + int64(e.element.value+packIDs+at.slot*idSize)
+			head, err := e.value()
+			if err != nil {
+				return err
+			}
+			offset[id] = e.page.at + int64(e.element.value+idPlace(t, at.pack, head, at.slot))
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 
 // scrapPack tries every head that was found with every body.
 func (a *auditor) scrapPack(n uint32, s *scraps) error {
-	bodies := make([][]byte, 0, max(len(s.bodies), 1))
+	bodies := make([]scrapBody, 0, max(len(s.bodies), 1))
 	for _, x := range s.bodies {
 		b, err := a.extent(x)
 		if foreign(err) {
@@ -22,48 +23,108 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if codec(b[8]) <= codecZstd { // else it is mostly a head
 			b = mended(packKey(n), b)
 		}
-		bodies = append(bodies, laxInflate(b[bodyStart:]))
+		sound := binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+		bodies = append(bodies, scrapBody{laxInflate(b[bodyStart:]), sound})
 	}
 	if len(bodies) == 0 {
-		bodies = append(bodies, nil)
+		bodies = append(bodies, scrapBody{})
 	}
 	for _, x := range s.heads {
-		head, err := a.extent(x)
+		b, err := a.extent(x)
 		if foreign(err) {
 			return err
 		}
-		if len(head) < packIDs {
-			continue
-		}
-		if end, _ := idsEnd(head); end > len(head) {
+		head, ok := newScrapHead(n, b)
+		if !ok {
 			continue // mostly a body, since any piece may be either
 		}
-		head = bytes.Clone(mended(packKey(n), head)) // ids in it are mended
-		s.mended = append(s.mended, head)
-		for _, data := range bodies {
-			for _, p := range laxPacks(n, head) {
-				if err := a.scrapObjects(p, data); err != nil {
-					return err
-				}
-			}
+		if err := a.scrapHeadWith(head, bodies, s); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// laxPacks is what can be made of a head.
-func laxPacks(n uint32, b []byte) (list []*pack) {
-	from, count := idsEnd(b)
-	if from > len(b) {
-		return nil
+// scrapBody is what can be had of a body, and whether its checksum is right.
+type scrapBody struct {
+	data  []byte
+	sound bool
+}
+
+// scrapHead is a head that was found.
+type scrapHead struct {
+	n     uint32
+	bytes []byte
+	front front
+}
+
+func newScrapHead(n uint32, b []byte) (h *scrapHead, ok bool) {
+	if len(b) < packIDs || frontOf(b).end > len(b) {
+		return nil, false
 	}
-	ids, table := b[packIDs:from:from], laxInflate(b[from:])
-	sheets := objects.SalvageSheet(count, ids, table)
-	if s, err := objects.OpenSheet(count, ids, table, nil); err == nil {
-		sheets = []*objects.Sheet{s}
+	b = mended(packKey(n), b)
+	h = &scrapHead{n, b, frontOf(b)}
+	return h, h.front.end <= len(b)
+}
+
+// scrapHeadWith tries a head with every body, and keeps the ids that come of it.
+func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) error {
+	if h.front.out == 0 {
+		s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.front.end])) // whatever is behind them
 	}
-	for _, s := range sheets {
-		list = append(list, &pack{Sheet: s, n: n, ids: ids})
+	for _, body := range bodies {
+		for _, p := range h.laxPacks(body) {
+			for i := range p.whole {
+				if err := a.pass(a.look(p.whole[i:i+1:i+1]), nil); err != nil {
+					return err
+				}
+			}
+			s.ids = append(s.ids, p.ids)
+		}
+	}
+	return nil
+}
+
+// laxPack is a pack that was made of pieces. Its ids are put right where they are found
+// to be wrong.
+type laxPack struct {
+	pack
+
+	out     []bool // objects whose ids are left out
+	believe bool   // what objects say, rather than ids that are there
+	whole   []objects.Object
+}
+
+// laxPacks is what can be made of a head with a body. Where that is sound and not all is
+// found, it may be that ids are wrong by more than is nearly: then each is made of what
+// the object says.
+func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
+	ids, table := h.bytes[packIDs:h.front.end], laxInflate(h.bytes[h.front.end:])
+	open := func(room []byte) []*objects.Sheet {
+		if s, err := objects.OpenSheet(h.front.count, room, table, nil); err == nil {
+			return []*objects.Sheet{s}
+		}
+		return objects.SalvageSheet(h.front.count, room, table)
+	}
+	for k, more := 0, 1; k < more; k++ {
+		for _, believe := range []bool{false, true} {
+			room := make([]byte, (h.front.count+h.front.others)*idSize) // each has its own
+			sheets := open(room)
+			if more = len(sheets); k >= more {
+				break
+			}
+			p := &laxPack{pack: pack{Sheet: sheets[k], n: h.n, ids: room}, out: make([]bool, h.front.count), believe: believe}
+			if n := 0; h.front.out > 0 {
+				if p.out, n = leftOut(p.Sheet); n != h.front.out {
+					break
+				}
+			}
+			copy(room, h.front.spread(p.out, ids))
+			p.whole = p.known(body)
+			if list = append(list, p); !body.sound || len(body.data) != p.Body() || len(p.whole) == p.Len() {
+				break
+			}
+		}
 	}
 	return list
 }
@@ -78,17 +139,32 @@ func laxInflate(b []byte) []byte {
 	return data
 }
 
-func (a *auditor) scrapObjects(p *pack, data []byte) error {
-	for i := range p.Len() {
-		o, ok := p.mend(i, data)
-		if !ok {
+// known gives the objects that are whole, and are known to be what was kept: they hash
+// to an id that is there, or something leads to them that does.
+func (p *laxPack) known(body scrapBody) (whole []objects.Object) {
+	list, known, at := make([]objects.Object, p.Len()), make([]bool, p.Len()), make(map[objects.ID]int, p.Len())
+	for i := range list {
+		list[i], known[i] = p.mend(i, body)
+		at[p.id(i)] = i
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if !known[i] {
 			continue
 		}
-		if err := a.pass(a.look([]objects.Object{o}), nil); err != nil {
-			return err
+		for _, ids := range [2][]objects.ID{list[i].Parents, list[i].Links} {
+			for _, id := range ids {
+				if k, ok := at[id]; ok {
+					known[k] = list[k].Kind.Valid()
+				}
+			}
 		}
 	}
-	return nil
+	for i := range list {
+		if known[i] {
+			whole = append(whole, list[i])
+		}
+	}
+	return whole
 }
 
 // mostFlips is how many bits of an id may be wrong and it is still that id: no other
@@ -96,40 +172,44 @@ func (a *auditor) scrapObjects(p *pack, data []byte) error {
 const mostFlips = 64
 
 // mend gives an object if its bytes have the hash of its id, or nearly: then it is the
-// id that is damaged, and is put right for those that lead to it. The data of a body
-// that is cut off, or of which too little is known, is looked for before its end too.
-func (p *pack) mend(i int, data []byte) (objects.Object, bool) {
+// id that is damaged, and is put right for those that lead to it. Where its id is left
+// out, or its bytes are believed, it is given too, and is not known until something that
+// is known leads to it. Else it is of no kind. The data of a body that is
+// cut off, or of which too little is known, is looked for before its end too.
+func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 	if !p.Kind(i).Valid() {
 		return objects.Object{}, false
 	}
 	var room []objects.ID
 	o, err := p.Object(i, &room)
 	if err != nil {
-		return o, false
+		return objects.Object{}, false
 	}
 	if o.Kind == objects.KindCommit {
-		return p.mendAs(i, o)
+		return p.mendAs(i, o, p.out[i] || p.believe)
 	}
 	from, size := p.Data(i)
-	for k, at := range [2]int{from, from + len(data) - p.Body()} {
-		if at < 0 || at+size > len(data) || k > 0 && at == from {
+	for k, at := range [2]int{from, from + len(body.data) - p.Body()} {
+		if at < 0 || at+size > len(body.data) || k > 0 && at == from {
 			continue
 		}
-		o.Data = data[at : at+size]
-		if real, ok := p.mendAs(i, o); ok {
-			return real, true
+		o.Data = body.data[at : at+size]
+		if real, ok := p.mendAs(i, o, p.believe); real.Kind.Valid() {
+			return real, ok
 		}
 	}
-	return o, false
+	return objects.Object{}, false
 }
 
-func (p *pack) mendAs(i int, o objects.Object) (objects.Object, bool) {
-	real := objects.New(o.Kind, slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data))
-	if !nearly(real.ID, o.ID) {
-		return o, false
+// mendAs holds an object to its id. One that is believed is given whatever that is.
+func (p *laxPack) mendAs(i int, o objects.Object, believe bool) (real objects.Object, known bool) {
+	real = objects.New(o.Kind, slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data))
+	known = !p.out[i] && nearly(real.ID, o.ID)
+	if !known && !believe {
+		return objects.Object{}, false
 	}
 	copy(p.ids[i*idSize:], real.ID[:])
-	return real, true
+	return real, known
 }
 
 func nearly(a, b objects.ID) bool {

@@ -94,7 +94,7 @@ func (q *sift) read(l *look) error {
 		workers.Go(func() {
 			for part := range work {
 				own := newLook(l.file, l.meta) // all that a look has read lies in its arena
-				own.over, own.seen, own.staged, own.arena = l.over, l.seen, l.staged, &q.bodies[i]
+				own.over, own.seen, own.staged, own.bodies, own.arena = l.over, l.seen, l.staged, l.bodies, &q.bodies[i]
 				part.err = protect(func() error { return q.search(own, part) })
 				own.arena.reset()
 			}

@@ -15,13 +15,9 @@ import (
 // packedVectors are values as a store has them that is packed closely. Another program
 // may make other frames of the same; it must read these.
 type packedVectors struct {
-	Pack struct {
-		Number  uint32   `json:"number"`
-		Head    string   `json:"head"`
-		Body    string   `json:"body"`
-		Objects []string `json:"objects"` // id, kind and data of each
-	} `json:"pack"`
-	Log struct {
+	Pack  packVector `json:"pack"`
+	Short packVector `json:"short"` // with a short head
+	Log   struct {
 		Key    string   `json:"key"`
 		Value  string   `json:"value"`
 		Hashes []string `json:"hashes"`
@@ -31,6 +27,36 @@ type packedVectors struct {
 		Value   string   `json:"value"`
 		Entries []string `json:"entries"`
 	} `json:"index"`
+}
+
+type packVector struct {
+	Number  uint32   `json:"number"`
+	Head    string   `json:"head"`
+	Body    string   `json:"body"`
+	Objects []string `json:"objects"` // id, kind and data of each
+}
+
+// read gives the pack, and what is read of it.
+func (v packVector) read(t *testing.T) (*pack, packVector) {
+	t.Helper()
+	p, err := parsePack(v.Number, unhex(t, v.Head))
+	if err != nil || !p.sound {
+		t.Fatalf("head: %v", err)
+	}
+	data, sound, err := openBody(nil, p, unhex(t, v.Body))
+	if err != nil || !sound {
+		t.Fatalf("body: %v", err)
+	}
+	v.Objects = nil
+	var room []objects.ID
+	for i := range p.Len() {
+		o, err := p.whole(i, data, true, nil, &room)
+		if err != nil || o.Check() != nil {
+			t.Fatalf("object %d: %v", i, err)
+		}
+		v.Objects = append(v.Objects, fmt.Sprintf("%s %s %x", o.ID, o.Kind, o.Data))
+	}
+	return p, v
 }
 
 var update = flag.Bool("update", false, "write the vectors anew")
@@ -45,23 +71,9 @@ func TestPackedVectors(t *testing.T) {
 		want = writePacked(t)
 	}
 	got := want
-	p, err := parsePack(want.Pack.Number, unhex(t, want.Pack.Head))
-	if err != nil || !p.sound {
-		t.Fatalf("head: %v", err)
-	}
-	data, sound, err := openBody(nil, p, unhex(t, want.Pack.Body))
-	if err != nil || !sound {
-		t.Fatalf("body: %v", err)
-	}
-	got.Pack.Objects = nil
-	var room []objects.ID
-	for i := range p.Len() {
-		o, err := p.whole(i, data, true, nil, &room)
-		if err != nil || o.Check() != nil {
-			t.Fatalf("object %d: %v", i, err)
-		}
-		got.Pack.Objects = append(got.Pack.Objects, fmt.Sprintf("%s %s %x", o.ID, o.Kind, o.Data))
-	}
+	var p *pack
+	_, got.Short = want.Short.read(t)
+	p, got.Pack = want.Pack.read(t)
 	at := func(at place) (objects.ID, error) {
 		if at.pack != want.Pack.Number || at.slot >= p.Len() {
 			return objects.ID{}, errPack
@@ -123,6 +135,8 @@ func writePacked(t testing.TB) (v packedVectors) {
 	}
 	head, body := encodePack(5, list, codecZstd)
 	v.Pack.Number, v.Pack.Head, v.Pack.Body = 5, hex.EncodeToString(head), hex.EncodeToString(body)
+	head, body = encodePackAs(2, list, codecZstd, true)
+	v.Short.Number, v.Short.Head, v.Short.Body = 2, hex.EncodeToString(head), hex.EncodeToString(body)
 	moves := someEntries(1, 4)
 	from, where := objects.ID{}, map[objects.ID]place{}
 	for i, o := range list {
