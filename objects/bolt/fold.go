@@ -137,7 +137,7 @@ func (s *store) adopt(h *handle) error {
 	over := newOverlay(f.bound)
 	if old := h.journal.over; f.bound.gen == old.gen {
 		over.reserve(old)
-		over.add(old.since(f.seen), old.end, old.seq) // what came meanwhile
+		over.follow(old, f.seen) // what came meanwhile
 	}
 	h.journal.bound = f.bound
 	s.mu.Lock()

@@ -180,7 +180,7 @@ func (s *store) past(w *writer) (asked, broken bool) {
 func (s *store) tend(w *writer) {
 	s.adoptIf(w, false)
 	limit := s.limit
-	if w.crowd >= journalCrowd {
+	if w.many() {
 		limit *= 2 // much of a fold is the same however large it is
 	}
 	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > limit-journalStart {
