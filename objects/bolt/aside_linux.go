@@ -17,7 +17,8 @@ import (
 
 // request is a struct iocb.
 type request struct {
-	_      [2]uint64
+	number uint64
+	_      uint64
 	opcode uint16
 	_      int16
 	file   uint32
@@ -28,8 +29,8 @@ type request struct {
 
 // answer is a struct io_event.
 type answer struct {
-	data, request  uint64
-	result, second int64
+	number, request uint64
+	result, second  int64
 }
 
 const (
@@ -82,7 +83,7 @@ func syncAside(f *os.File) error {
 }
 
 func (a *aside) sync(f *os.File) error {
-	a.request = request{opcode: opFdatasync, file: uint32(f.Fd()), flags: tellsEvent, event: uint32(a.event)}
+	a.request = request{number: a.request.number + 1, opcode: opFdatasync, file: uint32(f.Fd()), flags: tellsEvent, event: uint32(a.event)}
 	a.list[0] = &a.request
 	if n, _, _ := unix.Syscall(unix.SYS_IO_SUBMIT, a.context, 1, uintptr(unsafe.Pointer(&a.list))); n != 1 {
 		return errNoAside
@@ -91,11 +92,9 @@ func (a *aside) sync(f *os.File) error {
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, a.context, 1, 1, uintptr(unsafe.Pointer(&a.answer)), 0, 0)
 		switch {
-		case errno == unix.EINTR:
+		case errno == unix.EINTR || errno == 0 && (n == 0 || a.answer.number != a.request.number): // not of this one
 		case errno != 0:
 			return errno
-		case n != 1:
-			return unix.EIO
 		case a.answer.result < 0:
 			return unix.Errno(-a.answer.result)
 		default:

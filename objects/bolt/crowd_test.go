@@ -1,15 +1,19 @@
 package bolt
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/faulttest"
 )
 
 // TestHalfOfACrowdWritesAtOnce lets the first of a group wait for others: who makes it
@@ -159,5 +163,70 @@ func TestKeysThatNoLongerRise(t *testing.T) {
 				t.Errorf("entry %d after %d edits: %v, %t, not %d", n, at+1, value, edited, want)
 			}
 		}
+	}
+}
+
+// roleCrowd goes on with a store after roleCrash as a large crowd does, for which the
+// system syncs: PATH.
+func roleCrowd(args []string) error {
+	w := &crashWork{ctx: context.Background()}
+	if w.open(args[0]); w.store == nil {
+		return w.err
+	}
+	in, ok := objects.As[*store](w.store)
+	if !ok {
+		return errors.New("not a store of this package")
+	}
+	in.many = 1 // on one processor hardly two meet
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for k := range 3 {
+				w.next(fmt.Sprint("refs/heads/crowd", i), k*50)
+			}
+		})
+	}
+	all.Wait()
+	w.check(w.store.Close())
+	return w.err
+}
+
+// TestPowerFailureInACrowd lets the power fail at any step of a crowd: what was
+// acknowledged is there. One whose journal is not synced is found out, and a sync that
+// fails is no acknowledgment.
+func TestPowerFailureInACrowd(t *testing.T) {
+	trace, _ := traced(t, nil, false, "crowd")
+	if trace.Code != 0 {
+		t.Fatal(trace.Output("2"))
+	}
+	from := trace.Starts[1]
+	journal := func(s *faulttest.Step) bool {
+		return s.Kind == faulttest.Sync && s.Name == "s/"+fileName+"-journal"
+	}
+	tried := crashes{from: from, random: rounds(0, 1, 20), most: rounds(40, 200, 0)}.mustSurvive(t, "", trace)
+	if _, wrong := (crashes{from: from, most: 400}).try(t, without(trace, journal)); len(wrong) == 0 {
+		t.Error("nobody misses the syncs of the journal")
+	}
+	before := *trace
+	before.Steps = trace.Steps[:from]
+	failed := 0
+	for at, s := range attempts(trace) {
+		if at < len(attempts(&before)) || !journal(&s) || failed == rounds(2, 4, 20) {
+			continue
+		}
+		fault := faulttest.Fault{At: at, Errno: syscall.EIO}
+		trace, root := traced(t, &fault, false, "crowd")
+		if trace.Code != 0 {
+			t.Fatalf("sync at attempt %d: %s", at, trace.Output("2"))
+		}
+		numbers, gone := acknowledged(t, trace, len(trace.Steps))
+		if err := survives(t.Context(), root, numbers, gone); err != nil {
+			t.Errorf("sync at attempt %d: %v", at, err)
+		}
+		failed++
+	}
+	t.Logf("%d steps, %d states, %d syncs that failed", len(trace.Steps)-from, tried, failed)
+	if failed == 0 {
+		t.Error("no sync failed")
 	}
 }

@@ -213,7 +213,7 @@ func (w *writer) write(g *group) {
 }
 
 // many tells whether a large crowd writes. disk is held.
-func (w *writer) many() bool { return w.crowd >= journalCrowd }
+func (w *writer) many() bool { return w.crowd >= w.store.many }
 
 // gather lets more come into a group, and tells whether it should: not when there are
 // enough of them. disk is held.
