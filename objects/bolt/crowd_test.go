@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,4 +230,50 @@ func TestPowerFailureInACrowd(t *testing.T) {
 	if failed == 0 {
 		t.Error("no sync failed")
 	}
+}
+
+// TestRefsByTimeThroughFolds moves refs and takes them away, some within one millisecond
+// and some back in time, with folds in between: each is in the order of time once.
+func TestRefsByTimeThroughFolds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	s, path := fresh(t)
+	at := map[string]objects.Ref{}
+	for i := range 400 {
+		name := fmt.Sprint("refs/heads/", random.IntN(4))
+		move := objects.RefUpdate{Name: name, Old: at[name].Target}
+		b := objects.Batch{Note: objects.Note{Time: time.UnixMilli(int64(1000 + random.IntN(5))).UTC()}}
+		if move.Old.IsZero() || random.IntN(4) > 0 {
+			b.Put = []objects.Object{object(fmt.Sprint(i))}
+			move.New = b.Put[0].ID
+		}
+		b.Refs = []objects.RefUpdate{move}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		at[name] = objects.Ref{Name: name, Target: move.New, Updated: b.Note.Time}
+		if random.IntN(20) > 0 {
+			continue
+		}
+		fold(t, s)
+		list, err := s.Refs(t.Context(), objects.RefQuery{Newest: true})
+		if err != nil {
+			t.Fatalf("seed %d, after %d: %v", seed, i, err)
+		}
+		for _, r := range list {
+			if have := at[r.Name]; have.Target != r.Target || !have.Updated.Equal(r.Updated) {
+				t.Errorf("seed %d, after %d: %s is %v of %v, and was moved to %v at %v", seed, i, r.Name, r.Target, r.Updated, have.Target, have.Updated)
+			}
+		}
+		here := 0
+		for _, r := range at {
+			if !r.Target.IsZero() {
+				here++
+			}
+		}
+		if here != len(list) {
+			t.Errorf("seed %d, after %d: %d refs by time of %d", seed, i, len(list), here)
+		}
+	}
+	wantSound(t, path)
 }

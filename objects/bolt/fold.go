@@ -92,7 +92,7 @@ func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 	l := newLook(h.file, h.now.meta)
 	err = protect(func() error {
 		records := f.over.objects(f.seen)
-		list = f.over.changes(f.seen)
+		list = append(f.over.changes(f.seen), f.over.recents(l, f.seen)...)
 		for _, c := range f.more {
 			if c.bucket == objectsBucket {
 				records = append(records, edit{key: c.key, value: c.value})

@@ -232,8 +232,9 @@ func inOrder[T any](list []T, compare func(a, b *T) int) []T {
 	return sorted
 }
 
-// changes lists the last edit, as of a mark, of every key but those of objects, and of
-// moves when the entries are so many that they are laid together, with moves of their own.
+// changes lists the last edit, as of a mark, of every key but those of objects, of refs by
+// time (see recents), and of moves when the entries are so many that they are laid together,
+// with moves of their own.
 func (o *overlay) changes(m mark) []change {
 	n := 0
 	for i := range m {
@@ -241,12 +242,39 @@ func (o *overlay) changes(m mark) []change {
 	}
 	list := make([]change, 0, n-int(m[objectsNumber]))
 	for i, name := range buckets {
-		if i == objectsNumber || i == movesNumber && m[logNumber] >= logFew {
+		if i == objectsNumber || i == recentNumber || i == movesNumber && m[logNumber] >= logFew {
 			continue
 		}
 		for _, e := range o.sorted(i, &m) {
 			list = append(list, change{name, e.key, e.value})
 		}
+	}
+	return list
+}
+
+// recents is changes of the refs by time. In a file whose refs can be read it follows from
+// those: most of what the journal says of it came and went within the journal.
+func (o *overlay) recents(l *look, m mark) (list []change) {
+	var edits []edit
+	for _, e := range o.sorted(refsNumber, &m) {
+		was, err := l.ref(string(e.key))
+		now := objects.Ref{}
+		if err == nil && e.value != nil {
+			now, err = decodeRef(string(e.key), e.value)
+		}
+		if err != nil {
+			edits = o.sorted(recentNumber, &m)
+			break
+		}
+		if !was.Target.IsZero() && (e.value == nil || !was.Updated.Equal(now.Updated)) {
+			edits = append(edits, edit{key: recentKey(was)})
+		}
+		if e.value != nil {
+			edits = append(edits, edit{key: recentKey(now), value: []byte{}})
+		}
+	}
+	for _, e := range edits {
+		list = append(list, change{recentBucket, e.key, e.value})
 	}
 	return list
 }
