@@ -79,7 +79,7 @@ func isEmpty(b content.Block) bool {
 
 // drafts makes drafts of blocks that a person or a tool brings.
 func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []commit.Draft {
-	origins := map[commit.Source]*commit.Origin{}
+	var origins []*commit.Origin // one of each source
 	drafts := make([]commit.Draft, 0, len(blocks))
 	last := tip
 	for i, block := range blocks {
@@ -94,12 +94,13 @@ func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []c
 				source = commit.SourceTool
 			}
 		}
-		if origins[source] == nil {
-			origins[source] = &commit.Origin{Source: source, Session: b.name}
+		at := slices.IndexFunc(origins, func(o *commit.Origin) bool { return o.Source == source })
+		if at < 0 {
+			at, origins = len(origins), append(origins, &commit.Origin{Source: source, Session: b.name})
 		}
 		d := commit.Draft{
 			Block: block, Role: c.role, Priority: c.priority, Time: c.time, Author: c.author,
-			Key: c.key, Origin: origins[source], Label: c.label,
+			Key: c.key, Origin: origins[at], Label: c.label,
 		}
 		if d.Role == content.NoRole {
 			d.Role = content.RoleOf(block)

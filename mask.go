@@ -76,7 +76,7 @@ type writer struct {
 }
 
 func (c *call) writer() writer {
-	return writer{commits: new(commit.Writer), masks: c.masking(), origins: map[*commit.Origin]*commit.Origin{}}
+	return writer{commits: new(commit.Writer), masks: c.masking()}
 }
 
 // write makes the commit of a draft, which stays as it is.
@@ -84,7 +84,7 @@ func (w *writer) write(parent *commit.Commit, d *commit.Draft) (*commit.Commit, 
 	if w.masks.mode == maskOff {
 		return w.commits.Write(parent, d)
 	}
-	masked := w.masks.draft(*d, w.origins)
+	masked := w.masks.draft(*d, &w.origins)
 	return w.commits.Write(parent, &masked)
 }
 
@@ -114,10 +114,10 @@ func (m *masking) all(drafts []commit.Draft) []commit.Draft {
 	if m.mode == maskOff {
 		return drafts
 	}
-	origins := map[*commit.Origin]*commit.Origin{} // drafts share them
+	var origins map[*commit.Origin]*commit.Origin // drafts share them
 	masked := make([]commit.Draft, len(drafts))
 	for i, d := range drafts {
-		masked[i] = m.draft(d, origins)
+		masked[i] = m.draft(d, &origins)
 	}
 	return masked
 }
@@ -135,7 +135,9 @@ func (m *masking) blocks(list []content.Block) []content.Block {
 	return masked
 }
 
-func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
+// draft is a draft with its secrets masked. origins are those that were masked before, as
+// they are then: drafts share them.
+func (m *masking) draft(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
 	brought := m.brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 	m.mask, m.sealed, m.kind = m.mode == maskAll || brought, false, content.KindNote
 	if d.Block != nil {
@@ -147,11 +149,14 @@ func (m *masking) draft(d commit.Draft, origins map[*commit.Origin]*commit.Origi
 		d.Block = content.Rewritten(d.Block, m.text)
 	}
 	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
-		if origins[o] == nil {
+		if (*origins)[o] == nil {
 			m.mask, m.sealed = true, false
-			origins[o] = m.origin(o)
+			if *origins == nil {
+				*origins = map[*commit.Origin]*commit.Origin{}
+			}
+			(*origins)[o] = m.origin(o)
 		}
-		d.Origin = origins[o]
+		d.Origin = (*origins)[o]
 	}
 	return d
 }

@@ -169,8 +169,11 @@ func (h *headers) put(c *commit.Commit) {
 	kept.Block, kept.From, kept.Words, kept.Erased = nil, nil, commit.Label{}, nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.byID == nil || len(h.byID) >= maxHeaders {
+	if h.byID == nil {
 		h.byID = map[objects.ID]*commit.Commit{}
+	}
+	if len(h.byID) >= maxHeaders {
+		clear(h.byID)
 	}
 	h.byID[c.ID] = &kept
 }

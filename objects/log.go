@@ -27,14 +27,19 @@ var logPrefix = []byte("tract log 1\x00")
 
 // Record is the canonical record of the entry, which its hash covers.
 func (e LogEntry) Record() []byte {
-	var enc canon.Encoder
+	size := 64 + len(e.Note.Author) + len(e.Note.Command)
+	for i := range e.Refs {
+		size += len(e.Refs[i].Name) + 2*len(ID{}) + 16
+	}
+	enc := canon.NewEncoder(make([]byte, 0, size))
 	enc.Uint(1, e.Seq)
 	e.Prev.Encode(&enc, 2)
 	enc.Int(3, e.Note.Time.UnixMilli())
 	enc.String(4, e.Note.Author)
 	enc.String(5, e.Note.Command)
+	var room [160]byte
 	for _, u := range e.Refs {
-		var sub canon.Encoder
+		sub := canon.NewEncoder(room[:0])
 		sub.String(1, u.Name)
 		u.Old.Encode(&sub, 2)
 		u.New.Encode(&sub, 3)

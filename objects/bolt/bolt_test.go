@@ -19,7 +19,7 @@ import (
 const roleEnv = "TRACT_BOLT_TEST_ROLE"
 
 var roles = map[string]func(args []string) error{
-	"write": roleWrite, "kill": roleKill, "create": roleCreate, "hold": roleHold, "flood": roleFlood, "sweep": roleSweep, "crash": roleCrash, "again": roleAgain, "served": roleServed,
+	"write": roleWrite, "kill": roleKill, "create": roleCreate, "hold": roleHold, "flood": roleFlood, "sweep": roleSweep, "crash": roleCrash, "again": roleAgain, "crowd": roleCrowd, "served": roleServed,
 }
 
 func TestMain(m *testing.M) {

@@ -62,9 +62,7 @@ func (s *store) record(h *handle, g *group) error {
 		return err
 	}
 	over := h.journal.over
-	h.journal.list = g.frame.changesIn(h.journal.list)
-	over.add(h.journal.list, end, over.seq+1)
-	clear(h.journal.list)
+	over.addFrame(&g.frame, end, over.seq+1)
 	h.acknowledge()
 	s.mu.Lock()
 	defer s.mu.Unlock()

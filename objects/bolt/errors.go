@@ -35,10 +35,11 @@ func explainPath(op, path string, err error) error {
 // the store stays as it is, trouble of the system is named as such, and all else
 // is damage.
 func (s *store) explain(op string, err error) error {
+	if err == nil || answered(err) {
+		return err
+	}
 	var number syscall.Errno
 	switch {
-	case err == nil || answered(err):
-		return err
 	case errors.Is(err, errNoBucket):
 		return fmt.Errorf("%s store %s: a bbolt file, but no tract store (%w): %w", op, s.path, err, objects.ErrFormat)
 	case errors.As(err, &number) || errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrClosed):

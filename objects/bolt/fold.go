@@ -92,7 +92,7 @@ func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 	l := newLook(h.file, h.now.meta)
 	err = protect(func() error {
 		records := f.over.objects(f.seen)
-		list = f.over.changes(f.seen)
+		list = append(f.over.changes(f.seen), f.over.recents(l, f.seen)...)
 		for _, c := range f.more {
 			if c.bucket == objectsBucket {
 				records = append(records, edit{key: c.key, value: c.value})
@@ -137,7 +137,7 @@ func (s *store) adopt(h *handle) error {
 	over := newOverlay(f.bound)
 	if old := h.journal.over; f.bound.gen == old.gen {
 		over.reserve(old)
-		over.add(old.since(f.seen), old.end, old.seq) // what came meanwhile
+		over.follow(old, f.seen) // what came meanwhile
 	}
 	h.journal.bound = f.bound
 	s.mu.Lock()

@@ -13,7 +13,8 @@ type journal struct {
 	size  int64 // of the file
 	bound binding
 	over  *overlay
-	list  []change // room for those of a frame
+
+	crowded bool // many want the processor while one waits for the disk
 }
 
 // read takes in the frames from the end of the overlay on, and says where they
@@ -115,6 +116,9 @@ func (j *journal) append(f *frame) (end int64, wrote bool, err error) {
 	}
 	if _, err := j.file.WriteAt(b, at); err != nil {
 		return 0, false, err
+	}
+	if j.crowded {
+		return end, true, syncAside(j.file)
 	}
 	return end, true, syncData(j.file)
 }

@@ -179,13 +179,18 @@ func (s *store) past(w *writer) (asked, broken bool) {
 // it anew, now and then, while they wait. disk is held.
 func (s *store) tend(w *writer) {
 	s.adoptIf(w, false)
-	limit := s.limit
-	if w.crowd >= journalCrowd {
-		limit *= 2 // much of a fold is the same however large it is
-	}
-	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > limit-journalStart {
+	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > w.limit()-journalStart {
 		s.foldBeside(w) // if it cannot be now, a later one says so
 	}
+}
+
+// limit is how many bytes of the journal are folded at once: of a large crowd twice as
+// many, since much of a fold is the same however large it is. disk is held.
+func (w *writer) limit() int64 {
+	if w.many() {
+		return 2 * w.store.limit
+	}
+	return w.store.limit
 }
 
 // adoptIf goes on from a fold that is done, or waits until it is.
@@ -203,7 +208,7 @@ func (s *store) adoptIf(w *writer, wait bool) {
 	}
 	<-h.folding.done
 	_ = s.adopt(h) // an error leaves the journal as it is
-	if !wait && !h.broken.Load() && h.journal.over.end > journalWraps*s.limit {
+	if !wait && !h.broken.Load() && h.journal.over.end > journalWraps*w.limit() {
 		_ = s.fold(h, nil)
 	}
 }

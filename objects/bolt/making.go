@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -17,10 +16,11 @@ type frame struct {
 
 // span is where a change lies in a frame. One that takes its key away has no value.
 type span struct {
-	bucket             int
-	begin, key, keyEnd int
-	value, end         int
-	gone               bool
+	begin       int
+	key, keyEnd int32 // from begin on, and so are these:
+	value, end  int32
+	bucket      uint8
+	gone        bool
 }
 
 // newFrame makes room for the head of a frame and so many bytes and changes.
@@ -29,16 +29,17 @@ func newFrame(size, changes int) frame {
 }
 
 func (f *frame) head(bucket int, key []byte, gone bool) *span {
-	at := span{bucket: bucket, begin: len(f.b), gone: gone}
+	at := span{bucket: uint8(bucket), begin: len(f.b), gone: gone}
 	kind := byte(bucket)
 	if gone {
 		kind |= deleted
 	}
 	f.b = append(f.b, kind)
 	f.b = binary.AppendUvarint(f.b, uint64(len(key)))
-	at.key = len(f.b)
+	at.key = int32(len(f.b) - at.begin)
 	f.b = append(f.b, key...)
-	at.keyEnd, at.value, at.end = len(f.b), len(f.b), len(f.b)
+	at.keyEnd = int32(len(f.b) - at.begin)
+	at.value, at.end = at.keyEnd, at.keyEnd
 	f.spans = append(f.spans, at)
 	return &f.spans[len(f.spans)-1]
 }
@@ -50,21 +51,21 @@ func (f *frame) put(bucket int, key []byte, pieces ...[]byte) {
 		size += len(p)
 	}
 	f.b = binary.AppendUvarint(f.b, uint64(size))
-	at.value = len(f.b)
+	at.value = int32(len(f.b) - at.begin)
 	for _, p := range pieces {
 		f.b = append(f.b, p...)
 	}
-	at.end = len(f.b)
+	at.end = int32(len(f.b) - at.begin)
 }
 
 // putObject adds an object and gives its record.
 func (f *frame) putObject(o *objects.Object) []byte {
 	at := f.head(objectsNumber, o.ID[:], false)
 	f.b = binary.AppendUvarint(f.b, uint64(recordSize(o)))
-	at.value = len(f.b)
+	at.value = int32(len(f.b) - at.begin)
 	f.b = appendObject(f.b, o)
-	at.end = len(f.b)
-	return f.b[at.value:at.end:at.end]
+	at.end = int32(len(f.b) - at.begin)
+	return f.b[at.begin:][at.value:at.end:at.end]
 }
 
 // delete adds a change that takes a key away.
@@ -89,19 +90,23 @@ func (f *frame) cut(n int) {
 func (f *frame) size() int { return len(f.b) - frameSize }
 
 // changes lists what was put, in pieces of the frame.
-func (f *frame) changes() []change { return f.changesIn(nil) }
-
-// changesIn is changes, in a list that is used again.
-func (f *frame) changesIn(list []change) []change {
-	list = slices.Grow(list[:0], len(f.spans))
-	for _, s := range f.spans {
-		c := change{bucket: buckets[s.bucket], key: f.b[s.key:s.keyEnd:s.keyEnd]}
-		if !s.gone {
-			c.value = f.b[s.value:s.end:s.end]
-		}
-		list = append(list, c)
+func (f *frame) changes() []change {
+	list := make([]change, len(f.spans))
+	for i := range list {
+		list[i].bucket = buckets[f.spans[i].bucket]
+		list[i].key, list[i].value = f.edit(i)
 	}
 	return list
+}
+
+// edit is one of them; without a value it takes the key away.
+func (f *frame) edit(i int) (key, value []byte) {
+	s := &f.spans[i]
+	b := f.b[s.begin:]
+	if !s.gone {
+		value = b[s.value:s.end:s.end]
+	}
+	return b[s.key:s.keyEnd:s.keyEnd], value
 }
 
 // seal gives the frame as it is written at a place in the journal, with the zeros

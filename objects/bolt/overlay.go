@@ -31,16 +31,28 @@ type listing struct {
 
 // branch is the edits of one bucket, in the order in which they came.
 type branch struct {
-	edits []edit
-	last  map[string]int32     // the last edit of a key; nil: nobody asks for one
-	byID  map[objects.ID]int32 // the same, where keys are ids
+	edits  []edit
+	last   map[string]int32     // the last edit of a key; nil: nobody asks for one, or they rise
+	byID   map[objects.ID]int32 // the same, where keys are ids
+	rising bool                 // each key is above the one before it
 }
 
 // at gives the last edit of a key.
 func (b *branch) at(key []byte) (i int32, ok bool) {
-	if b.byID != nil && len(key) == idSize {
+	switch {
+	case b.rising:
+		from, to := 0, len(b.edits)
+		for from < to {
+			if mid := (from + to) / 2; bytes.Compare(b.edits[mid].key, key) < 0 {
+				from = mid + 1
+			} else {
+				to = mid
+			}
+		}
+		i, ok = int32(from), from < len(b.edits) && bytes.Equal(b.edits[from].key, key)
+	case b.byID != nil && len(key) == idSize:
 		i, ok = b.byID[objects.ID(key)]
-	} else {
+	default:
 		i, ok = b.last[string(key)]
 	}
 	return i, ok
@@ -52,6 +64,24 @@ func (b *branch) set(key []byte, i int32) {
 	} else {
 		b.last[string(key)] = i
 	}
+}
+
+// add takes in an edit.
+func (b *branch) add(key, value []byte) {
+	n, before := int32(len(b.edits)), int32(-1)
+	if b.rising && n > 0 && bytes.Compare(b.edits[n-1].key, key) >= 0 {
+		b.rising, b.last = false, make(map[string]int32, 2*n)
+		for i := range b.edits {
+			b.set(b.edits[i].key, int32(i))
+		}
+	}
+	if b.last != nil {
+		if i, ok := b.at(key); ok {
+			before = i
+		}
+		b.set(key, n)
+	}
+	b.edits = append(b.edits, edit{key, value, before})
 }
 
 // edit is a new value of a key; nil deletes it.
@@ -67,7 +97,11 @@ type mark [bucketCount]int32
 func newOverlay(b binding) *overlay {
 	o := &overlay{gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
 	for i := range o.trees {
-		if i != movesNumber && i != recentNumber { // these are only listed
+		switch i {
+		case movesNumber, recentNumber: // these are only listed
+		case logNumber:
+			o.trees[i].rising = true
+		default:
 			o.trees[i].last = map[string]int32{}
 		}
 	}
@@ -80,17 +114,31 @@ func (o *overlay) add(list []change, end int64, seq uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range list {
-		b := &o.trees[bucketNumber(c.bucket)]
-		before := int32(-1)
-		if b.last != nil {
-			if i, ok := b.at(c.key); ok {
-				before = i
-			}
-			b.set(c.key, int32(len(b.edits)))
-		}
-		b.edits = append(b.edits, edit{c.key, c.value, before})
+		o.trees[bucketNumber(c.bucket)].add(c.key, c.value)
 	}
 	o.end, o.seq = end, seq
+}
+
+// addFrame takes in the changes of a frame that this process made.
+func (o *overlay) addFrame(f *frame, end int64, seq uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range f.spans {
+		o.trees[f.spans[i].bucket].add(f.edit(i))
+	}
+	o.end, o.seq = end, seq
+}
+
+// follow takes in what came to another after a mark.
+func (o *overlay) follow(other *overlay, m mark) {
+	other.mu.RLock()
+	defer other.mu.RUnlock()
+	for i := range o.trees {
+		for _, e := range other.trees[i].edits[m[i]:] {
+			o.trees[i].add(e.key, e.value)
+		}
+	}
+	o.end, o.seq = other.end, other.seq
 }
 
 // now is all that is there.
@@ -184,25 +232,9 @@ func inOrder[T any](list []T, compare func(a, b *T) int) []T {
 	return sorted
 }
 
-// since lists the edits from a mark on.
-func (o *overlay) since(m mark) (list []change) {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	n := 0
-	for i := range buckets {
-		n += len(o.trees[i].edits) - int(m[i])
-	}
-	list = make([]change, 0, n)
-	for i, name := range buckets {
-		for _, e := range o.trees[i].edits[m[i]:] {
-			list = append(list, change{name, e.key, e.value})
-		}
-	}
-	return list
-}
-
-// changes lists the last edit, as of a mark, of every key but those of objects, and of
-// moves when the entries are so many that they are laid together, with moves of their own.
+// changes lists the last edit, as of a mark, of every key but those of objects, of refs by
+// time (see recents), and of moves when the entries are so many that they are laid together,
+// with moves of their own.
 func (o *overlay) changes(m mark) []change {
 	n := 0
 	for i := range m {
@@ -210,12 +242,39 @@ func (o *overlay) changes(m mark) []change {
 	}
 	list := make([]change, 0, n-int(m[objectsNumber]))
 	for i, name := range buckets {
-		if i == objectsNumber || i == movesNumber && m[logNumber] >= logFew {
+		if i == objectsNumber || i == recentNumber || i == movesNumber && m[logNumber] >= logFew {
 			continue
 		}
 		for _, e := range o.sorted(i, &m) {
 			list = append(list, change{name, e.key, e.value})
 		}
+	}
+	return list
+}
+
+// recents is changes of the refs by time. In a file whose refs can be read it follows from
+// those: most of what the journal says of it came and went within the journal.
+func (o *overlay) recents(l *look, m mark) (list []change) {
+	var edits []edit
+	for _, e := range o.sorted(refsNumber, &m) {
+		was, err := l.ref(string(e.key))
+		now := objects.Ref{}
+		if err == nil && e.value != nil {
+			now, err = decodeRef(string(e.key), e.value)
+		}
+		if err != nil {
+			edits = o.sorted(recentNumber, &m)
+			break
+		}
+		if !was.Target.IsZero() && (e.value == nil || !was.Updated.Equal(now.Updated)) {
+			edits = append(edits, edit{key: recentKey(was)})
+		}
+		if e.value != nil {
+			edits = append(edits, edit{key: recentKey(now), value: []byte{}})
+		}
+	}
+	for _, e := range edits {
+		list = append(list, change{recentBucket, e.key, e.value})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -19,17 +20,20 @@ type writer struct {
 	disk  sync.Mutex    // who has it may write to the files
 	call  chan struct{} // wakes up the keeper
 	crowd int           // batches of the last groups; disk guards it
+	took  time.Duration // to write the last one; disk guards it
 
 	mu     sync.Mutex
-	look   *look                      // what is durable, and the objects that are planned
-	refs   map[string]objects.Ref     // as they will be; a zero target: not at all
-	last   *objects.LogEntry          // nil: not read yet
-	next   *group                     // that takes more; nil: none
-	flying *group                     // that is being written; nil: none
-	room   int                        // bytes of the last groups
-	spans  int                        // changes of the last one
-	lines  map[string][]chan struct{} // who waits to move a ref that somebody moves
-	ending bool                       // nobody begins a group any more
+	look   *look                  // what is durable, and the objects that are planned
+	refs   map[string]objects.Ref // as they will be; a zero target: not at all
+	last   *objects.LogEntry      // nil: not read yet
+	next   *group                 // that takes more; nil: none
+	flying *group                 // that is being written; nil: none
+	room   int                    // bytes of the last groups
+	spans  int                    // changes of the last one
+	ending bool                   // nobody begins a group any more
+
+	order sync.Mutex
+	lines map[string][]chan struct{} // who waits to move a ref that somebody moves; order guards it
 
 	// The mutex of the store guards these.
 	users  int // who is at work with it
@@ -45,6 +49,8 @@ type group struct {
 	moves   bool
 	lead    bool // somebody has taken on to write it
 	batches int
+	enough  int  // batches, with which it is written at once; 0: who leads says when
+	taken   bool // it is closed, and who closed it writes it
 
 	done chan struct{} // closed when err says what has come of it
 	err  error
@@ -126,7 +132,10 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 		return nil, false, w.store.explain("read", err)
 	}
 	lead, g.lead = !g.lead, true
-	g.batches++
+	if g.batches++; g.enough > 0 && g.batches >= g.enough && g.hauled == nil {
+		g.taken, lead = true, true
+		w.close(g)
+	}
 	return g, lead, nil
 }
 

@@ -141,14 +141,15 @@ func appendObject(b []byte, o *objects.Object) []byte {
 // decodeObject reads what encodeObject wrote, or closeRecord made of it; a tombstone
 // is an ErasedError. The object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
-	o, err := shareObject(id, b)
+	var room []objects.ID
+	o, err := shareObject(id, b, &room)
 	o.Data = bytes.Clone(o.Data)
 	return o, err
 }
 
 // shareObject is decodeObject of a record that nobody changes: the data may be a piece
-// of it.
-func shareObject(id objects.ID, b []byte) (objects.Object, error) {
+// of it, and the edges lie in a room.
+func shareObject(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
 		return o, decodeTombstone(id, b)
@@ -173,7 +174,7 @@ func shareObject(id objects.ID, b []byte) (objects.Object, error) {
 			return corrupt("its record is cut off")
 		}
 		if n > 0 {
-			*edges = make([]objects.ID, n)
+			*edges = take(room, int(n))
 		}
 		for i := range *edges {
 			b = b[copy((*edges)[i][:], b):]
@@ -229,7 +230,8 @@ func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Recor
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte(name), 0), seq)
+	key := make([]byte, 0, len(name)+1+8)
+	return binary.BigEndian.AppendUint64(append(append(key, name...), 0), seq)
 }
 
 // parseMovesKey gives the number of an entry that moved name.
@@ -245,5 +247,6 @@ func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
 // those of one time by name.
 func recentKey(r objects.Ref) []byte {
 	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, and then turned round
-	return append(binary.BigEndian.AppendUint64(nil, downwards), r.Name...)
+	key := make([]byte, 0, 8+len(r.Name))
+	return append(binary.BigEndian.AppendUint64(key, downwards), r.Name...)
 }

@@ -50,8 +50,9 @@ func sealObjects(l *look, records []edit, hauled []objects.Object) ([]change, er
 // recorded is the objects of records that lie in no pack yet.
 func (l *look) recorded(records []edit) ([]objects.Object, error) {
 	list := make([]objects.Object, 0, len(records))
+	room := make([]objects.ID, 0, len(records))
 	for _, r := range records {
-		o, err := shareObject(objects.ID(r.key), r.value)
+		o, err := shareObject(objects.ID(r.key), r.value, &room)
 		if err == nil {
 			err = o.Check()
 		}

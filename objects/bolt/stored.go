@@ -12,7 +12,8 @@ import (
 
 // unstored leaves out the objects that lie in a pack already. Who puts a small object
 // does not ask for that, and what was said before is said again now and then. One that
-// is damaged where it lies is laid down anew, and is found there from then on.
+// is damaged where it lies is laid down anew, and is found there from then on. It uses the
+// memory of the list.
 func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -21,7 +22,7 @@ func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
 	if err := l.recallPacked(s); err != nil {
 		return nil, err
 	}
-	rest := make([]objects.Object, 0, len(list))
+	rest := list[:0]
 	for i := range list {
 		whole := false
 		if s.seen[i] {

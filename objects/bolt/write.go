@@ -14,6 +14,9 @@ import (
 // does not grow.
 const groupBytes = 16 << 20
 
+// batchTime is about what all the work for one batch takes when many write.
+const batchTime = 20 * time.Microsecond
+
 // Apply is objects.Writer.
 func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 	return s.submit(ctx, func(w *writer, _ allowance) error {
@@ -106,26 +109,26 @@ func (w *writer) update(ref string, p allowance, f func(tip objects.ID) (objects
 
 // stand waits until nobody else moves a ref. Those who wait are served in turn.
 func (w *writer) stand(ref string, p allowance) error {
-	w.mu.Lock()
+	w.order.Lock()
 	line, some := w.lines[ref]
 	if !some {
 		w.lines[ref] = nil
-		w.mu.Unlock()
+		w.order.Unlock()
 		return nil
 	}
 	turn := make(chan struct{})
 	w.lines[ref] = append(line, turn)
-	w.mu.Unlock()
+	w.order.Unlock()
 	err := p.wait(turn)
 	if err == nil {
 		return nil
 	}
-	w.mu.Lock()
+	w.order.Lock()
 	i := slices.Index(w.lines[ref], turn)
 	if i >= 0 {
 		w.lines[ref] = slices.Delete(w.lines[ref], i, i+1)
 	}
-	w.mu.Unlock()
+	w.order.Unlock()
 	if i < 0 { // at the same moment
 		w.step(ref)
 	}
@@ -134,8 +137,8 @@ func (w *writer) stand(ref string, p allowance) error {
 
 // step lets the next one move a ref.
 func (w *writer) step(ref string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.order.Lock()
+	defer w.order.Unlock()
 	line := w.lines[ref]
 	if len(line) == 0 {
 		delete(w.lines, ref)
@@ -177,19 +180,26 @@ func (w *writer) latest() *group {
 	return w.flying
 }
 
-// write writes a group, when the one before it is written.
+// write writes a group, when the one before it is written. Of many who write, half write
+// while the others plan: who makes the group so large writes it.
 func (w *writer) write(g *group) {
-	w.disk.Lock()
-	if w.crowd > 1 {
-		runtime.Gosched() // who has just been served may come again
+	if !g.taken {
+		w.disk.Lock()
+		if w.crowd > 1 && w.gather(g) {
+			runtime.Gosched() // who has just been served may come again
+		}
+		if !w.take(g) {
+			<-g.done
+			return
+		}
 	}
-	w.mu.Lock()
-	w.close(g)
-	w.mu.Unlock()
 	if w.h.broken.Load() {
 		g.err = errAgain // what it stands on is not there
 	} else {
+		begun := time.Now()
+		w.h.journal.crowded = w.many()
 		g.err = w.store.commit(w.h, g)
+		w.took = time.Since(begun)
 	}
 	w.landed(g)
 	close(g.done)
@@ -200,4 +210,34 @@ func (w *writer) write(g *group) {
 		w.stop()
 		w.wake()
 	}
+}
+
+// many tells whether a large crowd writes. disk is held.
+func (w *writer) many() bool { return w.crowd >= w.store.many }
+
+// gather lets more come into a group, and tells whether it should: not when there are
+// enough of them. disk is held.
+func (w *writer) gather(g *group) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store.mu.Lock()
+	users := w.users
+	w.store.mu.Unlock()
+	if time.Duration(users)*batchTime < w.took {
+		return true // the disk takes longer than all of them
+	}
+	g.enough = users / 2
+	return g.batches < g.enough
+}
+
+// take closes a group, unless somebody else did, who writes it.
+func (w *writer) take(g *group) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g.taken {
+		return false
+	}
+	g.taken = true
+	w.close(g)
+	return true
 }

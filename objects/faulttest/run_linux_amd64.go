@@ -59,7 +59,8 @@ type tracer struct {
 	pid     int
 	threads map[int]*thread
 	files   map[inode]int
-	next    int // number of the next attempt
+	aside   *call // a sync that was submitted
+	next    int   // number of the next attempt
 }
 
 // thread is one thread of the command.
@@ -137,7 +138,7 @@ func (t *tracer) run(cmd *exec.Cmd) error {
 		}
 		return err
 	}
-	t.pid = cmd.Process.Pid
+	t.pid, t.aside = cmd.Process.Pid, nil
 	defer func() { _ = cmd.Process.Release() }() // it is waited for below
 	var status syscall.WaitStatus
 	if _, err := wait(t.pid, &status); err != nil {

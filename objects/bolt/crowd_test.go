@@ -1,0 +1,279 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/faulttest"
+)
+
+// TestHalfOfACrowdWritesAtOnce lets the first of a group wait for others: who makes it
+// half of the crowd writes it, and the first does not.
+func TestHalfOfACrowdWritesAtOnce(t *testing.T) {
+	s, path := fresh(t)
+	in := idle(t, s)
+	h, w := writing(t, in)
+	plan := func(name string) (*group, bool) {
+		t.Helper()
+		g, lead, err := w.plan(batch("refs/heads/"+name, name), "", objects.ID{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g, lead
+	}
+	w.users = 6
+	g, lead := plan("a")
+	w.disk.Lock() // as who leads has it
+	if !lead || !w.gather(g) {
+		t.Fatal("one of six is enough")
+	}
+	if other, lead := plan("b"); other != g || lead || g.taken {
+		t.Fatal("two of six are enough")
+	}
+	last, lead := plan("c")
+	if last != g || !lead || w.take(g) {
+		t.Fatal("three of six are not enough")
+	}
+	if next, _ := plan("d"); next == g {
+		t.Error("a group that is being written takes one more")
+	}
+	w.write(last)
+	<-g.done
+	if g.err != nil || !w.disk.TryLock() {
+		t.Errorf("nobody else can write: %v", g.err)
+	}
+	w.took = time.Second
+	if w.gather(w.next); w.next.enough != 0 {
+		t.Error("a disk that is slower than all of them has to do with half of them at once")
+	}
+	h.close()
+	h.side.release()
+	if n := transactions(t, path); n != 1 {
+		t.Errorf("%d groups were acknowledged, not one", n)
+	}
+}
+
+// TestCrowd has many goroutines write, each on what it wrote before, while folds go on
+// beside them: all is there, in the store and in what another process reads.
+func TestCrowd(t *testing.T) {
+	s, path := fresh(t)
+	in := idle(t, s)
+	in.limit = journalStart + 16<<10
+	const writers, each = 3 * journalCrowd, 12
+	var all sync.WaitGroup
+	for n := range writers {
+		all.Go(func() {
+			ref, tip := fmt.Sprint("refs/heads/", n%(writers-8)), objects.ID{} // some share one
+			for i := range each {
+				err := s.Update(t.Context(), ref, func(at objects.ID) (objects.Batch, error) {
+					tip = object(fmt.Sprint(n, " ", i)).ID
+					return objects.Batch{
+						Put:  []objects.Object{object(fmt.Sprint(n, " ", i))},
+						Refs: []objects.RefUpdate{{Name: ref, Old: at, New: tip}},
+					}, nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := objects.Read(t.Context(), s, tip); err != nil {
+					t.Errorf("what was acknowledged: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := mustOpen(t, path, objects.Options{})
+	for n := range writers {
+		for i := range each {
+			if _, err := objects.Read(t.Context(), other, object(fmt.Sprint(n, " ", i)).ID); err != nil {
+				t.Errorf("%d of writer %d: %v", i, n, err)
+			}
+		}
+	}
+	log, err := other.Log(t.Context(), "", 0, 0)
+	if err != nil || len(log) != writers*each {
+		t.Errorf("the log has %d entries of %d, %v", len(log), writers*each, err)
+	}
+	wantSound(t, path)
+}
+
+// TestSyncAside syncs files of many stores at once, and tells of one that cannot be.
+func TestSyncAside(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range 8 {
+		f, err := os.Create(filepath.Join(t.TempDir(), fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			defer f.Close()
+			for range 8 {
+				if _, err := f.WriteString("more"); err != nil {
+					t.Error(err)
+				}
+				if err := syncAside(f); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	closed, err := os.Create(filepath.Join(t.TempDir(), "closed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	if syncAside(closed) == nil {
+		t.Error("a file that is closed was synced")
+	}
+}
+
+// TestKeysThatNoLongerRise reads a branch whose keys ascend, and then do not.
+func TestKeysThatNoLongerRise(t *testing.T) {
+	o := newOverlay(binding{})
+	keys := [][]byte{logKey(1), logKey(3), logKey(4), logKey(2), logKey(3)}
+	var marks []mark
+	for i, key := range keys {
+		o.add([]change{{logBucket, key, []byte{byte(i)}}}, 0, uint64(i))
+		marks = append(marks, o.now())
+	}
+	for at, m := range marks {
+		for n := range uint64(6) {
+			want, ok := -1, false
+			for i, key := range keys[:at+1] {
+				if slices.Equal(key, logKey(n)) {
+					want, ok = i, true
+				}
+			}
+			value, edited := o.get(logNumber, logKey(n), &m)
+			if edited != ok || ok && value[0] != byte(want) {
+				t.Errorf("entry %d after %d edits: %v, %t, not %d", n, at+1, value, edited, want)
+			}
+		}
+	}
+}
+
+// roleCrowd goes on with a store after roleCrash as a large crowd does, for which the
+// system syncs: PATH.
+func roleCrowd(args []string) error {
+	w := &crashWork{ctx: context.Background()}
+	if w.open(args[0]); w.store == nil {
+		return w.err
+	}
+	in, ok := objects.As[*store](w.store)
+	if !ok {
+		return errors.New("not a store of this package")
+	}
+	in.many = 1 // on one processor hardly two meet
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for k := range 3 {
+				w.next(fmt.Sprint("refs/heads/crowd", i), k*50)
+			}
+		})
+	}
+	all.Wait()
+	w.check(w.store.Close())
+	return w.err
+}
+
+// TestPowerFailureInACrowd lets the power fail at any step of a crowd: what was
+// acknowledged is there. One whose journal is not synced is found out, and a sync that
+// fails is no acknowledgment.
+func TestPowerFailureInACrowd(t *testing.T) {
+	trace, _ := traced(t, nil, false, "crowd")
+	if trace.Code != 0 {
+		t.Fatal(trace.Output("2"))
+	}
+	from := trace.Starts[1]
+	journal := func(s *faulttest.Step) bool {
+		return s.Kind == faulttest.Sync && s.Name == "s/"+fileName+"-journal"
+	}
+	tried := crashes{from: from, random: rounds(0, 1, 20), most: rounds(40, 200, 0)}.mustSurvive(t, "", trace)
+	if _, wrong := (crashes{from: from, most: 400}).try(t, without(trace, journal)); len(wrong) == 0 {
+		t.Error("nobody misses the syncs of the journal")
+	}
+	before := *trace
+	before.Steps = trace.Steps[:from]
+	failed := 0
+	for at, s := range attempts(trace) {
+		if at < len(attempts(&before)) || !journal(&s) || failed == rounds(2, 4, 20) {
+			continue
+		}
+		fault := faulttest.Fault{At: at, Errno: syscall.EIO}
+		trace, root := traced(t, &fault, false, "crowd")
+		if trace.Code != 0 {
+			t.Fatalf("sync at attempt %d: %s", at, trace.Output("2"))
+		}
+		numbers, gone := acknowledged(t, trace, len(trace.Steps))
+		if err := survives(t.Context(), root, numbers, gone); err != nil {
+			t.Errorf("sync at attempt %d: %v", at, err)
+		}
+		failed++
+	}
+	t.Logf("%d steps, %d states, %d syncs that failed", len(trace.Steps)-from, tried, failed)
+	if failed == 0 {
+		t.Error("no sync failed")
+	}
+}
+
+// TestRefsByTimeThroughFolds moves refs and takes them away, some within one millisecond
+// and some back in time, with folds in between: each is in the order of time once.
+func TestRefsByTimeThroughFolds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	s, path := fresh(t)
+	at := map[string]objects.Ref{}
+	for i := range 400 {
+		name := fmt.Sprint("refs/heads/", random.IntN(4))
+		move := objects.RefUpdate{Name: name, Old: at[name].Target}
+		b := objects.Batch{Note: objects.Note{Time: time.UnixMilli(int64(1000 + random.IntN(5))).UTC()}}
+		if move.Old.IsZero() || random.IntN(4) > 0 {
+			b.Put = []objects.Object{object(fmt.Sprint(i))}
+			move.New = b.Put[0].ID
+		}
+		b.Refs = []objects.RefUpdate{move}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		at[name] = objects.Ref{Name: name, Target: move.New, Updated: b.Note.Time}
+		if random.IntN(20) > 0 {
+			continue
+		}
+		fold(t, s)
+		list, err := s.Refs(t.Context(), objects.RefQuery{Newest: true})
+		if err != nil {
+			t.Fatalf("seed %d, after %d: %v", seed, i, err)
+		}
+		for _, r := range list {
+			if have := at[r.Name]; have.Target != r.Target || !have.Updated.Equal(r.Updated) {
+				t.Errorf("seed %d, after %d: %s is %v of %v, and was moved to %v at %v", seed, i, r.Name, r.Target, r.Updated, have.Target, have.Updated)
+			}
+		}
+		here := 0
+		for _, r := range at {
+			if !r.Target.IsZero() {
+				here++
+			}
+		}
+		if here != len(list) {
+			t.Errorf("seed %d, after %d: %d refs by time of %d", seed, i, len(list), here)
+		}
+	}
+	wantSound(t, path)
+}
