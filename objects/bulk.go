@@ -52,9 +52,9 @@ type Run struct {
 // SheetRun is the run of a sheet from a place on as far as the line lies in it: at most
 // limit commits, when it is over 0. The places of it are put into room.
 func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
-	places := room[:0]
-	for at := tip; at >= 0; at = int(s.rows[at].Parent) {
-		if places = append(places, int16(at)); len(places) == limit {
+	places, rows := room[:0], s.rows
+	for at := int16(tip); at >= 0; at = rows[at].Parent {
+		if places = append(places, at); len(places) == limit {
 			break
 		}
 	}

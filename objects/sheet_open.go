@@ -17,8 +17,8 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 	s.n, s.ids = n, ids[:len(ids):len(ids)]
 	o := opening{sheet: s, rest: table, room: room}
 	o.front()
-	front := len(table) - len(o.rest)
-	if end := len(o.rest) - front - frontSize; o.err == nil && (end < 0 || !bytes.Equal(o.rest[end:], appendFront(nil, table[:front]))) {
+	front := table[:len(table)-len(o.rest)]
+	if end := len(o.rest) - len(front) - frontSize; o.err == nil && (end < 0 || !isFront(o.rest[end:], front)) {
 		o.fail("it ends in another way than it begins")
 	} else if o.err == nil {
 		o.rest = o.rest[:end:end]
@@ -40,6 +40,12 @@ const frontSize = 4
 
 func appendFront(b, front []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, front...), uint32(len(front)))
+}
+
+// isFront tells whether b is what appendFront adds.
+func isFront(b, front []byte) bool {
+	n := len(front)
+	return len(b) == n+frontSize && bytes.Equal(b[:n], front) && binary.BigEndian.Uint32(b[n:]) == uint32(n)
 }
 
 // opening is an OpenSheet on its way.
