@@ -241,21 +241,17 @@ func (o *opening) some(rows []Row, from int, at *counts, then counts) {
 			in.Data = int32(body)
 			body += size
 		}
-		in.Parent, in.Link = f.near(i)
-		leads := int(f.reach) <= i && int(f.apart) <= s.apart.n-at.edge-edge
-		switch {
-		case f.apart == 0 || !leads:
-		case f.apart == 1 && !f.leads && edge < len(edges): // as most are that have any
-			leads = s.under(i, int(edges[edge]))
-		default:
-			leads = o.lead(i, f, in)
+		own += int(f.own)
+		if in.Parent, in.Link = -1, -1; len(f.steps) == 0 {
+			continue
 		}
-		if !leads {
+		in.Parent, in.Link = f.near(i)
+		known := f.apart == 1 && !f.leads && edge < len(edges) && s.under(i, int(edges[edge])) // as of most that have any
+		if int(f.reach) > i || f.apart > 0 && !known && !o.lead(i, f, in) {
 			o.fail("object %d leads to nothing", i)
 			return
 		}
 		edge += int(f.apart)
-		own += int(f.own)
 	}
 	*at = counts{at.edge + edge, own, at.sized + next, data, body}
 }
@@ -280,6 +276,9 @@ const maxBody = 1 << 30
 // and the first link if they are among them.
 func (o *opening) lead(i int, f *form, in *Row) bool {
 	s := o.sheet
+	if int(f.apart) > s.apart.n-int(in.edge) {
+		return false
+	}
 	for k := range f.apart {
 		v := int(s.apart.at(int(in.edge + k)))
 		if !s.under(i, v) {
