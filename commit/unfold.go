@@ -244,24 +244,23 @@ func (r *rows) withRest(i int, c *Commit) error {
 	if f.parents > 0 {
 		c.Parents = make([]objects.ID, 1)
 	}
-	r.told(c, i, f, now)
+	r.told(c, i, r.sheet.Row(i), f, now)
 	return c.check()
 }
 
 // told fills in what the sheet and the state say of a commit that has its form. It has
 // room for its parents.
-func (r *rows) told(c *Commit, i int, f *formed, now *state) {
+func (r *rows) told(c *Commit, i int, row *objects.Row, f *formed, now *state) {
 	s := r.sheet
-	c.ID = *s.ID(i)
-	if f.parents > 0 {
-		if p := s.Parent(i); p >= 0 {
-			c.Parents[0] = *s.ID(p)
-		}
+	if c.ID = *s.ID(i); f.parents > 0 {
+		c.Parents[0] = *s.ID(int(row.Parent))
 	}
-	if k := s.Link(i); k >= 0 && f.links[0] >= 0 {
-		c.Content = *s.ID(k)
-	} else if f.links[0] >= 0 {
+	if k := int(row.Link); f.links[0] >= 0 && k < 0 {
 		c.Content = *s.Edge(i, int(f.links[0]))
+	} else if f.links[0] >= 0 {
+		if c.Content = *s.ID(k); f.follows&followsSize != 0 {
+			c.Size = int64(s.Row(k).Size)
+		}
 	}
 	if f.links[1] >= 0 {
 		c.Origin = *s.Edge(i, int(f.links[1]))
@@ -271,8 +270,10 @@ func (r *rows) told(c *Commit, i int, f *formed, now *state) {
 	}
 	c.Index, c.Time = int(now.index), time.UnixMilli(now.ms).UTC()
 	c.Depth, c.Weight = now.depth, now.weight
-	if c.Mark = (objects.ID{}); now.mark != 0 {
-		c.Mark = *r.markOf(now)
+	if mark := r.markOf(now); mark != nil {
+		c.Mark = *mark
+	} else {
+		c.Mark = objects.ID{}
 	}
 }
 
@@ -291,31 +292,22 @@ func (r *rows) markOf(now *state) *objects.ID {
 // has its parent in room.
 func (r *rows) at(i int, room *[1]objects.ID) (*Commit, error) {
 	now := &r.states[i]
-	switch {
-	case now.whole == 0:
+	if now.whole == 0 {
 		return nil, &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
-	case now.whole > 0:
+	} else if now.whole > 0 {
 		return &r.whole[now.whole-1], nil
 	}
-	f := r.forms[r.sheet.Form(i)]
+	row := r.sheet.Row(i)
+	f := r.forms[row.Form]
 	c := &f.given // a copy for each would take longer than all else
 	if c.Block != nil || c.From != nil || c.Erased != nil || !c.Words.IsZero() {
 		c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
 	}
-	r.plain(c, i, f, now, room)
-	return c, nil
-}
-
-// plain fills in what the form of a commit without a rest does not say.
-func (r *rows) plain(c *Commit, i int, f *formed, now *state, room *[1]objects.ID) {
-	if f.follows&followsSize != 0 {
-		_, n := r.sheet.Data(r.sheet.Link(i))
-		c.Size = int64(n)
-	}
 	if f.parents > 0 {
 		c.Parents = room[:]
 	}
-	r.told(c, i, f, now)
+	r.told(c, i, row, f, now)
+	return c, nil
 }
 
 // Data is objects.Unfolded.

@@ -52,9 +52,9 @@ type Run struct {
 // SheetRun is the run of a sheet from a place on as far as the line lies in it: at most
 // limit commits, when it is over 0. The places of it are put into room.
 func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
-	places := room[:0]
-	for at := tip; at >= 0; at = int(s.slots[at].parent) {
-		if places = append(places, int16(at)); len(places) == limit {
+	places, rows := room[:0], s.rows
+	for at := int16(tip); at >= 0; at = rows[at].Parent {
+		if places = append(places, at); len(places) == limit {
 			break
 		}
 	}
@@ -67,9 +67,11 @@ func (r *Run) Sheet() (s *Sheet, places []int16) { return r.sheet, r.places }
 // Spot is that of what the first link names of the commit with a place in the sheet,
 // if that is content.
 func (r *Run) Spot(place int) (spot Spot) {
-	if k := r.sheet.Link(place); k >= 0 && r.Body != 0 && r.sheet.Kind(k) == KindContent {
-		from, size := r.sheet.Data(k)
-		spot = Spot{r.Body, uint64(from)<<32 | uint64(size)}
+	s := r.sheet
+	if k := s.rows[place].Link; k >= 0 && r.Body != 0 {
+		if said := &s.rows[k]; s.forms[said.Form].kind == KindContent {
+			spot[0], spot[1] = r.Body, uint64(said.Data)<<32|uint64(said.Size)
+		}
 	}
 	return spot
 }

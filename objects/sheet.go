@@ -18,7 +18,7 @@ type Sheet struct {
 	n     int
 	ids   []byte // of the objects, and then of what else they lead to
 	forms []form
-	slots []slot
+	rows  []Row
 	apart column // edges that no form has: places in ids
 	own   column // the number that is left of a folded object
 	data  []byte
@@ -33,17 +33,18 @@ type Sheet struct {
 // form is what some objects have in common.
 type form struct {
 	kind           Kind
-	part           int  // where their data lies: one of those below
-	sized          bool // each has a size: not 0
-	parents, links int
+	part           uint8 // where their data lies: one of those below
+	sized          bool  // each has a size: not 0
+	own            uint8 // numbers in their column: 1 of a folded one
+	reach          uint8 // the longest step
+	parentStep     uint8 // of the first parent; 0: it is in the column, or there is none
+	linkStep       uint8 // of the first link, too
+	leads          bool  // the first parent or the first link is in the column
+	parents, links int32
+	apart          int32  // edges that are in the column
+	before         int32  // of these, parents
 	steps          []byte // of each edge: how far back it leads; 0: it is in the column
 	tag            []byte // of the Fold; empty: the data is as it is
-	reach          int    // the longest step
-	apart          int    // edges that are in the column
-	before         int    // of these, parents
-	own            int    // numbers in their column: 1 of a folded one
-	parentStep     int    // of the first parent; 0: it is in the column, or there is none
-	linkStep       int    // of the first link, too
 }
 
 // Where data lies. What was said lies together: who compresses it finds more alike.
@@ -54,7 +55,7 @@ const (
 	parts
 )
 
-func partOf(k Kind) int {
+func partOf(k Kind) uint8 {
 	switch k {
 	case KindCommit:
 		return inSheet
@@ -64,13 +65,13 @@ func partOf(k Kind) int {
 	return inOthers
 }
 
-// slot is what is known of an object when the sheet is open.
-type slot struct {
-	data, size   int32 // in the sheet of a commit, of others in the body
+// Row is what is known of an object when the sheet is open. Its methods tell it singly.
+type Row struct {
+	Data, Size   int32 // where its data begins, in the sheet of a commit, of others in the body, and how long it is
 	edge         int32 // the first of it in the column of edges
 	own          int32 // the first of it in the column of numbers
-	parent, link int16 // the first of each, if it is in the sheet; else -1
-	form         uint16
+	Parent, Link int16 // the places of the first of each, if it is in the sheet; else -1
+	Form         uint16
 }
 
 // SheetObjects is most objects that a sheet holds.
@@ -87,35 +88,38 @@ func (s *Sheet) Len() int { return s.n }
 func (s *Sheet) Body() int { return s.body }
 
 // ID is the id of an object. It stays good as long as the sheet.
-func (s *Sheet) ID(i int) *ID { return (*ID)(s.ids[i*idSize:]) }
+func (s *Sheet) ID(i int) *ID { return (*ID)(s.ids[i*idSize : i*idSize+idSize]) }
 
 // Kind is what an object is.
-func (s *Sheet) Kind(i int) Kind { return s.forms[s.slots[i].form].kind }
+func (s *Sheet) Kind(i int) Kind { return s.forms[s.rows[i].Form].kind }
 
 // Data says where the data of an object lies: that of commits in the sheet, where of
 // a folded one only a rest is, that of others in the body.
 func (s *Sheet) Data(i int) (from, size int) {
-	in := &s.slots[i]
-	return int(in.data), int(in.size)
+	in := &s.rows[i]
+	return int(in.Data), int(in.Size)
 }
 
+// Row is all of them. It stays good as long as the sheet.
+func (s *Sheet) Row(i int) *Row { return &s.rows[i] }
+
 // Parent is the place of the first parent; -1: it is not in the sheet.
-func (s *Sheet) Parent(i int) int { return int(s.slots[i].parent) }
+func (s *Sheet) Parent(i int) int { return int(s.rows[i].Parent) }
 
 // Link is the place of what the first link names, as Parent is.
-func (s *Sheet) Link(i int) int { return int(s.slots[i].link) }
+func (s *Sheet) Link(i int) int { return int(s.rows[i].Link) }
 
 // Degree is how many parents and links the objects of a form have.
 func (s *Sheet) Degree(form int) (parents, links int) {
 	f := &s.forms[form]
-	return f.parents, f.links
+	return int(f.parents), int(f.links)
 }
 
 // Edge is where an object leads to: k counts its parents and then its links. It
 // stays good as long as the sheet.
 func (s *Sheet) Edge(i, k int) *ID {
-	in := &s.slots[i]
-	f := &s.forms[in.form]
+	in := &s.rows[i]
+	f := &s.forms[in.Form]
 	if step := int(f.steps[k]); step > 0 {
 		return s.ID(i - step)
 	}
@@ -138,8 +142,8 @@ func (s *Sheet) Under(i int) (id ID) {
 
 // Edges adds the parents and links of an object to a slice that they may share.
 func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
-	in := &s.slots[i]
-	f := &s.forms[in.form]
+	in := &s.rows[i]
+	f := &s.forms[in.Form]
 	n := len(f.steps)
 	if n == 0 {
 		return nil, nil
@@ -156,7 +160,7 @@ func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
 		*room = append(*room, *s.ID(int(s.apart.at(at))))
 		at++
 	}
-	middle, end := from+f.parents, from+n
+	middle, end := from+int(f.parents), from+n
 	if f.parents > 0 {
 		parents = (*room)[from:middle:middle]
 	}
@@ -207,7 +211,7 @@ func (s *Sheet) unfold(room *SheetRoom) Unfolded {
 func (s *Sheet) Forms() int { return len(s.forms) }
 
 // Form is the form of an object.
-func (s *Sheet) Form(i int) int { return int(s.slots[i].form) }
+func (s *Sheet) Form(i int) int { return int(s.rows[i].Form) }
 
 // KindOf is what the objects of a form are.
 func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
@@ -216,12 +220,12 @@ func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
 func (s *Sheet) Tag(form int) []byte { return s.forms[form].tag }
 
 // Own is the number that is left of a folded object.
-func (s *Sheet) Own(i int) uint64 { return s.own.at(int(s.slots[i].own)) }
+func (s *Sheet) Own(i int) uint64 { return s.own.at(int(s.rows[i].own)) }
 
 // Rest is the bytes of a commit that are in the sheet: all, or the rest of a folded one.
 func (s *Sheet) Rest(i int) []byte {
-	in := &s.slots[i]
-	return s.data[in.data : in.data+in.size : in.data+in.size]
+	in := &s.rows[i]
+	return s.data[in.Data : in.Data+in.Size : in.Data+in.Size]
 }
 
 // column is numbers of the same width: the lowest byte of each, then the next of each,
@@ -249,16 +253,30 @@ func (c *column) at(i int) uint64 {
 
 // some puts the numbers from a place on into a list. None of them is over 32 bits.
 func (c *column) some(list []uint32, from int) {
-	for k := range c.width {
-		part := c.bytes[k*c.n+from:][:len(list)]
-		if k == 0 {
-			for i, b := range part {
-				list[i] = uint32(b)
-			}
-			continue
+	if c.width == 0 {
+		clear(list)
+		return
+	}
+	low := c.bytes[from:][:len(list)]
+	if c.width == 2 {
+		high := c.bytes[c.n+from:][:len(list)]
+		for i := range list {
+			list[i] = uint32(low[i]) | uint32(high[i])<<8
 		}
-		for i, b := range part {
+		return
+	}
+	for i, b := range low {
+		list[i] = uint32(b)
+	}
+	for k := 1; k < c.width; k++ {
+		for i, b := range c.bytes[k*c.n+from:][:len(list)] {
 			list[i] |= uint32(b) << (8 * k)
 		}
 	}
+}
+
+// between is how many numbers there are from one place to another: at most countEvery,
+// and none that are not there.
+func (c *column) between(from, to int) int {
+	return max(0, min(to-from, c.n-from, countEvery))
 }

@@ -204,7 +204,7 @@ func (l *laying) unlike(table []byte, room *SheetRoom) (found bool) {
 // body is the data of what is no commit, behind as many bytes as are asked for.
 func (l *laying) body(front int) []byte {
 	b := make([]byte, front, front+l.size[inWords]+l.size[inOthers])
-	for part := inWords; part <= inOthers; part++ {
+	for _, part := range [...]uint8{inWords, inOthers} {
 		for i := range l.list {
 			if partOf(l.list[i].Kind) == part {
 				b = append(b, l.list[i].Data...)

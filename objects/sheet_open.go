@@ -13,19 +13,20 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 	if n <= 0 || n > SheetObjects || len(ids)%idSize != 0 || len(ids) < n*idSize {
 		return nil, fmt.Errorf("%w: %d objects with %d bytes of ids", errSheet, n, len(ids))
 	}
-	s := &Sheet{n: n, ids: ids}
-	o := opening{sheet: s, rest: table}
+	s := room.takeSheet()
+	s.n, s.ids = n, ids[:len(ids):len(ids)]
+	o := opening{sheet: s, rest: table, room: room}
 	o.front()
-	front := len(table) - len(o.rest)
-	if end := len(o.rest) - front - frontSize; o.err == nil && (end < 0 || !bytes.Equal(o.rest[end:], appendFront(nil, table[:front]))) {
+	front := table[:len(table)-len(o.rest)]
+	if end := len(o.rest) - len(front) - frontSize; o.err == nil && (end < 0 || !isFront(o.rest[end:], front)) {
 		o.fail("it ends in another way than it begins")
 	} else if o.err == nil {
 		o.rest = o.rest[:end:end]
 		o.columns()
 	}
 	if o.err == nil {
-		s.slots = room.take(n)
-		o.fill(s.slots)
+		s.rows = room.takeRows(n)
+		o.fill(s.rows)
 	}
 	if o.err != nil {
 		return nil, o.err
@@ -41,9 +42,16 @@ func appendFront(b, front []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, front...), uint32(len(front)))
 }
 
+// isFront tells whether b is what appendFront adds.
+func isFront(b, front []byte) bool {
+	n := len(front)
+	return len(b) == n+frontSize && bytes.Equal(b[:n], front) && binary.BigEndian.Uint32(b[n:]) == uint32(n)
+}
+
 // opening is an OpenSheet on its way.
 type opening struct {
 	sheet *Sheet
+	room  *SheetRoom
 	rest  []byte
 	sizes column
 	form  column
@@ -74,7 +82,7 @@ func (o *opening) front() {
 			o.err = fmt.Errorf("its objects are told in way %d, which this program does not know: %w", number, ErrFormat)
 		}
 	}
-	s.forms = make([]form, o.number(s.n))
+	s.forms = o.room.takeForms(o.number(s.n))
 	for i := range s.forms {
 		if o.readForm(&s.forms[i]); o.err != nil {
 			return
@@ -84,7 +92,7 @@ func (o *opening) front() {
 	o.sizes = o.column(o.number(s.n), 4)
 	s.apart = o.column(o.number(s.n*2*MaxEdges), 4)
 	s.own = o.column(o.number(s.n), 8)
-	o.every = make([]counts, (s.n-1)/countEvery)
+	o.every = o.room.takeCounts((s.n - 1) / countEvery)
 	s.words = o.number(maxBody)
 	c := s.begin()
 	for i := range o.every {
@@ -155,25 +163,26 @@ const sizedForm = 0x80
 
 func (o *opening) readForm(f *form) {
 	kind := o.byte()
-	f.kind, f.sized = Kind(kind&^sizedForm), kind&sizedForm != 0
+	*f = form{kind: Kind(kind &^ sizedForm), sized: kind&sizedForm != 0}
 	f.part = partOf(f.kind)
-	f.parents, f.links = o.number(MaxEdges), o.number(MaxEdges)
-	f.steps = o.take(f.parents + f.links)
+	f.parents, f.links = int32(o.number(MaxEdges)), int32(o.number(MaxEdges))
+	f.steps = o.take(int(f.parents + f.links))
 	f.tag = o.take(o.number(len(o.rest)))
 	for k, step := range f.steps {
-		if f.reach = max(f.reach, int(step)); step == 0 {
-			if f.apart++; k < f.parents {
+		if f.reach = max(f.reach, step); step == 0 {
+			if f.apart++; k < int(f.parents) {
 				f.before++
 			}
 		}
 	}
 	if f.parents > 0 && o.err == nil {
-		f.parentStep = int(f.steps[0])
+		f.parentStep = f.steps[0]
 	}
 	if f.links > 0 && o.err == nil {
-		f.linkStep = int(f.steps[f.parents])
+		f.linkStep = f.steps[f.parents]
 	}
-	f.own = min(1, len(f.tag))
+	f.leads = f.parents > 0 && f.parentStep == 0 || f.links > 0 && f.linkStep == 0
+	f.own = uint8(min(1, len(f.tag)))
 	switch {
 	case !f.kind.Valid():
 		o.fail("a form of kind %d", kind)
@@ -183,15 +192,20 @@ func (o *opening) readForm(f *form) {
 }
 
 // fill notes where everything of each object is.
-func (o *opening) fill(slots []slot) {
+func (o *opening) fill(rows []Row) {
 	s := o.sheet
 	at := s.begin()
-	for from := 0; from < len(slots); from += countEvery {
-		if from > 0 && at != o.every[from/countEvery-1] {
-			o.fail("the objects before %d have more or less than they need", from)
+	for from := 0; from < len(rows); from += countEvery {
+		to := min(from+countEvery, len(rows))
+		then := counts{edge: s.apart.n, sized: o.sizes.n}
+		if to < len(rows) {
+			then = o.every[from/countEvery]
+		}
+		if o.some(rows[from:to], from, &at, then); o.err != nil {
 			return
 		}
-		if o.some(slots[from:min(from+countEvery, len(slots))], from, &at); o.err != nil {
+		if to < len(rows) && at != then {
+			o.fail("the objects before %d have more or less than they need", to)
 			return
 		}
 	}
@@ -202,48 +216,51 @@ func (o *opening) fill(slots []slot) {
 	s.body = at.data[inOthers]
 }
 
-// some is fill for at most countEvery objects, from one on. Their numbers are taken from
-// the columns together: one by one takes longer than all else.
-func (o *opening) some(slots []slot, from int, at *counts) {
+// some is fill for at most countEvery objects, from one on, before whose next as much
+// comes as then says. Their numbers are taken from the columns together: one by one takes
+// longer than all else.
+func (o *opening) some(rows []Row, from int, at *counts, then counts) {
 	s := o.sheet
-	var forms, room [countEvery]uint32
-	o.form.some(forms[:len(slots)], from)
-	sizes := room[:min(countEvery, o.sizes.n-at.sized)]
+	var list, sized, led [countEvery]uint32
+	o.form.some(list[:len(rows)], from)
+	sizes := sized[:o.sizes.between(at.sized, then.sized)]
 	o.sizes.some(sizes, at.sized)
-	sized := 0
-	for j := range slots {
-		k, i := int(forms[j]), from+j
-		if k >= len(s.forms) {
+	edges := led[:s.apart.between(at.edge, then.edge)]
+	s.apart.some(edges, at.edge)
+	forms := s.forms
+	edge, next, own, data := 0, 0, at.own, at.data
+	for j := range rows {
+		k, i, in := int(list[j%countEvery]), from+j, &rows[j]
+		if k >= len(forms) {
 			o.fail("object %d has a form that is not there", i)
 			return
 		}
-		f, in := &s.forms[k], &slots[j]
-		if f.reach > i || f.apart > s.apart.n-at.edge {
-			o.fail("object %d leads to nothing", i)
-			return
-		}
-		size := 0
+		f, size := &forms[k], 0
 		if f.sized {
-			if sized < len(sizes) {
-				size = int(sizes[sized])
+			if next < len(sizes) {
+				size = int(sizes[next])
 			}
-			if size == 0 || size > MaxSize {
+			if next++; size == 0 || size > MaxSize {
 				o.fail("object %d has no size", i)
 				return
 			}
-			sized++
 		}
-		in.size, in.edge, in.own, in.form = int32(size), int32(at.edge), int32(at.own), uint16(k)
-		in.data = int32(at.data[f.part])
-		at.data[f.part] += size
-		in.parent, in.link = f.near(i)
-		if f.apart > 0 && !o.lead(i, f, in) {
+		in.Size, in.edge, in.own, in.Form = int32(size), int32(at.edge+edge), int32(own), uint16(k)
+		in.Data = int32(data[f.part])
+		data[f.part] += size
+		own += int(f.own)
+		if in.Parent, in.Link = -1, -1; len(f.steps) == 0 {
+			continue
+		}
+		in.Parent, in.Link = f.near(i)
+		known := f.apart == 1 && !f.leads && edge < len(edges) && s.under(i, int(edges[edge])) // as of most that have any
+		if int(f.reach) > i || f.apart > 0 && !known && !o.lead(i, f, in) {
+			o.fail("object %d leads to nothing", i)
 			return
 		}
-		at.edge += f.apart
-		at.own += f.own
+		edge += int(f.apart)
 	}
-	at.sized += sized
+	*at = counts{at.edge + edge, own, at.sized + next, data}
 }
 
 // near gives the first parent and the first link of object i, where the form tells
@@ -251,10 +268,10 @@ func (o *opening) some(slots []slot, from int, at *counts) {
 func (f *form) near(i int) (parent, link int16) {
 	parent, link = -1, -1
 	if f.parentStep > 0 {
-		parent = int16(i - f.parentStep)
+		parent = int16(i - int(f.parentStep))
 	}
 	if f.linkStep > 0 {
-		link = int16(i - f.linkStep)
+		link = int16(i - int(f.linkStep))
 	}
 	return parent, link
 }
@@ -264,23 +281,28 @@ const maxBody = 1 << 30
 
 // lead checks the edges of object i that are in the column, and notes the first parent
 // and the first link if they are among them.
-func (o *opening) lead(i int, f *form, in *slot) bool {
+func (o *opening) lead(i int, f *form, in *Row) bool {
 	s := o.sheet
+	if int(f.apart) > s.apart.n-int(in.edge) {
+		return false
+	}
 	for k := range f.apart {
-		v := int(s.apart.at(int(in.edge) + k))
-		if v >= i && v < s.n || v >= len(s.ids)/idSize {
-			o.fail("object %d leads to nothing", i)
+		v := int(s.apart.at(int(in.edge + k)))
+		if !s.under(i, v) {
 			return false
 		}
 		if v >= s.n {
 			continue
 		}
 		if k == 0 && f.parents > 0 && f.parentStep == 0 {
-			in.parent = int16(v)
+			in.Parent = int16(v)
 		}
 		if k == f.before && f.links > 0 && f.linkStep == 0 {
-			in.link = int16(v)
+			in.Link = int16(v)
 		}
 	}
 	return true
 }
+
+// under tells whether object i may lead to a place: to one before it, or elsewhere.
+func (s *Sheet) under(i, to int) bool { return to < i || to >= s.n && to < len(s.ids)/idSize }

@@ -3,7 +3,10 @@ package objects
 // SheetRoom is memory for what is read of sheets, and for a sheet that is laid, used again
 // after a Reset. It is for one goroutine, the sheets in it are not.
 type SheetRoom struct {
-	slots  []slot
+	sheets []Sheet
+	forms  []form
+	counts []counts
+	rows   []Row
 	edges  []ID
 	data   []byte
 	now    Unfolded // in use
@@ -13,8 +16,8 @@ type SheetRoom struct {
 
 // Reset ends the use of all sheets that were read into the room, and of the one laid.
 func (r *SheetRoom) Reset() {
-	r.slots, r.edges, r.data = r.slots[:0], r.edges[:0], r.data[:0]
-	if r.now != nil {
+	r.sheets, r.forms, r.counts, r.rows = r.sheets[:0], r.forms[:0], r.counts[:0], r.rows[:0]
+	if r.edges, r.data = r.edges[:0], r.data[:0]; r.now != nil {
 		r.now, r.before = nil, r.now
 	}
 }
@@ -22,20 +25,53 @@ func (r *SheetRoom) Reset() {
 // Object is that of a sheet, all of it in the room, into o.
 func (r *SheetRoom) Object(s *Sheet, i int, o *Object) error { return s.object(o, i, &r.edges, r) }
 
-// take gives room for n slots; that of what was given before stays. A nil one gives
-// memory of its own to each.
-func (r *SheetRoom) take(n int) []slot {
+// The functions that take give room behind what was given before, which stays. A nil room
+// gives memory of its own to each.
+
+// takeSheet gives a zero sheet.
+func (r *SheetRoom) takeSheet() *Sheet {
 	if r == nil {
-		return make([]slot, n)
+		return new(Sheet)
 	}
-	from := len(r.slots)
-	if cap(r.slots)-from < n {
-		r.slots, from = make([]slot, 0, max(n, 2*cap(r.slots))), 0
+	s := &piece(&r.sheets, 1)[0]
+	*s = Sheet{}
+	return s
+}
+
+// takeForms gives room for n forms, which hold anything.
+func (r *SheetRoom) takeForms(n int) []form {
+	if r == nil {
+		return make([]form, n)
 	}
-	if r.slots = r.slots[:from+n]; cap(r.edges)-len(r.edges) < 2*n {
+	return piece(&r.forms, n)
+}
+
+func (r *SheetRoom) takeCounts(n int) []counts {
+	if r == nil {
+		return make([]counts, n)
+	}
+	return piece(&r.counts, n)
+}
+
+// takeRows gives room for n rows, and makes some for their edges.
+func (r *SheetRoom) takeRows(n int) []Row {
+	if r == nil {
+		return make([]Row, n)
+	}
+	if cap(r.edges)-len(r.edges) < 2*n {
 		r.edges = make([]ID, 0, max(2*n, 2*cap(r.edges)))
 	}
-	return r.slots[from : from+n : from+n]
+	return piece(&r.rows, n)
+}
+
+// piece gives the next n elements of a list. What was given before stays where it is.
+func piece[T any](list *[]T, n int) []T {
+	from := len(*list)
+	if cap(*list)-from < n {
+		*list, from = make([]T, 0, max(n, 2*cap(*list))), 0
+	}
+	*list = (*list)[:from+n]
+	return (*list)[from : from+n : from+n]
 }
 
 // Data is told into pieces of so much, if what it needs is not known: most commits take

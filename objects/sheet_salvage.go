@@ -16,7 +16,7 @@ func SalvageSheet(n int, ids, table []byte) (sheets []*Sheet) {
 		}
 	}
 	for _, front := range fronts {
-		o := opening{sheet: &Sheet{n: n, ids: ids}, rest: front}
+		o := opening{sheet: &Sheet{n: n, ids: ids[:len(ids):len(ids)]}, rest: front}
 		o.front()
 		size := len(front) - len(o.rest)
 		if o.err != nil || 2*size+frontSize > len(table) {
@@ -34,16 +34,16 @@ func SalvageSheet(n int, ids, table []byte) (sheets []*Sheet) {
 // believed, and not what was found so far.
 func (o *opening) salvage() *Sheet {
 	s := o.sheet
-	void := slot{form: uint16(len(s.forms)), parent: -1, link: -1}
+	void := Row{Form: uint16(len(s.forms)), Parent: -1, Link: -1}
 	s.forms = append(s.forms, form{})
-	s.slots = make([]slot, s.n)
+	s.rows = make([]Row, s.n)
 	at := s.begin()
-	for i := range s.slots {
+	for i := range s.rows {
 		if i%countEvery == 0 && i > 0 {
 			at = o.every[i/countEvery-1]
 		}
 		k := int(o.form.at(i))
-		if s.slots[i] = void; k >= len(s.forms)-1 {
+		if s.rows[i] = void; k >= len(s.forms)-1 {
 			continue
 		}
 		f := &s.forms[k]
@@ -53,15 +53,15 @@ func (o *opening) salvage() *Sheet {
 			ok = size > 0
 			at.sized++
 		}
-		in := slot{form: uint16(k), edge: int32(at.edge), own: int32(at.own), size: int32(size)}
-		in.data = int32(at.data[f.part])
+		in := Row{Form: uint16(k), edge: int32(at.edge), own: int32(at.own), Size: int32(size)}
+		in.Data = int32(at.data[f.part])
 		at.data[f.part] += size
 		all := [parts]int{len(s.data), s.words, maxBody}[f.part]
-		ok = ok && f.reach <= i && at.edge+f.apart <= s.apart.n && at.own+f.own <= s.own.n && at.data[f.part] <= all
-		at.edge, at.own, s.body = at.edge+f.apart, at.own+f.own, min(at.data[inOthers], maxBody)
-		in.parent, in.link = f.near(i)
+		ok = ok && int(f.reach) <= i && at.edge+int(f.apart) <= s.apart.n && at.own+int(f.own) <= s.own.n && at.data[f.part] <= all
+		at.edge, at.own, s.body = at.edge+int(f.apart), at.own+int(f.own), min(at.data[inOthers], maxBody)
+		in.Parent, in.Link = f.near(i)
 		if ok && o.lead(i, f, &in) {
-			s.slots[i] = in
+			s.rows[i] = in
 		}
 	}
 	return s

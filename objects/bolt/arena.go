@@ -23,6 +23,21 @@ func (a *arena) takeBytes(n int) []byte {
 	return take(&a.bytes, n)
 }
 
+// resize makes the piece that was given last n bytes long. Where there is room it stays in
+// its place.
+func (a *arena) resize(b []byte, n int) []byte {
+	if a != nil && len(b) > 0 {
+		from := len(a.bytes) - len(b)
+		if from >= 0 && &a.bytes[from] == &b[0] && n <= cap(a.bytes)-from {
+			a.bytes = a.bytes[:from+n]
+			return a.bytes[from : from+n : from+n]
+		}
+	}
+	longer := a.takeBytes(n)
+	copy(longer, b)
+	return longer
+}
+
 func (a *arena) sheets() *objects.SheetRoom {
 	if a == nil {
 		return nil

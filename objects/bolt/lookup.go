@@ -123,13 +123,22 @@ func (l *look) bareIDAt(at place) (id objects.ID, err error) {
 
 // ofPack finds a value of a pack.
 func (l *look) ofPack(bucket string, n uint32) (entry, error) {
+	key := packKey(n)
+	if bucket == headsBucket && l.headLeaf != nil { // whose neighbours mostly come next
+		if i, exact, err := l.headLeaf.search(key); err == nil && exact {
+			return entry{key: key, page: l.headLeaf, element: l.headLeaf.element(i)}, nil
+		}
+	}
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return entry{}, err
 	}
-	e, ok, err := l.find(t, packKey(n))
+	e, ok, err := l.find(t, key)
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
+	}
+	if err == nil && bucket == headsBucket {
+		l.headLeaf = e.page
 	}
 	if err == nil && l.scan != nil {
 		l.scan.near(bucket, e)

@@ -119,14 +119,17 @@ type page struct {
 
 // readHeader reads the beginning of a page and checks all of its header but the flags.
 func readHeader(f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
-	return readHeaderIn(nil, f, m, id)
+	return readHeaderIn(nil, f, m, id, 0)
 }
 
-func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
+// readHeaderIn is readHeader that reads so many bytes at once, if there are so many and
+// the page is so long.
+func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64, first int) (p *page, flags uint16, err error) {
 	if id < 2 || id >= m.high {
 		return nil, 0, fmt.Errorf("page %d of %d is asked for", id, m.high)
 	}
-	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: a.takeBytes(m.pageSize)}
+	first = max(m.pageSize, int(min(uint64(first), (m.high-id)*uint64(m.pageSize))))
+	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: a.takeBytes(first)}
 	if _, err := f.ReadAt(p.head, p.at); err != nil {
 		return nil, 0, fmt.Errorf("read page %d: %w", id, err)
 	}
@@ -140,13 +143,16 @@ func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64) (p *page, flags ui
 	p.last = id + overflow
 	p.size = int(overflow+1) * m.pageSize
 	p.count = int(order.Uint16(p.head[10:]))
+	if len(p.head) > p.size {
+		p.head = a.resize(p.head, p.size)
+	}
 	return p, order.Uint16(p.head[8:]), nil
 }
 
-func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) { return readPageIn(nil, f, m, id) }
+func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) { return readPageIn(nil, f, m, id, 0) }
 
-func readPageIn(a *arena, f io.ReaderAt, m meta, id uint64) (*page, error) {
-	p, flags, err := readHeaderIn(a, f, m, id)
+func readPageIn(a *arena, f io.ReaderAt, m meta, id uint64, first int) (*page, error) {
+	p, flags, err := readHeaderIn(a, f, m, id, first)
 	if err != nil {
 		return nil, err
 	}

@@ -17,21 +17,22 @@ const keepPages = 1024
 // look reads the trees of a file as they were after one transaction. It is for
 // one goroutine.
 type look struct {
-	file    io.ReaderAt
-	meta    meta
-	number  uint64    // of the file; see Spot
-	over    *overlay  // what the journal says; nil: nothing
-	seen    mark      // of it
-	staged  []*staged // what will be put next
-	pages   map[uint64]*page
-	kept    *kept // by all looks at the moment; nil: nothing is
-	packs   map[uint32]*pack
-	bodies  *opened
-	index   *runs     // nil: not read yet
-	scan    *scanning // of many packs; nil: it is of few
-	arena   *arena    // for what is read of packs; nil: it is kept
-	atOnce  int       // pages up to this size are read whole, as all in them is wanted
-	buckets map[string]tree
+	file     io.ReaderAt
+	meta     meta
+	number   uint64    // of the file; see Spot
+	over     *overlay  // what the journal says; nil: nothing
+	seen     mark      // of it
+	staged   []*staged // what will be put next
+	pages    map[uint64]*page
+	kept     *kept // by all looks at the moment; nil: nothing is
+	packs    map[uint32]*pack
+	headLeaf *page // with a head that was found last; nil: none
+	bodies   *opened
+	index    *runs     // nil: not read yet
+	scan     *scanning // of many packs; nil: it is of few
+	arena    *arena    // for what is read of packs; nil: it is kept
+	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not
+	buckets  map[string]tree
 }
 
 func newLook(f io.ReaderAt, m meta) *look {
@@ -65,24 +66,14 @@ func (l *look) keptPage(id uint64) (*page, error) {
 	switch {
 	case p != nil:
 		return p, nil
-	case l.atOnce > 0:
-		return l.wholePage(id)
+	case l.leaves != nil:
+		return l.leaves.read(l, id)
 	case !more:
-		return readPageIn(l.arena, l.file, l.meta, id)
+		return readPageIn(l.arena, l.file, l.meta, id, 0)
 	}
 	p, err := readPage(l.file, l.meta, id)
 	if err == nil {
 		l.kept.keep(p)
-	}
-	return p, err
-}
-
-// wholePage reads a page, and of a leaf with long values these too, unless it is too
-// large for that.
-func (l *look) wholePage(id uint64) (*page, error) {
-	p, err := readPageIn(l.arena, l.file, l.meta, id)
-	if err == nil && p.leaf && len(p.head) < p.size && p.size <= l.atOnce {
-		p.head, err = p.bytesIn(l.arena, 0, p.size)
 	}
 	return p, err
 }

@@ -1,0 +1,71 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// TestRoomsAreFilledAhead goes through rooms that are filled with numbers: they come in
+// order, none is filled while it is in use, and when the walk ends, early, late or with an
+// error, nobody fills one any more.
+func TestRoomsAreFilledAhead(t *testing.T) {
+	wrong := errors.New("no more of it")
+	const all = 200
+	for name, want := range map[string]struct {
+		rooms int   // that are yielded
+		stop  int   // the one at which the walk is left; 0: none
+		err   error // after the last
+	}{
+		"few":         {rooms: 2},
+		"none":        {},
+		"all":         {rooms: all},
+		"left early":  {rooms: 3, stop: 3},
+		"left late":   {rooms: 100, stop: 100},
+		"an error":    {rooms: 150, err: wrong},
+		"first wrong": {err: wrong},
+	} {
+		filled, at, busy := 0, 0, atomic.Int32{}
+		read := func(ctx context.Context, r *room) error {
+			busy.Add(1)
+			defer busy.Add(-1)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if filled == want.rooms && want.stop == 0 {
+				return want.err
+			}
+			filled++
+			for range 100 {
+				r.add(objects.Run{Objects: make([]objects.Object, filled)})
+			}
+			return nil
+		}
+		var got error
+		for r, err := range inRooms(t.Context(), read) {
+			if got = err; err != nil {
+				break
+			}
+			at++
+			for range 100 { // who uses it takes some time
+				for i := range r.runs {
+					if len(r.runs[i].Objects) != at {
+						t.Fatalf("%s: room %d has %d objects in a run", name, at, len(r.runs[i].Objects))
+					}
+				}
+			}
+			if at == want.stop {
+				break
+			}
+		}
+		if at != want.rooms || !errors.Is(got, want.err) || busy.Load() != 0 {
+			t.Errorf("%s: %d rooms of %d, %v, and %d are being filled", name, at, want.rooms, got, busy.Load())
+		}
+		if after := filled; after > at+aheadRooms {
+			t.Errorf("%s: %d rooms were filled for %d", name, after, at)
+		}
+	}
+}
