@@ -80,7 +80,7 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	}
 	m := &importing{
 		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
-		writer: c.writer(), spare: new(commit.Writer),
+		writer: c.writer(), spare: new(commit.Writer), most: importFirst,
 	}
 	err = m.all(ctx, list)
 	bad := m.flush(context.WithoutCancel(ctx))
@@ -106,6 +106,7 @@ type importing struct {
 	spare    *commit.Writer        // of the batch before
 	count    int                   // commits in the batch
 	size     int                   // bytes of what they say
+	most     int                   // of these in the batch
 	landing  *landing              // the batch before; nil: there is none that is not settled
 }
 
@@ -222,7 +223,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.count >= importBatch || m.size >= importBytes {
+	if m.count >= importBatch || m.size >= m.most {
 		return m.flush(ctx)
 	}
 	return nil

@@ -12,10 +12,12 @@ import (
 )
 
 // How many commits of an import land in one transaction, and how many bytes of what
-// they say: enough that a transaction costs little, and little memory.
+// they say: enough that a transaction costs little, and little memory. The first ones are
+// smaller, so that writing begins soon.
 const (
 	importBatch = 1 << 14
-	importBytes = 2 << 20
+	importFirst = 3 << 19
+	importBytes = 3 << 20
 )
 
 // landing is a batch that is being written while the next one is made.
@@ -62,6 +64,7 @@ func (m *importing) flush(ctx context.Context) error {
 		m.spare.Reset(len(batch.Put))
 	}
 	m.writer.commits, m.spare, m.count, m.size = m.spare, m.writer.commits, 0, 0
+	m.most = min(2*m.most, importBytes)
 	if m.dry {
 		next.done <- nil
 		return nil

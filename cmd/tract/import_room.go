@@ -21,7 +21,7 @@ const (
 // of it; of a file for which there is room, to all of that first.
 const (
 	importGC   = 200
-	importOnce = 100 * importRoom / (4 << 20)
+	importOnce = 2 * 100 * importRoom / (4 << 20)
 )
 
 // makeRoom makes the heap ready for a file.
