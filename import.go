@@ -82,6 +82,7 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
 		writer: c.writer(), spare: new(commit.Writer), most: importFirst,
 	}
+	m.pages.masks = *c.masking()
 	err = m.all(ctx, list)
 	bad := m.flush(context.WithoutCancel(ctx))
 	if bad == nil {
@@ -108,6 +109,7 @@ type importing struct {
 	size     int                   // bytes of what they say
 	most     int                   // of these in the batch
 	landing  *landing              // the batch before; nil: there is none that is not settled
+	pages    pages                 // on their way to it
 }
 
 // growing is a branch that is being added to.
@@ -184,7 +186,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f *Foreign) error {
+func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
@@ -192,7 +194,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	id, n := "", 0
 	var before *commit.Commit
-	for _, part := range f.Parts {
+	for i, part := range f.Parts {
 		if n++; part.ID != id {
 			id, n = part.ID, 0
 		}
@@ -213,6 +215,10 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 			return err
 		}
 		g.Parts++
+		if !m.dry {
+			part.Block = s.part(i, part.Block, m.writer.masks)
+			m.pages.grows.Store(true)
+		}
 		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
@@ -287,7 +293,7 @@ func (m *importing) trace(ctx context.Context) error {
 	return nil
 }
 
-// write makes the commit of a part, after the part before it in its message, and
+// write makes the commit of a part, whose secrets are masked, after the part before it in its message, and
 // puts it into the batch. The commit is nil when nothing is to be written. A part
 // that comes later than the rest of its message shares their origin, so that what
 // the message cost is counted once.
@@ -315,7 +321,7 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 		d.Index = before.Index + 1
 	}
 	clear(m.writer.origins)
-	made, err := m.writer.write(g.tip, &d)
+	made, err := m.writer.writeMasked(g.tip, &d)
 	if err != nil {
 		return nil, err
 	}
