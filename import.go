@@ -80,7 +80,7 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	}
 	m := &importing{
 		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
-		writer: c.writer(), spare: new(commit.Writer), most: importFirst,
+		writer: c.writer(), most: importFirst,
 	}
 	m.pages.masks = *c.masking()
 	err = m.all(ctx, list)
@@ -104,11 +104,12 @@ type importing struct {
 	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
 	traced   bool                  // at has every place
 	writer   writer                // of the batch
-	spare    *commit.Writer        // of the batch before
+	spare    []*commit.Writer      // of batches that are written
 	count    int                   // commits in the batch
 	size     int                   // bytes of what they say
 	most     int                   // of these in the batch
-	landing  *landing              // the batch before; nil: there is none that is not settled
+	landing  []*landing            // the batches before, as far as they are not settled
+	last     *landing              // the one before; nil: there was none
 	pages    pages                 // on their way to it
 }
 
@@ -116,6 +117,7 @@ type importing struct {
 type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
+	sent    objects.ID     // its tip when all batches are written
 	tip     *commit.Commit // with what waits in the batch
 	known   map[string]*commit.Commit
 	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
@@ -147,7 +149,7 @@ func (m *importing) branch(ctx context.Context, name string) (*growing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &growing{name: name, stored: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
+	g := &growing{name: name, stored: tip, sent: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
 	if !tip.IsZero() {
 		if err := m.look(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -293,10 +295,10 @@ func (m *importing) trace(ctx context.Context) error {
 	return nil
 }
 
-// write makes the commit of a part, whose secrets are masked, after the part before it in its message, and
-// puts it into the batch. The commit is nil when nothing is to be written. A part
-// that comes later than the rest of its message shares their origin, so that what
-// the message cost is counted once.
+// write makes the commit of a part, whose secrets are masked, after the part before it
+// in its message, and puts it into the batch. The commit is nil when nothing is to be
+// written. A part that comes later than the rest of its message shares their origin, so
+// that what the message cost is counted once.
 func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
 	g.waiting++
 	m.count++
