@@ -12,16 +12,16 @@ import (
 // megabytes is taken at once, in large pieces where the system has such, and nothing of
 // it is collected before the end: both took a third of the time.
 const (
-	importNeeds = 10       // bytes for each of a file
+	importNeeds = 12       // bytes for each of a file
 	importWorth = 1 << 20  // the least file that is worth it
-	importRoom  = 64 << 20 // most that is taken
+	importRoom  = 96 << 20 // most that is taken
 )
 
 // The heap grows to three times what is in use, as an import makes much and keeps little
 // of it; of a file for which there is room, to all of that first.
 const (
 	importGC   = 200
-	importOnce = 2 * 100 * importRoom / (4 << 20)
+	importOnce = 100 * importRoom / (4 << 20)
 )
 
 // makeRoom makes the heap ready for a file.
