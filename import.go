@@ -80,8 +80,9 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	}
 	m := &importing{
 		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
-		writer: c.writer(), spare: new(commit.Writer),
+		writer: c.writer(), most: importFirst,
 	}
+	m.pages.masks = *c.masking()
 	err = m.all(ctx, list)
 	bad := m.flush(context.WithoutCancel(ctx))
 	if bad == nil {
@@ -103,16 +104,20 @@ type importing struct {
 	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
 	traced   bool                  // at has every place
 	writer   writer                // of the batch
-	spare    *commit.Writer        // of the batch before
+	spare    []*commit.Writer      // of batches that are written
 	count    int                   // commits in the batch
 	size     int                   // bytes of what they say
-	landing  *landing              // the batch before; nil: there is none that is not settled
+	most     int                   // of these in the batch
+	landing  []*landing            // the batches before, as far as they are not settled
+	last     *landing              // the one before; nil: there was none
+	pages    pages                 // on their way to it
 }
 
 // growing is a branch that is being added to.
 type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
+	sent    objects.ID     // its tip when all batches are written
 	tip     *commit.Commit // with what waits in the batch
 	known   map[string]*commit.Commit
 	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
@@ -144,7 +149,7 @@ func (m *importing) branch(ctx context.Context, name string) (*growing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &growing{name: name, stored: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
+	g := &growing{name: name, stored: tip, sent: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
 	if !tip.IsZero() {
 		if err := m.look(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -183,7 +188,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f *Foreign) error {
+func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
@@ -191,7 +196,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	id, n := "", 0
 	var before *commit.Commit
-	for _, part := range f.Parts {
+	for i, part := range f.Parts {
 		if n++; part.ID != id {
 			id, n = part.ID, 0
 		}
@@ -212,6 +217,10 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 			return err
 		}
 		g.Parts++
+		if !m.dry {
+			part.Block = s.part(i, part.Block, m.writer.masks)
+			m.pages.grows.Store(true)
+		}
 		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
@@ -222,7 +231,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.count >= importBatch || m.size >= importBytes {
+	if m.count >= importBatch || m.size >= m.most {
 		return m.flush(ctx)
 	}
 	return nil
@@ -286,10 +295,10 @@ func (m *importing) trace(ctx context.Context) error {
 	return nil
 }
 
-// write makes the commit of a part, after the part before it in its message, and
-// puts it into the batch. The commit is nil when nothing is to be written. A part
-// that comes later than the rest of its message shares their origin, so that what
-// the message cost is counted once.
+// write makes the commit of a part, whose secrets are masked, after the part before it
+// in its message, and puts it into the batch. The commit is nil when nothing is to be
+// written. A part that comes later than the rest of its message shares their origin, so
+// that what the message cost is counted once.
 func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
 	g.waiting++
 	m.count++
@@ -314,7 +323,7 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 		d.Index = before.Index + 1
 	}
 	clear(m.writer.origins)
-	made, err := m.writer.write(g.tip, &d)
+	made, err := m.writer.writeMasked(g.tip, &d)
 	if err != nil {
 		return nil, err
 	}

@@ -12,16 +12,24 @@ import (
 )
 
 // How many commits of an import land in one transaction, and how many bytes of what
-// they say: enough that a transaction costs little, and little memory.
+// they say: enough that a transaction costs little, and little memory. The first ones are
+// smaller, so that writing begins soon. So many may wait for one another while the next
+// is made.
 const (
 	importBatch = 1 << 14
-	importBytes = 2 << 20
+	importFirst = 3 << 19
+	importBytes = 9 << 18
+	landingMost = 2
 )
 
-// landing is a batch that is being written while the next one is made.
+// landing is a batch that is being written, or waits for the one before it, while the
+// next one is made.
 type landing struct {
-	done  chan error
-	moves []move
+	commits *commit.Writer
+	batch   objects.Batch
+	moves   []move
+	done    chan struct{} // closed when err says what has come of it
+	err     error
 }
 
 // move is what a batch does to a branch.
@@ -31,16 +39,18 @@ type move struct {
 	parts  int
 }
 
-// flush begins to write the batch, once the one before it is written.
+// flush begins to write the batch, behind those that wait.
 func (m *importing) flush(ctx context.Context) error {
-	if err := m.landed(); err != nil || m.count == 0 {
-		return err
+	if m.count == 0 {
+		return nil
 	}
-	if err := m.goesOn(ctx); err != nil {
-		return err
+	if len(m.landing) == landingMost {
+		if err := m.land(); err != nil {
+			return err
+		}
 	}
-	next := &landing{done: make(chan error, 1)}
-	batch := objects.Batch{Put: m.writer.commits.Put(), Note: m.call.note("import"), Copies: true}
+	next := &landing{commits: m.writer.commits, done: make(chan struct{})}
+	next.batch = objects.Batch{Put: next.commits.Put(), Copies: true}
 	for _, g := range m.order {
 		switch {
 		case g.waiting == 0:
@@ -53,49 +63,89 @@ func (m *importing) flush(ctx context.Context) error {
 			g.tip = &tip
 			m.repo.headers.put(g.tip)
 			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
-			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
+			next.batch.Refs = append(next.batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.sent, New: g.tip.ID})
+			g.sent = g.tip.ID
 		}
 		g.waiting = 0
 	}
-	m.landing = next
-	if len(m.spare.Put()) == 0 {
-		m.spare.Reset(len(batch.Put))
-	}
-	m.writer.commits, m.spare, m.count, m.size = m.spare, m.writer.commits, 0, 0
+	before := m.last
+	m.landing, m.last = append(m.landing, next), next
+	m.writer.commits, m.count, m.size = m.empty(len(next.batch.Put)), 0, 0
+	m.most = min(2*m.most, importBytes)
 	if m.dry {
-		next.done <- nil
+		close(next.done)
 		return nil
 	}
-	go func() { next.done <- m.repo.store.Apply(ctx, batch) }()
+	go func() {
+		defer close(next.done)
+		next.err = m.apply(ctx, next, before)
+	}()
 	return nil
 }
 
-// goesOn makes the next batch part of the operation that the first one began.
-func (m *importing) goesOn(ctx context.Context) (err error) {
-	for _, g := range m.order {
-		if m.call.with == 0 && !m.dry && g.Added > 0 {
-			m.call.with, err = m.repo.Branch(g.name).Moved(ctx, g.stored)
-			return err
+// empty gives a writer for the next batch.
+func (m *importing) empty(room int) *commit.Writer {
+	if n := len(m.spare); n > 0 {
+		w := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return w
+	}
+	w := new(commit.Writer)
+	w.Reset(room)
+	return w
+}
+
+// apply writes a batch behind the one before, which it is checked beside.
+func (m *importing) apply(ctx context.Context, l, before *landing) error {
+	bad := l.batch.CheckAhead()
+	if before != nil {
+		<-before.done
+		if before.err != nil {
+			return before.err
+		}
+		if m.call.with == 0 { // it is part of the operation that the first one began
+			first := before.moves[0]
+			n, err := m.repo.Branch(first.branch.name).Moved(ctx, first.tip)
+			if err != nil {
+				return err
+			}
+			m.call.with = n
 		}
 	}
+	if bad != nil {
+		return bad
+	}
+	l.batch.Note = m.call.note("import")
+	return m.repo.store.Apply(ctx, l.batch)
+}
+
+// land waits for the first batch that is being written. When it cannot be, those behind
+// it are not either.
+func (m *importing) land() error {
+	first := m.landing[0]
+	if <-first.done; first.err != nil {
+		for _, l := range m.landing {
+			<-l.done
+		}
+		m.landing, m.count = nil, 0 // what is made since stands on what is not there
+		return fmt.Errorf("import: %w", first.err)
+	}
+	m.landing = m.landing[1:]
+	first.commits.Reset(len(first.batch.Put))
+	m.spare = append(m.spare, first.commits)
+	for _, moved := range first.moves {
+		moved.branch.stored = moved.tip
+		moved.branch.Added += moved.parts
+	}
 	return nil
 }
 
-// landed waits for the batch that is being written.
+// landed waits for all batches that are being written.
 func (m *importing) landed() error {
-	last := m.landing
-	if last == nil {
-		return nil
-	}
-	m.landing = nil
-	if err := <-last.done; err != nil {
-		m.count = 0 // what is made since stands on what is not there
-		return fmt.Errorf("import: %w", err)
-	}
-	m.spare.Reset(len(m.spare.Put()))
-	for _, moved := range last.moves {
-		moved.branch.stored = moved.tip
-		moved.branch.Added += moved.parts
+	for len(m.landing) > 0 {
+		if err := m.land(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -103,7 +153,11 @@ func (m *importing) landed() error {
 // header is that of a commit that was imported, perhaps in a batch that is not written
 // yet.
 func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
-	for _, made := range [][]objects.Object{m.writer.commits.Put(), m.spare.Put()} {
+	lists := [][]objects.Object{m.writer.commits.Put()}
+	for _, l := range m.landing {
+		lists = append(lists, l.batch.Put)
+	}
+	for _, made := range lists {
 		for _, o := range made {
 			if o.ID == id {
 				o.Data = bytes.Clone(o.Data) // its memory is used again

@@ -88,6 +88,15 @@ func (w *writer) write(parent *commit.Commit, d *commit.Draft) (*commit.Commit, 
 	return w.commits.Write(parent, &masked)
 }
 
+// writeMasked is write of a draft whose block is masked already.
+func (w *writer) writeMasked(parent *commit.Commit, d *commit.Draft) (*commit.Commit, error) {
+	if w.masks.mode == maskOff {
+		return w.commits.Write(parent, d)
+	}
+	masked := w.masks.beside(*d, &w.origins)
+	return w.commits.Write(parent, &masked)
+}
+
 func (c *call) tell(found []Secret) {
 	if c.found != nil && len(found) > 0 {
 		c.found(found)
@@ -138,16 +147,34 @@ func (m *masking) blocks(list []content.Block) []content.Block {
 // draft is a draft with its secrets masked. origins are those that were masked before, as
 // they are then: drafts share them.
 func (m *masking) draft(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
-	brought := m.brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
-	m.mask, m.sealed, m.kind = m.mode == maskAll || brought, false, content.KindNote
+	if d = m.beside(d, origins); d.Block != nil {
+		d.Block = m.block(d.Block, m.broughtIn(&d))
+	}
+	return d
+}
+
+// broughtIn tells whether another program said what a draft says.
+func (m *masking) broughtIn(d *commit.Draft) bool {
+	return m.brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
+}
+
+// block masks a block, which another program may have said.
+func (m *masking) block(b content.Block, brought bool) content.Block {
+	if m.mode == maskOff {
+		return b
+	}
+	m.kind = b.Kind()
+	m.mask, m.sealed = m.mode == maskAll || brought || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
+	return content.Rewritten(b, m.text)
+}
+
+// beside masks what a draft has beside its block.
+func (m *masking) beside(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
+	m.mask, m.sealed, m.kind = m.mode == maskAll || m.broughtIn(&d), false, content.KindNote
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
 	}
 	d.Label = m.label(d.Label)
-	if d.Block != nil {
-		m.mask, m.sealed = m.mask || m.kind == content.KindReasoning, !d.Block.Form().Seal.IsZero()
-		d.Block = content.Rewritten(d.Block, m.text)
-	}
 	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
 		if (*origins)[o] == nil {
 			m.mask, m.sealed = true, false

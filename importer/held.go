@@ -22,20 +22,43 @@ type held struct {
 
 type heldLine struct {
 	value rawjson.Value
-	n     int // of the line
+	n     int  // of the line
+	plain bool // nobody has looked whether it is JSON
 }
 
 // heldPiece is most memory that is taken at once for lines that are shorter.
 const heldPiece = 1 << 20
 
-func (h *held) add(v rawjson.Value, n int) {
+func (h *held) add(v rawjson.Value, n int, plain bool) {
 	if len(v) > cap(h.room)-len(h.room) {
 		h.room = make([]byte, 0, max(len(v), min(2*cap(h.room), heldPiece), 4<<10))
 	}
 	at := len(h.room)
 	h.room = append(h.room, v...)
-	h.lines = append(h.lines, heldLine{h.room[at:len(h.room):len(h.room)], n})
+	h.lines = append(h.lines, heldLine{h.room[at:len(h.room):len(h.room)], n, plain})
 	h.size += len(v)
+}
+
+// hold holds lines from one on until it is clear what they are, and gives what ended the
+// reading before that.
+func (m *messageReader) hold(h *held, l *listed, v rawjson.Value) error {
+	h.add(v, m.l.n, false)
+	for l.look(v); !l.items && m.format != Anthropic && h.size < m.most; {
+		line, err := m.l.next()
+		if err != nil {
+			return err
+		}
+		if plain(line) {
+			h.add(line, m.l.n, true)
+			continue
+		}
+		if v, err = rawjson.Parse(line); err != nil {
+			return m.l.wrong(err)
+		}
+		h.add(v, m.l.n, false)
+		l.look(v)
+	}
+	return nil
 }
 
 // oneALine reads a conversation with a message on each line. What the first ones are
@@ -43,19 +66,17 @@ func (h *held) add(v rawjson.Value, n int) {
 func (m *messageReader) oneALine(v rawjson.Value) error {
 	var h held
 	var l listed
-	var ended error // the reading
-	for ended == nil {
-		h.add(v, m.l.n)
-		if l.look(v); l.items || m.format == Anthropic || h.size >= m.most {
-			break
-		}
-		v, ended = m.l.value()
-	}
+	ended := m.hold(&h, &l, v) // the reading
 	_, api := l.dialect(m.format)
 	at := 0 // the line that is read
 	var list iter.Seq[rawjson.Value] = func(yield func(rawjson.Value) bool) {
-		for _, line := range h.lines {
-			if at = line.n; !yield(line.value) {
+		for i, line := range h.lines {
+			at = line.n
+			if bad := line.check(); bad != nil {
+				ended = m.l.wrongAt(at, i == len(h.lines)-1, bad)
+				return
+			}
+			if !yield(line.value) {
 				return
 			}
 		}
@@ -86,4 +107,13 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 		return m.l.wrong(errEmpty)
 	}
 	return nil
+}
+
+// check says what is wrong with a line that nobody has looked at.
+func (l *heldLine) check() error {
+	if !l.plain {
+		return nil
+	}
+	_, err := rawjson.Parse(l.value)
+	return err
 }

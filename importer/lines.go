@@ -94,9 +94,12 @@ func (l *lines) all() ([]byte, error) {
 }
 
 // wrong is an error about the line read last.
-func (l *lines) wrong(err error) error {
-	e := &LineError{File: l.file, Line: l.n, Cause: err}
-	if _, syntax := errors.AsType[*rawjson.SyntaxError](err); syntax {
+func (l *lines) wrong(err error) error { return l.wrongAt(l.n, true, err) }
+
+// wrongAt is an error about a line, which may be the last of those that were read.
+func (l *lines) wrongAt(n int, last bool, err error) error {
+	e := &LineError{File: l.file, Line: n, Cause: err}
+	if _, syntax := errors.AsType[*rawjson.SyntaxError](err); syntax && last {
 		_, end := l.r.Peek(1)
 		e.Last = end == io.EOF
 	}

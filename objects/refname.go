@@ -88,8 +88,10 @@ func isPlainRef(name string) bool {
 
 // checkBatch says what is wrong with a batch before an engine sees it.
 func checkBatch(b Batch) error {
-	if err := checkAll(b.Put); err != nil {
-		return fmt.Errorf("put: %w", err)
+	if !b.isChecked() {
+		if err := b.CheckAhead(); err != nil {
+			return err
+		}
 	}
 	seen := make(map[string]bool, len(b.Refs))
 	for _, u := range b.Refs {

@@ -3,6 +3,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -39,6 +40,23 @@ type Batch struct {
 	// Copies says that Put holds what was said before and is brought again: of it,
 	// what was erased stays erased. Otherwise it is said anew, and is there again.
 	Copies bool
+
+	checked []Object // Put, when it was
+}
+
+// CheckAhead checks what the batch puts before it is applied, which does not do so again:
+// while another batch is being written. Nothing of Put may change from then on.
+func (b *Batch) CheckAhead() error {
+	if err := checkAll(b.Put); err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	b.checked = b.Put
+	return nil
+}
+
+// isChecked tells whether Put is what was checked.
+func (b *Batch) isChecked() bool {
+	return len(b.Put) == 0 || len(b.checked) == len(b.Put) && &b.checked[0] == &b.Put[0]
 }
 
 // LogEntry is one move of one or more refs. Entries of a store are numbered

@@ -60,10 +60,6 @@ a file is damaged, what comes before that is kept.`,
 	return cmd
 }
 
-// importGC lets the heap grow to three times what is in use: an import makes much and
-// keeps little of it.
-const importGC = 200
-
 func formatNames() string {
 	var names []string
 	for _, f := range importer.Formats() {
@@ -195,6 +191,9 @@ func (m *importing) file(ctx context.Context, path string) error {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // it was only read
+		if info, err := f.Stat(); err == nil {
+			makeRoom(info)
+		}
 		in = f
 	}
 	n := namer{as: m.o.as, sessions: map[string]string{}}

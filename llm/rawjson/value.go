@@ -234,19 +234,21 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that begins with the quote at i.
+// skipString returns the index after the string that begins with the quote at i. A quote
+// ends it unless an odd number of backslashes stands before.
 func skipString(b []byte, i int) int {
-	for i++; ; {
-		i = skipPlain(b, i)
-		switch {
-		case i >= len(b):
+	for end := i + 1; ; end++ {
+		n := bytes.IndexByte(b[min(end, len(b)):], '"')
+		if n < 0 {
 			return len(b)
-		case b[i] == '"':
-			return i + 1
-		case b[i] == '\\':
-			i += 2
-		default:
-			i++
+		}
+		end += n
+		from := end
+		for from > i+1 && b[from-1] == '\\' {
+			from--
+		}
+		if (end-from)%2 == 0 {
+			return end + 1
 		}
 	}
 }

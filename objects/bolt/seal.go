@@ -44,7 +44,7 @@ func sealObjects(l *look, records []edit, hauled []objects.Object) ([]change, er
 	changes = append(changes, back...)
 	packs, entries := encodePacks(n, cut(inLines(list), young))
 	index, err := l.addRun(entries)
-	return append(append(changes, packs...), index...), err
+	return slices.Concat(changes, packs(), index), err
 }
 
 // recorded is the objects of records that lie in no pack yet.
@@ -84,9 +84,10 @@ func apart(list []objects.Object) (rest []objects.Object, changes []change) {
 	return rest, changes
 }
 
-// encodePacks makes the packs of some runs, as many at a time as can be.
-func encodePacks(first uint32, runs [][]objects.Object) (changes []change, entries []indexEntry) {
-	changes = make([]change, 2*len(runs))
+// encodePacks begins to make the packs of some runs, as many at a time as can be, and
+// gives where everything lies in them. packs waits for them.
+func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, entries []indexEntry) {
+	changes := make([]change, 2*len(runs))
 	size := 0
 	for _, run := range runs {
 		size += len(run)
@@ -108,8 +109,7 @@ func encodePacks(first uint32, runs [][]objects.Object) (changes []change, entri
 			entries = append(entries, newIndexEntry(run[i].ID, place{first + uint32(k), i}))
 		}
 	}
-	workers.Wait()
-	return changes, entries
+	return func() []change { workers.Wait(); return changes }, entries
 }
 
 // nextPack is the number of the next pack.

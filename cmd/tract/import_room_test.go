@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// TestImportOfFilesOfAllSizes: files for which room is made, those for which there is not
+// enough, and those that need none, all come in, and the collector is as it was.
+func TestImportOfFilesOfAllSizes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	run := func(args ...string) string {
+		t.Helper()
+		var out, bad bytes.Buffer
+		if code := newApp(strings.NewReader(""), &out, &bad).run(context.Background(), args); code != 0 {
+			t.Fatalf("tract %q: %d, %s", args, code, &bad)
+		}
+		return out.String()
+	}
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	run("init")
+	words := strings.Repeat("words ", 700)
+	for name, lines := range map[string]int{"small": 3, "middle": 400, "large": 2500} {
+		var b strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&b, `{"role":%q,"content":"%d %s"}`+"\n", []string{"user", "assistant"}[i%2], i, words)
+		}
+		if err := os.WriteFile(name+".jsonl", []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%d of %d blocks added", lines, lines)
+		if out := run("import", name+".jsonl"); !strings.Contains(out, want) {
+			t.Errorf("%s: %q, want %q", name, out, want)
+		}
+		if percent := debug.SetGCPercent(77); percent != 77 {
+			t.Errorf("%s: the collector is left at %d", name, percent)
+		}
+	}
+	run("fsck")
+}

@@ -1,0 +1,85 @@
+package tract_test
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/secrets"
+	"github.com/tract-vcs/tract/secrets/secretstest"
+)
+
+// TestSecretsAllOverAnImport: wherever in a source a secret stands, it is masked and told
+// once and in order, and what is known already is not told again.
+func TestSecretsAllOverAnImport(t *testing.T) {
+	planted := secretstest.Plant(21)
+	with := map[int]secretstest.Planted{0: planted[2], 1: planted[15], 127: planted[3], 128: planted[5], 700: planted[2], 1199: planted[15]}
+	parts := func(i int) (list []tract.ForeignPart) {
+		text := strconv.Itoa(i) + " words"
+		if p, ok := with[i]; ok {
+			text = strconv.Itoa(i) + " " + p.Text()
+		}
+		list = append(list, tract.ForeignPart{ID: strconv.Itoa(i), Block: content.User(text)})
+		if i%10 == 0 { // and what is to be passed over
+			list = slices.Insert(list, 0, tract.ForeignPart{ID: strconv.Itoa(i) + "-empty", Block: content.User("")})
+		}
+		return list
+	}
+	source := func(n int) iter.Seq2[tract.Foreign, error] {
+		return func(yield func(tract.Foreign, error) bool) {
+			for i := range n {
+				if !yield(tract.Foreign{Branch: "b", Parts: parts(i)}, nil) {
+					return
+				}
+			}
+		}
+	}
+	for _, first := range []int{0, 1, 100, 128, 650, 1200} {
+		var told []string
+		repo := memory(t, tract.OnSecrets(func(found []tract.Secret) {
+			for _, f := range found {
+				if !f.Masked {
+					t.Errorf("%+v is stored as it came", f)
+				}
+				told = append(told, f.Rule)
+			}
+		}))
+		for _, n := range []int{first, 1200} {
+			if _, err := repo.Import(t.Context(), source(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(told, rulesIn(with)) {
+			t.Errorf("after %d: told %q", first, told)
+		}
+		list := branches(t, repo)["b"]
+		if len(list) != 1200 {
+			t.Fatalf("after %d: %d commits", first, len(list))
+		}
+		for i, p := range with {
+			text := list[i].Block.(content.Text).Text
+			if strings.Contains(text, p.Secret) || text != secrets.Mask(strconv.Itoa(i)+" "+p.Text()) {
+				t.Errorf("after %d: commit %d says %q", first, i, text)
+			}
+		}
+	}
+}
+
+// rulesIn is what is found in some texts, in their order.
+func rulesIn(with map[int]secretstest.Planted) (list []string) {
+	var order []int
+	for i := range with {
+		order = append(order, i)
+	}
+	slices.Sort(order)
+	for _, i := range order {
+		for _, f := range secrets.Find(with[i].Text()) {
+			list = append(list, f.Rule)
+		}
+	}
+	return list
+}

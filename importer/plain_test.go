@@ -1,0 +1,116 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract/llm/rawjson"
+)
+
+// TestPlainLines: what counts as plain says nothing of its format, and what only looks so
+// does not count.
+func TestPlainLines(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"role":"user","content":"words"}`:                        true,
+		`{"role": "assistant", "content": "words"}`:                true,
+		`{"role":"user","content":""}`:                             true,
+		`{"role":"user","content":"a \"word\" \\"}`:                true,
+		`{"role":"user","content":"{\"tool_calls\":[\\\"1\\\"]}"}`: true,
+		`{"role":"user","content":"a word\"}`:                      false,
+		`{"role":"user","content":"a","type":"b"}`:                 false,
+		`{"role":"user","content":"a\\","type":"b"}`:               false,
+		`{"role":"user","content":["a"}`:                           false,
+		`{"role":"user","content":"}`:                              false,
+		`{"role":"user","content":`:                                false,
+		`{"role":"user"}`:                                          false,
+		`["role","user"]`:                                          false,
+		`{"role":"tool","content":"a"}`:                            false,
+		`{"content":"a","role":"user"}`:                            false,
+	} {
+		if plain([]byte(line)) != want {
+			t.Errorf("%s: it is plain: %v", line, !want)
+		}
+		looksPlain(t, line)
+	}
+}
+
+// looksPlain says so when a line counts as plain that tells of a format.
+func looksPlain(t *testing.T, line string) {
+	t.Helper()
+	v, err := rawjson.Parse([]byte(line))
+	if err != nil || !plain([]byte(line)) {
+		return
+	}
+	if m := lookAt(v); m.isItem() || m.format() != Auto {
+		t.Fatalf("%s counts as plain and is %q, an item: %v", line, m.format(), m.isItem())
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add(`{"role":"user","content":"a \"word\" \\"}`)
+	f.Add(`{"role": "assistant", "content": "a","tool_calls":[]}`)
+	f.Fuzz(func(t *testing.T, line string) { looksPlain(t, line) })
+}
+
+// TestPlainLinesAreReadLikeOthers: how a file is written makes no difference to what is
+// read, nor to where it is damaged.
+func TestPlainLinesAreReadLikeOthers(t *testing.T) {
+	all := func(lines ...string) (list []Entry, err error) {
+		for e, err := range Read("log", strings.NewReader(strings.Join(lines, "\n")), Auto) {
+			if err != nil {
+				return list, err
+			}
+			list = append(list, e)
+		}
+		return list, nil
+	}
+	var lines, others []string
+	for i := range 200 {
+		role, words := []string{"user", "assistant"}[i%2], fmt.Sprintf("a \"word\" \\ %d\n", i)
+		lines = append(lines, fmt.Sprintf(`{"role":%q,"content":%q}`, role, words))
+		others = append(others, fmt.Sprintf(`{ "content" : %q, "role":%q}`, words, role))
+	}
+	want, err := all(others...)
+	if err != nil || len(want) != 200 {
+		t.Fatal(len(want), err)
+	}
+	have, err := all(lines...)
+	if err != nil || said(have) != said(want) {
+		t.Errorf("%d entries, %v, want\n%s", len(have), err, said(want))
+	}
+	for _, c := range []struct {
+		damage string
+		at     int
+		want   string
+	}{
+		{`{"role":"user","content":"a \x"}`, 100, "log:101: "},
+		{`{"role":"user","content":"a \x"}`, 200, "log:201: the last line is damaged: "},
+		{"{\"role\":\"user\",\"content\":\"a\x01\"}", 7, "log:8: "},
+		{`{"role":"user","content":"a`, 100, "log:101: "},
+		{`{"role":"user","content":"a`, 200, "log:201: the last line is damaged: "},
+	} {
+		have, err := all(slices.Insert(slices.Clone(lines), c.at, c.damage)...)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || said(have) != said(want[:c.at]) {
+			t.Errorf("%s in line %d: %d entries, %v", c.damage, c.at+1, len(have), err)
+		}
+	}
+	if have, err := all(`{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`); err != nil || len(have) != 2 {
+		t.Errorf("%+v, %v", have, err)
+	}
+	r := io.MultiReader(strings.NewReader(strings.Join(lines[:100], "\n")), &failing{})
+	n := 0
+	for _, err = range Read("log", r, Auto) {
+		n++
+	}
+	if err == nil || !strings.Contains(err.Error(), "the disk is gone") || n != 100 {
+		t.Errorf("a reader that fails: %d, %v", n, err)
+	}
+}
+
+// failing is a reader that gives an error.
+type failing struct{}
+
+func (*failing) Read([]byte) (int, error) { return 0, fmt.Errorf("the disk is gone") }
