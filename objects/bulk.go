@@ -22,6 +22,11 @@ type Wanted struct {
 	// is and is shared with nobody; o itself is good for the call. Any error that it
 	// returns ends the whole.
 	Give func(i int, o *Object, err error) error
+
+	// Room gives memory for n bytes that data may lie in. Who has it asks for pieces of
+	// something larger, in goroutines of his own, and Load does each in his. nil: Load
+	// makes room and goroutines as it needs.
+	Room func(n int) []byte
 }
 
 // Bulk is a store that gives many objects at once. It is optional; [Line] and [Load]
