@@ -19,6 +19,7 @@ import (
 // A nil one does nothing.
 type ahead struct {
 	reader objects.Reader
+	store  objects.Bulk // the same
 	policy priority.Policy
 	spoken map[objects.ID]bool // commits that a later one speaks of
 	open   bool                // it has begun
@@ -51,11 +52,12 @@ const (
 
 // newAhead is for a Chain: nil where a budget decides, or the reader cannot do it.
 func newAhead(ctx context.Context, r objects.Reader, o Options) *ahead {
-	if _, ok := r.(objects.Bulk); !ok || o.Budget > 0 {
+	store, ok := r.(objects.Bulk)
+	if !ok || o.Budget > 0 {
 		return nil
 	}
 	a := &ahead{
-		reader: r, policy: o.Policy, step: aheadSize, least: aheadLeast,
+		reader: r, store: store, policy: o.Policy, step: aheadSize, least: aheadLeast,
 		spoken: map[objects.ID]bool{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	a.ctx, a.cancel = context.WithCancel(ctx)
@@ -80,12 +82,17 @@ func (a *ahead) begin(c *commit.Commit) {
 			break
 		}
 	}
-	if a.open = all >= a.least; !a.open {
+	if all < a.least {
 		return
 	}
+	read := a.store.Expect(all)
+	if a.open = read != nil; !a.open {
+		return
+	}
+	a.all.Go(func() { read(a.ctx) })
 	all += int64(commits) * aheadRecord
-	for left := all + all/16; left > 0; {
-		n := min(max(all/4+aheadSize, roomLeast), roomMost)
+	for left := all + all/32; left > 0; {
+		n := min(max(all/4+aheadSize, roomLeast), roomMost, max(left, roomLeast))
 		left -= n
 		a.room = append(a.room, make([]byte, n))
 		objects.WillFill(a.room[len(a.room)-1])

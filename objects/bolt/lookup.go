@@ -125,7 +125,7 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
 	}
-	if err == nil && l.scan != nil {
+	if err == nil && l.scan != nil && !l.spared {
 		l.scan.near(bucket, e)
 	}
 	return e, err

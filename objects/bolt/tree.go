@@ -29,6 +29,7 @@ type look struct {
 	bodies  *opened
 	index   *runs     // nil: not read yet
 	scan    *scanning // of many packs; nil: it is of few
+	spared  bool      // somebody reads the whole file
 	arena   *arena    // for what is read of packs; nil: it is kept
 	atOnce  int       // pages up to this size are read whole, as all in them is wanted
 	buckets map[string]tree
