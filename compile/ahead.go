@@ -44,6 +44,9 @@ const (
 	// roomLeast and roomMost bound the pieces of memory that contents lie in, which are
 	// a quarter of all: a block that is kept keeps the piece that it lies in.
 	roomLeast, roomMost = 4 << 20, 64 << 20
+	// aheadMost is most memory that is asked for at once: what a commit says of those
+	// before it may be wrong.
+	aheadMost = 1 << 30
 	// aheadMarks is how many marks are followed to know how much may be sent.
 	aheadMarks = 8
 	// aheadRecord is about how much longer the record of a content is than what it weighs.
@@ -90,7 +93,7 @@ func (a *ahead) begin(c *commit.Commit) {
 		return
 	}
 	a.all.Go(func() { read(a.ctx) })
-	all += int64(commits) * aheadRecord
+	all = min(all, aheadMost) + int64(min(commits, most))*aheadRecord
 	for left := all + all/32; left > 0; {
 		n := min(max(all/4+aheadSize, roomLeast), roomMost, max(left, roomLeast))
 		left -= n
@@ -135,7 +138,8 @@ func (a *ahead) pass(e *Entry) {
 }
 
 // sends tells whether the policy sends an append of which nothing else speaks, wherever
-// it is in the history. What of a named system block is sent is decided by its words.
+// it is in the history. What of a named system block is sent is decided by its words, and
+// thoughts may still go with a call that nobody answered.
 func (a *ahead) sends(e *Entry) bool {
 	if e.Kind == content.KindSystem || e.Role == content.NoRole {
 		return false
@@ -191,4 +195,42 @@ func (a *ahead) stop() {
 		a.cancel()
 		a.all.Wait()
 	}
+}
+
+// lend gives entries of the same history the blocks that were loaded ahead.
+func (l *listing) lend(entries []Entry) {
+	if l.ahead == nil {
+		return
+	}
+	l.ahead.end()
+	l.ahead.wait()
+	blocks := map[objects.ID]content.Block{}
+	for i := range l.entries() {
+		if e := &l.list[l.free+i]; e.Block != nil {
+			blocks[e.ID] = e.Block
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		e.Block = blocks[e.ID]
+	}
+}
+
+// lacking lists what is sent and was not loaded yet, and counts what is sent.
+func (h *history) lacking() (list []*Entry) {
+	h.saying = 0
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Sent || !e.Says() {
+			continue
+		}
+		if h.saying++; e.Block != nil {
+			continue
+		}
+		if list == nil {
+			list = make([]*Entry, 0, len(h.entries)-i)
+		}
+		list = append(list, e)
+	}
+	return list
 }

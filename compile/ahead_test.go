@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	_ "github.com/tract-vcs/tract/objects/bolt"
+	"github.com/tract-vcs/tract/priority"
 	"pgregory.net/rapid"
 )
 
@@ -94,21 +95,27 @@ func (h *told) keep(t *testing.T) objects.Store {
 	return s
 }
 
-// loads counts what is loaded while somebody walks. It remembers nothing.
+// loads notes what is loaded while somebody walks. It remembers nothing.
 type loads struct {
 	objects.Reader
 	objects.Bulk
-	given atomic.Int64
-	fail  error
+	fail error
+
+	mu    sync.Mutex
+	ahead map[objects.ID]int
 }
 
 func (l *loads) Load(ctx context.Context, w objects.Wanted) ([]int, error) {
 	if w.Room != nil && l.fail != nil {
 		return nil, l.fail
 	}
-	if w.Room != nil {
-		l.given.Add(int64(w.Len))
+	if l.mu.Lock(); w.Room != nil {
+		for i := range w.Len {
+			id, _ := w.At(i)
+			l.ahead[id]++
+		}
 	}
+	l.mu.Unlock()
 	return l.Bulk.Load(ctx, w)
 }
 
@@ -125,12 +132,12 @@ func eager(t *testing.T, r objects.Reader, head objects.ID, o Options) (*Prompt,
 // the earlier is sent, with everything loaded ahead that seems to be sure, and with
 // nothing.
 func TestLoadingAheadChangesNothing(t *testing.T) {
-	var ahead int64
+	ahead := 0
 	for seed := range 40 {
 		h := rapid.Custom(drawTold).Example(seed)
 		s := h.keep(t)
 		for _, o := range []Options{{}, include, {DropOpen: true}} {
-			r := &loads{Reader: s, Bulk: s.(objects.Bulk)}
+			r := &loads{Reader: s, Bulk: s.(objects.Bulk), ahead: map[objects.ID]int{}}
 			got, err := eager(t, r, h.tip.ID, o)
 			if err != nil {
 				t.Fatal(err)
@@ -142,11 +149,43 @@ func TestLoadingAheadChangesNothing(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: %s", seed, difference(got, want))
 			}
-			ahead += r.given.Load()
+			ahead += len(r.ahead)
 		}
 	}
 	if ahead < 1000 {
 		t.Errorf("%d blocks were loaded ahead", ahead)
+	}
+}
+
+// TestWhatIsLeftOutIsNotLoadedAhead holds what is loaded ahead against what is sent in the
+// end. Calls and results are all looked at, to tell what belongs together; thoughts that
+// go with a call were to be sent until then.
+func TestWhatIsLeftOutIsNotLoadedAhead(t *testing.T) {
+	for seed := range 20 {
+		h := rapid.Custom(drawTold).Example(seed)
+		h.gone = nil
+		s := h.keep(t)
+		r := &loads{Reader: s, Bulk: s.(objects.Bulk), ahead: map[objects.ID]int{}}
+		p, err := eager(t, r, h.tip.ID, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		needed := map[objects.ID]bool{}
+		for i := range p.Entries {
+			e := &p.Entries[i]
+			withCall := isTool(e.Kind) && e.Level != priority.Skip || e.Why == "its call is left out"
+			if e.Sent && e.Edit().IsZero() || withCall {
+				needed[e.Content] = true
+			}
+			if !e.Sent && !isTool(e.Kind) && e.Op == commit.Append && e.Block != nil && e.Kind != content.KindSystem {
+				t.Errorf("seed %d: entry %d is not sent, and has its block", seed, i)
+			}
+		}
+		for id, n := range r.ahead {
+			if !needed[id] {
+				t.Errorf("seed %d: content %s was loaded ahead %d times, and is not sent", seed, id.Short(), n)
+			}
+		}
 	}
 }
 
@@ -155,7 +194,7 @@ func TestLoadingAheadChangesNothing(t *testing.T) {
 func TestLoadingAheadHidesNoError(t *testing.T) {
 	h := rapid.Custom(drawTold).Example(1)
 	s := h.keep(t)
-	r := &loads{Reader: s, Bulk: s.(objects.Bulk), fail: errors.New("not now")}
+	r := &loads{Reader: s, Bulk: s.(objects.Bulk), fail: errors.New("not now"), ahead: map[objects.ID]int{}}
 	got, err := eager(t, r, h.tip.ID, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -171,4 +210,27 @@ func TestLoadingAheadHidesNoError(t *testing.T) {
 		t.Errorf("who has no time gets %v", err)
 	}
 	a.stop()
+}
+
+// TestWhatACommitClaimsAsksForNoMore begins at commits that say absurd things of the
+// history before them.
+func TestWhatACommitClaimsAsksForNoMore(t *testing.T) {
+	h := rapid.Custom(drawTold).Example(2)
+	s := h.keep(t)
+	for _, c := range []commit.Commit{
+		{Depth: 1<<64 - 1, Weight: commit.Weight{Sent: 1<<62 - 1}},
+		{Depth: 5, Weight: commit.Weight{Sent: -5}},
+		{Depth: 5, Weight: commit.Weight{Sent: 1 << 40}, Mark: objects.Hash([]byte("nowhere"))},
+	} {
+		a := newAhead(t.Context(), s, Options{})
+		a.begin(&c)
+		sum := 0
+		for _, room := range a.room {
+			sum += len(room)
+		}
+		if sum > 2*aheadMost || c.Weight.Sent < 1<<50 && a.open {
+			t.Errorf("%+v asks for %d bytes", c.Weight, sum)
+		}
+		a.stop()
+	}
 }

@@ -132,25 +132,6 @@ func (l *listing) again(entries []Entry) {
 	l.free = 0
 }
 
-// lend gives entries of the same history the blocks that were loaded ahead.
-func (l *listing) lend(entries []Entry) {
-	if l.ahead == nil {
-		return
-	}
-	l.ahead.end()
-	l.ahead.wait()
-	blocks := map[objects.ID]content.Block{}
-	for i := range l.entries() {
-		if e := &l.list[l.free+i]; e.Block != nil {
-			blocks[e.ID] = e.Block
-		}
-	}
-	for i := range entries {
-		e := &entries[i]
-		e.Block = blocks[e.ID]
-	}
-}
-
 func (l *listing) entries() []Entry { return l.list[l.free:] }
 
 // passed is what a history is known to have up to some entry.
@@ -347,25 +328,6 @@ func (h *history) sent() (list []*Entry) {
 			}
 			list = append(list, e)
 		}
-	}
-	return list
-}
-
-// lacking lists what is sent and was not loaded yet, and counts what is sent.
-func (h *history) lacking() (list []*Entry) {
-	h.saying = 0
-	for i := range h.entries {
-		e := &h.entries[i]
-		if !e.Sent || !e.Says() {
-			continue
-		}
-		if h.saying++; e.Block != nil {
-			continue
-		}
-		if list == nil {
-			list = make([]*Entry, 0, len(h.entries)-i)
-		}
-		list = append(list, e)
 	}
 	return list
 }
