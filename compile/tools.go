@@ -144,6 +144,7 @@ func (t *pairing) leaveOut(call *Entry, why priority.Why) {
 	for _, thought := range t.owned[call] {
 		if thought.Sent {
 			thought.leaveOut("its call is left out")
+			thought.Block = nil // what is not sent has none; it may have been loaded ahead
 		}
 	}
 }

@@ -60,6 +60,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -104,6 +105,8 @@ type store struct {
 	files  uint64      // that were opened
 
 	bodies opened // of this file or another
+
+	ahead atomic.Bool // somebody reads the whole file, and others need not say what they will read
 
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew

@@ -53,7 +53,10 @@ const (
 // pieces of what was read, and are not copied.
 func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
 	l := loading{store: s, wanted: w}
-	aims := make([]aim, 0, w.Len)
+	own := loaders.Get().(*loader) //nolint:forcetypeassert // it holds nothing else
+	defer own.done()
+	aims := slices.Grow(own.aims[:0], w.Len)
+	own.aims = aims
 	for i := range w.Len {
 		_, spot := w.At(i)
 		a, file := aimsAt(spot, i)
@@ -70,13 +73,12 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 		slices.SortFunc(aims, aim.compare)
 	}
 	l.cut(aims)
-	l.makeRoom()
-	var others sync.WaitGroup
-	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.portions)) - 1 {
-		others.Go(func() { l.work(ctx) })
+	if w.Room != nil {
+		l.work(ctx, own)
+	} else {
+		l.makeRoom()
+		l.workBeside(ctx, own)
 	}
-	l.work(ctx)
-	others.Wait()
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
 			return nil, err // the first, in whatever order they came
@@ -113,6 +115,9 @@ func (l *loading) cut(aims []aim) {
 		size += int(aims[i].size)
 	}
 	enough := min(max(size/(2*loadWorkers), portionLeast), portionMost)
+	if l.wanted.Room != nil {
+		enough = portionMost
+	}
 	from, size := 0, 0
 	for i := range aims {
 		if i == 0 || aims[i].pack != aims[i-1].pack {
@@ -143,8 +148,7 @@ func (l *loading) makeRoom() {
 			size += l.portions[to].size
 			to++
 		}
-		room := make([]byte, 0, size)
-		objects.WillFill(room)
+		room := l.room(size)
 		for ; from < to; from++ {
 			size := l.portions[from].size
 			l.portions[from].room.bytes, room = room[:0:size], room[size:size:cap(room)]
@@ -152,9 +156,33 @@ func (l *loading) makeRoom() {
 	}
 }
 
+// room gives memory for so many bytes.
+func (l *loading) room(n int) []byte {
+	if l.wanted.Room != nil {
+		return l.wanted.Room(n)[:0]
+	}
+	room := make([]byte, 0, n)
+	objects.WillFill(room)
+	return room
+}
+
+// workBeside is work, with others beside it.
+func (l *loading) workBeside(ctx context.Context, own *loader) {
+	var others sync.WaitGroup
+	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.portions)) - 1 {
+		others.Go(func() {
+			w := loaders.Get().(*loader) //nolint:forcetypeassert // it holds nothing else
+			defer w.done()
+			l.work(ctx, w)
+		})
+	}
+	l.work(ctx, own)
+	others.Wait()
+}
+
 // work loads one portion after another.
-func (l *loading) work(ctx context.Context) {
-	w := loader{loading: l}
+func (l *loading) work(ctx context.Context, w *loader) {
+	w.loading = l
 	for !l.failed.Load() {
 		i := int(l.next.Add(1)) - 1
 		if i >= len(l.portions) {
@@ -166,14 +194,23 @@ func (l *loading) work(ctx context.Context) {
 	}
 }
 
-// loader is one of those who load.
+// loader is one of those who load. Its memory is used again.
 type loader struct {
 	*loading
 	scan   scanning
+	aims   []aim // of who asked
 	pages  arena // for what a look reads besides bodies
 	closed arena // for bodies that are to be unpacked
 	parts  []part
 	object objects.Object
+}
+
+var loaders = sync.Pool{New: func() any { return new(loader) }}
+
+func (l *loader) done() {
+	l.loading, l.scan, l.object = nil, scanning{}, objects.Object{}
+	clear(l.parts[:cap(l.parts)]) // or a body would be kept
+	loaders.Put(l)
 }
 
 // part is what is wanted of one pack.
@@ -240,8 +277,7 @@ func (l *loader) find(k *look, b *portion) {
 		}
 	}
 	if size > cap(b.room.bytes) {
-		b.room.bytes = make([]byte, 0, size)
-		objects.WillFill(b.room.bytes)
+		b.room.bytes = l.room(size)
 	}
 }
 

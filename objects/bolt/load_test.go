@@ -100,6 +100,30 @@ func TestWhatAWalkHasSeenIsNotLookedFor(t *testing.T) {
 	}
 }
 
+// TestLoadUsesTheRoomThatIsThere loads into memory of the one who asks: it takes what it
+// needs, and little more.
+func TestLoadUsesTheRoomThatIsThere(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	got, failed := map[objects.ID]objects.Object{}, map[objects.ID]error{}
+	w := h.wanted(got, failed)
+	taken, wanted := 0, 0
+	w.Room = func(n int) []byte { taken += n; return make([]byte, n) }
+	if err := objects.Load(t.Context(), s, w); err != nil || len(failed) > 0 {
+		t.Fatal(err, failed)
+	}
+	m.wantAll(t, h, got)
+	for i, spot := range h.spots {
+		if spot[0] > 0 {
+			wanted += len(got[h.ids[i]].Data)
+		}
+	}
+	if taken < wanted/2 || taken > 2*wanted {
+		t.Errorf("for %d bytes room for %d was taken", wanted, taken)
+	}
+}
+
 // TestSpotsOfAnotherFile walks over a history and loads it after gc has written the file
 // anew, with other packs.
 func TestSpotsOfAnotherFile(t *testing.T) {

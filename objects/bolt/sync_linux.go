@@ -20,14 +20,14 @@ func syncData(f *os.File) error {
 // willRead tells the system that a piece of a file will be read soon. Of a piece whose
 // ends are in memory the rest mostly is, and to say so page by page takes it long.
 func willRead(f *os.File, at, n int64) {
-	if fd := int(f.Fd()); !inMemory(fd, at) || !inMemory(fd, at+n-1) {
-		_ = unix.Fadvise(fd, at, n, unix.FADV_WILLNEED)
+	if !inMemory(f, at) || !inMemory(f, at+n-1) {
+		_ = unix.Fadvise(int(f.Fd()), at, n, unix.FADV_WILLNEED)
 	}
 }
 
 // inMemory tells whether a byte of a file can be read without the disk. Beyond the end
 // there is nothing to be read.
-func inMemory(fd int, at int64) bool {
-	n, err := unix.Preadv2(fd, [][]byte{{0}}, at, unix.RWF_NOWAIT)
+func inMemory(f *os.File, at int64) bool {
+	n, err := unix.Preadv2(int(f.Fd()), [][]byte{{0}}, at, unix.RWF_NOWAIT)
 	return err == nil && n <= 1
 }

@@ -30,6 +30,7 @@ type look struct {
 	bodies   *opened
 	index    *runs     // nil: not read yet
 	scan     *scanning // of many packs; nil: it is of few
+	spared   bool      // somebody reads the whole file
 	arena    *arena    // for what is read of packs; nil: it is kept
 	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not
 	buckets  map[string]tree

@@ -1,0 +1,60 @@
+package bolt
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// dropped takes the file of a store out of memory, and gives it.
+func dropped(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(); err != nil || inMemory(f, info.Size()/2) {
+		t.Skip("a file stays in memory here")
+	}
+	return f
+}
+
+// TestWhatIsExpectedIsReadBeforehand expects a quarter of a file, for which none of it is
+// read, and all of it.
+func TestWhatIsExpectedIsReadBeforehand(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	f := dropped(t, path)
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := info.Size() - 1
+	little := reading{size: last / 4}
+	if err := inner(t, s).view(t.Context(), "read", little.read); err != nil || !little.done || little.at > 0 {
+		t.Errorf("for a quarter of it %d bytes were read, %v", little.at, err)
+	}
+	s.(objects.Bulk).Expect(last)(t.Context())
+	for at := int64(0); at <= last; at += 4 << 10 {
+		if !inMemory(f, at) {
+			t.Fatalf("byte %d of %d was not read", at, last)
+		}
+	}
+	got, _, _ := h.load(t, s)
+	m.wantAll(t, h, got)
+	if inner(t, s).ahead.Load() {
+		t.Error("it is said to go on")
+	}
+}
