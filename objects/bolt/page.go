@@ -270,8 +270,21 @@ func (p *page) way(key []byte) (int, error) {
 	return i, err
 }
 
+// begins tells whether the first key lies right behind the elements, as bbolt lays it: if
+// not, there are more or fewer elements than the page says, and what is not found may be
+// there.
+func (p *page) begins() error {
+	if end := pageHeader + p.count*elementSize; p.count > 0 && p.element(0).key != end {
+		return fmt.Errorf("page %d: its keys begin at %d, and its %d elements end at %d", p.id, p.element(0).key, p.count, end)
+	}
+	return nil
+}
+
 // check reads every element of the page, as bbolt does before it changes one.
 func (p *page) check(high uint64) error {
+	if err := p.begins(); err != nil {
+		return err
+	}
 	var last []byte
 	for i := range p.count {
 		k, err := p.key(i)

@@ -166,7 +166,10 @@ func (l *look) bucket(name string) (tree, error) {
 	}
 	t := tree{root: order.Uint64(b)}
 	if t.root == 0 {
-		if t.inline, err = inlinePage(b[pageHeader:]); err != nil {
+		if t.inline, err = inlinePage(b[pageHeader:]); err == nil {
+			err = t.inline.begins()
+		}
+		if err != nil {
 			return tree{}, fmt.Errorf("bucket %q: %w", name, err)
 		}
 	}
