@@ -62,7 +62,7 @@ func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) 
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	ref, err := objects.ReadRef(ctx, r.store, refs.Rescued+name)
 	if err == nil && ref.Target.IsZero() {
-		err = noRef(refs.Rescued + name)
+		err = refs.None(refs.Rescued + name)
 	}
 	return ref, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
@@ -40,7 +39,7 @@ func (r *Repo) Delete(ctx context.Context, names []string, opts ...Option) error
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		ref, err := objects.ReadRef(ctx, r.store, name)
 		if err == nil && ref.Target.IsZero() {
-			err = noRef(name)
+			err = refs.None(name)
 		}
 		if err != nil {
 			return fmt.Errorf("delete: %w", err)
@@ -51,16 +50,6 @@ func (r *Repo) Delete(ctx context.Context, names []string, opts ...Option) error
 		return fmt.Errorf("delete: %w", err)
 	}
 	return nil
-}
-
-// noRef says that there is no ref of a name.
-func noRef(name string) error {
-	for _, of := range []struct{ folder, what string }{{refs.Heads, "branch"}, {refs.Tags, "tag"}, {refs.Rescued, "rescued reply"}} {
-		if own, ok := strings.CutPrefix(name, of.folder); ok {
-			return &refs.UnknownError{Rev: own, Why: "there is no " + of.what + " of that name"}
-		}
-	}
-	return &refs.UnknownError{Rev: name, Why: "there is no ref of that name"}
 }
 
 // newRef makes a ref that must not exist yet.

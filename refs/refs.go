@@ -102,6 +102,16 @@ func (e *UnknownError) Error() string {
 // Is makes the error an objects.ErrNotFound.
 func (e *UnknownError) Is(target error) bool { return target == objects.ErrNotFound }
 
+// None says that there is no ref of a full name, in words for who typed the rest of it.
+func None(ref string) *UnknownError {
+	for _, of := range []struct{ folder, what string }{{Heads, "branch"}, {Tags, "tag"}, {Rescued, "rescued reply"}} {
+		if own, ok := strings.CutPrefix(ref, of.folder); ok {
+			return &UnknownError{Rev: own, Why: "there is no " + of.what + " of that name"}
+		}
+	}
+	return &UnknownError{Rev: ref, Why: "there is no ref of that name"}
+}
+
 // AmbiguousError says that the digits of a revision begin several ids.
 type AmbiguousError struct {
 	Rev        string

@@ -102,6 +102,17 @@ func TestWhatNamesNothing(t *testing.T) {
 	}
 }
 
+func TestNoneSaysWhatThereIsNot(t *testing.T) {
+	for ref, want := range map[string]string{
+		"refs/heads/a/b": `revision "a/b": there is no branch of that name`, "refs/tags/v1": `revision "v1": there is no tag of that name`,
+		"refs/rescued/main/1": `revision "main/1": there is no rescued reply of that name`, "refs/x/y": `revision "refs/x/y": there is no ref of that name`,
+	} {
+		if err := None(ref); err.Error() != want || !errors.Is(err, objects.ErrNotFound) {
+			t.Errorf("%s: %v, want %s", ref, err, want)
+		}
+	}
+}
+
 func TestAmbiguousDigitsListTheCandidates(t *testing.T) {
 	r, _ := talk(t)
 	seen := map[string]objects.ID{}

@@ -255,7 +255,7 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 	if h.branch != "" && slices.Contains(names, h.branch) {
 		return hinted(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
 	}
-	d := &deleting{folder: refs.Heads, what: "branch", names: names, dry: o.dryRun}
+	d := &deleting{folder: refs.Heads, names: names, dry: o.dryRun}
 	gone, err := d.run(ctx, a, "branch -d")
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 		return err
 	}
 	if tip.IsZero() {
-		return &refs.UnknownError{Rev: name, Why: "there is no branch of that name"}
+		return refs.None(refs.Heads + name)
 	}
 	if err := b.Describe(ctx, args[len(args)-1], tract.Command("branch --describe")); err != nil {
 		return err
@@ -332,7 +332,7 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 	}
 	if o.copy {
 		if tip.IsZero() {
-			return &refs.UnknownError{Rev: from, Why: "there is no branch of that name"}
+			return refs.None(refs.Heads + from)
 		}
 		return a.makeBranch(ctx, to, refs.Heads+from)
 	}

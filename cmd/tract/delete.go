@@ -13,7 +13,6 @@ import (
 // operation.
 type deleting struct {
 	folder string
-	what   string // a ref of the folder is: branch, tag, rescued reply
 	names  []string
 	dry    bool
 }
@@ -37,7 +36,7 @@ func (d *deleting) run(ctx context.Context, a *app, command string) ([]refs.Info
 	for _, name := range d.names {
 		ref, err := objects.ReadRef(ctx, repo.Store(), d.folder+name)
 		if err == nil && ref.Target.IsZero() {
-			err = &refs.UnknownError{Rev: name, Why: "there is no " + d.what + " of that name"}
+			err = refs.None(d.folder + name)
 		}
 		if err != nil {
 			return nil, err

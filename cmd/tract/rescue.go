@@ -134,7 +134,7 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	}
-	d := &deleting{folder: refs.Rescued, what: "rescued reply", names: names, dry: dryRun}
+	d := &deleting{folder: refs.Rescued, names: names, dry: dryRun}
 	gone, err := d.run(ctx, a, "rescue drop")
 	if err != nil {
 		return rescueError(err)

@@ -76,6 +76,9 @@ func (a *app) switchToBranch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if name == "-" {
+		return errBefore()
+	}
 	if refs.Check(name) != nil {
 		err := &refs.UnknownError{Rev: name, Why: "it is no name of a branch"}
 		return hinted(err, "tract branch lists branches; tract checkout goes to a commit")
@@ -88,12 +91,19 @@ func (a *app) switchToBranch(ctx context.Context, name string) error {
 		if h, err := a.head(); err == nil && h.branch == name {
 			return a.wentTo(head{branch: name}, tip)
 		}
-		return hinted(&refs.UnknownError{Rev: name, Why: "there is no branch of that name"}, "tract switch -c %s makes it, tract branch lists branches", name)
+		return hinted(refs.None(refs.Heads+name), "tract switch -c %s makes it, tract branch lists branches", name)
 	}
 	if err := a.setHead(head{branch: name}); err != nil {
 		return err
 	}
 	return a.wentTo(head{branch: name}, tip)
+}
+
+// errBefore answers who wants to go back to where HEAD was, which git writes down: HEAD
+// is of one working folder, and has no log.
+func errBefore() error {
+	err := &refs.UnknownError{Rev: "-", Why: "nothing says where HEAD was before"}
+	return hinted(err, "name the branch; tract branch --sort=-time lists what moved last first")
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
@@ -143,6 +153,9 @@ func (a *app) checkout(cmd *cobra.Command, args []string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
+	}
+	if args[0] == "-" {
+		return errBefore()
 	}
 	if refs.Check(args[0]) == nil {
 		if tip, err := repo.Branch(args[0]).Tip(ctx); err != nil {

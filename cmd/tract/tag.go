@@ -125,7 +125,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
-	d := &deleting{folder: refs.Tags, what: "tag", names: names, dry: o.dryRun}
+	d := &deleting{folder: refs.Tags, names: names, dry: o.dryRun}
 	gone, err := d.run(ctx, a, "tag -d")
 	if as[*refs.UnknownError](err) {
 		return hinted(err, "tract tag lists tags")
