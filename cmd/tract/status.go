@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,7 +26,9 @@ func newStatus(a *app) *cobra.Command {
 		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
 		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
 result, which replies could not land, and what thoughts have used of a budget.
-Tokens are estimated, by what replies on the history are known to have cost.`,
+Tokens are estimated, by what replies on the history are known to have cost.
+
+Of a prompt that is damaged it says what can be known, and ends with exit code 5.`,
 		Example: "  tract status\n  tract status --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
@@ -46,7 +50,10 @@ type statusJSON struct {
 
 	Calibration compile.Calibration `json:"calibration,omitzero"`
 
+	Damaged string `json:"damaged,omitempty"` // why the prompt cannot be read
+
 	spent []tract.Spent
+	hurt  error
 }
 
 type pendingJSON struct {
@@ -86,20 +93,14 @@ func (a *app) status(ctx context.Context) error {
 		return err
 	}
 	if a.json {
-		return format.Encode(a.out, s)
+		return cmp.Or(format.Encode(a.out, s), s.hurt)
 	}
 	p := a.printer()
-	where := "On branch " + s.Branch
+	p.Text(s.where() + "\n")
 	switch {
-	case s.Branch == "":
-		where = "HEAD is at commit " + s.Head.Short() + ", on no branch"
-	case s.Head.IsZero():
-		where += ", no commits yet"
-	default:
-		where += " at " + s.Head.Short() + ", " + count(s.Commits, "commit")
-	}
-	p.Text(where + "\n")
-	if !s.Head.IsZero() {
+	case s.hurt != nil:
+		p.Text("The prompt cannot be read: " + p.Warn(s.Damaged) + "\n")
+	case !s.Head.IsZero():
 		p.Tokens(s.Tokens)
 	}
 	for _, c := range s.Pending {
@@ -111,6 +112,28 @@ func (a *app) status(ctx context.Context) error {
 	if s.Compress != nil && s.Compress.Suggest {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
+	s.sayBudgets(p)
+	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
+	if s.Head.IsZero() {
+		a.note("tract user TEXT commits a first block, tract chat TEXT asks a model")
+	}
+	return cmp.Or(p.Err(), s.hurt)
+}
+
+// where says where HEAD is.
+func (s *statusJSON) where() string {
+	switch {
+	case s.Branch == "":
+		return "HEAD is at commit " + s.Head.Short() + ", on no branch"
+	case s.Head.IsZero():
+		return "On branch " + s.Branch + ", no commits yet"
+	case s.Commits == 0: // its header cannot be read
+		return "On branch " + s.Branch + " at " + s.Head.Short()
+	}
+	return "On branch " + s.Branch + " at " + s.Head.Short() + ", " + count(s.Commits, "commit")
+}
+
+func (s *statusJSON) sayBudgets(p *format.Printer) {
 	for _, spent := range s.spent {
 		if spent.Limit == 0 {
 			continue
@@ -124,11 +147,6 @@ func (a *app) status(ctx context.Context) error {
 		}
 		p.Text(line + "\n")
 	}
-	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
-	if s.Head.IsZero() {
-		a.note("tract user TEXT commits a first block, tract chat TEXT asks a model")
-	}
-	return p.Err()
 }
 
 func count(n uint64, what string) string {
@@ -166,6 +184,9 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return s, nil
 	}
 	p, err := repo.Compile(ctx, s.Head.String())
+	if errors.Is(err, objects.ErrCorrupt) {
+		return s, a.damagedStatus(ctx, s, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +205,21 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})
 	}
 	return s, a.budgetStatus(ctx, s)
+}
+
+// damagedStatus is what can be known without the prompt.
+func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error {
+	s.hurt, s.Damaged = why, format.Line(why.Error())
+	if c, err := a.repo.Show(ctx, s.Head.String()); c != nil {
+		s.Commits = c.Depth + 1
+	} else if !errors.Is(err, objects.ErrCorrupt) {
+		return err
+	}
+	err := a.budgetStatus(ctx, s)
+	if errors.Is(err, objects.ErrCorrupt) { // of the same history, which is told
+		err = nil
+	}
+	return err
 }
 
 // budgetStatus is what the thoughts of the session have used.
