@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	defer a.cancel()
 	root := rootFor(a, args)
 	root.SetArgs(args)
+	help := &noting{w: a.out} // cobra passes over what cannot be written
+	root.SetOut(help)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.began && !errors.As(err, new(*failure)) {
 		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: exclusive(err)}
@@ -30,10 +33,25 @@ func (a *app) run(ctx context.Context, args []string) int {
 		a.json = true // it may stand behind the flag that is wrong
 	}
 	a.tellSecrets()
-	if closeErr := a.close(); err == nil {
-		err = closeErr
-	}
+	closed := a.close()
+	err = cmp.Or(err, closed, help.err)
 	return a.report(ctx, err)
+}
+
+// noting remembers the first error of a writer.
+type noting struct {
+	w   io.Writer
+	err error
+}
+
+// Write writes, until there was an error.
+func (n *noting) Write(b []byte) (int, error) {
+	if n.err != nil {
+		return 0, n.err
+	}
+	at, err := n.w.Write(b)
+	n.err = err
+	return at, err
 }
 
 // exclusive says in fewer words than cobra which flags do not go together.
