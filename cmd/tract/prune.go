@@ -42,7 +42,7 @@ what they have.`,
 		Example: `  tract reasoning prune --dry-run
   tract reasoning prune --older-than 30d
   tract reasoning prune --session main --model 'deepseek*' --keep-pinned=false --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.prune(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.prune(cmd, o, args)) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.older, "older-than", "", "age of the thoughts that go, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+usualAge+")")

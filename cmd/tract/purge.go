@@ -55,7 +55,7 @@ the exit code is 1 then.`,
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
   tract purge main~10..main~5 --yes
   tract purge --secrets --all --rule private-key --dry-run`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.purge(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.purge(cmd, o, args)) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.why, "message", "m", "purged", "what the tombstone says of the reason; not the words themselves")
@@ -65,6 +65,15 @@ the exit code is 1 then.`,
 	o.flags(a, cmd, "with --secrets: look at everything that a ref leads to or ever led to", "with --secrets: only what these rules find")
 	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
+}
+
+// erasureError says how words are got rid of where something is damaged: to take them
+// away the file is written anew, and nobody writes anew what cannot be read.
+func (a *app) erasureError(err error) error {
+	if !errors.Is(err, objects.ErrCorrupt) || a.place == nil {
+		return err
+	}
+	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: take the other words away there, and remove the old one", a.place.url)
 }
 
 type purgeJSON struct {

@@ -99,7 +99,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		return err
 	}
 	if o.fix {
-		return a.fixSecrets(cmd.Context(), o, s, list, looked)
+		return a.erasureError(a.fixSecrets(cmd.Context(), o, s, list, looked))
 	}
 	return hurt.told(a.showSecrets(secretsOf(list), looked))
 }
