@@ -156,11 +156,11 @@ func (a *auditor) edge(n node, p *page) error {
 	if err := p.check(a.meta.high); err != nil {
 		return a.spoilt(n, err)
 	}
+	if p.count == 0 && p.id != a.meta.root {
+		return a.spoilt(n, errors.New("it is empty"))
+	}
 	if n.first == nil {
 		return nil
-	}
-	if p.count == 0 {
-		return a.spoilt(n, errors.New("it is empty"))
 	}
 	first, err := p.key(0)
 	if err == nil && !bytes.Equal(first, n.first) {

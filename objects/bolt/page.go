@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"sync/atomic"
 )
 
 // The file is bbolt's, version 2, in the byte order of the machine:
@@ -114,7 +115,8 @@ type page struct {
 	count int
 	size  int // with its overflow pages
 	head  []byte
-	last  uint64 // its last overflow page
+	last  uint64      // its last overflow page
+	sound atomic.Bool // check has found nothing
 }
 
 // readHeader reads the beginning of a page and checks all of its header but the flags.
@@ -272,10 +274,14 @@ func (p *page) way(key []byte) (int, error) {
 
 // begins tells whether the first key lies right behind the elements, as bbolt lays it: if
 // not, there are more or fewer elements than the page says, and what is not found may be
-// there.
+// there. An inline page is no longer than its keys.
 func (p *page) begins() error {
-	if end := pageHeader + p.count*elementSize; p.count > 0 && p.element(0).key != end {
+	end := pageHeader + p.count*elementSize
+	switch {
+	case p.count > 0 && p.element(0).key != end:
 		return fmt.Errorf("page %d: its keys begin at %d, and its %d elements end at %d", p.id, p.element(0).key, p.count, end)
+	case p.count == 0 && p.at == 0 && p.size > end:
+		return fmt.Errorf("an inline page without keys has %d bytes", p.size)
 	}
 	return nil
 }
@@ -286,6 +292,7 @@ func (p *page) check(high uint64) error {
 		return err
 	}
 	var last []byte
+	end := pageHeader + p.count*elementSize
 	for i := range p.count {
 		k, err := p.key(i)
 		if err != nil {
@@ -296,6 +303,10 @@ func (p *page) check(high uint64) error {
 		}
 		last = k
 		e := p.element(i)
+		if e.key != end {
+			return fmt.Errorf("page %d: key %d begins at %d, and what is before it ends at %d", p.id, i, e.key, end)
+		}
+		end = e.key + e.keySize + e.valueSize
 		if !p.leaf && (e.child < 2 || e.child >= high) {
 			return fmt.Errorf("page %d leads to page %d of %d", p.id, e.child, high)
 		}

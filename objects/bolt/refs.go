@@ -25,10 +25,30 @@ const (
 // ref reads one ref; one that is not there has a zero target.
 func (l *look) ref(name string) (objects.Ref, error) {
 	value, err := l.get(refsBucket, []byte(name))
+	if err == nil && value == nil {
+		err = l.noRef(name)
+	}
 	if err != nil || value == nil {
 		return objects.Ref{Name: name}, err
 	}
 	return decodeRef(name, value)
+}
+
+// noRef asks the log about a ref that is not there: it was deleted, or never made, or
+// else it is lost, by a name that is damaged or a page that is.
+func (l *look) noRef(name string) error {
+	for e, err := range l.log(name, math.MaxUint64) {
+		if err != nil {
+			return err
+		}
+		for _, u := range e.Refs {
+			if u.Name == name && !u.New.IsZero() {
+				return fmt.Errorf("ref %q is not there; the log says %s", name, u.New.Short())
+			}
+		}
+		break
+	}
+	return nil
 }
 
 // GetRefs is objects.RefReader.

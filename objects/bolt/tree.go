@@ -51,6 +51,9 @@ func (l *look) page(id uint64) (*page, error) {
 		return p, nil
 	}
 	p, err := l.keptPage(id)
+	if err == nil {
+		err = p.begins()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,11 @@ func (l *look) top(t tree) (*page, error) {
 	if t.inline != nil {
 		return t.inline, nil
 	}
-	return l.page(t.root)
+	p, err := l.page(t.root)
+	if err == nil && p.count == 0 && t.root != l.meta.root {
+		return nil, fmt.Errorf("page %d is empty", p.id) // it would be inline
+	}
+	return p, err
 }
 
 // leaf goes down to the leaf in which key is, or would be.
@@ -126,13 +133,18 @@ func (l *look) child(p *page, i int) (*page, error) {
 	return c, nil
 }
 
-// find gives the entry with exactly that key.
+// find gives the entry with exactly that key. One is not there only on a page that makes
+// sense.
 func (l *look) find(t tree, key []byte) (entry, bool, error) {
 	p, err := l.leaf(t, key)
 	if err != nil {
 		return entry{}, false, err
 	}
 	i, exact, err := p.search(key)
+	if err == nil && !exact && !p.sound.Load() {
+		err = p.check(l.meta.high)
+		p.sound.Store(err == nil)
+	}
 	if err != nil || !exact {
 		return entry{}, false, err
 	}
