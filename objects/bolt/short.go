@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
@@ -21,13 +22,23 @@ import (
 const leaveOut = 16
 
 // leftOut tells which objects of a sheet are without an id in a short head: the commits
-// that are the first parent of one behind them, but not each 16th of these.
+// that are the first parent of one behind them, but not each 16th of these, and none that
+// a merge is upon: two parents without an id would look like one.
 func leftOut(s *objects.Sheet) (out []bool, n int) {
 	out = make([]bool, s.Len())
+	var merged []int
 	for i := range out {
-		if p := s.Parent(i); p >= 0 && s.Kind(i) == objects.KindCommit {
-			out[p] = s.Kind(p) == objects.KindCommit
+		p := s.Parent(i)
+		if p < 0 || s.Kind(i) != objects.KindCommit {
+			continue
 		}
+		out[p] = s.Kind(p) == objects.KindCommit
+		if parents, _ := s.Degree(s.Form(i)); parents > 1 {
+			merged = append(merged, p)
+		}
+	}
+	for _, p := range merged {
+		out[p] = false
 	}
 	could := 0
 	for i := range out {
@@ -43,7 +54,8 @@ func leftOut(s *objects.Sheet) (out []bool, n int) {
 	return out, n
 }
 
-// shortIDs is the ids of a short head, and how many are left out.
+// shortIDs is the ids of a short head, and how many are left out: none if what comes of it
+// is not what it was made of.
 func shortIDs(count int, ids, table []byte) (short []byte, n int) {
 	s, err := objects.OpenSheet(count, ids, table, nil)
 	if err != nil {
@@ -56,7 +68,12 @@ func shortIDs(count int, ids, table []byte) (short []byte, n int) {
 			short = append(short, ids[i*idSize:(i+1)*idSize]...)
 		}
 	}
-	return append(short, ids[count*idSize:]...), n
+	short = append(short, ids[count*idSize:]...)
+	p := &pack{ids: short, sound: true}
+	if p.workOut(front{count: count, out: n, others: len(ids)/idSize - count}, table) != nil || !bytes.Equal(p.ids, ids) {
+		return ids, 0
+	}
+	return short, n
 }
 
 // spread gives the ids of a short head their places. Those that are left out are zero.
