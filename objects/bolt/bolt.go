@@ -82,7 +82,6 @@ type store struct {
 	wait     time.Duration
 	readOnly bool
 	limit    int64 // bytes of the journal after which it is folded
-	many     int   // batches of a group that are a large crowd
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when any of these changes
@@ -119,7 +118,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, limit: journalLimit, many: journalCrowd,
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, limit: journalLimit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {

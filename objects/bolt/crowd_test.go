@@ -2,11 +2,8 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -16,52 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/faulttest"
 )
-
-// TestHalfOfACrowdWritesAtOnce lets the first of a group wait for others: who makes it
-// half of the crowd writes it, and the first does not.
-func TestHalfOfACrowdWritesAtOnce(t *testing.T) {
-	s, path := fresh(t)
-	in := idle(t, s)
-	h, w := writing(t, in)
-	plan := func(name string) (*group, bool) {
-		t.Helper()
-		g, lead, err := w.plan(batch("refs/heads/"+name, name), "", objects.ID{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g, lead
-	}
-	w.users = 6
-	g, lead := plan("a")
-	w.disk.Lock() // as who leads has it
-	if !lead || !w.gather(g) {
-		t.Fatal("one of six is enough")
-	}
-	if other, lead := plan("b"); other != g || lead || g.taken {
-		t.Fatal("two of six are enough")
-	}
-	last, lead := plan("c")
-	if last != g || !lead || w.take(g) {
-		t.Fatal("three of six are not enough")
-	}
-	if next, _ := plan("d"); next == g {
-		t.Error("a group that is being written takes one more")
-	}
-	w.write(last)
-	<-g.done
-	if g.err != nil || !w.disk.TryLock() {
-		t.Errorf("nobody else can write: %v", g.err)
-	}
-	w.took = time.Second
-	if w.gather(w.next); w.next.enough != 0 {
-		t.Error("a disk that is slower than all of them has to do with half of them at once")
-	}
-	h.close()
-	h.side.release()
-	if n := transactions(t, path); n != 1 {
-		t.Errorf("%d groups were acknowledged, not one", n)
-	}
-}
 
 // TestCrowd has many goroutines write, each on what it wrote before, while folds go on
 // beside them: all is there, in the store and in what another process reads.
@@ -111,37 +62,6 @@ func TestCrowd(t *testing.T) {
 	wantSound(t, path)
 }
 
-// TestSyncAside syncs files of many stores at once, and tells of one that cannot be.
-func TestSyncAside(t *testing.T) {
-	var all sync.WaitGroup
-	for i := range 8 {
-		f, err := os.Create(filepath.Join(t.TempDir(), fmt.Sprint(i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() {
-			defer f.Close()
-			for range 8 {
-				if _, err := f.WriteString("more"); err != nil {
-					t.Error(err)
-				}
-				if err := syncAside(f); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	closed, err := os.Create(filepath.Join(t.TempDir(), "closed"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
-	if syncAside(closed) == nil {
-		t.Error("a file that is closed was synced")
-	}
-}
-
 // TestKeysThatNoLongerRise reads a branch whose keys ascend, and then do not.
 func TestKeysThatNoLongerRise(t *testing.T) {
 	o := newOverlay(binding{})
@@ -167,18 +87,12 @@ func TestKeysThatNoLongerRise(t *testing.T) {
 	}
 }
 
-// roleCrowd goes on with a store after roleCrash as a large crowd does, for which the
-// system syncs: PATH.
+// roleCrowd goes on with a store after roleCrash as several goroutines do: PATH.
 func roleCrowd(args []string) error {
 	w := &crashWork{ctx: context.Background()}
 	if w.open(args[0]); w.store == nil {
 		return w.err
 	}
-	in, ok := objects.As[*store](w.store)
-	if !ok {
-		return errors.New("not a store of this package")
-	}
-	in.many = 1 // on one processor hardly two meet
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {

@@ -13,8 +13,6 @@ type journal struct {
 	size  int64 // of the file
 	bound binding
 	over  *overlay
-
-	crowded bool // many want the processor while one waits for the disk
 }
 
 // read takes in the frames from the end of the overlay on, and says where they
@@ -116,9 +114,6 @@ func (j *journal) append(f *frame) (end int64, wrote bool, err error) {
 	}
 	if _, err := j.file.WriteAt(b, at); err != nil {
 		return 0, false, err
-	}
-	if j.crowded {
-		return end, true, syncAside(j.file)
 	}
 	return end, true, syncData(j.file)
 }

@@ -187,7 +187,7 @@ func (s *store) tend(w *writer) {
 // limit is how many bytes of the journal are folded at once: of a large crowd twice as
 // many, since much of a fold is the same however large it is. disk is held.
 func (w *writer) limit() int64 {
-	if w.many() {
+	if w.crowd >= journalCrowd {
 		return 2 * w.store.limit
 	}
 	return w.store.limit

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -20,7 +19,6 @@ type writer struct {
 	disk  sync.Mutex    // who has it may write to the files
 	call  chan struct{} // wakes up the keeper
 	crowd int           // batches of the last groups; disk guards it
-	took  time.Duration // to write the last one; disk guards it
 
 	mu     sync.Mutex
 	look   *look                  // what is durable, and the objects that are planned
@@ -49,8 +47,6 @@ type group struct {
 	moves   bool
 	lead    bool // somebody has taken on to write it
 	batches int
-	enough  int  // batches, with which it is written at once; 0: who leads says when
-	taken   bool // it is closed, and who closed it writes it
 
 	done chan struct{} // closed when err says what has come of it
 	err  error
@@ -132,10 +128,7 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 		return nil, false, w.store.explain("read", err)
 	}
 	lead, g.lead = !g.lead, true
-	if g.batches++; g.enough > 0 && g.batches >= g.enough && g.hauled == nil {
-		g.taken, lead = true, true
-		w.close(g)
-	}
+	g.batches++
 	return g, lead, nil
 }
 

@@ -10,9 +10,6 @@ func syncData(f *os.File) error { return f.Sync() }
 // willRead does nothing: what the system reads ahead by itself must do.
 func willRead(*os.File, int64, int64) {}
 
-// syncAside is syncData: what lets others go on meanwhile is known of Linux only.
-func syncAside(f *os.File) error { return syncData(f) }
-
 // inMemory tells whether a byte of a file can be read without the disk, as far as one
 // can know.
 func inMemory(*os.File, int64) bool { return true }

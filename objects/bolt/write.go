@@ -14,9 +14,6 @@ import (
 // does not grow.
 const groupBytes = 16 << 20
 
-// batchTime is about what all the work for one batch takes when many write.
-const batchTime = 20 * time.Microsecond
-
 // Apply is objects.Writer.
 func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 	return s.submit(ctx, func(w *writer, _ allowance) error {
@@ -180,26 +177,19 @@ func (w *writer) latest() *group {
 	return w.flying
 }
 
-// write writes a group, when the one before it is written. Of many who write, half write
-// while the others plan: who makes the group so large writes it.
+// write writes a group, when the one before it is written.
 func (w *writer) write(g *group) {
-	if !g.taken {
-		w.disk.Lock()
-		if w.crowd > 1 && w.gather(g) {
-			runtime.Gosched() // who has just been served may come again
-		}
-		if !w.take(g) {
-			<-g.done
-			return
-		}
+	w.disk.Lock()
+	if w.crowd > 1 {
+		runtime.Gosched() // who has just been served may come again
 	}
+	w.mu.Lock()
+	w.close(g)
+	w.mu.Unlock()
 	if w.h.broken.Load() {
 		g.err = errAgain // what it stands on is not there
 	} else {
-		begun := time.Now()
-		w.h.journal.crowded = w.many()
 		g.err = w.store.commit(w.h, g)
-		w.took = time.Since(begun)
 	}
 	w.landed(g)
 	close(g.done)
@@ -210,34 +200,4 @@ func (w *writer) write(g *group) {
 		w.stop()
 		w.wake()
 	}
-}
-
-// many tells whether a large crowd writes. disk is held.
-func (w *writer) many() bool { return w.crowd >= w.store.many }
-
-// gather lets more come into a group, and tells whether it should: not when there are
-// enough of them. disk is held.
-func (w *writer) gather(g *group) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.store.mu.Lock()
-	users := w.users
-	w.store.mu.Unlock()
-	if time.Duration(users)*batchTime < w.took {
-		return true // the disk takes longer than all of them
-	}
-	g.enough = users / 2
-	return g.batches < g.enough
-}
-
-// take closes a group, unless somebody else did, who writes it.
-func (w *writer) take(g *group) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if g.taken {
-		return false
-	}
-	g.taken = true
-	w.close(g)
-	return true
 }

@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,12 +45,6 @@ func (t *tracer) decode(id int, regs *syscall.PtraceRegs) (*call, error) {
 		return t.below(id, &call{kind: Truncate, fd: fd, size: int64(a[1])})
 	case syscall.SYS_FSYNC, syscall.SYS_FDATASYNC:
 		return t.below(id, &call{kind: Sync, fd: fd, before: len(t.trace.Steps)})
-	case syscall.SYS_IO_SUBMIT:
-		return nil, t.submitting(id, uintptr(a[2]))
-	case syscall.SYS_IO_GETEVENTS:
-		c := t.aside
-		t.aside = nil
-		return c, nil
 	case syscall.SYS_OPENAT:
 		return t.opening(id, a[0], a[1], int(a[2]))
 	case syscall.SYS_MKDIRAT:
@@ -79,26 +72,6 @@ const (
 	sysRenameat2     = 316
 	sysCopyFileRange = 326
 )
-
-// submitting notes a sync that the system is to do by itself. It is done, or fails, when
-// it is asked for: one at a time is.
-func (t *tracer) submitting(id int, list uintptr) error {
-	const size, fsync, fdatasync = 64, 2, 3
-	at, err := t.memory(id, list, 8, true)
-	if err != nil {
-		return err
-	}
-	request, err := t.memory(id, uintptr(binary.LittleEndian.Uint64(at)), size, true)
-	if err != nil {
-		return err
-	}
-	if what := binary.LittleEndian.Uint16(request[16:]); what != fsync && what != fdatasync || t.aside != nil {
-		return fmt.Errorf("io_submit of operation %d is not known here", what)
-	}
-	fd := int(int32(binary.LittleEndian.Uint32(request[20:])))
-	t.aside, err = t.below(id, &call{kind: Sync, fd: fd, before: len(t.trace.Steps)})
-	return err
-}
 
 // below gives a call if its file is in the folder.
 func (t *tracer) below(id int, c *call) (*call, error) {

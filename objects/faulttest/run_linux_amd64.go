@@ -59,8 +59,7 @@ type tracer struct {
 	pid     int
 	threads map[int]*thread
 	files   map[inode]int
-	aside   *call // a sync that was submitted
-	next    int   // number of the next attempt
+	next    int // number of the next attempt
 }
 
 // thread is one thread of the command.
@@ -138,7 +137,7 @@ func (t *tracer) run(cmd *exec.Cmd) error {
 		}
 		return err
 	}
-	t.pid, t.aside = cmd.Process.Pid, nil
+	t.pid = cmd.Process.Pid
 	defer func() { _ = cmd.Process.Release() }() // it is waited for below
 	var status syscall.WaitStatus
 	if _, err := wait(t.pid, &status); err != nil {
