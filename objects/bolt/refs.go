@@ -37,6 +37,9 @@ func (l *look) ref(name string) (objects.Ref, error) {
 // noRef asks the log about a ref that is not there: it was deleted, or never made, or
 // else it is lost, by a name that is damaged or a page that is.
 func (l *look) noRef(name string) error {
+	if l.kept.isAbsent(name) {
+		return nil
+	}
 	for e, err := range l.log(name, math.MaxUint64) {
 		if err != nil {
 			return err
@@ -48,6 +51,7 @@ func (l *look) noRef(name string) error {
 		}
 		break
 	}
+	l.kept.noteAbsent(name)
 	return nil
 }
 
