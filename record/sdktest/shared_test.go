@@ -142,7 +142,7 @@ func play(t *testing.T, dir string, r recording) {
 	}
 	var texts, recorded []string
 	for _, b := range want.Blocks {
-		if text, ok := b.(content.Text); !ok || strings.TrimSpace(text.Text) != "" || !text.Seal.IsZero() || len(text.Extra) > 0 {
+		if text, ok := b.(content.Text); !ok || strings.TrimSpace(text.Text) != "" || !text.Form().Seal.IsZero() || len(text.Form().Extra) > 0 {
 			texts = append(texts, b.Kind().String()+" "+b.String()+b.Form().Seal.Data)
 		}
 	}
