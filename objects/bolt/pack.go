@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/tract-vcs/tract/objects"
@@ -131,7 +132,7 @@ type front struct {
 	count  int // objects
 	out    int // of these, without an id
 	others int
-	end    int // of the ids
+	end    int // of the ids; beyond every head: no head begins so
 }
 
 // frontOf reads the front of a head, which has packIDs bytes at least.
@@ -139,7 +140,9 @@ func frontOf(b []byte) (f front) {
 	count := binary.BigEndian.Uint16(b[8:])
 	f.zstd, f.count, f.out = count&packZstd != 0, int(count&^packZstd), int(binary.BigEndian.Uint16(b[10:]))
 	f.others = int(binary.BigEndian.Uint32(b[12:]))
-	f.end = packIDs + (max(f.count-f.out, 0)+f.others)*idSize
+	if f.end = packIDs + (f.count-f.out+f.others)*idSize; f.out > f.count || f.count > packObjects {
+		f.end = math.MaxInt
+	}
 	return f
 }
 

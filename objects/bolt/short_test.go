@@ -2,6 +2,8 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -214,4 +216,22 @@ func TestHeadsAreShortWhileTheStoreIsSmall(t *testing.T) {
 	sweep(t, s, objects.Sweep{})
 	first(false)
 	wantFound(t, s, idsOf(t, path))
+}
+
+// TestFrontThatNoHeadHas reads what says of itself that more ids are left out than it has
+// objects, or that it has more than a head can: text is often so, and recover, which tries
+// every piece of a file, must not make room for thousands of objects each time.
+func TestFrontThatNoHeadHas(t *testing.T) {
+	for _, front := range [][2]uint16{{10, 11}, {24937, 28160}, {packObjects + 1, packObjects + 1}} {
+		b := make([]byte, 8, packIDs)
+		b = binary.BigEndian.AppendUint16(b, front[0])
+		b = binary.BigEndian.AppendUint16(b, front[1])
+		b = binary.BigEndian.AppendUint32(b, 0)
+		if _, ok := newScrapHead(1, b); ok {
+			t.Errorf("%d objects, %d without an id: a head", front[0], front[1])
+		}
+		if _, err := parsePack(1, b); !errors.Is(err, errPack) {
+			t.Errorf("%d objects, %d without an id: %v", front[0], front[1], err)
+		}
+	}
 }
