@@ -97,9 +97,15 @@ func (a *ahead) begin(c *commit.Commit) {
 	for left := all + all/32; left > 0; {
 		n := min(max(all/4+aheadSize, roomLeast), roomMost, max(left, roomLeast))
 		left -= n
-		a.room = append(a.room, make([]byte, n))
-		objects.WillFill(a.room[len(a.room)-1])
+		a.room = append(a.room, piece(n))
 	}
+}
+
+// piece makes a piece of room.
+func piece(n int64) []byte {
+	b := make([]byte, n)
+	objects.WillFill(b)
+	return b
 }
 
 // take takes memory out of the room, or makes some.
@@ -110,8 +116,7 @@ func (a *ahead) take(n int) []byte {
 		a.room = a.room[1:]
 	}
 	if len(a.room) == 0 {
-		a.room = append(a.room, make([]byte, max(n, roomLeast)))
-		objects.WillFill(a.room[0])
+		a.room = append(a.room, piece(int64(max(n, roomLeast))))
 	}
 	b := a.room[0][:n:n]
 	a.room[0] = a.room[0][n:]

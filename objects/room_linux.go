@@ -6,17 +6,21 @@ import (
 )
 
 const (
-	hugePage    = 2 << 20
-	adviseHuge  = 14 // MADV_HUGEPAGE
-	worthAdvice = 512 << 10
+	hugePage   = 2 << 20
+	adviseHuge = 14 // MADV_HUGEPAGE
+	// worthAdvice and mostAdvice are the least and the most that is asked for so. A machine
+	// that runs on another one gives large pages back to it when they are free for some
+	// seconds, and has to wait for each that it wants again.
+	worthAdvice, mostAdvice = 512 << 10, 32 << 20
 )
 
 // WillFill tells the system that all of a large list will be written soon. It may then
-// give the memory in large pieces: to take it page by page takes as long as to fill it.
+// give the memory in large pages: to take it in small ones takes as long as to fill it.
+// Lists of many megabytes are left to those.
 func WillFill[T any](list []T) {
 	list = list[:cap(list)]
 	at, size := uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list))*unsafe.Sizeof(*new(T))
-	if size < worthAdvice {
+	if size < worthAdvice || size > mostAdvice {
 		return
 	}
 	// The pieces at the ends reach into memory of others, to whom it makes no difference.

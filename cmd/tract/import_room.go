@@ -15,6 +15,7 @@ const (
 	importNeeds = 12       // bytes for each of a file
 	importWorth = 1 << 20  // the least file that is worth it
 	importRoom  = 96 << 20 // most that is taken
+	importPiece = 24 << 20 // at once
 )
 
 // The heap grows to three times what is in use, as an import makes much and keeps little
@@ -29,7 +30,9 @@ func makeRoom(info fs.FileInfo) {
 	percent, need := importGC, info.Size()*importNeeds
 	if info.Mode().IsRegular() && info.Size() >= importWorth {
 		debug.SetGCPercent(-1) // once is enough
-		objects.WillFill(make([]byte, min(need, importRoom)))
+		for left := min(need, importRoom); left > 0; left -= importPiece {
+			objects.WillFill(make([]byte, min(left, importPiece)))
+		}
 		runtime.GC() // gives it to the heap
 		if need <= importRoom {
 			percent = importOnce
