@@ -42,23 +42,25 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	}
 }
 
-// spoken is a message to which something may still be added.
+// spoken is a message of tool results to which more may be added.
 type spoken struct {
-	role   content.Role
 	blocks []content.Block
 	places []int32 // of their entries
-	ranks  []int   // of tool results: the place of their calls
+	ranks  []int   // the places of their calls
 }
 
 // writer joins blocks to messages.
 type writer struct {
 	parts
 	tokens Tokens
-	before *Entry  // the last that was sent
-	now    *spoken // the message at hand
-	room   spoken  // for it
+	before *Entry // the last that was sent
 
-	blocks []content.Block  // room for those of all messages
+	open  bool         // there is a message at hand
+	role  content.Role // of that
+	from  int          // where it begins among the blocks
+	ranks []int        // of its tool results: the place of their calls
+
+	blocks []content.Block  // of all messages, one after the other, as said has their places
 	places map[*Entry]int32 // of entries that are sent elsewhere; nil: none was yet
 	calls  int              // that were sent
 	order  map[string]int   // of those of this turn, by id
@@ -72,17 +74,16 @@ func (h *history) writer() *writer {
 	objects.WillFill(w.blocks)
 	objects.WillFill(w.messages)
 	objects.WillFill(w.said)
-	if b := h.base; b != nil {
-		w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
-		if b.open != nil {
-			w.now = b.open.clone()
-		}
+	b := h.base
+	if b == nil {
+		return w
+	}
+	w.tokens, w.before, w.calls = b.tokens, b.before, b.calls
+	if b.open != nil {
+		w.open, w.role = true, content.RoleTool
+		w.blocks, w.said, w.ranks = append(w.blocks, b.open.blocks...), append(w.said, b.open.places...), append(w.ranks, b.open.ranks...)
 	}
 	return w
-}
-
-func (s *spoken) clone() *spoken {
-	return &spoken{s.role, slices.Clone(s.blocks), slices.Clone(s.places), slices.Clone(s.ranks)}
 }
 
 // add counts an entry, and says it and what is sent before it. What is sent in the
@@ -144,15 +145,14 @@ func (w *writer) say(h *history, e *Entry, place int32) {
 	case content.ToolResult:
 		rank = w.order[b.CallID]
 	}
-	if w.now == nil || begins(e, w.before) {
+	if !w.open || begins(e, w.before) {
 		w.end()
-		w.room = spoken{e.Role, w.room.blocks[:0], w.room.places[:0], w.room.ranks[:0]}
-		w.now = &w.room
+		w.open, w.role, w.from = true, e.Role, len(w.blocks)
 	}
 	w.before = e
-	w.now.blocks, w.now.places = append(w.now.blocks, b), append(w.now.places, place)
-	if w.now.role == content.RoleTool {
-		w.now.ranks = append(w.now.ranks, rank)
+	w.blocks, w.said = append(w.blocks, b), append(w.said, place)
+	if e.Role == content.RoleTool {
+		w.ranks = append(w.ranks, rank)
 	}
 }
 
@@ -165,45 +165,53 @@ func begins(e, before *Entry) bool {
 	return e.Role != content.RoleTool && before.message != e.message
 }
 
-// end writes the message at hand. Results come in the order of their calls.
+// end ends the message at hand. Results come in the order of their calls.
 func (w *writer) end() {
-	s := w.now
-	if w.now = nil; s == nil {
+	if !w.open {
 		return
 	}
-	from := len(w.blocks)
-	if s.role != content.RoleTool {
-		w.blocks, w.said = append(w.blocks, s.blocks...), append(w.said, s.places...)
-	} else {
-		places := make([]int, len(s.ranks))
-		for i := range places {
-			places[i] = i
-		}
-		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(s.ranks[a], s.ranks[b]) })
-		for _, i := range places {
-			w.blocks, w.said = append(w.blocks, s.blocks[i]), append(w.said, s.places[i])
-		}
+	if len(w.ranks) > 0 {
+		w.inOrder()
 	}
 	to := len(w.blocks)
-	w.messages = append(w.messages, content.Message{Role: s.role, Blocks: w.blocks[from:to:to]})
+	w.open, w.messages = false, append(w.messages, content.Message{Role: w.role, Blocks: w.blocks[w.from:to:to]})
+}
+
+// inOrder brings the results of the message at hand into the order of their calls.
+func (w *writer) inOrder() {
+	s := w.hand()
+	places := make([]int, len(s.ranks))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(s.ranks[a], s.ranks[b]) })
+	for to, from := range places {
+		w.blocks[w.from+to], w.said[w.from+to] = s.blocks[from], s.places[from]
+	}
+	w.ranks = w.ranks[:0]
+}
+
+// hand is a copy of the message at hand, which is one of results.
+func (w *writer) hand() *spoken {
+	return &spoken{slices.Clone(w.blocks[w.from:]), slices.Clone(w.said[w.from:]), slices.Clone(w.ranks)}
 }
 
 // baseAt is the history before one of its entries, which begins a turn.
 func (h *history) baseAt(i int, w *writer) *base {
 	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), blocks: len(w.said), before: w.before, calls: w.calls}
+	switch {
+	case !w.open:
+	case w.role == content.RoleTool: // results of the next turn may follow
+		b.open, b.blocks = w.hand(), w.from
+	default:
+		b.said++
+	}
 	if h.base != nil {
 		b.tip, b.count, b.said, b.blocks = h.base.tip, b.count+h.base.count, b.said+h.base.said, b.blocks+h.base.blocks
 		b.messages = h.base.messages
 	}
 	if i > 0 {
 		b.tip, b.messages = h.entries[i-1].ID, int(h.entries[i-1].message)
-	}
-	switch {
-	case w.now == nil:
-	case w.now.role == content.RoleTool: // results of the next turn may follow
-		b.open = w.now.clone()
-	default:
-		b.said, b.blocks = b.said+1, b.blocks+len(w.now.blocks)
 	}
 	return b
 }
