@@ -73,7 +73,8 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 		for i, line := range h.lines {
 			at = line.n
 			if bad := line.check(); bad != nil {
-				ended = m.l.wrongAt(at, i == len(h.lines)-1, bad)
+				last := i == len(h.lines)-1 && (ended == nil || ended == io.EOF)
+				ended = m.l.wrongAt(at, last, bad)
 				return
 			}
 			if !yield(line.value) {

@@ -97,6 +97,10 @@ func TestPlainLinesAreReadLikeOthers(t *testing.T) {
 			t.Errorf("%s in line %d: %d entries, %v", c.damage, c.at+1, len(have), err)
 		}
 	}
+	bad, other := `{"role":"user","content":"a \x"}`, `{"content":"a \x","role":"user"}`
+	if _, err := all(lines[0], bad, other); err == nil || strings.Contains(err.Error(), "last") || !strings.HasPrefix(err.Error(), "log:2: ") {
+		t.Errorf("a damaged line before another one: %v", err)
+	}
 	if have, err := all(`{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`); err != nil || len(have) != 2 {
 		t.Errorf("%+v, %v", have, err)
 	}
