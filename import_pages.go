@@ -61,7 +61,8 @@ func (m *importing) all(ctx context.Context, list iter.Seq2[Foreign, error]) err
 			err = bad // it was before what ended the list
 		}
 	}
-	<-p.over // nobody reads a message any more
+	for range p.over { // until nobody reads a message any more
+	}
 	return err
 }
 
