@@ -48,7 +48,9 @@ func (m *importing) all(ctx context.Context, list iter.Seq2[Foreign, error]) err
 	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
 	go p.mask()
 	go func() {
+		defer close(p.over)
 		p.over <- p.empty(func(f *Foreign, s safe) error { return m.add(kept, f, s) })
+		p.grows.Store(false)
 		for range p.masked { // nobody wants them any more
 		}
 	}()
@@ -56,8 +58,10 @@ func (m *importing) all(ctx context.Context, list iter.Seq2[Foreign, error]) err
 	close(p.full)
 	if !ended {
 		if bad := <-p.over; bad != nil {
-			return bad // it was before what ended the list
+			err = bad // it was before what ended the list
 		}
+	}
+	for range p.over { // until nobody reads a message any more
 	}
 	return err
 }

@@ -39,6 +39,11 @@ func (h *held) add(v rawjson.Value, n int, plain bool) {
 	h.size += len(v)
 }
 
+// isLast tells whether a line is the last that was read, by what ended the reading.
+func (h *held) isLast(i int, ended error) bool {
+	return i == len(h.lines)-1 && (ended == nil || ended == io.EOF)
+}
+
 // hold holds lines from one on until it is clear what they are, and gives what ended the
 // reading before that.
 func (m *messageReader) hold(h *held, l *listed, v rawjson.Value) error {
@@ -73,7 +78,7 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 		for i, line := range h.lines {
 			at = line.n
 			if bad := line.check(); bad != nil {
-				ended = m.l.wrongAt(at, i == len(h.lines)-1, bad)
+				ended = m.l.wrongAt(at, h.isLast(i, ended), bad)
 				return
 			}
 			if !yield(line.value) {

@@ -27,7 +27,7 @@ const (
 
 // makeRoom makes the heap ready for a file.
 func makeRoom(info fs.FileInfo) {
-	percent, need := importGC, info.Size()*importNeeds
+	percent, need := importGC, importNeeds*min(info.Size(), importRoom)
 	if info.Mode().IsRegular() && info.Size() >= importWorth {
 		debug.SetGCPercent(-1) // once is enough
 		for left := min(need, importRoom); left > 0; left -= importPiece {

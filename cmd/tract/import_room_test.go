@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestImportOfFilesOfAllSizes: files for which room is made, those for which there is not
@@ -44,4 +47,28 @@ func TestImportOfFilesOfAllSizes(t *testing.T) {
 		}
 	}
 	run("fsck")
+}
+
+// sized is what the system says of a file.
+type sized int64
+
+func (s sized) Size() int64        { return int64(s) }
+func (s sized) Mode() fs.FileMode  { return 0 }
+func (s sized) Name() string       { return "sized" }
+func (s sized) ModTime() time.Time { return time.Time{} }
+func (s sized) IsDir() bool        { return false }
+func (s sized) Sys() any           { return nil }
+
+// TestRoomForAFileOfAnySize: a file with holes may say that it has more bytes than there
+// are on all disks. It is no file for which there is room, and the heap is not let grow
+// as for one.
+func TestRoomForAFileOfAnySize(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	for _, size := range []int64{importRoom, 1 << 60, 1 << 62, 900_000_000_000_000_000, math.MaxInt64} {
+		makeRoom(sized(size))
+		if percent := debug.SetGCPercent(77); percent != importGC {
+			t.Errorf("a file of %d bytes lets the heap grow by %d%%", size, percent)
+		}
+	}
 }
