@@ -32,6 +32,11 @@ func TestSheetsThatLie(t *testing.T) {
 			list = append(list, unlikeOthers()...)
 		}
 		ids, laid, _ := objects.LaySheet(list, 0, nil)
+		s, err := objects.OpenSheet(len(list), ids, laid, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSense(t, list, s)
 		lies := cutTable(laid)
 		for range rapid.IntRange(1, 3).Draw(t, "lies") {
 			part := lies.front
