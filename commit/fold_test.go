@@ -227,6 +227,42 @@ func wantNothingElse(t *testing.T, list []objects.Object, s *objects.Sheet) (fou
 	return found
 }
 
+// TestIDsThatComeLater opens a sheet without the ids of its commits but those that a merge
+// has for parents, and fills in one after the other: each commit is told by those before it.
+func TestIDsThatComeLater(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawStory(t).put
+		ids, table, _ := objects.LaySheet(list, 0, nil)
+		merged := map[objects.ID]bool{}
+		for _, o := range list {
+			for _, p := range o.Parents {
+				merged[p] = merged[p] || len(o.Parents) > 1
+			}
+		}
+		known := bytes.Clone(ids)
+		for i, o := range list {
+			if o.Kind == objects.KindCommit && !merged[o.ID] {
+				clear(known[i*len(o.ID) : (i+1)*len(o.ID)])
+			}
+		}
+		s, err := objects.OpenSheet(len(list), known, table, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var room []objects.ID
+		for i, want := range list {
+			if want.Kind != objects.KindCommit {
+				continue
+			}
+			o, err := s.Object(i, &room)
+			if err != nil || o.Sum() != want.ID {
+				t.Fatalf("commit %d: %v\nhave %+v\nwant %+v", i, err, o, want)
+			}
+			copy(known[i*len(want.ID):], want.ID[:])
+		}
+	})
+}
+
 // sheetVector is a sheet, and what it holds.
 type sheetVector struct {
 	Count   int      `json:"count"`
