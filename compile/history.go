@@ -47,10 +47,12 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		if err != nil {
 			return nil, err
 		}
-		var behind []Entry
-		if h.base, behind = known.at(c.ID); h.base != nil {
-			l.again(behind)
-			break
+		if !l.whole {
+			var behind []Entry
+			if h.base, behind = known.at(c.ID); h.base != nil {
+				l.again(behind)
+				break
+			}
 		}
 		if c.Op == commit.Merge {
 			if err := h.line(ctx, r, head); err != nil {
@@ -217,76 +219,6 @@ func (h *history) block(e *Entry) content.Block {
 		return result
 	}
 	return block
-}
-
-// openFrom is the place from which on what is of the last turn belongs to a tool loop
-// that is open; behind all entries: none is. A merge closes it: none is made inside one.
-func (h *history) openFrom() int {
-	none := len(h.entries)
-	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {
-		return none
-	}
-	tools := false
-	for i := none - 1; i >= 0 && h.entries[i].Turn == h.turns; i-- {
-		e := &h.entries[i]
-		if e.Op == commit.Merge && tools {
-			return i + 1
-		}
-		if e.Op == commit.Merge {
-			return none
-		}
-		tools = tools || e.Op == commit.Append && isTool(e.Kind)
-	}
-	return 0
-}
-
-// decide gives every commit its level by the policy.
-func (h *history) decide(o Options) {
-	open := h.openFrom()
-	for i := range h.entries {
-		e := &h.entries[i]
-		if !e.Says() {
-			of := e.Speaks().Target
-			if e.Op == commit.Merge {
-				of = e.Speaks().Second()
-			}
-			e.Level = priority.Skip
-			e.because(priority.Why(e.Op.String() + "s " + of.Short()))
-			continue
-		}
-		facts := h.facts(e)
-		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen
-		level, reason := o.Policy.Decide(facts)
-		e.Level, e.Sent = level, level != priority.Skip
-		if e.because(reason); e.Role == content.NoRole && e.Sent {
-			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
-		}
-		size := int64(e.Size)
-		if edit := h.edit(e); edit != nil {
-			e.few().edit, size = edit.ID, edit.Size
-		}
-		e.Tokens = int32(Estimate(e.Kind.Weight(size)))
-	}
-}
-
-// facts is what the policy asks about an entry, but for open turns.
-func (h *history) facts(e *Entry) priority.Facts {
-	facts := priority.Facts{
-		Default:   e.Kind.Traits().Level,
-		Explicit:  e.Priority,
-		Reasoning: e.Kind == content.KindReasoning,
-		LastTurn:  e.Turn == h.thought,
-	}
-	if len(h.notes) == 0 {
-		return facts
-	}
-	if n := h.notes[e.ID]; n != nil {
-		facts.Explicit = n.Priority
-		if n.Block != nil {
-			facts.Reason = n.Block.String()
-		}
-	}
-	return facts
 }
 
 // load reads the blocks that stand for some entries.

@@ -1,0 +1,108 @@
+package compile
+
+import (
+	"math"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// openFrom is the place from which on what is of the last turn belongs to a tool loop
+// that is open; behind all entries: none is. A merge closes it: none is made inside one.
+func (h *history) openFrom() int {
+	none := len(h.entries)
+	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {
+		return none
+	}
+	tools := false
+	for i := none - 1; i >= 0 && h.entries[i].Turn == h.turns; i-- {
+		e := &h.entries[i]
+		if e.Op == commit.Merge && tools {
+			return i + 1
+		}
+		if e.Op == commit.Merge {
+			return none
+		}
+		tools = tools || e.Op == commit.Append && isTool(e.Kind)
+	}
+	return 0
+}
+
+// rule is what the policy said of the last commit of a kind that nobody annotated. It says
+// the same of nearly all of them.
+type rule struct {
+	of    asked
+	level priority.Level
+	why   why
+}
+
+// asked is what of the facts differs among commits of a kind.
+type asked struct {
+	explicit              priority.Level
+	open, last, something bool
+}
+
+// decide gives every commit its level by the policy.
+func (h *history) decide(o Options) {
+	open := h.openFrom()
+	var rules [math.MaxUint8 + 1]rule // by kind
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Says() {
+			of := e.Speaks().Target
+			if e.Op == commit.Merge {
+				of = e.Speaks().Second()
+			}
+			e.Level = priority.Skip
+			e.because(priority.Why(e.Op.String() + "s " + of.Short()))
+			continue
+		}
+		of := asked{e.Priority, i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen, e.Turn == h.thought, true}
+		note := h.note(e)
+		if r := &rules[e.Kind]; note == nil && r.of == of {
+			e.Level, e.why = r.level, r.why
+		} else {
+			level, reason := o.Policy.Decide(of.facts(e, note))
+			e.Level = level
+			if e.because(reason); note == nil {
+				*r = rule{of, level, e.why}
+			}
+		}
+		e.Sent = e.Level != priority.Skip
+		if e.Role == content.NoRole && e.Sent {
+			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
+		}
+		size := int64(e.Size)
+		if edit := h.edit(e); edit != nil {
+			e.few().edit, size = edit.ID, edit.Size
+		}
+		e.Tokens = int32(Estimate(e.Kind.Weight(size)))
+	}
+}
+
+// note is the annotation that counts for an entry; nil: there is none.
+func (h *history) note(e *Entry) *commit.Commit {
+	if len(h.notes) == 0 {
+		return nil
+	}
+	return h.notes[e.ID]
+}
+
+// facts is what the policy asks about an entry.
+func (a asked) facts(e *Entry, note *commit.Commit) priority.Facts {
+	facts := priority.Facts{
+		Default:   e.Kind.Traits().Level,
+		Explicit:  a.explicit,
+		Reasoning: e.Kind == content.KindReasoning,
+		OpenTurn:  a.open,
+		LastTurn:  a.last,
+	}
+	if note != nil {
+		facts.Explicit = note.Priority
+		if note.Block != nil {
+			facts.Reason = note.Block.String()
+		}
+	}
+	return facts
+}
