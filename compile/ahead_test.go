@@ -26,7 +26,7 @@ type told struct {
 	gone []*commit.Commit // whose words are erased
 }
 
-func (h *told) write(t *rapid.T, d commit.Draft) {
+func (h *told) write(t rapid.TB, d commit.Draft) {
 	d.Key = fmt.Sprint(len(h.all)) // so that no commit comes twice
 	commits, put, err := commit.Write(h.tip, d)
 	if err != nil {
