@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -12,25 +13,43 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// interrupted is a store in which something happens when the first walk has begun.
+// interrupted is a store in which something happens when the first walk has begun, and
+// when it has come to its end.
 type interrupted struct {
 	objects.Store
 	objects.Bulk
-	now func()
+	begun, ended func() error
+	loads        chan struct{} // gets one for each piece that was loaded ahead
 }
 
 func (i *interrupted) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
 	return func(yield func(objects.Run, error) bool) {
+		begun, ended := i.begun, i.ended
+		i.begun, i.ended = nil, nil
 		for run, err := range i.Bulk.Line(ctx, tip, limit) {
-			if now := i.now; now != nil {
-				i.now = nil
-				now()
+			if begun != nil {
+				err = errors.Join(err, begun())
+				begun = nil
 			}
 			if !yield(run, err) {
 				return
 			}
 		}
+		if ended == nil {
+			return
+		}
+		if err := ended(); err != nil {
+			yield(objects.Run{}, err)
+		}
 	}
+}
+
+func (i *interrupted) Load(ctx context.Context, w objects.Wanted) ([]int, error) {
+	rest, err := i.Bulk.Load(ctx, w)
+	if w.Room != nil && i.loads != nil {
+		i.loads <- struct{}{}
+	}
+	return rest, err
 }
 
 func (i *interrupted) Memo() *objects.Memo { return i.Store.(objects.Rememberer).Memo() }
@@ -52,10 +71,9 @@ func TestAPromptIsRememberedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &interrupted{Store: s, Bulk: s.(objects.Bulk)}
-		r.now = func() {
-			if _, err := Chain(t.Context(), r, other.ID, Options{}); err != nil {
-				t.Error(err)
-			}
+		r.begun = func() error {
+			_, err := Chain(t.Context(), r, other.ID, Options{})
+			return err
 		}
 		got, err := eager(t, r, tip.ID, Options{})
 		if err != nil {
@@ -67,6 +85,43 @@ func TestAPromptIsRememberedMeanwhile(t *testing.T) {
 		want, err := chain(t.Context(), &loads{Reader: s, Bulk: r.Bulk}, tip.ID, Options{}, nil, maxScan)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, %s", err, difference(got, want))
+		}
+	}
+}
+
+// TestWhatIsErasedMeanwhileIsNotSent erases what was loaded ahead before the walk is over.
+func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
+	h := &told{}
+	for i := range 60 {
+		h.write(t, commit.Draft{Block: content.User(fmt.Sprint("q", i))})
+		h.write(t, commit.Draft{Block: content.Assistant(fmt.Sprint("a", i))})
+	}
+	gone := h.all[len(h.all)-9]
+	s := h.keep(t)
+	if _, err := commit.Read(t.Context(), s, h.tip.ID); err != nil { // it notices that the file is another one
+		t.Fatal(err)
+	}
+	r := &interrupted{Store: s, Bulk: s.(objects.Bulk), loads: make(chan struct{}, len(h.all))}
+	r.ended = func() error {
+		<-r.loads // the newest pack
+		_, err := objects.Erase(t.Context(), s, []objects.Tombstone{tombstoneOf(gone)}, nil)
+		return err
+	}
+	for range 2 {
+		p, err := eager(t, r, h.tip.ID, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := p.Entries[p.Index(gone.ID)]
+		if e.Sent || e.Erased() == nil || e.Block.String() != "" {
+			t.Errorf("what was erased is sent: %+v", e)
+		}
+		for _, m := range p.Messages {
+			for _, b := range m.Blocks {
+				if b.String() == gone.Block.String() {
+					t.Errorf("the words of %s are sent", gone.ID.Short())
+				}
+			}
 		}
 	}
 }
