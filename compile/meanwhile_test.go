@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tract-vcs/tract/commit"
@@ -124,4 +125,45 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestACompileThatFailsLeavesNobodyReading lets the walk fail while somebody loads, who
+// ends no sooner than he is told to, and not at once.
+func TestACompileThatFailsLeavesNobodyReading(t *testing.T) {
+	h := &told{}
+	for i := range 60 {
+		h.write(t, commit.Draft{Block: content.User(fmt.Sprint("q", i))})
+		h.write(t, commit.Draft{Block: content.Assistant(fmt.Sprint("a", i))})
+	}
+	s := h.keep(t)
+	r := &stubborn{interrupted: interrupted{Store: s, Bulk: s.(objects.Bulk)}, begun: make(chan struct{}, len(h.all))}
+	broken := errors.New("the disk is gone")
+	r.ended = func() error {
+		<-r.begun
+		return broken
+	}
+	if _, err := eager(t, r, h.tip.ID, Options{}); !errors.Is(err, broken) {
+		t.Errorf("the walk failed, and the compile says %v", err)
+	}
+	if n := r.reading.Load(); n != 0 {
+		t.Errorf("%d read still", n)
+	}
+}
+
+// stubborn is a store whose disk is slow.
+type stubborn struct {
+	interrupted
+	begun   chan struct{}
+	reading atomic.Int32
+}
+
+func (s *stubborn) Load(ctx context.Context, w objects.Wanted) ([]int, error) {
+	if w.Room == nil {
+		return s.Bulk.Load(ctx, w)
+	}
+	s.reading.Add(1)
+	defer s.reading.Add(-1)
+	s.begun <- struct{}{}
+	<-ctx.Done()
+	return s.Bulk.Load(context.WithoutCancel(ctx), w)
 }
