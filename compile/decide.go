@@ -77,7 +77,7 @@ func (h *history) decide(o Options) {
 		if edit := h.edit(e); edit != nil {
 			e.few().edit, size = edit.ID, edit.Size
 		}
-		e.Tokens = int32(Estimate(e.Kind.Weight(size)))
+		e.Tokens = int32(min(Estimate(e.Kind.Weight(size)), math.MaxInt32))
 	}
 }
 

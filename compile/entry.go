@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 
 	"github.com/tract-vcs/tract/commit"
@@ -157,7 +158,7 @@ func (e *Entry) few() *rare {
 func (e *Entry) take(c *commit.Commit, after *Entry) {
 	e.ID, e.Content, e.spot, e.Block = c.ID, c.Content, c.Spot, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
-	e.Index, e.Size = int32(c.Index), int32(c.Size)
+	e.Index, e.Size = int32(c.Index), int32(min(c.Size, math.MaxInt32)) // a commit may claim anything
 	switch {
 	case c.Origin.IsZero():
 	case after != nil && after.origin != nil && *after.origin == c.Origin:

@@ -216,7 +216,12 @@ func (m *memory) empty() bool {
 
 // plain tells whether entries speak of nothing before them.
 func plain(entries []Entry) bool {
-	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Op != commit.Append || e.Kind == content.KindSystem })
+	for i := range entries { // none is copied: its block may just be loaded
+		if e := &entries[i]; e.Op != commit.Append || e.Kind == content.KindSystem {
+			return false
+		}
+	}
+	return true
 }
 
 // holds tells whether a base is still what it was when the history goes on so: with

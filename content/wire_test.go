@@ -66,6 +66,17 @@ func TestBlocksOfOneDialectShareTheirForm(t *testing.T) {
 			}
 		}
 	}
+	record := Encode(Text{Wire: Form{Dialect: "read once", Type: "only here"}.Wire(), Of: KindAssistant, Text: "words"})
+	got, err := DecodeKeeping(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := uintptr(unsafe.Pointer(&record[0]))
+	for _, name := range []string{got.Form().Dialect, got.Form().Type} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(name))); at >= begin && at < begin+uintptr(len(record)) {
+			t.Errorf("%q keeps the record that it was read from", name)
+		}
+	}
 	var shared sharedForms
 	first, second := shared.wire(said.Form()), shared.wire(said.Form())
 	if first.form != second.form {
