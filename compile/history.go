@@ -47,12 +47,10 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 		if err != nil {
 			return nil, err
 		}
-		if !l.whole {
-			var behind []Entry
-			if h.base, behind = known.at(c.ID); h.base != nil {
-				l.again(behind)
-				break
-			}
+		var behind []Entry
+		if h.base, behind = known.at(c.ID); h.base != nil {
+			l.again(behind)
+			break
 		}
 		if c.Op == commit.Merge {
 			if err := h.line(ctx, r, head); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -18,6 +19,8 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	bases []*base // the newest last
+
+	begun atomic.Bool // something is remembered, or was: a walk asks at every commit
 }
 
 // keptBases is how many prompts are remembered for one set of options.
@@ -160,7 +163,7 @@ type parts struct {
 // at is the base that ends with a commit, or whose newest prompt does, with what that
 // has behind the base.
 func (m *memory) at(id objects.ID) (b *base, behind []Entry) {
-	if m == nil {
+	if m.empty() {
 		return nil, nil
 	}
 	m.mu.Lock()
@@ -195,6 +198,7 @@ func (m *memory) remember(h *history, b *base, whole parts) {
 	b.memory, b.parts = m, whole
 	m.bases = slices.DeleteFunc(m.bases, func(x *base) bool { return x == old || x.tip == b.tip })
 	m.bases = append(m.bases, b)
+	m.begun.Store(true)
 	sum := 0
 	for i, x := range slices.Backward(m.bases) {
 		if sum += x.count; i < len(m.bases)-1 && (sum > keptEntries || len(m.bases)-i > keptBases) {
@@ -205,14 +209,7 @@ func (m *memory) remember(h *history, b *base, whole parts) {
 }
 
 // empty tells whether nothing is remembered.
-func (m *memory) empty() bool {
-	if m == nil {
-		return true
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.bases) == 0
-}
+func (m *memory) empty() bool { return m == nil || !m.begun.Load() }
 
 // plain tells whether entries speak of nothing before them.
 func plain(entries []Entry) bool {
