@@ -221,15 +221,11 @@ func (l *listing) lend(entries []Entry) {
 	}
 }
 
-// lacking lists what is sent and was not loaded yet, and counts what is sent.
+// lacking lists what is sent and was not loaded yet.
 func (h *history) lacking() (list []*Entry) {
-	h.saying = 0
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Sent || !e.Says() {
-			continue
-		}
-		if h.saying++; e.Block != nil {
+		if !e.Sent || !e.Says() || e.Block != nil {
 			continue
 		}
 		if list == nil {

@@ -113,7 +113,7 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, a 
 		h, err = whole(ctx, r, head, o, a)
 	}
 	for _, stage := range []func() error{
-		func() error { a.wait(); return h.load(ctx, r, h.toolTurns()) },
+		func() error { h.makeRoom(); a.wait(); return h.load(ctx, r, h.toolTurns()) },
 		func() error { h.leaveErased(); h.pair(); return h.load(ctx, r, h.lacking()) },
 		func() error { h.leaveErased(); return nil },
 	} {

@@ -30,9 +30,9 @@ type history struct {
 
 	fitted *fitting // of a budget; nil: without one
 	unread unread
-	cut    bool // the budget leaves out a turn
-	erased bool // of what was loaded some is
-	saying int  // most entries that are sent
+	cut    bool  // the budget leaves out a turn
+	erased bool  // of what was loaded some is
+	room   lists // for the prompt
 }
 
 // gather walks the chain once, to a base that is known or to the root, and numbers

@@ -67,13 +67,33 @@ type writer struct {
 	turn   int32
 }
 
+// lists is room for what a prompt is made of.
+type lists struct {
+	blocks   []content.Block
+	messages []content.Message
+	said     []int32
+}
+
+// makeRoom makes the room for a prompt of a history that is settled, and writes to all of
+// it: until the words are there nobody has more to do than to wait for memory.
+func (h *history) makeRoom() {
+	sent := 0
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Sent && e.Says() {
+			sent++
+		}
+	}
+	h.room = lists{make([]content.Block, sent), make([]content.Message, spare(sent)), make([]int32, spare(sent))}
+	objects.WillFill(h.room.blocks)
+	objects.WillFill(h.room.messages)
+	clear(h.room.blocks)
+	clear(h.room.messages)
+	clear(h.room.said)
+}
+
 func (h *history) writer() *writer {
-	sent := h.saying
-	w := &writer{blocks: make([]content.Block, 0, sent), order: map[string]int{}}
-	w.messages, w.said = make([]content.Message, 0, spare(sent)), make([]int32, 0, spare(sent))
-	objects.WillFill(w.blocks)
-	objects.WillFill(w.messages)
-	objects.WillFill(w.said)
+	w := &writer{blocks: h.room.blocks[:0], order: map[string]int{}}
+	w.messages, w.said = h.room.messages[:0], h.room.said[:0]
 	b := h.base
 	if b == nil {
 		return w

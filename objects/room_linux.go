@@ -11,7 +11,7 @@ const (
 	// worthAdvice and mostAdvice are the least and the most that is asked for so. A machine
 	// that runs on another one gives large pages back to it when they are free for some
 	// seconds, and has to wait for each that it wants again.
-	worthAdvice, mostAdvice = 512 << 10, 32 << 20
+	worthAdvice, mostAdvice = 4 << 20, 32 << 20
 )
 
 // WillFill tells the system that all of a large list will be written soon. It may then
