@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -45,7 +46,56 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 	if err := errors.Join(c.flush(), c.add(c.log.end()...)); err != nil {
 		return err
 	}
-	return c.finish(bound)
+	if err := c.finish(bound); err != nil {
+		return err
+	}
+	return c.readBack()
+}
+
+// readBack reads the packs that came after the others were verified.
+func (c *compaction) readBack() error {
+	if c.packs == c.checked {
+		return nil
+	}
+	f, _, m, err := c.reopen()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	l := newLook(f, m)
+	for ; c.checked < c.packs; c.checked++ {
+		if err := l.readBack(c.checked + 1); err != nil {
+			return fmt.Errorf("pack %d of the new file: %w", c.checked+1, err)
+		}
+	}
+	return nil
+}
+
+// readBack holds every object of a pack against its id.
+func (l *look) readBack(n uint32) error {
+	p, err := l.pack(n)
+	if err != nil {
+		return err
+	}
+	closed, err := l.closedBody(p)
+	if err != nil {
+		return err
+	}
+	body, sound, err := openBody(nil, p, closed)
+	if err != nil {
+		return err
+	}
+	for i := range p.Len() {
+		var room []objects.ID
+		o, err := p.whole(i, body, sound, nil, &room)
+		if err == nil {
+			_, err = checked(o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leading gives what objects and moves lead to that came since.

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -127,6 +128,39 @@ func TestWhatIsSaidAnewMeanwhileIsPackedOnce(t *testing.T) {
 	}
 	if _, err := objects.Read(t.Context(), s, word.ID); err != nil {
 		t.Error(err)
+	}
+	wantClean(t, path)
+}
+
+// TestWhatCameMeanwhileIsReadBack has memory go wrong while a sweep packs what came since
+// it looked: it leaves the file as it was, and says why.
+func TestWhatCameMeanwhileIsReadBack(t *testing.T) {
+	s, path := fresh(t)
+	word := object("word")
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{word}}); err != nil {
+		t.Fatal(err)
+	}
+	in := inner(t, s)
+	w, part := halfSwept(t, in)
+	defer part.discard()
+	for _, o := range []objects.Object{object("sound"), object("flipped")} {
+		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flipped := object("another word")
+	flipped.Data[3] ^= 4
+	part.pending = append(part.pending, flipped)
+	if err := in.exchange(t.Context(), w, part); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("the sweep ended with %v", err)
+	}
+	if err := part.readBack(); err == nil {
+		t.Error("what is wrong is wrong once")
+	}
+	for _, o := range []objects.Object{word, object("sound"), object("flipped")} {
+		if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
+			t.Error(err)
+		}
 	}
 	wantClean(t, path)
 }

@@ -21,6 +21,7 @@ type compaction struct {
 	old     os.FileInfo // of the file it is made from
 	db      *bbolt.DB
 	packs   uint32 // in it
+	checked uint32 // the last of them that was read back
 	from    uint32 // last pack of the old file that is in it
 	entry   uint64 // last log entry that is in it
 	log     entryRun
@@ -319,23 +320,31 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 	return nil
 }
 
-// verify reads what was written: it is all that there will be.
+// reopen opens what was written.
+func (c *compaction) reopen() (f *os.File, size int64, m meta, err error) {
+	if f, err = os.Open(c.path); err != nil {
+		return nil, 0, m, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		size = info.Size()
+		m, err = readMeta(f, size)
+	}
+	if err != nil {
+		_ = f.Close()
+	}
+	return f, size, m, err
+}
+
+// verify reads what was written: but for what comes meanwhile it is all that there will be.
 func (c *compaction) verify() error {
-	f, err := os.Open(c.path)
+	f, size, m, err := c.reopen()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	m, err := readMeta(f, info.Size())
-	if err != nil {
-		return err
-	}
 	have := 0
-	s := &steady{store: &store{path: c.path}, file: f, size: info.Size(), meta: m, ctx: context.Background()}
+	s := &steady{store: &store{path: c.path}, file: f, size: size, meta: m, ctx: context.Background()}
 	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
 		Objects: func(list []objects.Object) func() error {
 			return func() error { have += len(list); return nil }
@@ -351,5 +360,6 @@ func (c *compaction) verify() error {
 	if have != c.kept {
 		return fmt.Errorf("the new file has %d objects of %d", have, c.kept)
 	}
+	c.checked = c.packs
 	return nil
 }
