@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -10,19 +11,40 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// LogAll is Log for several histories at once: each commit once and before its
-// parents, the deepest first.
-func (r *Repo) LogAll(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
-	return r.history(ctx, tips, nil, 0)
+// LogAll is Log for several histories at once, or for one whose tip is known: each
+// commit once and before its parents, the deepest first.
+func (r *Repo) LogAll(ctx context.Context, tips []objects.ID, opts ...Option) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		c, err := r.call(opts)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r.logged(ctx, tips, nil, c)(yield)
+	}
+}
+
+// logged is history whose errors say that it was a log.
+func (r *Repo) logged(ctx context.Context, tips, without []objects.ID, c *call) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		for c, err := range r.history(ctx, tips, without, c) {
+			if err != nil {
+				err = fmt.Errorf("log: %w", err)
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 // history yields what tips have and without has not, as Show gives it.
-func (r *Repo) history(ctx context.Context, tips, without []objects.ID, limit int) iter.Seq2[*commit.Commit, error] {
+func (r *Repo) history(ctx context.Context, tips, without []objects.ID, c *call) iter.Seq2[*commit.Commit, error] {
 	walk := commit.History(ctx, r.store, tips, without)
-	if limit > 0 {
-		walk = first(walk, limit)
+	if c.limit > 0 {
+		walk = first(walk, c.limit)
 	}
-	return r.loaded(ctx, walk, limit)
+	return r.loaded(ctx, walk, cmp.Or(max(c.first, 0), max(c.limit, 0)))
 }
 
 // first ends a walk after so many commits.

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,12 @@ func (r *Repo) Show(ctx context.Context, rev string) (*commit.Commit, error) {
 	return c, nil
 }
 
-// logPage is how many commits a log reads at once.
-const logPage = 128
+// A log reads so many commits at once, and at first unless it is known how many are
+// wanted.
+const (
+	logPage   = 128
+	firstPage = 16
+)
 
 // Log yields the commits of a revision, newest first, as Show gives them: all
 // of them, or as many as [Limit] says. What a merge brought is among them. "A..B"
@@ -81,26 +86,16 @@ func (r *Repo) Log(ctx context.Context, rev string, opts ...Option) iter.Seq2[*c
 			yield(nil, fmt.Errorf("log: %w", err))
 			return
 		}
-		for c, err := range r.history(ctx, []objects.ID{to}, []objects.ID{from}, c.limit) {
-			if err != nil {
-				err = fmt.Errorf("log: %w", err)
-			}
-			if !yield(c, err) {
-				return
-			}
-		}
+		r.logged(ctx, []objects.ID{to}, []objects.ID{from}, c)(yield)
 	}
 }
 
 // loaded fills in what commits link to, a page at a time. The first pages are
 // small: the first commits are there at once, and who wants only some waits for
 // not many more.
-func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, error], limit int) iter.Seq2[*commit.Commit, error] {
+func (r *Repo) loaded(ctx context.Context, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		size := 16
-		if limit > 0 {
-			size = min(limit, logPage)
-		}
+		size := min(cmp.Or(first, firstPage), logPage)
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
 			more := r.yieldLoaded(ctx, page, yield)

@@ -29,6 +29,7 @@ type call struct {
 	role      content.Role
 	source    commit.Source
 	limit     int
+	first     int // commits that a Log reads before it yields one; 0: some
 	until     time.Time
 	budget    int
 	target    llm.Target
@@ -158,6 +159,10 @@ func With(operation uint64) Option { return func(c *call) error { c.with = opera
 
 // Limit is the most commits of a Log.
 func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }
+
+// First is how many commits a Log reads together at first, for who knows about how
+// many it will take. What comes after them is read when it is asked for.
+func First(n int) Option { return func(c *call) error { c.first = n; return nil } }
 
 // Numbered counts the turns of what Traces and Replies yield, which takes a walk
 // to the root before the first.

@@ -112,7 +112,7 @@ func (k *scanning) begin(ctx context.Context) error {
 func (k *scanning) walk(ctx context.Context) error {
 	commits := k.repo.loaded(ctx, k.repo.ever(ctx), 0)
 	if k.Rev != "" {
-		commits = k.repo.history(ctx, k.tips, k.stop, 0)
+		commits = k.repo.history(ctx, k.tips, k.stop, new(call))
 	}
 	for c, err := range commits {
 		if c == nil {

@@ -3,6 +3,7 @@ package settings
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -15,8 +16,19 @@ const maxPrice = 1e9
 // maxModel is the most bytes of a model's name in the name of a setting.
 const maxModel = 200
 
+// families are the rows of the table that stand for many settings. There are few.
+var families = sync.OnceValue(func() []*Key {
+	var list []*Key
+	for i := range table {
+		if _, _, many := table[i].family(); many {
+			list = append(list, &table[i])
+		}
+	}
+	return list
+})
+
 // family gives the parts of the name around the one that is chosen.
-func (k Key) family() (before, after string, ok bool) {
+func (k *Key) family() (before, after string, ok bool) {
 	for _, part := range []string{"NAME", "MODEL"} {
 		if before, after, ok = strings.Cut(k.Name, "."+part); ok {
 			return before + ".", after, true
@@ -28,10 +40,10 @@ func (k Key) family() (before, after string, ok bool) {
 // familyOf is the row of the table that a setting belongs to; nil when it is no
 // one of many.
 func familyOf(name string) *Key {
-	for i := range table {
-		before, after, ok := table[i].family()
-		if ok && len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
-			return &table[i]
+	for _, k := range families() {
+		before, after, _ := k.family()
+		if len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
+			return k
 		}
 	}
 	return nil

@@ -16,11 +16,19 @@ func (v Values) value(name string, types ...Type) string {
 	if e, ok := v.set[name]; ok {
 		return e.value
 	}
-	key, err := Find(name)
+	key, err := canonical(name)
 	if err != nil || !slices.Contains(types, key.Type) {
 		panic("settings: no setting " + name + " of type " + string(types[0]))
 	}
 	return key.Default
+}
+
+// canonical is Find for a canonical name, which mostly stands in the table as it is.
+func canonical(name string) (Key, error) {
+	if i := slices.IndexFunc(table, func(k Key) bool { return k.Name == name }); i >= 0 {
+		return table[i], nil
+	}
+	return Find(name)
 }
 
 // Bool is the value of a Bool.

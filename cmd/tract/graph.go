@@ -34,14 +34,14 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 
 // everything yields the commits of all branches and tags, each once, and every
 // commit before its parents.
-func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, error] {
+func (w *logWalk) everything(ctx context.Context, opts ...tract.Option) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		tips, err := tips(ctx, w.repo)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		w.repo.LogAll(ctx, tips)(yield)
+		w.repo.LogAll(ctx, tips, opts...)(yield)
 	}
 }
 

@@ -210,14 +210,10 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 }
 
 func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
-	walk := w.repo.Log(ctx, spec)
-	if w.o.all {
-		walk = w.everything(ctx)
-	}
 	w.notes = map[objects.ID][]*commit.Commit{}
 	return func(yield func(format.Commit, error) bool) {
 		line, shown := lineage{}, 0
-		for c, err := range walk {
+		for c, err := range w.walk(ctx, spec) {
 			damaged := err
 			if err := w.damage.met(err); err != nil {
 				yield(format.Commit{}, err)
@@ -232,6 +228,31 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 				shown++
 			}
 			if w.o.limit > 0 && shown >= w.o.limit {
+				return
+			}
+		}
+	}
+}
+
+// walk gives all commits that may be shown.
+func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
+	first := tract.First(w.o.limit) // of turns it takes more
+	if w.o.all {
+		return w.everything(ctx, first)
+	}
+	found := w.repo.Log(ctx, spec, first)
+	tip, err := objects.ParseID(spec)
+	if err != nil {
+		return found
+	}
+	return func(yield func(*commit.Commit, error) bool) { // it need not be looked for
+		begun := false
+		for c, err := range w.repo.LogAll(ctx, []objects.ID{tip}, first) {
+			if c == nil && !begun {
+				found(yield) // which says what there is not
+				return
+			}
+			if begun = true; !yield(c, err) {
 				return
 			}
 		}

@@ -231,7 +231,7 @@ func (s *store) openWrite(ctx context.Context) (*handle, error) {
 
 // openBoth opens the file, which nobody changes then, and its journal.
 func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handle, error) {
-	f, err := os.OpenFile(s.path, flags|noFollow, 0)
+	f, err := openFile(s.path, flags)
 	if err != nil {
 		return nil, err
 	}

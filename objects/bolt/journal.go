@@ -150,7 +150,7 @@ func (j *journal) rewrite(from int64) error {
 // read before is kept: a journal only grows until it is folded.
 func (s *store) openJournal(h *handle, flags int) (err error) {
 	j := &h.journal
-	if j.file, err = os.OpenFile(journalPath(s.path), flags|noFollow, 0); err != nil {
+	if j.file, err = openFile(journalPath(s.path), flags); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return errors.New("its journal is not there")
 		}

@@ -133,7 +133,7 @@ func (l *sideLock) release() {
 // openLock opens a lock file, and makes it when it is not there.
 func openLock(path string, flags int) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, flags|noFollow, 0)
+		f, err := openFile(path, flags)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}

@@ -244,11 +244,7 @@ func (l *look) packed(p *pack, slot int) (objects.Object, error) {
 // piece reads the data of one object of a body.
 func (l *look) piece(p *pack, slot int) ([]byte, error) {
 	from, size := p.Data(slot)
-	e, err := l.ofPack(bodiesBucket, p.n)
-	if err != nil {
-		return nil, err
-	}
-	begin, err := e.part(0, min(bodyStart, e.valueSize))
+	e, begin, err := l.begun(p.n)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +269,27 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
 	}
 	return data[from : from+size], nil
+}
+
+// begun finds the body of a pack and how it begins. Mostly more pieces of it come next.
+func (l *look) begun(n uint32) (e entry, begin []byte, err error) {
+	if b := &l.lastBody; b.begin != nil && b.pack == n {
+		return b.entry, b.begin, nil
+	}
+	if e, err = l.ofPack(bodiesBucket, n); err != nil {
+		return e, nil, err
+	}
+	if begin, err = e.part(0, min(bodyStart, e.valueSize)); err == nil && l.arena == nil {
+		l.lastBody = begunBody{n, e, begin}
+	}
+	return e, begin, err
+}
+
+// begunBody is a body that pieces are read of, by a look whose memory is its own.
+type begunBody struct {
+	pack  uint32
+	entry entry
+	begin []byte
 }
 
 // checked gives an object if it is what its id says.

@@ -71,3 +71,17 @@ func syncDir(path string) error {
 	}
 	return errors.Join(err, d.Close())
 }
+
+// openFile opens a file that there is. os.OpenFile would first try to poll it, which no
+// file on a disk can be: four system calls more.
+func openFile(path string, flags int) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, flags|noFollow|syscall.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, syscall.EINTR):
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}

@@ -27,6 +27,7 @@ type look struct {
 	kept     *kept // by all looks at the moment; nil: nothing is
 	packs    map[uint32]*pack
 	headLeaf *page // with a head that was found last; nil: none
+	lastBody begunBody
 	bodies   *opened
 	index    *runs     // nil: not read yet
 	scan     *scanning // of many packs; nil: it is of few

@@ -1,0 +1,78 @@
+package tract_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// counted is a store that counts the contents that are read of it.
+type counted struct {
+	objects.Store
+	contents int
+}
+
+func (c *counted) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		for o, err := range c.Store.Get(ctx, ids) {
+			if o.Kind == objects.KindContent {
+				c.contents++
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestALogReadsWhatIsAskedFor: who says how many commits he will take makes a log read
+// so many and no more, and may take more all the same.
+func TestALogReadsWhatIsAskedFor(t *testing.T) {
+	store := new(counted)
+	objects.Register("counted", func(ctx context.Context, _ string, o objects.Options) (_ objects.Store, err error) {
+		store.Store, err = objects.Open(ctx, "mem:", o)
+		return store, err
+	})
+	repo := must(tract.Open(t.Context(), "counted:x", tract.Create()))(t)
+	const all = 150
+	for n := range all {
+		must(repo.Branch("main").Append(t.Context(), []content.Block{content.Text{Of: content.KindUser, Text: fmt.Sprint("word ", n)}}))(t)
+	}
+	tip := must(repo.Branch("main").Tip(t.Context()))(t)
+	logs := map[string]func(...tract.Option) iter.Seq2[*commit.Commit, error]{
+		"Log": func(opts ...tract.Option) iter.Seq2[*commit.Commit, error] {
+			return repo.Log(t.Context(), "main", opts...)
+		},
+		"LogAll": func(opts ...tract.Option) iter.Seq2[*commit.Commit, error] {
+			return repo.LogAll(t.Context(), []objects.ID{tip}, opts...)
+		},
+	}
+	for name, log := range logs {
+		for _, test := range []struct{ take, read int }{{1, 1}, {20, 20}, {21, 60}, {all, all}} {
+			first := min(test.take, 20)
+			store.contents = 0
+			taken := 0
+			for c, err := range log(tract.First(first)) {
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				if want := fmt.Sprint("word ", all-1-taken); c.Block.String() != want {
+					t.Fatalf("%s: commit %d says %q, want %q", name, taken, c.Block, want)
+				}
+				if taken++; taken == test.take {
+					break
+				}
+			}
+			if taken != test.take || store.contents != test.read {
+				t.Errorf("%s with First(%d): %d of %d commits, for which %d contents were read, want %d",
+					name, first, taken, test.take, store.contents, test.read)
+			}
+		}
+	}
+}
