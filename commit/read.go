@@ -95,9 +95,8 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 type passing struct {
 	Commit
 
-	parent [1]objects.ID
-	rows   rows
-	yield  func(*Commit, error) bool
+	rows  rows
+	yield func(*Commit, error) bool
 }
 
 var passes = sync.Pool{New: func() any { return new(passing) }}
@@ -129,10 +128,12 @@ func (p *passing) sheet(run *objects.Run) bool {
 	if s == nil {
 		return true
 	}
-	p.rows.read(s)
-	for _, at := range places {
-		c, err := p.rows.at(int(at), &p.parent)
-		if err == nil {
+	p.rows.body = run.Body
+	p.rows.readLine(s, places)
+	for k, at := range places {
+		now := &p.rows.states[k]
+		c, err := p.rows.at(int(at), now)
+		if now.whole > 0 {
 			c.Spot = run.Spot(int(at))
 		}
 		if !p.yield(c, err) || err != nil {
