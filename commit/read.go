@@ -130,17 +130,7 @@ func (p *passing) sheet(run *objects.Run) bool {
 	}
 	p.rows.body = run.Body
 	p.rows.readLine(s, places)
-	for k, at := range places {
-		now := &p.rows.states[k]
-		c, err := p.rows.at(int(at), now)
-		if now.whole > 0 {
-			c.Spot = run.Spot(int(at))
-		}
-		if !p.yield(c, err) || err != nil {
-			return false
-		}
-	}
-	return true
+	return p.rows.give(run, places, p.yield)
 }
 
 // Clone is a copy that shares nothing with c but its block, origin and words.

@@ -31,37 +31,52 @@ func (r *rows) readLine(s *objects.Sheet, places []int16) {
 	}
 }
 
-// at gives a commit of the sheet with its state, which is good until the next one is asked
-// for. Most are as the one of their form that was given before, but for what differs in
-// each: a copy would take longer than all else.
-func (r *rows) at(i int, now *state) (*Commit, error) {
-	s := r.sheet
-	all := s.Rows()
-	row := &all[i]
-	f := &r.forms[row.Form()]
-	c := &f.given
-	if now.whole != plain || !f.quick || now.mark != f.mark || c.Block != nil || c.From != nil || c.Erased != nil || !c.Words.IsZero() {
-		return r.whatever(i, row, f, now)
+// give yields the commits of a line that was read, each good until the next one is asked
+// for, and tells whether there may be more. Most are as the one of their form that was given
+// before, but for what differs in each: a copy would take longer than all else.
+func (r *rows) give(run *objects.Run, places []int16, yield func(*Commit, error) bool) bool {
+	s, all, forms, states := r.sheet, r.sheet.Rows(), r.forms, r.states[:len(places)]
+	for k, at := range places {
+		i, now := int(at), &states[k]
+		row := &all[i]
+		f := &forms[row.Form()]
+		c := &f.given
+		if now.whole == plain && f.quick && now.mark == f.mark && c.Block == nil && c.From == nil && c.Erased == nil && c.Words.IsZero() {
+			if from := row.Apart(); f.shows && from != f.origin {
+				f.origin, c.Origin = from, *s.ID(from)
+			}
+			link := row.Link()
+			c.ID = *s.ID(i)
+			r.parent[0] = *s.ID(row.Parent())
+			c.Content = *s.ID(link)
+			c.Size, c.Spot = int64(all[link].Size()), r.spot(&all[link])
+			c.Time, c.Depth, c.Weight = time.UnixMilli(now.ms).UTC(), now.depth, now.weight
+		} else {
+			var err error
+			if c, err = r.at(i, now); err != nil {
+				yield(nil, err)
+				return false
+			}
+			if now.whole > 0 {
+				c.Spot = run.Spot(i)
+			}
+		}
+		if !yield(c, nil) {
+			return false
+		}
 	}
-	if from := row.Apart(); f.shows && from != f.origin {
-		f.origin, c.Origin = from, *s.ID(from)
-	}
-	said := &all[row.Link()]
-	c.ID = *s.ID(i)
-	r.parent[0] = *s.ID(row.Parent())
-	c.Content = *s.ID(row.Link())
-	c.Size, c.Spot = int64(said.Size()), r.spot(said)
-	c.Time, c.Depth, c.Weight = time.UnixMilli(now.ms).UTC(), now.depth, now.weight
-	return c, nil
+	return true
 }
 
-// whatever is at for a commit of any kind.
-func (r *rows) whatever(i int, row *objects.Row, f *laidForm, now *state) (*Commit, error) {
+// at gives a commit of any kind with its state.
+func (r *rows) at(i int, now *state) (*Commit, error) {
 	if now.whole == 0 {
 		return nil, &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
 	} else if now.whole > 0 {
 		return &r.whole[now.whole-1], nil
 	}
+	row := &r.sheet.Rows()[i]
+	f := &r.forms[row.Form()]
 	c := &f.given
 	c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
 	r.told(c, i, row, f, now)

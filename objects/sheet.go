@@ -17,7 +17,7 @@ import (
 // used by any number of goroutines at once.
 type Sheet struct {
 	n     int
-	ids   []byte // of the objects, and then of what else they lead to
+	ids   []ID // of the objects, and then of what else they lead to
 	forms []form
 	rows  []Row
 	apart column // edges that no form has: places in ids
@@ -81,7 +81,7 @@ func (s *Sheet) Body() int { return s.body }
 
 // ID is the id with a place: of an object, or of what else they lead to. It stays good as
 // long as the sheet.
-func (s *Sheet) ID(i int) *ID { return (*ID)(s.ids[i*idSize : i*idSize+idSize]) }
+func (s *Sheet) ID(i int) *ID { return &s.ids[i] }
 
 // Kind is what an object is.
 func (s *Sheet) Kind(i int) Kind { return s.forms[s.Form(i)].kind }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // OpenSheet reads a sheet of n objects as LaySheet made it. It keeps both, and is good
@@ -14,7 +15,7 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 		return nil, fmt.Errorf("%w: %d objects with %d bytes of ids", errSheet, n, len(ids))
 	}
 	s := room.takeSheet()
-	s.n, s.ids = n, ids[:len(ids):len(ids)]
+	s.n, s.ids = n, idsIn(ids)
 	o := opening{sheet: s, rest: table, room: room}
 	o.front()
 	front := table[:len(table)-len(o.rest)]
@@ -240,7 +241,7 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 	o.sizes.some(sizes, at.sized)
 	edges := o.edges[:s.apart.between(at.edge, then.edge)]
 	s.apart.some(edges, at.edge)
-	apart, next, more := uint64(at.edge)<<upperHalf|uint64(at.own), 0, false
+	apart, next, more := uint64(at.edge)<<upperHalf|uint64(at.own), 0, uint64(0)
 	data := [4]int{at.data[0], at.data[1], at.data[2]} // a place for each number of two bits
 	for i := from; i < len(rows); i++ {
 		k := o.forms[uint(i)%countEvery]
@@ -267,7 +268,7 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 		}
 		if f.edges != noEdge {
 			if at := int(apart>>upperHalf) - at.edge; f.edges == moreEdges || at >= len(edges) {
-				more = true
+				more |= 1 << (uint(i) % countEvery)
 			} else if to := edges[at]; s.under(i, int(to)) {
 				rows[i].setApart(int(to))
 			} else {
@@ -277,24 +278,15 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 		}
 		apart += f.apart
 	}
-	if more {
-		o.leadAll(rows, from, at.edge, len(edges))
-	}
-	*at = counts{int(apart >> upperHalf), int(uint32(apart)), at.sized + next, [parts]int(data[:])}
-}
-
-// leadAll is lead for those of the objects from one on that some leaves out. It has seen
-// the first edges of the column, so many.
-func (o *opening) leadAll(rows []Row, from, edge, seen int) {
-	for i, seen := from, edge+seen; i < len(rows); i++ {
-		k := rows[i].Form()
-		how, f := o.shapes[k].edges, &o.sheet.forms[k]
-		if (how == moreEdges || how == oneEdge && edge >= seen) && !o.lead(i, edge, f, &rows[i]) {
+	for ; more > 0; more &= more - 1 { // objects whose edges are of another kind, a bit for each
+		i := from + bits.TrailingZeros64(more)
+		in := &rows[i]
+		if !o.lead(i, in.Apart(), &s.forms[in.Form()], in) {
 			o.fail("object %d leads to nothing", i)
 			return
 		}
-		edge += int(f.apart)
 	}
+	*at = counts{int(apart >> upperHalf), int(uint32(apart)), at.sized + next, [parts]int(data[:])}
 }
 
 // maxBody is most data that the objects of a sheet may have.
@@ -329,4 +321,4 @@ func (o *opening) lead(i, edge int, f *form, in *Row) bool {
 }
 
 // under tells whether object i may lead to a place: to one before it, or elsewhere.
-func (s *Sheet) under(i, to int) bool { return to < i || to >= s.n && to < len(s.ids)/idSize }
+func (s *Sheet) under(i, to int) bool { return to < i || to >= s.n && to < len(s.ids) }

@@ -1,5 +1,7 @@
 package objects
 
+import "unsafe"
+
 // Row is what is known of an object when the sheet is open. It is three words, each of
 // which is written at once: who opens a sheet does little else.
 type Row struct {
@@ -88,4 +90,9 @@ func (f *form) shape(number int) (s shape) {
 // columns.
 func (s *shape) row(i, data, size int, apart uint64) Row {
 	return Row{piece: uint64(data)<<upperHalf | uint64(size), apart: apart, places: s.places + uint64(i)*s.growth}
+}
+
+// idsIn is the ids that lie in bytes, one behind the other.
+func idsIn(b []byte) []ID {
+	return unsafe.Slice((*ID)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/idSize)
 }

@@ -16,7 +16,7 @@ func SalvageSheet(n int, ids, table []byte) (sheets []*Sheet) {
 		}
 	}
 	for _, front := range fronts {
-		o := opening{sheet: &Sheet{n: n, ids: ids[:len(ids):len(ids)]}, rest: front}
+		o := opening{sheet: &Sheet{n: n, ids: idsIn(ids)}, rest: front}
 		o.front()
 		size := len(front) - len(o.rest)
 		if o.err != nil || 2*size+frontSize > len(table) {
