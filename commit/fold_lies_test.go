@@ -93,15 +93,14 @@ func wantSense(t *rapid.T, list []objects.Object, s *objects.Sheet) {
 	var read rows
 	read.read(s)
 	var room []objects.ID
-	var parent [1]objects.ID
 	body := make([]bool, s.Body())
 	for i := range s.Len() {
 		parents, links := s.Degree(s.Form(i))
 		if parents > 0 {
-			wantPlace(i, s.Parent(i), s.Edge(i, 0))
+			wantPlace(i, s.Parent(i), s.ID(s.Place(i, 0)))
 		}
 		if links > 0 {
-			wantPlace(i, s.Link(i), s.Edge(i, parents))
+			wantPlace(i, s.Link(i), s.ID(s.Place(i, parents)))
 		}
 		from, to := s.Edges(i, &room)
 		for _, id := range slices.Concat(from, to) {
@@ -111,7 +110,7 @@ func wantSense(t *rapid.T, list []objects.Object, s *objects.Sheet) {
 		}
 		if s.Kind(i) == objects.KindCommit {
 			_, _ = s.Object(i, &room)
-			_, _ = read.at(i, &parent) // what it says is held against the id by others
+			_, _ = read.at(i, &read.states[i]) // what it says is held against the id by others
 			continue
 		}
 		begin, size := s.Data(i)

@@ -95,9 +95,8 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 type passing struct {
 	Commit
 
-	parent [1]objects.ID
-	rows   rows
-	yield  func(*Commit, error) bool
+	rows  rows
+	yield func(*Commit, error) bool
 }
 
 var passes = sync.Pool{New: func() any { return new(passing) }}
@@ -129,17 +128,9 @@ func (p *passing) sheet(run *objects.Run) bool {
 	if s == nil {
 		return true
 	}
-	p.rows.read(s)
-	for _, at := range places {
-		c, err := p.rows.at(int(at), &p.parent)
-		if err == nil {
-			c.Spot = run.Spot(int(at))
-		}
-		if !p.yield(c, err) || err != nil {
-			return false
-		}
-	}
-	return true
+	p.rows.body = run.Body
+	p.rows.readLine(s, places)
+	return p.rows.give(run, places, p.yield)
 }
 
 // Clone is a copy that shares nothing with c but its block, origin and words.

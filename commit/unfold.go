@@ -2,30 +2,46 @@ package commit
 
 import (
 	"errors"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
-// rows are the commits of a sheet. Those that were read are shared, and never changed.
+// rows are the commits of a sheet, or of a line in it. Those that were read are shared, and
+// never changed.
 type rows struct {
 	sheet  *objects.Sheet
-	forms  []*formed
+	forms  []laidForm
 	known  map[string]*formed // by their tags: sheets of one history have the same again and again
-	states []state            // of each object
-	whole  []Commit           // those that a form and a state do not tell
+	states []state            // of each object, or of each place of the line
+	line   []int16
+	whole  []Commit // those that a form and a state do not tell
 	marks  []objects.ID
-	edges  []objects.ID // of those that are not folded
+	edges  []objects.ID  // of those that are not folded
+	author string        // of the last of these
+	parent [1]objects.ID // of what is given out
+	body   uint64        // that contents lie in, as in a spot; 0: it is not known
+}
+
+// laidForm is a form of the sheet.
+type laidForm struct {
+	*formed
+
+	says  bool // they are contents
+	shows bool // of the edges that are not in the form there is the origin alone
+	quick bool // plain, and the origin, if there is one, is so told
 }
 
 // formed is what the commits of a form have in common.
 type formed struct {
 	Commit
 
-	given      Commit  // one of them, as it is given out
+	given      Commit  // the one that was given out last
+	origin     int     // the place in the sheet of its origin; none: not known
+	mark       int32   // its mark, as in a state; noMark: not known
 	links      [3]int8 // the places of content, origin and label among its edges; -1: it has none
 	parents    int
 	degree     int // of links
@@ -35,8 +51,10 @@ type formed struct {
 	folded     bool
 	says, sent bool // what it weighs counts
 	marks      bool
-	wrong      bool // its tag makes no sense
-	whole      bool // a commit can be so without a rest
+	wrong      bool  // its tag makes no sense
+	whole      bool  // a commit can be so without a rest
+	plain      bool  // and is, mostly: an append upon another, without label or mark, whose size follows
+	sends      int64 // which bits of its weight are sent: none or all
 }
 
 // state is what follows for a commit from those before it.
@@ -52,34 +70,61 @@ type state struct {
 
 const plain = -1
 
+// What is not known of the one given out last.
+const (
+	none   = -1
+	noMark = math.MinInt32
+)
+
 var errFold = errors.New("it was told in short, and makes no sense")
 
 // read works out what the commits of a sheet do not say.
 func (r *rows) read(s *objects.Sheet) {
+	r.begin(s, s.Len())
+	for i := range r.states {
+		var before *state
+		if p := s.Parent(i); p >= 0 {
+			before = &r.states[p]
+		}
+		r.work(i, &r.states[i], before)
+	}
+}
+
+// begin makes room for the states of n commits of a sheet.
+func (r *rows) begin(s *objects.Sheet, n int) {
 	r.sheet, r.forms, r.whole, r.marks, r.edges = s, r.forms[:0], r.whole[:0], r.marks[:0], r.edges[:0]
 	for i := range s.Forms() {
-		r.forms = append(r.forms, r.form(s, i))
+		f := laidForm{formed: r.form(s, i), says: s.KindOf(i) == objects.KindContent}
+		if f.folded {
+			f.mark = noMark
+			f.shows = f.links[1] >= 0 && s.Alone(i) == int(f.links[1])
+			f.quick = f.plain && f.shows == (f.links[1] >= 0)
+		}
+		r.forms = append(r.forms, f)
 	}
-	n := s.Len()
 	if cap(r.states) < n {
 		r.states = make([]state, n)
 	}
 	r.states = r.states[:n]
-	for i := range r.states {
-		f, now := r.forms[s.Form(i)], &r.states[i]
-		if now.whole = 0; f.other {
-			continue
-		}
-		if !f.folded {
-			*now = state{}
-			r.keep(i, r.raw)
-		} else if _, rest := s.Data(i); rest > 0 {
-			r.keep(i, r.withRest)
-		} else if size, ok := r.follow(i, f, now); ok && f.whole {
-			now.whole = plain
-			if now.add(f, size); f.marks {
-				now.next = int32(i) + 1
-			}
+}
+
+// work works out the state of an object from that of its first parent; nil: that is not
+// in the sheet.
+func (r *rows) work(i int, now, before *state) {
+	row := &r.sheet.Rows()[i]
+	f := r.forms[row.Form()].formed
+	if now.whole = 0; f.other {
+		return
+	}
+	if !f.folded {
+		*now = state{}
+		r.keep(i, now, before, r.raw)
+	} else if row.Size() > 0 {
+		r.keep(i, now, before, r.withRest)
+	} else if size, ok := r.follow(row, f, now, before); ok && f.whole {
+		now.whole = plain
+		if now.add(f, size); f.marks {
+			now.next = int32(i) + 1
 		}
 	}
 }
@@ -109,6 +154,9 @@ func (r *rows) form(s *objects.Sheet, i int) *formed {
 		r.known = map[string]*formed{}
 	}
 	f := newForm(tag, parents, links)
+	if parents > 0 {
+		f.given.Parents = r.parent[:]
+	}
 	r.known[string(tag)] = f
 	return f
 }
@@ -138,23 +186,23 @@ func newForm(tag []byte, parents, links int) *formed {
 		probe.Content = objects.ID{1}
 	}
 	f.whole = probe.check() == nil
+	f.plain = f.whole && f.says && parents == 1 && f.follows == followsSize && f.links[2] < 0 && !f.marks
+	if f.sent {
+		f.sends = -1
+	}
 	return f
 }
 
 // follow takes over what follows from the first parent, and gives the size of the
 // content, if that follows.
-func (r *rows) follow(i int, f *formed, now *state) (size int64, ok bool) {
-	s := r.sheet
-	own := s.Own(i)
-	since := int64(own>>1) ^ -int64(own&1)
+func (r *rows) follow(row *objects.Row, f *formed, now, before *state) (size int64, ok bool) {
+	since := unzigzag(r.sheet.OwnOf(row))
 	if f.parents == 0 {
 		*now = state{ms: since, index: int32(f.Index)}
 	} else {
-		p := s.Parent(i)
-		if p < 0 || r.states[p].whole == 0 {
+		if before == nil || before.whole == 0 {
 			return 0, false
 		}
-		before := &r.states[p]
 		now.depth, now.weight, now.ms = before.depth+1, before.weight, before.ms+since
 		now.mark, now.next = before.next, before.next
 		if now.index = int32(f.Index); f.follows&followsIndex != 0 {
@@ -162,15 +210,15 @@ func (r *rows) follow(i int, f *formed, now *state) (size int64, ok bool) {
 		}
 	}
 	if f.follows&followsSize != 0 {
-		k := s.Link(i)
-		if k < 0 {
+		if row.Link() < 0 {
 			return 0, false
 		}
-		_, n := s.Data(k)
-		size = int64(n)
+		size = int64(r.sheet.Rows()[row.Link()].Size())
 	}
 	return size, true
 }
+
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 
 // add adds what a commit weighs alone.
 func (now *state) add(f *formed, size int64) {
@@ -178,23 +226,21 @@ func (now *state) add(f *formed, size int64) {
 		return
 	}
 	own := f.Kind.Weight(size)
-	if now.weight.All += own; f.sent {
-		now.weight.Sent += own
-	}
+	now.weight.All += own
+	now.weight.Sent += own & f.sends
 }
 
 // keep keeps the whole of a commit. One that makes no sense is none.
-func (r *rows) keep(i int, read func(i int, c *Commit) error) {
+func (r *rows) keep(i int, now, before *state, read func(i int, c *Commit, now, before *state) error) {
 	if len(r.whole) == cap(r.whole) {
 		r.whole = slices.Grow(r.whole, r.toKeep(i))
 	}
 	r.whole = append(r.whole, Commit{})
 	c := &r.whole[len(r.whole)-1]
-	if read(i, c) != nil {
+	if read(i, c, now, before) != nil {
 		r.whole = r.whole[:len(r.whole)-1]
 		return
 	}
-	now := &r.states[i]
 	*now = state{depth: c.Depth, weight: c.Weight, ms: c.Time.UnixMilli(), mark: now.mark, index: int32(c.Index), whole: int32(len(r.whole))}
 	if now.mark == 0 && !c.Mark.IsZero() {
 		r.marks = append(r.marks, c.Mark)
@@ -208,7 +254,7 @@ func (r *rows) keep(i int, read func(i int, c *Commit) error) {
 // toKeep counts the commits from a place on that may be kept.
 func (r *rows) toKeep(from int) (n int) {
 	for i := from; i < r.sheet.Len(); i++ {
-		if f := r.forms[r.sheet.Form(i)]; !f.other {
+		if f := &r.forms[r.sheet.Form(i)]; !f.other {
 			if _, rest := r.sheet.Data(i); rest > 0 || !f.folded {
 				n++
 			}
@@ -218,18 +264,22 @@ func (r *rows) toKeep(from int) (n int) {
 }
 
 // raw reads a commit that is not folded.
-func (r *rows) raw(i int, c *Commit) error {
+func (r *rows) raw(i int, c *Commit, _, _ *state) error {
 	o, err := r.sheet.Object(i, &r.edges)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.read(&o, r.author)
 	}
-	return c.read(&o, "")
+	if err == nil {
+		r.author = c.Author
+	}
+	return err
 }
 
 // withRest reads a folded commit with a rest.
-func (r *rows) withRest(i int, c *Commit) error {
-	f, now := r.forms[r.sheet.Form(i)], &r.states[i]
-	size, ok := r.follow(i, f, now)
+func (r *rows) withRest(i int, c *Commit, now, before *state) error {
+	row := &r.sheet.Rows()[i]
+	f := &r.forms[row.Form()]
+	size, ok := r.follow(row, f.formed, now, before)
 	if f.wrong || !ok {
 		return errFold
 	}
@@ -240,74 +290,12 @@ func (r *rows) withRest(i int, c *Commit) error {
 	if f.follows&followsSize != 0 {
 		c.Size = size
 	}
-	now.add(f, c.Size)
+	now.add(f.formed, c.Size)
 	if f.parents > 0 {
 		c.Parents = make([]objects.ID, 1)
 	}
-	r.told(c, i, r.sheet.Row(i), f, now)
-	return c.check()
-}
-
-// told fills in what the sheet and the state say of a commit that has its form. It has
-// room for its parents.
-func (r *rows) told(c *Commit, i int, row *objects.Row, f *formed, now *state) {
-	s := r.sheet
-	if c.ID = *s.ID(i); f.parents > 0 {
-		c.Parents[0] = *s.ID(int(row.Parent))
-	}
-	if k := int(row.Link); f.links[0] >= 0 && k < 0 {
-		c.Content = *s.Edge(i, int(f.links[0]))
-	} else if f.links[0] >= 0 {
-		if c.Content = *s.ID(k); f.follows&followsSize != 0 {
-			c.Size = int64(s.Row(k).Size)
-		}
-	}
-	if f.links[1] >= 0 {
-		c.Origin = *s.Edge(i, int(f.links[1]))
-	}
-	if f.links[2] >= 0 {
-		c.Label = *s.Edge(i, int(f.links[2]))
-	}
-	c.Index, c.Time = int(now.index), time.UnixMilli(now.ms).UTC()
-	c.Depth, c.Weight = now.depth, now.weight
-	if mark := r.markOf(now); mark != nil {
-		c.Mark = *mark
-	} else {
-		c.Mark = objects.ID{}
-	}
-}
-
-// markOf is the mark of a commit; nil: it has none.
-func (r *rows) markOf(now *state) *objects.ID {
-	switch {
-	case now.mark > 0:
-		return r.sheet.ID(int(now.mark) - 1)
-	case now.mark < 0:
-		return &r.marks[-now.mark-1]
-	}
-	return nil
-}
-
-// at gives a commit of the sheet, which is good until the next one is asked for. It
-// has its parent in room.
-func (r *rows) at(i int, room *[1]objects.ID) (*Commit, error) {
-	now := &r.states[i]
-	if now.whole == 0 {
-		return nil, &objects.CorruptError{ID: *r.sheet.ID(i), Cause: errFold}
-	} else if now.whole > 0 {
-		return &r.whole[now.whole-1], nil
-	}
-	row := r.sheet.Row(i)
-	f := r.forms[row.Form]
-	c := &f.given // a copy for each would take longer than all else
-	if c.Block != nil || c.From != nil || c.Erased != nil || !c.Words.IsZero() {
-		c.Block, c.From, c.Words, c.Erased = nil, nil, Label{}, nil
-	}
-	if f.parents > 0 {
-		c.Parents = room[:]
-	}
 	r.told(c, i, row, f, now)
-	return c, nil
+	return c.check()
 }
 
 // Data is objects.Unfolded.
@@ -320,7 +308,7 @@ func (r *rows) Data(i int, room []byte) ([]byte, error) {
 	if now.whole > 0 {
 		c := r.whole[now.whole-1]
 		if now.mark > 0 {
-			c.Mark = *r.markOf(now) // ids may be worked out one after the other
+			c.Mark = r.markOf(now.mark) // ids may be worked out one after the other
 		}
 		return c.record(e), nil
 	}
@@ -345,7 +333,8 @@ func (r *rows) record(e canon.Encoder, i int, now *state) []byte {
 	e.Int(8, now.ms)
 	e.String(9, f.Author)
 	e.Uint(11, now.depth)
-	if mark := r.markOf(now); mark != nil {
+	if now.mark != 0 {
+		mark := r.markOf(now.mark)
 		e.Raw(12, mark[:])
 	}
 	e.Uint(13, uint64(now.weight.All))

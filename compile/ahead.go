@@ -129,10 +129,10 @@ func (a *ahead) pass(e *Entry) {
 	case a == nil || a.over:
 	case e.Op == commit.Append && !a.open: // there are few of them
 	case e.Op == commit.Append:
-		if a.size >= a.step && e.spot[0] != a.list[len(a.list)-1].spot[0] { // a body is read once
+		if a.size >= a.step && e.spot.Body != a.list[len(a.list)-1].spot.Body { // a body is read once
 			a.load()
 		}
-		if e.spot[0] != 0 && !a.spoken[e.ID] && a.sends(e) {
+		if e.spot.Body != 0 && !a.spoken[e.ID] && a.sends(e) {
 			a.list, a.size = append(a.list, e), a.size+int64(e.Size)
 		}
 	case e.Op == commit.Edit || e.Op == commit.Annotate:

@@ -6,11 +6,13 @@ import (
 	"iter"
 )
 
-// Spot is where an engine has the data of an object: the body that it lies in, and the
-// offset and the size there, 32 bits each. Only the store that gave it can read it;
-// zero: it is not known. It is a help and no promise: once the file is another one, it
+// Spot is where an engine has the data of an object. Only the store that gave it can read
+// it; zero: it is not known. It is a help and no promise: once the file is another one, it
 // is as if it were zero.
-type Spot [2]uint64
+type Spot struct {
+	Body  uint64 // that it lies in
+	Piece uint64 // the offset and the size there, 32 bits each
+}
 
 // Wanted is objects that are asked for, by their places in some list. Its functions
 // may be called by several goroutines at once, with different places.
@@ -63,8 +65,8 @@ type Run struct {
 // limit commits, when it is over 0. The places of it are put into room.
 func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
 	places, rows := room[:0], s.rows
-	for at := int16(tip); at >= 0; at = rows[at].Parent {
-		if places = append(places, at); len(places) == limit {
+	for at := tip; at >= 0; at = rows[at].Parent() {
+		if places = append(places, int16(at)); len(places) == limit {
 			break
 		}
 	}
@@ -78,10 +80,8 @@ func (r *Run) Sheet() (s *Sheet, places []int16) { return r.sheet, r.places }
 // if that is content.
 func (r *Run) Spot(place int) (spot Spot) {
 	s := r.sheet
-	if k := s.rows[place].Link; k >= 0 && r.Body != 0 {
-		if said := &s.rows[k]; s.forms[said.Form].kind == KindContent {
-			spot[0], spot[1] = r.Body, uint64(said.Data)<<32|uint64(said.Size)
-		}
+	if k := s.Link(place); k >= 0 && r.Body != 0 && s.Kind(k) == KindContent {
+		spot = s.rows[k].Spot(r.Body)
 	}
 	return spot
 }

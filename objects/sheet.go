@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 )
@@ -16,7 +17,7 @@ import (
 // used by any number of goroutines at once.
 type Sheet struct {
 	n     int
-	ids   []byte // of the objects, and then of what else they lead to
+	ids   []ID // of the objects, and then of what else they lead to
 	forms []form
 	rows  []Row
 	apart column // edges that no form has: places in ids
@@ -65,15 +66,6 @@ func partOf(k Kind) uint8 {
 	return inOthers
 }
 
-// Row is what is known of an object when the sheet is open. Its methods tell it singly.
-type Row struct {
-	Data, Size   int32 // where its data begins, in the sheet of a commit, of others in the body, and how long it is
-	edge         int32 // the first of it in the column of edges
-	own          int32 // the first of it in the column of numbers
-	Parent, Link int16 // the places of the first of each, if it is in the sheet; else -1
-	Form         uint16
-}
-
 // SheetObjects is most objects that a sheet holds.
 const SheetObjects = 1 << 12
 
@@ -87,27 +79,28 @@ func (s *Sheet) Len() int { return s.n }
 // Body is how long the data is that the sheet is without.
 func (s *Sheet) Body() int { return s.body }
 
-// ID is the id of an object. It stays good as long as the sheet.
-func (s *Sheet) ID(i int) *ID { return (*ID)(s.ids[i*idSize : i*idSize+idSize]) }
+// ID is the id with a place: of an object, or of what else they lead to. It stays good as
+// long as the sheet.
+func (s *Sheet) ID(i int) *ID { return &s.ids[i] }
 
 // Kind is what an object is.
-func (s *Sheet) Kind(i int) Kind { return s.forms[s.rows[i].Form].kind }
+func (s *Sheet) Kind(i int) Kind { return s.forms[s.Form(i)].kind }
 
 // Data says where the data of an object lies: that of commits in the sheet, where of
 // a folded one only a rest is, that of others in the body.
 func (s *Sheet) Data(i int) (from, size int) {
 	in := &s.rows[i]
-	return int(in.Data), int(in.Size)
+	return in.data(), in.Size()
 }
 
-// Row is all of them. It stays good as long as the sheet.
-func (s *Sheet) Row(i int) *Row { return &s.rows[i] }
+// Rows are those of all objects. They stay good as long as the sheet.
+func (s *Sheet) Rows() []Row { return s.rows }
 
 // Parent is the place of the first parent; -1: it is not in the sheet.
-func (s *Sheet) Parent(i int) int { return int(s.rows[i].Parent) }
+func (s *Sheet) Parent(i int) int { return s.rows[i].Parent() }
 
 // Link is the place of what the first link names, as Parent is.
-func (s *Sheet) Link(i int) int { return int(s.rows[i].Link) }
+func (s *Sheet) Link(i int) int { return s.rows[i].Link() }
 
 // Degree is how many parents and links the objects of a form have.
 func (s *Sheet) Degree(form int) (parents, links int) {
@@ -115,27 +108,39 @@ func (s *Sheet) Degree(form int) (parents, links int) {
 	return int(f.parents), int(f.links)
 }
 
-// Edge is where an object leads to: k counts its parents and then its links. It
-// stays good as long as the sheet.
-func (s *Sheet) Edge(i, k int) *ID {
+// Place is where in the sheet the id is of what an object leads to, for [Sheet.ID]: k
+// counts its parents and then its links.
+func (s *Sheet) Place(i, k int) int {
 	in := &s.rows[i]
-	f := &s.forms[in.Form]
+	f := &s.forms[in.Form()]
 	if step := int(f.steps[k]); step > 0 {
-		return s.ID(i - step)
+		return i - step
 	}
-	at := int(in.edge)
+	at := in.Apart()
+	if f.apart == 1 {
+		return at
+	}
 	for _, step := range f.steps[:k] {
 		if step == 0 {
 			at++
 		}
 	}
-	return s.ID(int(s.apart.at(at)))
+	return int(s.apart.at(at))
+}
+
+// Alone is which edge of the objects of a form, as Place counts them, is the only one
+// that the form does not have; -1: there are none, or more.
+func (s *Sheet) Alone(form int) int {
+	if f := &s.forms[form]; f.apart == 1 {
+		return bytes.IndexByte(f.steps, 0)
+	}
+	return -1
 }
 
 // Under is the first parent of an object; zero: it has none.
 func (s *Sheet) Under(i int) (id ID) {
 	if n, _ := s.Degree(s.Form(i)); n > 0 {
-		id = *s.Edge(i, 0)
+		id = *s.ID(s.Place(i, 0))
 	}
 	return id
 }
@@ -143,7 +148,7 @@ func (s *Sheet) Under(i int) (id ID) {
 // Edges adds the parents and links of an object to a slice that they may share.
 func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
 	in := &s.rows[i]
-	f := &s.forms[in.Form]
+	f := &s.forms[in.Form()]
 	n := len(f.steps)
 	if n == 0 {
 		return nil, nil
@@ -151,14 +156,17 @@ func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
 	if cap(*room)-len(*room) < n {
 		*room = make([]ID, 0, max(n, sheetRoom))
 	}
-	from, at := len(*room), int(in.edge)
+	from, at := len(*room), in.Apart()
 	for _, step := range f.steps {
-		if step > 0 {
+		switch {
+		case step > 0:
 			*room = append(*room, *s.ID(i - int(step)))
-			continue
+		case f.apart == 1:
+			*room = append(*room, *s.ID(at))
+		default:
+			*room = append(*room, *s.ID(int(s.apart.at(at))))
+			at++
 		}
-		*room = append(*room, *s.ID(int(s.apart.at(at))))
-		at++
 	}
 	middle, end := from+int(f.parents), from+n
 	if f.parents > 0 {
@@ -211,7 +219,7 @@ func (s *Sheet) unfold(room *SheetRoom) Unfolded {
 func (s *Sheet) Forms() int { return len(s.forms) }
 
 // Form is the form of an object.
-func (s *Sheet) Form(i int) int { return int(s.rows[i].Form) }
+func (s *Sheet) Form(i int) int { return s.rows[i].Form() }
 
 // KindOf is what the objects of a form are.
 func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
@@ -220,12 +228,15 @@ func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
 func (s *Sheet) Tag(form int) []byte { return s.forms[form].tag }
 
 // Own is the number that is left of a folded object.
-func (s *Sheet) Own(i int) uint64 { return s.own.at(int(s.rows[i].own)) }
+func (s *Sheet) Own(i int) uint64 { return s.OwnOf(&s.rows[i]) }
+
+// OwnOf is Own of a row.
+func (s *Sheet) OwnOf(row *Row) uint64 { return s.own.at(row.own()) }
 
 // Rest is the bytes of a commit that are in the sheet: all, or the rest of a folded one.
 func (s *Sheet) Rest(i int) []byte {
-	in := &s.rows[i]
-	return s.data[in.Data : in.Data+in.Size : in.Data+in.Size]
+	from, size := s.Data(i)
+	return s.data[from : from+size : from+size]
 }
 
 // column is numbers of the same width: the lowest byte of each, then the next of each,

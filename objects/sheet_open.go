@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // OpenSheet reads a sheet of n objects as LaySheet made it. It keeps both, and is good
@@ -14,7 +15,7 @@ func OpenSheet(n int, ids, table []byte, room *SheetRoom) (*Sheet, error) {
 		return nil, fmt.Errorf("%w: %d objects with %d bytes of ids", errSheet, n, len(ids))
 	}
 	s := room.takeSheet()
-	s.n, s.ids = n, ids[:len(ids):len(ids)]
+	s.n, s.ids = n, idsIn(ids)
 	o := opening{sheet: s, rest: table, room: room}
 	o.front()
 	front := table[:len(table)-len(o.rest)]
@@ -50,13 +51,16 @@ func isFront(b, front []byte) bool {
 
 // opening is an OpenSheet on its way.
 type opening struct {
-	sheet *Sheet
-	room  *SheetRoom
-	rest  []byte
-	sizes column
-	form  column
-	every []counts // before each 64th object, from the second on
-	err   error
+	sheet  *Sheet
+	shapes []shape // of its forms
+	room   *SheetRoom
+	rest   []byte
+	sizes  column
+	form   column
+	every  []counts // before each 64th object, from the second on
+	err    error
+
+	forms, sized, edges [countEvery]uint32 // of some objects
 }
 
 // counts is how much of everything comes before an object. It stands in the front for
@@ -96,8 +100,11 @@ func (o *opening) front() {
 	s.words = o.number(maxBody)
 	c := s.begin()
 	for i := range o.every {
-		for _, part := range []*int{&c.edge, &c.own, &c.sized, &c.data[inSheet], &c.data[inWords], &c.data[inOthers]} {
-			*part += o.number(maxBody)
+		c.edge += o.number(maxBody)
+		c.own += o.number(maxBody)
+		c.sized += o.number(maxBody)
+		for k := range c.data {
+			c.data[k] += o.number(maxBody)
 		}
 		o.every[i] = c
 	}
@@ -129,6 +136,10 @@ func (o *opening) byte() byte {
 
 // number reads a number up to a limit, in the fewest bytes it can have.
 func (o *opening) number(limit int) int {
+	if b := o.rest; len(b) > 0 && b[0] < 0x80 && int(b[0]) <= limit { // as most are
+		o.rest = b[1:]
+		return int(b[0])
+	}
 	v, size := binary.Uvarint(o.rest)
 	if size <= 0 || size > 1 && o.rest[size-1] == 0 || v > uint64(limit) {
 		o.fail("a number is none, or over %d", limit)
@@ -194,6 +205,10 @@ func (o *opening) readForm(f *form) {
 // fill notes where everything of each object is.
 func (o *opening) fill(rows []Row) {
 	s := o.sheet
+	o.shapes = o.room.takeShapes(len(s.forms))
+	for k := range s.forms {
+		o.shapes[k] = s.forms[k].shape(k)
+	}
 	at := s.begin()
 	for from := 0; from < len(rows); from += countEvery {
 		to := min(from+countEvery, len(rows))
@@ -201,7 +216,7 @@ func (o *opening) fill(rows []Row) {
 		if to < len(rows) {
 			then = o.every[from/countEvery]
 		}
-		if o.some(rows[from:to], from, &at, then); o.err != nil {
+		if o.some(from, to, &at, then); o.err != nil {
 			return
 		}
 		if to < len(rows) && at != then {
@@ -216,93 +231,94 @@ func (o *opening) fill(rows []Row) {
 	s.body = at.data[inOthers]
 }
 
-// some is fill for at most countEvery objects, from one on, before whose next as much
-// comes as then says. Their numbers are taken from the columns together: one by one takes
-// longer than all else.
-func (o *opening) some(rows []Row, from int, at *counts, then counts) {
-	s := o.sheet
-	var list, sized, led [countEvery]uint32
-	o.form.some(list[:len(rows)], from)
-	sizes := sized[:o.sizes.between(at.sized, then.sized)]
+// some is fill for at most countEvery objects, before whose next as much comes as then
+// says. Their numbers are taken from the columns together: one by one takes longer than
+// all else.
+func (o *opening) some(from, to int, at *counts, then counts) {
+	s, rows, shapes := o.sheet, o.sheet.rows[:to], o.shapes
+	o.form.some(o.forms[:to-from], from)
+	sizes := o.sized[:o.sizes.between(at.sized, then.sized)]
 	o.sizes.some(sizes, at.sized)
-	edges := led[:s.apart.between(at.edge, then.edge)]
+	edges := o.edges[:s.apart.between(at.edge, then.edge)]
 	s.apart.some(edges, at.edge)
-	forms := s.forms
-	edge, next, own, data := 0, 0, at.own, at.data
-	for j := range rows {
-		k, i, in := int(list[j%countEvery]), from+j, &rows[j]
-		if k >= len(forms) {
+	apart, next, more := uint64(at.edge)<<upperHalf|uint64(at.own), 0, uint64(0)
+	data := [4]int{at.data[0], at.data[1], at.data[2]} // a place for each number of two bits
+	for i := from; i < len(rows); i++ {
+		k := o.forms[uint(i)%countEvery]
+		if int(k) >= len(shapes) {
 			o.fail("object %d has a form that is not there", i)
 			return
 		}
-		f, size := &forms[k], 0
+		f, size := &shapes[k], 0
 		if f.sized {
 			if next < len(sizes) {
 				size = int(sizes[next])
 			}
-			if next++; size == 0 || size > MaxSize {
+			if next++; uint(size-1) >= MaxSize {
 				o.fail("object %d has no size", i)
 				return
 			}
 		}
-		in.Size, in.edge, in.own, in.Form = int32(size), int32(at.edge+edge), int32(own), uint16(k)
-		in.Data = int32(data[f.part])
-		data[f.part] += size
-		own += int(f.own)
-		if in.Parent, in.Link = -1, -1; len(f.steps) == 0 {
-			continue
-		}
-		in.Parent, in.Link = f.near(i)
-		known := f.apart == 1 && !f.leads && edge < len(edges) && s.under(i, int(edges[edge])) // as of most that have any
-		if int(f.reach) > i || f.apart > 0 && !known && !o.lead(i, f, in) {
+		part := &data[f.part%4]
+		rows[i] = f.row(i, *part, size, apart)
+		*part += size
+		if int(f.reach) > i {
 			o.fail("object %d leads to nothing", i)
 			return
 		}
-		edge += int(f.apart)
+		if f.edges != noEdge {
+			if at := int(apart>>upperHalf) - at.edge; f.edges == moreEdges || at >= len(edges) {
+				more |= 1 << (uint(i) % countEvery)
+			} else if to := edges[at]; s.under(i, int(to)) {
+				rows[i].setApart(int(to))
+			} else {
+				o.fail("object %d leads to nothing", i)
+				return
+			}
+		}
+		apart += f.apart
 	}
-	*at = counts{at.edge + edge, own, at.sized + next, data}
-}
-
-// near gives the first parent and the first link of object i, where the form tells
-// them; -1: it does not.
-func (f *form) near(i int) (parent, link int16) {
-	parent, link = -1, -1
-	if f.parentStep > 0 {
-		parent = int16(i - int(f.parentStep))
+	for ; more > 0; more &= more - 1 { // objects whose edges are of another kind, a bit for each
+		i := from + bits.TrailingZeros64(more)
+		in := &rows[i]
+		if !o.lead(i, in.Apart(), &s.forms[in.Form()], in) {
+			o.fail("object %d leads to nothing", i)
+			return
+		}
 	}
-	if f.linkStep > 0 {
-		link = int16(i - int(f.linkStep))
-	}
-	return parent, link
+	*at = counts{int(apart >> upperHalf), int(uint32(apart)), at.sized + next, [parts]int(data[:])}
 }
 
 // maxBody is most data that the objects of a sheet may have.
 const maxBody = 1 << 30
 
-// lead checks the edges of object i that are in the column, and notes the first parent
-// and the first link if they are among them.
-func (o *opening) lead(i int, f *form, in *Row) bool {
+// lead checks the edges of object i that are in the column from one on, and notes the
+// first parent and the first link if they are among them.
+func (o *opening) lead(i, edge int, f *form, in *Row) bool {
 	s := o.sheet
-	if int(f.apart) > s.apart.n-int(in.edge) {
+	if int(f.apart) > s.apart.n-edge {
 		return false
 	}
 	for k := range f.apart {
-		v := int(s.apart.at(int(in.edge + k)))
+		v := int(s.apart.at(edge + int(k)))
 		if !s.under(i, v) {
 			return false
+		}
+		if f.apart == 1 {
+			in.setApart(v)
 		}
 		if v >= s.n {
 			continue
 		}
 		if k == 0 && f.parents > 0 && f.parentStep == 0 {
-			in.Parent = int16(v)
+			in.setParent(v)
 		}
 		if k == f.before && f.links > 0 && f.linkStep == 0 {
-			in.Link = int16(v)
+			in.setLink(v)
 		}
 	}
 	return true
 }
 
 // under tells whether object i may lead to a place: to one before it, or elsewhere.
-func (s *Sheet) under(i, to int) bool { return to < i || to >= s.n && to < len(s.ids)/idSize }
+func (s *Sheet) under(i, to int) bool { return to < i || to >= s.n && to < len(s.ids) }

@@ -5,6 +5,7 @@ package objects
 type SheetRoom struct {
 	sheets []Sheet
 	forms  []form
+	shapes []shape
 	counts []counts
 	rows   []Row
 	edges  []ID
@@ -16,7 +17,7 @@ type SheetRoom struct {
 
 // Reset ends the use of all sheets that were read into the room, and of the one laid.
 func (r *SheetRoom) Reset() {
-	r.sheets, r.forms, r.counts, r.rows = r.sheets[:0], r.forms[:0], r.counts[:0], r.rows[:0]
+	r.sheets, r.forms, r.shapes, r.counts, r.rows = r.sheets[:0], r.forms[:0], r.shapes[:0], r.counts[:0], r.rows[:0]
 	if r.edges, r.data = r.edges[:0], r.data[:0]; r.now != nil {
 		r.now, r.before = nil, r.now
 	}
@@ -44,6 +45,13 @@ func (r *SheetRoom) takeForms(n int) []form {
 		return make([]form, n)
 	}
 	return piece(&r.forms, n)
+}
+
+func (r *SheetRoom) takeShapes(n int) []shape {
+	if r == nil {
+		return make([]shape, n)
+	}
+	return piece(&r.shapes, n)
 }
 
 func (r *SheetRoom) takeCounts(n int) []counts {

@@ -16,7 +16,7 @@ func SalvageSheet(n int, ids, table []byte) (sheets []*Sheet) {
 		}
 	}
 	for _, front := range fronts {
-		o := opening{sheet: &Sheet{n: n, ids: ids[:len(ids):len(ids)]}, rest: front}
+		o := opening{sheet: &Sheet{n: n, ids: idsIn(ids)}, rest: front}
 		o.front()
 		size := len(front) - len(o.rest)
 		if o.err != nil || 2*size+frontSize > len(table) {
@@ -34,8 +34,10 @@ func SalvageSheet(n int, ids, table []byte) (sheets []*Sheet) {
 // believed, and not what was found so far.
 func (o *opening) salvage() *Sheet {
 	s := o.sheet
-	void := Row{Form: uint16(len(s.forms)), Parent: -1, Link: -1}
 	s.forms = append(s.forms, form{})
+	last := len(s.forms) - 1
+	lost := s.forms[last].shape(last)
+	void := lost.row(0, 0, 0, 0)
 	s.rows = make([]Row, s.n)
 	at := s.begin()
 	for i := range s.rows {
@@ -43,7 +45,7 @@ func (o *opening) salvage() *Sheet {
 			at = o.every[i/countEvery-1]
 		}
 		k := int(o.form.at(i))
-		if s.rows[i] = void; k >= len(s.forms)-1 {
+		if s.rows[i] = void; k >= last {
 			continue
 		}
 		f := &s.forms[k]
@@ -53,14 +55,14 @@ func (o *opening) salvage() *Sheet {
 			ok = size > 0
 			at.sized++
 		}
-		in := Row{Form: uint16(k), edge: int32(at.edge), own: int32(at.own), Size: int32(size)}
-		in.Data = int32(at.data[f.part])
+		how := f.shape(k)
+		in := how.row(i, at.data[f.part], size, uint64(at.edge)<<upperHalf|uint64(at.own))
 		at.data[f.part] += size
 		all := [parts]int{len(s.data), s.words, maxBody}[f.part]
 		ok = ok && int(f.reach) <= i && at.edge+int(f.apart) <= s.apart.n && at.own+int(f.own) <= s.own.n && at.data[f.part] <= all
+		edge := at.edge
 		at.edge, at.own, s.body = at.edge+int(f.apart), at.own+int(f.own), min(at.data[inOthers], maxBody)
-		in.Parent, in.Link = f.near(i)
-		if ok && o.lead(i, f, &in) {
+		if ok && o.lead(i, edge, f, &in) {
 			s.rows[i] = in
 		}
 	}

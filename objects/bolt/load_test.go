@@ -115,7 +115,7 @@ func TestLoadUsesTheRoomThatIsThere(t *testing.T) {
 	}
 	m.wantAll(t, h, got)
 	for i, spot := range h.spots {
-		if spot[0] > 0 {
+		if spot.Body > 0 {
 			wanted += len(got[h.ids[i]].Data)
 		}
 	}
@@ -138,8 +138,8 @@ func TestSpotsOfAnotherFile(t *testing.T) {
 	}
 	number := inner(t, s).Erasures()
 	for i := range h.spots { // a file with the inode of the first would be taken for it
-		if h.spots[i][0] > 0 {
-			h.spots[i][0] = number<<32 | h.spots[i][0]&(1<<32-1)
+		if h.spots[i].Body > 0 {
+			h.spots[i].Body = number<<32 | h.spots[i].Body&(1<<32-1)
 		}
 	}
 	got, _, looked = h.load(t, s)
