@@ -186,14 +186,12 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if path == "-" {
 		name = "stdin"
 	} else {
-		f, err := os.Open(path)
+		f, info, err := openFile(ctx, path)
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // it was only read
-		if info, err := f.Stat(); err == nil {
-			makeRoom(info)
-		}
+		defer f.Close()
+		makeRoom(info)
 		in = f
 	}
 	n := namer{as: m.o.as, sessions: map[string]string{}}
