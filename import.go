@@ -28,9 +28,9 @@ type Foreign struct {
 // ForeignPart is one block of a message. Parts of one message that follow each
 // other may have the same ID.
 type ForeignPart struct {
-	ID    string    // of its place in the source: what has it is imported once
-	Time  time.Time // zero: now
-	Block content.Block
+	ID    string        // of its place in the source: what has it is imported once
+	Time  time.Time     // zero: now
+	Block content.Block // not nil: such a part ends the import
 }
 
 // Imported is what an import did to one branch.
@@ -189,6 +189,9 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 
 // add takes one message.
 func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
+	if i := slices.IndexFunc(f.Parts, func(p ForeignPart) bool { return p.Block == nil }); i >= 0 {
+		return fmt.Errorf("import into branch %s: part %q has no block", f.Branch, f.Parts[i].ID)
+	}
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
@@ -300,9 +303,9 @@ func (m *importing) trace(ctx context.Context) error {
 // written. A part that comes later than the rest of its message shares their origin, so
 // that what the message cost is counted once.
 func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
-	g.waiting++
-	m.count++
 	if m.dry {
+		g.waiting++
+		m.count++
 		return nil, nil
 	}
 	if before != nil && g.known[before.Key] != nil {
@@ -330,6 +333,8 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	m.call.tell(m.writer.masks.found)
 	m.writer.masks.found = nil
 	g.tip = made
+	g.waiting++
+	m.count++
 	m.size += int(made.Size)
 	return made, nil
 }

@@ -1,7 +1,6 @@
 package tract
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -120,14 +119,14 @@ func (m *importing) apply(ctx context.Context, l, before *landing) error {
 }
 
 // land waits for the first batch that is being written. When it cannot be, those behind
-// it are not either.
+// it are not either, nor is one that is made later: apply sees to that.
 func (m *importing) land() error {
 	first := m.landing[0]
 	if <-first.done; first.err != nil {
 		for _, l := range m.landing {
 			<-l.done
 		}
-		m.landing, m.count = nil, 0 // what is made since stands on what is not there
+		m.landing = nil
 		return fmt.Errorf("import: %w", first.err)
 	}
 	m.landing = m.landing[1:]
@@ -151,7 +150,7 @@ func (m *importing) landed() error {
 }
 
 // header is that of a commit that was imported, perhaps in a batch that is not written
-// yet.
+// yet: then it holds until the next flush, when its memory may be used again.
 func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
 	lists := [][]objects.Object{m.writer.commits.Put()}
 	for _, l := range m.landing {
@@ -160,7 +159,6 @@ func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, 
 	for _, made := range lists {
 		for _, o := range made {
 			if o.ID == id {
-				o.Data = bytes.Clone(o.Data) // its memory is used again
 				return commit.Parse(o)
 			}
 		}

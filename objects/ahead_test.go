@@ -45,3 +45,29 @@ func TestABatchThatIsCheckedAhead(t *testing.T) {
 		t.Errorf("%q, %v", o.Data, err)
 	}
 }
+
+// TestABatchThatGrowsAfterItWasChecked: what is put behind the objects that were checked, in
+// the same memory, is looked at.
+func TestABatchThatGrowsAfterItWasChecked(t *testing.T) {
+	store := objects.Memory()
+	said := func(words string) objects.Object { return objects.New(objects.KindContent, nil, nil, []byte(words)) }
+	wrong := said("right")
+	wrong.Data = bytes.ToUpper(wrong.Data)
+	b := objects.Batch{Put: make([]objects.Object, 0, 2)}
+	b.Put = append(b.Put, said("a"))
+	if err := b.CheckAhead(); err != nil {
+		t.Fatal(err)
+	}
+	grown := b
+	grown.Put = append(grown.Put, wrong)
+	var corrupt *objects.CorruptError
+	if err := store.Apply(t.Context(), grown); &grown.Put[0] != &b.Put[0] || !errors.As(err, &corrupt) || corrupt.ID != wrong.ID {
+		t.Errorf("a batch that grew: %v", err)
+	}
+	if ids, err := store.Missing(t.Context(), []objects.ID{wrong.ID}); err != nil || len(ids) != 1 {
+		t.Errorf("what is wrong is there: %v, %v", ids, err)
+	}
+	if err := store.Apply(t.Context(), b); err != nil {
+		t.Error(err)
+	}
+}

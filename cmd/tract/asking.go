@@ -188,11 +188,11 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if o.noReasoning && client.WantsTurn() {
 		return nil, usage(cmd, "--no-reasoning with --tools: %s wants the thoughts before a tool call back, and this process ends before that", client.Address().Dialect)
 	}
-	text, err := os.ReadFile(o.tools)
+	text, err := readFile(cmd.Context(), o.tools)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := providers.ParseTools(text)
+	tools, err := providers.ParseTools([]byte(text))
 	if err != nil {
 		return nil, usage(cmd, "--tools %s: %s", o.tools, err)
 	}

@@ -129,7 +129,7 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 	}
 	var blocks []content.Block
 	for _, path := range o.attach {
-		m, err := media(mediaKind(path), path, "")
+		m, err := media(cmd.Context(), mediaKind(path), path, "")
 		if err != nil {
 			return nil, err
 		}

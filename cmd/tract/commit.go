@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -99,7 +100,7 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 		if o.path == "" || len(args) > 0 || o.file != "" {
 			return nil, usage(cmd, "a block of kind %s is given with --file PATH, and has no text", kind)
 		}
-		return media(kind, o.path, o.name)
+		return media(cmd.Context(), kind, o.path, o.name)
 	}
 	if o.path != "" {
 		return nil, usage(cmd, "--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
@@ -132,7 +133,7 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 }
 
 // media makes the block of an image or a file at a path or an address.
-func media(kind content.Kind, path, name string) (content.Block, error) {
+func media(ctx context.Context, kind content.Kind, path, name string) (content.Block, error) {
 	typeOf := func(path string) string {
 		t, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(path)), ";")
 		return t
@@ -140,7 +141,7 @@ func media(kind content.Kind, path, name string) (content.Block, error) {
 	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
 		return content.Media{Of: kind, URL: path, MediaType: typeOf(path), Name: name}, nil
 	}
-	data, err := readFile(path)
+	data, err := readFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

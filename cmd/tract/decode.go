@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,11 +62,11 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 	}
 	body := a.stdin(cmd.Context())
 	if name != "-" {
-		f, err := os.Open(name)
+		f, _, err := openFile(cmd.Context(), name)
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // it was only read
+		defer f.Close()
 		body = f
 	}
 	api, body, err := o.dialect(body)

@@ -117,15 +117,19 @@ var kinds = []struct {
 	{is(context.DeadlineExceeded), codeBusy, "timeout", ""},
 	{is(syscall.EISDIR), codeNo, "folder", "it is a folder: name a file"},
 	{is(syscall.EMFILE), codeNo, "limit", "more files are open than the process may have: ulimit -n"},
-	{is(syscall.EFBIG), codeNo, "no_space", "files may not grow so long here (ulimit -f); nothing was changed"},
-	{is(syscall.ENOSPC), codeNo, "no_space", "make room on the disk; nothing was changed"},
+	{is(syscall.EFBIG), codeNo, kindNoSpace, "files may not grow so long here (ulimit -f); nothing was changed"},
+	{is(syscall.ENOSPC), codeNo, kindNoSpace, "make room on the disk; nothing was changed"},
 	{is(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
 	{is(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
 	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is no folder"},
 }
 
-// kindPipe is what nobody is there to read.
-const kindPipe = "pipe"
+// Kinds that are asked for elsewhere: what nobody is there to read, and what there is no
+// room for.
+const (
+	kindPipe    = "pipe"
+	kindNoSpace = "no_space"
+)
 
 // unshown tells whether only the output could not be written.
 func unshown(err error) bool {

@@ -35,7 +35,8 @@ func newImport(a *app) *cobra.Command {
 		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept", GroupID: groupTalk,
 		Long: `Bring in conversations: message arrays and request bodies of OpenAI and
 Anthropic, alone or one a line, and the session logs of Claude Code. What a file
-is, is found by looking; of a folder, every .json and .jsonl file in it is tried.
+is, is found by looking; of a folder, every .json and .jsonl file in it is tried,
+and one at least has to be a conversation.
 
 Each session becomes a branch, named after it: after its id, or after the file. A
 session that forks, that was compacted, or that had subagents, becomes several:
@@ -101,17 +102,9 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 			return err
 		}
 	}
-	files, folder := []string{path}, false
-	if path != "-" {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if folder = info.IsDir(); folder {
-			if files, err = logsIn(path); err != nil {
-				return err
-			}
-		}
+	files, folder, err := sources(path)
+	if err != nil {
+		return err
 	}
 	repo, err := a.open(ctx, !o.dry)
 	if err != nil {
@@ -129,6 +122,9 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		}
 		err = nil
 	}
+	if folder && err == nil && m.failed == 0 && len(m.done) == 0 {
+		return nothingIn(path, len(files))
+	}
 	if m.failed > 0 {
 		err = fmt.Errorf("import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
 		err = hinted(err, "the errors above say why; what came before them is kept")
@@ -136,7 +132,22 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if showErr := m.show(); err == nil {
 		err = showErr
 	}
-	return importError(err)
+	return importError(m.kept(err))
+}
+
+// sources is the files that an argument names, and whether it is their folder.
+func sources(path string) (files []string, folder bool, err error) {
+	if path == "-" {
+		return []string{path}, false, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, false, err
+	}
+	if files, err = logsIn(path); err == nil && len(files) == 0 {
+		err = nothingIn(path, 0)
+	}
+	return files, true, err
 }
 
 // logsIn is the files of a folder that may hold conversations, in order.
@@ -186,14 +197,12 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if path == "-" {
 		name = "stdin"
 	} else {
-		f, err := os.Open(path)
+		f, info, err := openFile(ctx, path)
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // it was only read
-		if info, err := f.Stat(); err == nil {
-			makeRoom(info)
-		}
+		defer f.Close()
+		makeRoom(info)
 		in = f
 	}
 	n := namer{as: m.o.as, sessions: map[string]string{}}

@@ -54,7 +54,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	}
 	s := &session{a: a, cmd: cmd, o: o, edit: newEditline(in, a.out)}
 	for _, path := range o.attach {
-		if err := s.attachFile(path); err != nil {
+		if err := s.attachFile(ctx, path); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func sessionCommands() []sessionCommand {
 		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
 		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", (*session).write},
-		{"/attach", "FILE|URL", "send an image or a file with the next text", func(s *session, _ context.Context, rest string) error { return s.attachFile(rest) }},
+		{"/attach", "FILE|URL", "send an image or a file with the next text", (*session).attachFile},
 		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
 		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", (*session).branch},
 		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", (*session).retry},
@@ -232,8 +232,8 @@ func (s *session) write(ctx context.Context, rest string) error {
 	return s.say(ctx, text)
 }
 
-func (s *session) attachFile(path string) error {
-	m, err := media(mediaKind(path), path, "")
+func (s *session) attachFile(ctx context.Context, path string) error {
+	m, err := media(ctx, mediaKind(path), path, "")
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (w *words) read(ctx context.Context, a *app, cmd *cobra.Command, args []str
 	case len(args) == 1 && w.file != "":
 		return "", usage(cmd, "both a text and -F given: give one")
 	case w.file != "" && w.file != "-":
-		return readFile(w.file)
+		return readFile(ctx, w.file)
 	case w.file == "-" || len(args) == 1 && args[0] == "-":
 		return bounded(a.stdin(ctx), "stdin")
 	case len(args) == 1:
@@ -43,13 +43,13 @@ func (w *words) read(ctx context.Context, a *app, cmd *cobra.Command, args []str
 
 // readFile reads a file that may be as long as a block. One that says that it is
 // longer is not read at all.
-func readFile(path string) (string, error) {
-	f, err := os.Open(path)
+func readFile(ctx context.Context, path string) (string, error) {
+	f, info, err := openFile(ctx, path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err == nil && info.Size() > content.MaxSize {
+	defer f.Close()
+	if info.Size() > content.MaxSize {
 		return "", tooLong(path)
 	}
 	return bounded(f, path)

@@ -235,16 +235,16 @@ func skipSpace(b []byte, i int) int {
 }
 
 // skipString returns the index after the string that begins with the quote at i. A quote
-// ends it unless an odd number of backslashes stands before.
+// ends it unless an odd number of backslashes stands before; the one at i is none of those.
 func skipString(b []byte, i int) int {
 	for end := i + 1; ; end++ {
-		n := bytes.IndexByte(b[min(end, len(b)):], '"')
+		n := bytes.IndexByte(b[end:], '"')
 		if n < 0 {
 			return len(b)
 		}
 		end += n
 		from := end
-		for from > i+1 && b[from-1] == '\\' {
+		for b[from-1] == '\\' {
 			from--
 		}
 		if (end-from)%2 == 0 {

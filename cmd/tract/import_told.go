@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nothingIn says that a folder with so many files to try has no conversation.
+func nothingIn(folder string, files int) error {
+	if files == 0 {
+		err := fmt.Errorf("import %s: no .json or .jsonl file is in the folder", folder)
+		return hinted(err, "name the folder that the logs are in, such as ~/.claude/projects, or a file itself")
+	}
+	text := "none of its %s has a conversation"
+	if files == 1 {
+		text = "its %s has no conversation"
+	}
+	err := fmt.Errorf("import %s: "+text, folder, count(uint64(files), "file"))
+	return hinted(err, "want message arrays, request bodies, or session logs; --format says which when looking does not")
+}
+
+// kept says of an import for which there was no room to the end what has come in.
+func (m *importing) kept(err error) error {
+	added := 0
+	for _, d := range m.done {
+		added += d.Added
+	}
+	if added == 0 || m.o.dry || err == nil {
+		return err
+	}
+	f := classify(err)
+	if f.kind != kindNoSpace {
+		return err
+	}
+	room, _, _ := strings.Cut(f.hint, ";") // the rest says that nothing was changed
+	return hinted(err, "%s; what came before is kept (%s), and the next import goes on from there", room, count(uint64(added), "block"))
+}

@@ -1,0 +1,195 @@
+package tract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
+)
+
+// slow is a store that writes nothing large until it is let.
+type slow struct {
+	objects.Store
+	large int
+	let   chan struct{}
+}
+
+// Unwrap gives the store that does the work; see objects.As.
+func (s *slow) Unwrap() objects.Store { return s.Store }
+
+// Apply waits with a large batch.
+func (s *slow) Apply(ctx context.Context, b objects.Batch) error {
+	size := 0
+	for _, o := range b.Put {
+		size += len(o.Data)
+	}
+	if size >= s.large {
+		<-s.let
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+// theStore is what the scheme "of-a-test" opens.
+var theStore objects.Store
+
+func init() {
+	objects.Register("of-a-test", func(context.Context, string, objects.Options) (objects.Store, error) { return theStore, nil })
+}
+
+// repoOf is a repository in a store.
+func repoOf(t *testing.T, store objects.Store) *tract.Repo {
+	t.Helper()
+	theStore = store
+	repo, err := tract.Open(t.Context(), "of-a-test:", tract.Create())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+// one is a message with one part.
+func one(branch, id, text string) tract.Foreign {
+	return tract.Foreign{Branch: branch, Parts: []tract.ForeignPart{{ID: id, Block: content.User(text)}}}
+}
+
+// batchful is so long that a message that says it ends its batch.
+var batchful = strings.Repeat("words of a long message. ", 100_000)
+
+// underWay is more messages than can be read and not committed.
+const underWay = 4096
+
+// TestAForkOfWhatIsNotWrittenYet: a branch may begin within another, at a place that is
+// in a batch which is being made, in one that is being written, and in one that waits.
+func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
+	store := &slow{Store: objects.Memory(), large: len(batchful) / 2, let: make(chan struct{})}
+	let := sync.OnceFunc(func() { close(store.let) })
+	fork := func(branch, from string) tract.Foreign {
+		f := one(branch, branch, "words of "+branch)
+		f.From = from
+		return f
+	}
+	list := []tract.Foreign{
+		one("b", "0", "begins"), fork("first", "0"), // from here on it is known where everything is
+		one("b", "1", "of a batch that is being written"), one("b", "2", batchful),
+		one("b", "3", "of a batch that waits"), one("b", "4", batchful),
+		one("b", "5", "of the batch that is being made"), one("b", "6", "and on"),
+		fork("written", "1"), fork("waits", "3"), fork("made", "5"),
+	}
+	repo := repoOf(t, store)
+	done, err := repo.Import(t.Context(), func(yield func(tract.Foreign, error) bool) {
+		defer let()
+		for _, f := range list {
+			if !yield(f, nil) {
+				return
+			}
+		}
+		for i := range underWay { // when these are taken, the forks are made
+			if !yield(one("b", "more-"+strconv.Itoa(i), "more"), nil) {
+				return
+			}
+		}
+	})
+	if err != nil || len(done) != 5 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	all := branches(t, repo)
+	for branch, at := range map[string]int{"first": 0, "written": 1, "waits": 3, "made": 5} {
+		have := all[branch]
+		if len(have) != at+2 || have[at].ID != all["b"][at].ID || have[at].Block.String() != all["b"][at].Block.String() || have[at+1].Block.String() != "words of "+branch {
+			t.Errorf("%s has %d commits, want those of b up to %d and one", branch, len(have), at)
+		}
+	}
+	if len(all["b"]) != 7+underWay {
+		t.Errorf("b has %d commits", len(all["b"]))
+	}
+}
+
+// TestNothingIsWrittenBehindWhatFailed: of a source with several branches, what comes
+// after a batch that could not be written is not there either, whatever branch it is on.
+func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
+	store := objects.Memory()
+	list := []tract.Foreign{one("b", "0", batchful), one("b", "1", "1"+batchful), one("c", "2", "2"+batchful), one("d", "3", "words")}
+	repo := repoOf(t, objectstest.Faulty(store, objectstest.Plan{objectstest.Apply: {2: objectstest.Before}}))
+	done, err := repo.Import(t.Context(), inOrder(list...))
+	all := branches(t, repo)
+	if !errors.Is(err, objectstest.ErrFault) || len(all) != 1 || len(all["b"]) != 1 {
+		t.Errorf("%d branches, %d commits on b, %v", len(all), len(all["b"]), err)
+	}
+	for _, b := range done {
+		if want := len(all[b.Branch]); b.Added != want || b.Tip.IsZero() != (want == 0) {
+			t.Errorf("%+v is told, %d commits are there", b, want)
+		}
+	}
+	done, err = repo.Import(t.Context(), inOrder(list...))
+	if err != nil || len(done) != 3 || done[0].Added != 1 || done[1].Added != 1 || done[2].Added != 1 {
+		t.Errorf("the next import: %+v, %v", done, err)
+	}
+}
+
+// TestABranchThatRestsForManyBatches goes on where it was, although the memory that its
+// tip was made in is used again meanwhile.
+func TestABranchThatRestsForManyBatches(t *testing.T) {
+	repo := memory(t)
+	list := []tract.Foreign{one("a", "a0", "a0")}
+	if _, err := repo.Import(t.Context(), inOrder(list...)); err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, one("a", "a1", "a1"))
+	for i := range 8 {
+		list = append(list, one("b", "b"+strconv.Itoa(i), strconv.Itoa(i)+batchful))
+	}
+	list = append(list, one("a", "a2", "a2"), one("a", "a3", "a3"))
+	if _, err := repo.Import(t.Context(), inOrder(list...)); err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	var parent *commit.Commit
+	for _, c := range branches(t, repo)["a"] {
+		words = append(words, fmt.Sprintf("%.9s", c.Block))
+		if err := c.CheckDerived(parent, nil, nil); err != nil {
+			t.Error(err)
+		}
+		parent = c
+	}
+	if !slices.Equal(words, []string{"a0", "a1", "a2", "a3"}) {
+		t.Errorf("a says %q", words)
+	}
+}
+
+// TestEveryMessageHasItsOwnOrigin, however many there are: the memory that they are handed
+// over in is used again.
+func TestEveryMessageHasItsOwnOrigin(t *testing.T) {
+	repo := memory(t)
+	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+		for i := range underWay {
+			f := one("b", strconv.Itoa(i), "words")
+			f.Origin = commit.Origin{ResponseID: "r" + strconv.Itoa(i), Finish: "stop", Original: map[string]string{"uuid": strconv.Itoa(i)}}
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+	if _, err := repo.Import(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for i, c := range branches(t, repo)["b"] {
+		if n := strconv.Itoa(i); c.From.ResponseID != "r"+n || c.From.Original["uuid"] != n {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d of %d have the origin of another", wrong, underWay)
+	}
+}
