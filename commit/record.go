@@ -100,7 +100,7 @@ func (c *Commit) read(obj *objects.Object, author string) error {
 // parse reads a record field by field, and says what is wrong with it.
 func (c *Commit) parse(obj *objects.Object) error {
 	*c = Commit{ID: obj.ID, Parents: obj.Parents}
-	more, err := c.decode(obj.Data, false)
+	more, err := c.decode(obj.Data, recordFields)
 	if err != nil {
 		return err
 	}
@@ -115,10 +115,22 @@ type unnamed struct {
 	ms      int64  // the time
 }
 
-// decode reads the fields of a record into c, or those of a tag.
-func (c *Commit) decode(b []byte, tag bool) (more unnamed, err error) {
+// fields is which a record may have, each a bit.
+type fields uint32
+
+const (
+	recordFields fields = 1<<18 - 1<<1
+	tagFields    fields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<7 | 1<<9 | 1<<15 | 1<<17 | 1<<18 // see folder
+	restFields   fields = 1<<5 | 1<<6 | 1<<10 | 1<<16
+)
+
+// decode reads a record of some fields into c. Any other is unknown.
+func (c *Commit) decode(b []byte, some fields) (more unnamed, err error) {
 	d := canon.NewDecoder(b)
 	for d.Next() {
+		if some>>d.Field()&1 == 0 {
+			continue
+		}
 		switch d.Field() {
 		case 1:
 			c.Op = Op(d.Small(uint64(opEnd)))
@@ -155,9 +167,7 @@ func (c *Commit) decode(b []byte, tag bool) (more unnamed, err error) {
 		case 17:
 			c.Covers = Cover(d.Small(uint64(coverEnd)))
 		case 18:
-			if tag {
-				more.follows = d.Small(1 << 2)
-			}
+			more.follows = d.Small(1 << 2)
 		}
 	}
 	return more, d.Err()

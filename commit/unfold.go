@@ -164,7 +164,7 @@ func (r *rows) form(s *objects.Sheet, i int) *formed {
 // newForm reads a tag.
 func newForm(tag []byte, parents, links int) *formed {
 	f := &formed{folded: true, parents: parents, degree: links}
-	more, err := f.decode(tag, true)
+	more, err := f.decode(tag, tagFields)
 	f.follows, f.has = more.follows, more.has
 	at := 0
 	for k := range f.links {
@@ -284,7 +284,7 @@ func (r *rows) withRest(i int, c *Commit, now, before *state) error {
 		return errFold
 	}
 	*c = f.Commit
-	if _, err := c.decode(r.sheet.Rest(i), false); err != nil {
+	if _, err := c.decode(r.sheet.Rest(i), restFields); err != nil {
 		return err
 	}
 	if f.follows&followsSize != 0 {

@@ -259,3 +259,35 @@ func (m sample) lostIn(got audited) (lost int) {
 	}
 	return lost
 }
+
+// TestPageOfABucketThatIsEmpty takes all keys of the only page of the large objects: nobody
+// else knows that there were some.
+func TestPageOfABucketThatIsEmpty(t *testing.T) {
+	s, path := fresh(t)
+	o := object(strings.Repeat("large", looseSize))
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+		t.Fatal(err)
+	}
+	fold(t, s)
+	idle(t, s)
+	b := mustRead(t, path)
+	now, err := readMeta(readerOf(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := newLook(readerOf(b), now).bucket(objectsBucket)
+	if err != nil || in.inline != nil {
+		t.Fatalf("the large objects have no page: %v", err)
+	}
+	order.PutUint16(b[int(in.root)*now.pageSize+10:], 0)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := audit(t, path, false)
+	for _, d := range got.harm() {
+		if strings.Contains(d.Where, fmt.Sprintf("page %d (objects)", in.root)) && d.What == "it is empty" {
+			return
+		}
+	}
+	t.Errorf("a page without its keys: %v, %+v", err, got.damages)
+}

@@ -167,24 +167,24 @@ func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
 func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		prefix := r.key()
-		start, _, err := l.floor(append(bytes.Clone(prefix), from...))
+		start, value, err := l.floor(append(bytes.Clone(prefix), from...))
+		if err == nil && !bytes.HasPrefix(start, prefix) {
+			err, start = ofOther(start, value), prefix
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		if !bytes.HasPrefix(start, prefix) {
-			start = prefix
-		}
 		for e, err := range l.scanTree(indexBucket, start, false) {
 			var entries []byte
-			if err == nil && !bytes.HasPrefix(e.key, prefix) {
-				return
-			}
 			if err == nil {
 				var value []byte
 				if value, err = e.value(); err == nil {
 					entries, err = parseChunk(e.key, value)
 				}
+			}
+			if err == nil && !bytes.HasPrefix(e.key, prefix) {
+				return
 			}
 			if !yield(entries, err) || err != nil {
 				return
@@ -234,15 +234,51 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 
 func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 	begin := r.known(id[:indexPrefix])
-	key, value, err := l.floor(append(r.key(), begin...))
-	if err != nil || !bytes.HasPrefix(key, r.key()) {
+	want := append(r.key(), begin...)
+	key, value, err := l.floor(want)
+	if err != nil {
+		return place{}, false, err
+	}
+	if !bytes.HasPrefix(key, r.key()) {
+		if err = ofOther(key, value); err == nil {
+			err = l.above(want)
+		}
 		return place{}, false, err
 	}
 	entries, err := parseChunk(key, value)
 	if err != nil {
 		return place{}, false, err
 	}
+	if last := len(entries) - entrySize; bytes.Compare(entries[last:last+indexPrefix], begin) < 0 {
+		return place{}, false, l.above(want)
+	}
 	return l.among(entries, begin, id)
+}
+
+// ofOther looks at a chunk that is not of the run in which somebody searches, if there is
+// one: were it one of it, with a key that is damaged, it would show.
+func ofOther(key, value []byte) error {
+	if key == nil {
+		return nil
+	}
+	_, err := parseChunk(key, value)
+	return err
+}
+
+// above looks at the chunk behind a key that lies in none: were it the one in which it
+// should lie, with a key that is damaged, or under a branch that is, it would show.
+func (l *look) above(key []byte) error {
+	for e, err := range l.scanTree(indexBucket, key, false) {
+		var value []byte
+		if err == nil {
+			value, err = e.value()
+		}
+		if err == nil {
+			_, err = parseChunk(e.key, value)
+		}
+		return err
+	}
+	return nil
 }
 
 // among finds an object by the beginning of its id among the entries of a chunk.

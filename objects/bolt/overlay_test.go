@@ -1,11 +1,14 @@
 package bolt
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -79,4 +82,53 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 			t.Errorf("from %s, down %v:\n%s, want\n%s", from, down, strings.Join(got, " "), strings.Join(want, " "))
 		}
 	})
+}
+
+// TestRefsByTimeWhenARefIsDamaged folds a move of a ref that cannot be read where it lies:
+// what goes into the order of time is what the journal says of it, without the page.
+func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
+	m := newSample(t, 3)
+	now, err := readMeta(readerOf(m.file), int64(len(m.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLook(readerOf(m.file), now)
+	was, err := l.ref("refs/heads/main")
+	if err != nil || was.Target.IsZero() {
+		t.Fatal(err)
+	}
+	moved := was
+	moved.Updated = was.Updated.Add(time.Second)
+	l.over = newOverlay(binding{gen: 1})
+	l.over.add([]change{
+		{refsBucket, []byte(was.Name), encodeRef(moved)},
+		{recentBucket, recentKey(was), nil},
+		{recentBucket, recentKey(moved), []byte{}},
+	}, 0, 0)
+	l.seen = l.over.now()
+	under := func(file []byte) []change {
+		list := l.over.recents(newLook(readerOf(file), now), l.seen)
+		slices.SortFunc(list, func(a, b change) int { return bytes.Compare(a.key, b.key) })
+		return list
+	}
+	whole := under(m.file)
+	if len(whole) != 2 {
+		t.Fatalf("a move of a ref gives %d changes", len(whole))
+	}
+	e, ok, err := l.find(l.buckets[refsBucket], []byte(was.Name))
+	if err != nil || !ok || e.page == nil {
+		t.Fatal(err)
+	}
+	value, err := e.bytes()
+	at := bytes.Index(m.file, value)
+	if err != nil || at < 0 || bytes.Count(m.file[at+1:], value) > 0 {
+		t.Fatalf("the ref is not in the file, or twice: %v", err)
+	}
+	m.file[at+len(value)-1] ^= 1
+	if _, err := newLook(readerOf(m.file), now).ref(was.Name); err == nil {
+		t.Fatal("the ref is not damaged")
+	}
+	if got := under(m.file); !reflect.DeepEqual(got, whole) {
+		t.Errorf("over a damaged ref the order of time has %+v, want %+v", got, whole)
+	}
 }

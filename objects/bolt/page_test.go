@@ -133,3 +133,53 @@ func FuzzPages(f *testing.F) {
 		}
 	})
 }
+
+// TestInlinePageThatHasLostItsKeys has a bucket that lies in a value: a count of keys that
+// is 0 by damage leaves bytes of which nobody says what they are.
+func TestInlinePageThatHasLostItsKeys(t *testing.T) {
+	m := newSample(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, ok, err := newLook(bytes.NewReader(m.file), now).find(tree{root: now.root}, []byte(movesBucket))
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	at := int(e.page.at) + e.element.value
+	if order.Uint64(m.file[at:]) != 0 || order.Uint16(m.file[at+pageHeader+10:]) == 0 {
+		t.Fatal("the moves lie on a page of their own, or there are none")
+	}
+	m.with(t, path, func(b []byte) []byte { order.PutUint16(b[at+pageHeader+10:], 0); return b })
+	s := mustOpen(t, path, objects.Options{ReadOnly: true})
+	if list, err := s.Log(t.Context(), "refs/heads/main", 0, 0); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("the log of a branch has %d entries: %v", len(list), err)
+	}
+}
+
+// TestPageWithBytesThatAreOfNoKey takes a byte from the size of a value: the keys are in
+// order and lie where they lay, but between two of them is something of neither.
+func TestPageWithBytesThatAreOfNoKey(t *testing.T) {
+	m := newSample(t, 120)
+	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range newLook(bytes.NewReader(m.file), now).ascend(refsBucket, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := e.page
+		if err := p.check(now.high); err != nil || p.count < 2 || p.file == nil {
+			t.Fatalf("page %d with %d keys: %v", p.id, p.count, err)
+		}
+		size := p.head[pageHeader+12:]
+		order.PutUint32(size, order.Uint32(size)-1)
+		if err := p.check(now.high); err == nil || !strings.Contains(err.Error(), "key 1 begins at") {
+			t.Errorf("a value of page %d is shorter: %v", p.id, err)
+		}
+		return
+	}
+	t.Error("there are no refs")
+}

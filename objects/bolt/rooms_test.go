@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -67,5 +68,36 @@ func TestRoomsAreFilledAhead(t *testing.T) {
 		if after := filled; after > at+aheadRooms {
 			t.Errorf("%s: %d rooms were filled for %d", name, after, at)
 		}
+	}
+}
+
+// TestWhoLeavesWaitsForNothing leaves a walk while a room is being filled that takes until
+// the walk is over: that read is told, and no other is begun.
+func TestWhoLeavesWaitsForNothing(t *testing.T) {
+	begun, waiting := atomic.Int32{}, make(chan struct{})
+	read := func(ctx context.Context, r *room) error {
+		if begun.Add(1) > 1 {
+			select {
+			case waiting <- struct{}{}:
+			case <-t.Context().Done():
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Second):
+				t.Error("who fills a room is not told that the walk is over")
+			}
+			return ctx.Err()
+		}
+		r.add(objects.Run{Objects: make([]objects.Object, aloneFor+1)})
+		return nil
+	}
+	a := startAhead(t.Context(), read, rooms.Get().(*room)) //nolint:forcetypeassert // it holds nothing else
+	if !a.next().give(func(*room, error) bool { return true }) {
+		t.Fatal("there is no first room")
+	}
+	<-waiting
+	a.stop()
+	if n := begun.Load(); n != 2 {
+		t.Errorf("%d reads were begun", n)
 	}
 }

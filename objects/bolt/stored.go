@@ -188,7 +188,10 @@ func (l *look) recallAlone(s *sorted) error {
 				return err
 			}
 		}
-		_, exact, err := p.search(id[:])
+		i, exact, err := p.search(id[:])
+		if err == nil && !exact {
+			err = l.absent(t, p, i, id[:])
+		}
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 )
 
 // maxDepth is more levels than a tree of 2^63 pages has; a deeper one is a circle.
@@ -134,22 +133,35 @@ func (l *look) child(p *page, i int) (*page, error) {
 	return c, nil
 }
 
-// find gives the entry with exactly that key. One is not there only on a page that makes
-// sense.
+// find gives the entry with exactly that key.
 func (l *look) find(t tree, key []byte) (entry, bool, error) {
 	p, err := l.leaf(t, key)
 	if err != nil {
 		return entry{}, false, err
 	}
 	i, exact, err := p.search(key)
-	if err == nil && !exact && !p.sound.Load() {
-		err = p.check(l.meta.high)
-		p.sound.Store(err == nil)
+	if err == nil && !exact {
+		err = l.absent(t, p, i, key)
 	}
 	if err != nil || !exact {
 		return entry{}, false, err
 	}
 	return entry{key: key, page: p, element: p.element(i)}, true, nil
+}
+
+// absent tells whether a key that would be element i of a leaf, and is not, can be said not
+// to be there: the leaf must make sense, and the key must lie before what comes behind it.
+func (l *look) absent(t tree, p *page, i int, key []byte) error {
+	if !p.sound.Load() {
+		if err := p.check(l.meta.high); err != nil {
+			return err
+		}
+		p.sound.Store(true)
+	}
+	if i < p.count || p.id == t.root {
+		return nil
+	}
+	return l.behind(t, key)
 }
 
 // errNoBucket says that the file is sound and not a store.
@@ -257,98 +269,6 @@ func (e entry) bytesIn(a *arena) ([]byte, error) {
 		b = []byte{}
 	}
 	return b, err
-}
-
-// ascend yields the entries of a bucket from key on, in ascending order.
-func (l *look) ascend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.merged(bucket, key, false)
-}
-
-// descend yields the entries of a bucket below key, in descending order.
-func (l *look) descend(bucket string, key []byte) iter.Seq2[entry, error] {
-	return l.merged(bucket, key, true)
-}
-
-// scanTree yields what the file has.
-func (l *look) scanTree(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
-	return func(yield func(entry, error) bool) {
-		t, err := l.bucket(bucket)
-		var p *page
-		if err == nil {
-			p, err = l.top(t)
-		}
-		if err != nil {
-			yield(entry{}, err)
-			return
-		}
-		s := scan{look: l, from: from, down: down, yield: yield}
-		if _, err := s.visit(p, 0, true); err != nil {
-			yield(entry{}, err)
-		}
-	}
-}
-
-// scan is one walk over a tree.
-type scan struct {
-	look  *look
-	from  []byte
-	down  bool
-	last  []byte // the key yielded last: the next must be beyond it
-	yield func(entry, error) bool
-}
-
-// visit walks over a page and what is below it. At the edge, from may lie in it.
-func (s *scan) visit(p *page, depth int, edge bool) (more bool, err error) {
-	if depth == maxDepth {
-		return false, fmt.Errorf("page %d: the tree goes in a circle", p.id)
-	}
-	first, step := 0, 1
-	if s.down {
-		first, step = p.count-1, -1
-	}
-	if edge {
-		if first, err = s.start(p); err != nil {
-			return false, err
-		}
-	}
-	for i := first; i >= 0 && i < p.count; i += step {
-		if p.leaf {
-			more, err = s.give(p, i)
-		} else {
-			var child *page
-			if child, err = s.look.child(p, i); err == nil {
-				more, err = s.visit(child, depth+1, edge && i == first)
-			}
-		}
-		if err != nil || !more {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// start finds the first element of a page at the edge.
-func (s *scan) start(p *page) (int, error) {
-	if !p.leaf {
-		return p.way(s.from)
-	}
-	i, _, err := p.search(s.from)
-	if s.down {
-		i--
-	}
-	return i, err
-}
-
-func (s *scan) give(p *page, i int) (more bool, err error) {
-	key, err := p.key(i)
-	if err != nil {
-		return false, err
-	}
-	if s.last != nil && (bytes.Compare(s.last, key) < 0) == s.down {
-		return false, fmt.Errorf("page %d: key %d is out of order", p.id, i)
-	}
-	s.last = key
-	return s.yield(entry{key: key, page: p, element: p.element(i)}, nil), nil
 }
 
 // guard checks whatever bbolt will read and rewrite when it changes a key: the

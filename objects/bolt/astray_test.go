@@ -1,0 +1,206 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// woods is the file of a store whose larger trees have branches, and what is in it.
+type woods struct {
+	file       []byte
+	meta       meta
+	ids, large []objects.ID // large: those that lie in no pack
+	refs       map[string]objects.ID
+	rounds     int // in each of which every ref was moved
+}
+
+func newWoods(t *testing.T) *woods {
+	t.Helper()
+	s, path := fresh(t)
+	w := &woods{refs: map[string]objects.ID{}, rounds: 3}
+	for round := range w.rounds { // each leaves a run of the index
+		var b objects.Batch
+		for i := range 150 {
+			o := object(fmt.Sprint("words ", round, i))
+			if i%25 == 0 {
+				o = object(fmt.Sprintf("%0*d", looseSize+round, i))
+				w.large = append(w.large, o.ID)
+			}
+			k := objects.New(objects.KindCommit, nil, []objects.ID{o.ID}, fmt.Append(nil, round, i))
+			b.Put = append(b.Put, o, k)
+			w.ids = append(w.ids, o.ID, k.ID)
+			if name := fmt.Sprintf("refs/heads/%03d", i); i < 60 {
+				b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: w.refs[name], New: k.ID})
+				w.refs[name] = k.ID
+			}
+		}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s)
+	}
+	idle(t, s)
+	w.file = mustRead(t, path)
+	var err error
+	if w.meta, err = readMeta(readerOf(w.file), int64(len(w.file))); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *woods) look() *look { return newLook(readerOf(w.file), w.meta) }
+
+// pages are those of a bucket that are branches, or leaves with one above them.
+func (w *woods) pages(t *testing.T, bucket string, leaves bool) (list []*page) {
+	t.Helper()
+	l := w.look()
+	in, err := l.bucket(bucket)
+	if err != nil || in.inline != nil {
+		return nil
+	}
+	next := []uint64{in.root}
+	for len(next) > 0 {
+		p, err := l.page(next[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next = next[1:]; p.leaf == leaves && (!leaves || p.id != in.root) {
+			list = append(list, p)
+		}
+		for i := 0; !p.leaf && i < p.count; i++ {
+			next = append(next, p.element(i).child)
+		}
+	}
+	return list
+}
+
+// flipKeys calls try after each flip of one bit of a key of a page, and tells how many
+// there were.
+func (w *woods) flipKeys(p *page, try func(key int, what string)) (flips int) {
+	for i := range p.count {
+		e := p.element(i)
+		for bit := range 8 * e.keySize {
+			b := &w.file[int(p.at)+e.key+bit/8]
+			*b ^= 1 << (bit % 8)
+			try(i, fmt.Sprintf("page %d, bit %d of key %d", p.id, bit, i))
+			*b ^= 1 << (bit % 8)
+			flips++
+		}
+	}
+	return flips
+}
+
+// told tells whether who reads a store is told by an error that it is damaged.
+func told(err error) bool {
+	return errors.Is((&store{path: "x.db"}).explain("read", err), objects.ErrCorrupt)
+}
+
+// wantIDs looks for objects one by one: each is there, or nobody knows.
+func (w *woods) wantIDs(t *testing.T, what string, ids []objects.ID) {
+	t.Helper()
+	l := w.look()
+	for _, id := range ids {
+		if ok, err := l.has(id); !ok && !told(err) {
+			t.Errorf("%s: object %s is said not to be there: %v", what, id.Short(), err)
+		}
+	}
+}
+
+// wantMany looks for objects together.
+func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
+	t.Helper()
+	list := make([]objects.Object, len(ids))
+	for i := range ids {
+		list[i].ID = ids[i]
+	}
+	many := sortIDs(list)
+	if err := w.look().recall(many); slices.Contains(many.seen, false) && !told(err) {
+		t.Errorf("%s: objects would be stored again: %v", what, err)
+	}
+}
+
+// wantRefs reads all refs.
+func (w *woods) wantRefs(t *testing.T, what string) {
+	t.Helper()
+	l := w.look()
+	for name, want := range w.refs {
+		if r, err := l.ref(name); r.Target != want && !told(err) {
+			t.Errorf("%s: %s is at %s: %v", what, name, r.Target.Short(), err)
+		}
+	}
+}
+
+// wantLog reads the log of each ref.
+func (w *woods) wantLog(t *testing.T, what string) {
+	t.Helper()
+	l := w.look()
+	for name := range w.refs {
+		n, last := 0, error(nil)
+		for _, err := range l.log(name, math.MaxUint64) {
+			n, last = n+1, err
+		}
+		if n != w.rounds && !told(last) {
+			t.Errorf("%s: the log of %s has %d entries of %d: %v", what, name, n, w.rounds, last)
+		}
+	}
+}
+
+// TestBranchThatLeadsToTheLeafBeside flips each bit of each key of each branch. Where the
+// keys are in order still, what lies at the edge of a leaf is looked for in a sound one
+// beside it: it is found, or there is damage, but nothing is said not to be there.
+func TestBranchThatLeadsToTheLeafBeside(t *testing.T) {
+	w := newWoods(t)
+	for bucket, want := range map[string]func(what string){
+		objectsBucket: func(what string) { w.wantIDs(t, what, w.large); w.wantMany(t, what, w.large) },
+		indexBucket:   func(what string) { w.wantIDs(t, what, w.ids); w.wantMany(t, what, w.ids) },
+		refsBucket:    func(what string) { w.wantRefs(t, what) },
+		movesBucket:   func(what string) { w.wantLog(t, what) },
+	} {
+		flips := 0
+		for _, p := range w.pages(t, bucket, false) {
+			flips += w.flipKeys(p, func(_ int, what string) { want(bucket + ": " + what) })
+		}
+		if flips == 0 {
+			t.Errorf("%s has no branches", bucket)
+		}
+	}
+}
+
+// TestKeyOfALargeObjectThatIsDamaged flips each bit of each key of the large objects: those
+// that have another are found as before, or there is damage.
+func TestKeyOfALargeObjectThatIsDamaged(t *testing.T) {
+	w, flips := newWoods(t), 0
+	for _, p := range w.pages(t, objectsBucket, true) {
+		var keys []objects.ID
+		for i := range p.count {
+			key, err := p.key(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, objects.ID(key))
+		}
+		flips += w.flipKeys(p, func(key int, what string) {
+			w.wantIDs(t, what, slices.DeleteFunc(slices.Clone(w.large), func(id objects.ID) bool { return id == keys[key] }))
+		})
+	}
+	if flips == 0 {
+		t.Error("there are no large objects below a branch")
+	}
+}
+
+// TestKeyOfAChunkThatIsDamaged flips each bit of each key of the index: what it leads to is
+// found, or there is damage, wherever the chunk seems to belong now.
+func TestKeyOfAChunkThatIsDamaged(t *testing.T) {
+	w, flips := newWoods(t), 0
+	for _, p := range w.pages(t, indexBucket, true) {
+		flips += w.flipKeys(p, func(_ int, what string) { w.wantIDs(t, what, w.ids); w.wantMany(t, what, w.ids) })
+	}
+	if flips == 0 {
+		t.Error("the index has no leaves below a branch")
+	}
+}
