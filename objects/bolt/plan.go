@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"sync"
 
@@ -23,7 +24,9 @@ type writer struct {
 	mu     sync.Mutex
 	look   *look                  // what is durable, and the objects that are planned
 	refs   map[string]objects.Ref // as they will be; a zero target: not at all
-	last   *objects.LogEntry      // nil: not read yet
+	last   objects.LogEntry       // of the log as it will be
+	ready  bool                   // last is read
+	key    []byte                 // memory for one
 	next   *group                 // that takes more; nil: none
 	flying *group                 // that is being written; nil: none
 	making framing                // of their frames
@@ -235,15 +238,16 @@ func otherBytes(id objects.ID) error {
 
 // move plans the moves of one entry of the log.
 func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) error {
-	if w.last == nil {
+	if !w.ready {
 		last, err := w.look.lastEntry()
 		if err != nil {
 			return err
 		}
-		w.last = &last
+		w.last, w.ready = last, true
 	}
-	entry, record := objects.NewLogRecord(*w.last, note, moves)
-	w.putSealed(g, logNumber, logKey(entry.Seq), record)
+	entry, record := objects.NewLogRecord(w.last, note, moves)
+	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
+	w.putSealed(g, logNumber, w.key, record)
 	for _, u := range moves {
 		was := w.refs[u.Name] // it was asked for
 		if _, ok := g.was[u.Name]; !ok {
@@ -254,9 +258,10 @@ func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) er
 			now = objects.Ref{Name: u.Name}
 		}
 		w.refs[u.Name] = now
-		g.frame.put(movesNumber, movesKey(u.Name, entry.Seq))
+		w.key = appendMovesKey(w.key[:0], u.Name, entry.Seq)
+		g.frame.put(movesNumber, w.key)
 	}
-	w.last, g.moves = &entry, true
+	w.last, g.moves = entry, true
 	return nil
 }
 
