@@ -257,8 +257,11 @@ func (m *masking) origin(o *commit.Origin) *commit.Origin {
 
 // maskedTools is the tools of a call as they are sent and stored.
 func (c *call) maskedTools() []llm.Tool {
+	if len(c.tools) == 0 {
+		return c.tools
+	}
 	m := c.masking()
-	if m.mode == maskOff || len(c.tools) == 0 {
+	if m.mode == maskOff {
 		return c.tools
 	}
 	m.mask = m.mode == maskAll || m.brought

@@ -176,6 +176,9 @@ func (h *headers) put(c *commit.Commit) {
 		clear(h.byID)
 	}
 	h.byID[c.ID] = &kept
+	for _, id := range c.Parents { // from now on it is written upon the new one
+		delete(h.byID, id)
+	}
 }
 
 // header reads the header of a commit; nil for the zero id.

@@ -27,7 +27,10 @@ func (s *space) encoder(about int) canon.Encoder {
 		}
 	}
 	size := about
-	if s.now > 2 { // one commit has three records
+	switch {
+	case s.now == 0: // one commit has three records, and mostly the first is the longest
+		size = about + originRoom + commitRoom
+	case s.now > 2:
 		size = max(about, min(4*cap(s.pieces[s.now-1]), mostPiece))
 	}
 	s.pieces = append(s.pieces, make([]byte, 0, size))

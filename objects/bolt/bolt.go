@@ -104,6 +104,7 @@ type store struct {
 	files  uint64      // that were opened
 
 	bodies opened // of this file or another
+	known  known  // of the index of this file or another
 
 	ahead atomic.Bool // somebody reads the whole file, and others need not say what they will read
 

@@ -90,6 +90,7 @@ func (s *store) lay(h *handle, f *folding) {
 // changes gives all that a fold writes, once it is sure that bbolt can write it.
 func (s *store) changes(h *handle, f *folding) (list []change, err error) {
 	l := newLook(h.file, h.now.meta)
+	l.number, l.known = h.number, &s.known
 	err = protect(func() error {
 		records := f.over.objects(f.seen)
 		list = append(f.over.changes(f.seen), f.over.recents(l, f.seen)...)

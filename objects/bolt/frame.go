@@ -45,8 +45,8 @@ const (
 	journalStep  = 256 << 10 // most that it grows by at once
 	journalLimit = 2 << 20   // of frames that count, when they are folded into the file
 	journalClose = 512 << 10 // when it is folded at the end
-	journalMost  = 8 << 20   // of frames that count; more are not written
-	journalCrowd = 16        // batches of a group that are a large crowd, which folds twice as much at once
+	journalMost  = 16 << 20  // of frames that count; more are not written
+	journalCrowd = 16        // batches of a group that are a large crowd, which folds four times as much at once
 	journalWraps = 8         // times the limit, when it is begun anew
 	frameMost    = 512 << 10 // larger groups go into the file at once
 )

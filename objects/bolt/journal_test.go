@@ -380,7 +380,7 @@ func FuzzBinding(f *testing.F) {
 
 // frameOf is the frame of a list of changes for a place in the journal.
 func frameOf(b binding, at int64, seq uint64, list []change) []byte {
-	f := newFrame(0, 0)
+	f := new(framing).frame(0, 0)
 	for _, c := range list {
 		if c.value == nil {
 			f.delete(bucketNumber(c.bucket), c.key)

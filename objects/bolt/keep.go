@@ -184,13 +184,23 @@ func (s *store) tend(w *writer) {
 	}
 }
 
-// limit is how many bytes of the journal are folded at once: of a large crowd twice as
-// many, since much of a fold is the same however large it is. disk is held.
+// limit is how many bytes of the journal are folded at once: of a large crowd four times
+// as many, since much of a fold is the same however large it is. disk is held.
 func (w *writer) limit() int64 {
 	if w.crowd >= journalCrowd {
-		return 2 * w.store.limit
+		return 4 * w.store.limit
 	}
 	return w.store.limit
+}
+
+// wraps tells whether the journal is so long that it is to be begun anew: of a large crowd
+// twice as long. disk is held.
+func (w *writer) wraps() bool {
+	most := journalWraps * w.store.limit
+	if w.crowd >= journalCrowd {
+		most *= 2
+	}
+	return w.h.journal.over.end > most
 }
 
 // adoptIf goes on from a fold that is done, or waits until it is.
@@ -208,7 +218,7 @@ func (s *store) adoptIf(w *writer, wait bool) {
 	}
 	<-h.folding.done
 	_ = s.adopt(h) // an error leaves the journal as it is
-	if !wait && !h.broken.Load() && h.journal.over.end > journalWraps*w.limit() {
+	if !wait && !h.broken.Load() && w.wraps() {
 		_ = s.fold(h, nil)
 	}
 }

@@ -132,26 +132,20 @@ func (r *entryRun) end() []change {
 // layLog has the entries of the log lie together that a fold writes. Few stay as they
 // are.
 func (l *look) layLog(list []change) ([]change, error) {
-	many := 0
-	for _, c := range list {
-		if c.bucket == logBucket {
-			many++
-		}
-	}
-	entries := make([]objects.LogEntry, 0, many)
+	log := make([]change, 0, len(list))
 	rest := make([]change, 0, len(list))
 	for _, c := range list {
 		switch c.bucket {
 		case logBucket:
-			some, err := decodeEntries(c.key, c.value, l.idAt)
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, some...)
+			log = append(log, c)
 		case movesBucket:
 		default:
 			rest = append(rest, c)
 		}
+	}
+	entries, err := l.readLog(log)
+	if err != nil {
+		return nil, err
 	}
 	if len(entries) < logFew {
 		return list, nil
@@ -167,4 +161,49 @@ func (l *look) layLog(list []change) ([]change, error) {
 		rest = append(rest, change{metaBucket, formatKey, encodeFormat(formatPacked)})
 	}
 	return rest, err
+}
+
+// readLog gives the entries that lie under some keys. An entry is checked by the next one
+// where that names its hash, which covers all of it, and by its checksum where none does.
+func (l *look) readLog(log []change) ([]objects.LogEntry, error) {
+	entries := make([]objects.LogEntry, 0, len(log))
+	open := -1 // the last, if nothing has checked it yet
+	check := func() error {
+		if open < 0 {
+			return nil
+		}
+		if _, err := unseal(log[open].key, log[open].value); err != nil {
+			return fmt.Errorf("log entry %x: %w", log[open].key, err)
+		}
+		return nil
+	}
+	for i := range log {
+		e, lone := parseLone(log[i].key, log[i].value)
+		if open >= 0 && lone && e.Prev == entries[len(entries)-1].Hash {
+			entries, open = append(entries, e), i
+			continue
+		}
+		if err := check(); err != nil {
+			return nil, err
+		}
+		if open = i; lone {
+			entries = append(entries, e)
+			continue
+		}
+		some, err := decodeEntries(log[i].key, log[i].value, l.idAt)
+		if err != nil {
+			return nil, err
+		}
+		entries, open = append(entries, some...), -1
+	}
+	return entries, check()
+}
+
+// parseLone reads an entry that lies alone, and does not look at its checksum.
+func parseLone(key, value []byte) (e objects.LogEntry, ok bool) {
+	if len(value) <= sealSize || len(key) != 8 || codec(value[sealSize]) == codecZstd {
+		return e, false
+	}
+	e, err := objects.ParseLogEntry(value[sealSize:])
+	return e, err == nil && binary.BigEndian.Uint64(key) == e.Seq
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,44 @@ func FuzzLogColumns(f *testing.F) {
 			t.Errorf("%+v, %v; want %+v", again, err, got)
 		}
 	})
+}
+
+// TestAFoldReadsWholeLogEntries: of the entries that a fold lays together it takes none of
+// which a byte has changed, whether the next one tells or its checksum does.
+func TestAFoldReadsWholeLogEntries(t *testing.T) {
+	var log []change
+	for _, part := range [][]objects.LogEntry{someEntries(1, 6), someEntries(40, 5), someEntries(90, 1)} {
+		for _, e := range part {
+			log = append(log, change{logBucket, logKey(e.Seq), encodeEntry(e)})
+		}
+	}
+	key, value := encodeEntries(someEntries(200, 4), nil)
+	log = append(log, change{logBucket, key, value})
+	for _, e := range someEntries(300, 2) {
+		log = append(log, change{logBucket, logKey(e.Seq), encodeEntry(e)})
+	}
+	l := newLook(nil, meta{})
+	entries, err := l.readLog(log)
+	if err != nil || len(entries) != 18 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	for i := range log {
+		for at := sealSize; at < len(log[i].value); at++ {
+			log[i].value[at] ^= 1
+			if _, err := l.readLog(log); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("log entry %x", log[i].key)) {
+				t.Errorf("byte %d of entry %d has changed: %v", at, i, err)
+			}
+			log[i].value[at] ^= 1
+		}
+	}
+	log[2], log[3] = log[3], log[2]
+	if _, err := l.readLog(log); err != nil {
+		t.Errorf("in another order: %v", err)
+	}
+	log[2].key = logKey(77)
+	if _, err := l.readLog(log); err == nil {
+		t.Error("one is taken under the number of another")
+	}
 }
 
 // TestLogEntriesThatDoNotFollow are refused, though their seal is right.

@@ -23,9 +23,37 @@ type span struct {
 	gone        bool
 }
 
-// newFrame makes room for the head of a frame and so many bytes and changes.
-func newFrame(size, changes int) frame {
-	return frame{b: make([]byte, frameSize, frameSize+size+frameAlign), spans: make([]span, 0, changes)}
+// framing is memory for frames: they lie one behind the other in pieces of it, so that
+// one whose length was guessed wrong leaves nothing unused.
+type framing struct {
+	b     []byte
+	spans []span
+}
+
+// roomFrames is for about how many frames memory is taken at once, and mostRoom the most
+// that is.
+const (
+	roomFrames = 8
+	mostRoom   = 512 << 10
+)
+
+// frame begins a frame of about so many bytes and changes. Until it is done no other begins.
+func (r *framing) frame(size, changes int) frame {
+	if size += frameSize + frameAlign; cap(r.b) < size {
+		r.b = make([]byte, 0, max(size, min(roomFrames*size, mostRoom)))
+	}
+	if cap(r.spans) < changes {
+		r.spans = make([]span, 0, changes)
+	}
+	f := frame{b: r.b[:frameSize], spans: r.spans}
+	r.b, r.spans = nil, nil
+	return f
+}
+
+// done takes back what a frame did not need, but for the zeros that follow it.
+func (r *framing) done(f *frame) {
+	end := min(int(aligned(int64(len(f.b)))), cap(f.b))
+	r.b, f.b = f.b[end:end:cap(f.b)], f.b[:len(f.b):end]
 }
 
 func (f *frame) head(bucket int, key []byte, gone bool) *span {
@@ -83,7 +111,7 @@ func (f *frame) cut(n int) {
 		return
 	}
 	end := f.spans[n].begin
-	f.b, f.spans = append(make([]byte, 0, cap(f.b)), f.b[:end]...), f.spans[:n]
+	f.b, f.spans = append(make([]byte, 0, 2*end), f.b[:end]...), f.spans[:n]
 }
 
 // size is how long the changes are.

@@ -32,9 +32,9 @@ type listing struct {
 // branch is the edits of one bucket, in the order in which they came.
 type branch struct {
 	edits  []edit
-	last   map[string]int32     // the last edit of a key; nil: nobody asks for one, or they rise
-	byID   map[objects.ID]int32 // the same, where keys are ids
-	rising bool                 // each key is above the one before it
+	last   map[string]*int32 // the last edit of a key; nil: nobody asks for one, or they rise
+	byID   *idMap            // the same, where keys are ids
+	rising bool              // each key is above the one before it
 }
 
 // at gives the last edit of a key.
@@ -49,37 +49,46 @@ func (b *branch) at(key []byte) (i int32, ok bool) {
 				to = mid
 			}
 		}
-		i, ok = int32(from), from < len(b.edits) && bytes.Equal(b.edits[from].key, key)
+		return int32(from), from < len(b.edits) && bytes.Equal(b.edits[from].key, key)
 	case b.byID != nil && len(key) == idSize:
-		i, ok = b.byID[objects.ID(key)]
-	default:
-		i, ok = b.last[string(key)]
+		return b.byID.get((*objects.ID)(key))
 	}
-	return i, ok
+	last, ok := b.last[string(key)]
+	if !ok {
+		return 0, false
+	}
+	return *last, true
 }
 
-func (b *branch) set(key []byte, i int32) {
+// set makes an edit the last of a key, and gives the one before it; -1: there is none.
+func (b *branch) set(key []byte, i int32) (before int32) {
 	if b.byID != nil && len(key) == idSize {
-		b.byID[objects.ID(key)] = i
-	} else {
-		b.last[string(key)] = i
+		if before, had := b.byID.swap((*objects.ID)(key), i); had {
+			return before
+		}
+		return -1
 	}
+	last, ok := b.last[string(key)]
+	if !ok {
+		first := i
+		b.last[string(key)] = &first
+		return -1
+	}
+	before, *last = *last, i
+	return before
 }
 
 // add takes in an edit.
 func (b *branch) add(key, value []byte) {
 	n, before := int32(len(b.edits)), int32(-1)
 	if b.rising && n > 0 && bytes.Compare(b.edits[n-1].key, key) >= 0 {
-		b.rising, b.last = false, make(map[string]int32, 2*n)
+		b.rising, b.last = false, make(map[string]*int32, 2*n)
 		for i := range b.edits {
 			b.set(b.edits[i].key, int32(i))
 		}
 	}
 	if b.last != nil {
-		if i, ok := b.at(key); ok {
-			before = i
-		}
-		b.set(key, n)
+		before = b.set(key, n)
 	}
 	b.edits = append(b.edits, edit{key, value, before})
 }
@@ -102,10 +111,10 @@ func newOverlay(b binding) *overlay {
 		case logNumber:
 			o.trees[i].rising = true
 		default:
-			o.trees[i].last = map[string]int32{}
+			o.trees[i].last = map[string]*int32{}
 		}
 	}
-	o.trees[objectsNumber].byID = map[objects.ID]int32{}
+	o.trees[objectsNumber].byID = newIDMap(0)
 	return o
 }
 
@@ -207,7 +216,7 @@ func (o *overlay) reserve(other *overlay) {
 	for i := range o.trees {
 		o.trees[i].edits = make([]edit, 0, len(other.trees[i].edits))
 	}
-	o.trees[objectsNumber].byID = make(map[objects.ID]int32, len(other.trees[objectsNumber].byID))
+	o.trees[objectsNumber].byID = newIDMap(len(other.trees[objectsNumber].byID.ids))
 }
 
 // of tells whether it is of the frames that count.

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"sync"
 
@@ -23,9 +24,12 @@ type writer struct {
 	mu     sync.Mutex
 	look   *look                  // what is durable, and the objects that are planned
 	refs   map[string]objects.Ref // as they will be; a zero target: not at all
-	last   *objects.LogEntry      // nil: not read yet
+	last   objects.LogEntry       // of the log as it will be
+	ready  bool                   // last is read
+	key    []byte                 // memory for one
 	next   *group                 // that takes more; nil: none
 	flying *group                 // that is being written; nil: none
+	making framing                // of their frames
 	room   int                    // bytes of the last groups
 	spans  int                    // changes of the last one
 	ending bool                   // nobody begins a group any more
@@ -153,7 +157,7 @@ func (w *writer) turn() {
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
 	g := &group{
-		frame: newFrame(w.room+w.room/4, w.spans+w.spans/4), staged: newStaged(w.spans / 4), was: map[string]objects.Ref{}, done: make(chan struct{}),
+		frame: w.making.frame(w.room, w.spans+w.spans/4), staged: newStaged(w.spans / 2), was: map[string]objects.Ref{}, done: make(chan struct{}),
 	}
 	w.next = g
 	w.store.mu.Lock()
@@ -210,7 +214,7 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 		}
 		return nil
 	}
-	g.staged.put(o.ID, record)
+	g.staged.put(&o.ID, record)
 	return nil
 }
 
@@ -234,15 +238,16 @@ func otherBytes(id objects.ID) error {
 
 // move plans the moves of one entry of the log.
 func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) error {
-	if w.last == nil {
+	if !w.ready {
 		last, err := w.look.lastEntry()
 		if err != nil {
 			return err
 		}
-		w.last = &last
+		w.last, w.ready = last, true
 	}
-	entry, record := objects.NewLogRecord(*w.last, note, moves)
-	w.putSealed(g, logNumber, logKey(entry.Seq), record)
+	entry, record := objects.NewLogRecord(w.last, note, moves)
+	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
+	w.putSealed(g, logNumber, w.key, record)
 	for _, u := range moves {
 		was := w.refs[u.Name] // it was asked for
 		if _, ok := g.was[u.Name]; !ok {
@@ -253,9 +258,10 @@ func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) er
 			now = objects.Ref{Name: u.Name}
 		}
 		w.refs[u.Name] = now
-		g.frame.put(movesNumber, movesKey(u.Name, entry.Seq))
+		w.key = appendMovesKey(w.key[:0], u.Name, entry.Seq)
+		g.frame.put(movesNumber, w.key)
 	}
-	w.last, g.moves = &entry, true
+	w.last, g.moves = entry, true
 	return nil
 }
 
@@ -282,6 +288,7 @@ func (w *writer) close(g *group) {
 	}
 	w.crowd = max(g.batches, w.crowd/2)
 	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
+	w.making.done(&g.frame)
 }
 
 // renew goes on to the file as a fold has left it, before the next one writes over what
@@ -302,6 +309,7 @@ func (w *writer) landed(g *group) {
 	if w.flying == g {
 		w.flying = nil
 	}
+	w.making.spans, g.frame.spans = g.frame.spans[:0], nil // nobody needs them any more
 	if w.next == nil && len(w.refs) > mostRefs {
 		clear(w.refs)
 	}
@@ -320,22 +328,28 @@ func (w *writer) landed(g *group) {
 // staged are the objects of a group that is not written yet.
 type staged struct {
 	mu      sync.RWMutex
-	objects map[objects.ID][]byte
+	ids     *idMap // the numbers of records
+	records [][]byte
 }
 
 // newStaged makes room for so many objects.
-func newStaged(n int) *staged { return &staged{objects: make(map[objects.ID][]byte, n)} }
+func newStaged(n int) *staged { return &staged{ids: newIDMap(n), records: make([][]byte, 0, n)} }
 
-func (s *staged) put(id objects.ID, record []byte) {
+func (s *staged) put(id *objects.ID, record []byte) {
 	s.mu.Lock()
-	s.objects[id] = record
+	s.ids.swap(id, int32(len(s.records)))
+	s.records = append(s.records, record)
 	s.mu.Unlock()
 }
 
-func (s *staged) get(id objects.ID) []byte {
+// get gives the record of an object; nil: it is not there.
+func (s *staged) get(id *objects.ID) []byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.objects[id]
+	if n, ok := s.ids.get(id); ok {
+		return s.records[n]
+	}
+	return nil
 }
 
 // forget takes objects away that are not planned after all.
@@ -343,8 +357,11 @@ func (s *staged) forget(list []change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range list {
-		if c.bucket == objectsBucket {
-			delete(s.objects, objects.ID(c.key))
+		if c.bucket != objectsBucket {
+			continue
+		}
+		if n, ok := s.ids.get((*objects.ID)(c.key)); ok {
+			s.records[n] = nil
 		}
 	}
 }

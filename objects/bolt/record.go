@@ -230,8 +230,11 @@ func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Recor
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {
-	key := make([]byte, 0, len(name)+1+8)
-	return binary.BigEndian.AppendUint64(append(append(key, name...), 0), seq)
+	return appendMovesKey(make([]byte, 0, len(name)+1+8), name, seq)
+}
+
+func appendMovesKey(b []byte, name string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(append(b, name...), 0), seq)
 }
 
 // parseMovesKey gives the number of an entry that moved name.

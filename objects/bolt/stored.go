@@ -101,7 +101,11 @@ func (l *look) recallPacked(s *sorted) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range all.list {
+	rest, err := l.recallKnown(all.list, s)
+	if err != nil {
+		return err
+	}
+	for _, r := range rest {
 		if r.entries/chunkEntries > 2*uint64(len(s.order)) {
 			err = l.recallEach(r, s)
 		} else {

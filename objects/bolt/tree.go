@@ -29,6 +29,7 @@ type look struct {
 	lastBody begunBody
 	bodies   *opened
 	index    *runs     // nil: not read yet
+	known    *known    // what folds remember of the index; nil: it is read
 	scan     *scanning // of many packs; nil: it is of few
 	spared   bool      // somebody reads the whole file
 	arena    *arena    // for what is read of packs; nil: it is kept
