@@ -62,11 +62,10 @@ func TestATagSaysWhatItMay(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		var edges []objects.ID
-		var parent [1]objects.ID
 		var r rows
 		r.read(s)
 		_, one := s.Object(last, &edges)
-		_, two := r.at(last, &parent)
+		_, two := r.at(last, &r.states[last])
 		if errors.Is(one, objects.ErrCorrupt) != errors.Is(two, objects.ErrCorrupt) {
 			t.Errorf("%s: the object: %v, and in a line: %v", what, one, two)
 		}
