@@ -77,6 +77,9 @@ func (w *Writer) Reset(room int) {
 	w.space.reset()
 }
 
+// Grow makes room for n more objects, so that those that were put stay where they are.
+func (w *Writer) Grow(n int) { w.put = slices.Grow(w.put, n) }
+
 // Write makes the commit of a draft upon parent (nil: a root), as the function does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	m := w.next()

@@ -10,13 +10,20 @@ import (
 // read it before it is there, so none of its objects is staged, and they are looked up
 // all at once.
 
+// haulLeast is from where on a batch of what is brought again is hauled: more of it comes,
+// or came just now, and was hauled. Through the journal it would be laid into packs later.
+const haulLeast = 64 << 10
+
 // bulky tells whether a batch is to be hauled.
 func bulky(b objects.Batch) bool {
-	size := 0
+	size, most := 0, frameMost
+	if b.Copies {
+		most = haulLeast
+	}
 	for i := range b.Put {
 		size += len(b.Put[i].Data)
 	}
-	return size > frameMost
+	return size > most
 }
 
 // haul puts a large batch into a group, which takes no more then, or nothing of it when
