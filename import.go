@@ -119,6 +119,7 @@ type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
 	tip     *commit.Commit // with what waits in the batch
+	last    commit.Commit  // it, if it was made here
 	known   map[string]*commit.Commit
 	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
 	foreign bool            // the branch has blocks of its own after what was imported
@@ -332,9 +333,11 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	}
 	m.call.tell(m.writer.masks.found)
 	m.writer.masks.found = nil
-	g.tip = made
+	g.last = *made
+	g.tip = &g.last
+	m.writer.commits.Forget() // that was all of them
 	m.size += int(made.Size)
-	return made, nil
+	return g.tip, nil
 }
 
 // AppendReply adds a reply that was got without this package, such as one that was
