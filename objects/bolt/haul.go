@@ -10,20 +10,13 @@ import (
 // read it before it is there, so none of its objects is staged, and they are looked up
 // all at once.
 
-// haulLeast is from where on a batch of what is brought again is hauled: more of it comes,
-// or came just now, and was hauled. Through the journal it would be laid into packs later.
-const haulLeast = 64 << 10
-
 // bulky tells whether a batch is to be hauled.
 func bulky(b objects.Batch) bool {
-	size, most := 0, frameMost
-	if b.Copies {
-		most = haulLeast
-	}
+	size := 0
 	for i := range b.Put {
 		size += len(b.Put[i].Data)
 	}
-	return size > most
+	return size > frameMost
 }
 
 // haul puts a large batch into a group, which takes no more then, or nothing of it when
