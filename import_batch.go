@@ -103,7 +103,9 @@ func (m *importing) flush(ctx context.Context) error {
 		return nil
 	}
 	next, before := m.next, m.last
-	next.check()
+	if !m.dry {
+		next.check()
+	}
 	if err := m.landed(); err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (m *importing) landed() error {
 		}
 		return fmt.Errorf("import: %w", l.err)
 	}
-	l.commits.Reset(len(l.batch.Put))
+	l.commits.Reset(len(l.commits.Put()))
 	m.spare = l.commits
 	for _, moved := range l.moves {
 		moved.branch.stored = moved.tip
