@@ -80,8 +80,9 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	}
 	m := &importing{
 		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
-		writer: c.writer(), most: importFirst,
+		writer: c.writer(),
 	}
+	m.begin()
 	m.pages.masks = *c.masking()
 	err = m.all(ctx, list)
 	bad := m.flush(context.WithoutCancel(ctx))
@@ -104,12 +105,12 @@ type importing struct {
 	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
 	traced   bool                  // at has every place
 	writer   writer                // of the batch
-	spare    []*commit.Writer      // of batches that are written
-	count    int                   // commits in the batch
+	next     *landing              // the batch that is made
+	count    int                   // commits in it
 	size     int                   // bytes of what they say
-	most     int                   // of these in the batch
-	landing  []*landing            // the batches before, as far as they are not settled
-	last     *landing              // the one before; nil: there was none
+	landing  *landing              // the one before it, if that is not settled
+	last     *landing              // likewise, or settled; nil: there was none
+	spare    *commit.Writer        // of one that is
 	pages    pages                 // on their way to it
 }
 
@@ -117,8 +118,8 @@ type importing struct {
 type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
-	sent    objects.ID     // its tip when all batches are written
 	tip     *commit.Commit // with what waits in the batch
+	last    commit.Commit  // it, if it was made here
 	known   map[string]*commit.Commit
 	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
 	foreign bool            // the branch has blocks of its own after what was imported
@@ -149,7 +150,7 @@ func (m *importing) branch(ctx context.Context, name string) (*growing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &growing{name: name, stored: tip, sent: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
+	g := &growing{name: name, stored: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
 	if !tip.IsZero() {
 		if err := m.look(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -234,8 +235,11 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.count >= importBatch || m.size >= m.most {
+	if m.lands() {
 		return m.flush(ctx)
+	}
+	if !m.dry {
+		m.next.checkSome(m.size)
 	}
 	return nil
 }
@@ -332,11 +336,13 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 	}
 	m.call.tell(m.writer.masks.found)
 	m.writer.masks.found = nil
-	g.tip = made
+	g.last = *made
+	g.tip = &g.last
+	m.writer.commits.Forget() // that was all of them
 	g.waiting++
 	m.count++
 	m.size += int(made.Size)
-	return made, nil
+	return g.tip, nil
 }
 
 // AppendReply adds a reply that was got without this package, such as one that was

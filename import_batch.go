@@ -10,23 +10,28 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// How many commits of an import land in one transaction, and how many bytes of what
-// they say: enough that a transaction costs little, and little memory. The first ones are
-// smaller, so that writing begins soon. So many may wait for one another while the next
-// is made.
+// How many commits of an import land in one transaction, and how many bytes of what they
+// say: enough that a transaction costs little, and little memory. A batch lands when there
+// is enough of it and the one before it is written; until then more comes to it, up to the
+// most.
 const (
-	importBatch = 1 << 14
-	importFirst = 3 << 19
-	importBytes = 9 << 18
-	landingMost = 2
+	leastCommits = 1 << 12
+	leastBytes   = 3 << 19
+	mostCommits  = 1 << 14
+	mostBytes    = 4 << 20
 )
 
-// landing is a batch that is being written, or waits for the one before it, while the
-// next one is made.
+// checkStep is how many objects of a batch are checked at once, while more are made.
+const checkStep = 1 << 10
+
+// landing is a batch that is made, and then written while the next one is made.
 type landing struct {
 	commits *commit.Writer
 	batch   objects.Batch
 	moves   []move
+	put     int           // objects that were given to be checked
+	checked chan struct{} // closed when these are; nil: there are none
+	bad     error         // what is wrong with them
 	done    chan struct{} // closed when err says what has come of it
 	err     error
 }
@@ -38,18 +43,71 @@ type move struct {
 	parts  int
 }
 
-// flush begins to write the batch, behind those that wait.
+// check begins to check what was put into a batch, behind what is being checked.
+func (l *landing) check() {
+	list, before, checked := l.commits.Put(), l.checked, make(chan struct{})
+	l.put, l.checked = len(list), checked
+	go func() {
+		defer close(checked)
+		if before != nil {
+			<-before
+		}
+		if l.batch.Put = list; l.bad == nil {
+			l.bad = l.batch.CheckAhead()
+		}
+	}()
+}
+
+// checkSome begins to check what was put, if that is much.
+func (l *landing) checkSome(size int) {
+	if len(l.commits.Put()) < l.put+checkStep {
+		return
+	}
+	if l.put == 0 { // what moves for want of room is checked again
+		l.commits.Grow(min(2*leastBytes/max(size, 1)*checkStep, 4*leastCommits))
+	}
+	l.check()
+}
+
+// isDone tells whether it is known what has come of a batch.
+func (l *landing) isDone() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin begins a batch.
+func (m *importing) begin() {
+	m.next = &landing{commits: m.spare, done: make(chan struct{})}
+	if m.spare = nil; m.next.commits == nil {
+		m.next.commits = new(commit.Writer)
+	}
+	m.writer.commits, m.count, m.size = m.next.commits, 0, 0
+}
+
+// lands tells whether it is time to write the batch.
+func (m *importing) lands() bool {
+	if m.count >= mostCommits || m.size >= mostBytes {
+		return true
+	}
+	return (m.count >= leastCommits || m.size >= leastBytes) && (m.landing == nil || m.landing.isDone())
+}
+
+// flush begins to write the batch, when the one before it is written.
 func (m *importing) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
-	if len(m.landing) == landingMost {
-		if err := m.land(); err != nil {
-			return err
-		}
+	next, before := m.next, m.last
+	if !m.dry {
+		next.check()
 	}
-	next := &landing{commits: m.writer.commits, done: make(chan struct{})}
-	next.batch = objects.Batch{Put: next.commits.Put(), Copies: true}
+	if err := m.landed(); err != nil {
+		return err
+	}
 	for _, g := range m.order {
 		switch {
 		case g.waiting == 0:
@@ -62,15 +120,12 @@ func (m *importing) flush(ctx context.Context) error {
 			g.tip = &tip
 			m.repo.headers.put(g.tip)
 			next.moves = append(next.moves, move{g, g.tip.ID, g.waiting})
-			next.batch.Refs = append(next.batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.sent, New: g.tip.ID})
-			g.sent = g.tip.ID
+			next.batch.Refs = append(next.batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
 		}
 		g.waiting = 0
 	}
-	before := m.last
-	m.landing, m.last = append(m.landing, next), next
-	m.writer.commits, m.count, m.size = m.empty(len(next.batch.Put)), 0, 0
-	m.most = min(2*m.most, importBytes)
+	m.landing, m.last = next, next
+	m.begin()
 	if m.dry {
 		close(next.done)
 		return nil
@@ -82,69 +137,42 @@ func (m *importing) flush(ctx context.Context) error {
 	return nil
 }
 
-// empty gives a writer for the next batch.
-func (m *importing) empty(room int) *commit.Writer {
-	if n := len(m.spare); n > 0 {
-		w := m.spare[n-1]
-		m.spare = m.spare[:n-1]
-		return w
-	}
-	w := new(commit.Writer)
-	w.Reset(room)
-	return w
-}
-
-// apply writes a batch behind the one before, which it is checked beside.
+// apply writes a batch behind the one before.
 func (m *importing) apply(ctx context.Context, l, before *landing) error {
-	bad := l.batch.CheckAhead()
-	if before != nil {
-		<-before.done
-		if before.err != nil {
-			return before.err
+	if before != nil && m.call.with == 0 { // it is part of the operation that the first one began
+		first := before.moves[0]
+		n, err := m.repo.Branch(first.branch.name).Moved(ctx, first.tip)
+		if err != nil {
+			return err
 		}
-		if m.call.with == 0 { // it is part of the operation that the first one began
-			first := before.moves[0]
-			n, err := m.repo.Branch(first.branch.name).Moved(ctx, first.tip)
-			if err != nil {
-				return err
-			}
-			m.call.with = n
-		}
+		m.call.with = n
 	}
-	if bad != nil {
-		return bad
+	if <-l.checked; l.bad != nil {
+		return l.bad
 	}
-	l.batch.Note = m.call.note("import")
+	l.batch.Copies, l.batch.Note = true, m.call.note("import")
 	return m.repo.store.Apply(ctx, l.batch)
 }
 
-// land waits for the first batch that is being written. When it cannot be, those behind
-// it are not either, nor is one that is made later: apply sees to that.
-func (m *importing) land() error {
-	first := m.landing[0]
-	if <-first.done; first.err != nil {
-		for _, l := range m.landing {
-			<-l.done
-		}
-		m.landing = nil
-		return fmt.Errorf("import: %w", first.err)
+// landed waits for the batch that is being written. When it cannot be, the next one is
+// not either.
+func (m *importing) landed() error {
+	l := m.landing
+	if l == nil {
+		return nil
 	}
-	m.landing = m.landing[1:]
-	first.commits.Reset(len(first.batch.Put))
-	m.spare = append(m.spare, first.commits)
-	for _, moved := range first.moves {
+	m.landing = nil
+	if <-l.done; l.err != nil {
+		if m.count = 0; m.next.checked != nil { // what is made since stands on what is not there
+			<-m.next.checked
+		}
+		return fmt.Errorf("import: %w", l.err)
+	}
+	l.commits.Reset(len(l.commits.Put()))
+	m.spare = l.commits
+	for _, moved := range l.moves {
 		moved.branch.stored = moved.tip
 		moved.branch.Added += moved.parts
-	}
-	return nil
-}
-
-// landed waits for all batches that are being written.
-func (m *importing) landed() error {
-	for len(m.landing) > 0 {
-		if err := m.land(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -153,8 +181,8 @@ func (m *importing) landed() error {
 // yet: then it holds until the next flush, when its memory may be used again.
 func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
 	lists := [][]objects.Object{m.writer.commits.Put()}
-	for _, l := range m.landing {
-		lists = append(lists, l.batch.Put)
+	if l := m.landing; l != nil {
+		lists = append(lists, l.commits.Put())
 	}
 	for _, made := range lists {
 		for _, o := range made {

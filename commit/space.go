@@ -53,3 +53,30 @@ func (s *space) reset() {
 		s.pieces[i] = s.pieces[i][:0]
 	}
 }
+
+// slab is memory for things of one kind, in pieces that grow.
+type slab[T any] struct {
+	pieces [][]T
+	piece  int // the one that is being filled
+	count  int // of it, that are taken
+}
+
+// next is room for one more, which holds anything.
+func (s *slab[T]) next() *T {
+	const most = 64
+	if len(s.pieces) > 0 && s.count == len(s.pieces[s.piece]) {
+		s.piece, s.count = s.piece+1, 0
+	}
+	if s.piece == len(s.pieces) {
+		size := 1 // often it is the only one
+		if s.piece > 0 {
+			size = min(4*len(s.pieces[s.piece-1]), most)
+		}
+		s.pieces = append(s.pieces, make([]T, size))
+	}
+	s.count++
+	return &s.pieces[s.piece][s.count-1]
+}
+
+// reset makes all of it free.
+func (s *slab[T]) reset() { s.piece, s.count = 0, 0 }

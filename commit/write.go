@@ -56,9 +56,14 @@ type Writer struct {
 	put     []objects.Object
 	origins []objects.Object // the last ones of put, each another
 	space   space
-	made    [][]made // in pieces that lie together
-	piece   int      // the one whose commits are being made
-	count   int      // of them, that are
+	made    slab[Commit]
+	edges   slab[edges]
+}
+
+// edges is room for what a commit leads to.
+type edges struct {
+	parents [1]objects.ID
+	links   [2]objects.ID
 }
 
 // mostOrigins is among how many of the last origins an equal one is looked for: the two
@@ -73,20 +78,27 @@ func (w *Writer) Put() []objects.Object { return w.put }
 func (w *Writer) Reset(room int) {
 	clear(w.put)
 	w.put, w.origins = slices.Grow(w.put[:0], room), w.origins[:0]
-	w.piece, w.count = 0, 0
+	w.Forget()
+	w.edges.reset()
 	w.space.reset()
 }
 
+// Forget uses the memory of the commits again that were made, which nobody may hold by
+// now. Their objects stay.
+func (w *Writer) Forget() { w.made.reset() }
+
+// Grow makes room for n more objects, so that those that were put stay where they are.
+func (w *Writer) Grow(n int) { w.put = slices.Grow(w.put, n) }
+
 // Write makes the commit of a draft upon parent (nil: a root), as the function does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
-	m := w.next()
-	*m = made{Commit: Commit{
+	c, to := w.made.next(), w.edges.next()
+	*c = Commit{
 		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
 		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
-	}}
-	c := &m.Commit
+	}
 	if parent != nil {
-		c.Parents = append(m.parents[:0], parent.ID)
+		c.Parents = append(to.parents[:0], parent.ID)
 	}
 	if d.Second != nil {
 		c.Parents = append(c.Parents, d.Second.ID)
@@ -101,34 +113,10 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 		c.Label = w.object(d.Label.Object())
 	}
 	c.derive(parent, d.Second, d.Brings)
-	o := c.object(w.space.encoder(commitRoom+len(c.Author)+len(c.Key)), m.links[:0])
+	o := c.object(w.space.encoder(commitRoom+len(c.Author)+len(c.Key)), to.links[:0])
 	o.Data = w.space.keep(o.Data)
 	w.object(o)
 	return c, c.check()
-}
-
-// next is a commit to be made.
-func (w *Writer) next() *made {
-	const most = 64
-	if len(w.made) > 0 && w.count == len(w.made[w.piece]) {
-		w.piece, w.count = w.piece+1, 0
-	}
-	if w.piece == len(w.made) {
-		size := 1 // often it is the only one
-		if w.piece > 0 {
-			size = min(4*len(w.made[w.piece-1]), most)
-		}
-		w.made = append(w.made, make([]made, size))
-	}
-	w.count++
-	return &w.made[w.piece][w.count-1]
-}
-
-// made is a commit with room for its edges.
-type made struct {
-	Commit
-	parents [1]objects.ID
-	links   [2]objects.ID
 }
 
 // content gives c the block of a draft, or the erased one in the place of it. The

@@ -34,7 +34,12 @@ func TestAWriterThatIsUsedAgain(t *testing.T) {
 		if err != nil || c.ID != want[i].ID || c.Origin != want[i].Origin || c.Weight != want[i].Weight {
 			t.Fatalf("commit %d is %+v, %v; want %+v", i, c, err, want[i])
 		}
-		if parent = c; i%50 != 49 {
+		if parent = c; i%50 >= 25 { // the first ones are held
+			kept := *c
+			parent = &kept
+			w.Forget()
+		}
+		if i%50 != 49 {
 			continue
 		}
 		for _, o := range w.Put() {
@@ -45,6 +50,7 @@ func TestAWriterThatIsUsedAgain(t *testing.T) {
 		kept := *c
 		parent = &kept
 		w.Reset(10)
+		w.Grow(20)
 	}
 	for _, o := range put {
 		if !have[o.ID] {

@@ -61,10 +61,7 @@ func (l *lines) first() (v rawjson.Value, whole bool, err error) {
 	l.line = bytes.Clone(l.line) // looking on may read over it
 	v, err = rawjson.Parse(bytes.TrimSpace(l.line))
 	if err == nil {
-		if _, end := l.r.Peek(1); end == io.EOF {
-			return v, true, nil
-		}
-		return v, false, nil
+		return v, l.atEnd(), nil
 	}
 	syntax, _ := errors.AsType[*rawjson.SyntaxError](err)
 	if syntax == nil || !syntax.Truncated {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
@@ -36,6 +37,16 @@ func TestABatchThatIsCheckedAhead(t *testing.T) {
 		other.Put = put
 		if err := store.Apply(t.Context(), other); !errors.As(err, &corrupt) {
 			t.Errorf("others than were checked: %v", err)
+		}
+	}
+	b.Put = append(slices.Grow(b.Put, 2), said("c")) // elsewhere
+	if err := b.CheckAhead(); err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []objects.Object{wrong, said("d")} { // in the same memory
+		b.Put = append(b.Put[:3], last)
+		if err := b.CheckAhead(); errors.As(err, &corrupt) != (last.ID == wrong.ID) {
+			t.Errorf("one more than was checked: %v", err)
 		}
 	}
 	if err := store.Apply(t.Context(), b); err != nil {

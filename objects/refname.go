@@ -86,12 +86,11 @@ func isPlainRef(name string) bool {
 	return parts > 1 && last != '/'
 }
 
-// checkBatch says what is wrong with a batch before an engine sees it.
+// checkBatch says what is wrong with a batch before an engine sees it. What was checked
+// ahead is not looked at again.
 func checkBatch(b Batch) error {
-	if !b.isChecked() {
-		if err := b.CheckAhead(); err != nil {
-			return err
-		}
+	if err := b.CheckAhead(); err != nil {
+		return err
 	}
 	seen := make(map[string]bool, len(b.Refs))
 	for _, u := range b.Refs {

@@ -57,6 +57,7 @@ type laying struct {
 	steps  []byte // of the object at hand
 	before []byte // its form
 	all    []byte // the table
+	lent   []byte // for the body
 }
 
 // nearStep is how far back an edge may lead and be in the form: beyond, too many
@@ -203,7 +204,12 @@ func (l *laying) unlike(table []byte, room *SheetRoom) (found bool) {
 
 // body is the data of what is no commit, behind as many bytes as are asked for.
 func (l *laying) body(front int) []byte {
-	b := make([]byte, front, front+l.size[inWords]+l.size[inOthers])
+	b, size := l.lent, front+l.size[inWords]+l.size[inOthers]
+	if l.lent = nil; cap(b) < size {
+		b = make([]byte, size)
+	}
+	b = b[:front]
+	clear(b)
 	for _, part := range [...]uint8{inWords, inOthers} {
 		for i := range l.list {
 			if partOf(l.list[i].Kind) == part {

@@ -23,6 +23,9 @@ func (r *SheetRoom) Reset() {
 	}
 }
 
+// Lend lends memory to the body of the next sheet that is laid.
+func (r *SheetRoom) Lend(b []byte) { r.laying.lent = b }
+
 // Object is that of a sheet, all of it in the room, into o.
 func (r *SheetRoom) Object(s *Sheet, i int, o *Object) error { return s.object(o, i, &r.edges, r) }
 

@@ -45,18 +45,18 @@ type Batch struct {
 }
 
 // CheckAhead checks what the batch puts before it is applied, which does not do so again:
-// while another batch is being written. Nothing of Put may change from then on.
+// while another batch is being written, or while the batch is made. From then on Put may
+// only grow; where what was checked still lies in it, the rest is looked at the next time.
 func (b *Batch) CheckAhead() error {
-	if err := checkAll(b.Put); err != nil {
+	rest, n := b.Put, len(b.checked)
+	if n > 0 && n <= len(rest) && &b.checked[0] == &rest[0] {
+		rest = rest[n:]
+	}
+	if err := checkAll(rest); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
 	b.checked = b.Put
 	return nil
-}
-
-// isChecked tells whether Put is what was checked.
-func (b *Batch) isChecked() bool {
-	return len(b.Put) == 0 || len(b.checked) == len(b.Put) && &b.checked[0] == &b.Put[0]
 }
 
 // LogEntry is one move of one or more refs. Entries of a store are numbered

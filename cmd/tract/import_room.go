@@ -12,7 +12,7 @@ import (
 // megabytes is taken at once, in large pieces where the system has such, and nothing of
 // it is collected before the end: the two took a quarter of the time.
 const (
-	importNeeds = 12       // bytes for each of a file
+	importNeeds = 10       // bytes for each of a file
 	importWorth = 1 << 20  // the least file that is worth it
 	importRoom  = 96 << 20 // most that is taken
 	importPiece = 24 << 20 // at once

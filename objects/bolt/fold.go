@@ -82,6 +82,9 @@ func (s *store) lay(h *handle, f *folding) {
 		time.Sleep(maxPoll) // somebody waits for this one
 		err = s.transact(h, list)
 	}
+	if err == nil {
+		written(list)
+	}
 	if f.meta, f.err = s.settle(h, err); f.err != nil && !errors.Is(f.err, errHeld) {
 		h.broken.Store(true) // a frame of this generation may not count any more
 	}

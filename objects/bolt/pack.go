@@ -53,9 +53,15 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 
 // encodePackAs is encodePack of one whose head may be short.
 func encodePackAs(n uint32, list []objects.Object, c codec, short bool) (head, body []byte) {
+	return encodePackIn(nil, n, list, c, short)
+}
+
+// encodePackIn is encodePackAs of one whose body lies in some memory, if there is enough.
+func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec, short bool) (head, body []byte) {
 	room := sheetRooms.Get().(*objects.SheetRoom) //nolint:forcetypeassert // it holds nothing else
 	defer sheetRooms.Put(room)
 	room.Reset()
+	room.Lend(memory)
 	ids, table, body := objects.LaySheet(list, bodyStart, room)
 	others, out := len(ids)/idSize-len(list), 0
 	if short {

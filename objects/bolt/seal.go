@@ -84,6 +84,19 @@ func apart(list []objects.Object) (rest []objects.Object, changes []change) {
 	return rest, changes
 }
 
+// bodyRooms is the memory of bodies that are written, for the next ones.
+var bodyRooms sync.Pool
+
+// written gives back the memory of the bodies of a list of changes, which are in the file.
+func written(list []change) {
+	for _, c := range list {
+		if c.bucket == bodiesBucket && len(c.value) > 0 {
+			body := c.value[:0]
+			bodyRooms.Put(&body)
+		}
+	}
+}
+
 // encodePacks begins to make the packs of some runs, as many at a time as can be, and
 // gives where everything lies in them. packs waits for them.
 func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, entries []indexEntry) {
@@ -99,7 +112,11 @@ func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, 
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(runs); i = int(next.Add(1)) - 1 {
 				n := first + uint32(i)
-				head, body := encodePack(n, runs[i], codecRaw)
+				memory, _ := bodyRooms.Get().(*[]byte)
+				if memory == nil {
+					memory = new([]byte)
+				}
+				head, body := encodePackIn(*memory, n, runs[i], codecRaw, false)
 				changes[2*i], changes[2*i+1] = change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body}
 			}
 		})
