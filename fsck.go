@@ -178,7 +178,7 @@ func (c *checkup) settle() error {
 			}
 			continue
 		}
-		if id := c.graph.ids.at[n]; !told[id] {
+		if id := c.graph.ids.ID(int32(n)); !told[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
 			}})
@@ -248,7 +248,7 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 		of = " of " + strings.Join(short, ", ")
 	}
 	if len(back[n]) == 0 && len(names) == 0 {
-		if name, ok := c.past[c.graph.ids.at[n]]; ok {
+		if name, ok := c.past[c.graph.ids.ID(n)]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
 		return "nothing leads to it"
@@ -260,16 +260,16 @@ func (c *checkup) meaning(n int32, back [][]int32, names []string) string {
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
-			return "the history" + of + " before commit " + c.graph.ids.at[from].Short() + " cannot be reached"
+			return "the history" + of + " before commit " + c.graph.ids.ID(from).Short() + " cannot be reached"
 		}
 	}
 	switch {
 	case at.kind != objects.KindCommit:
-		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.at[from].Short(), of)
+		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.ID(from).Short(), of)
 	case at.says && c.graph.content(from) == n:
-		return "the words of commit " + c.graph.ids.at[from].Short() + of + " are lost; the history before and after it is whole"
+		return "the words of commit " + c.graph.ids.ID(from).Short() + of + " are lost; the history before and after it is whole"
 	}
-	return "where commit " + c.graph.ids.at[from].Short() + of + " came from, or its label, is lost; its words are whole"
+	return "where commit " + c.graph.ids.ID(from).Short() + of + " came from, or its label, is lost; its words are whole"
 }
 
 // audit lets the engine look through itself, or reads what any engine gives.

@@ -12,8 +12,8 @@ import (
 // large store. It checks commits as they come, in any order.
 type graph struct {
 	nodes []node
-	ids   idTable // of the nodes
-	edges []int32 // parents and then links of all nodes
+	ids   objects.IDTable // of the nodes
+	edges []int32         // parents and then links of all nodes
 
 	feet    []commit.Footing // of commits
 	waiting map[int32][]*commit.Commit
@@ -36,7 +36,7 @@ type node struct {
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
 	g := &graph{
-		nodes: make([]node, 0, about), ids: newIDTable(about), edges: make([]int32, 0, 2*about),
+		nodes: make([]node, 0, about), ids: objects.NewIDTable(about), edges: make([]int32, 0, 2*about),
 		feet:    make([]commit.Footing, 0, about/2),
 		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
 	}
@@ -47,11 +47,11 @@ func newGraph(about int, wrong func(objects.ID, error) error) *graph {
 }
 
 // find gives the number of the node of an id.
-func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.find(id) }
+func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.Find(id) }
 
 // number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	n, fresh := g.ids.number(id)
+	n, fresh := g.ids.Number(id)
 	if fresh {
 		g.nodes = append(g.nodes, node{})
 	}
@@ -60,7 +60,7 @@ func (g *graph) number(id objects.ID) int32 {
 
 // own is number of an object that has come: few have been led to before.
 func (g *graph) own(id objects.ID) int32 {
-	n, fresh := g.ids.add(id)
+	n, fresh := g.ids.Add(id)
 	if fresh {
 		g.nodes = append(g.nodes, node{})
 	}
@@ -130,7 +130,7 @@ func (g *graph) settle() error {
 			err = fmt.Errorf("its content has %d bytes, and must have %d", what.size, at.size)
 		}
 		if err != nil {
-			if err := g.wrong(g.ids.at[n], err); err != nil {
+			if err := g.wrong(g.ids.ID(int32(n)), err); err != nil {
 				return err
 			}
 		}

@@ -298,9 +298,9 @@ func (w *recovery) unnamed(want map[string]objects.ID) {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.whole(w.graph.ids.at[n]) {
-			name := rescueName("lost/"+w.graph.ids.at[n].Short(), time.UnixMilli(0), want)
-			want[name], w.done.Rescued[name] = w.graph.ids.at[n], name
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.whole(w.graph.ids.ID(int32(n))) {
+			name := rescueName("lost/"+w.graph.ids.ID(int32(n)).Short(), time.UnixMilli(0), want)
+			want[name], w.done.Rescued[name] = w.graph.ids.ID(int32(n)), name
 		}
 	}
 }

@@ -25,12 +25,13 @@ func TestIDMap(t *testing.T) {
 			want[one] = int32(n)
 		}
 		got := map[objects.ID]int32{}
-		for i := range m.ids {
-			n, ok := m.get(&m.ids[i])
+		for i := range m.ids.Len() {
+			one := m.ids.ID(int32(i))
+			n, ok := m.get(&one)
 			if !ok {
-				t.Fatalf("%x is not there", m.ids[i])
+				t.Fatalf("%x is not there", one)
 			}
-			got[m.ids[i]] = n
+			got[one] = n
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("it has %v, want %v", got, want)

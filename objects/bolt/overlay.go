@@ -216,7 +216,7 @@ func (o *overlay) reserve(other *overlay) {
 	for i := range o.trees {
 		o.trees[i].edits = make([]edit, 0, len(other.trees[i].edits))
 	}
-	o.trees[objectsNumber].byID = newIDMap(len(other.trees[objectsNumber].byID.ids))
+	o.trees[objectsNumber].byID = newIDMap(other.trees[objectsNumber].byID.ids.Len())
 }
 
 // of tells whether it is of the frames that count.

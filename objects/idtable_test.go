@@ -1,4 +1,4 @@
-package tract
+package objects_test
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 func TestIDTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, about := range []int{0, 10, 5000} {
-		table, want := newIDTable(about), map[objects.ID]int32{}
+		table, want := objects.NewIDTable(about), map[objects.ID]int32{}
 		var all []objects.ID
 		for range 5000 {
 			var id objects.ID
@@ -34,10 +34,10 @@ func TestIDTable(t *testing.T) {
 				}
 			}
 			n, known := want[id]
-			if got, ok := table.find(id); ok != known || got != n {
+			if got, ok := table.Find(id); ok != known || got != n {
 				t.Fatalf("find gives %d, %t; want %d, %t", got, ok, n, known)
 			}
-			got, fresh := table.number(id)
+			got, fresh := table.Number(id)
 			if !known {
 				n = int32(len(all))
 				want[id], all = n, append(all, id)
@@ -47,7 +47,7 @@ func TestIDTable(t *testing.T) {
 			}
 		}
 		for id, n := range want {
-			if got, ok := table.find(id); !ok || got != n || table.at[n] != id {
+			if got, ok := table.Find(id); !ok || got != n || table.ID(n) != id {
 				t.Fatalf("in the end find gives %d, %t; want %d", got, ok, n)
 			}
 		}
