@@ -71,7 +71,7 @@ func newAhead(ctx context.Context, r objects.Reader, o Options) *ahead {
 // it, all at once and before anything else: the collector then runs when there is nothing
 // to go through, and not again whenever memory has doubled.
 func (a *ahead) begin(c *commit.Commit) {
-	if a == nil || a.over || c.Weight.Sent < a.least {
+	if a == nil || a.over || c.Op == commit.Compress || c.Weight.Sent < a.least {
 		return
 	}
 	all, commits := c.Weight.Sent, c.Depth+1

@@ -238,3 +238,38 @@ func TestWhatACommitClaimsAsksForNoMore(t *testing.T) {
 		a.stop()
 	}
 }
+
+// expecting counts how often it is told that much will be loaded.
+type expecting struct {
+	objects.Reader
+	objects.Bulk
+	told int
+}
+
+func (e *expecting) Expect(size int64) (read func(context.Context)) {
+	e.told++
+	return e.Bulk.Expect(size)
+}
+
+// TestBehindASummaryNothingIsExpected: who begins to load ahead at a summary would read all
+// that it stands for.
+func TestBehindASummaryNothingIsExpected(t *testing.T) {
+	for _, behind := range []int{shortLine, shortLine + 1} {
+		h := &told{}
+		for i := range 60 {
+			h.write(t, commit.Draft{Block: content.User(fmt.Sprint("q", i))})
+		}
+		h.write(t, commit.Draft{Op: commit.Compress, Block: content.Text{Of: content.KindSummary, Text: "in short"}, First: h.all[0].ID, Target: h.tip.ID})
+		for i := range behind {
+			h.write(t, commit.Draft{Block: content.User(fmt.Sprint("and ", i))})
+		}
+		s := h.keep(t)
+		r := &expecting{Reader: s, Bulk: s.(objects.Bulk)}
+		if _, err := eager(t, r, h.tip.ID, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if want := behind - shortLine; r.told != want {
+			t.Errorf("%d commits behind a summary: it was told %d times, want %d", behind, r.told, want)
+		}
+	}
+}
