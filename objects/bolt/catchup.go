@@ -77,11 +77,7 @@ func (l *look) readBack(n uint32) error {
 	if err != nil {
 		return err
 	}
-	closed, err := l.closedBody(p)
-	if err != nil {
-		return err
-	}
-	body, sound, err := openBody(nil, p, closed)
+	body, sound, err := l.body(p)
 	if err != nil {
 		return err
 	}

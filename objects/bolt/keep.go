@@ -184,10 +184,13 @@ func (s *store) tend(w *writer) {
 	}
 }
 
+// many tells whether a large crowd writes. disk is held.
+func (w *writer) many() bool { return w.crowd >= journalCrowd }
+
 // limit is how many bytes of the journal are folded at once: of a large crowd four times
 // as many, since much of a fold is the same however large it is. disk is held.
 func (w *writer) limit() int64 {
-	if w.crowd >= journalCrowd {
+	if w.many() {
 		return 4 * w.store.limit
 	}
 	return w.store.limit
@@ -197,7 +200,7 @@ func (w *writer) limit() int64 {
 // twice as long. disk is held.
 func (w *writer) wraps() bool {
 	most := journalWraps * w.store.limit
-	if w.crowd >= journalCrowd {
+	if w.many() {
 		most *= 2
 	}
 	return w.h.journal.over.end > most
