@@ -255,16 +255,27 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 	}
 	r.Head = ""
 	if slices.ContainsFunc(revs, saysHead) {
-		return r, emptyBranch(h.branch)
+		return r, a.emptyBranch(ctx, h.branch)
 	}
 	return r, nil
 }
 
-func emptyBranch(name string) error {
+func (a *app) emptyBranch(ctx context.Context, name string) error {
 	return &failure{
 		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("branch %q has no commits yet", name),
-		hint: "tract user TEXT commits a first block, tract chat TEXT asks a model",
+		hint: a.firstStep(ctx),
 	}
+}
+
+// firstStep says what can be done on a branch without commits: after an import the
+// conversations are on branches of their own. The store is open.
+func (a *app) firstStep(ctx context.Context) string {
+	for b, err := range a.repo.Branches(ctx, refs.Query{Newest: true, Limit: 1}) {
+		if err == nil {
+			return "tract switch " + b.Name + " goes to where commits are, tract branch lists branches"
+		}
+	}
+	return "tract user TEXT commits a first block, tract chat TEXT asks a model"
 }
 
 // saysHead tells whether a revision or a range counts from HEAD.

@@ -53,7 +53,7 @@ func (a *app) generate(cmd *cobra.Command, o *asking) error {
 		return err
 	}
 	if tip.IsZero() {
-		return emptyBranch(b.Name())
+		return a.emptyBranch(ctx, b.Name())
 	}
 	s, err := a.asker(o)
 	if err != nil {

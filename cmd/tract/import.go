@@ -97,6 +97,9 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if !slices.Contains(importer.Formats(), importer.Format(o.format)) {
 		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
 	}
+	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
+		return usage(cmd, "import: each session becomes a branch of its own, and --branch and --from say nothing about it; want --as NAME")
+	}
 	if o.as != "" {
 		if err := checkName("branch", o.as); err != nil {
 			return err

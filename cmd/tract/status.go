@@ -115,7 +115,7 @@ func (a *app) status(ctx context.Context) error {
 	s.sayBudgets(p)
 	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
 	if s.Head.IsZero() {
-		a.note("tract user TEXT commits a first block, tract chat TEXT asks a model")
+		a.note("%s", a.firstStep(ctx))
 	}
 	return cmp.Or(p.Err(), s.hurt)
 }
