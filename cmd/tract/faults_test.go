@@ -33,7 +33,10 @@ func asProgram(limit string) int {
 	n, err := strconv.ParseUint(limit, 10, 63)
 	if err == nil && n > 0 {
 		signal.Ignore(syscall.SIGXFSZ)
-		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
+		var most syscall.Rlimit
+		store(&most.Cur, n)
+		store(&most.Max, n)
+		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &most)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,6 +44,9 @@ func asProgram(limit string) int {
 	}
 	return mainCode()
 }
+
+// store sets a limit, which systems count with and without a sign.
+func store[T int64 | uint64](limit *T, n uint64) { *limit = T(n) }
 
 // verbs are the commands that change something, each as it is typed.
 var verbs = [][]string{
