@@ -43,7 +43,7 @@ func (s *store) commit(h *handle, g *group) error {
 		h.broken.Store(true)
 		return err
 	}
-	if g.moves {
+	if len(g.moved) > 0 {
 		s.mu.Lock()
 		s.signalMoved()
 		s.mu.Unlock()
