@@ -23,8 +23,10 @@ const maxKeyed = 1000
 // of one role that follow one another are one message; with [Key] a repeated
 // call returns the commits of the first.
 func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
+	d := b.repo.desk()
+	defer b.repo.leave(d)
+	c := &d.call
+	if err := b.repo.begin(c, opts); err != nil {
 		return nil, err
 	}
 	for _, block := range blocks {
@@ -32,8 +34,8 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
 		}
 	}
-	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		return b.drafts(c, tip, blocks), nil
+	return b.writeAt(ctx, d, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
+		return d.draft(b.name, c, tip, blocks), nil
 	})
 }
 
@@ -77,47 +79,11 @@ func isEmpty(b content.Block) bool {
 	return false
 }
 
-// drafts makes drafts of blocks that a person or a tool brings.
-func (b *Branch) drafts(c *call, tip *commit.Commit, blocks []content.Block) []commit.Draft {
-	var origins []*commit.Origin // one of each source
-	drafts := make([]commit.Draft, 0, len(blocks))
-	last := tip
-	for i, block := range blocks {
-		if i > 0 { // of one call its role is all that is looked at
-			before := &drafts[i-1]
-			last = &commit.Commit{Op: commit.Append, Kind: before.Block.Kind(), Role: before.Role, Index: before.Index}
-		}
-		source := c.source
-		if source == "" {
-			source = commit.SourceUser
-			if block.Kind() == content.KindToolResult {
-				source = commit.SourceTool
-			}
-		}
-		at := slices.IndexFunc(origins, func(o *commit.Origin) bool { return o.Source == source })
-		if at < 0 {
-			at, origins = len(origins), append(origins, &commit.Origin{Source: source, Session: b.name})
-		}
-		d := commit.Draft{
-			Block: block, Role: c.role, Priority: c.priority, Time: c.time, Author: c.author,
-			Key: c.key, Origin: origins[at], Label: c.label,
-		}
-		if d.Role == content.NoRole {
-			d.Role = content.RoleOf(block)
-		}
-		if continues(last, d, i > 0) {
-			d.Index = last.Index + 1
-		}
-		drafts = append(drafts, d)
-	}
-	return drafts
-}
-
 // continues tells whether a block goes on with the message that last belongs
 // to: always within one call when the role is the same; otherwise when it has
 // the same origin and both are parts of one message of a model, a thought, a
 // call or what follows them, or results of tools.
-func continues(last *commit.Commit, d commit.Draft, sameCall bool) bool {
+func continues(last *commit.Commit, d *commit.Draft, sameCall bool) bool {
 	switch {
 	case last == nil || last.Op != commit.Append || last.Role != d.Role || d.Role == content.NoRole || d.Role == content.RoleSystem:
 		return false
@@ -131,16 +97,22 @@ func continues(last *commit.Commit, d commit.Draft, sameCall bool) bool {
 
 // write adds the drafts that make gives for a tip, on whatever tip there is.
 func (b *Branch) write(ctx context.Context, c *call, command string, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	d := b.repo.desk()
+	defer b.repo.leave(d)
+	return b.writeAt(ctx, d, c, command, make)
+}
+
+// writeAt is write at a desk.
+func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
-	var ids []objects.ID
 	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
-		ids = nil
+		d.ids = nil
 		if c.key != "" && !at.IsZero() {
 			done, err := b.keyed(ctx, at, c.key)
 			if err != nil || len(done) > 0 {
-				ids = done
+				d.ids = done
 				return objects.Batch{}, err
 			}
 		}
@@ -152,29 +124,37 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		commits, put, err := c.commits(tip, drafts...)
+		commits, err := d.write(c, tip, drafts)
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		return b.batch(c, command, at, commits, put, &ids), nil
+		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: c.note(command)}
+		b.moveTo(&batch, at, commits, &d.ids)
+		return batch, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.verb(command), b.name, err)
 	}
-	return ids, nil
+	return d.ids, nil
 }
 
 // batch is the batch that moves the branch from at to the last of commits.
 func (b *Branch) batch(c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+	batch := objects.Batch{Put: put, Note: c.note(command)}
+	b.moveTo(&batch, at, commits, ids)
+	return batch
+}
+
+// moveTo has a batch move the branch from at to the last of commits.
+func (b *Branch) moveTo(batch *objects.Batch, at objects.ID, commits []*commit.Commit, ids *[]objects.ID) {
+	*ids = slices.Grow(*ids, len(commits))
 	for _, written := range commits {
 		*ids = append(*ids, written.ID)
 		b.repo.headers.put(written)
 	}
-	batch := objects.Batch{Put: put, Note: c.note(command)}
 	if n := len(commits); n > 0 {
-		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
+		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: b.ref(), Old: at, New: commits[n-1].ID})
 	}
-	return batch
 }
 
 func (c *call) verb(command string) string {

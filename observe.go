@@ -91,7 +91,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	}
 	var drafts []commit.Draft
 	for _, m := range messages {
-		drafts = append(drafts, b.drafts(c, nil, withWords(m.Blocks))...)
+		drafts = append(drafts, new(desk).draft(b.name, c, nil, withWords(m.Blocks))...)
 	}
 	m := c.masking()
 	m.brought = true

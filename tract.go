@@ -45,6 +45,7 @@ type Repo struct {
 	clock    func() time.Time
 	found    func([]Secret) // secrets; may be nil
 	headers  headers
+	desks    sync.Pool   // see desk
 	traces   *traceIndex // nil: none is kept
 }
 
@@ -123,6 +124,7 @@ func CommitReasoning(yes bool) OpenOption {
 type Branch struct {
 	repo *Repo
 	name string
+	full string // of the ref
 
 	mu     sync.Mutex
 	unkept map[objects.ID][]content.Block // thoughts that were not committed, by the commit they come before
@@ -130,13 +132,14 @@ type Branch struct {
 
 // Branch gives the branch with a name. It does no I/O.
 func (r *Repo) Branch(name string) *Branch {
-	return &Branch{repo: r, name: name}
+	full := refs.Heads + name
+	return &Branch{repo: r, full: full, name: full[len(refs.Heads):]}
 }
 
 // Name is the name of the branch.
 func (b *Branch) Name() string { return b.name }
 
-func (b *Branch) ref() string { return refs.Heads + b.name }
+func (b *Branch) ref() string { return b.full }
 
 // Tip is the last commit of the branch, zero when it has none.
 func (b *Branch) Tip(ctx context.Context) (objects.ID, error) {
@@ -165,7 +168,12 @@ type headers struct {
 const maxHeaders = 4096
 
 func (h *headers) put(c *commit.Commit) {
-	kept := *c
+	own := &struct {
+		commit.Commit
+		parents [1]objects.ID
+	}{Commit: *c}
+	kept := &own.Commit
+	kept.Parents = append(own.parents[:0], c.Parents...) // those of c may lie on a desk
 	kept.Block, kept.From, kept.Words, kept.Erased = nil, nil, commit.Label{}, nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +183,7 @@ func (h *headers) put(c *commit.Commit) {
 	if len(h.byID) >= maxHeaders {
 		clear(h.byID)
 	}
-	h.byID[c.ID] = &kept
+	h.byID[c.ID] = kept
 	for _, id := range c.Parents { // from now on it is written upon the new one
 		delete(h.byID, id)
 	}

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -10,15 +11,16 @@ import (
 // NewLogEntry makes the entry that follows prev (the zero LogEntry: the first
 // of its store) and computes its hash.
 func NewLogEntry(prev LogEntry, note Note, refs []RefUpdate) LogEntry {
-	e, _ := NewLogRecord(prev, note, refs)
+	e, _ := NewLogRecord(nil, prev, note, refs)
 	return e
 }
 
-// NewLogRecord is NewLogEntry, and gives the Record of the entry as well.
-func NewLogRecord(prev LogEntry, note Note, refs []RefUpdate) (LogEntry, []byte) {
+// NewLogRecord is NewLogEntry, and gives the Record of the entry as well: in the free room
+// behind room, where that is enough.
+func NewLogRecord(room []byte, prev LogEntry, note Note, refs []RefUpdate) (LogEntry, []byte) {
 	note.Time = utcMillis(note.Time)
 	e := LogEntry{Seq: prev.Seq + 1, Prev: prev.Hash, Note: note, Refs: refs}
-	record := e.Record()
+	record := e.record(room)
 	e.Hash = Hash(logPrefix, record)
 	return e, record
 }
@@ -26,20 +28,23 @@ func NewLogRecord(prev LogEntry, note Note, refs []RefUpdate) (LogEntry, []byte)
 var logPrefix = []byte("tract log 1\x00")
 
 // Record is the canonical record of the entry, which its hash covers.
-func (e LogEntry) Record() []byte {
-	size := 64 + len(e.Note.Author) + len(e.Note.Command)
+func (e LogEntry) Record() []byte { return e.record(nil) }
+
+func (e *LogEntry) record(room []byte) []byte {
+	const head = 16 // what stands before an item takes less
+	size := 64 + head + len(e.Note.Author) + len(e.Note.Command)
 	for i := range e.Refs {
-		size += len(e.Refs[i].Name) + 2*len(ID{}) + 16
+		size += len(e.Refs[i].Name) + 2*len(ID{}) + head
 	}
-	enc := canon.NewEncoder(make([]byte, 0, size))
+	enc := canon.NewEncoder(slices.Grow(room, size))
 	enc.Uint(1, e.Seq)
 	e.Prev.Encode(&enc, 2)
 	enc.Int(3, e.Note.Time.UnixMilli())
 	enc.String(4, e.Note.Author)
 	enc.String(5, e.Note.Command)
-	var room [160]byte
-	for _, u := range e.Refs {
-		sub := canon.NewEncoder(room[:0])
+	for i := range e.Refs {
+		u, b := &e.Refs[i], enc.Bytes()
+		sub := canon.NewEncoder(b[:len(b)+head]) // it is made behind where it will be
 		sub.String(1, u.Name)
 		u.Old.Encode(&sub, 2)
 		u.New.Encode(&sub, 3)

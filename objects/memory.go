@@ -189,7 +189,7 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	if n := len(m.log); n > 0 {
 		last = m.log[n-1]
 	}
-	entry := NewLogEntry(last, b.Note, moves)
+	entry := NewLogEntry(last, b.Note, slices.Clone(moves))
 	m.log = append(m.log, entry)
 	for _, u := range moves {
 		if u.New.IsZero() {
@@ -237,10 +237,13 @@ func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total
 }
 
 // Moves compares what a batch wants with where its refs are, and returns the
-// updates that move something. The error is a *[ConflictError], or at's own.
-// It is for engines, inside the transaction that then moves the refs.
+// updates that move something: the same list, where all do. The error is a
+// *[ConflictError], or at's own. It is for engines, inside the transaction that then moves
+// the refs.
 func Moves(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpdate, err error) {
-	for _, u := range wanted {
+	moves = wanted[:0:0]
+	for i := range wanted {
+		u := &wanted[i]
 		have, err := at(u.Name)
 		switch {
 		case err != nil:
@@ -248,8 +251,10 @@ func Moves(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpd
 		case have == u.New:
 		case have != u.Old:
 			return nil, &ConflictError{Ref: u.Name, Want: u.Old, Have: have}
+		case len(moves) == i:
+			moves = wanted[: i+1 : i+1]
 		default:
-			moves = append(moves, u)
+			moves = append(moves, *u)
 		}
 	}
 	return moves, nil

@@ -92,6 +92,9 @@ func checkBatch(b Batch) error {
 	if err := b.CheckAhead(); err != nil {
 		return err
 	}
+	if len(b.Refs) == 1 {
+		return CheckRefName(b.Refs[0].Name)
+	}
 	seen := make(map[string]bool, len(b.Refs))
 	for _, u := range b.Refs {
 		if err := CheckRefName(u.Name); err != nil {

@@ -267,15 +267,17 @@ func (a *auditor) hurtNames() {
 func replay(b []byte, bound binding) (*overlay, error) {
 	over := newOverlay(bound)
 	for {
-		payload, seq, ok := parseFrame(bound, over.end, b[min(over.end, int64(len(b))):])
+		rest := b[min(over.end, int64(len(b))):]
+		payload, seq, ok := parseFrame(bound, over.end, rest)
 		if !ok || seq != over.seq+1 {
 			return over, nil
 		}
-		list, err := parseChanges(payload)
+		size := frameSize + int64(len(payload))
+		f, err := parseChanges(rest[:size:size])
 		if err != nil {
 			return over, fmt.Errorf("frame %d: %w", seq, err)
 		}
-		over.add(list, over.end+aligned(int64(len(payload))+frameSize), seq)
+		over.add(&f, over.end+aligned(size), seq, false)
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *store) commit(h *handle, g *group) error {
 		h.broken.Store(true)
 		return err
 	}
-	if g.moves {
+	if len(g.moved) > 0 {
 		s.mu.Lock()
 		s.signalMoved()
 		s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *store) record(h *handle, g *group) error {
 		return err
 	}
 	over := h.journal.over
-	over.addFrame(&g.frame, end, over.seq+1)
+	over.add(&g.frame, end, over.seq+1, true)
 	h.acknowledge()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,7 +68,7 @@ func TestKeysThatNoLongerRise(t *testing.T) {
 	keys := [][]byte{logKey(1), logKey(3), logKey(4), logKey(2), logKey(3)}
 	var marks []mark
 	for i, key := range keys {
-		o.add([]change{{logBucket, key, []byte{byte(i)}}}, 0, uint64(i))
+		o.add(frameWith(change{logBucket, key, []byte{byte(i)}}), 0, uint64(i), true)
 		marks = append(marks, o.now())
 	}
 	for at, m := range marks {

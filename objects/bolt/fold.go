@@ -140,7 +140,6 @@ func (s *store) adopt(h *handle) error {
 	}
 	over := newOverlay(f.bound)
 	if old := h.journal.over; f.bound.gen == old.gen {
-		over.reserve(old)
 		over.follow(old, f.seen) // what came meanwhile
 	}
 	h.journal.bound = f.bound

@@ -162,31 +162,41 @@ func parseFrame(b binding, at int64, f []byte) (payload []byte, seq uint64, ok b
 	return payload, binary.BigEndian.Uint64(f[16:]), true
 }
 
-// parseChanges reads a payload. The changes keep pieces of it.
-func parseChanges(b []byte) (list []change, err error) {
-	piece := func() []byte {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || size > 1 && b[size-1] == 0 || n > uint64(len(b)-size) {
+// parseChanges reads the changes of a frame, which keep pieces of it: of one that is
+// damaged those before the damage.
+func parseChanges(b []byte) (f frame, err error) {
+	f.b = b
+	at := frameSize
+	piece := func() (begin, end int) {
+		n, size := binary.Uvarint(b[at:])
+		if size <= 0 || size > 1 && b[at+size-1] == 0 || n > uint64(len(b)-at-size) {
 			err = errors.New("a change is cut off")
-			return nil
+			return at, at
 		}
-		p := b[size : size+int(n) : size+int(n)]
-		b = b[size+int(n):]
-		return p
+		begin = at + size
+		at = begin + int(n)
+		return begin, at
 	}
-	for len(b) > 0 && err == nil {
-		kind := b[0]
-		if b = b[1:]; int(kind&^deleted) >= bucketCount {
-			return nil, fmt.Errorf("a change of bucket %d", kind&^deleted)
+	for at < len(b) {
+		s, kind := span{begin: at}, b[at]
+		if int(kind&^deleted) >= bucketCount {
+			return f, fmt.Errorf("a change of bucket %d", kind&^deleted)
 		}
-		c := change{bucket: buckets[kind&^deleted]}
-		if c.key = piece(); err == nil && len(c.key) == 0 {
-			return nil, errors.New("a change without a key")
+		at++
+		s.bucket, s.gone = kind&^deleted, kind&deleted != 0
+		begin, end := piece()
+		if err == nil && begin == end {
+			err = errors.New("a change without a key")
 		}
-		if kind&deleted == 0 && err == nil {
-			c.value = piece()
+		s.key, s.keyEnd = int32(begin-s.begin), int32(end-s.begin)
+		if !s.gone && err == nil {
+			begin, end = piece()
 		}
-		list = append(list, c)
+		if err != nil {
+			return f, err
+		}
+		s.value, s.end = int32(begin-s.begin), int32(end-s.begin)
+		f.spans = append(f.spans, s)
 	}
-	return list, err
+	return f, nil
 }

@@ -39,15 +39,15 @@ func (j *journal) read(to int64) error {
 		if err != nil {
 			return err
 		}
-		payload, seq, ok := parseFrame(j.bound, at, frame)
+		_, seq, ok := parseFrame(j.bound, at, frame)
 		if !ok || seq != j.over.seq+1 {
 			break
 		}
-		list, err := parseChanges(payload)
+		f, err := parseChanges(frame)
 		if err != nil {
 			return fmt.Errorf("journal frame %d: %w", seq, err)
 		}
-		j.over.add(list, at+aligned(need), seq)
+		j.over.add(&f, at+aligned(need), seq, false)
 	}
 	return j.checkEnd(to, size)
 }

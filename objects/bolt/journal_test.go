@@ -323,11 +323,11 @@ func FuzzChanges(f *testing.F) {
 	frame := frameOf(binding{gen: 1}, journalStart, 1, list)
 	f.Add(frame[frameSize : frameSize+30])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := parseChanges(b)
+		changes, err := parseChanges(append(make([]byte, frameSize), b...))
 		if err != nil {
 			return
 		}
-		frame := frameOf(binding{gen: 1}, journalStart, 1, list)
+		frame := frameOf(binding{gen: 1}, journalStart, 1, changes.changes())
 		if payload, _, ok := parseFrame(binding{gen: 1}, journalStart, frame); !ok || !bytes.Equal(payload, b) {
 			t.Errorf("%x was accepted and is written %x", b, payload)
 		}
@@ -380,6 +380,10 @@ func FuzzBinding(f *testing.F) {
 
 // frameOf is the frame of a list of changes for a place in the journal.
 func frameOf(b binding, at int64, seq uint64, list []change) []byte {
+	return frameWith(list...).seal(b, at, seq)
+}
+
+func frameWith(list ...change) *frame {
 	f := new(framing).frame(0, 0)
 	for _, c := range list {
 		if c.value == nil {
@@ -388,5 +392,5 @@ func frameOf(b binding, at int64, seq uint64, list []change) []byte {
 			f.put(bucketNumber(c.bucket), c.key, c.value)
 		}
 	}
-	return f.seal(b, at, seq)
+	return &f
 }

@@ -12,14 +12,23 @@ import (
 // overlay is what the journal says of the keys of the file beneath it. It only
 // grows, so that whoever has a mark sees it as it was then.
 type overlay struct {
-	gen  uint64 // of the frames it is made of
-	from int64  // where the first of them begins in the journal
-	end  int64  // of the last of them
-	seq  uint64 // of the last of them
+	salt [saltSize]byte // of the journal
+	gen  uint64         // of the frames it is made of
+	from int64          // where the first of them begins in the journal
+	end  int64          // of the last of them
+	seq  uint64         // of the last of them
 
-	mu    sync.RWMutex
-	trees [bucketCount]branch
-	kept  *listing
+	mu     sync.RWMutex
+	frames []laid
+	trees  [bucketCount]branch
+	kept   *listing
+}
+
+// laid is a frame whose changes an overlay has, from its beginning on.
+type laid struct {
+	b   []byte
+	at  int64 // where it begins in the journal
+	own bool  // this process has made it, of objects that were hashed
 }
 
 // listing is a sorted list of one bucket, kept for the next who asks.
@@ -29,82 +38,12 @@ type listing struct {
 	sorted []edit
 }
 
-// branch is the edits of one bucket, in the order in which they came.
-type branch struct {
-	edits  []edit
-	last   map[string]*int32 // the last edit of a key; nil: nobody asks for one, or they rise
-	byID   *idMap            // the same, where keys are ids
-	rising bool              // each key is above the one before it
-}
-
-// at gives the last edit of a key.
-func (b *branch) at(key []byte) (i int32, ok bool) {
-	switch {
-	case b.rising:
-		from, to := 0, len(b.edits)
-		for from < to {
-			if mid := (from + to) / 2; bytes.Compare(b.edits[mid].key, key) < 0 {
-				from = mid + 1
-			} else {
-				to = mid
-			}
-		}
-		return int32(from), from < len(b.edits) && bytes.Equal(b.edits[from].key, key)
-	case b.byID != nil && len(key) == idSize:
-		return b.byID.get((*objects.ID)(key))
-	}
-	last, ok := b.last[string(key)]
-	if !ok {
-		return 0, false
-	}
-	return *last, true
-}
-
-// set makes an edit the last of a key, and gives the one before it; -1: there is none.
-func (b *branch) set(key []byte, i int32) (before int32) {
-	if b.byID != nil && len(key) == idSize {
-		if before, had := b.byID.swap((*objects.ID)(key), i); had {
-			return before
-		}
-		return -1
-	}
-	last, ok := b.last[string(key)]
-	if !ok {
-		first := i
-		b.last[string(key)] = &first
-		return -1
-	}
-	before, *last = *last, i
-	return before
-}
-
-// add takes in an edit.
-func (b *branch) add(key, value []byte) {
-	n, before := int32(len(b.edits)), int32(-1)
-	if b.rising && n > 0 && bytes.Compare(b.edits[n-1].key, key) >= 0 {
-		b.rising, b.last = false, make(map[string]*int32, 2*n)
-		for i := range b.edits {
-			b.set(b.edits[i].key, int32(i))
-		}
-	}
-	if b.last != nil {
-		before = b.set(key, n)
-	}
-	b.edits = append(b.edits, edit{key, value, before})
-}
-
-// edit is a new value of a key; nil deletes it.
-type edit struct {
-	key, value []byte
-	before     int32 // the edit of the same key before this one; -1: none
-}
-
 // mark is how much of an overlay somebody sees: so many edits of each bucket.
 type mark [bucketCount]int32
 
 // newOverlay is that of a journal of which no frame was read.
 func newOverlay(b binding) *overlay {
-	o := &overlay{gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
+	o := &overlay{salt: b.salt, gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
 	for i := range o.trees {
 		switch i {
 		case movesNumber, recentNumber: // these are only listed
@@ -118,33 +57,40 @@ func newOverlay(b binding) *overlay {
 	return o
 }
 
-// add takes in the changes of one frame, which ends there.
-func (o *overlay) add(list []change, end int64, seq uint64) {
+// add takes in the changes of a frame, which ends there. own says that this process has
+// made it.
+func (o *overlay) add(f *frame, end int64, seq uint64, own bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range list {
-		o.trees[bucketNumber(c.bucket)].add(c.key, c.value)
-	}
-	o.end, o.seq = end, seq
-}
-
-// addFrame takes in the changes of a frame that this process made.
-func (o *overlay) addFrame(f *frame, end int64, seq uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.frames = append(o.frames, laid{f.b, o.end, own})
 	for i := range f.spans {
-		o.trees[f.spans[i].bucket].add(f.edit(i))
+		s := &f.spans[i]
+		at := uint32(s.begin)
+		c := slot{frame: int32(len(o.frames) - 1), key: at + uint32(s.key), keyEnd: at + uint32(s.keyEnd)}
+		if !s.gone {
+			c.value, c.valueEnd = at+uint32(s.value), at+uint32(s.end)
+		}
+		o.put(int(s.bucket), c)
 	}
 	o.end, o.seq = end, seq
 }
 
-// follow takes in what came to another after a mark.
+// follow takes in the frames of another that came after a mark, from where this one begins.
 func (o *overlay) follow(other *overlay, m mark) {
 	other.mu.RLock()
 	defer other.mu.RUnlock()
-	for i := range o.trees {
-		for _, e := range other.trees[i].edits[m[i]:] {
-			o.trees[i].add(e.key, e.value)
+	first := len(other.frames)
+	for first > 0 && other.frames[first-1].at >= o.from {
+		first--
+	}
+	o.frames = slices.Clone(other.frames[first:])
+	o.trees[objectsNumber].byID = newIDMap(other.trees[objectsNumber].byID.ids.Len()) // as many will come again
+	for bucket := range o.trees {
+		b := &other.trees[bucket]
+		for i := m[bucket]; i < b.count; i++ {
+			c := *b.slot(i)
+			c.frame -= int32(first)
+			o.put(bucket, c)
 		}
 	}
 	o.end, o.seq = other.end, other.seq
@@ -155,7 +101,7 @@ func (o *overlay) now() (m mark) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	for i := range m {
-		m[i] = int32(len(o.trees[i].edits))
+		m[i] = o.trees[i].count
 	}
 	return m
 }
@@ -168,16 +114,17 @@ func (o *overlay) get(bucket int, key []byte, m *mark) (value []byte, edited boo
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	b := &o.trees[bucket]
-	i, ok := b.at(key)
+	i, ok := o.at(b, key)
 	if !ok {
 		return nil, false
 	}
 	for i >= m[bucket] {
-		if i = b.edits[i].before; i < 0 {
+		if i = b.slot(i).before; i < 0 {
 			return nil, false
 		}
 	}
-	return b.edits[i].value, true
+	_, value = b.slot(i).in(o.frames)
+	return value, true
 }
 
 // sorted lists the last edits of a bucket as of a mark by key.
@@ -188,36 +135,29 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 	}
 	o.mu.RLock()
 	kept := o.kept
-	edits := o.trees[bucket].edits[:n:n]
-	o.mu.RUnlock()
 	if kept != nil && kept.bucket == bucket && kept.mark == n {
+		o.mu.RUnlock()
 		return kept.sorted
 	}
-	list := inOrder(edits, func(a, b *edit) int { return bytes.Compare(a.key, b.key) })
-	kept = &listing{bucket: bucket, mark: n, sorted: make([]edit, 0, len(list))}
-	for i, e := range list {
-		if i+1 == len(list) || !bytes.Equal(e.key, list[i+1].key) {
-			kept.sorted = append(kept.sorted, e)
-		}
+	b, edits := &o.trees[bucket], o.edits(bucket, m)
+	rising, list := b.rising, edits.lastByKey(b)
+	o.mu.RUnlock()
+	switch {
+	case list != nil:
+		slices.SortFunc(list, func(a, b edit) int { return bytes.Compare(a.key, b.key) })
+	case rising:
+		list = edits.all()
+	default:
+		list = edits.lastInOrder()
 	}
 	o.mu.Lock()
-	o.kept = kept
+	o.kept = &listing{bucket: bucket, mark: n, sorted: list}
 	o.mu.Unlock()
-	return kept.sorted
+	return list
 }
 
 // length is how many bytes of the journal it is of.
 func (o *overlay) length() int64 { return o.end - o.from }
-
-// reserve makes room for as much as another holds.
-func (o *overlay) reserve(other *overlay) {
-	other.mu.RLock()
-	defer other.mu.RUnlock()
-	for i := range o.trees {
-		o.trees[i].edits = make([]edit, 0, len(other.trees[i].edits))
-	}
-	o.trees[objectsNumber].byID = newIDMap(other.trees[objectsNumber].byID.ids.Len())
-}
 
 // of tells whether it is of the frames that count.
 func (o *overlay) of(b binding) bool { return o.gen == b.gen && o.from == b.begin() }
@@ -289,11 +229,26 @@ func (o *overlay) recents(l *look, m mark) (list []change) {
 }
 
 // objects lists the records that were put before a mark, in the order in which they came.
+// Those of frames that this process made, and whose sum is still right, need not be hashed.
 func (o *overlay) objects(m mark) []edit {
 	o.mu.RLock()
-	defer o.mu.RUnlock()
-	n := m[objectsNumber]
-	return o.trees[objectsNumber].edits[:n:n]
+	edits := o.edits(objectsNumber, &m)
+	o.mu.RUnlock()
+	list := make([]edit, edits.count)
+	frame, sound := int32(-1), false
+	for i := range list {
+		c := edits.slot(int32(i))
+		if c.frame != frame {
+			frame = c.frame
+			f := &edits.frames[frame]
+			if sound = f.own; sound {
+				_, _, sound = parseFrame(binding{salt: o.salt, gen: o.gen}, f.at, f.b)
+			}
+		}
+		list[i] = edits.at(int32(i))
+		list[i].sound = sound
+	}
+	return list
 }
 
 // beyond lists the last edits of a bucket as of a mark from a key on, or, down, those

@@ -55,7 +55,7 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 				now[k] = fmt.Sprint("edit ", i)
 				c.value = []byte(now[k])
 			}
-			l.over.add([]change{c}, 0, 0)
+			l.over.add(frameWith(c), 0, 0, true)
 		}
 		l.seen = l.over.now()
 		from, down := key.Draw(t, "from"), rapid.Bool().Draw(t, "down")
@@ -100,11 +100,11 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	moved := was
 	moved.Updated = was.Updated.Add(time.Second)
 	l.over = newOverlay(binding{gen: 1})
-	l.over.add([]change{
-		{refsBucket, []byte(was.Name), encodeRef(moved)},
-		{recentBucket, recentKey(was), nil},
-		{recentBucket, recentKey(moved), []byte{}},
-	}, 0, 0)
+	l.over.add(frameWith(
+		change{refsBucket, []byte(was.Name), encodeRef(moved)},
+		change{recentBucket, recentKey(was), nil},
+		change{recentBucket, recentKey(moved), []byte{}},
+	), 0, 0, true)
 	l.seen = l.over.now()
 	under := func(file []byte) []change {
 		list := l.over.recents(newLook(readerOf(file), now), l.seen)

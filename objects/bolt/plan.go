@@ -22,17 +22,18 @@ type writer struct {
 	crowd int           // batches of the last groups; disk guards it
 
 	mu     sync.Mutex
-	look   *look                  // what is durable, and the objects that are planned
-	refs   map[string]objects.Ref // as they will be; a zero target: not at all
-	last   objects.LogEntry       // of the log as it will be
-	ready  bool                   // last is read
-	key    []byte                 // memory for one
-	next   *group                 // that takes more; nil: none
-	flying *group                 // that is being written; nil: none
-	making framing                // of their frames
-	room   int                    // bytes of the last groups
-	spans  int                    // changes of the last one
-	ending bool                   // nobody begins a group any more
+	look   *look               // what is durable, and the objects that are planned
+	refs   map[string]*movable // the refs that were asked for
+	last   objects.LogEntry    // of the log as it will be, without its moves
+	ready  bool                // last is read
+	key    []byte              // memory for one
+	record []byte              // and for one of these
+	next   *group              // that takes more; nil: none
+	flying *group              // that is being written; nil: none
+	making framing             // of their frames
+	room   int                 // bytes of the last groups
+	spans  int                 // changes of the last one
+	ending bool                // nobody begins a group any more
 
 	order sync.Mutex
 	lines map[string][]chan struct{} // who waits to move a ref that somebody moves; order guards it
@@ -42,14 +43,20 @@ type writer struct {
 	served int // who was
 }
 
+// movable is a ref as it will be; a zero target: not at all.
+type movable struct {
+	objects.Ref
+	was objects.Ref // before the group that moves it
+	by  *group      // the last that does
+}
+
 // group is what is written together.
 type group struct {
 	frame   frame
 	hauled  []objects.Object // of a large batch, after which it takes no more
 	staged  *staged
-	was     map[string]objects.Ref // the refs that it moves, as they were
-	moves   bool
-	lead    bool // somebody has taken on to write it
+	moved   []*movable // the refs that it moves
+	lead    bool       // somebody has taken on to write it
 	batches int
 
 	done chan struct{} // closed when err says what has come of it
@@ -69,22 +76,24 @@ const mostRefs = 4096
 func newWriter(s *store, h *handle) *writer {
 	w := &writer{
 		store: s, h: h, call: make(chan struct{}, 1), look: h.look(),
-		refs: map[string]objects.Ref{}, lines: map[string][]chan struct{}{},
+		refs: map[string]*movable{}, lines: map[string][]chan struct{}{},
 	}
 	h.planner = w
 	return w
 }
 
 // ref is a ref as it is after what is planned. mu is held.
-func (w *writer) ref(name string) (objects.Ref, error) {
-	if r, ok := w.refs[name]; ok {
+func (w *writer) ref(name string) (*movable, error) {
+	if r := w.refs[name]; r != nil {
 		return r, nil
 	}
 	r, err := w.look.ref(name)
-	if err == nil {
-		w.refs[name] = r
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	p := &movable{Ref: r}
+	w.refs[name] = p
+	return p, nil
 }
 
 // ended tells that nothing can be planned any more. mu is held.
@@ -97,9 +106,15 @@ func (w *writer) tip(name string) (objects.ID, error) {
 	if w.ended() {
 		return objects.ID{}, errAgain
 	}
-	var r objects.Ref
-	err := protect(func() (err error) { r, err = w.ref(name); return err })
-	return r.Target, w.store.explain("read", err)
+	var tip objects.ID
+	err := protect(func() error {
+		r, err := w.ref(name)
+		if err == nil {
+			tip = r.Target
+		}
+		return err
+	})
+	return tip, w.store.explain("read", err)
 }
 
 // plan adds a batch to the next group, or nothing of it when it gives an error. of is
@@ -157,7 +172,7 @@ func (w *writer) turn() {
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
 	g := &group{
-		frame: w.making.frame(w.room, w.spans+w.spans/4), staged: newStaged(w.spans / 2), was: map[string]objects.Ref{}, done: make(chan struct{}),
+		frame: w.making.frame(w.room, w.spans+w.spans/4), staged: newStaged(w.spans / 2), done: make(chan struct{}),
 	}
 	w.next = g
 	w.store.mu.Lock()
@@ -177,7 +192,10 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	if len(b.Refs) > 0 {
 		moves, err = objects.Moves(b.Refs, func(name string) (objects.ID, error) {
 			r, err := w.ref(name)
-			return r.Target, err
+			if err != nil {
+				return objects.ID{}, err
+			}
+			return r.Target, nil
 		})
 	}
 	had := len(g.frame.spans)
@@ -245,23 +263,25 @@ func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) er
 		}
 		w.last, w.ready = last, true
 	}
-	entry, record := objects.NewLogRecord(w.last, note, moves)
+	var entry objects.LogEntry
+	entry, w.record = objects.NewLogRecord(w.record[:0], w.last, note, moves)
 	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
-	w.putSealed(g, logNumber, w.key, record)
-	for _, u := range moves {
-		was := w.refs[u.Name] // it was asked for
-		if _, ok := g.was[u.Name]; !ok {
-			g.was[u.Name] = was
+	w.putSealed(g, logNumber, w.key, w.record)
+	for i := range moves {
+		u := &moves[i]
+		r := w.refs[u.Name] // it was asked for
+		if r.by != g {
+			r.was, r.by = r.Ref, g
+			g.moved = append(g.moved, r)
 		}
-		now := objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: entry.Note.Time}
+		r.Target, r.Version, r.Updated = u.New, r.Version+1, entry.Note.Time
 		if u.New.IsZero() {
-			now = objects.Ref{Name: u.Name}
+			r.Ref = objects.Ref{Name: u.Name}
 		}
-		w.refs[u.Name] = now
 		w.key = appendMovesKey(w.key[:0], u.Name, entry.Seq)
 		g.frame.put(movesNumber, w.key)
 	}
-	w.last, g.moves = entry, true
+	w.last, w.last.Refs = entry, nil // they are the caller's
 	return nil
 }
 
@@ -274,17 +294,20 @@ func (w *writer) putSealed(g *group, bucket int, key, record []byte) {
 // close ends a group: nobody joins it any more. mu is held.
 func (w *writer) close(g *group) {
 	w.next, w.flying = nil, g
-	for name, was := range g.was {
-		r := w.refs[name]
-		if !was.Target.IsZero() && (r.Target.IsZero() || !was.Updated.Equal(r.Updated)) {
-			g.frame.delete(recentNumber, recentKey(was))
+	for _, r := range g.moved {
+		if was := &r.was; !was.Target.IsZero() && (r.Target.IsZero() || !was.Updated.Equal(r.Updated)) {
+			w.key = appendRecentKey(w.key[:0], was)
+			g.frame.delete(recentNumber, w.key)
 		}
+		w.key = append(w.key[:0], r.Name...)
 		if r.Target.IsZero() {
-			g.frame.delete(refsNumber, []byte(name))
+			g.frame.delete(refsNumber, w.key)
 			continue
 		}
-		w.putSealed(g, refsNumber, []byte(name), refRecord(r))
-		g.frame.put(recentNumber, recentKey(r))
+		w.record = appendRefRecord(w.record[:0], &r.Ref)
+		w.putSealed(g, refsNumber, w.key, w.record)
+		w.key = appendRecentKey(w.key[:0], &r.Ref)
+		g.frame.put(recentNumber, w.key)
 	}
 	w.crowd = max(g.batches, w.crowd/2)
 	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)

@@ -187,10 +187,12 @@ func shareObject(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, e
 	return o, nil
 }
 
-func encodeRef(r objects.Ref) []byte { return seal([]byte(r.Name), refRecord(r)) }
+func encodeRef(r objects.Ref) []byte { return seal([]byte(r.Name), appendRefRecord(nil, &r)) }
 
-func refRecord(r objects.Ref) []byte {
-	var e canon.Encoder
+// appendRefRecord gives the record of a ref, in the free room behind room where that is
+// enough.
+func appendRefRecord(room []byte, r *objects.Ref) []byte {
+	e := canon.NewEncoder(room)
 	e.Raw(1, r.Target[:])
 	e.Uint(2, r.Version)
 	e.Int(3, r.Updated.UnixMilli())
@@ -248,8 +250,9 @@ func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
 
 // recentKey orders refs by the time of their last move, the newest first, and
 // those of one time by name.
-func recentKey(r objects.Ref) []byte {
+func recentKey(r objects.Ref) []byte { return appendRecentKey(make([]byte, 0, 8+len(r.Name)), &r) }
+
+func appendRecentKey(b []byte, r *objects.Ref) []byte {
 	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, and then turned round
-	key := make([]byte, 0, 8+len(r.Name))
-	return append(binary.BigEndian.AppendUint64(key, downwards), r.Name...)
+	return append(binary.BigEndian.AppendUint64(b, downwards), r.Name...)
 }

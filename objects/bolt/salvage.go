@@ -252,8 +252,8 @@ func (a *auditor) scrapJournal() error {
 			continue
 		}
 		size := min(int(binary.BigEndian.Uint32(b[at+4:])), len(b)-at-frameSize)
-		list, _ := parseChanges(b[at+frameSize : at+frameSize+size]) // those before the damage
-		for _, c := range list {
+		f, _ := parseChanges(b[at : at+frameSize+size]) // those before the damage
+		for _, c := range f.changes() {
 			if c.value == nil {
 				continue
 			}

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"time"
 
@@ -181,7 +180,7 @@ func (w *writer) latest() *group {
 func (w *writer) write(g *group) {
 	w.disk.Lock()
 	if w.crowd > 1 {
-		runtime.Gosched() // who has just been served may come again
+		letAllRun() // who has just been served may come again
 	}
 	w.mu.Lock()
 	w.close(g)
@@ -200,4 +199,14 @@ func (w *writer) write(g *group) {
 		w.stop()
 		w.wake()
 	}
+}
+
+// letAllRun lets all run that can by now. The first goroutine ends up behind them in the
+// queue of this processor, since the second takes its place in front. [runtime.Gosched]
+// would queue where an idle processor looks before it takes over some of what waits here.
+func letAllRun() {
+	all := make(chan struct{})
+	go close(all)
+	go func() {}()
+	<-all
 }
