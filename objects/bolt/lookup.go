@@ -180,7 +180,10 @@ func (s *scanning) near(bucket string, e entry) {
 }
 
 // pack reads the head of a pack.
-func (l *look) pack(n uint32) (*pack, error) {
+func (l *look) pack(n uint32) (*pack, error) { return l.packBy(n, l.open) }
+
+// packBy is pack with a way to open a head that is not known yet.
+func (l *look) packBy(n uint32, open func(uint32, entry) (*pack, error)) (*pack, error) {
 	if p := l.packs[n]; p != nil {
 		return p, nil
 	}
@@ -188,7 +191,7 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.open(n, e)
+	p, err := open(n, e)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type look struct {
 	scan     *scanning // of many packs; nil: it is of few
 	spared   bool      // somebody reads the whole file
 	arena    *arena    // for what is read of packs; nil: it is kept
+	unsummed bool      // checksums of heads may be due, see packUnder
 	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not
 	buckets  map[string]tree
 }
