@@ -11,7 +11,7 @@ import (
 // many commits are given before the next ones are read while these are used, and
 // fewAlone how many that lie in no pack are read at the first look.
 const (
-	linePacks = 16
+	linePacks = 32
 	aloneFor  = 1024
 	fewAlone  = 2
 )

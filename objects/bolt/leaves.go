@@ -1,6 +1,9 @@
 package bolt
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+)
 
 // wholeLeaf is the size of a leaf up to which all of it is read.
 const wholeLeaf = 256 << 10
@@ -8,7 +11,7 @@ const wholeLeaf = 256 << 10
 // leaves is a read of leaves with long values, all of which are wanted. Most are about as
 // long as the one before: so one is mostly read at once.
 type leaves struct {
-	size int // of the leaf that was read last
+	size int // of the last one; 0: there was none
 }
 
 // read reads a page, and of a leaf with long values these too, unless it is too large for
@@ -24,6 +27,21 @@ func (s *leaves) read(l *look, id uint64) (*page, error) {
 			return nil, fmt.Errorf("read page %d: %w", id, err)
 		}
 	}
-	s.size = p.size
+	if p.size > l.meta.pageSize {
+		s.size = p.size
+	}
 	return p, nil
+}
+
+// warmHeads is how many times the system is not told what heads will be read, once it had
+// them: to ask takes as long as to read some of them.
+const warmHeads = 15
+
+// willRead tells the system that heads from a place on will be read.
+func (s *scanning) willRead(f *os.File, n int64) {
+	if s.warm > 0 {
+		s.warm--
+	} else if !willRead(f, s.heads, n) {
+		s.warm = warmHeads
+	}
 }

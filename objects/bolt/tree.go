@@ -73,7 +73,12 @@ func (l *look) keptPage(id uint64) (*page, error) {
 	case p != nil:
 		return p, nil
 	case l.leaves != nil:
-		return l.leaves.read(l, id)
+		p, err := l.leaves.read(l, id)
+		if err == nil && more && (!p.leaf || id == l.meta.root) { // the next look needs it too
+			p.head = bytes.Clone(p.head)
+			l.kept.keep(p)
+		}
+		return p, err
 	case !more:
 		return readPageIn(l.arena, l.file, l.meta, id, 0)
 	}
