@@ -64,10 +64,14 @@ type Run struct {
 // SheetRun is the run of a sheet from a place on as far as the line lies in it: at most
 // limit commits, when it is over 0. The places of it are put into room.
 func SheetRun(s *Sheet, tip, limit int, room []int16) Run {
+	if limit <= 0 {
+		limit = tip + 1
+	}
 	places, rows := room[:0], s.rows
-	for at := tip; at >= 0; at = rows[at].Parent() {
-		if places = append(places, int16(at)); len(places) == limit {
-			break
+	for at, step := tip, 0; at >= 0 && len(places) < limit; at -= step {
+		places = append(places, int16(at))
+		if next := rows[at].Parent(); next != at-step { // as mostly it is not: the processor need not wait to know
+			step = at - next
 		}
 	}
 	return Run{sheet: s, places: places}

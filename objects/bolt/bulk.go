@@ -11,7 +11,7 @@ import (
 // many commits are given before the next ones are read while these are used, and
 // fewAlone how many that lie in no pack are read at the first look.
 const (
-	linePacks = 16
+	linePacks = 32
 	aloneFor  = 1024
 	fewAlone  = 2
 )
@@ -20,23 +20,35 @@ const (
 func (s *store) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
 	return func(yield func(objects.Run, error) bool) {
 		w := &lining{tip: tip, left: limit, limited: limit > 0}
-		for room, err := range inRooms(ctx, func(ctx context.Context, room *room) error {
-			if w.tip.IsZero() || w.limited && w.left == 0 {
+		if wrong := s.line(ctx, w, yield); wrong != nil { // what is wrong shows where each checksum is looked at first
+			s.line(ctx, &lining{tip: wrong.tip, left: wrong.left, limited: w.limited, careful: true}, yield)
+		}
+	}
+}
+
+// line yields what a lining reads, and gives the run before which it ended because its
+// checksum is wrong, if it did.
+func (s *store) line(ctx context.Context, w *lining, yield func(objects.Run, error) bool) (wrong *begin) {
+	for room, err := range inRooms(ctx, func(ctx context.Context, room *room) error {
+		if w.tip.IsZero() || w.limited && w.left == 0 {
+			return nil
+		}
+		return s.view(ctx, "read", func(l *look) error { return w.read(l, room) })
+	}) {
+		if err != nil {
+			yield(objects.Run{}, err)
+			return nil
+		}
+		for i, run := range room.runs {
+			if from := room.from[i]; from.pack != nil && !from.pack.settle() {
+				return &from
+			}
+			if !yield(run, nil) {
 				return nil
-			}
-			return s.view(ctx, "read", func(l *look) error { return w.read(l, room) })
-		}) {
-			if err != nil {
-				yield(objects.Run{}, err)
-				return
-			}
-			for _, run := range room.runs {
-				if !yield(run, nil) {
-					return
-				}
 			}
 		}
 	}
+	return nil
 }
 
 // lining is one Line.
@@ -44,6 +56,7 @@ type lining struct {
 	tip     objects.ID // of what is left; zero: nothing is
 	left    int        // commits, if they are limited
 	limited bool
+	careful bool   // no checksum is left to be looked at later
 	packs   int    // read at the last look
 	few     int    // commits that lie in no pack, most at the last look
 	after   uint32 // the pack read last; before it the next is looked for
@@ -58,6 +71,7 @@ func (w *lining) read(l *look, room *room) error {
 	if w.few = min(max(4*w.few, fewAlone), pageObjects); first || w.after > 0 {
 		w.packs = min(max(2*w.packs, 1), linePacks)
 	}
+	l.unsummed = room.behind && !w.careful
 	if l.arena = &room.arena; w.packs > 1 {
 		l.scan, l.leaves = &w.scan, &w.leaves
 	}
@@ -99,7 +113,7 @@ func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
 	run := objects.SheetRun(p.Sheet, slot, limit, room.arena.takePlaces(slot+1))
 	run.Body = l.number<<32 | uint64(p.n)
 	_, places := run.Sheet()
-	room.add(run)
+	room.add(run, begin{p, w.tip, w.left})
 	w.left -= len(places)
 	w.tip = p.Under(int(places[len(places)-1]))
 }
@@ -107,7 +121,7 @@ func (w *lining) sheet(l *look, p *pack, slot int, room *room) {
 // alone adds one commit.
 func (w *lining) alone(o objects.Object, room *room) {
 	room.run = append(room.run, o)
-	room.add(objects.Run{Objects: room.run[len(room.run)-1:]})
+	room.add(objects.Run{Objects: room.run[len(room.run)-1:]}, begin{})
 	w.left--
 	if w.tip = (objects.ID{}); len(o.Parents) > 0 {
 		w.tip = o.Parents[0]

@@ -1,29 +1,23 @@
 package bolt
 
-import "fmt"
-
-const (
-	// wholeLeaf is the size of a leaf up to which all of it is read.
-	wholeLeaf = 256 << 10
-	// leafReach is how many leaves from the last one is taken for one of the same kind.
-	leafReach = 4
+import (
+	"fmt"
+	"os"
 )
 
-// leaves is a read of leaves with long values, all of which are wanted. Those of one fold
-// lie beside one another, and are about as long: so one is mostly read at once.
+// wholeLeaf is the size of a leaf up to which all of it is read.
+const wholeLeaf = 256 << 10
+
+// leaves is a read of leaves with long values, all of which are wanted. Most are about as
+// long as the one before: so one is mostly read at once.
 type leaves struct {
-	last uint64 // the page that was read last
-	size int    // of it
+	size int // of the last one; 0: there was none
 }
 
 // read reads a page, and of a leaf with long values these too, unless it is too large for
 // that.
 func (s *leaves) read(l *look, id uint64) (*page, error) {
-	first := 0
-	if reach := uint64(leafReach * s.size / l.meta.pageSize); id+reach >= s.last && id <= s.last+reach {
-		first = s.size
-	}
-	p, err := readPageIn(l.arena, l.file, l.meta, id, first)
+	p, err := readPageIn(l.arena, l.file, l.meta, id, s.size)
 	if err != nil || !p.leaf || p.size > wholeLeaf {
 		return p, err
 	}
@@ -33,6 +27,21 @@ func (s *leaves) read(l *look, id uint64) (*page, error) {
 			return nil, fmt.Errorf("read page %d: %w", id, err)
 		}
 	}
-	s.last, s.size = id, p.size
+	if p.size > l.meta.pageSize {
+		s.size = p.size
+	}
 	return p, nil
+}
+
+// warmHeads is how many times the system is not told what heads will be read, once it had
+// them: to ask takes as long as to read some of them.
+const warmHeads = 15
+
+// willRead tells the system that heads from a place on will be read.
+func (s *scanning) willRead(f *os.File, n int64) {
+	if s.warm > 0 {
+		s.warm--
+	} else if !willRead(f, s.heads, n) {
+		s.warm = warmHeads
+	}
 }

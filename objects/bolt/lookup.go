@@ -150,6 +150,7 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 // are read from the newest, bodies from the oldest; those of one fold lie together.
 type scanning struct {
 	heads, bodies int64 // how far down, and how far up
+	warm          int   // times that nothing need be told of heads
 }
 
 const (
@@ -166,10 +167,10 @@ func (s *scanning) near(bucket string, e entry) {
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
-		willRead(f, s.heads, to-s.heads)
+		s.willRead(f, to-s.heads)
 	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
 		s.heads = max(s.heads-headsAhead, 0)
-		willRead(f, s.heads, headsAhead)
+		s.willRead(f, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
 		s.bodies = to + bodiesAhead
 		willRead(f, from, s.bodies-from)
@@ -180,7 +181,10 @@ func (s *scanning) near(bucket string, e entry) {
 }
 
 // pack reads the head of a pack.
-func (l *look) pack(n uint32) (*pack, error) {
+func (l *look) pack(n uint32) (*pack, error) { return l.packBy(n, l.open) }
+
+// packBy is pack with a way to open a head that is not known yet.
+func (l *look) packBy(n uint32, open func(uint32, entry) (*pack, error)) (*pack, error) {
 	if p := l.packs[n]; p != nil {
 		return p, nil
 	}
@@ -188,7 +192,7 @@ func (l *look) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.open(n, e)
+	p, err := open(n, e)
 	if err != nil {
 		return nil, err
 	}

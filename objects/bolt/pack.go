@@ -90,6 +90,7 @@ type pack struct {
 	ids   []byte // a piece of the head, unless that is short
 	sound bool   // its checksum is right: its objects need no hashing
 	short bool   // some ids were worked out
+	due   []byte // the head, while nobody has held it against its checksum
 	lost  int    // objects whose id is not known; here it is zero
 }
 
@@ -104,10 +105,20 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
-	sound := binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+	sound := isSummed(n, b)
 	if !sound {
 		b = mended(packKey(n), b)
 	}
+	return openHead(a, n, b, sound)
+}
+
+// isSummed tells whether the checksum of a head is right.
+func isSummed(n uint32, b []byte) bool {
+	return binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+}
+
+// openHead reads what is in a head.
+func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	f := frontOf(b)
 	if f.end > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, f.count, len(b))

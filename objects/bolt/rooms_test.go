@@ -41,7 +41,7 @@ func TestRoomsAreFilledAhead(t *testing.T) {
 			}
 			filled++
 			for range 100 {
-				r.add(objects.Run{Objects: make([]objects.Object, filled)})
+				r.add(objects.Run{Objects: make([]objects.Object, filled)}, begin{})
 			}
 			return nil
 		}
@@ -88,7 +88,7 @@ func TestWhoLeavesWaitsForNothing(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		r.add(objects.Run{Objects: make([]objects.Object, aloneFor+1)})
+		r.add(objects.Run{Objects: make([]objects.Object, aloneFor+1)}, begin{})
 		return nil
 	}
 	a := startAhead(t.Context(), read, rooms.Get().(*room)) //nolint:forcetypeassert // it holds nothing else

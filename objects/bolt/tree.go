@@ -33,6 +33,7 @@ type look struct {
 	scan     *scanning // of many packs; nil: it is of few
 	spared   bool      // somebody reads the whole file
 	arena    *arena    // for what is read of packs; nil: it is kept
+	unsummed bool      // checksums of heads may be due, see packUnder
 	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not
 	buckets  map[string]tree
 }
@@ -72,7 +73,12 @@ func (l *look) keptPage(id uint64) (*page, error) {
 	case p != nil:
 		return p, nil
 	case l.leaves != nil:
-		return l.leaves.read(l, id)
+		p, err := l.leaves.read(l, id)
+		if err == nil && more && (!p.leaf || id == l.meta.root) { // the next look needs it too
+			p.head = bytes.Clone(p.head)
+			l.kept.keep(p)
+		}
+		return p, err
 	case !more:
 		return readPageIn(l.arena, l.file, l.meta, id, 0)
 	}
