@@ -67,8 +67,8 @@ func (p *pulling) read(ctx context.Context) {
 		return
 	}
 	defer func() { _ = f.Close() }()
-	for from, to := p.next(); from < to; from, to = p.next() {
-		if pull(ctx, f, from, to) != nil {
+	for ctx.Err() == nil {
+		if from, to := p.next(); from == to || pull(f, from, to) != nil {
 			return
 		}
 	}

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"syscall"
@@ -38,22 +37,16 @@ func inMemory(f *os.File, at int64) bool {
 // again opens a file that is open once more, wherever it is by now.
 func again(f *os.File) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd())) }
 
-// pulledAtOnce is how much is read before somebody looks whether it is still wanted.
-const pulledAtOnce = 1 << 20
-
-// pull reads a piece of a file, for the system to have it. It goes nowhere: nothing is
-// copied out of the memory of the system.
-func pull(ctx context.Context, f *os.File, from, to int64) error {
+// pull reads a piece of a file, for the system to have it, in one call: who comes back from
+// many has to wait for a processor each time. It goes nowhere, and nothing is copied.
+func pull(f *os.File, from, to int64) error {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = null.Close() }()
 	for from < to {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := unix.Sendfile(int(null.Fd()), int(f.Fd()), &from, int(min(to-from, pulledAtOnce)))
+		n, err := unix.Sendfile(int(null.Fd()), int(f.Fd()), &from, int(to-from))
 		if err != nil || n == 0 {
 			return err
 		}

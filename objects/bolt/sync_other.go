@@ -3,7 +3,6 @@
 package bolt
 
 import (
-	"context"
 	"errors"
 	"os"
 )
@@ -19,8 +18,8 @@ func willRead(*os.File, int64, int64) {}
 func inMemory(*os.File, int64) bool { return true }
 
 // again and pull do nothing: where nobody knows what is in memory, nothing is read ahead.
-func again(*os.File) (*os.File, error)                   { return nil, errors.ErrUnsupported }
-func pull(context.Context, *os.File, int64, int64) error { return errors.ErrUnsupported }
+func again(*os.File) (*os.File, error)  { return nil, errors.ErrUnsupported }
+func pull(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 // willBeRead tells the system that a file will be read into memory, where it wants to know.
 func willBeRead([]byte) {}
