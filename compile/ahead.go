@@ -27,7 +27,8 @@ type ahead struct {
 	list   []*Entry            // surely sent, the newest first, and not loaded yet
 	size   int64               // of their contents
 	slots  chan struct{}       // as many as may load at once
-	all    sync.WaitGroup
+	loads  sync.WaitGroup
+	reads  sync.WaitGroup  // of the file, which nobody waits for
 	ctx    context.Context //nolint:containedctx // of one Chain, which waits for all of it
 	cancel context.CancelFunc
 
@@ -92,7 +93,7 @@ func (a *ahead) begin(c *commit.Commit) {
 	if a.open = read != nil; !a.open {
 		return
 	}
-	a.all.Go(func() { read(a.ctx) })
+	a.reads.Go(func() { read(a.ctx) })
 	all = min(all, aheadMost) + int64(min(commits, most))*aheadRecord
 	for left := all + all/32; left > 0; {
 		n := min(max(all/4+aheadSize, roomLeast), roomMost, max(left, roomLeast))
@@ -158,7 +159,7 @@ func (a *ahead) load() {
 	list := a.list
 	a.list, a.size = make([]*Entry, 0, len(list)+len(list)/8), 0
 	slices.Reverse(list) // as they lie
-	a.all.Go(func() {
+	a.loads.Go(func() {
 		a.slots <- struct{}{}
 		defer func() { <-a.slots }()
 		_ = commit.Blocks(a.ctx, a.reader, commit.Wanted{
@@ -190,7 +191,7 @@ func (a *ahead) end() {
 // wait waits until what was begun is loaded.
 func (a *ahead) wait() {
 	if a != nil {
-		a.all.Wait()
+		a.loads.Wait()
 	}
 }
 
@@ -198,7 +199,8 @@ func (a *ahead) wait() {
 func (a *ahead) stop() {
 	if a != nil {
 		a.cancel()
-		a.all.Wait()
+		a.loads.Wait()
+		a.reads.Wait()
 	}
 }
 

@@ -273,3 +273,36 @@ func TestBehindASummaryNothingIsExpected(t *testing.T) {
 		}
 	}
 }
+
+// slowly reads what it is told of until nobody wants it any more.
+type slowly struct {
+	objects.Reader
+	objects.Bulk
+	ended bool
+}
+
+func (s *slowly) Expect(int64) (read func(context.Context)) {
+	return func(ctx context.Context) { <-ctx.Done(); s.ended = true }
+}
+
+// TestNobodyWaitsForWhatIsReadAhead: the walk and the loading go on while a file is read, and
+// when they are done it is not read any further.
+func TestNobodyWaitsForWhatIsReadAhead(t *testing.T) {
+	h := &told{}
+	for i := range 60 {
+		h.write(t, commit.Draft{Block: content.User(fmt.Sprint("q", i))})
+	}
+	s := h.keep(t)
+	r := &slowly{Reader: s, Bulk: s.(objects.Bulk)}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who waits for it waits so long
+	defer cancel()
+	a := newAhead(ctx, r, Options{})
+	a.least, a.step = 0, 64
+	p, err := chain(ctx, r, h.tip.ID, Options{}, a, maxScan)
+	if err != nil || len(p.Entries) != 60 {
+		t.Errorf("the prompt was not made: %v", err)
+	}
+	if a.stop(); !r.ended {
+		t.Error("it is still being read")
+	}
+}

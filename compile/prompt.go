@@ -74,6 +74,10 @@ type lists struct {
 	said     []int32
 }
 
+// longPrompt is so many blocks that their words and entries are left to small pages, as
+// objects.WillFill leaves long lists. What was at hand in large ones is used up by then.
+const longPrompt = 200_000
+
 // makeRoom makes the room for a prompt of a history that is settled, and writes to all of
 // it: until the words are there nobody has more to do than to wait for memory.
 func (h *history) makeRoom() {
@@ -84,8 +88,10 @@ func (h *history) makeRoom() {
 		}
 	}
 	h.room = lists{make([]content.Block, sent), make([]content.Message, spare(sent)), make([]int32, spare(sent))}
-	objects.WillFill(h.room.blocks)
-	objects.WillFill(h.room.messages)
+	if sent < longPrompt {
+		objects.WillFill(h.room.blocks)
+		objects.WillFill(h.room.messages)
+	}
 	clear(h.room.blocks)
 	clear(h.room.messages)
 	clear(h.room.said)

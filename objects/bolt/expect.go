@@ -3,58 +3,83 @@ package bolt
 import (
 	"context"
 	"os"
+	"sync"
 )
 
 const (
-	// readAtOnce is how much of a file is read at one look, for the system to have it: a
-	// writer waits so long.
-	readAtOnce = 1 << 20
-	// readPiece is how much of that at a time: it lies in the cache of the processor.
-	readPiece = 128 << 10
+	// pullers is how many read a file beside one another.
+	pullers = 3
+	// pullFirst is how much each of them reads from one place on at first, and pullMost at
+	// last: a walk begins at the end and is not to wait there, and a disk is fastest with
+	// much that lies together.
+	pullFirst, pullMost = 2 << 20, 16 << 20
 )
 
-// Expect is objects.Bulk. When about all of the file will be read, it is read from its
-// beginning to its end, if it is not in memory: a disk gives it so in less than half the
-// time that it takes from head to head and from body to body, or told in advance.
+// Expect is objects.Bulk. When about all of the file will be read, it is read from its end
+// to its beginning in long pieces, if it is not in memory: that is how a walk comes by, and
+// a disk gives it so in less than half the time that it takes from head to head and from
+// body to body, or told in advance.
 func (s *store) Expect(size int64) (read func(context.Context)) {
 	return func(ctx context.Context) {
-		r := reading{size: size}
-		for ctx.Err() == nil && !r.done {
-			if err := s.view(ctx, "read", r.read); err != nil {
-				break // who needs it is told
-			}
-			s.ahead.Store(!r.done)
+		p := pulling{size: pullFirst}
+		err := s.view(ctx, "read", func(l *look) error { return p.begin(l, size) })
+		if err != nil || p.file == nil {
+			return // who needs it is told
 		}
-		s.ahead.Store(false)
+		defer func() { _ = p.file.Close() }()
+		s.ahead.Store(true)
+		defer s.ahead.Store(false)
+		var all sync.WaitGroup
+		for range pullers {
+			all.Go(func() { p.read(ctx) })
+		}
+		all.Wait()
 	}
 }
 
-// reading reads a file once.
-type reading struct {
-	size   int64 // that will be needed of it
-	at     int64
-	number uint64
-	room   []byte
-	done   bool
+// pulling reads a file once, for the system to have it. It sees nothing of what it reads, so
+// that it needs no look: somebody may write meanwhile, or put another file in its place.
+type pulling struct {
+	file *os.File // opened for it alone; nil: there is nothing to be read
+
+	mu   sync.Mutex
+	left int64 // before this all is to be read
+	size int64 // of the next piece
 }
 
-// read reads the next piece.
-func (r *reading) read(l *look) error {
+// begin looks whether a file is to be read of which so much will be needed.
+func (p *pulling) begin(l *look, size int64) (err error) {
 	f, ok := l.file.(*os.File)
 	all := int64(l.meta.high) * int64(l.meta.pageSize)
-	if r.room == nil {
-		r.number, r.done = l.number, !ok || r.size < all/2 || inMemory(f, all/4) && inMemory(f, all/2)
-		r.room = make([]byte, readPiece)
-	}
-	if r.done = r.done || l.number != r.number; r.done {
+	if !ok || size < all/2 || inMemory(f, all/4) && inMemory(f, all/2) {
 		return nil
 	}
-	for end := min(r.at+readAtOnce, all); r.at < end; {
-		n, err := f.ReadAt(r.room[:min(readPiece, end-r.at)], r.at)
-		if r.at += int64(n); err != nil {
-			return err
+	p.left = all
+	p.file, err = again(f)
+	return err
+}
+
+// read reads one piece after another. The system notes in an open file how far it was read,
+// and reads ahead from there: therefore each has one of his own.
+func (p *pulling) read(ctx context.Context) {
+	f, err := again(p.file)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	for ctx.Err() == nil {
+		if from, to := p.next(); from == to || pull(f, from, to) != nil {
+			return
 		}
 	}
-	r.done = r.at >= all
-	return nil
+}
+
+// next is the piece to be read next; an empty one: all was.
+func (p *pulling) next() (from, to int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to = p.left
+	p.left = max(0, to-p.size)
+	p.size = min(2*p.size, pullMost)
+	return p.left, to
 }

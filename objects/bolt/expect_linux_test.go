@@ -42,9 +42,9 @@ func TestWhatIsExpectedIsReadBeforehand(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := info.Size() - 1
-	little := reading{size: last / 4}
-	if err := inner(t, s).view(t.Context(), "read", little.read); err != nil || !little.done || little.at > 0 {
-		t.Errorf("for a quarter of it %d bytes were read, %v", little.at, err)
+	var little pulling
+	if err := inner(t, s).view(t.Context(), "read", func(l *look) error { return little.begin(l, last/4) }); err != nil || little.file != nil {
+		t.Errorf("for a quarter of it it is read, %v", err)
 	}
 	s.(objects.Bulk).Expect(last)(t.Context())
 	for at := int64(0); at <= last; at += 4 << 10 {

@@ -279,6 +279,7 @@ func (l *loader) find(k *look, b *portion) {
 	if size > cap(b.room.bytes) {
 		b.room.bytes = l.room(size)
 	}
+	willBeRead(b.room.bytes[:size])
 }
 
 // read reads the body of a part, if it is to be read. One that is packed is unpacked
