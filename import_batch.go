@@ -16,7 +16,7 @@ import (
 // most.
 const (
 	leastCommits = 1 << 12
-	leastBytes   = 3 << 19
+	leastBytes   = 1 << 20
 	mostCommits  = 1 << 14
 	mostBytes    = 4 << 20
 )

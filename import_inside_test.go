@@ -21,9 +21,9 @@ func TestHeadersAfterAnImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Repeat("words of a long message. ", 60_000) // two or three are a batch
+	text := strings.Repeat("words of a long message. ", 40_000) // two or three are a batch
 	list := []Foreign{{Branch: "a", Parts: []ForeignPart{{ID: "a0", Block: content.User("a0")}, {ID: "a1", Block: content.User("a1")}}}}
-	for i := range 16 {
+	for i := range 24 {
 		list = append(list, Foreign{Branch: "b", Parts: []ForeignPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}})
 	}
 	for _, n := range []int{1, len(list)} { // and of a branch that was there

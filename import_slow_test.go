@@ -41,7 +41,7 @@ func (s *slowStore) Apply(ctx context.Context, b objects.Batch) error {
 // without a bound; none is written beside another, and in memory that is used again
 // nothing changes before it is written.
 func TestAnImportIntoASlowStore(t *testing.T) {
-	const parts, least, most, one = 1200, 3 << 19, 4 << 20, 9 << 10
+	const parts, least, most, one = 1200, 1 << 20, 4 << 20, 9 << 10
 	slow := &slowStore{Store: objects.Memory(), goOn: make(chan struct{})}
 	objects.Register("slow", func(context.Context, string, objects.Options) (objects.Store, error) { return slow, nil })
 	text := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat(" words", i*7%1300)) }

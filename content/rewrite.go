@@ -80,6 +80,9 @@ func (r *rewriter) raw(field *[]byte) {
 }
 
 func (r *rewriter) form(w *Wire) {
+	if w.form == nil || len(w.form.Extra) == 0 {
+		return
+	}
 	f := w.Form()
 	r.raw(&f.Extra)
 	*w = f.Wire()

@@ -17,7 +17,7 @@ var errTooLong = fmt.Errorf("more than %d MiB in one piece", maxLine>>20)
 
 // How much memory is taken for lines: at first, and at most for those that are shorter.
 const (
-	firstPiece = 64 << 10
+	firstPiece = 128 << 10
 	mostPiece  = 1 << 20
 )
 
@@ -38,12 +38,15 @@ type lines struct {
 	held  held
 }
 
-// held is the lines from one on, to be given again.
+// held is the lines from one on, to be given again. Those of a file that can be read
+// from a place on are not kept in memory, but read again.
 type held struct {
-	on     bool     // those that are given are held
-	before int      // number of the line before them
-	pieces [][]byte // of whole lines
-	from   int      // where those begin that lie in no piece
+	on     bool      // those that are given are held
+	before int       // number of the line before them
+	again  io.Seeker // the file, if it can; nil: they are kept
+	at     int64     // where they begin in it
+	pieces [][]byte  // of whole lines
+	from   int       // where those begin that lie in no piece
 	values []heldValue
 }
 
@@ -58,7 +61,7 @@ func newLines(file string, r io.Reader) *lines {
 }
 
 // next is the next line that is not empty, without its end; io.EOF after the
-// last. It is valid until the next call, or for good once lines are held.
+// last. It is valid until the next call, or for good once lines are kept.
 func (l *lines) next() ([]byte, error) {
 	for {
 		if err := l.read(); err != nil {
@@ -135,7 +138,7 @@ func (l *lines) makeRoom() {
 	if len(rest) > size/2 || size < mostPiece {
 		size = max(2*size, firstPiece)
 	}
-	if h := &l.held; h.on {
+	if h := &l.held; h.on && l.keeps {
 		if l.at > h.from {
 			h.pieces = append(h.pieces, l.buf[h.from:l.at])
 		}
@@ -146,14 +149,25 @@ func (l *lines) makeRoom() {
 
 // hold holds the lines that are given from now on.
 func (l *lines) hold() {
-	l.keeps = true
 	l.held = held{on: true, before: l.n, from: l.at}
+	if s, ok := l.src.(io.Seeker); ok {
+		if at, err := s.Seek(0, io.SeekCurrent); err == nil {
+			l.held.again, l.held.at = s, at-int64(len(l.buf)-l.at)
+			return
+		}
+	}
+	l.keeps = true
 }
 
 // rewind gives the lines again that are held, and then the others.
 func (l *lines) rewind() {
 	h := &l.held
 	l.n, h.on = h.before, false
+	if h.again != nil {
+		_, err := h.again.Seek(h.at, io.SeekStart)
+		l.buf, l.at, l.ended = l.buf[:0], 0, err
+		return
+	}
 	if len(h.pieces) == 0 {
 		l.at = h.from
 		return
@@ -191,7 +205,7 @@ func (l *lines) parse(line []byte) (rawjson.Value, error) {
 	if err != nil {
 		return nil, l.wrong(err)
 	}
-	if l.held.on {
+	if l.held.on && l.keeps {
 		l.held.values = append(l.held.values, heldValue{l.n, v})
 	}
 	return v, nil

@@ -12,8 +12,8 @@ import (
 )
 
 // TestLinesAreGivenAgain: whatever the lines are like, however the file gives them and
-// wherever it ends, what is held comes again, then the rest, and nothing that was given
-// since then changes.
+// wherever it ends, what is held comes again, then the rest. Where it is kept, because the
+// file cannot be read again, nothing that was given since then changes.
 func TestLinesAreGivenAgain(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	readers := []func(io.Reader) io.Reader{
@@ -55,8 +55,11 @@ func TestLinesAreGivenAgain(t *testing.T) {
 		if !slices.Equal(again, want[first:]) || !slices.Equal(once, again[:len(once)]) || len(once) != min(held, len(again)) {
 			t.Fatalf("seed %d: %q are held, and then come %q", seed, once, again)
 		}
+		if l.keeps != (k > 0) {
+			t.Fatalf("seed %d: lines are kept: %t", seed, l.keeps)
+		}
 		for i, line := range lines {
-			if !strings.HasSuffix(again[i], " "+string(line)) {
+			if l.keeps && !strings.HasSuffix(again[i], " "+string(line)) {
 				t.Fatalf("seed %d: %q has become %q", seed, again[i], line)
 			}
 		}

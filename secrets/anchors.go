@@ -6,11 +6,11 @@ import "sync"
 // pass over a text (Aho and Corasick's automaton). Upper and lower case are the
 // same to it. Only around what it finds a rule looks closer.
 type anchors struct {
-	class   [256]uint8 // bytes that no word has are class 0
-	next    []uint16   // by state<<classBits | class
-	found   [][]anchor // by state: the words that end there
-	first   uint16     // states from here on have words
-	longest int        // bytes of a word
+	class   [256]uint16      // bytes that no word has are class 0
+	next    *[1 << 16]uint16 // the state<<classBits, by state<<classBits | class
+	found   [][]anchor       // by state: the words that end there
+	first   uint16           // states<<classBits from here on have words
+	longest int              // bytes of a word
 }
 
 // anchor is a word, and what to do where it stands.
@@ -19,13 +19,12 @@ type anchor struct {
 	look func(v *view, at, end int)
 }
 
-// classBits is enough for letters, digits and what else is in words.
+// classBits is enough for letters, digits and what else is in words. A state that is
+// gone through is always <<classBits: so any is a place in next, and nothing is checked.
 const classBits = 6
 
 // step is the state after one more byte.
-func (a *anchors) step(state uint16, c byte) uint16 {
-	return a.next[int(state)<<classBits|int(a.class[c]&(1<<classBits-1))]
-}
+func (a *anchors) step(state uint16, c byte) uint16 { return a.next[state|a.class[c]] }
 
 // minLane is the shortest text of which four parts are looked at at once.
 const minLane = 256
@@ -40,7 +39,10 @@ func (a *anchors) scan(v *view) {
 		return
 	}
 	t0, t1, t2, t3 := v.text[:n], v.text[n:][:n], v.text[2*n:][:n], v.text[3*n:][:n]
-	s0, s1, s2, s3 := uint16(0), a.before(v, n), a.before(v, 2*n), a.before(v, 3*n)
+	var s0, s1, s2, s3 uint16
+	for i := max(0, n-a.longest); i < n; i++ { // of what is before a part only the words count that reach it
+		s1, s2, s3 = a.step(s1, t0[i]), a.step(s2, t1[i]), a.step(s3, t2[i])
+	}
 	for i := range n {
 		s0, s1, s2, s3 = a.step(s0, t0[i]), a.step(s1, t1[i]), a.step(s2, t2[i]), a.step(s3, t3[i])
 		if max(s0, s1, s2, s3) < a.first {
@@ -51,15 +53,6 @@ func (a *anchors) scan(v *view) {
 		}
 	}
 	a.rest(v, s3, lanes*n)
-}
-
-// before is the state at a place in the text, of which only the words that reach it
-// count.
-func (a *anchors) before(v *view, at int) (state uint16) {
-	for i := max(0, at-a.longest); i < at; i++ {
-		state = a.step(state, v.text[i])
-	}
-	return state
 }
 
 // rest goes on from a place to the end.
@@ -73,7 +66,7 @@ func (a *anchors) rest(v *view, state uint16, at int) {
 
 // stop looks at the words that end at a place.
 func (a *anchors) stop(v *view, state uint16, end int) {
-	for _, w := range a.found[state] {
+	for _, w := range a.found[state>>classBits] {
 		w.look(v, end-len(w.word), end)
 	}
 }
@@ -95,8 +88,8 @@ var automaton = sync.OnceValue(func() *anchors {
 
 // newAnchors makes an automaton.
 func newAnchors(list []anchor) *anchors {
-	a := &anchors{}
-	classes := uint8(1)
+	a := &anchors{next: new([1 << 16]uint16)}
+	classes := uint16(1)
 	for _, w := range list {
 		a.longest = max(a.longest, len(w.word))
 		for _, c := range []byte(w.word) {
@@ -109,46 +102,48 @@ func newAnchors(list []anchor) *anchors {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[c+'a'-'A']
 	}
-	a.grow(list)
-	a.link()
-	a.number()
+	next := a.grow(list)
+	a.link(next)
+	a.number(next)
 	return a
 }
 
-// grow makes the tree of the words. State 0 is its root, and where nothing follows.
-func (a *anchors) grow(list []anchor) {
+// grow makes the tree of the words. State 0 is its root, and where nothing follows. next is
+// the state by state and class.
+func (a *anchors) grow(list []anchor) (next [][1 << classBits]uint16) {
 	add := func() (state uint16) {
-		a.next, a.found = append(a.next, make([]uint16, 1<<classBits)...), append(a.found, nil)
-		return uint16(len(a.found) - 1)
+		next, a.found = append(next, [1 << classBits]uint16{}), append(a.found, nil)
+		return uint16(len(next) - 1)
 	}
 	add()
 	for _, w := range list {
 		at := uint16(0)
 		for _, c := range []byte(w.word) {
-			edge := int(at)<<classBits | int(a.class[c])
-			if at = a.next[edge]; at == 0 {
+			from := at
+			if at = next[from][a.class[c]]; at == 0 {
 				at = add()
-				a.next[edge] = at
+				next[from][a.class[c]] = at
 			}
 		}
 		a.found[at] = append(a.found[at], w)
 	}
+	return next
 }
 
 // link says, state by state from the root, where it goes on when the tree does not: to
 // what follows the longest other beginning of a word that it ends in.
-func (a *anchors) link() {
-	fail := make([]uint16, len(a.found))
+func (a *anchors) link(next [][1 << classBits]uint16) {
+	fail := make([]uint16, len(next))
 	for queue := []uint16{0}; len(queue) > 0; queue = queue[1:] {
-		at := int(queue[0])
-		for c := range 1 << classBits {
-			edge, other := at<<classBits|c, uint16(0)
+		at := queue[0]
+		for c := range next[at] {
+			other := uint16(0)
 			if at != 0 {
-				other = a.next[int(fail[at])<<classBits|c]
+				other = next[fail[at]][c]
 			}
-			to := a.next[edge]
+			to := next[at][c]
 			if to == 0 {
-				a.next[edge] = other
+				next[at][c] = other
 				continue
 			}
 			fail[to], queue = other, append(queue, to)
@@ -158,11 +153,11 @@ func (a *anchors) link() {
 }
 
 // number gives the states other numbers, so that those with words come last.
-func (a *anchors) number() {
+func (a *anchors) number(next [][1 << classBits]uint16) {
 	order := make([]int, 0, len(a.found))
 	for _, words := range []bool{false, true} {
 		if words {
-			a.first = uint16(len(order))
+			a.first = uint16(len(order) << classBits)
 		}
 		for state := range a.found {
 			if (len(a.found[state]) > 0) == words {
@@ -172,16 +167,16 @@ func (a *anchors) number() {
 	}
 	numbers := make([]uint16, len(order))
 	for number, state := range order {
-		numbers[state] = uint16(number)
+		numbers[state] = uint16(number << classBits)
 	}
-	next, found := make([]uint16, len(a.next)), make([][]anchor, len(order))
+	found := make([][]anchor, len(order))
 	for number, state := range order {
 		found[number] = a.found[state]
-		for c := range 1 << classBits {
-			next[number<<classBits|c] = numbers[a.next[state<<classBits|c]]
+		for c, to := range next[state] {
+			a.next[number<<classBits|c] = numbers[to]
 		}
 	}
-	a.next, a.found = next, found
+	a.found = found
 }
 
 func lower(s string) string {

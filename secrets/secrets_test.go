@@ -233,3 +233,21 @@ func BenchmarkMask(b *testing.B) {
 		Mask(text)
 	}
 }
+
+// TestWordsAtEveryPlace: of a long text four parts are looked at at once. A word is found
+// wherever it stands, also across the end of a part, once.
+func TestWordsAtEveryPlace(t *testing.T) {
+	for n := range 12 {
+		word, stops := "bearer token_key"[:4+n], 0
+		a := newAnchors([]anchor{{word: word, look: func(*view, int, int) { stops++ }}})
+		for _, size := range []int{minLane, minLane + 3, 2*minLane + 1} {
+			for at := range size - len(word) + 1 {
+				stops = 0
+				a.scan(&view{text: strings.Repeat(" ", at) + word + strings.Repeat(" ", size-at-len(word))})
+				if stops != 1 {
+					t.Fatalf("%q at %d of %d bytes is found %d times", word, at, size, stops)
+				}
+			}
+		}
+	}
+}

@@ -72,3 +72,16 @@ func TestRoomForAFileOfAnySize(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstCollection of an import comes when three quarters of the room are used, and
+// of a small file not at all; of a large one it comes as of one of any size.
+func TestTheFirstCollection(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	for size, want := range map[int64]int{0: importGC, importWorth - 1: importGC, importWorth: 300, 6 << 20: 600, 14 << 20: 1200, 15 << 20: importGC} {
+		makeRoom(sized(size))
+		if percent := debug.SetGCPercent(77); percent != want {
+			t.Errorf("a file of %d bytes lets the heap grow by %d%%, want %d", size, percent, want)
+		}
+	}
+}
