@@ -371,6 +371,13 @@ func TestFormats(t *testing.T) {
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if !strings.HasSuffix(name, "er format") {
+			continue
+		}
+		got, err := audit(t, path, true)
+		if !errors.Is(err, objects.ErrFormat) || !strings.Contains(err.Error(), c.says) || len(got.damages) > 0 {
+			t.Errorf("an audit of %s: %+v, %v", name, got.damages, err)
+		}
 	}
 }
 

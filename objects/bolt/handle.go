@@ -298,14 +298,11 @@ func (s *store) inspect(h *handle) error {
 		return fmt.Errorf("%w: no format in %q", errNoBucket, metaBucket)
 	}
 	version, err := decodeFormat(value)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("format: %w", err)
-	case version > formatNewest:
-		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
-			s.path, version, formatNewest, objects.ErrFormat)
-	case version < formatFirst:
-		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
+	}
+	if err := s.knows(version); err != nil {
+		return err
 	}
 	if value, err = l.get(metaBucket, journalKey); err == nil {
 		h.journal.bound, err = decodeBinding(value)
@@ -314,5 +311,17 @@ func (s *store) inspect(h *handle) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	h.number = s.noteFile(info, h.journal.bound.file)
+	return nil
+}
+
+// knows refuses a format that this package does not know.
+func (s *store) knows(version uint64) error {
+	switch {
+	case version > formatNewest:
+		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
+			s.path, version, formatNewest, objects.ErrFormat)
+	case version < formatFirst:
+		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
+	}
 	return nil
 }

@@ -135,6 +135,12 @@ func (h *steady) look() error {
 		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
 			return err
 		}
+		// What is right in a format that is not known here would be taken for damage.
+		if version, err := newLook(h.file, h.meta).version(); err == nil {
+			if err := h.store.knows(version); err != nil {
+				return err
+			}
+		}
 	}
 	h.journal, h.journalErr = readSmall(journalPath(h.store.path))
 	h.anchor, _ = readSmall(gatePath(h.store.path)) // one that cannot be read is none
