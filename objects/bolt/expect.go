@@ -13,6 +13,8 @@ const (
 	// last: a walk begins at the end and is not to wait there, and a disk is fastest with
 	// much that lies together.
 	pullFirst, pullMost = 2 << 20, 16 << 20
+	// probes is at how many places of a file somebody looks whether it is in memory.
+	probes = 16
 )
 
 // Expect is objects.Bulk. When about all of the file will be read, it is read from its end
@@ -51,12 +53,23 @@ type pulling struct {
 func (p *pulling) begin(l *look, size int64) (err error) {
 	f, ok := l.file.(*os.File)
 	all := int64(l.meta.high) * int64(l.meta.pageSize)
-	if !ok || size < all/2 || inMemory(f, all/4) && inMemory(f, all/2) {
+	if !ok || size < all/2 || mostlyInMemory(f, all) {
 		return nil
 	}
 	p.left = all
 	p.file, err = again(f)
 	return err
+}
+
+// mostlyInMemory tells whether so many bytes of a file can be read without the disk. To read
+// what is there already costs little, to wait for the disk at each place much.
+func mostlyInMemory(f *os.File, all int64) bool {
+	for i := range int64(probes) {
+		if !inMemory(f, all*(2*i+1)/(2*probes)) {
+			return false
+		}
+	}
+	return true
 }
 
 // read reads one piece after another. The system notes in an open file how far it was read,

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,5 +57,29 @@ func TestWhatIsExpectedIsReadBeforehand(t *testing.T) {
 	m.wantAll(t, h, got)
 	if inner(t, s).ahead.Load() {
 		t.Error("it is said to go on")
+	}
+}
+
+// TestAFileOfWhichSomeIsInMemory is read like one of which nothing is: its beginning and its
+// middle say nothing of the end.
+func TestAFileOfWhichSomeIsInMemory(t *testing.T) {
+	path, _ := large(t, 4000)
+	f := dropped(t, path)
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, f); err != nil {
+		t.Fatal(err)
+	}
+	if !mostlyInMemory(f, info.Size()) {
+		t.Fatal("what was just read is said not to be in memory")
+	}
+	end := info.Size() * 9 / 16
+	if err := unix.Fadvise(int(f.Fd()), end, info.Size()-end, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	if mostlyInMemory(f, info.Size()) {
+		t.Error("what lacks its end is said to be in memory")
 	}
 }
