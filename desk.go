@@ -49,7 +49,7 @@ func (r *Repo) leave(d *desk) {
 	r.desks.Put(d)
 }
 
-// write makes the commits of drafts as [call.commits] does.
+// write makes the commits of drafts as commit.Write does.
 func (d *desk) write(c *call, parent *commit.Commit, drafts []commit.Draft) ([]*commit.Commit, error) {
 	d.commits.Reset(0)
 	d.masks, d.made = *c.masking(), d.made[:0]

@@ -53,18 +53,12 @@ const (
 )
 
 // commits makes the commits of drafts as commit.Write does.
-func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, []objects.Object, error) {
-	w := c.writer()
-	commits := make([]*commit.Commit, len(drafts))
-	for i := range drafts {
-		var err error
-		if commits[i], err = w.write(parent, &drafts[i]); err != nil {
-			return nil, nil, err
-		}
-		parent = commits[i]
+func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
+	d := new(desk)
+	if commits, err = d.write(c, parent, drafts); err != nil {
+		return nil, nil, err
 	}
-	c.tell(w.masks.found)
-	return commits, w.commits.Put(), nil
+	return commits, d.commits.Put(), nil
 }
 
 // writer makes commits for a call. It is the one way into the store, and so the place

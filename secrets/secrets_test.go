@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,5 +250,13 @@ func TestWordsAtEveryPlace(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWordsFitTheTable: a class or a state too many would be taken for another one.
+func TestWordsFitTheTable(t *testing.T) {
+	a := automaton()
+	if classes, states := int(slices.Max(a.class[:]))+1, len(a.found); classes > 1<<classBits || states > len(a.next)>>classBits {
+		t.Errorf("%d classes of bytes, %d states", classes, states)
 	}
 }

@@ -28,10 +28,11 @@ func (p *pack) settle() bool {
 
 // packUnder reads the head of the pack before one. Its checksum may be due.
 func (l *look) packUnder(after uint32) (*pack, error) {
-	if n := after - 1; !l.unsummed || n <= barePacks {
-		return l.pack(n)
+	before := after - 1
+	if !l.unsummed || before <= barePacks {
+		return l.pack(before)
 	}
-	return l.packBy(after-1, func(n uint32, e entry) (*pack, error) {
+	return l.packBy(before, func(n uint32, e entry) (*pack, error) {
 		b, err := e.valueIn(l.arena)
 		if err != nil {
 			return nil, err

@@ -58,7 +58,7 @@ func pull(f *os.File, from, to int64) error {
 }
 
 // willBeRead tells the system that a file will be read into memory that was not used yet.
-// To get its pages one by one in the midst of a copy takes twice as long.
+// To get its pages one by one in the midst of a copy takes a third longer.
 func willBeRead(b []byte) {
 	page := uintptr(os.Getpagesize())
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
