@@ -65,23 +65,27 @@ func (b *bench) crowds(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, repo.Close()) }()
-	committing := func(name func(writer int) string) func(context.Context, int, int) error {
+	committing := func(name string, of int) func(context.Context, int, int) error {
+		branches := make([]*tract.Branch, of)
+		for i := range branches {
+			branches[i] = repo.Branch(fmt.Sprint(name, i))
+		}
 		return func(ctx context.Context, writer, n int) error {
-			_, err := repo.Branch(name(writer)).Append(ctx, []content.Block{block(n, fresh(n))})
+			_, err := branches[writer%of].Append(ctx, []content.Block{block(n, fresh(n))})
 			return err
 		}
 	}
 	ways := []func(context.Context, int, int) error{
 		func(_ context.Context, writer, n int) error { return raw.append(record(n, fresh(n))) },
-		committing(func(writer int) string { return fmt.Sprint("b", writer) }),
-		committing(func(int) string { return "one" }),
+		committing("each", crowd),
+		committing("one", 1),
 	}
 	figures := []figure{{name: "raw append with the same grouping", unit: "/s"}, {unit: "/s"}, {unit: "/s"}}
-	next := make([]atomic.Int64, len(ways))      // no message is written twice by one way
+	var next atomic.Int64                        // no message is written twice: what is there already is compared, not written
 	for round := -1; round < b.rounds; round++ { // as inTurns does
 		for i, way := range ways {
 			rate, err := atOnce(ctx, b.lasting/3, func(ctx context.Context, writer int) error {
-				return way(ctx, writer, int(next[i].Add(1)))
+				return way(ctx, writer, int(next.Add(1)))
 			})
 			if err != nil {
 				return err
