@@ -54,7 +54,7 @@ var floors = map[string][]string{
 	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
-		"objects", "priority", "refs", "secrets", "settings",
+		"nearest", "objects", "priority", "refs", "secrets", "settings",
 	},
 	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
 }

@@ -125,8 +125,11 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		}
 		err = nil
 	}
-	if folder && err == nil && m.failed == 0 && len(m.done) == 0 {
-		return nothingIn(path, len(files))
+	if err == nil && m.failed == 0 && len(m.done) == 0 {
+		if folder {
+			return nothingIn(path, len(files))
+		}
+		return wordless(path)
 	}
 	if m.failed > 0 {
 		err = fmt.Errorf("import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))

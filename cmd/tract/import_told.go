@@ -19,6 +19,16 @@ func nothingIn(folder string, files int) error {
 	return hinted(err, "want message arrays, request bodies, or session logs; --format says which when looking does not")
 }
 
+// wordless says that a file is a log, and nobody says a word in it: Claude Code writes the
+// titles of sessions to files of their own.
+func wordless(path string) error {
+	if path == "-" {
+		path = "stdin"
+	}
+	err := fmt.Errorf("import %s: nobody says a word in it", path)
+	return hinted(err, "the messages of the session are in another log; a folder brings in all that are in it")
+}
+
 // kept says of an import for which there was no room to the end what has come in.
 func (m *importing) kept(err error) error {
 	added := 0

@@ -109,12 +109,7 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if strings.HasSuffix(err.Error(), ": --version") {
-			return hinted(usage(cmd, "%s", err), "tract version")
-		}
-		return usage(cmd, "%s", err)
-	})
+	root.SetFlagErrorFunc(badFlag)
 	root.AddGroup(
 		&cobra.Group{ID: groupTalk, Title: "Talk:"},
 		&cobra.Group{ID: groupLook, Title: "Look back:"},

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tract-vcs/tract/nearest"
+)
+
+// badFlag says what is wrong with the options of a command line, and what would be right.
+func badFlag(cmd *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		name := "--" + bad.GetFlag().Name
+		if short := bad.GetFlag().Shorthand; short != "" {
+			name = "-" + short + ", " + name
+		}
+		return usage(cmd, "%s %q: %s", name, bad.GetValue(), wanted(bad))
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return usage(cmd, "%s", err)
+	}
+	given := unknown.GetSpecifiedName()
+	if given == "version" {
+		return hinted(usage(cmd, "%s", err), "tract version")
+	}
+	search := nearest.To(given, (len(given)+2)/4)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			search.Try(f.Name, f.Name)
+		}
+	})
+	if meant := search.Name(); meant != "" {
+		return hinted(usage(cmd, "%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
+	}
+	return usage(cmd, "%s", err)
+}
+
+// wanted is what a value should have been. The parsers of numbers and of yes and no talk of
+// themselves, all others of that.
+func wanted(bad *pflag.InvalidValueError) string {
+	number, ok := errors.AsType[*strconv.NumError](bad)
+	kind := bad.GetFlag().Value.Type()
+	switch {
+	case !ok:
+		return bad.Unwrap().Error()
+	case kind == "bool":
+		return "want true or false"
+	case errors.Is(number, strconv.ErrRange):
+		return "that is out of range"
+	case kind == "uint":
+		return "want a number, 0 or more"
+	}
+	return "want a number"
+}
