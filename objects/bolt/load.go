@@ -273,6 +273,8 @@ func (l *loader) find(k *look, b *portion) {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
 				size += bodyStart
+			} else {
+				size += zstdSlack
 			}
 		}
 	}
