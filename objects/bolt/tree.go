@@ -66,27 +66,29 @@ func (l *look) page(id uint64) (*page, error) {
 	return p, nil
 }
 
-// keptPage reads a page, or takes the one that a look before has read.
-func (l *look) keptPage(id uint64) (*page, error) {
+// keptPage reads a page, or takes the one that a look before has read. Who reads many packs
+// comes once to each leaf, and keeps only what leads there.
+func (l *look) keptPage(id uint64) (p *page, err error) {
 	p, more := l.kept.page(id)
-	switch {
-	case p != nil:
+	if p != nil {
 		return p, nil
+	}
+	switch {
 	case l.leaves != nil:
-		p, err := l.leaves.read(l, id)
-		if err == nil && more && (!p.leaf || id == l.meta.root) { // the next look needs it too
-			p.head = bytes.Clone(p.head)
-			l.kept.keep(p)
-		}
+		p, err = l.leaves.read(l, id)
+	case l.scan != nil || !more:
+		p, err = readPageIn(l.arena, l.file, l.meta, id, 0)
+	default:
+		p, err = readPage(l.file, l.meta, id)
+	}
+	if err != nil || !more || l.scan != nil && p.leaf && id != l.meta.root {
 		return p, err
-	case !more:
-		return readPageIn(l.arena, l.file, l.meta, id, 0)
 	}
-	p, err := readPage(l.file, l.meta, id)
-	if err == nil {
-		l.kept.keep(p)
+	if l.arena != nil {
+		p.head = bytes.Clone(p.head)
 	}
-	return p, err
+	l.kept.keep(p)
+	return p, nil
 }
 
 func (l *look) top(t tree) (*page, error) {
