@@ -81,7 +81,8 @@ func (b *bench) crowds(ctx context.Context) (err error) {
 		committing("one", 1),
 	}
 	figures := []figure{{name: "raw append with the same grouping", unit: "/s"}, {unit: "/s"}, {unit: "/s"}}
-	var next atomic.Int64                        // no message is written twice: what is there already is compared, not written
+	// No message is written twice: what is there already is compared, not written.
+	var next atomic.Int64
 	for round := -1; round < b.rounds; round++ { // as inTurns does
 		for i, way := range ways {
 			rate, err := atOnce(ctx, b.lasting/3, func(ctx context.Context, writer int) error {

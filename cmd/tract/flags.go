@@ -17,7 +17,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		if short := bad.GetFlag().Shorthand; short != "" {
 			name = "-" + short + ", " + name
 		}
-		return usage(cmd, "%s %q: %s", name, bad.GetValue(), wanted(bad))
+		return usage(cmd, "%s %q: %s", name, bad.GetValue(), wantedOf(bad))
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
@@ -39,9 +39,9 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usage(cmd, "%s", err)
 }
 
-// wanted is what a value should have been. The parsers of numbers and of yes and no talk of
+// wantedOf is what a value should have been. The parsers of numbers and of yes and no talk of
 // themselves, all others of that.
-func wanted(bad *pflag.InvalidValueError) string {
+func wantedOf(bad *pflag.InvalidValueError) string {
 	number, ok := errors.AsType[*strconv.NumError](bad)
 	kind := bad.GetFlag().Value.Type()
 	switch {

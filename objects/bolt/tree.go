@@ -70,25 +70,24 @@ func (l *look) page(id uint64) (*page, error) {
 // comes once to each leaf, and keeps only what leads there.
 func (l *look) keptPage(id uint64) (p *page, err error) {
 	p, more := l.kept.page(id)
-	if p != nil {
-		return p, nil
-	}
 	switch {
+	case p != nil:
+		return p, nil
+	case more && l.scan == nil:
+		if p, err = readPage(l.file, l.meta, id); err == nil {
+			l.kept.keep(p)
+		}
+		return p, err
 	case l.leaves != nil:
 		p, err = l.leaves.read(l, id)
-	case l.scan != nil || !more:
-		p, err = readPageIn(l.arena, l.file, l.meta, id, 0)
 	default:
-		p, err = readPage(l.file, l.meta, id)
+		p, err = readPageIn(l.arena, l.file, l.meta, id, 0)
 	}
-	if err != nil || !more || l.scan != nil && p.leaf && id != l.meta.root {
-		return p, err
+	if err == nil && more && (!p.leaf || id == l.meta.root) {
+		p.head = bytes.Clone(p.head) // the memory of this read is used again
+		l.kept.keep(p)
 	}
-	if l.arena != nil {
-		p.head = bytes.Clone(p.head)
-	}
-	l.kept.keep(p)
-	return p, nil
+	return p, err
 }
 
 func (l *look) top(t tree) (*page, error) {
