@@ -73,21 +73,21 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 func (a *app) newPlace(args []string) (*place, error) {
 	switch {
 	case a.url != "":
-		return placeOf(a.url), nil
+		return placeOf(a.url)
 	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
 		here, err := os.Getwd()
 		if err != nil {
 			return nil, err
 		}
-		return placeOf(filepath.Join(here, folder)), nil
+		return placeOf(filepath.Join(here, folder))
 	case len(args) == 0:
-		return placeOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR")))), nil
+		return placeOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR"))))
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
 		return nil, err
 	}
-	return placeOf(filepath.Join(dir, folder)), nil
+	return placeOf(filepath.Join(dir, folder))
 }
 
 // furnish puts HEAD and .gitignore into the folder of a store and tells whether

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/settings"
@@ -49,39 +50,48 @@ func (a *app) search() (*place, error) {
 	}
 	switch {
 	case a.url != "":
-		return placeOf(a.url), nil
+		return placeOf(a.url)
 	case dir != "":
-		return placeOf(storeIn(dir)), nil
+		return placeOf(storeIn(dir))
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		return nil, hinted(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to a folder that is there, or name the store with --dir")
 	}
-	if found, err := upward(here); err != nil || found != "" {
-		return placeOf(found), err
+	if found, err := upward(here); err != nil {
+		return nil, err
+	} else if found != "" {
+		return placeOf(found)
 	}
 	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Lookup: os.LookupEnv})
 	if err != nil {
 		return nil, err
 	}
 	if own := personal(); own != "" && v.Bool("core.personal") {
-		p := placeOf(own)
-		p.personal = true
-		return p, nil
+		p, err := placeOf(own)
+		if err == nil {
+			p.personal = true
+		}
+		return p, err
 	}
 	err = fmt.Errorf("find the store: there is no %s in %s or above: %w", folder, here, objects.ErrNotFound)
 	return nil, hinted(err, "tract init makes a store here")
 }
 
-// placeOf is the place of a URL. One with a scheme has no folder.
-func placeOf(url string) *place {
+// placeOf is the place of a URL. One with a scheme has no folder. A file in the place of
+// that is none of ours, or one of a store: neither is a damaged store.
+func placeOf(url string) (*place, error) {
 	p := &place{url: url}
 	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
 		p.root = url
 	} else if scheme == "bolt" {
 		p.root = rest
 	}
-	return p
+	if info, err := os.Stat(p.root); err == nil && !info.IsDir() {
+		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
+		return nil, hinted(err, "want the folder of a store, such as %s", folder)
+	}
+	return p, nil
 }
 
 // storeIn is the store that --dir means: the folder itself, or the one in it.
