@@ -49,7 +49,7 @@ var table = []Key{
 	{Name: headers + "NAME", Type: Text, Doc: "an HTTP header to send with requests"},
 	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
 
-	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; what comes anyway is kept"},
+	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
 	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Doc: "send past reasoning back, outside open tool loops too"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Doc: "show reasoning in the terminal"},
 	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Doc: "how hard to think, in each dialect's own form"},

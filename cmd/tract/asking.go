@@ -313,6 +313,9 @@ func (s *asker) reply(r *tract.Response, err error) error {
 		v.Commits = r.Commits
 	}
 	v.Manifest = r.Manifest
+	for _, w := range r.Warnings {
+		v.Warnings = append(v.Warnings, format.Warning{Rule: w.Rule, Commit: w.Commit, Message: w.Message})
+	}
 	if err != nil {
 		v.Rescued = classify(err).rescued
 	}

@@ -87,7 +87,7 @@ func (o *compileOptions) asked(cmd *cobra.Command) (target llm.Target, opts []tr
 		if target, err = targetFor(cmd, o.to); err != nil {
 			return nil, nil, err
 		}
-		opts = append(opts, tract.For(target))
+		opts = append(opts, asTarget(target)...)
 	}
 	return target, opts, nil
 }
@@ -175,6 +175,16 @@ func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, op
 		a.warn(found)
 	}
 	return nil
+}
+
+// asTarget is the options that compile for a target. The model that it names counts
+// more than that of the settings.
+func asTarget(target llm.Target) []tract.Option {
+	opts := []tract.Option{tract.For(target)}
+	if model := target.Address().Model; model != "" {
+		opts = append(opts, tract.Set("model", model))
+	}
+	return opts
 }
 
 // targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for
