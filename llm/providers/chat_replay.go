@@ -215,6 +215,9 @@ func (m *chatTurn) think(r content.Reasoning) {
 // repeated notes the fields that say a thought again. One whose server takes no
 // open thoughts knows its own field only.
 func (m *chatTurn) repeated(r content.Reasoning, open bool) {
+	if rawjson.Value(r.Form().Extra).Get(chatBeside) != nil {
+		return // it says something else
+	}
 	m.said = append(m.said, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(chatCopies).Elements() {
 		if name := field.Text(); open || name == m.profile.wire.thought {
