@@ -150,3 +150,38 @@ func TestNoFieldOfReasoningIsLost(t *testing.T) {
 		}
 	})
 }
+
+// TestAThinkBlockInTheAnswerIsCutOut: one that has its lines for itself; prose about
+// tags stays. Either way the content goes back as it came.
+func TestAThinkBlockInTheAnswerIsCutOut(t *testing.T) {
+	for content, want := range map[string]struct{ text, thoughts string }{
+		"Sure.\n<think>hm</think>\n42.":                         {"Sure.\n42.", "hm"},
+		"Sure.\n\n<think>\nhm\n\nso\n</think>\n\n42.":           {"Sure.\n\n42.", "hm\n\nso"},
+		"<think>a</think>Sure.\n<think>b</think>\n42.":          {"Sure.\n42.", "a\n\nb"},
+		"The tag <think> opens, </think> closes.\n":             {"The tag <think> opens, </think> closes.\n", ""},
+		"Write it so:\n```\n<think>hm</think>\n```\nThat is it": {"Write it so:\n```\n<think>hm</think>\n```\nThat is it", ""},
+		"Sure.\n`<think>hm</think>`\n42.":                       {"Sure.\n`<think>hm</think>`\n42.", ""},
+	} {
+		var o rawjson.Object
+		o.SetString("role", "assistant")
+		o.SetString("content", content)
+		blocks := readMessage(t, o.Bytes())
+		r := &llm.Response{Blocks: blocks}
+		if r.Text() != want.text || r.Reasoning() != want.thoughts {
+			t.Errorf("%q: text %q, reasoning %q", content, r.Text(), r.Reasoning())
+		}
+		sentBack(t, blocks, o.Bytes())
+		for n := 1; n < 9; n++ {
+			var b strings.Builder
+			for at := 0; at < len(content); at += n {
+				fmt.Fprintf(&b, "data: {\"choices\":[{\"delta\":{\"content\":%s}}]}\n\n", rawjson.AppendString(nil, content[at:min(at+n, len(content))]))
+			}
+			b.WriteString("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+			blocks := readChat(t, b.String())
+			if got, want := thoughtsOf(blocks), thoughtsOf(readMessage(t, o.Bytes())); got != want {
+				t.Errorf("%q by %d: %s, want %s", content, n, got, want)
+			}
+			sentBack(t, blocks, o.Bytes())
+		}
+	}
+}
