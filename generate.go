@@ -82,6 +82,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 			reply.Blocks = blocks
 		}
 	}
+	x.replied(reply)
 	return b.land(ctx, x, reply, err)
 }
 
@@ -139,6 +140,7 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader, opts .
 	}
 	x.observe()
 	reply, err := llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock))
+	x.replied(reply)
 	return b.land(ctx, x, reply, err)
 }
 
@@ -162,6 +164,21 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 			x.call.watch(e)
 		}
 	}
+}
+
+// replied tells the caller of an answer.
+func (x *Exchange) replied(reply *llm.Response) {
+	if x.call.replied == nil || reply == nil {
+		return
+	}
+	req, from := *x.Request, *reply
+	if x.sent != nil {
+		req.Body = x.sent
+	}
+	if x.Target != nil {
+		from.From = x.Target.Address()
+	}
+	x.call.replied(&req, &from)
 }
 
 // prepare makes an exchange. canStream is whether its answer may come as it is
