@@ -191,7 +191,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if s.Head.IsZero() {
 		return s, nil
 	}
-	p, err := repo.Compile(ctx, s.Head.String())
+	p, err := repo.Compile(ctx, s.Head.String(), a.asConfigured()...)
 	if errors.Is(err, objects.ErrCorrupt) {
 		return s, a.damagedStatus(ctx, s, err)
 	}
