@@ -35,6 +35,8 @@ type chatDetail struct {
 type chatOther struct {
 	field string
 	text  strings.Builder
+	words bool  // it is not blank
+	seen  int   // so much of the text was looked at when it had to be complete
 	same  int   // so much of the text is known to be what the field that counts says
 	part  *part // of a text that differs; nil: it does not so far
 }
@@ -71,7 +73,8 @@ func (c *chat) thinkIn(field, text string) error {
 	}
 	other := c.other(field)
 	other.text.WriteString(text)
-	if c.minds.field == "" && strings.TrimSpace(other.text.String()) != "" {
+	other.words = other.words || strings.TrimSpace(text) != ""
+	if c.minds.field == "" && other.words {
 		c.minds.field = field
 		c.minds.others = slices.DeleteFunc(c.minds.others, func(x *chatOther) bool { return x == other })
 		return c.plainThought(field, other.text.String())
@@ -134,12 +137,19 @@ func (c *chat) compare(answered bool) error {
 // that counts said; when nothing more comes, also whether it goes on after that.
 func (x *chatOther) differs(said []byte, complete bool) bool {
 	text := x.text.String()
-	if strings.TrimSpace(text) == "" {
+	if !x.words {
 		return false
 	}
 	from, to := x.same, min(len(text), len(said))
 	x.same = to
-	return from < to && text[from:to] != string(said[from:to]) || complete && strings.TrimSpace(text[to:]) != ""
+	if from < to && text[from:to] != string(said[from:to]) {
+		return true
+	}
+	complete = complete && x.seen < len(text) // once is enough, however long the answer is
+	if complete {
+		x.seen = len(text)
+	}
+	return complete && strings.TrimSpace(text[to:]) != ""
 }
 
 // mind begins a thought.
