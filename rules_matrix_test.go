@@ -700,6 +700,34 @@ func TestUncommittedReasoningGoesBack(t *testing.T) {
 	}
 }
 
+// TestErasedReasoningHindersNoRequest: what gc erased cannot go back; the server gets a
+// placeholder, and check warns.
+func TestErasedReasoningHindersNoRequest(t *testing.T) {
+	for _, name := range []string{"DeepSeek", "Kimi"} {
+		t.Run(name, func(t *testing.T) {
+			s := serveRule(t, rulesOfProviders[name])
+			repo := open(t)
+			s.converse(t, repo, 1)
+			must(repo.Branch("main").User(t.Context(), "And now?"))(t)
+			must(repo.Prune(t.Context(), tract.Pruning{}))(t)
+			clear(s.said) // it knows of no text that would have to come back
+			problems := must(repo.Check(t.Context(), "main", s.client(t)))(t)
+			for _, p := range problems {
+				if p.Rule != "reasoning-left-out" || !p.Warning {
+					t.Errorf("%+v", p)
+				}
+			}
+			if len(problems) != 2 {
+				t.Errorf("%d problems, want one for each message with calls", len(problems))
+			}
+			must(repo.Branch("main").Generate(t.Context(), s.client(t), weatherTool))(t)
+			if len(s.refused) > 0 {
+				t.Error(s.refused)
+			}
+		})
+	}
+}
+
 // TestTheServersRefuse: a rule that lets everything pass would prove nothing. Each is
 // given what an encoder would send that keeps no reasoning.
 func TestTheServersRefuse(t *testing.T) {

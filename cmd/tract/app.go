@@ -345,12 +345,12 @@ func (a *app) note(text string, args ...any) {
 // debug says what goes on, when asked: on a line of its own, so that it waits while an
 // answer is being shown.
 func (a *app) debug(text string, args ...any) {
-	switch line := fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))); {
-	case !a.verbose:
-	case a.showing:
-		a.debugs = append(a.debugs, line)
-	default:
-		fmt.Fprint(a.err, line)
+	if !a.verbose {
+		return
+	}
+	a.debugs = append(a.debugs, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
+	if !a.showing {
+		a.shown()
 	}
 }
 
