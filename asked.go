@@ -21,11 +21,16 @@ const (
 	askedTemp      = "temperature"
 	askedExtra     = "request.extra"
 	askedEnabled   = "reasoning.enabled"
+	askedHidden    = "reasoning.hidden" // of a request that was seen from beside
 	askedEffort    = "reasoning.effort"
 	askedSummary   = "reasoning.summary"
 	askedMaxTokens = "reasoning.max_tokens"
 	askedFormat    = "reasoning.format"
 )
+
+// firstEncoder is the version of the encoder for which reasoning.enabled=false meant
+// only that reasoning was not asked to be shown.
+const firstEncoder = 1
 
 // asked is everything that a body is made with beside the messages, the tools,
 // the model and the tool choice, which a manifest has in fields of their own.
@@ -44,6 +49,9 @@ func asked(req *llm.Request) map[string]string {
 	put(askedMaxTokens, strconv.Itoa(s.Reasoning.MaxTokens))
 	if s.Temperature != nil {
 		m[askedTemp] = strconv.FormatFloat(*s.Temperature, 'g', -1, 64)
+	}
+	if s.Reasoning.Hidden {
+		m[askedHidden] = "true"
 	}
 	if s.Reasoning.Native {
 		m[askedFormat] = "native"
@@ -114,8 +122,9 @@ func (r *Repo) askedAgain(ctx context.Context, m *compile.Manifest) (*llm.Reques
 	req := &llm.Request{Stream: m.Asked[askedStream] == "true", Settings: llm.Settings{
 		Model: m.Model, ToolChoice: m.ToolChoice, MaxOutputTokens: number(askedLimit), Extra: []byte(m.Asked[askedExtra]),
 		Reasoning: llm.Reasoning{
-			Disabled: m.Asked[askedEnabled] == "false", Effort: m.Asked[askedEffort], Summary: m.Asked[askedSummary],
+			Disabled: m.Asked[askedEnabled] == "false" && m.Encoder != firstEncoder, Effort: m.Asked[askedEffort], Summary: m.Asked[askedSummary],
 			MaxTokens: number(askedMaxTokens), Native: m.Asked[askedFormat] == "native",
+			Hidden: m.Asked[askedHidden] == "true" || m.Asked[askedEnabled] == "false" && m.Encoder == firstEncoder,
 		},
 	}}
 	if t, err := strconv.ParseFloat(m.Asked[askedTemp], 64); err == nil {

@@ -62,7 +62,7 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, opts ...Opti
 // then what its target knows. kept is thoughts that are not committed and go
 // back all the same, by the commit they stand before.
 func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
-	list, err := r.historyProblems(ctx, p, t, kept)
+	list, err := r.historyProblems(ctx, p, t, req, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ const (
 	ruleOrder   = "reasoning-order"
 )
 
-func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, kept map[objects.ID][]content.Block) ([]Problem, error) {
+func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
 	var list []Problem
 	for _, pending := range p.Pending {
 		list = append(list, Problem{Commit: pending.Commit, Problem: llm.Problem{
@@ -136,10 +136,41 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	if err != nil {
 		return nil, err
 	}
+	keeper, ok := t.(llm.ReasoningKeeper)
+	keeps := ok && keeper.KeepsToolTurns(req.Settings)
+	if keeps {
+		list = append(list, closedTurnProblems(p)...)
+	}
 	for i := range loop {
-		list = append(list, loop[i].problems(strict, kept)...)
+		list = append(list, loop[i].problems(strict, keeps, kept)...)
 	}
 	return list, nil
+}
+
+// closedTurnProblems lists the reasoning before tool calls of closed turns that is left
+// out, for a target that wants it in every request. Where a person left it out, that
+// is obeyed and the request is refused.
+func closedTurnProblems(p *compile.Prompt) (list []Problem) {
+	if len(p.Entries) == 0 {
+		return nil
+	}
+	last := p.Entries[len(p.Entries)-1].Turn
+	calls := map[int32]bool{}
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Sent && e.Kind == content.KindToolCall && e.Turn < last {
+			calls[e.Message()] = true
+		}
+	}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if annotated := e.Why().Annotated(); calls[e.Message()] && e.Op == commit.Append && e.Kind == content.KindReasoning && !e.Sent && (annotated || e.Erased() != nil) {
+			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
+				Rule: ruleLeftOut, Warning: !annotated,
+				Message: "the reasoning before a tool call is left out (" + string(e.Why()) + "), and its provider wants it back in every request",
+			}})
+		}
+	}
+	return list
 }
 
 // loopReply is one reply of a model in the open tool loop.
@@ -198,14 +229,16 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 }
 
 // problems is what is wrong with the thoughts of a reply whose tool calls go
-// back.
-func (l *loopReply) problems(strict bool, kept map[objects.ID][]content.Block) (list []Problem) {
+// back. keeps tells that the target refuses a request in which one is missing,
+// sealed or not.
+func (l *loopReply) problems(strict, keeps bool, kept map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil
 	}
 	call := l.calls[0]
 	add := func(rule string, at *compile.Entry, text string) {
-		list = append(list, Problem{Commit: at.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !strict && rule != ruleNotKept}})
+		refused := strict || rule == ruleNotKept || rule == ruleLeftOut && keeps && at.Why().Annotated()
+		list = append(list, Problem{Commit: at.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !refused}})
 	}
 	remembered := false
 	for _, e := range l.sent {
@@ -217,7 +250,7 @@ func (l *loopReply) problems(strict bool, kept map[objects.ID][]content.Block) (
 	for _, e := range l.thoughts {
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
-		case !e.Sent && (sealed || !strict):
+		case !e.Sent && (sealed || keeps || !strict):
 			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
 		case e.Sent && sealed && !e.Edit().IsZero():
 			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")

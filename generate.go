@@ -28,6 +28,7 @@ type Response struct {
 	Config           map[string]string // the settings that the request was made with
 	Manifest         objects.ID        // what the request was made of
 	Raw              []byte            // the provider's answer as it came, where the client keeps it
+	Warnings         []Problem         // what the provider did not do as it was asked to, and what check warned of
 }
 
 // Exchange is a request that is ready to be sent, and what its reply will need
@@ -45,6 +46,7 @@ type Exchange struct {
 	tools   *objects.Object
 	sent    []byte // as the client tells
 	unkept  int    // thoughts in it that no commit has
+	warned  []Problem
 	meter   *meter // nil: there is no budget
 	started time.Time
 	first   time.Duration
@@ -67,6 +69,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 	}
 	x.started = b.repo.clock()
 	x.Request.OnSent = func(body []byte) { x.sent = body }
+	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
 	ctx = llm.Keep(ctx)
 	var reply *llm.Response
 	if x.Request.Stream {
@@ -79,6 +82,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 			reply.Blocks = blocks
 		}
 	}
+	x.replied(reply)
 	return b.land(ctx, x, reply, err)
 }
 
@@ -136,6 +140,7 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader, opts .
 	}
 	x.observe()
 	reply, err := llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock))
+	x.replied(reply)
 	return b.land(ctx, x, reply, err)
 }
 
@@ -159,6 +164,21 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 			x.call.watch(e)
 		}
 	}
+}
+
+// replied tells the caller of an answer.
+func (x *Exchange) replied(reply *llm.Response) {
+	if x.call.replied == nil || reply == nil {
+		return
+	}
+	req, from := *x.Request, *reply
+	if x.sent != nil {
+		req.Body = x.sent
+	}
+	if x.Target != nil {
+		from.From = x.Target.Address()
+	}
+	x.call.replied(&req, &from)
 }
 
 // prepare makes an exchange. canStream is whether its answer may come as it is
@@ -245,14 +265,22 @@ func (b *Branch) check(ctx context.Context, x *Exchange, kept map[objects.ID][]c
 	for _, p := range problems {
 		if !p.Warning && !x.call.force {
 			refused = append(refused, p)
-		} else if x.call.warn != nil {
-			x.call.warn(p)
+		} else {
+			x.warn(p)
 		}
 	}
 	if len(refused) > 0 {
 		return &RuleError{Problems: refused}
 	}
 	return nil
+}
+
+// warn tells the caller, and keeps it for the response.
+func (x *Exchange) warn(p Problem) {
+	x.warned = append(x.warned, p)
+	if x.call.warn != nil {
+		x.call.warn(p)
+	}
 }
 
 func pendingError(branch string, pending []compile.Pending) error {

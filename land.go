@@ -67,7 +67,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 func (x *Exchange) response(reply *llm.Response) *Response {
 	r := &Response{
 		Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
-		Usage: reply.Usage, Finish: reply.Finish, Model: reply.Model, Config: x.call.asked(), Raw: reply.Raw,
+		Usage: reply.Usage, Finish: reply.Finish, Model: reply.Model, Config: x.call.asked(), Raw: reply.Raw, Warnings: x.warned,
 	}
 	return r
 }

@@ -239,6 +239,9 @@ func (c *call) compileOptions() compile.Options {
 	if c.target != nil {
 		o.DropOpen = !c.target.WantsTurn()
 	}
+	if k, ok := c.target.(llm.ReasoningKeeper); ok {
+		o.KeepToolTurns = k.KeepsToolTurns(c.modelSettings())
+	}
 	return o
 }
 

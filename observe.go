@@ -42,7 +42,7 @@ func Observe(o Observed) Option {
 func (o *Observed) settings() map[string]string {
 	all := asked(&llm.Request{Settings: o.Request.Settings})
 	maps.DeleteFunc(all, func(name, value string) bool {
-		return name == askedStream || name == askedExtra || name == askedEnabled && value == "true"
+		return name == askedStream || name == askedExtra || name == askedHidden || name == askedEnabled && value == "true"
 	})
 	if model := o.Request.Settings.Model; model != "" {
 		all["model"] = model

@@ -46,6 +46,7 @@ type call struct {
 	spent     func(Spent)
 	warn      func(Problem)
 	ready     func(*llm.Request)
+	replied   func(*llm.Request, *llm.Response)
 	likely    *Likely   // nil: all thoughts
 	observed  *Observed // nil: the exchange is ours
 	watch     func(llm.Event)
@@ -106,6 +107,12 @@ func Tools(tools ...llm.Tool) Option { return func(c *call) error { c.tools = to
 
 // OnRequest sees each request when it is ready, before it is sent.
 func OnRequest(f func(*llm.Request)) Option { return func(c *call) error { c.ready = f; return nil } }
+
+// OnReply sees each answer when all of it is there, or what came before it broke off,
+// with the request as it was sent. It is called before anything is committed.
+func OnReply(f func(*llm.Request, *llm.Response)) Option {
+	return func(c *call) error { c.replied = f; return nil }
+}
 
 // OnWarning sees what a provider may answer less well because of, and, with
 // [Force], what it would refuse.

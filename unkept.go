@@ -9,7 +9,8 @@ import (
 )
 
 // Thoughts that are not committed stay with the Branch, in memory, as long as
-// the tool loop they belong to is open: its provider may demand them back.
+// the tool loop they belong to is open: its provider may demand them back. For a
+// target that demands those of closed turns too they stay for good.
 
 // keepThoughts remembers the thoughts of a reply by the commit they stand before.
 func (b *Branch) keepThoughts(unkept map[int][]content.Block, commits []*commit.Commit) {
@@ -25,12 +26,13 @@ func (b *Branch) keepThoughts(unkept map[int][]content.Block, commits []*commit.
 	}
 }
 
-// withUnkept is the messages of a prompt with the thoughts of its open turn that
-// were not committed, and those thoughts, by the commit they stand before.
+// withUnkept is the messages of a prompt with the thoughts that were not committed
+// and go back, those of its open turn as a rule, and those thoughts, by the commit they stand before.
 func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
-	for i := len(x.Prompt.Entries) - 1; i >= 0 && x.Prompt.Entries[i].Turn == last; i-- {
+	keeps := x.call.compileOptions().KeepToolTurns
+	for i := len(x.Prompt.Entries) - 1; i >= 0 && (keeps || x.Prompt.Entries[i].Turn == last); i-- {
 		open[x.Prompt.Entries[i].ID] = true
 	}
 	b.mu.Lock()

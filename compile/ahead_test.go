@@ -140,7 +140,7 @@ func TestLoadingAheadChangesNothing(t *testing.T) {
 			said[c.Op]++
 		}
 		s := h.keep(t)
-		for _, o := range []Options{{}, include, {DropOpen: true}} {
+		for _, o := range []Options{{}, include, {DropOpen: true}, {KeepToolTurns: true}} {
 			r := &loads{Reader: s, Bulk: s.(objects.Bulk), ahead: map[objects.ID]int{}}
 			got, err := eager(t, r, h.tip.ID, o)
 			if err != nil {

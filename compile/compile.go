@@ -24,6 +24,10 @@ type Options struct {
 	Policy   priority.Policy
 	Budget   int  // most tokens; 0 is no limit
 	DropOpen bool // the target does not want the thoughts of an open tool loop back
+
+	// KeepToolTurns is set for a target that demands the reasoning of every turn with
+	// tool calls in all later requests.
+	KeepToolTurns bool
 }
 
 // Prompt is what a model is sent, and why. Prompts of one history share memory:
@@ -114,7 +118,7 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, a 
 	}
 	for _, stage := range []func() error{
 		func() error { h.makeRoom(); a.wait(); return h.load(ctx, r, h.toolTurns()) },
-		func() error { h.leaveErased(); h.pair(); return h.load(ctx, r, h.lacking()) },
+		func() error { h.leaveErased(); h.pair(); h.releaseReasoning(o); return h.load(ctx, r, h.lacking()) },
 		func() error { h.leaveErased(); return nil },
 	} {
 		if err == nil {

@@ -128,6 +128,14 @@ func (s *story) why(p *Prompt, name string) string {
 const (
 	chat = "s=system:x u1=user:q t1=think:hm a1=assistant/+:yes u2=user:more t2=think:hm a2=assistant/+:no "
 	loop = "u3=user:tool t3=think:hm c3=call/+:1 r3=result:1 "
+
+	closed = "t4=think:so a4=assistant/+:done u5=user:thanks t5=think:aha a5=assistant/+:bye"
+)
+
+// keep is for a target that demands the reasoning of turns with tool calls.
+var (
+	keep     = Options{KeepToolTurns: true}
+	stripped = Options{KeepToolTurns: true, Policy: priority.Policy{Strip: priority.StripAll}}
 )
 
 var include = Options{Policy: priority.Policy{IncludeReasoning: true}}
@@ -162,6 +170,12 @@ func TestWhatIsSent(t *testing.T) {
 		{"it stays open after the answer", func(s *story) { s.tell(loop + "t4=think:so a4=assistant/+:done") }, Options{}, "u3 | t3 c3 | r3 | t4 a4"},
 		{"and closes at the next question", func(s *story) { s.tell(loop + "t4=think:so a4=assistant/+:done u5=user:thanks") }, Options{}, "u3 | c3 | r3 | a4 | u5"},
 		{"a target that does not want it", func(s *story) { s.tell(loop) }, Options{DropOpen: true}, "u3 | c3 | r3"},
+		{"a closed turn with calls, where it is demanded", func(s *story) { s.tell(loop + closed) }, keep, "u3 | t3 c3 | r3 | t4 a4 | u5 | a5"},
+		{"whatever is stripped", func(s *story) { s.tell(loop + closed) }, stripped, "u3 | t3 c3 | r3 | t4 a4 | u5 | a5"},
+		{"but for what a person skips", func(s *story) { s.tell(loop+closed).annotate("t3", priority.Skip, "") }, keep, "u3 | c3 | r3 | t4 a4 | u5 | a5"},
+		{"no call of the turn is sent", func(s *story) { s.tell(loop+closed).annotate("c3", priority.Skip, "") }, keep, "u3 | a4 | u5 | a5"},
+		{"nor is one, and reasoning is included", func(s *story) { s.tell(loop+closed).annotate("c3", priority.Skip, "") }, Options{KeepToolTurns: true, Policy: include.Policy}, "u3 | t3 | t4 a4 | u5 | t5 a5"},
+		{"a call that nothing answered", func(s *story) { s.tell("u3=user:tool t3=think:hm c3=call/+:1 u5=user:thanks") }, keep, "u3 | u5"},
 		{"a skip in it is obeyed", func(s *story) { s.tell(loop).annotate("t3", priority.Skip, "") }, Options{}, "u3 | c3 | r3"},
 
 		{"a result comes with its call", func(s *story) { s.tell(loop).annotate("c3", priority.Skip, "") }, Options{}, "u3 | t3"},
@@ -209,6 +223,9 @@ func TestEveryCommitHasAReason(t *testing.T) {
 		if got := s.why(p, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+	if got := newStory(t).tell(loop + closed); got.why(got.compile(keep), "t3") != string(priority.WhyToolTurn) || got.why(got.compile(keep), "t5") != "default" {
+		t.Errorf("the reasoning of a tool turn: %q", got.why(got.compile(keep), "t3"))
 	}
 	last := p.Entries[len(p.Entries)-1]
 	if last.Sent || last.Why() != priority.Why("edits "+s.ids["u1"].Short()) {

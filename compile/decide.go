@@ -39,13 +39,14 @@ type rule struct {
 
 // asked is what of the facts differs among commits of a kind.
 type asked struct {
-	explicit              priority.Level
-	open, last, something bool
+	explicit                     priority.Level
+	open, tools, last, something bool
 }
 
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
 	open := h.openFrom()
+	tools := h.tools                  // of this turn and later ones
 	var rules [math.MaxUint8 + 1]rule // by kind
 	for i := range h.entries {
 		e := &h.entries[i]
@@ -58,7 +59,15 @@ func (h *history) decide(o Options) {
 			e.because(priority.Why(e.Op.String() + "s " + of.Short()))
 			continue
 		}
-		of := asked{e.Priority, i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen, e.Turn == h.thought, true}
+		for len(tools) > 0 && tools[0].Turn < e.Turn {
+			tools = tools[1:]
+		}
+		of := asked{
+			explicit: e.Priority,
+			open:     i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen,
+			tools:    o.KeepToolTurns && len(tools) > 0 && tools[0].Turn == e.Turn,
+			last:     e.Turn == h.thought, something: true,
+		}
 		note := h.note(e)
 		if r := &rules[e.Kind]; note == nil && r.of == of {
 			e.Level, e.why = r.level, r.why
@@ -96,6 +105,7 @@ func (a asked) facts(e *Entry, note *commit.Commit) priority.Facts {
 		Explicit:  a.explicit,
 		Reasoning: e.Kind == content.KindReasoning,
 		OpenTurn:  a.open,
+		ToolTurn:  a.tools,
 		LastTurn:  a.last,
 	}
 	if note != nil {

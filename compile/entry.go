@@ -52,7 +52,7 @@ type why uint8
 
 // reasons are those that most entries have one of.
 var reasons = [...]priority.Why{
-	"", priority.WhyDefault, priority.WhyOpenTurn, priority.WhyIncluded, priority.WhyStripped, "annotated", whyBudget,
+	"", priority.WhyDefault, priority.WhyOpenTurn, priority.WhyToolTurn, priority.WhyIncluded, priority.WhyStripped, "annotated", whyBudget,
 }
 
 const (
@@ -121,6 +121,9 @@ func (e *Entry) Hidden() (id objects.ID) {
 	}
 	return id
 }
+
+// Message is the number of the message of the history that it belongs to.
+func (e *Entry) Message() int32 { return e.message }
 
 // Says tells whether it adds words of its own to a prompt: a block, or a summary.
 func (e *Entry) Says() bool { return e.Op == commit.Append || e.Op == commit.Compress }

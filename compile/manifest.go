@@ -111,6 +111,7 @@ func (m *Manifest) Object() objects.Object {
 	m.Sent.Encode(&e, 13)
 	e.Map(14, m.Asked)
 	e.Uint(15, uint64(max(m.Unkept, 0)))
+	e.Bool(16, m.Options.KeepToolTurns)
 	return objects.New(objects.KindManifest, parents, links, e.Bytes())
 }
 
@@ -174,6 +175,8 @@ func (m *Manifest) decode(d *canon.Decoder) {
 		m.Asked[k] = v
 	case 15:
 		m.Unkept = int(d.Small(1 << 31))
+	case 16:
+		m.Options.KeepToolTurns = d.Bool()
 	}
 }
 

@@ -76,7 +76,9 @@ func TestRememberedPromptsAreTheSame(t *testing.T) {
 			{Policy: priority.Policy{IncludeReasoning: true}},
 			{DropOpen: true},
 			{Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
-		}[rapid.IntRange(0, 3).Draw(t, "options")]
+			{KeepToolTurns: true},
+			{KeepToolTurns: true, Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
+		}[rapid.IntRange(0, 5).Draw(t, "options")]
 		var all []*commit.Commit
 		var tip *commit.Commit
 		type pair struct{ remembered, fresh *Prompt }

@@ -42,7 +42,7 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 				tip = rapid.SampledFrom(all[max(0, len(all)-8):]).Draw(t, "tip")
 			}
 		}
-		o := Options{Budget: rapid.IntRange(1, 150).Draw(t, "budget"), Policy: priority.Policy{IncludeReasoning: rapid.Bool().Draw(t, "reasoning")}}
+		o := Options{Budget: rapid.IntRange(1, 150).Draw(t, "budget"), Policy: priority.Policy{IncludeReasoning: rapid.Bool().Draw(t, "reasoning")}, KeepToolTurns: rapid.Bool().Draw(t, "keep")}
 		part, errPart := chain(ctx, store, tip.ID, o, nil, 4)
 		whole, err := chain(ctx, store, tip.ID, o, nil, 1<<30)
 		if fmt.Sprint(errPart) != fmt.Sprint(err) {

@@ -81,7 +81,8 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 // covers tells whether a summary stands for an entry of its range.
 func covers(c commit.Cover, e *Entry) bool {
 	thought := e.Kind == content.KindReasoning
-	return e.Sent && e.Level == priority.Normal && e.Why() != priority.WhyOpenTurn && e.Kind != content.KindSystem &&
+	demanded := e.Why() == priority.WhyOpenTurn || e.Why() == priority.WhyToolTurn && c == commit.CoverReasoning
+	return e.Sent && e.Level == priority.Normal && !demanded && e.Kind != content.KindSystem &&
 		(c == commit.CoverAll || (c == commit.CoverReasoning) == thought)
 }
 

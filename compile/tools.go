@@ -149,6 +149,29 @@ func (t *pairing) leaveOut(call *Entry, why priority.Why) {
 	}
 }
 
+// releaseReasoning decides anew about reasoning that is sent only because of the
+// tool calls of its turn, where none of these calls is sent after all.
+func (h *history) releaseReasoning(o Options) {
+	if !o.KeepToolTurns {
+		return
+	}
+	sent := map[int32]bool{}
+	for _, e := range h.tools {
+		sent[e.Turn] = sent[e.Turn] || e.Sent && e.Kind == content.KindToolCall
+	}
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Sent || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
+			continue
+		}
+		level, why := o.Policy.Decide(asked{last: e.Turn == h.thought}.facts(e, nil))
+		e.Level = level
+		if e.because(why); level == priority.Skip {
+			e.Sent, e.Block = false, nil // it may have been loaded ahead
+		}
+	}
+}
+
 // pending lists the calls of the last turn that wait for a result. A result answers
 // the last call of its id before it.
 func (h *history) pending() []Pending {

@@ -33,6 +33,7 @@ func TestVectors(t *testing.T) {
 			Asked: map[string]string{"stream": "true", "reasoning.enabled": "true", "temperature": "0.5"}, Unkept: 1,
 		},
 		{Head: id("head"), Runs: []uint64{1}},
+		{Head: id("head"), Options: Options{KeepToolTurns: true}, Provider: "moonshotai", Runs: []uint64{2}},
 	} {
 		o := m.Object()
 		back, err := ParseManifest(o)

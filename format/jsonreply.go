@@ -23,10 +23,18 @@ type Reply struct {
 	FinishReason    string       `json:"finish_reason,omitempty"`
 	Manifest        objects.ID   `json:"manifest,omitzero"`
 	Rescued         string       `json:"rescued,omitempty"`
+	Warnings        []Warning    `json:"warnings,omitempty"`
 }
 
-// NewReply is the reply that says these blocks. Commits, Manifest and Rescued
-// are for the caller to fill in.
+// Warning is what a provider did not do as it was asked to, or may mind.
+type Warning struct {
+	Rule    string     `json:"rule"`
+	Commit  objects.ID `json:"commit,omitzero"`
+	Message string     `json:"message"`
+}
+
+// NewReply is the reply that says these blocks. Commits, Manifest, Rescued and
+// Warnings are for the caller to fill in.
 func NewReply(blocks []content.Block, usage content.Usage, finish string) Reply {
 	said := &llm.Response{Blocks: blocks}
 	text, reasoning := said.Text(), said.Reasoning()

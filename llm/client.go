@@ -47,6 +47,15 @@ type Target interface {
 	WantsTurn() bool
 }
 
+// ReasoningKeeper is a target of which some models refuse a request that lacks
+// reasoning of earlier turns.
+type ReasoningKeeper interface {
+	// KeepsToolTurns reports whether the model of the settings, or of the target where
+	// they name none, wants the reasoning of every turn with tool calls in all later
+	// requests, also when the turn is closed.
+	KeepsToolTurns(s Settings) bool
+}
+
 // Address is where a request goes. Empty parts are not known.
 type Address struct {
 	Provider string // a name such as anthropic
@@ -69,6 +78,9 @@ type Request struct {
 	// OnSent is told the body of the request that is being answered, which is not
 	// Body when the client had to ask anew without a part of it. It may be nil.
 	OnSent func(body []byte)
+
+	// OnWarning is told what the provider did not do as it was asked to. It may be nil.
+	OnWarning func(Problem)
 }
 
 // Settings is how a model is asked. The zero value leaves all to the provider.
@@ -84,7 +96,8 @@ type Settings struct {
 // Reasoning is how a model is asked to think. The names and values are those of
 // the settings.
 type Reasoning struct {
-	Disabled  bool   // do not ask for thoughts to be shown
+	Disabled  bool   // ask for no reasoning, whatever the effort and the budget
+	Hidden    bool   // do not ask for reasoning to be shown or sealed
 	Effort    string // none, minimal, low, medium, high, xhigh, max; empty: unsaid
 	Summary   string // auto, concise, detailed, none; empty: unsaid
 	MaxTokens int    // thinking budget; 0: unsaid

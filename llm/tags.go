@@ -46,11 +46,15 @@ func (k PieceKind) String() string {
 // <think>, <thinking>, <thought> or <antthinking>, in any case.
 //
 // An opening tag counts at the start of the content and right after a closed
-// block; prose about tags is left alone. The closing tag has the name of the
-// opening one and does not lie in code: not between backticks on one line, not in
-// a fenced block. Code that is never closed hides no tag, and more than 31 backticks
-// or tildes in a row begin no code. Without a closing tag all that follows is
-// reasoning.
+// block. The closing tag has the name of the opening one and does not lie in code: not
+// between backticks on one line, not in a fenced block. Code that is never closed
+// hides no tag, and more than 31 backticks or tildes in a row begin no code. Without a
+// closing tag all that follows is reasoning.
+//
+// After the first words of the answer prose about tags is left alone: a block counts
+// there only when it has its lines for itself. Either it is one line, or the opening tag
+// is alone on a line and the closing one alone on a later line. It does not lie in a
+// fenced block or in code that is indented, and without its closing tag it is text.
 //
 // Some prompts end in the opening tag, so that the content has only the closing
 // one. Where no opening tag was seen, a closing tag that is alone on its line and
@@ -58,8 +62,8 @@ func (k PieceKind) String() string {
 //
 // Give the content to Write in chunks of any size and call Close at its end.
 // Pieces come as early as they can: held back is what may still be a tag, white
-// space that may be next to one, and what comes after a closing tag until it is
-// known whether that lies in code. How the chunks are cut changes nothing but how
+// space that may be next to one, what comes after a closing tag until it is
+// known whether that lies in code, and what may be a block in the middle of the answer. How the chunks are cut changes nothing but how
 // texts are cut into pieces. The zero value is ready for use; it is not for use by
 // several goroutines at once.
 type TagSplitter struct {
@@ -77,6 +81,7 @@ type TagSplitter struct {
 
 	opens, closes []string  // tags that count at the start, and alone on a line
 	seen          bool      // a tag was found: no implicit opening any more
+	implicit      bool      // textMode: a closing tag alone on its line ends reasoning
 	ending        PieceKind // of the tag that hold begins with in seekMode, or 0
 
 	match tagMatch // the tags of this mode
@@ -85,6 +90,17 @@ type TagSplitter struct {
 	white int      // white space at the end of the chunk before
 	alone span     // textMode: a closing tag with nothing else on its line so far
 	code  codeScan
+	lines ownLines
+}
+
+// ownLines is what may be a block that has its lines for itself. It is held back, from
+// its opening tag on.
+type ownLines struct {
+	closing string   // its closing tag
+	head    int      // length of the opening tag
+	line    int      // where the last line begins in what is held
+	several bool     // the opening tag is alone on its line
+	missing []string // closing tags that no later line has
 }
 
 type tagMode uint8
@@ -94,8 +110,8 @@ const (
 	seekMode                  // where an opening tag counts
 	openMode                  // in the white space after an opening tag
 	reasonMode                // in a block
-	textMode                  // in text that a closing tag may turn into reasoning
-	plainMode                 // in text
+	textMode                  // in text
+	linesMode                 // in what may be a block with lines of its own
 )
 
 // span is a tag with the white space before it: content[start:end].
@@ -108,9 +124,12 @@ func (s span) found() bool { return s.end > 0 }
 func (s *TagSplitter) Write(chunk string) []Piece {
 	s.out = s.out[:0]
 	s.start()
-	if s.NoImplicit && s.mode == textMode {
-		_, chunk = s.cut(chunk, s.off-len(s.hold))
-		s.mode = plainMode
+	if s.NoImplicit && s.implicit {
+		if s.mode == textMode {
+			_, chunk = s.cut(chunk, s.off-len(s.hold))
+			s.match.take()
+		}
+		s.noImplicit()
 	}
 	s.feed(chunk)
 	return s.out
@@ -121,8 +140,16 @@ func (s *TagSplitter) Write(chunk string) []Piece {
 func (s *TagSplitter) Close() []Piece {
 	s.out = s.out[:0]
 	s.start()
-	for s.atEnd() {
-		s.feed(s.leave(""))
+	for {
+		switch {
+		case s.mode == linesMode:
+			s.endLines()
+			continue
+		case s.atEnd():
+			s.feed(s.leave(""))
+			continue
+		}
+		break
 	}
 	s.emit(s.kind(), string(s.hold))
 	*s = TagSplitter{Tags: s.Tags, NoImplicit: s.NoImplicit, out: s.out, hold: s.hold[:0]}
@@ -154,12 +181,10 @@ func (s *TagSplitter) feed(in string) {
 			in = s.seek(in)
 		case openMode:
 			in = s.open(in)
-		case reasonMode, textMode:
-			in = s.scan(in)
+		case linesMode:
+			in = s.takeLine(in)
 		default:
-			s.emit(PieceText, in)
-			s.off += len(in)
-			in = ""
+			in = s.scan(in)
 		}
 	}
 }
@@ -238,10 +263,10 @@ func (s *TagSplitter) seek(in string) string {
 			return in[i+1:]
 		case matchNone:
 			_, in = s.cut(in, s.off-len(s.hold))
-			if s.mode = plainMode; !s.seen && !s.NoImplicit {
+			if s.implicit = !s.seen && !s.NoImplicit; s.implicit {
 				s.match.want = slices.Concat(s.opens, s.closes)
-				s.begin(textMode)
 			}
+			s.begin(textMode)
 			return in
 		case matchPart:
 		}
@@ -303,7 +328,10 @@ func (s *TagSplitter) scan(in string) string {
 			continue
 		case c == '<' && (s.mode == reasonMode || s.code.fence == 0 && s.code.run == 0):
 			s.match.add(c)
-			s.tag.start = s.off + i - s.whiteBefore(in[:i])
+			s.tag.start = s.off + i
+			if s.mode == reasonMode || s.implicit {
+				s.tag.start -= s.whiteBefore(in[:i])
+			}
 			s.first = s.code.blank
 		}
 		s.code.step(c)
@@ -313,20 +341,28 @@ func (s *TagSplitter) scan(in string) string {
 	return ""
 }
 
-// ends tells whether the tag that was just read ends the mode. In text a closing
+// ends reports whether the tag that was just read ends the mode. In text a closing
 // tag has to wait for the end of its line, and an opening one, be it only talked
 // about, shows that no closing tag is without one.
 func (s *TagSplitter) ends() bool {
-	closing := strings.HasPrefix(s.match.take(), "</")
+	tag := s.match.take()
 	switch {
 	case s.mode == reasonMode:
 		return !s.code.hides(s.tag)
-	case !closing:
-		return true
+	case !strings.HasPrefix(tag, "</"):
+		s.noImplicit()
+		s.tag.start = s.tag.end - len(tag)
+		s.lines.closing, s.lines.head = "</"+tag[1:], len(tag)
+		return s.first && s.code.indent < codeIndent
 	case s.first:
 		s.alone = s.tag
 	}
 	return false
+}
+
+// noImplicit makes a closing tag without an opening one text.
+func (s *TagSplitter) noImplicit() {
+	s.implicit, s.alone, s.match.want = false, span{}, s.opens
 }
 
 // endLine tells whether the line that ends here has a tag that ends the mode.
@@ -356,19 +392,91 @@ func (s *TagSplitter) atEnd() bool {
 
 // leave ends the mode at its tag and returns what comes after that.
 func (s *TagSplitter) leave(in string) string {
+	n := s.tag.end - s.tag.start
 	if s.mode == textMode && !s.alone.found() {
-		_, in = s.cut(in, s.off-len(s.hold))
-		s.mode = plainMode
-		return in
+		in = s.give(PieceText, in, s.tag.start)
+		s.keep(in[:n], 0)
+		s.mode, s.lines.line, s.lines.several = linesMode, n, false
+		return in[n:]
 	}
 	in = s.give(s.kind(), in, s.tag.start)
-	if s.ending = PieceClose; s.mode == textMode {
-		s.ending = PieceReclassify
+	kind := PieceClose
+	if s.mode == textMode {
+		kind = PieceReclassify
 	}
-	s.mode, s.seen, s.match.want = seekMode, true, s.opens
-	n := s.tag.end - s.tag.start
+	s.closed(kind)
 	s.keep(in[:n], 0)
 	return in[n:]
+}
+
+// closed enters the mode after a closing tag.
+func (s *TagSplitter) closed(kind PieceKind) {
+	s.mode, s.ending, s.seen = seekMode, kind, true
+	s.noImplicit()
+}
+
+// takeLine takes a line of what may be a block with lines of its own, or a part of one.
+func (s *TagSplitter) takeLine(in string) string {
+	n := strings.IndexByte(in, '\n') + 1
+	if n == 0 {
+		s.keep(in, 0)
+		return ""
+	}
+	s.keep(in[:n], 0)
+	return s.endLineOf(in[n:])
+}
+
+// endLineOf decides at the end of a line, and returns what comes next.
+func (s *TagSplitter) endLineOf(in string) string {
+	b := &s.lines
+	text := strings.Map(lower, strings.Trim(string(s.hold[b.line:]), whiteSpace))
+	switch {
+	case b.several && text == b.closing:
+		return s.ownBlock(in)
+	case b.several:
+	case text == "" && !slices.Contains(b.missing, b.closing):
+	default:
+		if inner, closes := strings.CutSuffix(text, b.closing); closes && !strings.Contains(inner, b.closing) {
+			return s.ownBlock(in)
+		}
+		return s.noBlock(in)
+	}
+	b.several, b.line = true, len(s.hold)
+	return in
+}
+
+// endLines is endLineOf at the end of the content. A closing tag that is not there will
+// be missed by no later block either.
+func (s *TagSplitter) endLines() {
+	s.endLineOf("")
+	if s.mode == linesMode {
+		s.lines.missing = append(s.lines.missing, s.lines.closing)
+		s.noBlock("")
+	}
+}
+
+// ownBlock gives out the block that is held. Its closing tag may go on.
+func (s *TagSplitter) ownBlock(in string) string {
+	held := string(s.hold)
+	end := len(strings.TrimRight(held, whiteSpace)) - len(s.lines.closing)
+	inner := held[s.lines.head:end]
+	from := s.lines.head + len(inner) - len(strings.TrimLeft(inner, whiteSpace))
+	to := max(from, s.lines.head+len(strings.TrimRight(inner, whiteSpace)))
+	s.emit(PieceOpen, held[:from])
+	s.emit(PieceReasoning, held[from:to])
+	s.hold = append(s.hold[:0], held[to:]...)
+	s.closed(PieceClose)
+	return in
+}
+
+// noBlock makes text of what is held, which is then read as such.
+func (s *TagSplitter) noBlock(in string) string {
+	held := string(s.hold)
+	s.hold, s.off = s.hold[:0], s.off-len(held)+s.lines.head
+	s.emit(PieceText, held[:s.lines.head])
+	s.mode, s.white = textMode, 0
+	s.feed(held[s.lines.head:])
+	return in
 }
 
 // known is the offset up to which nothing can become a tag or be next to one.
@@ -382,9 +490,10 @@ func (s *TagSplitter) known(in string) int {
 		return s.alone.start
 	case s.match.begun() && (s.mode == reasonMode || s.first):
 		return s.tag.start
-	default:
+	case s.mode == reasonMode || s.implicit:
 		return s.off + len(in) - s.whiteBefore(in)
 	}
+	return s.off + len(in)
 }
 
 // whiteBefore is how much white space ends the content read so far, of which the

@@ -11,6 +11,7 @@ type codeScan struct {
 
 	place   linePlace
 	blank   bool   // nothing but white space so far
+	indent  int    // how much of that, a tab being as much as makes code
 	quote   bool   // nothing but white space and > before the mark
 	mark    byte   // the fence character at the start of the line, 0: none
 	markLen int    // how often it stands there
@@ -20,6 +21,9 @@ type codeScan struct {
 	since   []byte // lengths of the runs since then, that one first; 0: a tag
 	tags    []span // the tags among them
 }
+
+// codeIndent is how much white space makes code of a line.
+const codeIndent = 4
 
 type linePlace uint8
 
@@ -45,6 +49,12 @@ func (c *codeScan) step(b byte) {
 		c.endRun()
 	}
 	white := isWhite(b)
+	if c.blank && white {
+		c.indent++
+		if b == '\t' {
+			c.indent += codeIndent - 1
+		}
+	}
 	c.blank = c.blank && white
 	switch {
 	case c.place == linePrefix && (b == '`' || b == '~'):

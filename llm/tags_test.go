@@ -60,7 +60,7 @@ var splitCases = []struct{ name, in, want string }{
 	{"the name has to be the same", "<thinking>a</think>b</thinking>c", `O"<thinking>" R"a</think>b" C"</thinking>" T"c"`},
 	{"empty block", "<think>\n\n</think>\n\nHello", `O"<think>\n\n" C"</think>\n\n" T"Hello"`},
 	{"several blocks", "<think>a</think>\n\n <think>\nb\n</think>\nc", `O"<think>" R"a" C"</think>\n\n " O"<think>\n" R"b" C"\n</think>\n" T"c"`},
-	{"block after text is text", "<think>a</think>b\n<think>c</think>\n</think>\nd", `O"<think>" R"a" C"</think>" T"b\n<think>c</think>\n</think>\nd"`},
+	{"block after text", "<think>a</think>b\n<think>c</think>\n</think>\nd", `O"<think>" R"a" C"</think>" T"b\n" O"<think>" R"c" C"</think>\n" T"</think>\nd"`},
 	{"prose about tags", "The tag <think> opens\n</think>\nand closes", `T"The tag <think> opens\n</think>\nand closes"`},
 	{"unclosed", "<think>\nhm\n\n", `O"<think>\n" R"hm\n\n"`},
 	{"unclosed in the closing tag", "<think>hm\n</thin", `O"<think>" R"hm\n</thin"`},
@@ -106,7 +106,21 @@ var splitCases = []struct{ name, in, want string }{
 	{"only closed, after a fence", "a\n```\n<think>\n```\n</think>\nb", "T\"a\\n```\\n<think>\\n```\" I\"\\n</think>\\n\" T\"b\""},
 	{"only closed, in an unclosed fence", "a\n```\n</think>\nb", "T\"a\\n```\\n</think>\\nb\""},
 	{"only closed, opening tag talked about", "a `<think>` b\n</think>\nc", "T\"a `<think>` b\" I\"\\n</think>\\n\" T\"c\""},
-	{"opened in the text", "a\n<think>\nb\n</think>\nc", `T"a\n<think>\nb\n</think>\nc"`},
+	{"lines of its own", "a\n<think>\nb\n</think>\nc", `T"a\n" O"<think>\n" R"b" C"\n</think>\n" T"c"`},
+	{"one line of its own", "a\n\n <Think> b </THINK> \r\n\nc", `T"a\n\n " O"<Think> " R"b" C" </THINK> \r\n\n" T"c"`},
+	{"several of its own", "a\n<think>b</think>\n<think>\n\nc\nd\n\n</think>\n<thought>e</thought>\nf", `T"a\n" O"<think>" R"b" C"</think>\n" O"<think>\n\n" R"c\nd" C"\n\n</think>\n" O"<thought>" R"e" C"</thought>\n" T"f"`},
+	{"of its own at the end", "a\n<think>b</think>", `T"a\n" O"<think>" R"b" C"</think>"`},
+	{"lines of its own at the end", "a\n<think>\nb\n  </think>", `T"a\n" O"<think>\n" R"b" C"\n  </think>"`},
+	{"of its own and empty", "a\n<think></think>\n<think>\n</think>\nb", `T"a\n" O"<think>" C"</think>\n" O"<think>\n" C"</think>\n" T"b"`},
+	{"prose on its line", "a\n<think> opens it\nand </think> closes it\n</think>\nb", `T"a\n<think> opens it\nand </think> closes it\n</think>\nb"`},
+	{"prose after it", "a\n<think>b</think> is how\n<think>b</think>, or <think>c</think>\n", `T"a\n<think>b</think> is how\n<think>b</think>, or <think>c</think>\n"`},
+	{"prose before it", "a: <think>b</think>\n- <think>c</think>\n> <think>d</think>\n", `T"a: <think>b</think>\n- <think>c</think>\n> <think>d</think>\n"`},
+	{"not closed", "a\n<think>\nb\n<think>c</think>\n</thinking>", `T"a\n<think>\nb\n" O"<think>" R"c" C"</think>\n" T"</thinking>"`},
+	{"the other is closed", "a\n<think>\n<thought>\nb\n</thought>\nc", `T"a\n<think>\n" O"<thought>\n" R"b" C"\n</thought>\n" T"c"`},
+	{"not closed on a line of its own", "a\n<think>\nb</think>\nc", `T"a\n<think>\nb</think>\nc"`},
+	{"in code", "a\n```\n<think>b</think>\n```\n`<think>`\n    <think>c</think>\n\t<think>d</think>\n~~~\n<think>\ne\n</think>\n", "T\"a\\n```\\n<think>b</think>\\n```\\n`<think>`\\n    <think>c</think>\\n\\t<think>d</think>\\n~~~\\n<think>\\ne\\n</think>\\n\""},
+	{"code in it", "a\n<think>\n```\nb\n```\n</think>\nc", "T\"a\\n\" O\"<think>\\n\" R\"```\\nb\\n```\" C\"\\n</think>\\n\" T\"c\""},
+	{"after only closed", "a\n</think>\nb\n<think>c</think>\nd", `T"a" I"\n</think>\n" T"b\n" O"<think>" R"c" C"</think>\n" T"d"`},
 }
 
 func TestTagSplitter(t *testing.T) {
@@ -168,6 +182,7 @@ func TestTagSplitterIsEarly(t *testing.T) {
 	}{
 		{"text", []string{"Hel", `T"Hel"`, "lo <thin", `T"lo <thin"`, " \n", ``, "x", `T" \nx"`, "\n<", ``, "b", `T"\n<b"`}},
 		{"plain text", []string{"<think>a</think>b", `O"<think>" R"a" C"</think>" T"b"`, " \n", `T" \n"`, "</think>", `T"</think>"`}},
+		{"a block in the text", []string{"<think>a</think>b\n<", `O"<think>" R"a" C"</think>" T"b\n"`, "think> c", ``, "\n", `T"<think>" T" c\n"`, " <think>", `T" "`, "\n", ``, "c", ``, "\n</think>", ``, " \n", `O"<think>\n" R"c"`, "d", `C"\n</think> \n" T"d"`}},
 		{"block", []string{"<th", ``, "ink>", ``, "\n", ``, "a", `O"<think>\n" R"a"`, " b ", `R" b"`, "c\n", `R" c"`, "</", ``, "x", `R"\n</x"`, "</THINK>", ``, "\n", ``, "y", `C"</THINK>\n" T"y"`}},
 		{"backtick", []string{"<think>a `b", "O\"<think>\" R\"a `b\"", "c </think> d", `R"c"`, " e", ``, "` f", "R\" </think> d e` f\""}},
 		{"stray backtick", []string{"<think>a `b </think> d", "O\"<think>\" R\"a `b\"", " e", ``, "\n", `C" </think> " T"d e\n"`}},
@@ -216,6 +231,9 @@ func TestTagSplitterIsLinear(t *testing.T) {
 		"rising runs":      rising,
 		"falling fences":   falling,
 		"closing tags":     strings.Repeat("</think> x\n", size/11),
+		"lines of its own": "x\n" + strings.Repeat("<think>\n", size/8),
+		"and others":       "x\n" + strings.Repeat("<think>\n<thought>\n<thinking>\n", size/30),
+		"prose":            "x\n" + strings.Repeat("<think> x </think> x\n", size/20),
 	} {
 		for _, step := range []int{3, len(in)} {
 			started := time.Now()
@@ -258,8 +276,20 @@ func plainSplit(in string, implicit bool) (pieces []Piece) {
 	for {
 		m := opening.FindStringSubmatchIndex(in)
 		if m == nil {
-			add(PieceText, len(in))
-			return pieces
+			start, end := findOwnLines(in)
+			add(PieceText, start)
+			if end == start {
+				add(PieceText, len(in))
+				return pieces
+			}
+			closing := ownClose.FindStringIndex(in[:end-start])
+			from := opening.FindStringIndex(in)[1]
+			to := max(from, closing[0])
+			add(PieceOpen, from)
+			add(PieceReasoning, to-from)
+			_, n := around(in, 0, end-start-to)
+			add(PieceClose, n)
+			continue
 		}
 		name := in[m[2]:m[3]]
 		add(PieceOpen, m[1])
@@ -278,6 +308,8 @@ var (
 	mentioned  = regexp.MustCompile("(?:^|[^`])<((?i)think|thinking|thought|antthinking)>")
 	aloneTag   = regexp.MustCompile(`^[\s\v]*</((?i)think|thinking|thought|antthinking)>[\s\v]*$`)
 	fenceOpen  = regexp.MustCompile("^[-\\s\\v>*+.)0-9]*(?:(`{3,31})[^`]*|(~{3,31})(?:[^~].*)?)$")
+	ownOpen    = regexp.MustCompile(`^[ \r\v\f]{0,3}<((?i)think|thinking|thought|antthinking)>`)
+	ownClose   = regexp.MustCompile(`[\s\v]*</((?i)think|thinking|thought|antthinking)>$`)
 	fenceClose = regexp.MustCompile("^[\\s\\v>]*(```+|~~~+)[\\s\\v]*$")
 )
 
@@ -310,6 +342,33 @@ func findAlone(in string) (start, end int, ok bool) {
 		at += len(line)
 	}
 	return 0, 0, false
+}
+
+// findOwnLines finds a block that has its lines for itself; of none it gives the same
+// offset twice.
+func findOwnLines(in string) (start, end int) {
+	fence, at := "", 0
+	lines := strings.SplitAfter(in, "\n")
+	for i, line := range lines {
+		bare := strings.TrimSuffix(line, "\n")
+		if m := ownOpen.FindStringSubmatchIndex(bare); m != nil && fence == "" && i > 0 {
+			start, closing := at+m[2]-1, strings.ToLower("</"+bare[m[2]:m[3]]+">")
+			text := strings.ToLower(strings.Trim(bare[m[1]:], whiteSpace))
+			if inner, ok := strings.CutSuffix(text, closing); ok && !strings.Contains(inner, closing) {
+				return start, at + len(strings.TrimRight(bare, whiteSpace))
+			}
+			end := at + len(line)
+			for _, later := range lines[i+1:] {
+				if text == "" && strings.ToLower(strings.Trim(later, whiteSpace)) == closing {
+					return start, end + len(strings.TrimRight(later, whiteSpace))
+				}
+				end += len(later)
+			}
+		}
+		fence = fenceAfter(fence, bare)
+		at += len(line)
+	}
+	return len(in), len(in)
 }
 
 // findClose finds the closing tag of a block, with the white space around it.

@@ -6,7 +6,10 @@
 // have to go.
 package priority
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Level is how much a commit wants to be in the prompt.
 type Level uint8
@@ -92,6 +95,7 @@ type Facts struct {
 	Reason    string // given with the annotation
 	Reasoning bool
 	OpenTurn  bool // belongs to a tool loop that its target wants back whole
+	ToolTurn  bool // belongs to a closed turn with tool calls, of which its target demands the reasoning in every request
 	LastTurn  bool // belongs to the last turn that has reasoning
 }
 
@@ -99,26 +103,34 @@ type Facts struct {
 // "annotated: REASON" or the name of a setting.
 type Why string
 
+// Annotated reports whether a person decided.
+func (w Why) Annotated() bool { return strings.HasPrefix(string(w), whyAnnotated) }
+
+const whyAnnotated = "annotated"
+
 // Reasons that do not depend on the commit.
 const (
 	WhyDefault  Why = "default"
 	WhyOpenTurn Why = "open turn"
+	WhyToolTurn Why = "rule reasoning-content-missing"
 	WhyIncluded Why = "reasoning.include_in_context"
 	WhyStripped Why = "reasoning.strip_from_context"
 )
 
-// Decide says at which level a commit takes part, and why. The first rule that
-// speaks wins: what a person said, the open tool loop, the settings for
-// reasoning, the default of the kind. The level is never Unset for a commit
-// whose kind has a default.
+// Decide returns the level of a commit, and the rule that decided it. The first
+// rule that applies wins: what a person said, the open tool loop, a target that
+// demands the reasoning of tool calls back, the settings for reasoning, the default
+// of the kind. The level is never Unset for a commit whose kind has a default.
 func (p Policy) Decide(f Facts) (Level, Why) {
 	switch {
 	case f.Explicit != Unset && f.Reason != "":
-		return f.Explicit, Why("annotated: " + f.Reason)
+		return f.Explicit, Why(whyAnnotated + ": " + f.Reason)
 	case f.Explicit != Unset:
-		return f.Explicit, Why("annotated")
+		return f.Explicit, whyAnnotated
 	case f.OpenTurn:
 		return max(f.Default, Normal), WhyOpenTurn
+	case f.ToolTurn && f.Reasoning:
+		return max(f.Default, Normal), WhyToolTurn
 	case f.Reasoning && p.strips(f):
 		return Skip, WhyStripped
 	case f.Reasoning && p.IncludeReasoning:

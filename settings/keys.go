@@ -49,7 +49,7 @@ var table = []Key{
 	{Name: headers + "NAME", Type: Text, Doc: "an HTTP header to send with requests"},
 	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
 
-	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; what comes anyway is kept"},
+	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
 	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Doc: "send past reasoning back, outside open tool loops too"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Doc: "show reasoning in the terminal"},
 	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Doc: "how hard to think, in each dialect's own form"},
@@ -62,7 +62,7 @@ var table = []Key{
 	{Name: "reasoning.budget", Type: Number, Doc: "most reasoning tokens of a session; 0 is no limit"},
 	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Doc: "part of the budget at which to warn once"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
-	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract reasoning prune` takes away"},
+	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract reasoning prune` erase"},
 
 	{Name: "context_window", Type: Number, Doc: "tokens that the model takes; what compress.at is a part of"},
 	{Name: "compress.at", Type: Amount, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},

@@ -35,7 +35,9 @@ type app struct {
 	values   *settings.Values
 	repo     *tract.Repo
 	readOnly bool
-	began    bool // the command itself runs
+	began    bool     // the command itself runs
+	showing  bool     // an answer is being shown: its last line may be open
+	debugs   []string // lines that wait until it is not
 	secrets  secretsFound
 
 	signals   []os.Signal // that end a command; none: the caller's context does
@@ -340,11 +342,24 @@ func (a *app) note(text string, args ...any) {
 	}
 }
 
-// debug says what goes on, when asked.
+// debug says what goes on, when asked: on a line of its own, so that it waits while an
+// answer is being shown.
 func (a *app) debug(text string, args ...any) {
-	if a.verbose {
-		fmt.Fprintf(a.err, "tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...)))
+	if !a.verbose {
+		return
 	}
+	a.debugs = append(a.debugs, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
+	if !a.showing {
+		a.shown()
+	}
+}
+
+// shown is told that the last line of an answer is ended.
+func (a *app) shown() {
+	for _, line := range a.debugs {
+		fmt.Fprint(a.err, line)
+	}
+	a.showing, a.debugs = false, nil
 }
 
 // orHead is the one argument of a command, or HEAD.

@@ -149,3 +149,34 @@ func TestAReplyThatCannotBeStoredLiesInAFile(t *testing.T) {
 		t.Errorf("others may read it: %v", info.Mode())
 	}
 }
+
+// TestDebugLinesAreLinesOfTheirOwn: on a terminal, where all goes to one place, no debug
+// line is glued to what is shown of an answer, however it ends.
+func TestDebugLinesAreLinesOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
+	for name, body := range map[string]string{
+		"whole":     `data: {"choices":[{"index":0,"delta":{"reasoning_content":"scattering"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"Rayleigh."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n",
+		"no text":   `data: {"choices":[{"index":0,"delta":{"reasoning_content":"scattering"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n",
+		"broken":    `data: {"choices":[{"index":0,"delta":{"reasoning_content":"scattering"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"Ray"}}]}` + "\n\n",
+		"one piece": `{"choices":[{"message":{"role":"assistant","content":"Rayleigh.","reasoning_content":"scattering"},"finish_reason":"stop"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.Start(t, llmtest.Exchange{Body: body})
+			var both bytes.Buffer
+			run(t.Context(), []string{"chat", "Again?", "-v", "--provider", "chat", "--model", "m", "--base-url", server.URL() + "/v1", "--dir", dir}, strings.NewReader(""), &both, &both)
+			lines := 0
+			for line := range strings.Lines(both.String()) {
+				if at := strings.Index(line, "tract: debug: "); at > 0 {
+					t.Errorf("glued: %q", line)
+				} else if strings.Contains(line, "reasoning came in reasoning_content") {
+					lines++
+				}
+			}
+			if lines != 1 {
+				t.Errorf("%d lines about the reasoning:\n%s", lines, both.String())
+			}
+		})
+	}
+}

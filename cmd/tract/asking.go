@@ -166,7 +166,7 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if err != nil {
 		return nil, err
 	}
-	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.Stream(!o.noStream)}
+	opts := append(a.watching(), tract.Command(cmd.Name()), tract.Stream(!o.noStream))
 	if o.enforce {
 		opts = append(opts, tract.Enforce())
 	}
@@ -199,8 +199,72 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	return append(opts, tract.Tools(tools...)), nil
 }
 
+// watching is the options of a command that asks a model: what may go wrong is said, and
+// with -v what goes on.
+func (a *app) watching() []tract.Option {
+	return []tract.Option{tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.OnReply(a.debugReply)}
+}
+
 func (a *app) debugRequest(req *llm.Request) {
 	a.debug("request of %d bytes, %d messages, reasoning effort %q", len(req.Body), len(req.Messages), req.Settings.Reasoning.Effort)
+}
+
+// debugReply says where the reasoning of an answer came from, how it was asked for, and
+// what went back of earlier reasoning.
+func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
+	if !a.verbose {
+		return
+	}
+	n, fields := reasoningIn(reply.Blocks)
+	came := "no reasoning came"
+	switch {
+	case n > 0:
+		came = "reasoning came in " + fields
+	case reply.Usage.Reasoning > 0:
+		came = fmt.Sprintf("%d tokens of reasoning were not disclosed", reply.Usage.Reasoning)
+	}
+	r := req.Settings.Reasoning
+	thinking := "thinking left to the model"
+	switch {
+	case r.Disabled, r.Effort == "none" && r.MaxTokens == 0:
+		thinking = "thinking off"
+	case r.MaxTokens > 0:
+		thinking = fmt.Sprintf("thinking on (effort: %s, budget: %d tokens)", firstOf(r.Effort, "unset"), r.MaxTokens)
+	case r.Effort != "":
+		thinking = "thinking on (effort: " + r.Effort + ")"
+	}
+	a.debug("%s; %s; %s", came, thinking, wentBack(req, reply))
+}
+
+// wentBack is how much reasoning a request has, as its provider reads it.
+func wentBack(req *llm.Request, reply *llm.Response) string {
+	sent, err := providers.DecodeRequest(reply.From.Dialect, reply.From.Provider, req.Body)
+	if err != nil {
+		sent = req // of a format that is not read back
+	}
+	var blocks []content.Block
+	for _, m := range sent.Messages {
+		blocks = append(blocks, m.Blocks...)
+	}
+	n, fields := reasoningIn(blocks)
+	if n == 0 {
+		return "none went back"
+	}
+	return fmt.Sprintf("%s went back in %s", count(uint64(n), "reasoning block"), fields)
+}
+
+// reasoningIn counts the reasoning among blocks, and names the fields that it was in.
+func reasoningIn(blocks []content.Block) (n int, fields string) {
+	var names []string
+	for _, b := range blocks {
+		if r, ok := b.(content.Reasoning); ok {
+			n++
+			if name := firstOf(r.Source, "no field"); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return n, strings.Join(names, ", ")
 }
 
 // asker shows an answer as it comes, and what became of it.
@@ -244,15 +308,12 @@ func (s *asker) event(e llm.Event) {
 	if s.live != nil {
 		s.live.Event(e)
 	}
-	if e.Type == llm.BlockDone {
-		if r, ok := e.Block.(content.Reasoning); ok {
-			s.a.debug("reasoning came in %s, format %s", firstOf(r.Source, "no field"), r.Format)
-		}
-	}
 }
 
 // ask runs one question and shows what comes of it.
 func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Option) (*tract.Response, error)) error {
+	s.a.showing = true
+	defer s.a.shown()
 	r, err := ask(tract.OnEvent(s.event), tract.OnBudget(s.budget))
 	defer s.a.tellSecrets()
 	defer s.warnBudgets()
@@ -271,6 +332,7 @@ func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Opt
 	} else {
 		s.live.Close(content.Usage{}, "")
 	}
+	s.a.shown()
 	if err != nil || r == nil {
 		return err
 	}
@@ -313,6 +375,9 @@ func (s *asker) reply(r *tract.Response, err error) error {
 		v.Commits = r.Commits
 	}
 	v.Manifest = r.Manifest
+	for _, w := range r.Warnings {
+		v.Warnings = append(v.Warnings, format.Warning{Rule: w.Rule, Commit: w.Commit, Message: w.Message})
+	}
 	if err != nil {
 		v.Rescued = classify(err).rescued
 	}

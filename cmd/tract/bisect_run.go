@@ -131,7 +131,7 @@ func (a *app) promptFor(ctx context.Context, cmd *cobra.Command, o *bisectRunOpt
 		if err != nil {
 			return nil, err
 		}
-		req, err := a.repo.Request(ctx, id.String(), target)
+		req, err := a.repo.Request(ctx, id.String(), target, asTarget(target)...)
 		if err != nil {
 			return nil, err
 		}

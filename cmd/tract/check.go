@@ -59,7 +59,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	problems, err := a.repo.Check(ctx, id.String(), target, o.options()...)
+	problems, err := a.repo.Check(ctx, id.String(), target, append(o.options(), asTarget(target)...)...)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ func newCompile(a *app) *cobra.Command {
 		Use: "compile [REV]", Short: "Show the prompt that a model would get", GroupID: groupLook,
 		Long: `Show the prompt that a model would get: of a revision as it was then, or of the
 time that --until names. --explain says for every commit whether it goes in, and
-by which rule. --for gives the body of the request for a dialect or a provider.`,
+by which rule. --for gives the body of the request for a dialect or a provider;
+without it the provider of the settings, if there is one, decides what has to go in.`,
 		Example: `  tract compile
   tract compile HEAD~4 --include-reasoning
   tract compile --explain --budget 8000
@@ -71,7 +72,7 @@ by which rule. --for gives the body of the request for a dialect or a provider.`
 }
 
 // asked reads what the flags ask for: a target, if they name one, and the options.
-func (o *compileOptions) asked(cmd *cobra.Command) (target llm.Target, opts []tract.Option, err error) {
+func (o *compileOptions) asked(a *app, cmd *cobra.Command) (target llm.Target, opts []tract.Option, err error) {
 	if o.style != "text" && o.style != "json" {
 		return nil, nil, usage(cmd, "--format %q: want text or json", o.style)
 	}
@@ -83,18 +84,28 @@ func (o *compileOptions) asked(cmd *cobra.Command) (target llm.Target, opts []tr
 		}
 		opts = append(opts, tract.Until(t))
 	}
-	if o.to != "" {
-		if target, err = targetFor(cmd, o.to); err != nil {
-			return nil, nil, err
-		}
-		opts = append(opts, tract.For(target))
+	if o.to == "" {
+		return nil, append(opts, a.asConfigured()...), nil
 	}
-	return target, opts, nil
+	if target, err = targetFor(cmd, o.to); err != nil {
+		return nil, nil, err
+	}
+	return target, append(opts, asTarget(target)...), nil
+}
+
+// asConfigured is the options that compile for the provider of the settings, if they name
+// one that can be asked: what it wants back decides on the prompt too.
+func (a *app) asConfigured() []tract.Option {
+	client, err := a.client()
+	if err != nil {
+		return nil // nobody is asked
+	}
+	return []tract.Option{tract.For(client)}
 }
 
 func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	ctx := cmd.Context()
-	target, opts, err := o.asked(cmd)
+	target, opts, err := o.asked(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -175,6 +186,16 @@ func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, op
 		a.warn(found)
 	}
 	return nil
+}
+
+// asTarget is the options that compile for a target. The model that it names counts
+// more than that of the settings.
+func asTarget(target llm.Target) []tract.Option {
+	opts := []tract.Option{tract.For(target)}
+	if model := target.Address().Model; model != "" {
+		opts = append(opts, tract.Set("model", model))
+	}
+	return opts
 }
 
 // targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for

@@ -131,7 +131,7 @@ func (a *app) summary(cmd *cobra.Command, o *compressOptions, b *tract.Branch, r
 	if err != nil {
 		return objects.ID{}, err
 	}
-	return b.Summarize(ctx, client, rng, append(set, opts...)...)
+	return b.Summarize(ctx, client, rng, append(append(set, a.watching()...), opts...)...)
 }
 
 // changed is the settings that somebody set, for the library.
@@ -232,7 +232,7 @@ func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto b
 	if err != nil {
 		return err
 	}
-	id, err := b.Summarize(ctx, client, "", append(set, tract.Command("compress"))...)
+	id, err := b.Summarize(ctx, client, "", append(append(set, a.watching()...), tract.Command("compress"))...)
 	if errors.As(err, new(*compile.RangeError)) {
 		a.note("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
 		return nil

@@ -51,6 +51,7 @@ func (a *app) doctor(ctx context.Context) error {
 		{"HEAD", a.checkHead},
 		{"branches", a.checkBranches},
 		{"rescued replies", a.checkRescues},
+		{"old reasoning", a.checkExpired},
 		{"provider", a.checkProvider},
 		{"keys", checkKeys},
 		{"terminal", a.checkTerminal},
@@ -167,6 +168,23 @@ func (a *app) checkRescues(ctx context.Context) (string, error) {
 		return "none", err
 	}
 	return fmt.Sprintf("%d wait: tract rescue list", len(list)), nil
+}
+
+// checkExpired looks for reasoning that has passed its ttl.
+func (a *app) checkExpired(ctx context.Context) (string, error) {
+	if _, err := a.open(ctx, false); err != nil {
+		return "", err
+	}
+	old, err := a.expired(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case old == nil:
+		return "reasoning.ttl is not set", nil
+	case old.Blocks == 0:
+		return "none is older than reasoning.ttl (" + old.TTL + ")", nil
+	}
+	return old.String() + ": tract gc --prune erases that", nil
 }
 
 func (a *app) checkProvider(context.Context) (string, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,8 +15,8 @@ import (
 var _ = register("gc", newGC)
 
 type gcOptions struct {
-	prune, pack, dry bool
-	grace            string
+	prune, pack, dry, yes bool
+	grace                 string
 }
 
 func newGC(a *app) *cobra.Command {
@@ -31,6 +32,10 @@ A store that is packed closely answers as before and takes a half to a third of 
 room: conversations lie together, compressed. What is written after that lies as it
 is until the next time, since that is faster. Nothing does it by itself.
 
+Where the setting reasoning.ttl gives an age, --prune also erases the reasoning that is
+older, as tract reasoning prune does: its commits stay, its text and seals do not. Pinned
+reasoning and that of open turns is spared. It cannot be undone.
+
 What was put within the time of grace stays, since another process may be about to
 name it. Others may use the store meanwhile. Nothing of a damaged store is taken.`,
 		Example: "  tract gc\n  tract gc --pack\n  tract gc --prune\n  tract gc --prune --grace 0",
@@ -41,6 +46,7 @@ name it. Others may use the store meanwhile. Nothing of a damaged store is taken
 	f.BoolVar(&o.prune, "prune", false, "do it, and pack the store closely")
 	f.BoolVar(&o.pack, "pack", false, "take nothing away, and pack the store closely")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would be done, as without --prune and --pack")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask before reasoning is erased")
 	f.StringVar(&o.grace, "grace", "14d", "how long what nothing leads to is kept, such as 12h, 3d or 0")
 	cmd.MarkFlagsMutuallyExclusive("prune", "pack", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("pack", "grace")
@@ -59,6 +65,8 @@ type gcJSON struct {
 	Before int64        `json:"size_before"`
 	After  int64        `json:"size_after"`
 	Some   []objects.ID `json:"some"`
+
+	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
 }
 
 // parseGrace reads a duration that may be in days or weeks.
@@ -96,6 +104,10 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	if s.Keep, err = a.headRoot(); err != nil {
 		return err
 	}
+	old, err := a.expire(ctx, o)
+	if err != nil {
+		return a.erasureError(err)
+	}
 	step, end := a.progress("looking")
 	s.Progress = step
 	got, err := repo.GC(ctx, s)
@@ -105,13 +117,41 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	}
 	if a.json {
 		some := append([]objects.ID{}, got.Unreachable...)
-		return format.Encode(a.out, gcJSON{o.prune, !s.Dry, got.Gone, got.GoneBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some})
+		return format.Encode(a.out, gcJSON{o.prune, !s.Dry, got.Gone, got.GoneBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some, old})
 	}
-	return a.printSwept(o, got)
+	return a.printSwept(o, got, old)
 }
 
-func (a *app) printSwept(o *gcOptions, got objects.Swept) error {
+// expire erases the reasoning that has passed its ttl, with --prune and when whoever asks
+// is sure. With --pack nothing is looked for.
+func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
+	if o.pack {
+		return nil, nil
+	}
+	old, err := a.expired(ctx)
+	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
+		return old, err
+	}
+	if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("Erase %s, %d bytes?", old, old.Bytes)); err != nil || !yes {
+		return nil, cancelled(a, err)
+	}
+	step, end := a.progress("erasing")
+	defer end()
+	p := old.pruning()
+	p.Progress = step
+	_, err = a.repo.Prune(ctx, p)
+	return old, err
+}
+
+func (a *app) printSwept(o *gcOptions, got objects.Swept, old *expiry) error {
 	p := a.printer()
+	if old != nil {
+		done := "would be erased (tract gc --prune)"
+		if o.prune {
+			done = "erased"
+		}
+		p.Text(fmt.Sprintf("%s, %d bytes, %s\n", old, old.Bytes, done))
+	}
 	gone := fmt.Sprintf("%s, %d bytes, ", count(uint64(got.Gone), "object"), got.GoneBytes)
 	switch {
 	case o.pack:

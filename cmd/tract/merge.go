@@ -132,7 +132,7 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) ([]tract.Option, erro
 	}
 	o.Summarize = client
 	set, err := a.changed()
-	return append(set, opts...), err
+	return append(append(set, a.watching()...), opts...), err
 }
 
 // resolve ends a conflict as the flags say; nil leaves it.

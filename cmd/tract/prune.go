@@ -101,22 +101,19 @@ type pruneJSON struct {
 // pruning reads the flags.
 func (o *pruneOptions) pruning(a *app, cmd *cobra.Command, args []string) (p tract.Pruning, age string, err error) {
 	ctx := cmd.Context()
-	v, err := a.settings()
+	ttl, err := a.ttl()
 	if err != nil {
 		return p, "", err
 	}
 	p = tract.Pruning{Session: o.session, Model: o.model, Pinned: !o.keepPinned}
-	length := v.Duration("reasoning.ttl")
-	switch age = o.older; {
-	case age == "" && length == 0:
-		age = usualAge
-		fallthrough
-	case age != "":
+	var length time.Duration
+	if age = o.older; age == "" && ttl != nil {
+		age, length = ttl.TTL, ttl.length
+	} else {
+		age = firstOf(age, usualAge)
 		if length, err = parseGrace(age); err != nil {
 			return p, "", usage(cmd, "--older-than %q: want a time such as 30d, 12h or 0", age)
 		}
-	default:
-		age = v.Text("reasoning.ttl")
 	}
 	p.Why = "older than " + age
 	if length > 0 {

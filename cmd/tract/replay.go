@@ -64,7 +64,7 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	again, err := repo.Replay(ctx, client, id.String(), name, append(opts, tract.Command("replay"), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest))...)
+	again, err := repo.Replay(ctx, client, id.String(), name, append(append(opts, a.watching()...), tract.Command("replay"))...)
 	if err != nil {
 		return branchError(err)
 	}

@@ -81,7 +81,7 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	for key, value := range a.values.Changed() {
 		opts = append(opts, tract.Set(key, value))
 	}
-	p, err := a.repo.Compile(ctx, tip.String(), opts...)
+	p, err := a.repo.Compile(ctx, tip.String(), append(opts, a.asConfigured()...)...)
 	if err != nil {
 		return "", err
 	}

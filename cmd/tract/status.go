@@ -25,7 +25,8 @@ func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
 		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
-result, which replies could not land, and what thoughts have used of a budget.
+result, which replies could not land, what thoughts have used of a budget, and how much
+reasoning has passed reasoning.ttl.
 Tokens are estimated, by what replies on the history are known to have cost.
 
 Of a prompt that is damaged it says what can be known, and ends with exit code 5.`,
@@ -47,6 +48,7 @@ type statusJSON struct {
 	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
 
 	Compress *largeJSON `json:"compress,omitempty"` // when compress.at is set
+	Expired  *expiry    `json:"expired,omitempty"`  // when reasoning.ttl is set
 
 	Calibration compile.Calibration `json:"calibration,omitzero"`
 
@@ -113,6 +115,9 @@ func (a *app) status(ctx context.Context) error {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
 	s.sayBudgets(p)
+	if s.Expired != nil && s.Expired.Blocks > 0 {
+		p.Text(s.Expired.String() + ": tract gc --prune erases that\n")
+	}
 	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
 	if s.Head.IsZero() {
 		a.note("%s", a.firstStep(ctx))
@@ -180,10 +185,13 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	for _, r := range rescues {
 		s.Rescued = append(s.Rescued, r.Name)
 	}
+	if s.Expired, err = a.expired(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
+		return nil, err
+	}
 	if s.Head.IsZero() {
 		return s, nil
 	}
-	p, err := repo.Compile(ctx, s.Head.String())
+	p, err := repo.Compile(ctx, s.Head.String(), a.asConfigured()...)
 	if errors.Is(err, objects.ErrCorrupt) {
 		return s, a.damagedStatus(ctx, s, err)
 	}

@@ -189,6 +189,38 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// TestThinkingOffInASession: /thinking off asks for no reasoning, whatever effort is set,
+// and /thinking on for what was set before.
+func TestThinkingOffInASession(t *testing.T) {
+	server := llmtest.Start(t, llmtest.Exchange{Chunks: chatAnswer("hm", "First answer.")}, llmtest.Exchange{Chunks: chatAnswer("hm", "Second answer.")})
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "tract", "init", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--effort", "high")
+	for _, step := range [][2]string{
+		{"", "main> "},
+		{"/thinking off\r", "reasoning.enabled is false"},
+		{"", "main> "},
+		{"one\r", "First answer."},
+		{"", "main> "},
+		{"/thinking on\r", "reasoning.enabled is true"},
+		{"", "main> "},
+		{"two\r", "Second answer."},
+		{"", "main> "},
+	} {
+		c.keys(step[0])
+		c.until(step[1])
+	}
+	c.keys("\x04")
+	c.ended()
+	for i, want := range []string{`"reasoning_effort":"none"`, `"reasoning_effort":"high"`} {
+		if body := server.Requests()[i].Body; !bytes.Contains(body, []byte(want)) {
+			t.Errorf("request %d has no %s: %s", i+1, want, body)
+		}
+	}
+}
+
 // TestNarrowTerminal: nothing is wider than the terminal, and no colour is left
 // on at the end of a line.
 func TestNarrowTerminal(t *testing.T) {

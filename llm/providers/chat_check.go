@@ -42,33 +42,24 @@ func hasThought(m rawjson.Value) bool {
 }
 
 // chatRules is what OpenAI-compatible servers refuse.
-var chatRules = []rule{
-	{
-		name:     "reasoning-content-missing",
-		evidence: `Kimi 400: "thinking is enabled but reasoning_content is missing in assistant tool call message"; DeepSeek V4 400: reasoning_content "must be passed back"; a model of theirs that does not think is not told apart`,
-		warns:    true,
-		find:     reasoningContentMissing,
-	},
-}
+var chatRules = []rule{{
+	name:     "reasoning-content-missing",
+	evidence: replays[0].evidence + "; " + replays[1].evidence,
+	find:     reasoningContentMissing,
+}}
 
-// demandsThoughts is the providers that refuse a tool loop without its thoughts.
-// A model of theirs that does not think is not told apart, so that it is a
-// warning.
-var demandsThoughts = map[string]bool{"moonshotai": true, "deepseek": true}
-
+// reasoningContentMissing looks at all messages with tool calls, also those of turns
+// that are closed.
 func reasoningContentMissing(c *checking) {
-	if !demandsThoughts[c.profile.Name] {
+	demanded := c.demands(c.req.Settings.Reasoning)
+	if demanded == nil {
 		return
 	}
-	from := -1
 	for i, m := range numbered(c.body.Get("messages")) {
-		if m.Get("role").Text() == "user" {
-			from = i
+		field := m.Get(chatFields[0])
+		if m.Get("role").Text() != "assistant" || isBlank(m.Get("tool_calls")) || field.Text() != "" || field != nil && demanded.placeholder == "" {
+			continue
 		}
-	}
-	for i, m := range numbered(c.body.Get("messages")) {
-		if i > from && m.Get("role").Text() == "assistant" && !isBlank(m.Get("tool_calls")) && !hasThought(m) {
-			c.found(at("messages", i), m.Get("tool_calls").At(0).Get("id").Text(), "a message with tool calls goes back without reasoning_content")
-		}
+		c.found(at("messages", i), m.Get("tool_calls").At(0).Get("id").Text(), "a message with tool calls goes back without reasoning_content")
 	}
 }

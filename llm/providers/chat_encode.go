@@ -16,7 +16,7 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 	if t.model != "" {
 		body.SetString("model", t.model)
 	}
-	p := chatPrompt{target: t, native: s.Reasoning.Native}
+	p := chatPrompt{target: t, native: s.Reasoning.Native, replay: t.demands(s.Reasoning), tools: len(req.Tools) > 0}
 	for _, m := range req.Messages {
 		p.add(m)
 	}
@@ -40,6 +40,10 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 // chatEffort writes how much the model is to think, if anything is told. Thoughts
 // are not asked for: servers that have them show them.
 func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
+	if r.Effort == effortNone && r.MaxTokens <= 0 && w.off != "" {
+		body.Merge(rawjson.Value(w.off))
+		return
+	}
 	if w.effort == "" {
 		if r.Effort != "" {
 			body.SetString("reasoning_effort", r.Effort)
@@ -91,6 +95,8 @@ func chatToolChoice(choice string) rawjson.Value {
 type chatPrompt struct {
 	target
 	native bool
+	replay *replay // what the server demands of messages of the model; nil: nothing
+	tools  bool    // the request has some
 	list   rawjson.Array
 	wait   waiting
 	legacy map[string]string // calls in function_call: name by id
@@ -138,8 +144,36 @@ func (p *chatPrompt) answer(blocks []content.Block) {
 			p.legacy[c.CallID] = c.Name
 		}
 	}
-	p.list.Add(replayChat(p.target, blocks, p.native))
+	p.list.Add(p.demanded(replayChat(p.target, blocks, p.native), blocks))
 }
+
+// demanded is a message of the model with the field for reasoning that the server
+// demands: its reasoning where that is not in the field, and else a placeholder.
+func (p *chatPrompt) demanded(m rawjson.Value, blocks []content.Block) rawjson.Value {
+	field := chatFields[0]
+	calls := !isBlank(m.Get("tool_calls"))
+	if p.replay == nil || m == nil || !blank(m.Get(field)) || !calls && !(p.replay.every && p.tools) {
+		return m
+	}
+	var said []string
+	for _, b := range blocks {
+		if b.Kind() == content.KindReasoning && strings.TrimSpace(b.String()) != "" {
+			said = append(said, b.String())
+		}
+	}
+	var o rawjson.Object
+	o.SetString("role", "assistant")
+	if text := strings.Join(said, "\n\n"); text != "" {
+		o.SetString(field, text)
+	} else {
+		o.SetString(field, p.replay.placeholder)
+	}
+	o.Merge(m)
+	return sendable(o.Bytes())
+}
+
+// blank reports whether a field has no text, or only white space.
+func blank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
 func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
 	p.wait.flush(&p.list)

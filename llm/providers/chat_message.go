@@ -13,13 +13,13 @@ import (
 // They begin with a sign that no provider uses.
 const (
 	chatOfMessage = "$message" // members of the message that no block stands for
-	chatCopies    = "$copies"  // fields of the message that repeat its thoughts
+	chatCopies    = "$copies"  // fields of the message that repeat its reasoning
+	chatBeside    = "$beside"  // of reasoning: it differs from that of the field before it
 	chatBefore    = "$before"  // of a text: what stands before it in the content
 	chatVerbatim  = "$json"    // of a call: its arguments are JSON, not a string of JSON
 )
 
-// chatFields are the plain fields for thoughts. The first that is not empty
-// counts; those after it repeat it.
+// chatFields are the plain fields for reasoning. The first that is not blank counts.
 var chatFields = []string{"reasoning_content", "reasoning", "reasoning_text"}
 
 // chatMessage is the members of a message that become blocks.

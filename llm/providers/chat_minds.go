@@ -8,13 +8,21 @@ import (
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
-// chatMinds is the thoughts that come in fields of their own.
+// chatMinds is the reasoning that comes in fields of its own.
 type chatMinds struct {
 	parts   []*part
 	now     *part // the thought in a plain field that more is added to
 	details map[chatDetail]*part
-	copies  []*chatCopy
+
+	// Of several fields the first that is not blank counts. The others mostly repeat
+	// it; what differs is a block of its own.
+	field  string // the one that counts; empty: none was seen that is not blank
+	others []*chatOther
+	said   []byte // what the field that counts said, once there are others
 }
+
+// detailsField stands for reasoning_details where that is the field that counts.
+const detailsField = "reasoning_details"
 
 // chatDetail is what tells the entries of reasoning_details apart in a stream:
 // an entry and its seal may share an index.
@@ -23,36 +31,125 @@ type chatDetail struct {
 	kind  string
 }
 
-// chatCopy is a field that came beside the thoughts that count.
-type chatCopy struct {
+// chatOther is a plain field beside the one that counts.
+type chatOther struct {
 	field string
-	text  []string
+	text  strings.Builder
+	words bool  // it is not blank
+	seen  int   // so much of the text was looked at when it had to be complete
+	same  int   // so much of the text is known to be what the field that counts says
+	part  *part // of a text that differs; nil: it does not so far
 }
 
-// think reads the thoughts of a message.
+// think reads the reasoning of a message.
 func (c *chat) think(m *chatMessage) error {
-	said := false
 	for v := range m.details.Elements() {
 		text, err := c.detail(v)
 		if err != nil {
 			return err
 		}
-		said = said || text
-	}
-	for i, field := range chatFields {
-		v := m.plain[i]
-		switch {
-		case hollow(v):
-		case said:
-			c.copied(field, v.Text())
-		default:
-			if err := c.plainThought(field, v.Text()); err != nil {
-				return err
-			}
-			said = true
+		if text {
+			c.minds.field = detailsField
 		}
 	}
+	for i, field := range chatFields {
+		if v := m.plain[i]; !hollow(v) {
+			if err := c.thinkIn(field, v.Text()); err != nil {
+				return err
+			}
+		}
+	}
+	answered := !hollow(m.content) || !hollow(m.refusal) || !hollow(m.calls) || !hollow(m.call)
+	if err := c.compare(answered); err != nil {
+		return err
+	}
 	return c.opaque(m.opaque)
+}
+
+// thinkIn adds to the reasoning in a plain field.
+func (c *chat) thinkIn(field, text string) error {
+	if field == c.minds.field {
+		return c.plainThought(field, text)
+	}
+	other := c.other(field)
+	other.text.WriteString(text)
+	other.words = other.words || strings.TrimSpace(text) != ""
+	if c.minds.field == "" && other.words {
+		c.minds.field = field
+		c.minds.others = slices.DeleteFunc(c.minds.others, func(x *chatOther) bool { return x == other })
+		return c.plainThought(field, other.text.String())
+	}
+	if other.part != nil {
+		c.say(other.part, text)
+	}
+	return nil
+}
+
+// other is a plain field that does not count, or not yet.
+func (c *chat) other(field string) *chatOther {
+	for _, x := range c.minds.others {
+		if x.field == field {
+			return x
+		}
+	}
+	x := &chatOther{field: field}
+	if c.minds.others = append(c.minds.others, x); c.minds.said == nil {
+		for _, p := range c.minds.parts {
+			c.minds.said = append(c.minds.said, strings.Join(p.text, "")...)
+		}
+	}
+	return x
+}
+
+// muse adds to the reasoning that counts.
+func (c *chat) muse(p *part, text string) {
+	if c.minds.others != nil {
+		c.minds.said = append(c.minds.said, text...)
+	}
+	c.say(p, text)
+}
+
+// compare begins a block for each other field that says something else than the one
+// that counts. While one of the two may still catch up with the other, that is not
+// known; answered tells that the reasoning before the answer is over.
+func (c *chat) compare(answered bool) error {
+	if c.minds.field == "" {
+		return nil
+	}
+	for _, x := range c.minds.others {
+		if x.part != nil || !x.differs(c.minds.said, answered) {
+			continue
+		}
+		b := content.Reasoning{Wire: c.form(), Format: content.FormatParsed, Source: x.field}
+		b.SetExtra(extended(nil, chatBeside, rawjson.Value("true")))
+		last := c.last // which goes on
+		var err error
+		if x.part, err = c.begin(b); err != nil {
+			return err
+		}
+		c.last = last
+		c.say(x.part, x.text.String())
+	}
+	return nil
+}
+
+// differs reports whether the text of a field is not the beginning of what the field
+// that counts said; when nothing more comes, also whether it goes on after that.
+func (x *chatOther) differs(said []byte, complete bool) bool {
+	text := x.text.String()
+	if !x.words {
+		return false
+	}
+	from, to := x.same, min(len(text), len(said))
+	x.same = to
+	if from < to && text[from:to] != string(said[from:to]) {
+		return true
+	}
+	complete = complete && x.seen < len(text) // once is enough, however long the answer is
+	if complete {
+		x.seen = len(text)
+	}
+	return complete && strings.TrimSpace(text[to:]) != ""
 }
 
 // mind begins a thought.
@@ -74,18 +171,8 @@ func (c *chat) plainThought(field, text string) (err error) {
 		}
 		c.minds.now = p
 	}
-	c.say(p, text)
+	c.muse(p, text)
 	return nil
-}
-
-// copied notes what a field says beside the thoughts that count.
-func (c *chat) copied(field, text string) {
-	i := slices.IndexFunc(c.minds.copies, func(x *chatCopy) bool { return x.field == field })
-	if i < 0 {
-		i = len(c.minds.copies)
-		c.minds.copies = append(c.minds.copies, &chatCopy{field: field})
-	}
-	c.minds.copies[i].text = append(c.minds.copies[i].text, text)
 }
 
 // detail reads an entry of reasoning_details and tells whether it has words. In a
@@ -121,7 +208,7 @@ func (c *chat) detail(v rawjson.Value) (said bool, err error) {
 		}
 		c.minds.details[key] = p
 	}
-	c.say(p, text)
+	c.muse(p, text)
 	if form.Seal.Data != "" && !c.once {
 		c.done(p) // a seal comes last
 	}
@@ -234,28 +321,34 @@ func (c *chat) thinkPart(i item) error {
 	return nil
 }
 
-// endMinds notes with the first thought which fields repeat it, and what they say
-// when they do not.
+// endMinds notes with the first thought which fields repeat it, and those that say
+// less: nothing, or only its beginning.
 func (c *chat) endMinds() {
-	if len(c.minds.copies) == 0 {
-		return
+	if c.compare(true) != nil {
+		return // too many blocks: what was held back is lost with the rest
 	}
-	var texts []string
-	for _, p := range c.minds.parts {
-		texts = append(texts, p.text...)
-	}
-	all := strings.Join(texts, "")
 	var same rawjson.Array
-	var other rawjson.Object
-	for _, x := range c.minds.copies {
-		if text := strings.Join(x.text, ""); text == all {
+	var less rawjson.Object
+	for _, x := range c.minds.others {
+		switch text := x.text.String(); {
+		case x.part != nil:
+			if !c.once {
+				c.done(x.part)
+			}
+		case c.minds.field != "" && text == string(c.minds.said):
 			same.AddString(x.field)
-		} else {
-			other.SetString(x.field, text)
+		default:
+			less.SetString(x.field, text)
 		}
+	}
+	if len(c.minds.parts) == 0 {
+		for key, v := range less.Bytes().Members() {
+			c.rest.set(key, v)
+		}
+		return
 	}
 	first := c.minds.parts[0]
 	first.extend(chatCopies, same.Bytes())
-	first.extend(chatOfMessage, other.Bytes())
+	first.extend(chatOfMessage, less.Bytes())
 	c.changed(first)
 }

@@ -99,8 +99,18 @@ func (m *chatTurn) message() rawjson.Value {
 	return o.Bytes()
 }
 
-// thoughts writes the fields for thoughts.
+// thoughts writes the fields for thoughts. A vendor that demands them back reads
+// one field, whichever they came in.
 func (m *chatTurn) thoughts(o *rawjson.Object) {
+	if own := chatFields[0]; m.ownField() && m.plain[own] == nil {
+		for _, field := range chatFields {
+			if text := m.plain[field]; text != nil {
+				m.plain[own] = text
+				delete(m.plain, field)
+				break
+			}
+		}
+	}
 	for _, field := range chatFields {
 		if text := m.plain[field]; text != nil {
 			o.SetString(field, strings.Join(text, ""))
@@ -117,6 +127,12 @@ func (m *chatTurn) thoughts(o *rawjson.Object) {
 	if m.opaque != "" {
 		o.SetString("reasoning_opaque", m.opaque)
 	}
+}
+
+// ownField reports whether the server is that of the vendor of models that demand
+// their reasoning back in its own field.
+func (m *chatTurn) ownField() bool {
+	return slices.ContainsFunc(replays, func(r replay) bool { return r.vendor == m.vendor() })
 }
 
 // called writes the fields for calls.
@@ -173,7 +189,7 @@ func (m *chatTurn) think(r content.Reasoning) {
 		m.repeated(r, open)
 	}
 	switch {
-	case own && r.Format == content.FormatThinkTags:
+	case own && r.Format == content.FormatThinkTags && !m.ownField():
 		if !foreign && open && form.Seal.Data != "" {
 			m.google = form.Seal.Data
 		}
@@ -199,6 +215,9 @@ func (m *chatTurn) think(r content.Reasoning) {
 // repeated notes the fields that say a thought again. One whose server takes no
 // open thoughts knows its own field only.
 func (m *chatTurn) repeated(r content.Reasoning, open bool) {
+	if rawjson.Value(r.Form().Extra).Get(chatBeside) != nil {
+		return // it says something else
+	}
 	m.said = append(m.said, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(chatCopies).Elements() {
 		if name := field.Text(); open || name == m.profile.wire.thought {

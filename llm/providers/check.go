@@ -103,11 +103,32 @@ var commonRules = []rule{
 		find:     (*checking).foreignSeals,
 	},
 	{
+		name:     ruleCannotStop,
+		evidence: "the [table of models](#models-that-are-asked-in-another-way); one that is not in it says so in its refusal, and is asked again",
+		warns:    true,
+		find:     (*checking).cannotStop,
+	},
+	{
 		name:     "not-utf8",
 		evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
 		warns:    true,
 		find:     (*checking).notUTF8,
 	},
+}
+
+// ruleCannotStop is the rule of a model that reasons although it is asked not to.
+const ruleCannotStop = "reasoning-cannot-stop"
+
+func (c *checking) cannotStop() {
+	s := c.stop()
+	if !isOff(c.req.Settings.Reasoning) || !s.reasons {
+		return
+	}
+	instead := "nothing is sent to ask for it"
+	if s.least != "" {
+		instead = "the least that it takes is asked for: " + s.least
+	}
+	c.found("", "", "%s cannot be asked not to reason; %s", c.model, instead)
 }
 
 // resultsMissing: after a message with calls come their results, before anything

@@ -18,7 +18,7 @@ import (
 
 // encoder is the version of what Encode makes. It grows when the same request
 // gives other bytes, in any dialect.
-const encoder = 1
+const encoder = 2
 
 // Client asks the models of one provider. It is an [llm.Client], [llm.Streamer]
 // and [llm.Target], for many goroutines at once. Open makes it.
@@ -33,6 +33,8 @@ var (
 	_ llm.Client   = (*Client)(nil)
 	_ llm.Streamer = (*Client)(nil)
 	_ llm.Target   = (*Client)(nil)
+
+	_ llm.ReasoningKeeper = (*Client)(nil)
 )
 
 // Address is the provider, its dialect, the model that is asked when a request
@@ -51,7 +53,7 @@ func (c *Client) WantsTurn() bool { return c.target.dialect.wantsTurn(c.target) 
 // Encode gives the request body. Equal requests give equal bytes.
 func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 	t := c.target.asked(req.Settings)
-	body, err := t.dialect.encode(t, req)
+	body, err := t.encode(req)
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}

@@ -25,8 +25,9 @@ func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 	if system := p.system.Bytes(); !hollow(system) {
 		body.Set("system", system)
 	}
-	converseSettings(t, t.withinLoop(req), &body)
-	if tools := converseTools(req.Tools, s.ToolChoice, p.called); tools != nil {
+	tools := converseTools(req.Tools, s.ToolChoice, p.called)
+	converseSettings(t, t.withinLoop(req), tools, &body)
+	if tools != nil {
 		body.Set("toolConfig", tools)
 	}
 	return t.finished(&body, s)

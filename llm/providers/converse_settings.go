@@ -9,15 +9,20 @@ import (
 
 // converseSettings writes how the model is asked. What only some models know is
 // in a member of its own.
-func converseSettings(t target, s llm.Settings, body *rawjson.Object) {
+func converseSettings(t target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
 	var config, more rawjson.Object
 	limit := s.MaxOutputTokens
 	name := strings.ToLower(t.model)
 	switch r := s.Reasoning; {
 	case strings.Contains(name, "claude"):
 		least := messagesThinking(t, s, &more)
-		if !hollow(more.Bytes()) && r.Effort != "none" || limit > 0 {
+		if !hollow(more.Bytes()) && r.Effort != effortNone || limit > 0 {
 			limit = least
+		}
+		if needsBeta(name, more.Bytes().Get("thinking"), tools) {
+			var beta rawjson.Array
+			beta.AddString(interleavedBeta)
+			more.Set("anthropic_beta", beta.Bytes())
 		}
 	case strings.Contains(name, "nova"):
 		converseNova(r, &more)

@@ -20,6 +20,8 @@ type dialect struct {
 	// sign puts the key, which may be empty, and what else the format demands
 	// into the headers.
 	sign func(h http.Header, t target, key string)
+	// headers puts what a request body needs beside it into the headers; nil: nothing.
+	headers func(h http.Header, t target, body rawjson.Value)
 	// read starts reading one response.
 	read func(o *output) reader
 	// encode writes a request body.

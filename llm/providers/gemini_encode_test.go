@@ -147,13 +147,13 @@ func TestGeminiThinksOnlyWhenTold(t *testing.T) {
 		other    string // the interactions dialect
 	}{
 		"unsaid":              {"gemini-2.5-pro", llm.Reasoning{}, `{"includeThoughts":true}`, `{"thinking_summaries":"auto"}`},
-		"off":                 {"gemini-2.5-pro", llm.Reasoning{Disabled: true}, ``, ``},
+		"off":                 {"gemini-2.5-pro", llm.Reasoning{Disabled: true}, `{"thinkingBudget":128}`, `{"thinking_level":"minimal"}`},
 		"no summary":          {"gemini-2.5-pro", llm.Reasoning{Summary: "none"}, ``, ``},
 		"a budget":            {"gemini-3-pro", llm.Reasoning{MaxTokens: 100, Effort: "high"}, `{"includeThoughts":true,"thinkingBudget":100}`, `{"thinking_summaries":"auto","thinking_level":"minimal"}`},
 		"an effort":           {"gemini-2.5-flash", llm.Reasoning{Effort: "medium"}, `{"includeThoughts":true,"thinkingBudget":8192}`, `{"thinking_summaries":"auto","thinking_level":"medium"}`},
 		"no thought, old":     {"gemini-2.5-flash", llm.Reasoning{Effort: "none"}, `{"thinkingBudget":0}`, `{"thinking_summaries":"auto","thinking_level":"minimal"}`},
 		"no thought":          {"gemini-3-flash-preview", llm.Reasoning{Effort: "none"}, `{"includeThoughts":true,"thinkingLevel":"minimal"}`, `{"thinking_summaries":"auto","thinking_level":"minimal"}`},
-		"a word":              {"models/gemini-flash-latest", llm.Reasoning{Effort: "xhigh", Disabled: true}, `{"thinkingLevel":"high"}`, `{"thinking_level":"high"}`},
+		"a word":              {"models/gemini-flash-latest", llm.Reasoning{Effort: "xhigh", Hidden: true}, `{"thinkingLevel":"high"}`, `{"thinking_level":"high"}`},
 		"a word that is none": {"gemini-3-pro", llm.Reasoning{Effort: "fast"}, `{"includeThoughts":true}`, `{"thinking_summaries":"auto"}`},
 		"not a Gemini":        {"gemma-4-31b-it", llm.Reasoning{}, ``, `{"thinking_summaries":"auto"}`},
 	} {

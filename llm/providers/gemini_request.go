@@ -57,7 +57,7 @@ func geminiAsked(v rawjson.Value) llm.Settings {
 	think := config.Get("thinkingConfig")
 	s.Reasoning = llm.Reasoning{
 		Effort: strings.ToLower(think.Get("thinkingLevel").Text()), MaxTokens: askedLimit(think.Get("thinkingBudget")),
-		Disabled: !think.Get("includeThoughts").Bool(),
+		Hidden: !think.Get("includeThoughts").Bool(),
 	}
 	calling := v.Get("toolConfig", "functionCallingConfig")
 	switch mode := strings.ToLower(calling.Get("mode").Text()); mode {

@@ -13,6 +13,9 @@ var geminiBudgets = map[string]int64{
 	"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 24576,
 }
 
+// geminiLeast is the smallest budget of a model that takes one and cannot stop.
+const geminiLeast = 128
+
 // geminiWords is an effort in the words of the models that take one. There is none
 // for no thought at all.
 var geminiWords = map[string]string{
@@ -38,9 +41,12 @@ func geminiConfig(t target, s llm.Settings) rawjson.Value {
 	if r.MaxTokens > 0 {
 		budget, told, words = int64(r.MaxTokens), true, false
 	}
+	if r.Disabled && told && budget > 0 { // the model cannot stop: it gets the least that it takes
+		budget = geminiLeast
+	}
 	// With a budget of nothing the field is refused, and Gemma does not know it.
 	off := told && !words && budget == 0
-	if !r.Disabled && r.Summary != "none" && !off && !geminiOpen(t.model) {
+	if !r.Hidden && r.Summary != "none" && !off && !geminiOpen(t.model) {
 		think.SetBool("includeThoughts", true)
 	}
 	switch {

@@ -15,7 +15,7 @@ func requestInteractions(t target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Tools: askedTools(v.Get("tools"), interactionsTools), Stream: v.Get("stream").Bool(), Settings: llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(config.Get("max_output_tokens")), Temperature: askedNumber(config.Get("temperature")),
 		ToolChoice: config.Get("tool_choice").Text(),
-		Reasoning:  llm.Reasoning{Effort: config.Get("thinking_level").Text(), Disabled: config.Get("thinking_summaries").Text() != "auto"},
+		Reasoning:  llm.Reasoning{Effort: config.Get("thinking_level").Text(), Hidden: config.Get("thinking_summaries").Text() != "auto"},
 	}}
 	q := interactionsRequest{interactions: interactions{output: &output{target: t}}}
 	if text := v.Get("system_instruction").Text(); text != "" {

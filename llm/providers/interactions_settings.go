@@ -11,7 +11,7 @@ func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	var o rawjson.Object
 	setPlain(&o, s, "max_output_tokens")
 	r := s.Reasoning
-	if !r.Disabled && r.Summary != "none" {
+	if !r.Hidden && r.Summary != "none" {
 		o.SetString("thinking_summaries", "auto")
 	}
 	effort := r.Effort

@@ -39,6 +39,11 @@ func encodeInvoke(t target, req *llm.Request) (rawjson.Value, error) {
 	if own := v.Get("anthropic_version"); own != nil {
 		o.Set("anthropic_version", own)
 	}
+	if needsBeta(t.model, v.Get("thinking"), v.Get("tools")) && v.Get("anthropic_beta") == nil {
+		var beta rawjson.Array
+		beta.AddString(interleavedBeta)
+		o.Set("anthropic_beta", beta.Bytes())
+	}
 	o.Merge(rawjson.Without(v, "model", "stream"))
 	return o.Bytes(), nil
 }

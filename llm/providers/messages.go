@@ -20,6 +20,7 @@ var _ = register(dialect{
 	name:      "messages",
 	path:      func(string, bool) string { return "/v1/messages" },
 	sign:      signMessages,
+	headers:   messagesHeaders,
 	read:      func(o *output) reader { return &messages{output: o, blocks: map[int64]*messagesBlock{}} },
 	encode:    encodeMessages,
 	replay:    replayMessages,
@@ -43,6 +44,13 @@ func signMessages(h http.Header, t target, key string) {
 	h.Set("X-Api-Key", key)
 	if t.profile.Name != "anthropic" {
 		signBearer(h, t, key)
+	}
+}
+
+// messagesHeaders asks for what the model does only as a beta.
+func messagesHeaders(h http.Header, t target, body rawjson.Value) {
+	if needsBeta(t.model, body.Get("thinking"), body.Get("tools")) {
+		h.Set("Anthropic-Beta", interleavedBeta)
 	}
 }
 

@@ -156,7 +156,7 @@ func TestMessagesThinksOnlyWhenTold(t *testing.T) {
 		"a budget over it":      {"claude-opus-4-1", llm.Settings{Reasoning: llm.Reasoning{MaxTokens: 10000}}, `{"max_tokens":18192,"thinking":{"type":"enabled","budget_tokens":10000}}`},
 		"a budget over a limit": {"claude-opus-4-1", llm.Settings{MaxOutputTokens: 1000, Reasoning: llm.Reasoning{MaxTokens: 2000}}, `{"max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":2000}}`},
 		"an effort":             {"claude-opus-4-8", llm.Settings{Reasoning: llm.Reasoning{Effort: "high"}}, `{"max_tokens":8192,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"}}`},
-		"an effort, not shown":  {"us.anthropic.claude-opus-5-v1:0", llm.Settings{Reasoning: llm.Reasoning{Effort: "minimal", Disabled: true}}, `{"max_tokens":8192,"thinking":{"type":"adaptive"},"output_config":{"effort":"low"}}`},
+		"an effort, not shown":  {"us.anthropic.claude-opus-5-v1:0", llm.Settings{Reasoning: llm.Reasoning{Effort: "minimal", Hidden: true}}, `{"max_tokens":8192,"thinking":{"type":"adaptive"},"output_config":{"effort":"low"}}`},
 		"an effort, old":        {"claude-sonnet-4-5-20250929", llm.Settings{Reasoning: llm.Reasoning{Effort: "high"}}, `{"max_tokens":24576,"thinking":{"type":"enabled","budget_tokens":16384}}`},
 		"an effort, older":      {"claude-3-7-sonnet-20250219", llm.Settings{MaxOutputTokens: 4000, Reasoning: llm.Reasoning{Effort: "high"}}, `{"max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":2000}}`},
 		"an effort, no room":    {"claude-sonnet-4-20250514", llm.Settings{MaxOutputTokens: 500, Reasoning: llm.Reasoning{Effort: "high"}}, `{"max_tokens":500}`},

@@ -47,7 +47,7 @@ func messagesAsked(v rawjson.Value) llm.Settings {
 		s.Reasoning.Effort = "none"
 	case "adaptive":
 		s.Reasoning.Effort = v.Get("output_config", "effort").Text()
-		s.Reasoning.Disabled = thinking.Get("display").Text() != "summarized"
+		s.Reasoning.Hidden = thinking.Get("display").Text() != "summarized"
 	}
 	return s
 }

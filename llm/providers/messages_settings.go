@@ -30,8 +30,8 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 		}
 		o.SetString("type", "enabled")
 		o.SetInt("budget_tokens", int64(budget))
-	case r.Effort == "none":
-		o.SetString("type", "disabled")
+	case r.Effort == effortNone || r.Effort == effortBetween:
+		o.SetString("type", strings.Replace(r.Effort, effortNone, "disabled", 1))
 		body.Set("thinking", o.Bytes())
 		return limit
 	case messagesBudgets[r.Effort] == 0:
@@ -41,7 +41,7 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 		var effort rawjson.Object
 		effort.SetString("effort", strings.Replace(r.Effort, "minimal", "low", 1))
 		body.Set("output_config", effort.Bytes())
-		if !r.Disabled && r.Summary != "none" {
+		if !r.Hidden && r.Summary != "none" {
 			o.SetString("display", "summarized")
 		}
 	default:
@@ -65,7 +65,7 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 // of another dialect or family cannot, so none is asked for until the loop closes.
 func (t target) withinLoop(req *llm.Request) llm.Settings {
 	s := req.Settings
-	if adaptive(t.model) || s.Reasoning.Effort == "none" && s.Reasoning.MaxTokens == 0 {
+	if adaptive(t.model) || isOff(s.Reasoning) {
 		return s
 	}
 	for _, m := range req.Messages[openFrom(req.Messages):] {
@@ -82,27 +82,53 @@ func (t target) withinLoop(req *llm.Request) llm.Settings {
 	return s
 }
 
-// adaptive tells whether a model is told its effort by a word. Those of Anthropic
-// up to version 4.5, and all of others, want a budget.
-func adaptive(model string) bool {
+// claudeVersion is the numbers in the name of a Claude, dates left out; claude
+// reports whether it is one.
+func claudeVersion(model string) (version []int, claude bool) {
 	name := strings.ToLower(model)
 	at := strings.Index(name, "claude")
 	if at < 0 {
-		return false
+		return nil, false
 	}
-	var version []int // the numbers of the name, dates and revisions left out
 	for _, word := range strings.FieldsFunc(name[at:], func(r rune) bool { return r < '0' || r > '9' }) {
 		if n, err := strconv.Atoi(word); err == nil && len(word) <= 2 {
 			version = append(version, n)
 		}
 	}
+	return version, true
+}
+
+// adaptive reports whether a model is told its effort by a word. Those of Anthropic
+// up to version 4.5, and all of others, want a budget.
+func adaptive(model string) bool {
+	version, claude := claudeVersion(model)
+	name := strings.ToLower(model)
 	switch {
+	case !claude:
+		return false
+	case strings.Contains(name, "fable"), strings.Contains(name, "mythos"): // named without a number at first
+		return true
 	case len(version) == 0:
 		return false
 	case version[0] != 4:
 		return version[0] > 4
 	}
 	return len(version) > 1 && version[1] > 5
+}
+
+// interleavedBeta lets a model reason between tool calls.
+const interleavedBeta = "interleaved-thinking-2025-05-14"
+
+// needsBeta reports whether a model reasons between tool calls only when
+// interleavedBeta is sent: the fourth Claude with a thinking budget, where adaptive
+// thinking does not do it unasked. The others ignore or refuse it.
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking#interleaved-thinking
+func needsBeta(model string, thinking, tools rawjson.Value) bool {
+	version, _ := claudeVersion(model)
+	if len(version) == 0 || version[0] != 4 || thinking.Get("type").Text() != "enabled" || hollow(tools) {
+		return false
+	}
+	return !adaptive(model) || version[1] == 6 && strings.Contains(strings.ToLower(model), "sonnet")
 }
 
 func messagesTools(tools []llm.Tool) rawjson.Value {

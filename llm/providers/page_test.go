@@ -29,6 +29,7 @@ func TestThePageOfProvidersIsTrue(t *testing.T) {
 	page := string(text)
 	for name, table := range map[string]func(*testing.T) string{
 		"providers": providersTable, "settings": settingsTables, "refused": refusedTable, "rules": rulesTable,
+		"models that cannot stop": stopsTable, "models that want it back": replaysTable,
 	} {
 		begin, end := "<!-- "+name+": from the code, go test ./llm/providers -run ThePage -update -->\n", "<!-- end of "+name+" -->"
 		before, rest, begun := strings.Cut(page, begin)
@@ -86,22 +87,22 @@ func providersTable(*testing.T) string {
 
 // examples is a provider and a model for each form that the settings take.
 var examples = []struct{ provider, model, means string }{
-	{"openai", "gpt-5", "chat: OpenAI, Azure"},
+	{"openai", "gpt-5.2", "chat: OpenAI, Azure"},
 	{"deepseek", "deepseek-reasoner", "chat: others"},
 	{"alibaba", "qwen3-max", "chat: Alibaba"},
 	{"openrouter", "z-ai/glm-5", "chat: OpenRouter, Vercel"},
 	{"mistral", "magistral-medium", "chat: Mistral"},
-	{"openai-responses", "gpt-5", "responses"},
-	{"openrouter-responses", "openai/gpt-5", "responses: OpenRouter"},
+	{"openai-responses", "gpt-5.2", "responses"},
+	{"openrouter-responses", "openai/gpt-5.2", "responses: OpenRouter"},
 	{"anthropic", "claude-opus-4-6", "messages: Claude from 4.6"},
 	{"anthropic", "claude-sonnet-4-5", "messages: others"},
 	{"google", "gemini-3-pro", "gemini: from 3"},
-	{"google", "gemini-2.5-pro", "gemini: others"},
+	{"google", "gemini-2.5-flash", "gemini: others"},
 	{"interactions", "gemini-3-pro", "interactions"},
 	{"bedrock", "us.anthropic.claude-opus-4-6", "converse: Claude from 4.6"},
 	{"bedrock", "us.anthropic.claude-sonnet-4-5", "converse: other Claude"},
 	{"bedrock", "amazon.nova-2-lite-v1:0", "converse: Nova"},
-	{"bedrock", "deepseek.r1-v1:0", "converse: others"},
+	{"bedrock", "qwen.qwen3-32b-v1:0", "converse: others"},
 	{"cohere", "command-a-reasoning", "cohere"},
 	{"ollama", "gpt-oss:20b", "ollama: gpt-oss"},
 	{"ollama", "qwen3", "ollama: others"},
@@ -114,9 +115,9 @@ var asked = []struct {
 	without func(s *llm.Settings)
 	with    func(s *llm.Settings)
 }{
-	{"`reasoning.enabled`, which is true", func(s *llm.Settings) { s.Reasoning.Disabled = true }, nil},
+	{"`reasoning.enabled` true, the default", func(s *llm.Settings) { s.Reasoning.Hidden = true }, nil},
+	{"`reasoning.enabled` false, or `reasoning.effort` none", func(s *llm.Settings) { s.Reasoning.Hidden = true }, func(s *llm.Settings) { s.Reasoning.Disabled = true }},
 	{"`reasoning.effort` high", nil, func(s *llm.Settings) { s.Reasoning.Effort = "high" }},
-	{"`reasoning.effort` none", nil, func(s *llm.Settings) { s.Reasoning.Effort = "none" }},
 	{"`reasoning.summary` detailed", nil, func(s *llm.Settings) { s.Reasoning.Summary = "detailed" }},
 	{"`reasoning.max_tokens` 4000", nil, func(s *llm.Settings) { s.Reasoning.MaxTokens = 4000 }},
 	{"`reasoning.format` native, with a thought to send back", nil, func(s *llm.Settings) { s.Reasoning.Native = true }},
@@ -195,6 +196,35 @@ func added(v, other rawjson.Value) rawjson.Value {
 		}
 	}
 	return some(o.Bytes())
+}
+
+func stopsTable(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| models | of | are asked for | evidence |\n|---|---|---|---|\n")
+	for _, s := range stops {
+		asked := "nothing"
+		if s.least != "" {
+			asked = "`" + s.least + "`"
+		}
+		if s.reasons {
+			asked += ", and reason all the same"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.models), orElse(quoted(s.vendors), "all"), asked, s.why)
+	}
+	return b.String()
+}
+
+func replaysTable(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| provider | models elsewhere | but not | where there is none | evidence |\n|---|---|---|---|---|\n")
+	for _, r := range replays {
+		where := "messages with tool calls"
+		if r.every {
+			where = "all messages of the model, in a request with tools"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%q` in %s | %s |\n", r.vendor, quoted(r.models), quoted(r.plain), r.placeholder, where, r.evidence)
+	}
+	return b.String()
 }
 
 func refusedTable(*testing.T) string {

@@ -51,6 +51,9 @@ type wire struct {
 	// compatible is the dialect that it speaks below /v1, beside its own; empty: it
 	// does not.
 	compatible string
+	// off is the members of a body that ask a model not to reason; empty: those that
+	// tell an effort, with none.
+	off string
 	// budget is the field for a thinking budget of its own.
 	budget string
 	// id makes an id of a call one that the server takes; nil: it takes any.
@@ -59,6 +62,16 @@ type wire struct {
 	// text.
 	solo bool
 }
+
+// How servers are asked for no reasoning.
+const (
+	// DeepSeek, Kimi, GLM and MiniMax: api-docs.deepseek.com/guides/thinking_mode and
+	// the like. They ignore an effort of none.
+	thinkingDisabled = `{"thinking":{"type":"disabled"}}`
+	// Servers of open models leave it to the template: Qwen, GLM and Gemma call it
+	// enable_thinking, DeepSeek, Granite and Kimi thinking. Unknown ones are ignored.
+	templateOff = `{"chat_template_kwargs":{"enable_thinking":false,"thinking":false}}`
+)
 
 // Base URLs that have a region or an account in them.
 const (
@@ -101,7 +114,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
-			KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{plain: true, solo: true},
+			KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
@@ -115,11 +128,11 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{plain: true, solo: true},
+			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
-			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{plain: true, solo: true},
+			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
@@ -135,7 +148,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
-			KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{thought: "reasoning", plain: true},
+			KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{off: `{"reasoning":{"enabled":false}}`, thought: "reasoning", plain: true},
 		},
 		Profile{
 			Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
@@ -151,11 +164,11 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
-			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{budget: "thinking_budget", plain: true, solo: true},
+			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{off: `{"enable_thinking":false}`, budget: "thinking_budget", plain: true, solo: true},
 		},
 		Profile{
 			Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
-			KeyEnv: []string{"MINIMAX_API_KEY"},
+			KeyEnv: []string{"MINIMAX_API_KEY"}, wire: wire{off: thinkingDisabled},
 		},
 		Profile{
 			Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
@@ -181,9 +194,9 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 			Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
 			wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
 		},
-		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{plain: true}},
+		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{off: templateOff, plain: true}},
 		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
-		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{plain: true}},
+		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{off: templateOff, plain: true}},
 		Profile{Name: "openai-compatible", Dialect: "chat"},
 
 		// Vendors that speak chat by default, over the responses dialect.

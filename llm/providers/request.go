@@ -54,14 +54,14 @@ func (t target) settle(req *llm.Request, body rawjson.Value, said ...string) err
 	var probe rawjson.Value
 	for _, simpler := range []func(){
 		func() {},
-		func() { req.Settings.Reasoning.Disabled = true },
-		func() { req.Settings.Reasoning = llm.Reasoning{Disabled: true} },
+		func() { req.Settings.Reasoning.Hidden = true },
+		func() { req.Settings.Reasoning = llm.Reasoning{Hidden: true} },
 		func() { req.Stream = false },
 	} {
 		simpler()
 		bare := *req
 		bare.Messages = nil
-		v, err := t.dialect.encode(t, &bare)
+		v, err := t.encode(&bare)
 		if err != nil {
 			return err
 		}

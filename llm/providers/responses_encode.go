@@ -55,10 +55,10 @@ func responsesThinking(t target, r llm.Reasoning, body *rawjson.Object) {
 	} else if r.Effort != "" {
 		o.SetString("effort", r.Effort)
 	}
-	if !r.Disabled {
-		if r.Summary != "none" {
-			o.SetString("summary", orElse(r.Summary, "auto"))
-		}
+	if !r.Hidden && r.Summary != "none" {
+		o.SetString("summary", orElse(r.Summary, "auto"))
+	}
+	if !r.Hidden || r.Disabled && t.stop().reasons { // one that reasons all the same needs it back
 		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
 	}
 	if v := o.Bytes(); !hollow(v) {

@@ -123,8 +123,8 @@ func TestResponsesAsksForThoughtsAsTold(t *testing.T) {
 		want     string
 	}{
 		"by default":        {"openai", llm.Reasoning{}, `{"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"}}`},
-		"not at all":        {"openai", llm.Reasoning{Disabled: true}, `{}`},
-		"only how much":     {"openai", llm.Reasoning{Disabled: true, Effort: "none"}, `{"reasoning":{"effort":"none"}}`},
+		"not at all":        {"openai", llm.Reasoning{Disabled: true}, `{"include":["reasoning.encrypted_content"],"reasoning":{"effort":"minimal"}}`},
+		"only how much":     {"openai", llm.Reasoning{Hidden: true, Effort: "low"}, `{"reasoning":{"effort":"low"}}`},
 		"in detail":         {"openai", llm.Reasoning{Effort: "high", Summary: "detailed"}, `{"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high","summary":"detailed"}}`},
 		"sealed only":       {"openai", llm.Reasoning{Summary: "none"}, `{"include":["reasoning.encrypted_content"]}`},
 		"a budget, unknown": {"openai", llm.Reasoning{Summary: "none", MaxTokens: 9}, `{"include":["reasoning.encrypted_content"]}`},

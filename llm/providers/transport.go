@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,13 +90,8 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 			}
 			return a, nil
 		}
-		var api *llm.APIError
-		if errors.As(err, &api) && api.Status == http.StatusBadRequest {
-			if less := withoutOwn(t, api, r.body, req.Settings.Extra); less != nil {
-				c.log("%s does not know a field that tract added: asking without it", t.profile.Name)
-				r.body = less
-				continue
-			}
+		if r.less(req, err) {
+			continue
 		}
 		pause := r.wait
 		if pause <= 0 {
@@ -110,6 +106,27 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 			return nil, fmt.Errorf("ask %s: %w", t.profile.Name, err)
 		}
 	}
+}
+
+// less takes a field out of the body that the server refuses, if it may be taken
+// out. It reports whether to send the request again.
+func (r *try) less(req *llm.Request, err error) bool {
+	var api *llm.APIError
+	if !errors.As(err, &api) || api.Status != http.StatusBadRequest {
+		return false
+	}
+	if body := withoutOwn(r.target, api, r.body, req.Settings.Extra); body != nil {
+		r.log("%s does not know a field that tract added: asking without it", r.target.profile.Name)
+		r.body = body
+		return true
+	}
+	body, effort := withoutOff(r.target, api, r.body, req.Settings)
+	if body == nil {
+		return false
+	}
+	cannotStop(req, r.target, effort)
+	r.body = body
+	return true
 }
 
 func (c *Client) log(format string, args ...any) {
@@ -180,6 +197,9 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	req.Header.Set("User-Agent", "tract")
 	r.target.dialect.sign(req.Header, r.target, r.config.APIKey)
+	if headers := r.target.dialect.headers; headers != nil {
+		headers(req.Header, r.target, r.body)
+	}
 	for name, value := range r.config.Headers {
 		req.Header.Set(name, value)
 	}
@@ -252,6 +272,65 @@ func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
 	return nil
 }
 
+// offFields is where each dialect asks for no reasoning. In the chat dialect it is
+// where the provider reads it.
+var offFields = map[string][][]string{
+	"messages":  {{"thinking"}},
+	"invoke":    {{"thinking"}},
+	"converse":  {{"additionalModelRequestFields", "thinking"}, {"additionalModelRequestFields", "reasoningConfig"}, {"additionalModelRequestFields", "reasoning_effort"}},
+	"chat":      {{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
+	"responses": {{"reasoning", "effort"}},
+	"gemini":    {{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},
+	"cohere":    {{"thinking"}},
+	"ollama":    {{"think"}},
+
+	"interactions": {{"generation_config", "thinking_level"}},
+}
+
+// efforts is in the order of how much a model reasons.
+var efforts = []string{effortNone, "minimal", "low", "medium", "high"}
+
+// withoutOff is the body that asks for as little reasoning as the provider lets a
+// model do, when it refuses to let it do none: with the least effort that the error
+// names, else without the field. body is nil when the error is not about that.
+func withoutOff(t target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
+	if !isOff(s.Reasoning) {
+		return nil, ""
+	}
+	for _, path := range offFields[t.dialect.name] {
+		v, err := rawjson.Parse(body)
+		said := v.Get(path...)
+		about := names(e, path[len(path)-1]) || names(e, "thinking") || names(e, "reasoning")
+		if err != nil || said == nil || rawjson.Value(s.Extra).Get(path[0]) != nil || !about {
+			continue
+		}
+		if asked := slices.Index(efforts, said.Text()); asked >= 0 {
+			for _, effort := range efforts[asked+1:] {
+				if strings.Contains(e.Message, "'"+effort+"'") {
+					return replaced(v, path, rawjson.AppendString(nil, effort)), effort
+				}
+			}
+		}
+		return without(v, path), ""
+	}
+	return nil, ""
+}
+
+// cannotStop tells who asked that the model reasons, though it was asked not to.
+func cannotStop(req *llm.Request, t target, effort string) {
+	if req.OnWarning == nil {
+		return
+	}
+	instead := "asking without the setting"
+	if effort != "" {
+		instead = "asking for the least that it takes: " + effort
+	}
+	req.OnWarning(llm.Problem{
+		Rule: ruleCannotStop, Warning: true,
+		Message: fmt.Sprintf("%s refuses to turn reasoning off for %s: %s", t.profile.Name, orElse(t.model, "the model"), instead),
+	})
+}
+
 // names tells whether an error is about a field. Google spells its fields in two
 // ways, and of a model that does not think it says only that.
 func names(e *llm.APIError, field string) bool {
@@ -261,16 +340,23 @@ func names(e *llm.APIError, field string) bool {
 }
 
 // without is an object without the member at the end of a path.
-func without(v rawjson.Value, path []string) rawjson.Value {
-	if len(path) == 1 {
-		return clone(rawjson.Without(v, path[0]))
-	}
+func without(v rawjson.Value, path []string) rawjson.Value { return replaced(v, path, nil) }
+
+// replaced is an object with another value at the end of a path; nil takes the member
+// out, and the objects on the path that have no other.
+func replaced(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	for key, value := range v.Members() {
-		if key == path[0] {
-			value = without(value, path[1:])
+		switch {
+		case key != path[0]:
+		case len(path) > 1:
+			value = some(replaced(value, path[1:], by))
+		default:
+			value = by
 		}
-		o.Set(key, value)
+		if value != nil {
+			o.Set(key, value)
+		}
 	}
-	return o.Bytes()
+	return clone(o.Bytes())
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract"
+)
+
+// expiry is the setting reasoning.ttl, and what has passed it.
+type expiry struct {
+	TTL    string `json:"ttl"`
+	Blocks int    `json:"blocks"` // of reasoning, edits among them, that gc --prune would erase
+	Bytes  int64  `json:"bytes"`
+
+	length time.Duration
+}
+
+// expired finds the reasoning that has passed reasoning.ttl; nil: there is no ttl.
+func (a *app) expired(ctx context.Context) (*expiry, error) {
+	e, err := a.ttl()
+	if err != nil || e == nil {
+		return nil, err
+	}
+	p := e.pruning()
+	p.Dry = true
+	got, err := a.repo.Prune(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	e.Blocks, e.Bytes = len(got.Thoughts), got.Bytes
+	return e, nil
+}
+
+// ttl is the setting; nil: there is none.
+func (a *app) ttl() (*expiry, error) {
+	v, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	item, err := v.Get("reasoning.ttl")
+	if length := v.Duration("reasoning.ttl"); err == nil && length > 0 {
+		return &expiry{TTL: item.Value, length: length}, nil
+	}
+	return nil, err
+}
+
+// pruning erases what has passed the ttl.
+func (e *expiry) pruning() tract.Pruning {
+	return tract.Pruning{Before: time.Now().Add(-e.length), Why: "older than " + e.TTL}
+}
+
+// String says how much has passed the ttl.
+func (e *expiry) String() string {
+	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(uint64(e.Blocks), "reasoning block"), e.TTL)
+}
