@@ -115,11 +115,6 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 	if name == "" {
 		name = "chat"
 	}
-	if _, known := providers.Lookup(name); !known && base == "" {
-		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: provider %q is not known", name)}
-		err.hint = "name its server with --base-url URL, or take one of " + strings.Join(providers.Names(), ", ")
-		return nil, err
-	}
 	return providers.Open(name, providers.Config{
 		Model: v.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: v.Headers(), Tags: v.Words("reasoning.tags"),
 		HTTP: &http.Client{Transport: http.DefaultTransport}, // which asks the environment for a proxy
@@ -129,19 +124,8 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 
 // apiKey looks a provider's key up in the environment, and nowhere else.
 func apiKey(provider string) string {
-	names := []string{"TRACT_API_KEY"}
-	if p, known := providers.Lookup(provider); known {
-		names = append(slices.Clone(p.KeyEnv), names...)
-	} else {
-		own := strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToLower(provider))
-		names = append([]string{strings.ToUpper(own) + "_API_KEY"}, names...)
-	}
-	for _, name := range names {
+	p, _ := providers.Lookup(provider)
+	for _, name := range append(slices.Clone(p.KeyEnv), "TRACT_API_KEY") {
 		if key := os.Getenv(name); key != "" {
 			return key
 		}

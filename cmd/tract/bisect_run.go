@@ -127,7 +127,7 @@ func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args
 func (a *app) promptFor(ctx context.Context, cmd *cobra.Command, o *bisectRunOptions, id objects.ID) ([]byte, error) {
 	var b bytes.Buffer
 	if o.to != "" {
-		target, err := targetFor(cmd, o.to)
+		target, err := targetFor(o.to)
 		if err != nil {
 			return nil, err
 		}

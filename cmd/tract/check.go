@@ -55,7 +55,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	target, err := a.checkTarget(cmd, o)
+	target, err := a.checkTarget(o)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func severity(p *format.Printer, found tract.Problem) string {
 }
 
 // checkTarget is the target of --for, or that of the settings.
-func (a *app) checkTarget(cmd *cobra.Command, o *checkOptions) (*providers.Client, error) {
+func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {
 	if o.to == "" {
 		return a.client()
 	}
-	return targetFor(cmd, o.to)
+	return targetFor(o.to)
 }
 
 // warn says what a provider may mind.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -84,7 +85,7 @@ func (o *compileOptions) asked(cmd *cobra.Command) (target llm.Target, opts []tr
 		opts = append(opts, tract.Until(t))
 	}
 	if o.to != "" {
-		if target, err = targetFor(cmd, o.to); err != nil {
+		if target, err = targetFor(o.to); err != nil {
 			return nil, nil, err
 		}
 		opts = append(opts, tract.For(target))
@@ -179,10 +180,11 @@ func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, op
 
 // targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for
 // its dialect.
-func targetFor(cmd *cobra.Command, name string) (*providers.Client, error) {
+func targetFor(name string) (*providers.Client, error) {
 	provider, model, _ := strings.Cut(name, "/")
-	if _, known := providers.Lookup(provider); !known {
-		return nil, usage(cmd, "--for %q: want one of %s, with /MODEL or without", name, strings.Join(providers.Dialects(), ", "))
+	client, err := providers.Open(provider, providers.Config{Model: model})
+	if err != nil {
+		return nil, fmt.Errorf("--for %q: %w", name, err)
 	}
-	return providers.Open(provider, providers.Config{Model: model})
+	return client, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
@@ -94,6 +95,7 @@ var kinds = []struct {
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
 	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
+	{as[*providers.UnknownError], codeUsage, "no_provider", ""},
 	{as[*llm.APIError], codeProvider, "provider", ""},
 	{is(llm.ErrTimeout), codeProvider, "timeout", "try again; the question is kept, tract generate asks it once more"},
 	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},

@@ -212,6 +212,13 @@ func (s *session) set(_ context.Context, rest string) error {
 }
 
 func (s *session) put(key, value string) error {
+	k, err := settings.Find(key)
+	if err != nil {
+		return err
+	}
+	if err := knownProvider(k, value); err != nil {
+		return err
+	}
 	v, err := s.a.values.Put(key, value, settings.Origin{Layer: settings.Call, Name: "/set"})
 	if err != nil {
 		return err
