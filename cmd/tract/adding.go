@@ -35,8 +35,8 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 }
 
 // options is what the flags say, for the library.
-func (o *adding) options(cmd *cobra.Command) ([]tract.Option, error) {
-	opts := []tract.Option{tract.Command(cmd.Name())}
+func (o *adding) options(a *app, cmd *cobra.Command) ([]tract.Option, error) {
+	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn)}
 	if o.label != "" {
 		opts = append(opts, tract.Label(o.label))
 	}

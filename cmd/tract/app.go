@@ -36,6 +36,7 @@ type app struct {
 	repo     *tract.Repo
 	readOnly bool
 	began    bool // the command itself runs
+	talking  bool // it is a session, where hints name the session's commands
 	secrets  secretsFound
 
 	signals   []os.Signal // that end a command; none: the caller's context does

@@ -326,7 +326,7 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Text(fmt.Sprintf("%s waits for its result: tract tool-result %s -F -\n", c.Name, c.CallID))
+		p.Text(fmt.Sprintf("%s waits for its result: %s\n", c.Name, s.a.answerWith(c.CallID)))
 	}
 }
 

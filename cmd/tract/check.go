@@ -108,4 +108,11 @@ func (a *app) warn(found tract.Problem) {
 		at = " (" + found.Commit.Short() + ")"
 	}
 	a.note("warning: %s%s [%s]", found.Message, at, found.Rule)
+	if found.Rule == tract.RuleUnanswered {
+		undo := "tract undo"
+		if a.talking {
+			undo = "/undo"
+		}
+		a.note("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.answerWith(found.CallID))
+	}
 }

@@ -63,7 +63,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 		return a.editBlock(cmd, &o.adding, o.edit, args)
 	}
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}

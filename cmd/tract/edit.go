@@ -26,7 +26,7 @@ text, the block is opened in $EDITOR.`,
 
 func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}
