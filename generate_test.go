@@ -180,7 +180,7 @@ func TestAToolLoopSendsItsThoughtsBack(t *testing.T) {
 func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	m := says(think("a"), call("1"), think("b"), call("2")).then(content.Assistant("Cold.")).then(content.Assistant("Bye."))
+	m := says(think("a"), call("1"), think("b"), call("2")).then(content.Assistant("Cold.")).then(content.Assistant("Cold.")).then(content.Assistant("Bye."))
 	must(main.Chat(t.Context(), m, "Weather?", tract.WithReasoning(false)))(t)
 	must(main.Append(t.Context(), []content.Block{result("1"), result("2")}))(t)
 
@@ -188,13 +188,18 @@ func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
 	if _, err := repo.Branch("main").Generate(t.Context(), m); !errors.As(err, &rule) || rule.Problems[0].Rule != "reasoning-not-kept" {
 		t.Errorf("a handle that never had the thoughts: %v", err)
 	}
+	fork := must(main.Fork(t.Context(), "fork", "main"))(t)
 	must(main.Generate(t.Context(), m))(t)
 	got := messages(m.asked[1].Messages)
+	must(fork.Generate(t.Context(), m))(t)
+	if forked := messages(m.asked[2].Messages); forked != got {
+		t.Errorf("on a fork are sent %s", forked)
+	}
 	if want := `user:Weather? | reasoning:a | tool-call:{"city":"Oslo"} | reasoning:b | tool-call:{"city":"Oslo"} | tool-result:4 degrees | tool-result:4 degrees`; got != want {
 		t.Errorf("sent %s", got)
 	}
 	must(main.Chat(t.Context(), m, "Thanks."))(t)
-	if got := messages(m.asked[2].Messages); strings.Contains(got, "reasoning") {
+	if got := messages(m.asked[3].Messages); strings.Contains(got, "reasoning") {
 		t.Errorf("after the loop: %s", got)
 	}
 }

@@ -86,7 +86,9 @@ func Set(key, value string) Option {
 func IncludeReasoning() Option { return func(c *call) error { c.include = true; return nil } }
 
 // WithReasoning says whether the thoughts of a reply are committed. They are on
-// the Response either way.
+// the Response either way. When they led to a tool call whose provider wants them back,
+// the Branch remembers them until the tool loop closes: go on with the same *Branch.
+// Another one, or another process, refuses before it sends (rule reasoning-not-kept).
 func WithReasoning(yes bool) Option {
 	return func(c *call) error { c.reasoning = &yes; return nil }
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/llm/rawjson"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -166,11 +167,11 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if o.noReasoning {
 		opts = append(opts, tract.WithReasoning(false))
 	}
+	if err := a.keepsReasoning(client, o.noReasoning, o.tools != "", v.Text("request.extra")); err != nil {
+		return nil, err
+	}
 	if o.tools == "" {
 		return opts, nil
-	}
-	if o.noReasoning && client.WantsTurn() {
-		return nil, usage(cmd, "--no-reasoning with --tools: %s wants the thoughts before a tool call back, and this process ends before that", client.Address().Dialect)
 	}
 	text, err := readFile(cmd.Context(), o.tools)
 	if err != nil {
@@ -181,6 +182,35 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 		return nil, usage(cmd, "--tools %s: %s", o.tools, err)
 	}
 	return append(opts, tract.Tools(tools...)), nil
+}
+
+// keepsReasoning refuses a question with tools whose reasoning is not to be committed, when
+// the provider wants the reasoning before a tool call back: no process of the command line
+// has it any more when the result goes back, and the answer would be paid for in vain.
+func (a *app) keepsReasoning(client llm.Target, noReasoning, tools bool, extra string) error {
+	v, err := a.settings()
+	if err != nil {
+		return err
+	}
+	item, err := v.Get("reasoning.commit")
+	if err != nil {
+		return err
+	}
+	for _, member := range []string{"tools", "toolConfig", "functions"} {
+		kind := rawjson.Value(extra).Get(member).Kind()
+		tools = tools || kind == rawjson.KindArray || kind == rawjson.KindObject
+	}
+	if !tools || !client.WantsTurn() || v.Bool("reasoning.commit") && !noReasoning {
+		return nil
+	}
+	because := "--no-reasoning"
+	if !noReasoning {
+		because = "reasoning.commit is false (" + originOf(item.Origin) + ")"
+	}
+	return &failure{
+		code: codeUsage, kind: "usage", hint: "commit the reasoning: leave --no-reasoning out, tract config set reasoning.commit true; or ask without tools",
+		cause: fmt.Errorf("%s with tools: %s wants the reasoning before a tool call back with the result, and nothing would have it then", because, client.Address().Provider),
+	}
 }
 
 func (a *app) debugRequest(req *llm.Request) {

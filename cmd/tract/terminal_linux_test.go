@@ -195,7 +195,11 @@ func TestSession(t *testing.T) {
 func TestSessionSettings(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
-	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", "http://127.0.0.1:1/v1")
+	tools := filepath.Join(dir, "tools.json")
+	if err := os.WriteFile(tools, []byte(`[{"name":"weather","input_schema":{"type":"object"}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--tools", tools)
 	c.until("main> ")
 	for _, step := range []struct{ typed, shown string }{
 		{"/thinking effort", "reasoning.effort is not set (default)"},
@@ -221,6 +225,9 @@ func TestSessionSettings(t *testing.T) {
 		{"/set provider openai-compatible", "provider is openai-compatible"},
 		{"/retry other", "has no commits yet"},
 		{"/set model", "model is m (--model)"},
+		{"/set reasoning.commit false", "reasoning.commit is false"},
+		{"Is it warm?", "reasoning.commit is false (flag /set) with tools"},
+		{"/log", "has no commits yet"},
 	} {
 		c.keys(step.typed + "\r")
 		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
