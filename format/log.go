@@ -15,7 +15,7 @@ type Commit struct {
 	Level priority.Level
 	Why   priority.Why
 	Turn  int              // 0: before the first user message
-	Back  int              // its ~n from where the list began; -1: unsaid
+	Rev   string           // its ~n, counted from the revision that is listed; empty: unsaid
 	Refs  []string         // names that point at it: HEAD -> main, tag: v1
 	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
 
@@ -95,10 +95,10 @@ func (k *palette) of(r content.Role) ink {
 func (g *page) oneline(c Commit) {
 	before := c.ID.Short() + " "
 	g.add(paint(g.ink.id, c.ID.Short()), " ")
-	if c.Back >= 0 {
-		back := "~" + count(int64(c.Back)) + " "
-		g.add(paint(g.ink.dim, back))
-		before += back
+	if c.Rev != "" {
+		rev := Line(c.Rev) + " "
+		g.add(paint(g.ink.dim, rev))
+		before += rev
 	}
 	if refs := refList(c.Refs); refs != "" {
 		g.add(paint(g.ink.ref, refs), " ")
@@ -144,6 +144,9 @@ func refList(refs []string) string {
 // head adds what a log says above the words of a commit.
 func (g *page) head(c Commit) {
 	g.add(paint(g.ink.id, "commit "+c.ID.String()))
+	if c.Rev != "" {
+		g.add(" ", paint(g.ink.dim, Line(c.Rev)))
+	}
 	if refs := refList(c.Refs); refs != "" {
 		g.add(" ", paint(g.ink.ref, refs))
 	}

@@ -81,7 +81,7 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 			return err
 		}
 		if !a.json {
-			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority, Back: -1})
+			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
 		shown, err := a.dressed(ctx, c, &hurt)

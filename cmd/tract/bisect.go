@@ -218,7 +218,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 		if err := commit.LoadAll(ctx, a.repo.Store(), c); err != nil {
 			return err
 		}
-		shown := format.Commit{Commit: c, Level: c.Priority, Back: -1}
+		shown := format.Commit{Commit: c, Level: c.Priority}
 		v.FirstBad = format.CommitJSON(shown)
 		p.Text(p.Warn(c.ID.Short()) + " is the first bad commit\n\n")
 		p.Log(shown, format.LogStyle{Patch: true})
@@ -235,7 +235,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 			return err
 		}
 		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.left)-1), "commit"), count(uint64(b.steps()), "step")))
-		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority, Back: -1}, format.LogStyle{Oneline: true})
+		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority}, format.LogStyle{Oneline: true})
 	}
 	if a.json {
 		return format.Encode(a.out, v)

@@ -158,13 +158,13 @@ func (a *app) printRange(r *tract.Range) error {
 			Commits []any      `json:"commits"`
 		}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
 		for _, c := range r.Commits {
-			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
 		}
 		return format.Encode(a.out, v)
 	}
 	return a.page(func(p *format.Printer) error {
 		for _, c := range r.Commits {
-			p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
 		return nil

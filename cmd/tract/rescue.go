@@ -114,13 +114,13 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if a.json {
 		list := []any{}
 		for _, c := range reply {
-			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority, Back: -1}))
+			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
 		}
 		return format.Encode(a.out, list)
 	}
 	return a.page(func(p *format.Printer) error {
 		for _, c := range reply {
-			p.Show(format.Commit{Commit: c, Level: c.Priority, Back: -1})
+			p.Show(format.Commit{Commit: c, Level: c.Priority})
 		}
 		return nil
 	})

@@ -108,7 +108,7 @@ func writeRaw(w io.Writer, b content.Block) error {
 // dressed puts beside a commit what is said of it: on the branch at hand when it
 // is there, else up to the commit itself. What cannot be read of that goes to hurt.
 func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (format.Commit, error) {
-	dressed := format.Commit{Commit: c, Back: -1}
+	dressed := format.Commit{Commit: c}
 	v, err := a.settings()
 	if err != nil {
 		return dressed, err
