@@ -5,6 +5,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -56,9 +57,20 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 
 // Receipt writes that a commit was made: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
+	p.receipt(branch, c.ID, what(c.Commit), c)
+}
+
+// Edited writes that an edit was made, and what it replaced: "[main 3fa2c1d] edited user
+// 9198ae4: first line", which is that of the block.
+func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
+	p.receipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
+}
+
+// receipt names a commit and what was done, and sums up what another one says.
+func (p *Printer) receipt(branch string, made objects.ID, done string, said Commit) {
 	g := p.page()
-	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, c.ID.Short()), "] ")
-	g.said("["+Line(branch)+" 1234567] ", what(c.Commit), c)
+	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, made.Short()), "] ")
+	g.said("["+Line(branch)+" 1234567] ", done, said)
 	g.end()
 }
 

@@ -27,7 +27,7 @@ too: the first bad commit is one whose prompt is bad while those of all its pare
 are good, which can be the merge itself.
 
 What was said so far is kept in the folder of the store; HEAD stays where it is.`,
-		Example: `  tract bisect start HEAD main~40
+		Example: `  tract bisect start HEAD 3fa2c1d
   tract bisect good
   tract bisect bad
   tract bisect run sh -c '! grep -q deprecated'

@@ -23,7 +23,7 @@ func newCheck(a *app) *cobra.Command {
 rule and because of which commit. Without --for it is the provider of the
 settings. Nothing is sent. The exit code is 1 when it would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
-  tract check HEAD~2 --for chat --json`,
+  tract check try-2 --for chat --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, orHead(args)) },
 	}

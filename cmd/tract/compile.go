@@ -52,7 +52,7 @@ func newCompile(a *app) *cobra.Command {
 time that --until names. --explain says for every commit whether it goes in, and
 by which rule. --for gives the body of the request for a dialect or a provider.`,
 		Example: `  tract compile
-  tract compile HEAD~4 --include-reasoning
+  tract compile try-2 --include-reasoning
   tract compile --explain --budget 8000
   tract compile --until yesterday
   tract compile --for anthropic/claude-sonnet-4-5 | jq .messages`,

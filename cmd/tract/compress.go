@@ -37,11 +37,11 @@ with -F, else the model of the settings writes it.
 What is pinned or of the system stays in place. A message, a tool call and its
 result, and an earlier summary are never cut: the range is widened. The commits
 stay in the history; tract expand brings them back, tract annotate one of them.`,
-		Example: `  tract compress main~40..main~8 -F summary.md
+		Example: `  tract compress 3fa2c1d..9198ae4 -F summary.md
   echo "We chose SQLite." | tract compress :/SQLite -F -
   tract compress --provider anthropic --model claude-haiku-4-5
-  tract compress HEAD~20..HEAD --only-reasoning -F thoughts.md
-  tract compress HEAD~20..HEAD --dry-run`,
+  tract compress --only-reasoning -F thoughts.md
+  tract compress :/SQLite --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd, o, args) },
 	}

@@ -158,15 +158,13 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 func (d *demo) next() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
-	for _, line := range []string{
-		"cd " + d.dir,
-		"tract log -p                       all words, thoughts too",
-		"tract show HEAD~4 --prompt         what the model saw when it said that",
-		"tract compile --include-reasoning  the prompt with past thoughts",
-		"tract undo                         take the last command back",
-		"tract switch -c try-2 HEAD~6       fork the conversation before the tool call",
-	} {
-		p.Text("  " + line + "\n")
-	}
+	p.Text("  cd " + d.dir + "\n")
+	p.Table([][]string{
+		{"  tract log -p", "the whole content, reasoning too"},
+		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},
+		{"  tract compile --include-reasoning", "the prompt with past reasoning"},
+		{"  tract undo", "take the last command back"},
+		{"  tract switch -c try-2 '" + demoCall + "^{message}~1'", "fork the conversation before the tool call"},
+	})
 	p.Text("With a model of your own: tract init, tract config set provider anthropic, tract chat \"…\"\n")
 }

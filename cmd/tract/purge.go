@@ -54,7 +54,7 @@ words came from and how a model was asked is never erased; what is left is named
 the exit code is 1 then.`,
 		Example: `  tract purge :/hunter2 --dry-run
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
-  tract purge main~10..main~5 --yes
+  tract purge 3fa2c1d..9198ae4 --yes
   tract purge --secrets --all --rule private-key --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.purge(cmd, o, args)) },
 	}

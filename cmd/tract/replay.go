@@ -30,7 +30,7 @@ same way, of the same model, where flags do not say otherwise. HEAD stays where
 it is.`,
 		Example: `  tract replay
   tract replay toolu_01A --model claude-opus-4-5
-  tract replay HEAD~4 --provider openai --model gpt-5 --to gpt --word`,
+  tract replay :/Rayleigh --provider openai --model gpt-5 --to gpt --word`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, orHead(args)) },
 	}

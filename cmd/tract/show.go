@@ -27,7 +27,7 @@ func newShow(a *app) *cobra.Command {
 from. --prompt shows what the model saw when it said it; --raw gives the exact
 bytes of the content.`,
 		Example: `  tract show
-  tract show HEAD~2 --raw > answer.md
+  tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, orHead(args)) },
