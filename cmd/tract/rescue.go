@@ -53,7 +53,12 @@ tract undo takes it back.`,
   tract rescue take main/20261121T101500.000Z --branch late-answer
   tract rescue take main/20261121T101500.000Z --here`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueTake(cmd.Context(), args[0], here) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.from != "" {
+				return usage(cmd, "--from: a response goes after the commit that it answered; --branch NAME makes a branch there")
+			}
+			return a.rescueTake(cmd.Context(), args[0], here)
+		},
 	}
 	take.Flags().BoolVar(&here, "here", false, "commit it to the branch as it is now, whatever it answered")
 	drop := &cobra.Command{
