@@ -33,9 +33,9 @@ func newLog(a *app) *cobra.Command {
 		Long: `Show the commits of a revision, newest first. Reasoning is folded to one line
 unless -p is given; annotations are shown with --annotations.
 
-~3 beside a commit means that REV~3 (HEAD~3 when no REV is given) names it. Every commit
-counts, so a number is missing where an annotation is hidden. The next commit shifts all
-numbers; an id, a tool call's id, :/TEXT and REV^{turn} go on naming the same block.`,
+~3 beside a commit means HEAD~3, or main~3 in the log of main. Every commit counts, so a
+number is missing where an annotation is hidden. The next commit shifts all numbers; ids
+never change.`,
 		Example: `  tract log --oneline
   tract log -p -n 3
   tract log --kind tool-call --grep weather
@@ -45,7 +45,7 @@ numbers; an id, a tool call's id, :/TEXT and REV^{turn} go on naming the same bl
 		RunE: func(cmd *cobra.Command, args []string) error { return a.log(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Oneline, "oneline", false, "one line a commit")
+	f.BoolVar(&o.Oneline, "oneline", false, "one line a commit, with its own ~n")
 	f.BoolVarP(&o.Patch, "patch", "p", false, "show the whole content")
 	f.BoolVar(&o.graph, "graph", false, "draw how the histories hang together")
 	f.BoolVar(&o.reverse, "reverse", false, "oldest first")

@@ -159,7 +159,7 @@ func sessionCommands() []sessionCommand {
 		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
 		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", (*session).write},
-		{"/result", "ID TEXT", "answer a tool call (or: ID -F FILE, ID --error TEXT, ID --abandon); after the last one the model goes on", (*session).result},
+		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", (*session).result},
 		{"/attach", "FILE|URL", "send an image or a file with the next text", (*session).attachFile},
 		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
 		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", (*session).branch},
