@@ -21,7 +21,8 @@ const maxKeyed = 1000
 // Append adds blocks to the branch as one turn, in one transaction, and returns
 // their commits. It lands on the tip as it is by then, whoever else adds. Blocks
 // of one role that follow one another are one message; with [Key] a repeated
-// call returns the commits of the first.
+// call returns the commits of the first. [OnWarning] is told of each tool call that
+// waits for a result when the user speaks: prompts leave it out from then on.
 func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
 	d := b.repo.desk()
 	defer b.repo.leave(d)
@@ -34,9 +35,27 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
 		}
 	}
+	if c.warn != nil {
+		b.warnUnanswered(ctx, c, blocks)
+	}
 	return b.writeAt(ctx, d, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
 		return d.draft(b.name, c, tip, blocks), nil
 	})
+}
+
+// warnUnanswered tells of the tool calls that blocks, which are about to be added, leave
+// without a result. A history that cannot be read is no reason not to add to it.
+func (b *Branch) warnUnanswered(ctx context.Context, c *call, blocks []content.Block) {
+	speaks := func(block content.Block) bool {
+		return c.role == content.RoleUser || c.role == content.NoRole && content.RoleOf(block) == content.RoleUser
+	}
+	if !slices.ContainsFunc(blocks, speaks) {
+		return
+	}
+	pending, _ := b.pending(ctx)
+	for _, p := range pending {
+		c.warn(unanswered(p.Commit, p.Call))
+	}
 }
 
 // System adds an instruction.

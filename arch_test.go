@@ -37,7 +37,7 @@ var floors = map[string][]string{
 	"settings":    {"nearest", "priority", "secrets"},
 
 	// 3: model dialects | the prompt | names people type
-	"llm/providers": {"content", "llm", "llm/rawjson", "secrets"},
+	"llm/providers": {"content", "llm", "llm/rawjson", "nearest", "secrets"},
 	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
 	"refs":          {"commit", "content", "nearest", "objects"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -12,8 +13,9 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// Fork makes a new branch at a revision of this one and returns it. A branch of
-// that name must not exist: objects.ErrExists.
+// Fork makes a new branch at a revision of this one and returns it, with the reasoning
+// that b remembers (see [WithReasoning]). A branch of that name must not exist:
+// objects.ErrExists.
 func (b *Branch) Fork(ctx context.Context, name, at string, opts ...Option) (*Branch, error) {
 	id, err := b.resolver().Resolve(ctx, at)
 	if err != nil {
@@ -22,7 +24,11 @@ func (b *Branch) Fork(ctx context.Context, name, at string, opts ...Option) (*Br
 	if err := b.repo.newRef(ctx, "fork branch", refs.Heads, name, id, opts); err != nil {
 		return nil, err
 	}
-	return b.repo.Branch(name), nil
+	forked := b.repo.Branch(name)
+	b.mu.Lock()
+	forked.unkept = maps.Clone(b.unkept)
+	b.mu.Unlock()
+	return forked, nil
 }
 
 // move moves refs in one transaction.

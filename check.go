@@ -55,7 +55,38 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, opts ...Opti
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	return problems, nil
+	left, err := r.leftUnanswered(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	return append(problems, left...), nil
+}
+
+// leftUnanswered lists the tool calls that a prompt leaves out because no result came.
+func (r *Repo) leftUnanswered(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
+	var calls []*compile.Entry
+	for i := range p.Entries {
+		if e := p.Entries[i]; e.Kind == content.KindToolCall && e.Op == commit.Append && compile.Unanswered(e.Why()) {
+			calls = append(calls, &e)
+		}
+	}
+	if err := compile.Load(ctx, r.store, calls...); err != nil {
+		return nil, err
+	}
+	var list []Problem
+	for _, e := range calls {
+		call, _ := e.Block.(content.ToolCall)
+		list = append(list, unanswered(e.ID, call))
+	}
+	return list, nil
+}
+
+// unanswered warns of a tool call that a user message leaves, or left, without a result.
+func unanswered(at objects.ID, call content.ToolCall) Problem {
+	return Problem{Commit: at, Problem: llm.Problem{
+		Rule: RuleUnanswered, CallID: call.CallID, Warning: true,
+		Message: "the tool call " + call.CallID + " has no result: from the next user message on, prompts leave it and the reasoning before it out",
+	}}
 }
 
 // problems lists what is wrong with a request: first what its history tells,
@@ -109,6 +140,10 @@ func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
 	}
 	return of
 }
+
+// RuleUnanswered is the rule of a [Problem] with a tool call to which no result came
+// before the user spoke.
+const RuleUnanswered = "unanswered-call"
 
 // The rules that only a history can tell of.
 const (

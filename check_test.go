@@ -77,6 +77,33 @@ func TestCheckSaysAPendingCallOnce(t *testing.T) {
 
 // TestGenerateChecksFirst: what the provider would refuse is not sent, unless
 // forced.
+// TestAnUnansweredCallIsSaid: when the user speaks before the result of a call came, it is
+// said then, once, and by Check from then on.
+func TestAnUnansweredCallIsSaid(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	var said []tract.Problem
+	warn := tract.OnWarning(func(p tract.Problem) { said = append(said, p) })
+	m := says(think("hm"), call("1"), call("2")).then(content.Assistant("Never mind."))
+	asked := must(main.Chat(t.Context(), m, "Weather?", warn))(t)
+	must(main.Append(t.Context(), []content.Block{content.System("Be brief.")}, warn))(t)
+	must(main.Append(t.Context(), []content.Block{result("1")}, warn))(t)
+	if len(said) > 0 {
+		t.Fatalf("said while the loop is open: %+v", said)
+	}
+	must(main.Ask(t.Context(), m, []content.Block{content.User("And tomorrow?")}, warn))(t)
+	if len(said) != 1 || said[0].Rule != tract.RuleUnanswered || said[0].CallID != "2" || said[0].Commit != asked.Commits[2] || !said[0].Warning {
+		t.Fatalf("said: %+v", said)
+	}
+	must(main.User(t.Context(), "Thanks.", warn))(t)
+	if len(said) != 1 {
+		t.Errorf("said again: %+v", said[1:])
+	}
+	if names, commits := rules(t, repo, "main"); !slices.Equal(names, []string{tract.RuleUnanswered}) || commits[0] != asked.Commits[2] {
+		t.Errorf("check names %v, %v", names, commits)
+	}
+}
+
 func TestGenerateChecksFirst(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")

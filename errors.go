@@ -6,6 +6,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
 )
 
 // ConflictError says that a branch moved while something was done that insists
@@ -64,6 +65,20 @@ func (e *UnsavedError) Error() string {
 
 // Unwrap gives the cause.
 func (e *UnsavedError) Unwrap() error { return e.Cause }
+
+// MisplacedError says that a rescued response would not follow the commit that it
+// answered: the branch is elsewhere. Nothing was changed.
+type MisplacedError struct {
+	Rescued  string     // the ref that the response is kept under
+	Branch   string     // the branch that it was to be committed to
+	Answered objects.ID // the commit that it answered
+	Tip      objects.ID // of the branch
+}
+
+// Error names the response, the branch and both commits.
+func (e *MisplacedError) Error() string {
+	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), tipName(e.Answered), e.Branch, tipName(e.Tip))
+}
 
 // PendingError says that tool calls wait for their results.
 type PendingError struct {

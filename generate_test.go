@@ -180,7 +180,7 @@ func TestAToolLoopSendsItsThoughtsBack(t *testing.T) {
 func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	m := says(think("a"), call("1"), think("b"), call("2")).then(content.Assistant("Cold.")).then(content.Assistant("Bye."))
+	m := says(think("a"), call("1"), think("b"), call("2")).then(content.Assistant("Cold.")).then(content.Assistant("Cold.")).then(content.Assistant("Bye."))
 	must(main.Chat(t.Context(), m, "Weather?", tract.WithReasoning(false)))(t)
 	must(main.Append(t.Context(), []content.Block{result("1"), result("2")}))(t)
 
@@ -188,13 +188,18 @@ func TestThoughtsThatAreNotCommittedStayUntilTheLoopCloses(t *testing.T) {
 	if _, err := repo.Branch("main").Generate(t.Context(), m); !errors.As(err, &rule) || rule.Problems[0].Rule != "reasoning-not-kept" {
 		t.Errorf("a handle that never had the thoughts: %v", err)
 	}
+	fork := must(main.Fork(t.Context(), "fork", "main"))(t)
 	must(main.Generate(t.Context(), m))(t)
 	got := messages(m.asked[1].Messages)
+	must(fork.Generate(t.Context(), m))(t)
+	if forked := messages(m.asked[2].Messages); forked != got {
+		t.Errorf("on a fork are sent %s", forked)
+	}
 	if want := `user:Weather? | reasoning:a | tool-call:{"city":"Oslo"} | reasoning:b | tool-call:{"city":"Oslo"} | tool-result:4 degrees | tool-result:4 degrees`; got != want {
 		t.Errorf("sent %s", got)
 	}
 	must(main.Chat(t.Context(), m, "Thanks."))(t)
-	if got := messages(m.asked[2].Messages); strings.Contains(got, "reasoning") {
+	if got := messages(m.asked[3].Messages); strings.Contains(got, "reasoning") {
 		t.Errorf("after the loop: %s", got)
 	}
 }
@@ -273,13 +278,50 @@ func TestAReplyWhoseBranchMovedIsKept(t *testing.T) {
 	if kinds(t, repo, "main") != "user user" {
 		t.Error(kinds(t, repo, "main"))
 	}
-	ids := must(main.TakeRescue(t.Context(), moved.Rescued))(t)
+	var misplaced *tract.MisplacedError
+	if _, err := main.TakeRescue(t.Context(), moved.Rescued); !errors.As(err, &misplaced) || misplaced.Rescued != moved.Rescued ||
+		misplaced.Answered != moved.Expected || misplaced.Tip != moved.Actual || misplaced.Branch != "main" {
+		t.Fatalf("it is put after what it did not answer: %v", err)
+	}
+	if kinds(t, repo, "main") != "user user" || len(must(repo.Rescues(t.Context()))(t)) != 1 {
+		t.Error("the refusal changed something")
+	}
+	ids := must(main.TakeRescue(t.Context(), moved.Rescued, tract.Here()))(t)
 	if kinds(t, repo, "main") != "user user reasoning assistant" || len(ids) != 2 {
 		t.Error(kinds(t, repo, "main"))
 	}
 	taken := must(repo.Show(t.Context(), "main"))(t)
 	if taken.From.Usage.Output != 5 || taken.Index != 1 {
 		t.Errorf("taken with %+v", taken.From)
+	}
+}
+
+// TestAKeptReplyBeginsABranch puts a response that came too late on a branch of its own,
+// as it is: nothing is committed anew.
+func TestAKeptReplyBeginsABranch(t *testing.T) {
+	repo := open(t)
+	m := says(think("hm"), content.Assistant("Blue."))
+	m.between = func() { must(repo.Branch("main").User(t.Context(), "Wait!"))(t) }
+	_, err := repo.Branch("main").Chat(t.Context(), m, "Colour?")
+	var moved *tract.ConflictError
+	if !errors.As(err, &moved) {
+		t.Fatal(err)
+	}
+	if _, err := repo.Branch("no..name").TakeRescue(t.Context(), moved.Rescued); err == nil {
+		t.Error("a branch has a name that none may have")
+	}
+	kept := must(repo.Rescued(t.Context(), moved.Rescued))(t)
+	late := repo.Branch("late")
+	ids := must(late.TakeRescue(t.Context(), moved.Rescued))(t)
+	if kinds(t, repo, "late") != "user reasoning assistant" || len(ids) != 2 || ids[1] != kept[1].ID || kept[0].Parent() != moved.Expected {
+		t.Errorf("%s, %v", kinds(t, repo, "late"), ids)
+	}
+	if kinds(t, repo, "main") != "user user" || len(must(repo.Rescues(t.Context()))(t)) != 0 {
+		t.Error(kinds(t, repo, "main"))
+	}
+	must(repo.Undo(t.Context()))(t)
+	if tip := must(late.Tip(t.Context()))(t); !tip.IsZero() || len(must(repo.Rescues(t.Context()))(t)) != 1 {
+		t.Error("undo does not take it back")
 	}
 }
 

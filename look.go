@@ -248,17 +248,29 @@ func (c *call) compileOptions() compile.Options {
 // Pending lists the tool calls at the end of the branch that wait for a result,
 // so that a program can go on where it was stopped.
 func (b *Branch) Pending(ctx context.Context) ([]content.ToolCall, error) {
+	pending, err := b.pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var calls []content.ToolCall
+	for _, p := range pending {
+		calls = append(calls, p.Call)
+	}
+	return calls, nil
+}
+
+// pending is Pending, with the commits. It compiles only where the last turn used tools.
+func (b *Branch) pending(ctx context.Context) ([]compile.Pending, error) {
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() {
+		return nil, err
+	}
+	if used, err := b.repo.usedTools(ctx, tip); err != nil || !used {
 		return nil, err
 	}
 	p, err := compile.Chain(ctx, b.repo.store, tip, compile.Options{})
 	if err != nil {
 		return nil, err
 	}
-	var calls []content.ToolCall
-	for _, pending := range p.Pending {
-		calls = append(calls, pending.Call)
-	}
-	return calls, nil
+	return p.Pending, nil
 }

@@ -41,6 +41,7 @@ type call struct {
 	covers    commit.Cover
 	plain     bool // no tools, whatever the settings say
 	force     bool
+	here      bool // a rescued response goes where the branch is
 	numbered  bool
 	enforce   bool
 	spent     func(Spent)
@@ -86,7 +87,9 @@ func Set(key, value string) Option {
 func IncludeReasoning() Option { return func(c *call) error { c.include = true; return nil } }
 
 // WithReasoning says whether the thoughts of a reply are committed. They are on
-// the Response either way.
+// the Response either way. When they led to a tool call whose provider wants them back,
+// the Branch remembers them until the tool loop closes: go on with the same *Branch.
+// Another one, or another process, refuses before it sends (rule reasoning-not-kept).
 func WithReasoning(yes bool) Option {
 	return func(c *call) error { c.reasoning = &yes; return nil }
 }
@@ -121,6 +124,10 @@ func OnWarning(f func(Problem)) Option { return func(c *call) error { c.warn = f
 // Force sends a request although a rule says that it will be refused. Calls that
 // wait for a result are refused all the same.
 func Force() Option { return func(c *call) error { c.force = true; return nil } }
+
+// Here lets [Branch.TakeRescue] commit a response on top of a branch that is no longer
+// at the commit which the response answered.
+func Here() Option { return func(c *call) error { c.here = true; return nil } }
 
 // Also puts a message of the user after the prompt of a Request, as if its
 // blocks had been added.

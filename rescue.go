@@ -67,13 +67,17 @@ func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) 
 	return ref, err
 }
 
-// TakeRescue lands a rescued reply on the tip of the branch and takes it off the
-// list, in one transaction. On the tip that it answered it lands as it is; on
-// any other, its blocks are committed again on top.
+// TakeRescue commits a rescued response to the branch and removes its rescue ref, in
+// one transaction. The response has to follow the commit that it answered: a branch
+// without commits begins there, and one whose tip is another commit is a
+// *[MisplacedError], unless [Here] is given.
 func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([]objects.ID, error) {
 	c, err := b.repo.call(opts)
 	if err != nil {
 		return nil, err
+	}
+	if err := refs.Check(b.name); err != nil {
+		return nil, fmt.Errorf("rescue take: branch %w", err)
 	}
 	reply, err := b.repo.Rescued(ctx, name)
 	if err != nil {
@@ -87,7 +91,11 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 	err = b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
 		ids = nil
 		commits, put := reply, []objects.Object(nil)
-		if reply[0].Parent() != at {
+		switch answered := reply[0].Parent(); {
+		case answered == at || at.IsZero() && !c.here:
+		case !c.here:
+			return objects.Batch{}, &MisplacedError{Rescued: ref.Name, Branch: b.name, Answered: answered, Tip: at}
+		default:
 			tip, err := b.repo.header(ctx, at)
 			if err != nil {
 				return objects.Batch{}, err
@@ -102,7 +110,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 		return batch, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("rescue take %s: %w", name, err)
+		return nil, fmt.Errorf("rescue take: %w", err)
 	}
 	return ids, nil
 }

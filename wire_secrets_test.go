@@ -98,7 +98,7 @@ func newLeakyWire(t *testing.T, p secretstest.Planted) *leakyWire {
 	base.User = url.UserPassword("ada", p.Secret)
 	base.RawQuery = url.Values{"key": {p.Secret}}.Encode()
 	w.client = must(providers.Open("here", providers.Config{
-		BaseURL: base.String(), Model: "m", Retries: 1, Log: func(line string) { w.log = append(w.log, line) }, Headers: map[string]string{"X-Api-Key": strings.Map(printable, p.Secret)},
+		Dialect: "chat", BaseURL: base.String(), Model: "m", Retries: 1, Log: func(line string) { w.log = append(w.log, line) }, Headers: map[string]string{"X-Api-Key": strings.Map(printable, p.Secret)},
 	}))(t)
 	return w
 }

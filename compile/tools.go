@@ -10,6 +10,16 @@ import (
 
 func isTool(k content.Kind) bool { return k == content.KindToolCall || k == content.KindToolResult }
 
+// Why a call is left out to which no result came.
+const (
+	whyUnanswered = priority.Why("no result came before the next turn")
+	whyUsedAgain  = priority.Why("its id is used again before a result came")
+)
+
+// Unanswered reports whether a tool call is left out for this reason because no result
+// came.
+func Unanswered(why priority.Why) bool { return why == whyUnanswered || why == whyUsedAgain }
+
 // toolTurns lists the calls and results of every turn in which one of them may be
 // sent: whether it may depends on the others.
 func (h *history) toolTurns() (list []*Entry) {
@@ -67,7 +77,7 @@ func (h *history) pair() {
 				*t = pairing{calls: map[string]*Entry{}, owned: map[*Entry][]*Entry{}, results: map[string]*Entry{}}
 			}
 			if again := t.calls[b.CallID]; again != nil && t.results[b.CallID] == nil && !h.block(again).(content.ToolCall).Server {
-				t.leaveOut(again, "its id is used again before a result came")
+				t.leaveOut(again, whyUsedAgain)
 			}
 			t.calls[b.CallID] = e
 			delete(t.results, b.CallID) // an id that is used again
@@ -132,7 +142,7 @@ func (h *history) unanswered(t *pairing, last bool) {
 		if t.results[id] != nil || last || h.block(call).(content.ToolCall).Server {
 			continue
 		}
-		t.leaveOut(call, "no result came before the next turn")
+		t.leaveOut(call, whyUnanswered)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -15,7 +16,7 @@ type Commit struct {
 	Level priority.Level
 	Why   priority.Why
 	Turn  int              // 0: before the first user message
-	Back  int              // its ~n from where the list began; -1: unsaid
+	Rev   string           // its ~n, counted from the revision that is listed; empty: unsaid
 	Refs  []string         // names that point at it: HEAD -> main, tag: v1
 	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
 
@@ -56,9 +57,20 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 
 // Receipt writes that a commit was made: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
+	p.receipt(branch, c.ID, what(c.Commit), c)
+}
+
+// Edited writes that an edit was made, and what it replaced: "[main 3fa2c1d] edited user
+// 9198ae4: first line", which is that of the block.
+func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
+	p.receipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
+}
+
+// receipt names a commit and what was done, and sums up what another one says.
+func (p *Printer) receipt(branch string, made objects.ID, done string, said Commit) {
 	g := p.page()
-	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, c.ID.Short()), "] ")
-	g.said("["+Line(branch)+" 1234567] ", what(c.Commit), c)
+	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, made.Short()), "] ")
+	g.said("["+Line(branch)+" 1234567] ", done, said)
 	g.end()
 }
 
@@ -95,10 +107,10 @@ func (k *palette) of(r content.Role) ink {
 func (g *page) oneline(c Commit) {
 	before := c.ID.Short() + " "
 	g.add(paint(g.ink.id, c.ID.Short()), " ")
-	if c.Back >= 0 {
-		back := "~" + count(int64(c.Back)) + " "
-		g.add(paint(g.ink.dim, back))
-		before += back
+	if c.Rev != "" {
+		rev := Line(c.Rev) + " "
+		g.add(paint(g.ink.dim, rev))
+		before += rev
 	}
 	if refs := refList(c.Refs); refs != "" {
 		g.add(paint(g.ink.ref, refs), " ")
@@ -144,6 +156,9 @@ func refList(refs []string) string {
 // head adds what a log says above the words of a commit.
 func (g *page) head(c Commit) {
 	g.add(paint(g.ink.id, "commit "+c.ID.String()))
+	if c.Rev != "" {
+		g.add(" ", paint(g.ink.dim, Line(c.Rev)))
+	}
 	if refs := refList(c.Refs); refs != "" {
 		g.add(" ", paint(g.ink.ref, refs))
 	}

@@ -310,7 +310,7 @@ func TestCommitsWithoutWords(t *testing.T) {
 	p.Log(c, LogStyle{})
 	said := "pinned " + s.commits[0].ID.Short() + "\n"
 	want := "[main " + c.ID.Short() + "] " + said + c.ID.Short() + " ~0 " + said +
-		"commit " + c.ID.String() + "\nKind:     " + said + "Date:     Sat Nov 21 09:31:30 2026 +0000\n"
+		"commit " + c.ID.String() + " ~0\nKind:     " + said + "Date:     Sat Nov 21 09:31:30 2026 +0000\n"
 	if out.String() != want {
 		t.Errorf("it shows %q, want %q", &out, want)
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,7 +144,7 @@ func attack(t testing.TB, bad string) *story {
 // listed is a commit of a story as a log command gives it.
 func (s *story) listed(name string) Commit {
 	c := s.names[name]
-	l := Commit{Commit: c, Level: c.Kind.Traits().Level, Why: priority.WhyDefault, Turn: 1, Back: int(s.tip.Depth - c.Depth)}
+	l := Commit{Commit: c, Level: c.Kind.Traits().Level, Why: priority.WhyDefault, Turn: 1, Rev: fmt.Sprintf("~%d", s.tip.Depth-c.Depth)}
 	if c == s.tip {
 		l.Refs = []string{"HEAD -> main", "tag: v1"}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -268,7 +269,7 @@ func (c *call) take(moved *tract.ConflictError) error {
 		return err
 	}
 	if same {
-		moved.Response.Commits, err = c.branch.TakeRescue(c.ctx, moved.Rescued, c.o.With...)
+		moved.Response.Commits, err = c.branch.TakeRescue(c.ctx, moved.Rescued, append(slices.Clip(c.o.With), tract.Here())...)
 		return err
 	}
 	rescued, err := objects.ReadRef(c.ctx, c.repo.Store(), moved.Rescued)

@@ -41,7 +41,7 @@ const headers = "request.headers."
 // table is all settings, in the order in which they are listed.
 var table = []Key{
 	{Name: "model", Type: Text, Doc: "model to ask"},
-	{Name: "provider", Type: Text, Doc: "who to ask: a dialect, or a vendor that names its dialect, address and key"},
+	{Name: "provider", Type: Text, Doc: "who to ask: a vendor, which names dialect, address and key; a dialect; or openai-compatible with a base_url"},
 	{Name: "base_url", Type: URL, Doc: "where to ask, when not at the provider's own address"},
 	{Name: "max_output_tokens", Type: Number, Doc: "most tokens of an answer; 0 leaves it to the provider"},
 	{Name: "temperature", Type: Fraction, max: 2, Doc: "how freely words are chosen"},

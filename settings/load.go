@@ -73,7 +73,7 @@ var aliases = []alias{
 	{"REASONING_EFFORT", func(value string) map[string]string {
 		return map[string]string{"reasoning.effort": value}
 	}, ""},
-	{"CLEAR_THINKING", clearThinking, "true or false"},
+	{"CLEAR_THINKING", ClearThinking, "true or false"},
 	{"TRACT_PAGER", func(value string) map[string]string {
 		return map[string]string{"core.pager": value}
 	}, ""},
@@ -85,8 +85,9 @@ var aliases = []alias{
 	}, ""},
 }
 
-// clearThinking: to clear is to send nothing back, not to clear is to send all.
-func clearThinking(value string) map[string]string {
+// ClearThinking returns the settings that clearing past reasoning stands for: true sends
+// none of it back, false sends all. It returns nil for any other value.
+func ClearThinking(value string) map[string]string {
 	switch yes, ok := parseBool(value); {
 	case !ok:
 		return nil

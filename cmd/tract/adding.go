@@ -35,8 +35,8 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 }
 
 // options is what the flags say, for the library.
-func (o *adding) options(cmd *cobra.Command) ([]tract.Option, error) {
-	opts := []tract.Option{tract.Command(cmd.Name())}
+func (o *adding) options(a *app, cmd *cobra.Command) ([]tract.Option, error) {
+	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn)}
 	if o.label != "" {
 		opts = append(opts, tract.Label(o.label))
 	}
@@ -81,7 +81,7 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 			return err
 		}
 		if !a.json {
-			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority, Back: -1})
+			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
 		shown, err := a.dressed(ctx, c, &hurt)

@@ -19,7 +19,7 @@ func newAnnotate(a *app) *cobra.Command {
 		`Give a block a priority from now on: skip leaves it out of prompts, pinned keeps
 it in whatever the budget, normal sends it while there is room, default takes an
 earlier annotation back. Prompts of the past do not change.`,
-		`  tract annotate HEAD~2 skip -m "a wrong lead"
+		`  tract annotate toolu_01 skip -m "a wrong lead"
   tract annotate :/deadline pinned
   tract annotate 3fa2c1d default`)
 	cmd.Args = cobra.ExactArgs(2)
@@ -34,12 +34,12 @@ earlier annotation back. Prompts of the past do not change.`,
 
 func newPin(a *app) *cobra.Command {
 	return newPriority(a, "pin REV", "Keep a block in every prompt from now on", "Keep a block in every prompt from now on: short for tract annotate REV pinned.",
-		`  tract pin HEAD~4 -m "the deadline"`)
+		`  tract pin :/deadline -m "holds for all of it"`)
 }
 
 func newSkip(a *app) *cobra.Command {
 	return newPriority(a, "skip REV", "Leave a block out of prompts from now on", "Leave a block out of prompts from now on: short for tract annotate REV skip.",
-		`  tract skip HEAD~1 -m "off topic"`)
+		`  tract skip 3fa2c1d -m "off topic"`)
 }
 
 func newPriority(a *app, use, short, long, example string) *cobra.Command {

@@ -38,6 +38,7 @@ type app struct {
 	began    bool     // the command itself runs
 	showing  bool     // an answer is being shown: its last line may be open
 	debugs   []string // lines that wait until it is not
+	talking  bool     // it is a session, where hints name the session's commands
 	secrets  secretsFound
 
 	signals   []os.Signal // that end a command; none: the caller's context does

@@ -105,7 +105,8 @@ func TestBranchMovesMeanwhile(t *testing.T) {
 	if len(kept) != 1 {
 		t.Fatalf("rescued: %v", kept)
 	}
-	command(t, codeOK, "rescue", "take", kept[0].Name, "--dir", dir)
+	command(t, codeBusy, "rescue", "take", kept[0].Name, "--dir", dir)
+	command(t, codeOK, "rescue", "take", kept[0].Name, "--here", "--dir", dir)
 	if out, _ := command(t, codeOK, "log", "--oneline", "--dir", dir); strings.Count(out, "\n") != 3 || !strings.Contains(out, "~0 (HEAD -> main) assistant: Because.") {
 		t.Errorf("the log is %s", out)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/llm/rawjson"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -115,11 +116,6 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 	if name == "" {
 		name = "chat"
 	}
-	if _, known := providers.Lookup(name); !known && base == "" {
-		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: provider %q is not known", name)}
-		err.hint = "name its server with --base-url URL, or take one of " + strings.Join(providers.Names(), ", ")
-		return nil, err
-	}
 	return providers.Open(name, providers.Config{
 		Model: v.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: v.Headers(), Tags: v.Words("reasoning.tags"),
 		HTTP: &http.Client{Transport: http.DefaultTransport}, // which asks the environment for a proxy
@@ -129,19 +125,8 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 
 // apiKey looks a provider's key up in the environment, and nowhere else.
 func apiKey(provider string) string {
-	names := []string{"TRACT_API_KEY"}
-	if p, known := providers.Lookup(provider); known {
-		names = append(slices.Clone(p.KeyEnv), names...)
-	} else {
-		own := strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToLower(provider))
-		names = append([]string{strings.ToUpper(own) + "_API_KEY"}, names...)
-	}
-	for _, name := range names {
+	p, _ := providers.Lookup(provider)
+	for _, name := range append(slices.Clone(p.KeyEnv), "TRACT_API_KEY") {
 		if key := os.Getenv(name); key != "" {
 			return key
 		}
@@ -182,11 +167,11 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if o.noReasoning {
 		opts = append(opts, tract.WithReasoning(false))
 	}
+	if err := a.keepsReasoning(client, o.noReasoning, o.tools != "", v.Text("request.extra")); err != nil {
+		return nil, err
+	}
 	if o.tools == "" {
 		return opts, nil
-	}
-	if o.noReasoning && client.WantsTurn() {
-		return nil, usage(cmd, "--no-reasoning with --tools: %s wants the thoughts before a tool call back, and this process ends before that", client.Address().Dialect)
 	}
 	text, err := readFile(cmd.Context(), o.tools)
 	if err != nil {
@@ -203,6 +188,35 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 // with -v what goes on.
 func (a *app) watching() []tract.Option {
 	return []tract.Option{tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.OnReply(a.debugReply)}
+}
+
+// keepsReasoning refuses a question with tools whose reasoning is not to be committed, when
+// the provider wants the reasoning before a tool call back: no process of the command line
+// has it any more when the result goes back, and the answer would be paid for in vain.
+func (a *app) keepsReasoning(client llm.Target, noReasoning, tools bool, extra string) error {
+	v, err := a.settings()
+	if err != nil {
+		return err
+	}
+	item, err := v.Get("reasoning.commit")
+	if err != nil {
+		return err
+	}
+	for _, member := range []string{"tools", "toolConfig", "functions"} {
+		kind := rawjson.Value(extra).Get(member).Kind()
+		tools = tools || kind == rawjson.KindArray || kind == rawjson.KindObject
+	}
+	if !tools || !client.WantsTurn() || v.Bool("reasoning.commit") && !noReasoning {
+		return nil
+	}
+	because := "--no-reasoning"
+	if !noReasoning {
+		because = "reasoning.commit is false (" + originOf(item.Origin) + ")"
+	}
+	return &failure{
+		code: codeUsage, kind: "usage", hint: "commit the reasoning: leave --no-reasoning out, tract config set reasoning.commit true; or ask without tools",
+		cause: fmt.Errorf("%s with tools: %s wants the reasoning before a tool call back with the result, and nothing would have it then", because, client.Address().Provider),
+	}
 }
 
 func (a *app) debugRequest(req *llm.Request) {
@@ -407,7 +421,7 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Text(fmt.Sprintf("%s waits for its result: tract tool-result %s -F -\n", c.Name, c.CallID))
+		p.Text(fmt.Sprintf("%s waits for its result: %s\n", c.Name, s.a.answerWith(c.CallID)))
 	}
 }
 

@@ -27,7 +27,7 @@ too: the first bad commit is one whose prompt is bad while those of all its pare
 are good, which can be the merge itself.
 
 What was said so far is kept in the folder of the store; HEAD stays where it is.`,
-		Example: `  tract bisect start HEAD main~40
+		Example: `  tract bisect start HEAD 3fa2c1d
   tract bisect good
   tract bisect bad
   tract bisect run sh -c '! grep -q deprecated'
@@ -218,7 +218,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 		if err := commit.LoadAll(ctx, a.repo.Store(), c); err != nil {
 			return err
 		}
-		shown := format.Commit{Commit: c, Level: c.Priority, Back: -1}
+		shown := format.Commit{Commit: c, Level: c.Priority}
 		v.FirstBad = format.CommitJSON(shown)
 		p.Text(p.Warn(c.ID.Short()) + " is the first bad commit\n\n")
 		p.Log(shown, format.LogStyle{Patch: true})
@@ -235,7 +235,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 			return err
 		}
 		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.left)-1), "commit"), count(uint64(b.steps()), "step")))
-		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority, Back: -1}, format.LogStyle{Oneline: true})
+		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority}, format.LogStyle{Oneline: true})
 	}
 	if a.json {
 		return format.Encode(a.out, v)

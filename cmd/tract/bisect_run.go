@@ -88,7 +88,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 // judge runs the command on the prompt of a commit and gives its exit code.
 func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
 	ctx := cmd.Context()
-	prompt, err := a.promptFor(ctx, cmd, o, id)
+	prompt, err := a.promptFor(ctx, o, id)
 	if err != nil {
 		return 0, err
 	}
@@ -124,10 +124,10 @@ func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args
 }
 
 // promptFor is the prompt of a commit as the command wants it.
-func (a *app) promptFor(ctx context.Context, cmd *cobra.Command, o *bisectRunOptions, id objects.ID) ([]byte, error) {
+func (a *app) promptFor(ctx context.Context, o *bisectRunOptions, id objects.ID) ([]byte, error) {
 	var b bytes.Buffer
 	if o.to != "" {
-		target, err := targetFor(cmd, o.to)
+		target, err := targetFor(o.to)
 		if err != nil {
 			return nil, err
 		}

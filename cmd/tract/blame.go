@@ -17,7 +17,7 @@ func newBlame(a *app) *cobra.Command {
 the author or the model, and the time. A line that an edit left as it was is that
 of the commit before the edit.`,
 		Example: `  tract blame
-  tract blame main~4 --include-reasoning
+  tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, orHead(args)) },

@@ -32,7 +32,7 @@ A deleted branch is brought back with tract undo.`,
 		Example: `  tract branch
   tract branch -l --sort=-time -n 20 'agents/'
   tract branch --contains toolu_01
-  tract branch try-2 HEAD~3
+  tract branch try-2 'HEAD^{turn}'
   tract branch -m old new
   tract branch -c main copy-of-main
   tract branch -d try-2 try-3

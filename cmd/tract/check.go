@@ -23,7 +23,7 @@ func newCheck(a *app) *cobra.Command {
 rule and because of which commit. Without --for it is the provider of the
 settings. Nothing is sent. The exit code is 1 when it would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
-  tract check HEAD~2 --for chat --json`,
+  tract check try-2 --for chat --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, orHead(args)) },
 	}
@@ -55,7 +55,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	target, err := a.checkTarget(cmd, o)
+	target, err := a.checkTarget(o)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func severity(p *format.Printer, found tract.Problem) string {
 }
 
 // checkTarget is the target of --for, or that of the settings.
-func (a *app) checkTarget(cmd *cobra.Command, o *checkOptions) (*providers.Client, error) {
+func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {
 	if o.to == "" {
 		return a.client()
 	}
-	return targetFor(cmd, o.to)
+	return targetFor(o.to)
 }
 
 // warn says what a provider may mind.
@@ -108,4 +108,11 @@ func (a *app) warn(found tract.Problem) {
 		at = " (" + found.Commit.Short() + ")"
 	}
 	a.note("warning: %s%s [%s]", found.Message, at, found.Rule)
+	if found.Rule == tract.RuleUnanswered {
+		undo := "tract undo"
+		if a.talking {
+			undo = "/undo"
+		}
+		a.note("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.answerWith(found.CallID))
+	}
 }

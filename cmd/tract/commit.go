@@ -32,7 +32,7 @@ file is given with --file, as a path or an address.`,
   tract commit --kind image --file sky.png
   tract commit --kind artifact -F report.md
   tract commit --kind tool-call --tool-call-id call_1 --name search '{"q":"sky"}'
-  tract commit --edit HEAD~2 "Why is the sky blue at noon?"`,
+  tract commit --edit :/blue "Why is the sky blue at noon?"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.commit(cmd, o, args) },
 	}
@@ -63,7 +63,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 		return a.editBlock(cmd, &o.adding, o.edit, args)
 	}
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}

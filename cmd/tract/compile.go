@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ time that --until names. --explain says for every commit whether it goes in, and
 by which rule. --for gives the body of the request for a dialect or a provider;
 without it the provider of the settings, if there is one, decides what has to go in.`,
 		Example: `  tract compile
-  tract compile HEAD~4 --include-reasoning
+  tract compile try-2 --include-reasoning
   tract compile --explain --budget 8000
   tract compile --until yesterday
   tract compile --for anthropic/claude-sonnet-4-5 | jq .messages`,
@@ -87,7 +88,7 @@ func (o *compileOptions) asked(a *app, cmd *cobra.Command) (target llm.Target, o
 	if o.to == "" {
 		return nil, append(opts, a.asConfigured()...), nil
 	}
-	if target, err = targetFor(cmd, o.to); err != nil {
+	if target, err = targetFor(o.to); err != nil {
 		return nil, nil, err
 	}
 	return target, append(opts, asTarget(target)...), nil
@@ -200,10 +201,11 @@ func asTarget(target llm.Target) []tract.Option {
 
 // targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for
 // its dialect.
-func targetFor(cmd *cobra.Command, name string) (*providers.Client, error) {
+func targetFor(name string) (*providers.Client, error) {
 	provider, model, _ := strings.Cut(name, "/")
-	if _, known := providers.Lookup(provider); !known {
-		return nil, usage(cmd, "--for %q: want one of %s, with /MODEL or without", name, strings.Join(providers.Dialects(), ", "))
+	client, err := providers.Open(provider, providers.Config{Model: model})
+	if err != nil {
+		return nil, fmt.Errorf("--for %q: %w", name, err)
 	}
-	return providers.Open(provider, providers.Config{Model: model})
+	return client, nil
 }

@@ -37,11 +37,11 @@ with -F, else the model of the settings writes it.
 What is pinned or of the system stays in place. A message, a tool call and its
 result, and an earlier summary are never cut: the range is widened. The commits
 stay in the history; tract expand brings them back, tract annotate one of them.`,
-		Example: `  tract compress main~40..main~8 -F summary.md
+		Example: `  tract compress 3fa2c1d..9198ae4 -F summary.md
   echo "We chose SQLite." | tract compress :/SQLite -F -
   tract compress --provider anthropic --model claude-haiku-4-5
-  tract compress HEAD~20..HEAD --only-reasoning -F thoughts.md
-  tract compress HEAD~20..HEAD --dry-run`,
+  tract compress --only-reasoning -F thoughts.md
+  tract compress :/SQLite --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd, o, args) },
 	}
@@ -158,13 +158,13 @@ func (a *app) printRange(r *tract.Range) error {
 			Commits []any      `json:"commits"`
 		}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
 		for _, c := range r.Commits {
-			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
 		}
 		return format.Encode(a.out, v)
 	}
 	return a.page(func(p *format.Printer) error {
 		for _, c := range r.Commits {
-			p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -142,6 +143,13 @@ func (a *app) configFile(o *configOptions) (string, error) {
 }
 
 func (a *app) configSet(o *configOptions, key, value string) error {
+	k, err := settings.Find(key)
+	if err != nil {
+		return err
+	}
+	if err := knownProvider(k, value); err != nil {
+		return err
+	}
 	path, err := a.configFile(o)
 	if err != nil {
 		return err
@@ -150,15 +158,20 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if err != nil {
 		return fileError(err, path)
 	}
-	k, err := settings.Find(key)
-	if err != nil {
-		return err
-	}
 	if a.json {
 		return format.Encode(a.out, settingJSON{Key: k.Name, Value: canonical, Origin: path})
 	}
 	a.note("%s is %s in %s", k.Name, canonical, path)
 	return nil
+}
+
+// knownProvider refuses a value of the setting provider that no provider has as its name.
+func knownProvider(k settings.Key, value string) error {
+	if k.Name != "provider" || value == "" {
+		return nil
+	}
+	_, err := providers.Open(value, providers.Config{})
+	return err
 }
 
 // fileError names the file, when it is that which is wrong.

@@ -80,11 +80,11 @@ func demoFolder(args []string) (string, error) {
 
 // show is the conversation and the look back at it.
 func (d *demo) show(ctx context.Context) error {
-	d.say("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
 	tools := filepath.Join(d.dir, "tools.json")
-	if err := os.WriteFile(tools, []byte(demoTools+"\n"), 0o600); err != nil {
-		return err
+	if err := newFile(tools, demoTools+"\n"); err != nil {
+		return hinted(fmt.Errorf("demo: %w", err), "tract demo without a folder makes a new one")
 	}
+	d.say("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
 	for _, step := range []struct {
 		say      string
 		provider string
@@ -111,6 +111,16 @@ func (d *demo) show(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newFile writes a file that must not exist.
+func newFile(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // say is a line of the teller.
@@ -148,15 +158,13 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 func (d *demo) next() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
-	for _, line := range []string{
-		"cd " + d.dir,
-		"tract log -p                       all words, thoughts too",
-		"tract show HEAD~4 --prompt         what the model saw when it said that",
-		"tract compile --include-reasoning  the prompt with past thoughts",
-		"tract undo                         take the last command back",
-		"tract switch -c try-2 HEAD~6       fork the conversation before the tool call",
-	} {
-		p.Text("  " + line + "\n")
-	}
+	p.Text("  cd " + d.dir + "\n")
+	p.Table([][]string{
+		{"  tract log -p", "the whole content, reasoning too"},
+		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},
+		{"  tract compile --include-reasoning", "the prompt with past reasoning"},
+		{"  tract undo", "take the last command back"},
+		{"  tract switch -c try-2 '" + demoCall + "^{message}~1'", "fork the conversation before the tool call"},
+	})
 	p.Text("With a model of your own: tract init, tract config set provider anthropic, tract chat \"…\"\n")
 }

@@ -32,11 +32,11 @@ changed. B is HEAD when it is not given. --history compares the commits instead.
 --manifest compares what two replies were given: their prompts as they were sent
 then, and how they were asked. --run compares two runs of an agent from where they
 part, and names the first thought, call, argument and result that differ.`,
-		Example: `  tract diff HEAD~2
+		Example: `  tract diff main@{1}
   tract diff main try-2 --word
   tract diff main..try-2 --stat
   tract diff main try-2 --history
-  tract diff main~4 main --manifest
+  tract diff 3fa2c1d main --manifest
   tract diff --run main try-2`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd, o, args) },

@@ -1,7 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 )
 
 var _ = register("edit", newEdit)
@@ -14,8 +21,9 @@ func newEdit(a *app) *cobra.Command {
 is what earlier prompts had, and tract show and tract diff find it. The kind and
 the role stay; a seal that proved the old text goes. On a terminal, without a
 text, the block is opened in $EDITOR.`,
-		Example: `  tract edit HEAD~3 "Why is the sky blue at noon?"
-  tract edit :/noon -F question.md`,
+		Example: `  tract edit :/blue "Why is the sky blue at noon?"
+  tract edit 'HEAD^{turn}' -F question.md
+  tract edit 9198ae4`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd, o, args[0], args[1:]) },
 	}
@@ -26,7 +34,7 @@ text, the block is opened in $EDITOR.`,
 
 func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -51,5 +59,26 @@ func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string
 		return err
 	}
 	a.warnBytes(text)
-	return a.added(ctx, b, edited)
+	return a.edited(ctx, b, edited)
+}
+
+// edited says what an edit has replaced, and warns when that was said by a model.
+func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) error {
+	c, err := a.repo.Show(ctx, edit.String())
+	if err != nil {
+		return err
+	}
+	block, err := a.repo.Show(ctx, c.Target.String())
+	if err != nil {
+		return err
+	}
+	if block.From != nil && block.From.Source != commit.SourceUser && block.Role == content.RoleAssistant {
+		a.note("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.From.Model, "a model"))
+	}
+	if a.json {
+		return a.added(ctx, b, edit)
+	}
+	p := a.printer()
+	p.Edited(b.Name(), edit, format.Commit{Commit: block, Level: block.Priority})
+	return p.Err()
 }

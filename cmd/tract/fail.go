@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
@@ -82,6 +83,7 @@ var kinds = []struct {
 	{unread, codePipe, kindPipe, ""},
 	{unshown, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
 	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
+	{as[*tract.MisplacedError], codeBusy, "moved", ""},
 	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
 	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
@@ -93,6 +95,7 @@ var kinds = []struct {
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
 	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
+	{as[*providers.UnknownError], codeUsage, "no_provider", ""},
 	{as[*llm.APIError], codeProvider, "provider", ""},
 	{is(llm.ErrTimeout), codeProvider, "timeout", "try again; the question is kept, tract generate asks it once more"},
 	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},
@@ -175,6 +178,7 @@ func (f *failure) details(err error) {
 	var unknown *refs.UnknownError
 	var pending *tract.PendingError
 	var moved *tract.ConflictError
+	var misplaced *tract.MisplacedError
 	var broken *tract.IncompleteError
 	var api *llm.APIError
 	var hinter interface{ Hint() string }
@@ -183,8 +187,10 @@ func (f *failure) details(err error) {
 		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
 		f.hint = "look at what came in between (tract log), then try again"
 		if moved.Rescued != "" {
-			f.hint = "tract rescue take " + strings.TrimPrefix(moved.Rescued, refs.Rescued) + " puts the reply on the branch as it is now"
+			f.hint = takeHint(moved.Rescued)
 		}
+	case errors.As(err, &misplaced):
+		f.rescued, f.hint = misplaced.Rescued, takeHint(misplaced.Rescued)
 	case errors.As(err, &broken):
 		f.rescued = broken.Rescued
 		f.hint = "tract rescue show " + strings.TrimPrefix(broken.Rescued, refs.Rescued) + " shows what came; tract generate asks again"
@@ -199,6 +205,11 @@ func (f *failure) details(err error) {
 	case errors.As(err, &hinter) && hinter.Hint() != "":
 		f.hint = hinter.Hint()
 	}
+}
+
+// takeHint says where a kept response can go when its branch has moved.
+func takeHint(rescued string) string {
+	return "tract rescue take " + strings.TrimPrefix(rescued, refs.Rescued) + " --branch NAME keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
 }
 
 func apiHint(e *llm.APIError) string {

@@ -83,7 +83,7 @@ func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Com
 		if !keep(c) {
 			continue
 		}
-		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Back: -1, Damaged: damaged}); err != nil {
+		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
 			return err
 		}
 	}

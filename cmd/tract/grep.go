@@ -154,7 +154,7 @@ func (s *grepping) show(one func(format.Match) error) error {
 
 func (o *grepOptions) print(p *format.Printer, m format.Match) {
 	if o.names {
-		p.Log(format.Commit{Commit: m.Commit, Back: -1}, format.LogStyle{Oneline: true})
+		p.Log(format.Commit{Commit: m.Commit}, format.LogStyle{Oneline: true})
 		return
 	}
 	p.Match(m)

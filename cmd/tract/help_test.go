@@ -34,6 +34,10 @@ func TestHelp(t *testing.T) {
 	look(root)
 }
 
+// countsBack is a command line that changes what it finds by counting commits: each pin
+// shifts the numbers, so that what is found is another block.
+var countsBack = regexp.MustCompile(`tract (annotate|pin|skip|edit|commit|purge|compress|expand|revert|restore|reset|switch|checkout|branch|tag|cherry-pick)\b.*\b(HEAD|main)~`)
+
 func helpOf(t *testing.T, cmd *cobra.Command) {
 	t.Helper()
 	switch first := []rune(cmd.Short + " ")[0]; {
@@ -55,6 +59,9 @@ func helpOf(t *testing.T, cmd *cobra.Command) {
 	for line := range strings.Lines(cmd.Example) {
 		if !strings.HasPrefix(line, "  ") {
 			t.Errorf("the example %q is not indented by two spaces", line)
+		}
+		if countsBack.MatchString(line) {
+			t.Errorf("the example %q names a commit by a number, which the next one shifts", line)
 		}
 		if len([]rune(line)) > 110 {
 			t.Errorf("the example %q is too long for a terminal", line)

@@ -31,7 +31,11 @@ func newLog(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log [REV|A..B]", Short: "Show the history, newest first", GroupID: groupLook,
 		Long: `Show the commits of a revision, newest first. Reasoning is folded to one line
-unless -p is given; annotations are shown with --annotations.`,
+unless -p is given; annotations are shown with --annotations.
+
+~3 beside a commit means HEAD~3, or main~3 in the log of main. Every commit counts, so a
+number is missing where an annotation is hidden. The next commit shifts all numbers; ids
+never change.`,
 		Example: `  tract log --oneline
   tract log -p -n 3
   tract log --kind tool-call --grep weather
@@ -82,18 +86,19 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	if o.follow {
 		return a.follow(ctx, o, keep, args)
 	}
+	w := &logWalk{repo: repo, keep: keep, o: o}
 	spec := ""
 	if !o.all {
 		if spec, err = a.spec(ctx, orHead(args)); err != nil {
 			return err
 		}
+		w.count = countFrom(orHead(args))
 	}
-	w := &logWalk{repo: repo, keep: keep, o: o, numbers: !o.all}
 	if w.refs, err = a.decorations(ctx, repo); err != nil {
 		return err
 	}
 	if a.json || o.jsonl {
-		if err := w.count(ctx, a, spec); err != nil {
+		if err := w.decide(ctx, a, spec); err != nil {
 			return err
 		}
 		return w.damage.told(a.logJSON(o, w.commits(ctx, spec)))
@@ -139,7 +144,7 @@ type logWalk struct {
 	repo    *tract.Repo
 	keep    func(*commit.Commit) bool
 	o       *logOptions
-	numbers bool                          // every row is REV~n
+	count   *counter                      // numbers the rows; nil: they have no numbers
 	passed  func(*commit.Commit)          // told of what is not shown; may be nil
 	refs    map[objects.ID][]string       // names of commits
 	entries map[objects.ID]*compile.Entry // where turns and levels are counted
@@ -147,9 +152,9 @@ type logWalk struct {
 	damage  damage
 }
 
-// count computes turn and priority of every commit below the heads, which takes
+// decide computes turn and priority of every commit below the heads, which takes
 // a walk to the root.
-func (w *logWalk) count(ctx context.Context, a *app, spec string) error {
+func (w *logWalk) decide(ctx context.Context, a *app, spec string) error {
 	heads := []string{spec}
 	if w.o.all {
 		heads = nil
@@ -212,16 +217,16 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
 	w.notes = map[objects.ID][]*commit.Commit{}
 	return func(yield func(format.Commit, error) bool) {
-		line, shown := lineage{}, 0
+		shown := 0
 		for c, err := range w.walk(ctx, spec) {
 			damaged := err
 			if err := w.damage.met(err); err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
-			back := line.back(c)
+			rev := w.count.rev(c)
 			kept := w.meet(c)
-			if kept && !yield(w.dress(c, back, damaged), nil) {
+			if kept && !yield(w.dress(c, rev, damaged), nil) {
 				return
 			}
 			if w.o.turns && c.BeginsTurn() || !w.o.turns && kept {
@@ -259,22 +264,6 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 	}
 }
 
-// lineage counts the commits of a walk that are on its first line.
-type lineage struct {
-	met  int
-	next objects.ID
-}
-
-// back is the ~n of a commit, -1 for what a merge brought.
-func (l *lineage) back(c *commit.Commit) int {
-	if l.met > 0 && c.ID != l.next {
-		return -1
-	}
-	l.met++
-	l.next = c.Parent()
-	return l.met - 1
-}
-
 // meet notes what a commit says of earlier ones and tells whether it is shown.
 func (w *logWalk) meet(c *commit.Commit) (kept bool) {
 	if c.Op != commit.Append {
@@ -287,11 +276,8 @@ func (w *logWalk) meet(c *commit.Commit) (kept bool) {
 }
 
 // dress puts beside a commit what is known of it here.
-func (w *logWalk) dress(c *commit.Commit, back int, damaged error) format.Commit {
-	dressed := format.Commit{Commit: c, Level: c.Priority, Back: -1, Refs: w.refs[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
-	if w.numbers {
-		dressed.Back = back
-	}
+func (w *logWalk) dress(c *commit.Commit, rev string, damaged error) format.Commit {
+	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
 	if e := w.entries[c.ID]; e != nil {
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed

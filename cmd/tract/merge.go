@@ -217,7 +217,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 			v.Commits = []objects.ID{}
 		}
 		for _, c := range r.Brings {
-			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c, Back: -1}))
+			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c}))
 		}
 		for _, c := range r.Conflicts {
 			v.Conflicts = append(v.Conflicts, conflictOf(c))
@@ -227,7 +227,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 	p := a.printer()
 	if o.DryRun {
 		for _, c := range r.Brings {
-			p.Log(format.Commit{Commit: c, Back: -1}, format.LogStyle{Oneline: true})
+			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 	}
 	brought := count(uint64(len(r.Brings)), "commit")

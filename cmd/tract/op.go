@@ -176,7 +176,7 @@ func (a *app) addedBy(ctx context.Context, u objects.RefUpdate, hurt *damage) ([
 		if err := hurt.met(damaged); err != nil {
 			return nil, err
 		}
-		list = append(list, format.Commit{Commit: c, Back: -1, Damaged: damaged})
+		list = append(list, format.Commit{Commit: c, Damaged: damaged})
 	}
 	return list, nil
 }

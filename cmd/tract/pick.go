@@ -51,7 +51,7 @@ func newRevert(a *app) *cobra.Command {
 		Long: `Take a commit back from now on; prompts of the past do not change. A block is left
 out of prompts, as tract skip does. An edit gives way to the words before it, an
 annotation to the priority before it. Of a merge, all that it brought is taken back.`,
-		Example: `  tract revert HEAD~1 -m "a wrong lead"
+		Example: `  tract revert toolu_01 -m "a wrong lead"
   tract revert :/noon`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeFirstRevision,
@@ -80,7 +80,7 @@ func newRestore(a *app) *cobra.Command {
 --source those that it had at a revision. A source that is an edit of the block is
 that text. The edits stay in the history.`,
 		Example: `  tract restore :/sky
-  tract restore HEAD~6 --source main@{yesterday}`,
+  tract restore 3fa2c1d --source main@{yesterday}`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {

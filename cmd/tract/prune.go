@@ -37,10 +37,10 @@ Spared are thoughts that were pinned, those of a turn in which tools were used a
 which nobody has spoken, which the next request needs, and those that say the same as a
 thought that stays. An edit of a thought goes with it.
 
-It cannot be undone, by tract undo or otherwise. Copies of the store and providers keep
-what they have.`,
+It cannot be undone, by tract undo or otherwise: it asks on a terminal, and elsewhere
+refuses without --yes. Copies of the store and providers keep what they have.`,
 		Example: `  tract reasoning prune --dry-run
-  tract reasoning prune --older-than 30d
+  tract reasoning prune --older-than 30d --yes
   tract reasoning prune --session main --model 'deepseek*' --keep-pinned=false --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.prune(cmd, o, args)) },
 	}
@@ -50,7 +50,7 @@ what they have.`,
 	f.StringVar(&o.model, "model", "", "only thoughts of models of this name, in which * stands for anything")
 	f.BoolVar(&o.keepPinned, "keep-pinned", true, "spare thoughts that were pinned")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would go")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.yes, "yes", "y", false, noQuestion)
 	cmd.ValidArgsFunction = a.completeRevisions
 	a.completeFlag(cmd, "session", a.completeBranches)
 	a.completeFlag(cmd, "older-than", cobra.FixedCompletions([]string{"7d", "30d", "12h", "0"}, cobra.ShellCompDirectiveNoFileComp))
@@ -151,8 +151,8 @@ func (a *app) prune(cmd *cobra.Command, o *pruneOptions, args []string) error {
 	}
 	done := !o.dry && len(got.Thoughts) > 0
 	if done {
-		question := fmt.Sprintf("Take the words of %s away, %d bytes?", count(uint64(len(got.Thoughts)), "thought"), got.Bytes)
-		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
+		what := fmt.Sprintf("erase the content of %s, %d bytes", count(uint64(len(got.Thoughts)), "reasoning block"), got.Bytes)
+		if yes, err := a.sure(ctx, o.yes, what); err != nil || !yes {
 			return cancelled(a, err)
 		}
 		step, end := a.progress("pruning")

@@ -40,7 +40,8 @@ are named, and so are copies that a model was shown to write a summary. An edit 
 words of its own: purge the edit as well, or only the edit. The same words within other
 blocks, such as an answer that quotes them, are other words: tract grep finds them.
 
-It cannot be undone, by tract undo or otherwise. It does not reach backups and other
+It cannot be undone, by tract undo or otherwise: it asks on a terminal, and elsewhere
+refuses without --yes. It does not reach backups and other
 copies of the store, remotes, and what a provider has kept: a password that was sent
 somewhere has to be changed. The hash of the words stays in the commits, by which short
 words can be guessed. A later import of the same words leaves them out; whoever commits
@@ -51,16 +52,16 @@ definition of tools that has a secret in it, of the history of REV (HEAD) or of 
 tract scan --fix takes only the secrets out, and leaves the words around them. Where
 words came from and how a model was asked is never erased; what is left is named, and
 the exit code is 1 then.`,
-		Example: `  tract purge HEAD~3 --dry-run
+		Example: `  tract purge :/hunter2 --dry-run
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
-  tract purge main~10..main~5 --yes
+  tract purge 3fa2c1d..9198ae4 --yes
   tract purge --secrets --all --rule private-key --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.purge(cmd, o, args)) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.why, "message", "m", "purged", "what the tombstone says of the reason; not the words themselves")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would go")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.yes, "yes", "y", false, noQuestion)
 	f.BoolVar(&o.secrets, "secrets", false, "purge what tract scan finds")
 	o.flags(a, cmd, "with --secrets: look at everything that a ref leads to or ever led to", "with --secrets: only what these rules find")
 	cmd.ValidArgsFunction = a.completeRevisions
@@ -115,8 +116,8 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	}
 	done := !o.dry && (got.Bytes > 0 || len(got.Commits) > 0)
 	if done {
-		question := fmt.Sprintf("Take the words of %s away, %d bytes?", bereft(got), got.Bytes)
-		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
+		what := fmt.Sprintf("erase the content of %s, %d bytes", bereft(got), got.Bytes)
+		if yes, err := a.sure(ctx, o.yes, what); err != nil || !yes {
 			return cancelled(a, err)
 		}
 		step, end := a.progress("purging")

@@ -30,7 +30,7 @@ same way, of the same model, where flags do not say otherwise. HEAD stays where
 it is.`,
 		Example: `  tract replay
   tract replay toolu_01A --model claude-opus-4-5
-  tract replay HEAD~4 --provider openai --model gpt-5 --to gpt --word`,
+  tract replay :/Rayleigh --provider openai --model gpt-5 --to gpt --word`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, orHead(args)) },
 	}
@@ -154,6 +154,9 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (mo
 	client, err := a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
 		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.From.Provider, c.From.Endpoint)
+	}
+	if err == nil {
+		err = a.keepsReasoning(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))
 	}
 	return client, opts, err
 }

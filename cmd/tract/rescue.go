@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -17,31 +19,50 @@ var _ = register("rescue", newRescue)
 
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rescue", Short: "Replies that could not land", GroupID: groupTalk,
-		Long: `A reply that broke off, or whose branch moved while the model answered, is not
-lost: it is kept under a name of its own. List those replies, look at them, put
-them on a branch, or take them off the list.`,
+		Use: "rescue", Short: "List and use responses that could not be committed to their branch", GroupID: groupTalk,
+		Long: `A response that broke off, or whose branch moved while the model answered, is not
+lost: it is kept under a name of its own. List those responses, look at them,
+commit them to a branch, or take them off the list.`,
 		Example: `  tract rescue list
   tract rescue show main/20261121T101500.000Z
-  tract rescue take main/20261121T101500.000Z`,
+  tract rescue take main/20261121T101500.000Z --branch late-answer`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
 	}
-	dryRun := false
+	dryRun, here := false, false
 	list := &cobra.Command{
-		Use: "list", Short: "List replies that could not land", Args: cobra.NoArgs,
+		Use: "list", Short: "List kept responses", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show a reply that could not land", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		Use: "show NAME", Short: "Show a kept response", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueShow(cmd.Context(), args[0]) },
 	}
 	take := &cobra.Command{
-		Use: "take NAME", Short: "Put a reply on the branch as it is now", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueTake(cmd.Context(), args[0]) },
+		Use: "take NAME", Short: "Commit a kept response to a branch",
+		Long: `Commit a kept response to the current branch, or to that of --branch, and take it off
+the list. It has to follow the commit that it answered. Where the branch is at another
+one by now, nothing is done and the exit code is 4:
+
+  --branch NAME  with a new NAME makes a branch that ends in the response, right after
+                 the commit that it answered
+  --here         commits it after what is on the branch now
+
+tract undo takes it back.`,
+		Example: `  tract rescue take main/20261121T101500.000Z
+  tract rescue take main/20261121T101500.000Z --branch late-answer
+  tract rescue take main/20261121T101500.000Z --here`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.from != "" {
+				return usage(cmd, "--from: a response goes after the commit that it answered; --branch NAME makes a branch there")
+			}
+			return a.rescueTake(cmd.Context(), args[0], here)
+		},
 	}
+	take.Flags().BoolVar(&here, "here", false, "commit it to the branch as it is now, whatever it answered")
 	drop := &cobra.Command{
-		Use: "drop NAME...", Short: "Take replies off the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
+		Use: "drop NAME...", Short: "Take kept responses off the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args, dryRun) },
 	}
 	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be dropped")
@@ -98,13 +119,13 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if a.json {
 		list := []any{}
 		for _, c := range reply {
-			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority, Back: -1}))
+			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
 		}
 		return format.Encode(a.out, list)
 	}
 	return a.page(func(p *format.Printer) error {
 		for _, c := range reply {
-			p.Show(format.Commit{Commit: c, Level: c.Priority, Back: -1})
+			p.Show(format.Commit{Commit: c, Level: c.Priority})
 		}
 		return nil
 	})
@@ -118,16 +139,34 @@ func rescueError(err error) error {
 	return err
 }
 
-func (a *app) rescueTake(ctx context.Context, name string) error {
+func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 	b, err := a.current(ctx)
 	if err != nil {
 		return err
 	}
-	ids, err := b.TakeRescue(ctx, name, tract.Command("rescue take"))
+	opts := []tract.Option{tract.Command("rescue take")}
+	if here {
+		opts = append(opts, tract.Here())
+	}
+	ids, err := b.TakeRescue(ctx, name, opts...)
+	if misplaced, ok := errors.AsType[*tract.MisplacedError](err); ok {
+		return a.misplaced(ctx, misplaced, err)
+	}
 	if err != nil {
 		return rescueError(err)
 	}
 	return a.added(ctx, b, ids...)
+}
+
+// misplaced names the branch that a response was meant for, when that is still at the
+// commit which it answered.
+func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error) error {
+	name := strings.TrimPrefix(e.Rescued, refs.Rescued)
+	own := a.repo.Branch(path.Dir(name))
+	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
+		return err
+	}
+	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", name, own.Name())
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {

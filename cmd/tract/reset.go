@@ -14,7 +14,7 @@ func newReset(a *app) *cobra.Command {
 		Use: "reset REV", Short: "Move the branch to another commit", GroupID: groupShape,
 		Long: `Move the branch to another commit. Only the ref moves: what it leaves behind
 stays in the store, tract reflog says where it was, and tract undo goes back.`,
-		Example: `  tract reset HEAD~2
+		Example: `  tract reset 'HEAD^{turn}'
   tract reset main@{1}`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd, args[0], dryRun) },

@@ -96,7 +96,7 @@ terminal, what you write in $EDITOR. It is kept byte for byte.`,
 
 func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker) error {
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}

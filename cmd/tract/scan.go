@@ -39,8 +39,9 @@ words count, and the old words are taken out of every file of the store, as trac
 purge does. Labels, descriptions and definitions of tools that have one go whole. A
 seal goes with its words; where an open tool loop needs it they are left. Where words
 came from, how a model was asked, and the names of authors, branches and tags are never
-erased, by purge neither. What is left is named, and the exit code is 1 when there is
-any. It cannot be undone, and a secret that was sent somewhere has to be changed.
+erased, not even by purge. What is left is named, and the exit code is 1 when there is
+any. It cannot be undone: it asks on a terminal, and elsewhere refuses without --yes. A
+secret that was sent somewhere has to be changed.
 
 What is masked before it is stored says the setting secrets.mask.`,
 		Example: `  tract scan
@@ -56,7 +57,7 @@ What is masked before it is stored says the setting secrets.mask.`,
 	o.flags(a, cmd, "look at everything that a ref leads to or ever led to", "only what these rules find")
 	f.BoolVar(&o.fix, "fix", false, "put masks in the place of what is found, and take the words away, for good")
 	f.BoolVar(&o.dry, "dry-run", false, "with --fix: only say what would be done")
-	f.BoolVarP(&o.yes, "yes", "y", false, "with --fix: do not ask")
+	f.BoolVarP(&o.yes, "yes", "y", false, "with --fix: "+noQuestion)
 	f.BoolVar(&o.list, "list-rules", false, "list the rules")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd

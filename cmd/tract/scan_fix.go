@@ -39,8 +39,8 @@ func (a *app) fixSecrets(ctx context.Context, o *scanOptions, s tract.Scan, list
 	left := leftOf(list, false)
 	fixed := !o.dry && len(got.Commits)+len(p.Objects) > 0
 	if fixed {
-		question := fmt.Sprintf("Mask %s, and take the words that have them away, %d bytes?", count(uint64(len(list)-len(left)), "secret"), got.Bytes)
-		if yes, err := a.sure(ctx, o.yes, question); err != nil || !yes {
+		what := fmt.Sprintf("mask %s and erase %d bytes", count(uint64(len(list)-len(left)), "secret"), got.Bytes)
+		if yes, err := a.sure(ctx, o.yes, what); err != nil || !yes {
 			return cancelled(a, err)
 		}
 		step, end := a.progress("fixing")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -58,7 +59,11 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 			return err
 		}
 	}
+	a.talking = true
 	a.note("branch %s; /help lists commands, Ctrl-D leaves", b.Name())
+	if _, err := s.waiting(ctx, b); err != nil {
+		a.report(ctx, err)
+	}
 	for !s.over {
 		name, err := a.branchName()
 		if err != nil {
@@ -150,10 +155,11 @@ type sessionCommand struct {
 // sessionCommands is what can be typed instead of a text.
 func sessionCommands() []sessionCommand {
 	return []sessionCommand{
-		{"/thinking", "effort|clear|on|off …", "how to think: effort high, clear true, on, off", (*session).thinking},
+		{"/thinking", "effort|clear [VALUE], on, off", "how to think: effort high, clear true; without a value, show it", (*session).thinking},
 		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
 		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", (*session).write},
+		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", (*session).result},
 		{"/attach", "FILE|URL", "send an image or a file with the next text", (*session).attachFile},
 		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
 		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", (*session).branch},
@@ -176,52 +182,75 @@ func (s *session) help(context.Context, string) error {
 	return p.Err()
 }
 
-// thinking sets how the model thinks, in words of its own.
-func (s *session) thinking(ctx context.Context, rest string) error {
+// thinking sets how the model thinks, in words of its own; without a value it shows it.
+func (s *session) thinking(_ context.Context, rest string) error {
 	word, value, _ := strings.Cut(rest, " ")
-	switch word {
-	case "on", "off":
-		return s.put("reasoning.enabled", fmt.Sprint(word == "on"))
-	case "effort":
-		return s.put("reasoning.effort", value)
-	case "clear":
-		if value == "true" {
-			return s.put("reasoning.strip_from_context", "all")
-		}
-		if err := s.put("reasoning.include_in_context", "true"); err != nil {
-			return err
-		}
-		return s.put("reasoning.strip_from_context", "none")
-	case "":
-		return s.set(ctx, "reasoning.effort")
+	value = strings.TrimSpace(value)
+	switch {
+	case rest == "":
+		return s.show("reasoning.enabled", "reasoning.effort", "reasoning.strip_from_context", "reasoning.include_in_context")
+	case word == "effort" && value == "":
+		return s.show("reasoning.effort")
+	case word == "clear" && value == "":
+		return s.show("reasoning.strip_from_context", "reasoning.include_in_context")
+	case value == "" && (word == "on" || word == "off"):
+		return s.put(map[string]string{"reasoning.enabled": word})
+	case word == "effort":
+		return s.put(map[string]string{"reasoning.effort": value})
+	case word == "clear" && settings.ClearThinking(value) != nil:
+		return s.put(settings.ClearThinking(value))
+	case word == "clear":
+		return hinted(fmt.Errorf("/thinking clear %q: want true or false", value), "true sends no past reasoning back, false sends all of it")
 	}
-	return hinted(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking off")
+	return hinted(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking on, /thinking off")
 }
 
 func (s *session) set(_ context.Context, rest string) error {
 	key, value, given := strings.Cut(rest, " ")
 	if given {
-		return s.put(key, strings.TrimSpace(value))
+		return s.put(map[string]string{key: strings.TrimSpace(value)})
 	}
-	item, err := (*s.a.values).Get(key)
-	if err != nil {
-		return err
+	return s.show(key)
+}
+
+// show says what settings are, and who set them.
+func (s *session) show(keys ...string) error {
+	for _, key := range keys {
+		item, err := s.a.values.Get(key)
+		if err != nil {
+			return err
+		}
+		s.a.note("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
 	}
-	s.a.note("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
 	return nil
 }
 
-func (s *session) put(key, value string) error {
-	v, err := s.a.values.Put(key, value, settings.Origin{Layer: settings.Call, Name: "/set"})
-	if err != nil {
-		return err
+// put gives settings other values for this session: all of them, or none.
+func (s *session) put(set map[string]string) error {
+	v := *s.a.values
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		k, err := settings.Find(key)
+		if err != nil {
+			return err
+		}
+		if err := knownProvider(k, set[key]); err != nil {
+			return err
+		}
+		if v, err = v.Put(key, set[key], settings.Origin{Layer: settings.Call, Name: "/set"}); err != nil {
+			return err
+		}
+		names = append(names, k.Name)
 	}
 	s.take(v)
-	item, err := v.Get(key)
-	if err == nil {
-		s.a.note("%s is %s", item.Key.Name, item.Value)
+	for _, name := range names {
+		item, err := v.Get(name)
+		if err != nil {
+			return err
+		}
+		s.a.note("%s is %s", name, firstOf(item.Value, "not set"))
 	}
-	return err
+	return nil
 }
 
 func (s *session) write(ctx context.Context, rest string) error {
@@ -263,14 +292,14 @@ func (s *session) branch(ctx context.Context, name string) error {
 // retry asks the last question again, of another model if one is named. The
 // answer that is there stays on its branch.
 func (s *session) retry(ctx context.Context, name string) error {
-	if name != "" {
-		if err := s.put("model", name); err != nil {
-			return err
-		}
-	}
 	question, err := s.lastQuestion(ctx)
 	if err != nil {
 		return err
+	}
+	if name != "" {
+		if err := s.put(map[string]string{"model": name}); err != nil {
+			return err
+		}
 	}
 	branch := strings.Replace(freshName(unnamed), "chat-", "retry-", 1)
 	if err := s.a.switchToNew(ctx, branch, question); err != nil {

@@ -27,7 +27,7 @@ func newShow(a *app) *cobra.Command {
 from. --prompt shows what the model saw when it said it; --raw gives the exact
 bytes of the content.`,
 		Example: `  tract show
-  tract show HEAD~2 --raw > answer.md
+  tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, orHead(args)) },
@@ -108,7 +108,7 @@ func writeRaw(w io.Writer, b content.Block) error {
 // dressed puts beside a commit what is said of it: on the branch at hand when it
 // is there, else up to the commit itself. What cannot be read of that goes to hurt.
 func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (format.Commit, error) {
-	dressed := format.Commit{Commit: c, Back: -1}
+	dressed := format.Commit{Commit: c}
 	v, err := a.settings()
 	if err != nil {
 		return dressed, err

@@ -9,16 +9,27 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// sure asks whether to do what cannot be undone. Nobody is asked who is no person at a
-// terminal: whoever writes a script has decided already.
-func (a *app) sure(ctx context.Context, yes bool, question string) (bool, error) {
-	if yes || a.json || !isTerminal(a.in) || !isTerminal(a.err) {
+// noQuestion is the help of the flag --yes.
+const noQuestion = "do not ask; needed where stdin is not a terminal"
+
+// sure reports whether to do what cannot be undone, such as "erase the content of 2
+// blocks": it asks on a terminal, and refuses where there is none. yes is the answer of
+// the flag --yes.
+func (a *app) sure(ctx context.Context, yes bool, what string) (bool, error) {
+	if yes {
 		return true, nil
 	}
-	fmt.Fprintf(a.err, "%s This cannot be undone. [y/N] ", format.Line(question))
+	what = format.Line(what)
+	if !isTerminal(a.in) || !isTerminal(a.err) {
+		return false, &failure{
+			code: codeUsage, kind: "usage", hint: "--yes does it without asking, --dry-run shows what would go",
+			cause: fmt.Errorf("this would permanently %s, and there is no terminal to ask on", what),
+		}
+	}
+	fmt.Fprintf(a.err, "Permanently %s? This cannot be undone. [y/N] ", what)
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(a.in).ReadString('\n') // what cannot be read is no yes
+		line, _ := bufio.NewReader(a.in).ReadString('\n') // a read that fails is no yes
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {

@@ -24,7 +24,7 @@ func newSwitch(a *app) *cobra.Command {
 		Long: `Move HEAD to a branch. -c makes the branch first, at a revision (HEAD); --orphan
 begins an empty conversation.`,
 		Example: `  tract switch try-2
-  tract switch -c try-3 HEAD~2
+  tract switch -c try-3 'toolu_01^{message}~1'
   tract switch --orphan fresh`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.switchTo(cmd, o, args) },
@@ -43,8 +43,8 @@ func newCheckout(a *app) *cobra.Command {
 		Long: `Move HEAD to a branch, or to any commit to look at: there nothing can be added
 until you make a branch (tract switch -c NAME).`,
 		Example: `  tract checkout main
-  tract checkout HEAD~4
-  tract checkout -b try-3 HEAD~4`,
+  tract checkout 3fa2c1d
+  tract checkout -b try-3 'HEAD^{turn}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("branch") { // here -b makes a branch, as in git

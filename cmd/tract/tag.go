@@ -25,7 +25,7 @@ func newTag(a *app) *cobra.Command {
 		Long: `Without a name, list the tags; with one, give a commit (HEAD) a name that stays
 where it is.`,
 		Example: `  tract tag
-  tract tag good-answer HEAD~1
+  tract tag good-answer :/Rayleigh
   tract tag -d good-answer`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.tags(cmd, o, args) },

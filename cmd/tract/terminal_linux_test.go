@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -218,6 +219,115 @@ func TestThinkingOffInASession(t *testing.T) {
 		if body := server.Requests()[i].Body; !bytes.Contains(body, []byte(want)) {
 			t.Errorf("request %d has no %s: %s", i+1, want, body)
 		}
+	}
+}
+
+// TestSessionSettings: in a session a setting is shown without a value, and a word that
+// is not known changes nothing.
+func TestSessionSettings(t *testing.T) {
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	tools := filepath.Join(dir, "tools.json")
+	if err := os.WriteFile(tools, []byte(`[{"name":"weather","input_schema":{"type":"object"}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", "http://127.0.0.1:1/v1", "--tools", tools)
+	c.until("main> ")
+	for _, step := range []struct{ typed, shown string }{
+		{"/thinking effort", "reasoning.effort is not set (default)"},
+		{"/thinking clear", "reasoning.include_in_context is false (default)"},
+		{"/thinking clear ture", `/thinking clear "ture": want true or false`},
+		{"/thinking clear", "reasoning.strip_from_context is none (default)"},
+		{"/thinking clear yes please", `/thinking clear "yes please": want true or false`},
+		{"/thinking effort hihg", "want none, minimal,"},
+		{"/thinking effort", "reasoning.effort is not set (default)"},
+		{"/thinking of", "/thinking of: not known"},
+		{"/thinking on high", "/thinking on high: not known"},
+		{"/thinking", "reasoning.enabled is true (default)"},
+		{"/thinking clear true", "reasoning.strip_from_context is all"},
+		{"/thinking clear", "reasoning.strip_from_context is all (/set)"},
+		{"/thinking clear", "reasoning.include_in_context is false (default)"},
+		{"/thinking clear off", "reasoning.include_in_context is true"},
+		{"/thinking clear", "reasoning.strip_from_context is none (/set)"},
+		{"/thinking effort  high", "reasoning.effort is high"},
+		{"/thinking off", "reasoning.enabled is false"},
+		{"/thinking", "reasoning.enabled is false (/set)"},
+		{"/set provider antropic", "did you mean anthropic?"},
+		{"/set provider", "provider is chat (--provider)"},
+		{"/set provider openai-compatible", "provider is openai-compatible"},
+		{"/retry other", "has no commits yet"},
+		{"/set model", "model is m (--model)"},
+		{"/set reasoning.commit false", "reasoning.commit is false"},
+		{"Is it warm?", "reasoning.commit is false (flag /set) with tools"},
+		{"/log", "has no commits yet"},
+	} {
+		c.keys(step.typed + "\r")
+		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
+			t.Errorf("%s shows %q, want %q", step.typed, shown, step.shown)
+		}
+	}
+	c.keys("\x04")
+	c.ended()
+}
+
+// TestSessionAnswersACall: a call of the model is answered in the session, and the model
+// goes on when no call waits any more.
+func TestSessionAnswersACall(t *testing.T) {
+	calls := `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[` +
+		`{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"call_2","type":"function","function":{"name":"clock","arguments":"{}"}}]}}]}`
+	server := llmtest.Start(t,
+		llmtest.Exchange{Body: calls},
+		llmtest.Exchange{Body: `{"id":"2","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Go out at noon."}}]}`},
+		llmtest.Exchange{Body: strings.ReplaceAll(calls, "call_", "again_")},
+		llmtest.Exchange{Body: `{"id":"3","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"As you like."}}]}`},
+	)
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	if err := os.WriteFile(filepath.Join(dir, "noon.txt"), []byte("12:00\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() *terminal {
+		return onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--no-stream")
+	}
+	c := start()
+	c.until("main> ")
+	c.keys("When?\r")
+	c.until("weather waits for its result: /result call_1 TEXT")
+	c.until("clock waits for its result: /result call_2 TEXT")
+	c.until("main> ")
+	c.keys("/quit\r")
+	c.ended()
+
+	c = start() // it says what waits
+	c.until("weather waits for its result: /result call_1 TEXT")
+	c.until("main> ")
+	for _, step := range []struct{ typed, shown string }{
+		{"/result", "clock waits for its result: /result call_2 TEXT"},
+		{"/result call_9 sunny", "these wait: call_1, call_2"},
+		{"/result call_1 --abandon now", "/result call_1 --abandon now: not known"},
+		{"/result call_1  sunny, 20 degrees", "clock waits for its result: /result call_2 TEXT"},
+		{"/result call_2 -F nothing.txt", "no such file"},
+		{"/result call_2 -F noon.txt", "Go out at noon."},
+		{"/result", "no tool call waits for a result"},
+		{"And then?", "weather waits for its result: /result again_1 TEXT"},
+	} {
+		c.keys(step.typed + "\r")
+		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
+			t.Errorf("%s shows %q, want %q", step.typed, shown, step.shown)
+		}
+	}
+	c.keys("Leave it.\r")
+	shown := c.until("As you like.")
+	for _, want := range []string{"warning: the tool call again_1 has no result", "then /result again_1 TEXT (or --abandon)", "the tool call again_2 has no result"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("it shows %q, want %q", shown, want)
+		}
+	}
+	c.until("main> ")
+	c.keys("\x04")
+	c.ended()
+	if body := server.Requests()[1].Body; !bytes.Contains(body, []byte(" sunny, 20 degrees")) || !bytes.Contains(body, []byte(`12:00\n`)) {
+		t.Errorf("the results are not sent: %s", body)
 	}
 }
 

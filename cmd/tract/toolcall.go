@@ -26,7 +26,7 @@ tract tool-result ID. Without arguments it is called with {}.`,
 
 func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ calls. A call that will never be run is ended with --abandon.`,
 
 func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(cmd)
+	opts, err := o.options(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,14 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 	return a.added(ctx, b, ids...)
 }
 
+// answerWith is the command that gives a tool call its result.
+func (a *app) answerWith(id string) string {
+	if a.talking {
+		return "/result " + id + " TEXT"
+	}
+	return "tract tool-result " + id + " -F -"
+}
+
 // waiting is the name of the tool that a call which waits for a result called.
 func (a *app) waiting(ctx context.Context, b *tract.Branch, id string) (name string, err error) {
 	calls, err := b.Pending(ctx)
@@ -85,7 +93,7 @@ func (a *app) waiting(ctx context.Context, b *tract.Branch, id string) (name str
 	}
 	err = fmt.Errorf("tool result: %w", &refs.UnknownError{Rev: id, Why: "no call of that id waits for a result on branch " + b.Name()})
 	if len(waiting) == 0 {
-		return "", hinted(err, "no call waits; tract tool-call makes one by hand")
+		return "", hinted(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
 	}
 	return "", hinted(err, "these wait: %s", strings.Join(waiting, ", "))
 }

@@ -32,7 +32,7 @@ of a tool call.
 with the reply proves it. --not says of a block why it was not in that prompt.`,
 		Example: `  tract why
   tract why toolu_01A
-  tract why HEAD~2 --prompt | jq .messages
+  tract why :/Rayleigh --prompt | jq .messages
   tract why --not :/deadline toolu_01A`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, orHead(args)) },

@@ -160,7 +160,9 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{"nobody", Config{}, `"nobody": not known, and no base URL; known are`},
+		{"nobody", Config{}, `provider "nobody" is not known`},
+		{"nobody", Config{BaseURL: "http://127.0.0.1:1"}, `provider "nobody" is not known`},
+		{"", Config{}, `provider "" is not known`},
 		{"anthropic", Config{Dialect: "morse"}, `dialect "morse": want one of`},
 		{"anthropic", Config{BaseURL: "api.anthropic.com"}, "want http://HOST"},
 		{"anthropic", Config{BaseURL: "ftp://h"}, "want http://HOST"},
@@ -184,6 +186,31 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 	if a := c.Address(); a.Provider != "mine" || a.Dialect != "messages" || a.Endpoint != "127.0.0.1:1" || a.Encoder == 0 || !c.WantsTurn() {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestAMisspeltProviderIsRefused: whatever base URL is given, what was meant is not
+// spoken in the generic form of another.
+func TestAMisspeltProviderIsRefused(t *testing.T) {
+	for given, want := range map[string]string{
+		"antropic": "anthropic", "ANTHROPC": "anthropic", "open_ai": "openai", "deepsek": "deepseek", "openai_compatable": "openai-compatible",
+		"my-own-server": "", "x": "", "here": "",
+	} {
+		_, err := Open(given, Config{BaseURL: "http://127.0.0.1:1/v1"})
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || unknown.Name != given || unknown.Nearest != want {
+			t.Errorf("%s: %v, %+v; want %q", given, err, unknown, want)
+			continue
+		}
+		if hint := unknown.Hint(); !strings.Contains(hint, "openai-compatible") || want != "" && !strings.HasPrefix(hint, "did you mean "+want+"?") {
+			t.Errorf("%s: hint %q", given, hint)
+		}
+	}
+	for _, name := range []string{"", "openai-compatible", "chat", "OpenAI_Compatible"} {
+		c, err := Open(name, Config{BaseURL: "http://127.0.0.1:1/v1"})
+		if err != nil || c.Address().Dialect != "chat" || !c.WantsTurn() {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
 

@@ -62,9 +62,10 @@ const (
 	defaultIdleTimeout   = 5 * time.Minute
 )
 
-// Open makes a client for a provider, by one of its [Names]. An unknown name is
-// a server of its own: it needs a BaseURL, and speaks chat when no dialect is
-// given. Nothing is sent and no key is wanted before the client is asked.
+// Open makes a client for a provider, by one of its [Names]; openai-compatible, or no
+// name, is any server that speaks chat and needs a BaseURL. Another name is an
+// [*UnknownError], unless Config.Dialect says what the server of that name speaks.
+// Nothing is sent and no key is wanted before the client is asked.
 func Open(name string, c Config) (*Client, error) {
 	if p, _ := Lookup(name); c.Dialect == "" && p.wire.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
 		c.Dialect = p.wire.compatible
@@ -73,8 +74,8 @@ func Open(name string, c Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
 	}
-	if !known && c.BaseURL == "" && c.Dialect == "" {
-		return nil, fmt.Errorf("open provider %q: not known, and no base URL; known are %s", name, strings.Join(Names(), ", "))
+	if !known && c.Dialect == "" && (name != "" || c.BaseURL == "") {
+		return nil, unknown(name)
 	}
 	t.model, t.tags = c.Model, c.Tags
 	client := &Client{target: t, config: c, http: direct()}

@@ -1,10 +1,13 @@
 package providers
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tract-vcs/tract/nearest"
 )
 
 // Profile is what is known of a provider: facts of its wire, not of its models.
@@ -269,6 +272,32 @@ func Names() []string {
 			}
 		}
 	})
+}
+
+// UnknownError says that no provider has a name.
+type UnknownError struct {
+	Name    string // as it was given
+	Nearest string // one of Names that may have been meant; empty: none is near
+}
+
+// Error names it.
+func (e *UnknownError) Error() string { return fmt.Sprintf("provider %q is not known", e.Name) }
+
+// Hint says what would be right.
+func (e *UnknownError) Hint() string {
+	if e.Nearest != "" {
+		return "did you mean " + e.Nearest + "? A server of your own is openai-compatible, with its base URL"
+	}
+	return "name a server of your own openai-compatible, with its base URL, or take one of " + strings.Join(Names(), ", ")
+}
+
+func unknown(name string) *UnknownError {
+	given := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	search := nearest.To(given, (len(given)+2)/4)
+	for _, known := range Names() {
+		search.Try(known, known)
+	}
+	return &UnknownError{Name: name, Nearest: search.Name()}
 }
 
 // dialectAliases is other names of wire formats.

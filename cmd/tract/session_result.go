@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+)
+
+// result answers a tool call that waits for its result. When none waits any more, the
+// model goes on.
+func (s *session) result(ctx context.Context, rest string) error {
+	b, err := s.a.current(ctx)
+	if err != nil {
+		return err
+	}
+	if rest == "" {
+		waits, err := s.waiting(ctx, b)
+		if err == nil && !waits {
+			s.a.note("no tool call waits for a result")
+		}
+		return err
+	}
+	result, err := s.resultOf(ctx, b, rest)
+	if err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{result}, tract.Command("tool-result"))
+	if err != nil {
+		return err
+	}
+	s.a.warnBytes(result.Text)
+	if err := s.a.added(ctx, b, ids...); err != nil {
+		return err
+	}
+	if waits, err := s.waiting(ctx, b); err != nil || waits {
+		return err
+	}
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
+		return b.Generate(ctx, client, opts...)
+	})
+}
+
+// resultOf makes the result that a person describes: ID TEXT, ID -F FILE, ID --error TEXT
+// or ID --abandon; of an ID alone it opens an editor.
+func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (content.ToolResult, error) {
+	id, text, _ := strings.Cut(rest, " ")
+	result := content.ToolResult{CallID: id}
+	var err error
+	if result.Name, err = s.a.waiting(ctx, b, id); err != nil {
+		return result, err
+	}
+	option, value, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch value = strings.TrimSpace(value); {
+	case option == "--abandon" && value == "":
+		result.Text, result.IsError = abandoned, true
+	case option == "--error" && value != "":
+		result.Text, result.IsError = value, true
+	case option == "-F" && value != "":
+		result.Text, err = readFile(ctx, value)
+	case option == "--abandon" || option == "--error" || option == "-F":
+		err = hinted(fmt.Errorf("/result %s %s: not known", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
+	case option == "":
+		if result.Text, err = s.a.edit(ctx, ""); err == nil && result.Text == "" {
+			err = hinted(fmt.Errorf("/result %s: %w", id, tract.ErrEmpty), "/result ID TEXT, or write a text in the editor")
+		}
+	default:
+		result.Text = text
+	}
+	return result, err
+}
+
+// waiting lists the tool calls that wait for a result, and reports whether any does.
+func (s *session) waiting(ctx context.Context, b *tract.Branch) (bool, error) {
+	calls, err := b.Pending(ctx)
+	for _, c := range calls {
+		s.a.note("%s waits for its result: %s", c.Name, s.a.answerWith(c.CallID))
+	}
+	return len(calls) > 0, err
+}
