@@ -10,8 +10,8 @@ import (
 
 // Sources is where Load reads.
 type Sources struct {
-	Global string // file of the user; empty: none
-	Repo   string // file of the store; empty: none
+	Global File // of the user; without a path: none
+	Repo   File // in the store's folder; without a path: none
 
 	// Lookup gives an environment variable; nil: there is no environment.
 	Lookup func(name string) (string, bool)
@@ -35,28 +35,46 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 // does not exist sets nothing, and neither does an empty variable. The error
 // names the file and the line, or the variable.
 func Load(s Sources) (Values, error) {
-	var v Values
-	for _, file := range []struct {
+	v := Values{set: map[string]entry{}}
+	ofStore := s.Global
+	if s.Repo.Path != "" {
+		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
+	}
+	for _, from := range []struct {
 		layer Layer
-		path  string
-	}{{Global, s.Global}, {Repo, s.Repo}} {
-		if file.path == "" {
+		file  File
+	}{{Global, s.Global}, {Repo, s.Repo}, {Store, ofStore}} {
+		if from.file.Path == "" || from.layer == Store && ofStore.Store == "" {
 			continue
 		}
-		set, err := Read(file.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c, err := from.file.Read()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return Values{}, err
 		}
-		for name, value := range set {
-			if v, err = v.Put(name, value, Origin{file.layer, file.path}); err != nil {
-				return Values{}, err
-			}
-		}
+		v.take(c, Origin{from.layer, from.file.Path})
 	}
 	if s.Lookup == nil {
 		return v, nil
 	}
 	return v.environment(s.Lookup)
+}
+
+// take sets what a file says, over what is there.
+func (v *Values) take(c *Contents, from Origin) {
+	v.ignored = append(v.ignored, c.Ignored...)
+	for name, value := range c.Set {
+		key, _ := lookup(name)
+		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !stricter(value, own) {
+			if value != own {
+				v.ignored = append(v.ignored, Item{key, value, from})
+			}
+			continue
+		}
+		v.set[name] = entry{value, from}
+	}
 }
 
 // alias is a variable that others invented and people have set.

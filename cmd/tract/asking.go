@@ -166,12 +166,9 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if err != nil {
 		return nil, err
 	}
-	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.Stream(!o.noStream)}
+	opts := []tract.Option{tract.Settings(v), tract.Command(cmd.Name()), tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.Stream(!o.noStream)}
 	if o.enforce {
 		opts = append(opts, tract.Enforce())
-	}
-	for key, value := range v.Changed() {
-		opts = append(opts, tract.Set(key, value))
 	}
 	if o.key != "" {
 		opts = append(opts, tract.Key(o.key))

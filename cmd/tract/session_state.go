@@ -77,11 +77,8 @@ func (s *session) state(ctx context.Context, name string) error {
 }
 
 func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
-	var opts []tract.Option
-	for key, value := range a.values.Changed() {
-		opts = append(opts, tract.Set(key, value))
-	}
-	p, err := a.repo.Compile(ctx, tip.String(), opts...)
+	set := tract.Settings(*a.values)
+	p, err := a.repo.Compile(ctx, tip.String(), set)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +89,7 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	if !limited(*a.values) {
 		return line, nil
 	}
-	budgets, err := b.Spent(ctx, opts...)
+	budgets, err := b.Spent(ctx, set)
 	if err != nil {
 		return "", err
 	}
