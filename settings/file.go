@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -114,11 +115,16 @@ func (c *Contents) Unsafe() []Item {
 // text is the bytes of the file. The user's own may be a link into a collection of
 // such files.
 func (f File) text() ([]byte, error) {
-	path, files := f.Path, f.Files
+	open := func() (*os.File, error) { return f.Files.Open(f.Path, os.O_RDONLY, 0) }
 	if !f.Folder {
-		path, files = Resolve(path), safefile.Policy{Any: true}
+		open = func() (*os.File, error) { return os.Open(f.Path) }
 	}
-	text, err := files.Read(path, maxFile+1)
+	file, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
 	}

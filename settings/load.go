@@ -36,25 +36,19 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 // names the file and the line, or the variable.
 func Load(s Sources) (Values, error) {
 	v := Values{set: map[string]entry{}}
-	ofStore := s.Global
-	if s.Repo.Path != "" {
-		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
+	own, err := v.read(Global, s.Global)
+	if err != nil {
+		return Values{}, err
 	}
-	for _, from := range []struct {
-		layer Layer
-		file  File
-	}{{Global, s.Global}, {Repo, s.Repo}, {Store, ofStore}} {
-		if from.file.Path == "" || from.layer == Store && ofStore.Store == "" {
-			continue
-		}
-		c, err := from.file.Read()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+	if _, err := v.read(Repo, s.Repo); err != nil {
+		return Values{}, err
+	}
+	if own && s.Repo.Path != "" {
+		ofStore := s.Global
+		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
+		if _, err := v.read(Store, ofStore); err != nil {
 			return Values{}, err
 		}
-		v.take(c, Origin{from.layer, from.file.Path})
 	}
 	if s.Lookup == nil {
 		return v, nil
@@ -62,8 +56,19 @@ func Load(s Sources) (Values, error) {
 	return v.environment(s.Lookup)
 }
 
-// take sets what a file says, over what is there.
-func (v *Values) take(c *Contents, from Origin) {
+// read sets what a file says, over what is there, and reports whether there is a file.
+func (v *Values) read(layer Layer, f File) (bool, error) {
+	if f.Path == "" {
+		return false, nil
+	}
+	c, err := f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	from := Origin{layer, f.Path}
 	v.ignored = append(v.ignored, c.Ignored...)
 	for name, value := range c.Set {
 		key, _ := lookup(name)
@@ -75,6 +80,7 @@ func (v *Values) take(c *Contents, from Origin) {
 		}
 		v.set[name] = entry{value, from}
 	}
+	return true, nil
 }
 
 // alias is a variable that others invented and people have set.

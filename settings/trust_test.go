@@ -218,7 +218,11 @@ func TestSettingsOfOneStore(t *testing.T) {
 		t.Errorf("provider is from %v", i.Origin)
 	}
 	// Paths are compared byte by byte: what names of settings forgive is another folder here.
-	for _, other := range []string{filepath.Dir(repo.Path) + "-2", strings.ToUpper(filepath.Dir(repo.Path))} {
+	others := []string{filepath.Dir(repo.Path) + "-2", strings.ToUpper(filepath.Dir(repo.Path))}
+	if runtime.GOOS == "windows" {
+		others = others[:1] // the other is the same folder
+	}
+	for _, other := range others {
 		there := repo
 		there.Path = filepath.Join(other, "config.toml")
 		if v := mustLoad(t, there, global, nil); v.Text("provider") != "global" {
