@@ -91,7 +91,7 @@ var kinds = []struct {
 	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
 	{is(objects.ErrFormat), codeDamaged, "format", "another version of tract may have made it (see tract version), or it is no store"},
 	{is(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract looks at regular files only"},
-	{is(objects.ErrUnsafe), codeNo, "unsafe", "name the file itself, and make it your own: chmod -R go-rwx, or chown"},
+	{is(objects.ErrUnsafe), codeNo, "unsafe", "name what a link leads to, and make the files your own: chown, chmod -R go-w"},
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
 	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
