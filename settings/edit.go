@@ -177,10 +177,17 @@ type edit struct {
 	value string // canonical
 }
 
+// maxEdits is the most changes that are made one by one, each of which reads all of the
+// document; more are made together, at the price of its comments.
+const maxEdits = 100
+
 // apply makes changes in a section of a document.
 func apply(text []byte, section []string, edits []edit) ([]byte, error) {
 	if _, _, err := document(text); err != nil {
 		return nil, err
+	}
+	if len(edits) > maxEdits {
+		return rewrite(text, section, edits)
 	}
 	after := text
 	for _, e := range edits {

@@ -24,7 +24,7 @@ import (
 // square of the number of keys, so there is a bound for that too.
 const (
 	maxFile  = 1 << 20 // bytes
-	maxKeys  = 1000    // keys and heads of tables
+	maxKeys  = 4000    // keys and heads of tables: the user's own file has some for each store
 	maxDepth = 32      // parts of a key, with those of the tables it is in
 )
 
