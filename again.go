@@ -62,7 +62,7 @@ func asBefore(x *Remade) []Option {
 		Set("reasoning.include_in_context", strconv.FormatBool(m.Options.Policy.IncludeReasoning)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Asked)) {
-		if name != askedStream {
+		if repeats(name) {
 			opts = append(opts, Set(name, m.Asked[name]))
 		}
 	}
@@ -73,6 +73,14 @@ func asBefore(x *Remade) []Option {
 		opts = append(opts, Set("tool_choice", m.ToolChoice))
 	}
 	return opts
+}
+
+// repeats reports whether a setting is the same again. A store may come from somebody
+// else, and so may the settings in a manifest: they may shape the request, and nothing
+// else.
+func repeats(name string) bool {
+	key, err := settings.Find(name)
+	return err == nil && (key.Safety == settings.Safe || key.Name == askedExtra)
 }
 
 // onlyCommit forgets the settings of today, but for what becomes of thoughts.

@@ -16,15 +16,16 @@ import (
 // what stands below it. A package that is not here may not exist. Package paths
 // are without the module's; "" is the facade.
 var floors = map[string][]string{
-	// 0: who goes in, and why | which name was meant | bytes under their hash
+	// 0: who goes in, and why | which name was meant | files of folders that are not trusted | bytes under their hash
 	"canon":    {},
 	"priority": {},
 	"nearest":  {},
-	"objects":  {"canon"},
+	"safefile": {},
+	"objects":  {"canon", "safefile"},
 
 	// 1: words of a conversation, and what is to be kept out of them | engines
 	"content":             {"canon", "priority"},
-	"objects/bolt":        {"canon", "objects"},
+	"objects/bolt":        {"canon", "objects", "safefile"},
 	"objects/objectstest": {"objects"},
 	"objects/faulttest":   {},
 	"secrets":             {},
@@ -34,7 +35,7 @@ var floors = map[string][]string{
 	"llm/rawjson": {},
 	"llm":         {"content", "llm/rawjson"},
 	"commit":      {"canon", "content", "objects", "priority"},
-	"settings":    {"nearest", "priority", "secrets"},
+	"settings":    {"nearest", "priority", "safefile", "secrets"},
 
 	// 3: model dialects | the prompt | names people type
 	"llm/providers": {"content", "llm", "llm/rawjson", "nearest", "secrets"},
@@ -47,14 +48,14 @@ var floors = map[string][]string{
 	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
 
 	// 5: the facade | the pen
-	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "secrets", "settings"},
+	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
 	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
 
 	// 6: what goes over the wire is committed | flags, exit codes, hints
 	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
-		"nearest", "objects", "priority", "refs", "secrets", "settings",
+		"nearest", "objects", "priority", "refs", "safefile", "secrets", "settings",
 	},
 	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
 }

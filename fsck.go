@@ -39,9 +39,9 @@ func (h *Health) Sound() bool {
 // files, every object against its id, every link, what commits derive from their
 // parents, the refs and the chain of their log. It changes nothing, and others may
 // use the store meanwhile. The error is for a store that cannot be looked at; what is
-// wrong with it is in the Health. progress may be nil.
-func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*Health, error) {
-	store, err := objects.Open(ctx, url, objects.Options{Damaged: true})
+// wrong with it is in the Health. progress may be nil. Of the options, [Files] counts.
+func Fsck(ctx context.Context, url string, progress func(done, total int64), opts ...OpenOption) (*Health, error) {
+	store, err := openDamaged(ctx, url, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,15 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64)) (*H
 		return nil, err
 	}
 	return &c.health, nil
+}
+
+// openDamaged opens what there is of a store, unchecked.
+func openDamaged(ctx context.Context, url string, opts []OpenOption) (objects.Store, error) {
+	o, err := openingOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Open(ctx, url, objects.Options{Damaged: true, Files: o.Files})
 }
 
 // merges checks what merges derive from their parents and from what the second

@@ -83,6 +83,11 @@ func Set(key, value string) Option {
 	}
 }
 
+// Settings gives the call other settings than those of the Repo.
+func Settings(v settings.Values) Option {
+	return func(c *call) error { c.settings = v; return nil }
+}
+
 // IncludeReasoning sends past reasoning that is left out only by default.
 func IncludeReasoning() Option { return func(c *call) error { c.include = true; return nil } }
 

@@ -29,9 +29,10 @@ type Recovery struct {
 // Recover makes a new store at the path to of everything that is whole in the store
 // at the path from, however damaged, and changes nothing there. Refs whose target is
 // lost are under refs/rescued/ where they were last before. The folder to must not be
-// there, and is only when all is done. progress may be nil.
-func Recover(ctx context.Context, from, to string, progress func(done, total int64)) (*Recovery, error) {
-	source, err := objects.Open(ctx, from, objects.Options{Damaged: true})
+// there, and is only when all is done. progress may be nil. Of the options, [Files]
+// counts, for the old store.
+func Recover(ctx context.Context, from, to string, progress func(done, total int64), opts ...OpenOption) (*Recovery, error) {
+	source, err := openDamaged(ctx, from, opts)
 	if err != nil {
 		return nil, err
 	}

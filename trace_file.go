@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -23,20 +24,35 @@ const traceFormat = "tract traces 1\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// maxTraceFile is the most bytes of a file that are read: those of a million thoughts.
+const maxTraceFile = 512 << 20
+
 // read fills the index from its file.
 func (x *traceIndex) read() {
-	b, err := os.ReadFile(x.file)
+	f, err := x.files.Open(x.file, os.O_RDONLY, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || info.Size() > maxTraceFile {
+		return
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxTraceFile))
 	body, ok := bytes.CutPrefix(b, []byte(traceFormat))
 	if err != nil || !ok || len(body) < 4 || crc32.Checksum(body[4:], castagnoli) != binary.LittleEndian.Uint32(body) {
 		return
 	}
 	r := &recordReader{rest: body[4:]}
-	for range r.number() {
+	for n := r.number(); n > 0 && !r.failed; n-- {
 		id := r.id()
 		x.tips[id] = uint32(r.number()) //nolint:gosec // as it was written
 	}
-	for range r.number() {
+	for n := r.number(); n > 0 && !r.failed; n-- {
 		x.name(string(r.bytes()))
+	}
+	if r.failed {
+		x.forget()
+		return
 	}
 	n := r.number()
 	x.list = make([]thought, 0, min(n, uint64(len(r.rest))))

@@ -11,6 +11,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -44,7 +45,8 @@ func Find(l Likely) Option { return func(c *call) error { c.likely = &l; return 
 
 // traceIndex is what is known of all thoughts that the refs reach.
 type traceIndex struct {
-	file string
+	file  string
+	files safefile.Policy
 
 	mu    sync.Mutex
 	ready bool                  // the file was read

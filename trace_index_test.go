@@ -2,7 +2,9 @@ package tract_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,8 +142,10 @@ func TestTheIndexOfThoughtsSaysWhatAWalkSays(t *testing.T) {
 	}
 	h.same("a branch is gone")
 	written = must(os.ReadFile(h.index))(t)
+	endless := binary.AppendUvarint(nil, 1<<62) // as many tips
+	forged := binary.LittleEndian.AppendUint32([]byte("tract traces 1\n"), crc32.Checksum(endless, crc32.MakeTable(crc32.Castagnoli)))
 	for name, damage := range map[string][]byte{
-		"empty": {}, "cut": written[:len(written)/2], "of before": []byte("tract traces 0\n"), "noise": bytes.Repeat([]byte{7}, 5000),
+		"empty": {}, "forged to be endless": append(forged, endless...), "cut": written[:len(written)/2], "of before": []byte("tract traces 0\n"), "noise": bytes.Repeat([]byte{7}, 5000),
 		"flipped": append(slices.Clone(written[:900]), append([]byte{written[900] ^ 1}, written[901:]...)...),
 	} {
 		if err := os.WriteFile(h.index, damage, 0o600); err != nil {

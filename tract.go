@@ -34,6 +34,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	_ "github.com/tract-vcs/tract/objects/bolt" // the embedded engine
 	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/safefile"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -52,11 +53,9 @@ type Repo struct {
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store
 // that is not there is an [objects.ErrNotFound], unless Create is given.
 func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
-	o := opening{clock: time.Now}
-	for _, opt := range opts {
-		if err := opt(&o); err != nil {
-			return nil, err
-		}
+	o, err := openingOf(opts)
+	if err != nil {
+		return nil, err
 	}
 	store, err := objects.Open(ctx, url, o.Options)
 	if err != nil {
@@ -64,7 +63,7 @@ func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
 	}
 	r := &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}
 	if o.traces != "" {
-		r.traces = &traceIndex{file: o.traces}
+		r.traces = &traceIndex{file: o.traces, files: o.Files}
 	}
 	return r, nil
 }
@@ -86,6 +85,16 @@ type opening struct {
 	traces   string
 }
 
+func openingOf(opts []OpenOption) (*opening, error) {
+	o := &opening{clock: time.Now}
+	for _, opt := range opts {
+		if err := opt(o); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
 // OpenOption changes how a store is opened.
 type OpenOption func(*opening) error
 
@@ -94,6 +103,13 @@ func Create() OpenOption { return func(o *opening) error { o.Create = true; retu
 
 // ReadOnly never writes to the store.
 func ReadOnly() OpenOption { return func(o *opening) error { o.ReadOnly = true; return nil } }
+
+// Files says whose files are accepted, in a folder that holds a store. Without it, files
+// of another user than that of this process, and files that another user can write, are
+// [objects.ErrUnsafe].
+func Files(p safefile.Policy) OpenOption {
+	return func(o *opening) error { o.Files = p; return nil }
+}
 
 // Wait is the longest wait for another process that holds the store.
 func Wait(d time.Duration) OpenOption { return func(o *opening) error { o.Wait = d; return nil } }

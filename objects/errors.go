@@ -3,6 +3,8 @@ package objects
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // What can be wrong, for errors.Is.
@@ -16,7 +18,7 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 	ErrLimit    = errors.New("over the limit")
 	ErrFormat   = errors.New("unknown store format")
-	ErrUnsafe   = errors.New("not safe to use")
+	ErrUnsafe   = safefile.ErrUnsafe
 )
 
 // NotFoundError names the object that is missing. It is [ErrNotFound].

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // Options is how a store is opened.
@@ -16,6 +18,8 @@ type Options struct {
 	ReadOnly bool          // never write; Apply gives ErrReadOnly
 	Damaged  bool          // open what is there, unchecked and for reading only: for an [Auditor]
 	Wait     time.Duration // longest wait for another process; 0 is the engine's own
+
+	Files safefile.Policy // whose files an engine with files accepts; others are ErrUnsafe
 }
 
 // Opener opens one kind of store. rest is the URL without its scheme.

@@ -2,8 +2,10 @@ package settings
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -25,49 +27,107 @@ type line struct {
 	inline     bool
 }
 
-// scan lists the lines of a document, inline tables included.
+// scan lists the lines of a document, inline tables included. Everything that takes
+// longer for a larger document comes after it, and it refuses one that is too large.
 func scan(text []byte) ([]line, error) {
-	var lines []line
-	var table []string
-	var p unstable.Parser
-	p.Reset(text)
-	for p.NextExpression() {
-		switch e := p.Expression(); e.Kind {
+	s := scanner{text: text}
+	s.parser.Reset(text)
+	for s.parser.NextExpression() {
+		var err error
+		switch e := s.parser.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			path, first, last := keyPath(e)
-			table = path
-			if e.Kind == unstable.ArrayTable {
-				table = []string{"[[]]"} // nothing that is looked for
-			}
-			end := last + bytes.IndexByte(text[last:], ']') + 1
-			lines = append(lines, line{head: true, path: table, start: first, end: end})
+			err = s.head(e)
 		case unstable.KeyValue:
-			lines = appendValue(lines, text, table, e, false)
+			err = s.assignment(e, s.table, false)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return lines, p.Error()
+	return s.lines, s.parser.Error()
 }
 
-func appendValue(lines []line, text []byte, table []string, e *unstable.Node, inline bool) []line {
+type scanner struct {
+	text   []byte
+	parser unstable.Parser
+	table  []string // that the keys are in
+	lines  []line
+	keys   int
+}
+
+func (s *scanner) head(e *unstable.Node) error {
 	path, first, last := keyPath(e)
+	if err := s.count(first, len(path)); err != nil {
+		return err
+	}
+	s.table = path
+	if e.Kind == unstable.ArrayTable {
+		s.table = []string{"[[]]"} // nothing that is looked for
+	}
+	end := last + bytes.IndexByte(s.text[last:], ']') + 1
+	s.lines = append(s.lines, line{head: true, path: s.table, start: first, end: end})
+	return nil
+}
+
+func (s *scanner) assignment(e *unstable.Node, table []string, inline bool) error {
+	path, first, last := keyPath(e)
+	if err := s.count(first, len(table)+len(path)); err != nil {
+		return err
+	}
 	l := line{path: append(table[:len(table):len(table)], path...), start: first, end: int(e.Raw.Offset + e.Raw.Length), inline: inline}
 	for it := e.Key(); it.Next(); {
 		l.leafKey = int(it.Node().Raw.Offset)
 	}
-	l.value = last + bytes.IndexByte(text[last:], '=') + 1
-	for l.value < l.end && (text[l.value] == ' ' || text[l.value] == '\t') {
+	l.value = last + bytes.IndexByte(s.text[last:], '=') + 1
+	for l.value < l.end && (s.text[l.value] == ' ' || s.text[l.value] == '\t') {
 		l.value++
 	}
-	lines = append(lines, l)
-	if v := e.Value(); v.Kind == unstable.InlineTable {
-		for it := v.Children(); it.Next(); {
-			if n := it.Node(); n.Kind == unstable.KeyValue {
-				lines = appendValue(lines, text, l.path, n, true)
+	s.lines = append(s.lines, l)
+	return s.value(e.Value(), l.path)
+}
+
+// value looks for assignments in a value. The path of one in an array leads nowhere.
+func (s *scanner) value(v *unstable.Node, path []string) error {
+	for it := v.Children(); it.Next(); {
+		var err error
+		switch n := it.Node(); n.Kind {
+		case unstable.KeyValue:
+			err = s.assignment(n, path, true)
+		case unstable.Array, unstable.InlineTable:
+			if len(path) == maxDepth {
+				return &limitError{0, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
 			}
+			err = s.value(n, append(path[:len(path):len(path)], "[]"))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return lines
+	return nil
 }
+
+// count takes in one more key, or the head of a table, that has so many parts.
+func (s *scanner) count(at, parts int) error {
+	s.keys++
+	what := ""
+	switch {
+	case parts > maxDepth:
+		what = fmt.Sprintf("a key has more than %d parts", maxDepth)
+	case s.keys > maxKeys:
+		what = fmt.Sprintf("there are more than %d keys and tables", maxKeys)
+	default:
+		return nil
+	}
+	return &limitError{1 + bytes.Count(s.text[:at], []byte("\n")), what}
+}
+
+// limitError says that a document is too large to be read.
+type limitError struct {
+	line int // 0: it is not known
+	what string
+}
+
+func (e *limitError) Error() string { return e.what }
 
 // keyPath is the parts of a key and where they begin and end in the text.
 func keyPath(e *unstable.Node) (path []string, first, last int) {
@@ -86,13 +146,10 @@ func keyPath(e *unstable.Node) (path []string, first, last int) {
 func samePath(a, b []string) bool { return fold(strings.Join(a, ".")) == fold(strings.Join(b, ".")) }
 
 // lineOf is the number of the line where a value stands; 0 when it is not found.
-func lineOf(text []byte, path []string) int {
-	lines, err := scan(text)
-	if err != nil {
-		return 0
-	}
+func lineOf(text []byte, lines []line, of leaf) int {
+	path := slices.Concat(of.section, of.path)
 	for _, l := range lines {
-		if !l.head && samePath(l.path, path) {
+		if !l.head && slices.Equal(l.path, path) {
 			return 1 + bytes.Count(text[:l.start], []byte("\n"))
 		}
 	}
@@ -112,32 +169,56 @@ func pathOf(name string) []string {
 	return strings.Split(name, ".")
 }
 
-// setText gives the text with one value set.
-func setText(text []byte, key Key, value string) ([]byte, error) {
-	lines, err := scan(text)
-	if err != nil {
+// edit is one change of a document.
+type edit struct {
+	name  string // canonical, or as a file has it when there is no such setting
+	set   bool   // else it is taken out
+	key   Key
+	value string // canonical
+}
+
+// maxEdits is the most changes that are made one by one, each of which reads all of the
+// document; more are made together, at the price of its comments.
+const maxEdits = 100
+
+// apply makes changes in a section of a document.
+func apply(text []byte, section []string, edits []edit) ([]byte, error) {
+	if _, _, err := document(text); err != nil {
 		return nil, err
 	}
-	path := pathOf(key.Name)
-	after := place(text, lines, path, tomlValue(key.literal(value)))
-	return checked(text, after, key.Name, func(doc map[string]any) {
-		for _, name := range path[:len(path)-1] {
-			sub, ok := doc[name].(map[string]any)
-			if !ok {
-				sub = map[string]any{}
-				doc[name] = sub
-			}
-			doc = sub
+	if len(edits) > maxEdits {
+		return rewrite(text, section, edits)
+	}
+	after := text
+	for _, e := range edits {
+		lines, err := scan(after)
+		if err != nil {
+			break
 		}
-		doc[path[len(path)-1]] = key.literal(value)
-	}, value)
+		if e.set {
+			after = place(after, lines, section, pathOf(e.key.Name), tomlValue(e.key.literal(e.value)))
+		} else {
+			after = takeOut(after, lines, section, e.name)
+		}
+	}
+	if onlyDiffers(text, after, section, edits) == nil {
+		return after, nil
+	}
+	return rewrite(text, section, edits)
 }
 
 // place writes `key = value` where it belongs: over the value that is there, or
 // after its neighbours, or under the head of its table, or at the end.
-func place(text []byte, lines []line, path []string, value string) []byte {
+func place(text []byte, lines []line, section, path []string, value string) []byte {
 	neighbour, head, firstHead := -1, -1, -1
 	for i, l := range lines {
+		if l.head && firstHead < 0 {
+			firstHead = i
+		}
+		var ok bool
+		if l.path, ok = within(section, l.path); !ok {
+			continue
+		}
 		switch {
 		case !l.head && samePath(l.path, path):
 			return splice(text, l.value, l.end, value)
@@ -145,9 +226,6 @@ func place(text []byte, lines []line, path []string, value string) []byte {
 			neighbour = i
 		case l.head && samePath(l.path, path[:len(path)-1]):
 			head = i
-		}
-		if l.head && firstHead < 0 {
-			firstHead = i
 		}
 	}
 	nl := "\n"
@@ -161,16 +239,16 @@ func place(text []byte, lines []line, path []string, value string) []byte {
 		return insert(text, l.end, string(text[lineStart(text, l.start):l.leafKey])+assign, nl)
 	case head >= 0:
 		return insert(text, lines[head].end, assign, nl)
-	case len(path) == 1 && firstHead >= 0:
+	case len(section)+len(path) == 1 && firstHead >= 0:
 		at := blockStart(text, lineStart(text, lines[firstHead].start))
 		return splice(text, at, at, assign+nl)
 	}
 	var b strings.Builder
-	if len(path) > 1 {
+	if table := slices.Concat(section, path[:len(path)-1]); len(table) > 0 {
 		if len(text) > 0 {
 			b.WriteString(nl)
 		}
-		b.WriteString("[" + joinKeys(path[:len(path)-1]) + "]" + nl)
+		b.WriteString("[" + joinKeys(table) + "]" + nl)
 	}
 	b.WriteString(assign)
 	return insert(text, len(text), b.String(), nl)
@@ -210,19 +288,57 @@ func blockStart(text []byte, at int) int {
 	return at
 }
 
-// unsetText gives the text without a setting.
-func unsetText(text []byte, name string) ([]byte, error) {
-	lines, err := scan(text)
+// takeOut gives the text without the lines of a setting.
+func takeOut(text []byte, lines []line, section []string, name string) []byte {
+	for _, l := range slices.Backward(lines) {
+		if path, ok := within(section, l.path); ok && !l.head && !l.inline && fold(strings.Join(path, ".")) == fold(name) {
+			text = splice(text, lineStart(text, l.start), lineEnd(text, l.end), "")
+		}
+	}
+	return text
+}
+
+// within gives the rest of a path that begins with a section.
+func within(section, path []string) ([]string, bool) {
+	if len(path) < len(section) || !slices.Equal(path[:len(section)], section) {
+		return nil, false
+	}
+	return path[len(section):], true
+}
+
+// rewrite makes the changes in the values of a document and writes it anew, which loses
+// its comments.
+func rewrite(text []byte, section []string, edits []edit) ([]byte, error) {
+	doc, _, err := document(text)
 	if err != nil {
 		return nil, err
 	}
-	after := text
-	for i := len(lines) - 1; i >= 0; i-- {
-		if l := lines[i]; !l.head && !l.inline && fold(strings.Join(l.path, ".")) == fold(name) {
-			after = splice(after, lineStart(after, l.start), lineEnd(after, l.end), "")
+	for _, e := range edits {
+		at := tableIn(doc, section)
+		remove(at, nil, e.name)
+		if e.set {
+			path := pathOf(e.key.Name)
+			tableIn(at, path[:len(path)-1])[path[len(path)-1]] = e.key.literal(e.value)
 		}
 	}
-	return checked(text, after, name, func(doc map[string]any) { remove(doc, nil, name) }, "")
+	after, err := toml.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	return after, onlyDiffers(text, after, section, edits)
+}
+
+// tableIn is the table at a path of a document, made where it is missing.
+func tableIn(doc map[string]any, path []string) map[string]any {
+	for _, name := range path {
+		sub, ok := doc[name].(map[string]any)
+		if !ok {
+			sub = map[string]any{}
+			doc[name] = sub
+		}
+		doc = sub
+	}
+	return doc
 }
 
 func remove(doc map[string]any, path []string, name string) {
@@ -236,47 +352,51 @@ func remove(doc map[string]any, path []string, name string) {
 	}
 }
 
-// checked gives after when it differs from before in one setting only, which
-// has the value that was wanted (empty: none); else before with its values
-// changed by edit and written anew.
-func checked(before, after []byte, name string, edit func(doc map[string]any), want string) ([]byte, error) {
-	if differs := onlyDiffers(before, after, name, want); differs == nil {
-		return after, nil
+// onlyDiffers checks that a document differs from the one before in what was changed,
+// and in nothing else.
+func onlyDiffers(before, after []byte, section []string, edits []edit) error {
+	was, err := flat(before)
+	if err != nil {
+		return err
 	}
-	var doc map[string]any
-	if err := toml.Unmarshal(before, &doc); err != nil {
-		return nil, err
+	is, err := flat(after)
+	if err != nil {
+		return err
 	}
-	remove(doc, nil, name)
-	edit(doc)
-	after, err := toml.Marshal(doc)
+	for _, e := range edits {
+		at := flatKey(section, e.name)
+		value, there := is[at]
+		text, _ := written(value)
+		if e.set {
+			text, _ = e.key.parse(text)
+		}
+		if there != e.set || text != e.value {
+			return fmt.Errorf("the file cannot be edited so that it sets %s: edit it by hand", e.name)
+		}
+		delete(was, at)
+		delete(is, at)
+	}
+	if !reflect.DeepEqual(was, is) {
+		return errors.New("the file cannot be edited without changing other settings: edit it by hand")
+	}
+	return nil
+}
+
+// flat is the values of a document by section and name.
+func flat(text []byte) (map[string]any, error) {
+	doc, _, err := document(text)
 	if err != nil {
 		return nil, err
 	}
-	return after, onlyDiffers(before, after, name, want)
+	values := map[string]any{}
+	for _, l := range leaves(doc) {
+		values[flatKey(l.section, l.name())] = l.value
+	}
+	return values, nil
 }
 
-func onlyDiffers(before, after []byte, name, want string) error {
-	was, is := map[string]any{}, map[string]any{}
-	for text, flat := range map[*[]byte]map[string]any{&before: was, &after: is} {
-		var doc map[string]any
-		if err := toml.Unmarshal(*text, &doc); err != nil {
-			return err
-		}
-		for _, l := range leaves(doc) {
-			flat[fold(strings.Join(l.path, "."))] = l.value
-		}
-	}
-	value, _ := written(is[fold(name)])
-	if key, err := Find(name); err == nil && want != "" {
-		value, _ = key.parse(value)
-	}
-	delete(was, fold(name))
-	delete(is, fold(name))
-	if value != want || !reflect.DeepEqual(was, is) {
-		return fmt.Errorf("the file cannot be edited without changing more than %s: edit it by hand", name)
-	}
-	return nil
+func flatKey(section []string, name string) string {
+	return strings.Join(append(slices.Clone(section), fold(name)), "\x00")
 }
 
 func tomlValue(value any) string {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 const sample = `# my settings
@@ -42,8 +40,16 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
+func read(path string) (map[string]string, error) {
+	c, err := File{Path: path}.Read()
+	if err != nil {
+		return nil, err
+	}
+	return c.Set, nil
+}
+
 func TestRead(t *testing.T) {
-	got, err := Read(write(t, sample))
+	got, err := read(write(t, sample))
 	want := map[string]string{
 		"model": "claude-sonnet-4-5", "reasoning.effort": "high", "reasoning.include_in_context": "true", "reasoning.tags": "scratchpad,plan",
 		"request.extra": `{"stop":["a"],"top_k":40}`, "request.headers.X-Title": "demo",
@@ -51,7 +57,7 @@ func TestRead(t *testing.T) {
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("read %v, %v; want %v", got, err, want)
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -68,12 +74,12 @@ func TestReadNamesTheLine(t *testing.T) {
 		"[[reasoning]]\neffort = \"low\"\n":        "setting",
 		"api_key = \"sk-abcdefghijklmnopqrstuvw\"": "line 1: setting \"api_key\": keys and passwords",
 	} {
-		_, err := Read(write(t, text))
+		_, err := read(write(t, text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "abcdef") {
 			t.Errorf("%q: %v; want %q in it", text, err, want)
 		}
 	}
-	if _, err := Read(write(t, "# "+strings.Repeat("x", maxFile))); err == nil {
+	if _, err := read(write(t, "# "+strings.Repeat("x", maxFile))); err == nil {
 		t.Error("a huge file was read")
 	}
 }
@@ -92,7 +98,7 @@ func TestSetFileKeepsTheRest(t *testing.T) {
 		{"request.extra", `{"a":1}`, `{ top_k = 40, stop = ["a"] }`, `'{"a":1}'`},
 	} {
 		path := write(t, sample)
-		if _, err := SetFile(path, c.name, c.value); err != nil {
+		if _, err := (File{Path: path}).Set(c.name, c.value); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
@@ -116,7 +122,7 @@ func TestSetFileInOddDocuments(t *testing.T) {
 		"reasoning = { effort = 'high' } # c": "reasoning = { effort = 'low' } # c",
 	} {
 		path := write(t, text)
-		if _, err := SetFile(path, "reasoning.effort", "low"); err != nil {
+		if _, err := (File{Path: path}).Set("reasoning.effort", "low"); err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
@@ -124,12 +130,12 @@ func TestSetFileInOddDocuments(t *testing.T) {
 			t.Errorf("%q: wrote %q, want %q", text, got, want)
 		}
 	}
-	if _, err := SetFile(write(t, "not toml"), "model", "a"); err == nil {
+	if _, err := (File{Path: write(t, "not toml")}).Set("model", "a"); err == nil {
 		t.Error("a file that is not TOML was changed")
 	}
 	head := "# about\n\n# of thinking\n[reasoning]\ncommit = false\n"
 	path := write(t, head)
-	if _, err := SetFile(path, "model", "a"); err != nil {
+	if _, err := (File{Path: path}).Set("model", "a"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "# about\n\nmodel = 'a'\n\n# of thinking\n[reasoning]\ncommit = false\n" {
@@ -139,7 +145,7 @@ func TestSetFileInOddDocuments(t *testing.T) {
 
 func TestSetFileMakesFolderAndFollowsLinks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "config.toml")
-	if value, err := SetFile(path, "reasoning.maxTokens", "8k"); err != nil || value != "8000" {
+	if value, err := (File{Path: path}).Set("reasoning.maxTokens", "8k"); err != nil || value != "8000" {
 		t.Fatalf("%q, %v", value, err)
 	}
 	if info, _ := os.Stat(filepath.Dir(path)); info.Mode().Perm() != 0o700 {
@@ -149,19 +155,19 @@ func TestSetFileMakesFolderAndFollowsLinks(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
-	if _, err := SetFile(link, "model", "a"); err != nil {
+	if _, err := (File{Path: link}).Set("model", "a"); err != nil {
 		t.Fatal(err)
 	}
 	if info, _ := os.Lstat(link); info.Mode()&fs.ModeSymlink == 0 {
 		t.Error("the link became a file")
 	}
-	if got, err := Read(path); err != nil || got["model"] != "a" || got["reasoning.max_tokens"] != "8000" {
+	if got, err := read(path); err != nil || got["model"] != "a" || got["reasoning.max_tokens"] != "8000" {
 		t.Errorf("read %v, %v", got, err)
 	}
 	for _, e := range []func() error{
-		func() error { _, err := SetFile(path, "api_key", "x"); return err },
-		func() error { _, err := SetFile(path, "mode", "x"); return err },
-		func() error { _, err := SetFile(path, "reasoning.effort", "x"); return err },
+		func() error { _, err := File{Path: path}.Set("api_key", "x"); return err },
+		func() error { _, err := File{Path: path}.Set("mode", "x"); return err },
+		func() error { _, err := File{Path: path}.Set("reasoning.effort", "x"); return err },
 	} {
 		if e() == nil {
 			t.Error("a bad setting was written")
@@ -183,7 +189,7 @@ func TestUnsetFile(t *testing.T) {
 		{"mistake.effort", true},
 		{"nothing", false},
 	} {
-		if was, err := UnsetFile(path, c.name); err != nil || was != c.was {
+		if was, err := (File{Path: path}).Unset(c.name); err != nil || was != c.was {
 			t.Errorf("%s: %v, %v", c.name, was, err)
 		}
 	}
@@ -192,7 +198,7 @@ func TestUnsetFile(t *testing.T) {
 		t.Errorf("left\n%s\nwant\n%s", got, want)
 	}
 	missing := filepath.Join(t.TempDir(), "none")
-	if was, err := UnsetFile(missing, "model"); was || err != nil {
+	if was, err := (File{Path: missing}).Unset("model"); was || err != nil {
 		t.Errorf("a missing file: %v, %v", was, err)
 	}
 	if _, err := os.Stat(missing); err == nil {
@@ -206,14 +212,14 @@ func TestManyWritersLeaveAWholeFile(t *testing.T) {
 	for _, name := range []string{"model", "provider", "user.name", "core.pager"} {
 		wg.Go(func() {
 			for range 20 {
-				if _, err := SetFile(path, name, name); err != nil && !strings.Contains(err.Error(), "others change it") {
+				if _, err := (File{Path: path}).Set(name, name); err != nil && !strings.Contains(err.Error(), "others change it") {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	got, err := Read(path)
+	got, err := read(path)
 	text, _ := os.ReadFile(path)
 	if err != nil || len(got) == 0 || !strings.HasPrefix(string(text), "# kept\n") {
 		t.Errorf("left %q, %v", text, err)
@@ -225,8 +231,8 @@ func TestManyWritersLeaveAWholeFile(t *testing.T) {
 
 func TestLoadLayers(t *testing.T) {
 	s := Sources{
-		Global: write(t, "model = 'global'\nprovider = 'global'\n[user]\nname = 'global'\n[reasoning]\neffort = 'low'"),
-		Repo:   write(t, "model = 'repo'\nprovider = 'repo'\n"),
+		Global: File{Path: write(t, "model = 'global'\nprovider = 'global'\n[user]\nname = 'global'\n[reasoning]\neffort = 'low'")},
+		Repo:   File{Path: write(t, "model = 'repo'\nprovider = 'repo'\n")},
 	}
 	env := map[string]string{"TRACT_MODEL": "env", "TRACT_PROVIDER": "", "THINKING": "off", "REASONING_EFFORT": "high", "CLEAR_THINKING": "false", "TRACT_PAGER": "less"}
 	s.Lookup = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
@@ -244,7 +250,7 @@ func TestLoadLayers(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"model": "env from TRACT_MODEL", "provider": "repo from repo " + s.Repo, "user.name": "global from global " + s.Global,
+		"model": "env from TRACT_MODEL", "provider": "repo from repo " + s.Repo.Path, "user.name": "global from global " + s.Global.Path,
 		"reasoning.enabled": "false from THINKING", "reasoning.effort": "high from REASONING_EFFORT", "tool_choice": "none from --set",
 		"reasoning.strip_from_context": "none from CLEAR_THINKING", "reasoning.include_in_context": "true from CLEAR_THINKING", "core.pager": "less from TRACT_PAGER",
 	}
@@ -276,45 +282,38 @@ func TestGlobalFile(t *testing.T) {
 }
 
 func FuzzSetText(f *testing.F) {
-	for _, s := range []string{sample, "", "a.b = 1", "[[x]]\na=1", "reasoning = {effort='x', a={b=1}}", "\"reasoning\".'effort' = \"\"\"\nx\"\"\"", "[request.extra]\na=1\n"} {
+	for _, s := range []string{
+		sample, "", "a.b = 1", "[[x]]\na=1", "reasoning = {effort='x', a={b=1}}", "\"reasoning\".'effort' = \"\"\"\nx\"\"\"", "[request.extra]\na=1\n",
+		"[store.'/p']\nmodel='b'\n[store.'/p'.reasoning]\neffort='x'\n[store.'/P']\nmodel='c'", "store = {'/p' = {model='b'}}", "store.'/p'.model = 'b'",
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, _, _ = parseFile(text)
+		_, _, _ = parse(text, nil, true)
+		_, _, _ = parse(text, nil, false)
 		for name, value := range map[string]string{"reasoning.effort": "low", "model": "a", "request.headers.X-A": "b"} {
-			key, err := Find(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			after, err := setText(text, key, value)
-			if err != nil {
-				continue
-			}
-			var was, is map[string]any
-			if toml.Unmarshal(text, &was) != nil || toml.Unmarshal(after, &is) != nil {
-				t.Fatalf("%q became %q", text, after)
-			}
-			back, err := unsetText(after, name)
-			if err != nil {
-				continue
-			}
-			_ = toml.Unmarshal(back, &is)
-			remove(was, nil, name)
-			if flat := func(m map[string]any) map[string]any {
-				out := map[string]any{}
-				for _, l := range leaves(m) {
-					out[fold(strings.Join(l.path, "."))] = l.value
+			for _, section := range [][]string{nil, {storeTable, "/p"}} {
+				key, err := Find(name)
+				if err != nil {
+					t.Fatal(err)
 				}
-				return out
-			}; !reflect.DeepEqual(flat(was), flat(mustParse(back))) {
-				t.Errorf("%q: set and unset of %s gave %q", text, name, back)
+				after, err := apply(text, section, []edit{{name: name, set: true, key: key, value: value}})
+				if err != nil {
+					continue
+				}
+				was, err := flat(text)
+				if err != nil {
+					t.Fatalf("%q was changed", text)
+				}
+				back, err := apply(after, section, []edit{{name: name}})
+				if err != nil {
+					continue
+				}
+				delete(was, flatKey(section, name))
+				if is, err := flat(back); err != nil || !reflect.DeepEqual(was, is) {
+					t.Errorf("%q: set and unset of %s in %q gave %q, %v", text, name, section, back, err)
+				}
 			}
 		}
 	})
-}
-
-func mustParse(text []byte) map[string]any {
-	var m map[string]any
-	_ = toml.Unmarshal(text, &m)
-	return m
 }

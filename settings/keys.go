@@ -33,6 +33,7 @@ type Key struct {
 	Choices []string // of a Choice
 	Default string   // canonical; empty: it has none
 	Doc     string   // one line
+	Safety  Safety   // whether a file that the user did not write may set it
 	max     float64  // of a Fraction
 }
 
@@ -40,39 +41,39 @@ const headers = "request.headers."
 
 // table is all settings, in the order in which they are listed.
 var table = []Key{
-	{Name: "model", Type: Text, Doc: "model to ask"},
+	{Name: "model", Type: Text, Safety: Safe, Doc: "model to ask"},
 	{Name: "provider", Type: Text, Doc: "who to ask: a vendor, which names dialect, address and key; a dialect; or openai-compatible with a base_url"},
 	{Name: "base_url", Type: URL, Doc: "where to ask, when not at the provider's own address"},
-	{Name: "max_output_tokens", Type: Number, Doc: "most tokens of an answer; 0 leaves it to the provider"},
-	{Name: "temperature", Type: Fraction, max: 2, Doc: "how freely words are chosen"},
-	{Name: "tool_choice", Type: Text, Doc: "auto, none, required or the name of a tool"},
+	{Name: "max_output_tokens", Type: Number, Safety: Safe, Doc: "most tokens of an answer; 0 leaves it to the provider"},
+	{Name: "temperature", Type: Fraction, max: 2, Safety: Safe, Doc: "how freely words are chosen"},
+	{Name: "tool_choice", Type: Text, Safety: Safe, Doc: "auto, none, required or the name of a tool"},
 	{Name: headers + "NAME", Type: Text, Doc: "an HTTP header to send with requests"},
 	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
 
-	{Name: "reasoning.enabled", Type: Bool, Default: "true", Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
-	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Doc: "send past reasoning back, outside open tool loops too"},
-	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Doc: "show reasoning in the terminal"},
-	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Doc: "how hard to think, in each dialect's own form"},
-	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Doc: "what to ask of a dialect that summarises its reasoning"},
-	{Name: "reasoning.tags", Type: List, Doc: "more tags that hold reasoning in text, beside think and its like"},
-	{Name: "reasoning.max_tokens", Type: Number, Doc: "most tokens to think; 0 leaves it to the provider"},
-	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Doc: "how reasoning is sent to a dialect that knows both forms"},
-	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Doc: "reasoning never to send back; applied before include_in_context"},
-	{Name: "reasoning.commit", Type: Bool, Default: "true", Doc: "commit reasoning"},
-	{Name: "reasoning.budget", Type: Number, Doc: "most reasoning tokens of a session; 0 is no limit"},
-	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Doc: "part of the budget at which to warn once"},
-	{Name: "reasoning.budgets.MODEL", Type: Number, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
+	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
+	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning back, outside open tool loops too"},
+	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
+	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
+	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
+	{Name: "reasoning.tags", Type: List, Safety: Safe, Doc: "more tags that hold reasoning in text, beside think and its like"},
+	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
+	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
+	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
+	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session; 0 is no limit"},
+	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Safety: Safe, Doc: "part of the budget at which to warn once"},
+	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract reasoning prune` erase"},
 
-	{Name: "context_window", Type: Number, Doc: "tokens that the model takes; what compress.at is a part of"},
-	{Name: "compress.at", Type: Amount, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
+	{Name: "context_window", Type: Number, Safety: Safe, Doc: "tokens that the model takes; what compress.at is a part of"},
+	{Name: "compress.at", Type: Amount, Safety: Safe, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
-	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
-	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Doc: "price of a million tokens that came back, thoughts included"},
-	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Doc: "price of a million tokens read from a cache; without it, that of input"},
-	{Name: "price.MODEL.cache_write", Type: Fraction, max: maxPrice, Doc: "price of a million tokens written to a cache; without it, that of input"},
-	{Name: "user.name", Type: Text, Doc: "author of commits"},
+	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
+	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
+	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens that came back, thoughts included"},
+	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens read from a cache; without it, that of input"},
+	{Name: "price.MODEL.cache_write", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens written to a cache; without it, that of input"},
+	{Name: "user.name", Type: Text, Safety: Safe, Doc: "author of commits"},
 	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
 	{Name: "core.editor", Type: Text, Doc: "program that edits text"},
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
@@ -80,6 +81,11 @@ var table = []Key{
 
 // other names that people use.
 var synonyms = map[string]string{"author": "user.name"}
+
+func isSynonym(name string) bool {
+	_, ok := synonyms[fold(name)]
+	return ok
+}
 
 // byFolded is the settings by their names, as fold writes them.
 var byFolded = sync.OnceValue(func() map[string]Key {
@@ -107,19 +113,37 @@ func Keys() []Key { return slices.Clone(table) }
 // Find gives the setting of a name as people write it. The error is an
 // *[UnknownError], or a *[SecretError] when the name is that of a key.
 func Find(name string) (Key, error) {
-	if k, ok := byFolded()[fold(name)]; ok {
+	if k, ok := lookup(name); ok {
 		return k, nil
 	}
-	if parts := strings.SplitN(strings.TrimSpace(name), ".", 3); len(parts) == 3 && fold(parts[0]+"."+parts[1]+".") == headers {
-		return header(parts[2], name)
-	}
-	if key, ok := modelKey(strings.TrimSpace(name)); ok {
-		return key, nil
+	if part, ok := headerOf(name); ok {
+		return header(part, name)
 	}
 	if secretName(name) {
 		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
 	}
 	return Key{}, &UnknownError{Name: name, Nearest: meant(name)}
+}
+
+// lookup is Find for a name that has to be right.
+func lookup(name string) (Key, bool) {
+	if k, ok := byFolded()[fold(name)]; ok {
+		return k, true
+	}
+	if part, ok := headerOf(name); ok {
+		k, err := header(part, name)
+		return k, err == nil
+	}
+	return modelKey(strings.TrimSpace(name))
+}
+
+// headerOf is the part of a name that is the name of an HTTP header.
+func headerOf(name string) (string, bool) {
+	parts := strings.SplitN(strings.TrimSpace(name), ".", 3)
+	if len(parts) != 3 || fold(parts[0]+"."+parts[1]+".") != headers {
+		return "", false
+	}
+	return parts[2], true
 }
 
 // header is the setting for one HTTP header.
@@ -129,7 +153,7 @@ func header(name, given string) (Key, error) {
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return Key{}, &ValueError{Key: headers + "NAME", Value: name, Want: "the name of an HTTP header, such as X-Title"}
+			return Key{}, &ValueError{Key: headers + "NAME", Value: shorten(name), Want: "the name of an HTTP header, such as X-Title"}
 		}
 	}
 	if name == "" {
@@ -149,8 +173,15 @@ func (k Key) Variable() string {
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
+// maxName is more bytes than the name of a setting has, but for the part of it that a
+// person chooses.
+const maxName = 100
+
 // meant is a name that looks like the given one; empty when none does.
 func meant(name string) string {
+	if len(name) > maxName {
+		return ""
+	}
 	given := fold(name)
 	search := nearest.To(given, 1+len(given)/4)
 	for _, k := range table {

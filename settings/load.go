@@ -10,8 +10,8 @@ import (
 
 // Sources is where Load reads.
 type Sources struct {
-	Global string // file of the user; empty: none
-	Repo   string // file of the store; empty: none
+	Global File // of the user; without a path: none
+	Repo   File // in the store's folder; without a path: none
 
 	// Lookup gives an environment variable; nil: there is no environment.
 	Lookup func(name string) (string, bool)
@@ -35,28 +35,52 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 // does not exist sets nothing, and neither does an empty variable. The error
 // names the file and the line, or the variable.
 func Load(s Sources) (Values, error) {
-	var v Values
-	for _, file := range []struct {
-		layer Layer
-		path  string
-	}{{Global, s.Global}, {Repo, s.Repo}} {
-		if file.path == "" {
-			continue
-		}
-		set, err := Read(file.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	v := Values{set: map[string]entry{}}
+	own, err := v.read(Global, s.Global)
+	if err != nil {
+		return Values{}, err
+	}
+	if _, err := v.read(Repo, s.Repo); err != nil {
+		return Values{}, err
+	}
+	if own && s.Repo.Path != "" {
+		ofStore := s.Global
+		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
+		if _, err := v.read(Store, ofStore); err != nil {
 			return Values{}, err
-		}
-		for name, value := range set {
-			if v, err = v.Put(name, value, Origin{file.layer, file.path}); err != nil {
-				return Values{}, err
-			}
 		}
 	}
 	if s.Lookup == nil {
 		return v, nil
 	}
 	return v.environment(s.Lookup)
+}
+
+// read sets what a file says, over what is there, and reports whether there is a file.
+func (v *Values) read(layer Layer, f File) (bool, error) {
+	if f.Path == "" {
+		return false, nil
+	}
+	c, err := f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	from := Origin{layer, f.Path}
+	v.ignored = append(v.ignored, c.Ignored...)
+	for name, value := range c.Set {
+		key, _ := lookup(name)
+		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !stricter(value, own) {
+			if value != own {
+				v.ignored = append(v.ignored, Item{key, value, from})
+			}
+			continue
+		}
+		v.set[name] = entry{value, from}
+	}
+	return true, nil
 }
 
 // alias is a variable that others invented and people have set.

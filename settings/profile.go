@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // A profile is a set of settings under a name: whom to ask, and how to think. It
@@ -24,22 +25,47 @@ func inProfile(name string) bool {
 	return !slices.Contains([]string{"user", "core", "price", "secrets"}, part)
 }
 
-// ProfileFile is where the profile of a name lies, beside a file of settings. The
-// name is letters, digits, ".", "-" and "_", and begins with a letter or a digit.
-func ProfileFile(config, name string) (string, error) {
+// Profile is the file of the profile of a name, in the folder profiles beside this file.
+// The name is letters, digits, ".", "-" and "_", and begins with a letter or a digit.
+func (f File) Profile(name string) (File, error) {
 	ok := name != "" && len(name) <= 64 && isAlnum(name[0])
 	for i := range len(name) {
 		ok = ok && (isAlnum(name[i]) || strings.IndexByte(".-_", name[i]) >= 0)
 	}
 	if !ok {
-		return "", &ProfileError{Name: name, Why: "a name is letters, digits, dots, - and _"}
+		return f, &ProfileError{Name: name, Why: "a name is letters, digits, dots, - and _"}
 	}
-	return filepath.Join(filepath.Dir(config), "profiles", name+".toml"), nil
+	dir, err := f.profileDir()
+	f.Path, f.Store = filepath.Join(dir, name+".toml"), ""
+	return f, err
 }
 
-// Profiles lists the names of the profiles beside a file of settings.
-func Profiles(config string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(filepath.Dir(config), "profiles"))
+// profileDir is the folder of the profiles. In the folder of a store it is no link,
+// which could lead anywhere.
+func (f File) profileDir() (string, error) {
+	dir := filepath.Join(filepath.Dir(f.Path), "profiles")
+	if !f.Folder {
+		return dir, nil
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return dir, nil
+	case err == nil && !info.IsDir():
+		err = fmt.Errorf("open %s: it is no folder: %w", dir, safefile.ErrUnsafe)
+	case err == nil:
+		err = f.Files.Check(dir, info)
+	}
+	return dir, err
+}
+
+// Profiles lists the names of the profiles beside the file.
+func (f File) Profiles() ([]string, error) {
+	dir, err := f.profileDir()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -49,7 +75,7 @@ func Profiles(config string) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".toml")
-		if path, err := ProfileFile(config, name); ok && err == nil && path != "" {
+		if _, err := f.Profile(name); ok && err == nil {
 			names = append(names, name)
 		}
 	}
@@ -69,7 +95,7 @@ func (v Values) Profile() map[string]string {
 func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 	set := maps.Clone(v.set)
 	maps.DeleteFunc(set, func(name string, _ entry) bool { return inProfile(name) })
-	v = Values{set}
+	v.set = set
 	for name, value := range profile {
 		var err error
 		if v, err = v.Put(name, value, from); err != nil {
@@ -79,10 +105,11 @@ func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 	return v, nil
 }
 
-// WriteProfile writes a file that sets these values and no others. Only its owner
-// can read it.
-func WriteProfile(path string, set map[string]string) error {
+// WriteProfile makes the file set these values and no others. Only its owner can read
+// it. What is written comes from the user, so that a file in a folder is trusted then.
+func (f File) WriteProfile(set map[string]string) error {
 	doc := map[string]any{}
+	safe := true // without being trusted
 	for name, value := range set {
 		key, err := Find(name)
 		if err != nil {
@@ -91,42 +118,36 @@ func WriteProfile(path string, set map[string]string) error {
 		if value, err = key.Parse(value); err != nil {
 			return err
 		}
-		at, parts := doc, pathOf(key.Name)
-		for _, part := range parts[:len(parts)-1] {
-			sub, ok := at[part].(map[string]any)
-			if !ok {
-				sub = map[string]any{}
-				at[part] = sub
-			}
-			at = sub
-		}
-		at[parts[len(parts)-1]] = key.literal(value)
+		path := pathOf(key.Name)
+		tableIn(doc, path[:len(path)-1])[path[len(path)-1]] = key.literal(value)
+		safe = safe && key.SafeAs(value)
 	}
 	text, err := toml.Marshal(doc)
+	text = append([]byte("# a profile of tract\n"), text...)
 	if err == nil {
-		_, err = change(path, func([]byte) ([]byte, error) { return append([]byte("# a profile of tract\n"), text...), nil })
+		_, err = f.change(func([]byte) ([]byte, error) { return text, nil })
+	}
+	if err == nil && f.Folder && !safe {
+		err = f.Trust.Add(f.Path, text)
 	}
 	if err != nil {
-		return fmt.Errorf("write profile %s: %w", path, err)
+		return fmt.Errorf("write profile %s: %w", f.Path, err)
 	}
 	return nil
 }
 
-// LoadProfile makes a file of settings say of everything that a profile keeps
-// what the profile says, in one step. What else is in the file stays, comments
-// included.
-func LoadProfile(config string, profile map[string]string) error {
-	_, err := change(config, func(text []byte) ([]byte, error) {
-		had, _, err := parseFile(text)
+// LoadProfile makes the file say of everything that a profile keeps what the profile
+// says, in one step. What else is in the file stays, comments included.
+func (f File) LoadProfile(profile map[string]string) error {
+	_, err := f.change(func(text []byte) ([]byte, error) {
+		had, _, err := parse(text, f.section(), f.trusts(text))
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(had)) {
-			if _, stays := profile[name]; stays || !inProfile(name) {
-				continue
-			}
-			if text, err = unsetText(text, name); err != nil {
-				return nil, err
+		var edits []edit
+		for _, name := range slices.Sorted(maps.Keys(had.Set)) {
+			if _, stays := profile[name]; !stays && inProfile(name) {
+				edits = append(edits, edit{name: name})
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(profile)) {
@@ -134,14 +155,11 @@ func LoadProfile(config string, profile map[string]string) error {
 			if err != nil {
 				return nil, err
 			}
-			if had[key.Name] == profile[name] {
-				continue
-			}
-			if text, err = setText(text, key, profile[name]); err != nil {
-				return nil, err
+			if value, ok := had.Set[key.Name]; !ok || value != profile[name] {
+				edits = append(edits, edit{name: key.Name, set: true, key: key, value: profile[name]})
 			}
 		}
-		return text, nil
+		return apply(text, f.section(), edits)
 	})
 	if err != nil {
 		return fmt.Errorf("load profile: %w", err)

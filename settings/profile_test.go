@@ -15,7 +15,7 @@ import (
 // and what no profile keeps has not moved.
 func TestAProfileRestoresWhatItKept(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.toml")
-	path, err := ProfileFile(config, "deep-think")
+	file, err := File{Path: config}.Profile("deep-think")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,25 +35,25 @@ func TestAProfileRestoresWhatItKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := WriteProfile(path, v.Profile()); err != nil {
+	if err := file.WriteProfile(v.Profile()); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(file.Path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the profile's mode is %v, %v", info.Mode(), err)
 	}
 	if err := os.WriteFile(config, []byte("# mine\nmodel = \"other\" # for now\nmax_output_tokens = 9\n[user]\nname = \"Ada\"\n[reasoning]\neffort = \"low\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profile, err := Read(path)
+	profile, err := read(file.Path)
 	if err != nil || !maps.Equal(profile, kept) {
 		t.Fatalf("the profile reads %v, %v", profile, err)
 	}
-	if err := LoadProfile(config, profile); err != nil {
+	if err := (File{Path: config}).LoadProfile(profile); err != nil {
 		t.Fatal(err)
 	}
 	want := maps.Clone(kept)
 	want["user.name"] = "Ada"
-	if got, err := Read(config); err != nil || !maps.Equal(got, want) {
+	if got, err := read(config); err != nil || !maps.Equal(got, want) {
 		t.Errorf("the file says %v, %v\nwant %v", got, err, want)
 	}
 	if text, _ := os.ReadFile(config); !strings.Contains(string(text), "# mine") || !strings.Contains(string(text), "# for now") {
@@ -66,15 +66,15 @@ func TestAProfileRestoresWhatItKept(t *testing.T) {
 	if live, err = live.Load(profile, Origin{Layer: Call}); err != nil || !maps.Equal(live.Changed(), kept) {
 		t.Errorf("loaded into values: %v, %v", live.Changed(), err)
 	}
-	if names, err := Profiles(config); err != nil || !slices.Equal(names, []string{"deep-think"}) {
+	if names, err := (File{Path: config}).Profiles(); err != nil || !slices.Equal(names, []string{"deep-think"}) {
 		t.Errorf("profiles are %v, %v", names, err)
 	}
 }
 
 func TestNamesOfProfilesStayInTheirFolder(t *testing.T) {
 	for _, name := range []string{"", "..", "../x", "a/b", `a\b`, ".hidden", "-x", "a b", "ü", strings.Repeat("a", 65)} {
-		if path, err := ProfileFile("/c/config.toml", name); !errors.As(err, new(*ProfileError)) {
-			t.Errorf("%q: %q, %v", name, path, err)
+		if file, err := (File{Path: "/c/config.toml"}).Profile(name); !errors.As(err, new(*ProfileError)) {
+			t.Errorf("%q: %q, %v", name, file.Path, err)
 		}
 	}
 }
@@ -85,11 +85,11 @@ func TestModelsHavePricesAndBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"price.GPT-4.1.Output": "9", "price.claude-*.cacheWrite": "3.75", "price.claude-*.input": "3", "reasoning.budgets.R1": "7"} {
-		if _, err := SetFile(config, name, value); err != nil {
+		if _, err := (File{Path: config}).Set(name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v, err := Load(Sources{Repo: config})
+	v, err := Load(Sources{Repo: File{Path: config}})
 	if err != nil {
 		t.Fatal(err)
 	}

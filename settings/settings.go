@@ -3,13 +3,17 @@
 //
 // For most uses: [Load] what the files and the environment say, give what the
 // command line says to [Values.With], and ask with Bool, Text, Int and the like.
-// The zero [Values] has all defaults. [SetFile] and [UnsetFile] change a file.
+// The zero [Values] has all defaults. A [File] reads and changes one file.
+//
+// The file in a store's folder may come from somebody else, with a folder that was
+// cloned. What it says about programs, hosts and credentials is ignored, unless the user
+// accepted the file as it stands: [Safety] and [Trust] say more.
 //
 // Names are forgiving: case, "-" and "_" do not matter, in names and in values
 // that are words, so that includeInContext and allButLast are understood. An
 // unknown name or a value that is not allowed is an error that says what would
-// be right; nothing is ignored. Keys of providers are refused everywhere: they
-// belong in the environment, not in files that are copied and shared.
+// be right. Keys of providers are refused everywhere: they belong in the environment,
+// not in files that are copied and shared.
 //
 // The package reads no environment and knows no home directory: a caller hands
 // it a function that looks variables up, and the paths of files.
@@ -18,6 +22,7 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -28,12 +33,13 @@ type Layer uint8
 const (
 	Default     Layer = iota // by nobody
 	Global                   // in the file of the user
-	Repo                     // in the file of the store
+	Repo                     // in the file of the store's folder
+	Store                    // in the file of the user, for one store
 	Environment              // by a variable
 	Call                     // by a flag, or by an option of one call
 )
 
-var layerNames = [...]string{"default", "global", "repo", "environment", "call"}
+var layerNames = [...]string{"default", "global", "repo", "store", "environment", "call"}
 
 // String is the name of the layer.
 func (l Layer) String() string {
@@ -70,7 +76,8 @@ type Item struct {
 // Values is what all settings are. It never changes: With gives a new one. It
 // may be used by many goroutines at once, and the zero Values has all defaults.
 type Values struct {
-	set map[string]entry // by canonical name
+	set     map[string]entry // by canonical name
+	ignored []Item
 }
 
 type entry struct {
@@ -99,8 +106,13 @@ func (v Values) Put(name, value string, from Origin) (Values, error) {
 		set = map[string]entry{}
 	}
 	set[key.Name] = entry{value, from}
-	return Values{set}, nil
+	v.set = set
+	return v, nil
 }
+
+// Ignored lists what a file in the store's folder sets and what does not count, because
+// the user did not accept the file: see [Trust].
+func (v Values) Ignored() []Item { return slices.Clone(v.ignored) }
 
 // Changed is the values that somebody set, by canonical name.
 func (v Values) Changed() map[string]string {
@@ -153,7 +165,7 @@ type UnknownError struct {
 
 // Error names the setting.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("setting %q: there is no such setting", e.Name)
+	return fmt.Sprintf("setting %q: there is no such setting", shorten(e.Name))
 }
 
 // Hint says what may have been meant.
@@ -184,7 +196,7 @@ type SecretError struct {
 
 // Error names the setting.
 func (e *SecretError) Error() string {
-	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", e.Name)
+	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shorten(e.Name))
 }
 
 // Hint names the variable.

@@ -17,6 +17,7 @@ import (
 const (
 	maxText     = 64 << 10               // most bytes of one value
 	maxNumber   = 1 << 40                // greatest number
+	maxTags     = 64                     // most tags of a list
 	maxDuration = 36500 * 24 * time.Hour // longest duration: a hundred years
 )
 
@@ -235,6 +236,9 @@ func parseTags(text string) (string, bool) {
 		}
 		if !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
+		}
+		if len(tags) > maxTags {
+			return "", false
 		}
 	}
 	return strings.Join(tags, ","), true

@@ -96,9 +96,12 @@ func (a *app) settings() (settings.Values, error) {
 	if err != nil {
 		return settings.Values{}, err
 	}
-	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Repo: p.config(), Lookup: os.LookupEnv})
+	v, err := settings.Load(settings.Sources{Global: ownSettings(), Repo: p.settings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return settings.Values{}, settingsError(err)
+	}
+	if a.began { // not when a name is completed
+		a.noteIgnored(p.settings().Path, v.Ignored())
 	}
 	for _, s := range a.set {
 		if v, err = put(v, s); err != nil {
@@ -137,7 +140,7 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets)}
+	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets), tract.Files(p.files)}
 	if p.root != "" {
 		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, tract.TraceFile)))
 	}

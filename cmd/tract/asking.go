@@ -151,12 +151,9 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract
 	if err != nil {
 		return nil, err
 	}
-	opts := append(a.watching(), tract.Command(cmd.Name()), tract.Stream(!o.noStream))
+	opts := append(a.watching(), tract.Settings(v), tract.Command(cmd.Name()), tract.Stream(!o.noStream))
 	if o.enforce {
 		opts = append(opts, tract.Enforce())
-	}
-	for key, value := range v.Changed() {
-		opts = append(opts, tract.Set(key, value))
 	}
 	if o.key != "" {
 		opts = append(opts, tract.Key(o.key))

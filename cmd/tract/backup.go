@@ -15,8 +15,8 @@ var _ = register("backup", newBackup)
 func newBackup(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy", GroupID: groupStore,
-		Long: `Copy the store, with HEAD and its settings, into the new folder DEST, as it is at
-one moment. Others may go on writing. The copy is looked through as tract fsck does,
+		Long: `Copy the store, with HEAD and the settings in its folder, into the new folder DEST,
+as it is at one moment. Others may go on writing. The copy is looked through as tract fsck does,
 and DEST is there only when it is sound: a folder that tract --dir DEST opens.
 
 Do not copy the files of a store that is in use by other means.`,
@@ -43,6 +43,12 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	if err != nil {
 		return err
 	}
+	var beside map[string][]byte
+	if root := a.place.root; root != "" {
+		if beside, err = readBeside(root, a.place.files, func(err error) error { return err }); err != nil {
+			return err
+		}
+	}
 	step, end := a.progress("backing up")
 	health, err := repo.Backup(ctx, dest, step)
 	end()
@@ -54,10 +60,8 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	case err != nil:
 		return err
 	}
-	if root := a.place.root; root != "" {
-		if err := bring(root, dest); err != nil {
-			return err
-		}
+	if err := putBeside(dest, beside); err != nil {
+		return err
 	}
 	if a.json {
 		return format.Encode(a.out, backupJSON{dest, health.Objects, health.Commits, health.Refs})

@@ -11,21 +11,25 @@ import (
 
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // A search is kept as a log: a line for each thing that was said, a word and an
 // id. Reading it again gives the state.
 
-// bisectFile is where the log lies.
-func (a *app) bisectFile() (string, error) {
+// maxBisect is more bytes than the log of a search has.
+const maxBisect = 1 << 20
+
+// bisectFile is where the log lies, and whose files are accepted there.
+func (a *app) bisectFile() (string, safefile.Policy, error) {
 	p, err := a.findPlace()
 	if err != nil {
-		return "", err
+		return "", safefile.Policy{}, err
 	}
 	if p.root == "" {
-		return "", hinted(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
+		return "", p.files, hinted(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
 	}
-	return filepath.Join(p.root, "BISECT"), nil
+	return filepath.Join(p.root, "BISECT"), p.files, nil
 }
 
 var errNoSearch = &failure{
@@ -38,11 +42,11 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := a.bisectFile()
+	path, files, err := a.bisectFile()
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, maxBisect)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoSearch
 	}
@@ -66,19 +70,19 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 
 // say adds lines to the log.
 func (a *app) bisectSay(begin bool, lines ...string) error {
-	path, err := a.bisectFile()
+	path, files, err := a.bisectFile()
 	if err != nil {
 		return err
 	}
-	how := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	text := strings.Join(lines, "\n") + "\n"
 	if begin {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		return putFile(path, []byte(text))
 	}
-	f, err := os.OpenFile(path, how, 0o600)
+	f, err := files.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	_, err = f.WriteString(text)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -164,11 +168,11 @@ func (a *app) bisectTake(ctx context.Context, b *bisection, lines []string) erro
 }
 
 func (a *app) bisectLog() error {
-	path, err := a.bisectFile()
+	path, files, err := a.bisectFile()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path, maxBisect)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoSearch
 	}
@@ -184,7 +188,7 @@ func (a *app) bisectLog() error {
 }
 
 func (a *app) bisectReset() error {
-	path, err := a.bisectFile()
+	path, _, err := a.bisectFile()
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 	}
 	var names []string
 	for _, config := range files {
-		if found, err := settings.Profiles(config); err == nil {
+		if found, err := config.Profiles(); err == nil {
 			names = append(names, found...)
 		}
 	}

@@ -134,17 +134,10 @@ func (a *app) summary(cmd *cobra.Command, o *compressOptions, b *tract.Branch, r
 	return b.Summarize(ctx, client, rng, append(append(set, a.watching()...), opts...)...)
 }
 
-// changed is the settings that somebody set, for the library.
+// changed is the settings as they are by now, for the library.
 func (a *app) changed() ([]tract.Option, error) {
 	v, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	var opts []tract.Option
-	for key, value := range v.Changed() {
-		opts = append(opts, tract.Set(key, value))
-	}
-	return opts, nil
+	return []tract.Option{tract.Settings(v)}, err
 }
 
 // printRange lists what a summary would stand for.

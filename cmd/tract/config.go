@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
@@ -19,13 +18,21 @@ func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
 	cmd := &cobra.Command{
 		Use: "config", Short: "Get and set settings", GroupID: groupStore,
-		Long: `Get and set settings. They come from the file of the user, the file of the store,
-the environment and flags; a later one wins. Keys of providers are no settings:
-they belong in the environment, such as ANTHROPIC_API_KEY.`,
+		Long: `Get and set settings. They come from your own file, the file config.toml in the
+store's folder, the section about the store in your own file, the environment and
+flags; a later one wins. Keys of providers are no settings: they belong in the
+environment, such as ANTHROPIC_API_KEY.
+
+The folder may come from somebody else, so its file may only set what is safe: the
+model, the effort, budgets, what is included, and stricter masking of secrets. What
+names a program, a host or a credential, adds to requests or has things deleted is
+ignored there. tract config set writes such a setting into your own file, for this
+store only; tract config trust accepts the folder's file as it is.`,
 		Example: `  tract config set model claude-sonnet-4-5
   tract config set --global provider anthropic
   tract config list --show-origin
-  tract config unset model`,
+  tract config unset model
+  tract config trust --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -50,26 +57,72 @@ they belong in the environment, such as ANTHROPIC_API_KEY.`,
 		RunE:    func(*cobra.Command, []string) error { return a.configList(o) },
 	}
 	for _, c := range []*cobra.Command{set, unset} {
-		c.Flags().BoolVar(&o.global, "global", false, "in the file of the user, not that of the store")
+		c.Flags().BoolVar(&o.global, "global", false, "in your own file, for all stores")
 	}
 	for _, c := range []*cobra.Command{get, list} {
-		c.Flags().BoolVar(&o.origin, "show-origin", false, "say where each value comes from")
+		c.Flags().BoolVar(&o.origin, "show-origin", false, "say where each value comes from, and what is ignored")
 	}
 	list.Flags().BoolVar(&o.all, "all", false, "list those too that have no value")
-	cmd.AddCommand(get, set, unset, list)
+	cmd.AddCommand(get, set, unset, list, newConfigTrust(a))
+	return cmd
+}
+
+func newConfigTrust(a *app) *cobra.Command {
+	o := &trustOptions{}
+	cmd := &cobra.Command{
+		Use: "trust", Short: "Accept the settings in the store's folder, or the folder", Args: cobra.NoArgs,
+		Long: `Accept the file config.toml in the store's folder, and the profiles there, as they
+are: show what they set that is not safe, and let it count from now on. A file that
+is changed by anything but tract is not trusted any more.
+
+With --folder, accept a folder that belongs to another user or that others can write:
+whoever can write it can change what the next prompt is. Its settings are a matter of
+their own.
+
+What is accepted is remembered beside your own settings.`,
+		Example: `  tract config trust --dry-run
+  tract config trust
+  tract config trust --folder /srv/shared/.tract
+  tract config trust --revoke`,
+		RunE: func(*cobra.Command, []string) error { return a.configTrust(o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.folder, "folder", "", "accept this folder, whoever owns it and can write it")
+	f.BoolVar(&o.revoke, "revoke", false, "take back what was accepted")
+	f.BoolVar(&o.dry, "dry-run", false, "only show what would be accepted")
+	cmd.MarkFlagsMutuallyExclusive("revoke", "dry-run")
+	a.completeFlag(cmd, "folder", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
 	return cmd
 }
 
 // settingJSON is one setting for a program.
 type settingJSON struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Origin string `json:"origin"`
-	Doc    string `json:"doc,omitempty"`
+	Key     string `json:"key"`
+	Value   string `json:"value"`
+	Origin  string `json:"origin"`
+	Ignored string `json:"ignored,omitempty"` // why it does not count
+	Doc     string `json:"doc,omitempty"`
 }
 
 func settingOf(i settings.Item) settingJSON {
 	return settingJSON{Key: i.Key.Name, Value: i.Value, Origin: i.Origin.String(), Doc: i.Key.Doc}
+}
+
+// ignoredOf is a setting that does not count.
+func ignoredOf(i settings.Item) settingJSON {
+	s := settingOf(i)
+	s.Ignored = "not trusted"
+	return s
+}
+
+// origin is where a value comes from, for people.
+func (s settingJSON) origin() string {
+	if s.Ignored != "" {
+		return "ignored: " + s.Ignored + ", " + s.Origin
+	}
+	return s.Origin
 }
 
 func (a *app) configGet(o *configOptions, key string) error {
@@ -81,18 +134,26 @@ func (a *app) configGet(o *configOptions, key string) error {
 	if err != nil {
 		return err
 	}
+	list := []settingJSON{settingOf(item)}
+	for _, i := range v.Ignored() {
+		if o.origin && i.Key.Name == item.Key.Name {
+			list = append(list, ignoredOf(i))
+		}
+	}
 	switch {
 	case a.json:
-		return format.Encode(a.out, settingOf(item))
-	case item.Value == "" && item.Origin.Layer == settings.Default:
+		return format.Encode(a.out, list[0])
+	case len(list) == 1 && item.Value == "" && item.Origin.Layer == settings.Default:
 		return no()
 	}
 	p := a.printer()
-	p.Text(item.Value)
-	if o.origin {
-		p.Text("\t" + item.Origin.String())
+	for _, s := range list {
+		p.Text(s.Value)
+		if o.origin {
+			p.Text("\t" + s.origin())
+		}
+		p.Text("\n")
 	}
-	p.Text("\n")
 	return p.Err()
 }
 
@@ -101,45 +162,86 @@ func (a *app) configList(o *configOptions) error {
 	if err != nil {
 		return err
 	}
-	list, rows := []settingJSON{}, [][]string{}
+	list := []settingJSON{}
 	for _, item := range v.List() {
-		if item.Value == "" && !o.all {
-			continue
+		if item.Value != "" || o.all {
+			list = append(list, settingOf(item))
 		}
-		list = append(list, settingOf(item))
-		row := []string{item.Key.Name, item.Value}
+	}
+	for _, i := range v.Ignored() {
 		if o.origin {
-			row = append(row, item.Origin.String())
+			list = append(list, ignoredOf(i))
 		}
-		rows = append(rows, row)
 	}
 	if a.json {
 		return format.Encode(a.out, list)
+	}
+	var rows [][]string
+	for _, s := range list {
+		row := []string{s.Key, s.Value}
+		if o.origin {
+			row = append(row, s.origin())
+		}
+		rows = append(rows, row)
 	}
 	p := a.printer()
 	p.Table(rows)
 	return p.Err()
 }
 
-// configFile is the file that set and unset change.
-func (a *app) configFile(o *configOptions) (string, error) {
-	if o.global {
-		if path := settings.GlobalFile(os.LookupEnv); path != "" {
-			return path, nil
-		}
-		return "", errors.New("find the user's settings: there is no home folder")
+// settingFiles is the files that set, unset and profiles change.
+type settingFiles struct {
+	folder settings.File // in the store's folder; without a path: none
+	own    settings.File // of the user: all of it, or what it says about the store
+}
+
+func (a *app) settingFiles(global bool) (settingFiles, error) {
+	own := ownSettings()
+	if global && own.Path == "" {
+		return settingFiles{}, hinted(errors.New("find your settings: there is no home folder"), "set HOME or XDG_CONFIG_HOME")
+	}
+	if global {
+		return settingFiles{own: own}, nil
 	}
 	p, err := a.findPlace()
 	if err != nil {
-		return "", err
+		return settingFiles{}, err
 	}
 	if p.personal && !isFolder(p.root) {
-		return "", hinted(errors.New("set a setting: there is no store here or above"), "tract init makes one; --global sets it for all your stores")
+		return settingFiles{}, hinted(errors.New("set a setting: there is no store here or above"), "tract init makes one; --global sets it for all your stores")
 	}
-	if p.config() == "" {
-		return "", hinted(fmt.Errorf("set a setting: the store %s has no file of settings", p.url), "--global sets it for all your stores")
+	if p.root == "" {
+		return settingFiles{}, hinted(fmt.Errorf("set a setting: the store %s has no file of settings", p.url), "--global sets it for all your stores")
 	}
-	return p.config(), nil
+	return settingFiles{folder: p.settings(), own: p.ownSettings()}, nil
+}
+
+// forValue is the file for a value: that of the folder where it counts there, whoever
+// made the folder.
+func (f settingFiles) forValue(k settings.Key, value string) (settings.File, error) {
+	if f.folder.Path != "" && k.SafeAs(value) {
+		return f.folder, nil
+	}
+	if f.own.Path == "" {
+		err := fmt.Errorf("set %s: it is kept in your own settings, and there is no home folder", k.Name)
+		return f.own, hinted(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstOf(k.Variable(), "--set"))
+	}
+	return f.own, nil
+}
+
+// unset takes a setting out of both files and reports whether it was in one.
+func (f settingFiles) unset(key string) (was bool, err error) {
+	for _, file := range []settings.File{f.folder, f.own} {
+		if file.Path == "" {
+			continue
+		}
+		gone, err := file.Unset(key)
+		if err != nil {
+			return was, fileError(err, file.Path)
+		}
+		was = was || gone
+	}
+	return was, nil
 }
 
 func (a *app) configSet(o *configOptions, key, value string) error {
@@ -147,21 +249,32 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if err != nil {
 		return err
 	}
+	if value, err = k.Parse(value); err != nil {
+		return err
+	}
 	if err := knownProvider(k, value); err != nil {
 		return err
 	}
-	path, err := a.configFile(o)
+	files, err := a.settingFiles(o.global)
 	if err != nil {
 		return err
 	}
-	canonical, err := settings.SetFile(path, key, value)
+	file, err := files.forValue(k, value)
 	if err != nil {
-		return fileError(err, path)
+		return err
+	}
+	if _, err := file.Set(key, value); err != nil {
+		return fileError(err, file.Path)
+	}
+	if file == files.folder && files.own.Path != "" { // which would win
+		if _, err := files.own.Unset(key); err != nil {
+			return fileError(err, files.own.Path)
+		}
 	}
 	if a.json {
-		return format.Encode(a.out, settingJSON{Key: k.Name, Value: canonical, Origin: path})
+		return format.Encode(a.out, settingJSON{Key: k.Name, Value: value, Origin: file.Path})
 	}
-	a.note("%s is %s in %s", k.Name, canonical, path)
+	a.note("%s is %s in %s", k.Name, value, whichFile(file))
 	return nil
 }
 
@@ -174,6 +287,14 @@ func knownProvider(k settings.Key, value string) error {
 	return err
 }
 
+// whichFile names a file of settings, and that only a part of it is meant.
+func whichFile(f settings.File) string {
+	if f.Store != "" {
+		return f.Path + ", for this store"
+	}
+	return f.Path
+}
+
 // fileError names the file, when it is that which is wrong.
 func fileError(err error, path string) error {
 	f := classify(err)
@@ -184,19 +305,19 @@ func fileError(err error, path string) error {
 }
 
 func (a *app) configUnset(o *configOptions, key string) error {
-	path, err := a.configFile(o)
+	files, err := a.settingFiles(o.global)
 	if err != nil {
 		return err
 	}
-	was, err := settings.UnsetFile(path, key)
+	was, err := files.unset(key)
 	if err != nil {
-		return fileError(err, path)
+		return err
 	}
 	if !was {
 		if _, err := settings.Find(key); err != nil {
 			return err
 		}
-		a.note("%s is not set in %s", key, path)
+		a.note("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
 		return no()
 	}
 	return nil

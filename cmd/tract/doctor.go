@@ -96,7 +96,11 @@ func (a *app) checkSettings(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return count(uint64(len(v.Changed())), "setting") + " changed", nil
+	changed := count(uint64(len(v.Changed())), "setting") + " changed"
+	if n := len(v.Ignored()); n > 0 {
+		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.place.settings().Path)
+	}
+	return changed, nil
 }
 
 func (a *app) checkStore(ctx context.Context) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/safefile"
 	"github.com/tract-vcs/tract/secrets"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -91,7 +92,8 @@ var kinds = []struct {
 	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
 	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
 	{is(objects.ErrFormat), codeDamaged, "format", "another version of tract may have made it (see tract version), or it is no store"},
-	{is(objects.ErrUnsafe), codeNo, "unsafe", "name the file itself, and make it your own: chmod -R go-rwx, or chown"},
+	{is(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract looks at regular files only"},
+	{is(objects.ErrUnsafe), codeNo, "unsafe", "name what a link leads to, and make the files your own: chown, chmod -R go-w"},
 	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
 	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
@@ -181,8 +183,11 @@ func (f *failure) details(err error) {
 	var misplaced *tract.MisplacedError
 	var broken *tract.IncompleteError
 	var api *llm.APIError
+	var unsafe *safefile.Error
 	var hinter interface{ Hint() string }
 	switch {
+	case errors.As(err, &unsafe):
+		f.hint = "make it your own (chown, chmod go-w), or use it as it is: tract config trust --folder " + shellWord(unsafe.Folder)
 	case errors.As(err, &moved):
 		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
 		f.hint = "look at what came in between (tract log), then try again"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,7 +75,7 @@ func (a *app) fsck(ctx context.Context) error {
 		return err
 	}
 	step, end := a.progress("checking")
-	health, err := tract.Fsck(ctx, p.url, step)
+	health, err := tract.Fsck(ctx, p.url, step, tract.Files(p.files))
 	end()
 	if errors.Is(err, objects.ErrNotFound) {
 		return hinted(err, "tract init makes a store here")
@@ -144,19 +142,4 @@ func (a *app) showHealth(h *tract.Health) error {
 		p.Text("The store is sound.\n")
 	}
 	return p.Err()
-}
-
-// bring copies what a folder holds beside the store, as far as it is there: where HEAD
-// is, and the settings.
-func bring(from, to string) error {
-	for _, name := range []string{"HEAD", "config.toml", ".gitignore"} {
-		b, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			continue // a store may be without
-		}
-		if err := putFile(filepath.Join(to, name), b); err != nil {
-			return err
-		}
-	}
-	return nil
 }

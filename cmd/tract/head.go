@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -40,14 +39,14 @@ func (a *app) head() (head, error) {
 		return head{branch: firstBranch}, err
 	}
 	path := filepath.Join(p.root, "HEAD")
-	text, err := os.ReadFile(path)
+	text, err := p.files.Read(path, maxHead)
 	if errors.Is(err, fs.ErrNotExist) {
 		return head{branch: firstBranch}, nil
 	}
 	if err != nil {
 		return head{}, err
 	}
-	h, err := parseHead(strings.TrimSpace(string(text[:min(len(text), maxHead)])))
+	h, err := parseHead(strings.TrimSpace(string(text)))
 	if err != nil {
 		return head{}, hinted(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
 	}

@@ -42,7 +42,7 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	repo, err := tract.Open(cmd.Context(), p.url, tract.Create())
+	repo, err := tract.Open(cmd.Context(), p.url, tract.Create(), tract.Files(p.files))
 	if err != nil {
 		return a.storeError(err)
 	}

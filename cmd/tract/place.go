@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
 	"github.com/tract-vcs/tract/settings"
 )
 
@@ -17,16 +18,9 @@ const folder = ".tract"
 // place is where the store of this process lies.
 type place struct {
 	url      string
-	root     string // the folder of HEAD and config.toml; empty: there is none
-	personal bool   // nobody asked for it and none is above
-}
-
-// config is the file of the store's settings; empty: there is none.
-func (p *place) config() string {
-	if p.root == "" {
-		return ""
-	}
-	return filepath.Join(p.root, "config.toml")
+	root     string          // the folder of HEAD and config.toml; empty: there is none
+	files    safefile.Policy // whose files are accepted there
+	personal bool            // nobody asked for it and none is above
 }
 
 // findPlace finds the store: --store, --dir, TRACT_DIR, a folder above, the
@@ -63,7 +57,7 @@ func (a *app) search() (*place, error) {
 	} else if found != "" {
 		return placeOf(found)
 	}
-	v, err := settings.Load(settings.Sources{Global: settings.GlobalFile(os.LookupEnv), Lookup: os.LookupEnv})
+	v, err := settings.Load(settings.Sources{Global: ownSettings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +73,8 @@ func (a *app) search() (*place, error) {
 }
 
 // placeOf is the place of a URL. One with a scheme has no folder. A file in the place of
-// that is none of ours, or one of a store: neither is a damaged store.
+// that is none of ours, or one of a store: neither is a damaged store. A folder that is
+// not safe to use is refused here, before anything in it is read.
 func placeOf(url string) (*place, error) {
 	p := &place{url: url}
 	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
@@ -91,7 +86,12 @@ func placeOf(url string) (*place, error) {
 		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
 		return nil, hinted(err, "want the folder of a store, such as %s", folder)
 	}
-	return p, nil
+	if p.root == "" {
+		return p, nil
+	}
+	var err error
+	p.files, err = policyFor(p.root)
+	return p, err
 }
 
 // storeIn is the store that --dir means: the folder itself, or the one in it.
@@ -127,9 +127,9 @@ func isFolder(path string) bool {
 // that is no folder, such as a link to a disk that is not there, is not passed over:
 // what is said would land in another store.
 func upward(dir string) (string, error) {
-	first, known := owner(dir)
+	first, known := ownerOf(dir)
 	for {
-		if own, ok := owner(dir); known && ok && own != first {
+		if own, ok := ownerOf(dir); known && ok && own != first {
 			return "", nil
 		}
 		found := filepath.Join(dir, folder)
@@ -145,6 +145,15 @@ func upward(dir string) (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// ownerOf is the user that a folder belongs to, where that is known.
+func ownerOf(dir string) (uid int, known bool) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0, false
+	}
+	return safefile.Owner(info)
 }
 
 // personal is the folder of the store that serves where there is none upward.

@@ -48,7 +48,7 @@ secrets is in no profile.`,
 		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.saveProfile(o, args[0]) })
 	load := sub("load NAME", "Restore the settings of a profile",
-		"Write the settings of a profile into the file of the store, or of the user. Other\nsettings of the kind that profiles keep are taken out of that file; what the\nenvironment says still wins.",
+		"Write the settings of a profile where tract config set would write each. Other\nsettings of the kind that profiles keep are taken out there; what the environment\nsays still wins.",
 		"  tract profile load deep\n  tract profile load deep --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.loadProfile(o, args[0]) })
 	list := sub("list", "List the profiles", "", "  tract profile list", cobra.NoArgs,
@@ -74,37 +74,60 @@ type profileJSON struct {
 
 // profileFiles is the files of settings that profiles lie beside: that of the
 // store, then that of the user.
-func (a *app) profileFiles(global bool) ([]string, error) {
-	var files []string
+func (a *app) profileFiles(global bool) ([]settings.File, error) {
+	var files []settings.File
 	if !global {
 		p, err := a.findPlace()
 		if err != nil {
 			return nil, err
 		}
-		if p.config() != "" {
-			files = append(files, p.config())
+		if p.root != "" {
+			files = append(files, p.settings())
 		}
 	}
-	if own := settings.GlobalFile(os.LookupEnv); own != "" {
+	if own := ownSettings(); own.Path != "" {
 		files = append(files, own)
 	}
 	return files, nil
 }
 
-// readProfile finds a profile.
+// profileFile is the file that a profile is saved in, or deleted.
+func (a *app) profileFile(global bool, name string) (settings.File, error) {
+	files, err := a.settingFiles(global)
+	if err != nil {
+		return settings.File{}, err
+	}
+	if files.folder.Path != "" {
+		return files.folder.Profile(name)
+	}
+	return files.own.Profile(name)
+}
+
+// readProfile finds a profile. What does not count of one in the store's folder is said.
 func (a *app) readProfile(global bool, name string) (path string, set map[string]string, err error) {
 	files, err := a.profileFiles(global)
 	if err != nil {
 		return "", nil, err
 	}
 	for _, config := range files {
-		if path, err = settings.ProfileFile(config, name); err != nil {
+		file, err := config.Profile(name)
+		if err != nil {
 			return "", nil, err
 		}
-		set, err = settings.Read(path)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return path, set, err
+		c, err := file.Read()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if err != nil {
+			return file.Path, nil, err
+		}
+		if !c.Trusted {
+			a.noteIgnored(file.Path, c.Unsafe())
+			for _, i := range c.Unsafe() {
+				delete(c.Set, i.Key.Name)
+			}
+		}
+		return file.Path, c.Set, nil
 	}
 	return "", nil, &failure{
 		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("profile %q: there is none of that name", name),
@@ -117,22 +140,18 @@ func (a *app) saveProfile(o *profileOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	config, err := a.configFile(&configOptions{global: o.global})
-	if err != nil {
-		return err
-	}
-	path, err := settings.ProfileFile(config, name)
+	file, err := a.profileFile(o.global, name)
 	if err != nil {
 		return err
 	}
 	set := v.Profile()
-	if err := settings.WriteProfile(path, set); err != nil {
+	if err := file.WriteProfile(set); err != nil {
 		return err
 	}
 	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "saved"})
+		return format.Encode(a.out, profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"})
 	}
-	a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), path)
+	a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
 	return nil
 }
 
@@ -141,17 +160,37 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	config, err := a.configFile(&configOptions{global: o.global})
+	files, err := a.settingFiles(o.global)
 	if err != nil {
 		return err
 	}
-	if err := settings.LoadProfile(config, set); err != nil {
-		return fileError(err, config)
+	into := map[settings.File]map[string]string{}
+	for key, value := range set {
+		k, err := settings.Find(key)
+		if err != nil {
+			return err
+		}
+		file, err := files.forValue(k, value)
+		if err != nil {
+			return err
+		}
+		if into[file] == nil {
+			into[file] = map[string]string{}
+		}
+		into[file][key] = value
+	}
+	for _, file := range []settings.File{files.folder, files.own} {
+		if file.Path == "" {
+			continue
+		}
+		if err := file.LoadProfile(into[file]); err != nil { // what it does not name goes there too
+			return fileError(err, file.Path)
+		}
 	}
 	if a.json {
 		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
 	}
-	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, config)
+	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
 	return nil
 }
 
@@ -162,17 +201,17 @@ func (a *app) listProfiles() error {
 	}
 	list, rows, seen := []profileJSON{}, [][]string{}, map[string]bool{}
 	for _, config := range files {
-		names, err := settings.Profiles(config)
+		names, err := config.Profiles()
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			path, err := settings.ProfileFile(config, name)
+			file, err := config.Profile(name)
 			if err != nil || seen[name] {
 				continue
 			}
 			seen[name] = true
-			list, rows = append(list, profileJSON{Name: name, Origin: path}), append(rows, []string{name, path})
+			list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 		}
 	}
 	if a.json {
@@ -201,15 +240,12 @@ func (a *app) showProfile(o *profileOptions, name string) error {
 }
 
 func (a *app) deleteProfile(o *profileOptions, name string) error {
-	config, err := a.configFile(&configOptions{global: o.global})
+	file, err := a.profileFile(o.global, name)
 	if err != nil {
 		return err
 	}
-	path, err := settings.ProfileFile(config, name)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(path); err != nil {
+	path := file.Path
+	if _, err := os.Lstat(path); err != nil {
 		return hinted(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global is for those of the user")
 	}
 	done := "would be deleted"

@@ -58,8 +58,16 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if isFolder(from) {
 		from = storeIn(from)
 	}
+	root := from
+	if info, err := os.Stat(from); err == nil && !info.IsDir() {
+		root = filepath.Dir(from)
+	}
+	files, err := policyFor(root)
+	if err != nil {
+		return err
+	}
 	step, end := a.progress("recovering")
-	got, err := tract.Recover(ctx, from, to, step)
+	got, err := tract.Recover(ctx, from, to, step, tract.Files(files))
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
@@ -69,11 +77,14 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	case err != nil:
 		return err
 	}
-	root := from
-	if info, err := os.Stat(from); err == nil && !info.IsDir() {
-		root = filepath.Dir(from)
+	beside, err := readBeside(root, files, func(err error) error {
+		a.note("left out: %s", err)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if err := bring(root, to); err != nil {
+	if err := putBeside(to, beside); err != nil {
 		return err
 	}
 	if a.json {

@@ -77,11 +77,8 @@ func (s *session) state(ctx context.Context, name string) error {
 }
 
 func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
-	var opts []tract.Option
-	for key, value := range a.values.Changed() {
-		opts = append(opts, tract.Set(key, value))
-	}
-	p, err := a.repo.Compile(ctx, tip.String(), append(opts, a.asConfigured()...)...)
+	opts := append([]tract.Option{tract.Settings(*a.values)}, a.asConfigured()...)
+	p, err := a.repo.Compile(ctx, tip.String(), opts...)
 	if err != nil {
 		return "", err
 	}

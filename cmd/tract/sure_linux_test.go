@@ -57,6 +57,7 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 // TestPagerThatIsNotThere shows what was asked for without it.
 func TestPagerThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
+	t.Setenv("HOME", dir)
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Hello there", "--dir", dir)
 	command(t, codeOK, "config", "set", "core.pager", "nosuch-pager -x", "--dir", dir)

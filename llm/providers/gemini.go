@@ -3,6 +3,7 @@ package providers
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -33,6 +34,13 @@ func geminiPath(model string, stream bool) string {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
 	}
+	parts := strings.Split(model, "/")
+	for i, part := range parts {
+		if parts[i] = url.PathEscape(part); part == "." || part == ".." {
+			parts[i] = strings.ReplaceAll(part, ".", "%2E") // the name of a model leads nowhere else
+		}
+	}
+	model = strings.Join(parts, "/")
 	if stream {
 		return "/" + model + ":streamGenerateContent?alt=sse"
 	}

@@ -189,3 +189,23 @@ func TestFamiliesOnBedrock(t *testing.T) {
 		}
 	}
 }
+
+// TestAModelDoesNotChangeThePath: the name of a model may come from the settings of a
+// folder that was cloned, and the request carries the user's key.
+func TestAModelDoesNotChangeThePath(t *testing.T) {
+	for model, want := range map[string]string{
+		"gemini-2.5-pro":        "/v1beta/models/gemini-2.5-pro:generateContent",
+		"tunedModels/mine":      "/v1beta/tunedModels/mine:generateContent",
+		"x?key=evil&y=":         "/v1beta/models/x%3Fkey=evil&y=:generateContent",
+		"x#y":                   "/v1beta/models/x%23y:generateContent",
+		"models/../../upload/x": "/v1beta/models/%2E%2E/%2E%2E/upload/x:generateContent",
+	} {
+		c, err := Open("gemini", Config{Model: model, BaseURL: "https://host.example/v1beta", APIKey: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.endpoint(c.target, false).String(); got != "https://host.example"+want {
+			t.Errorf("%s: %s, want %s", model, got, want)
+		}
+	}
+}

@@ -33,7 +33,9 @@
 //     end of the journal is damage, not the trace of a crash.
 //   - Creation can be interrupted anywhere: a file has its name only when whole.
 //   - All files are 0600 in a directory of 0700, whatever the umask, and one that
-//     others can write, or that belongs to somebody else, is objects.ErrUnsafe.
+//     others can write, or that belongs to somebody else, is objects.ErrUnsafe, for
+//     root too, unless objects.Options.Files accepts it. So is a symbolic link, a named
+//     pipe or a device in the place of a file.
 //   - Reading needs no right to write anything.
 //   - What is erased is in no file afterwards, and whoever is interrupted has erased
 //     all of it or nothing. The file is written anew for that.
@@ -54,7 +56,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 func init() {
@@ -81,6 +83,7 @@ type store struct {
 	path     string
 	wait     time.Duration
 	readOnly bool
+	policy   safefile.Policy
 	limit    int64 // bytes of the journal after which it is folded
 
 	mu      sync.Mutex
@@ -119,11 +122,11 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, limit: journalLimit,
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
-		if err := checkSafe(filepath.Dir(path), info, os.Geteuid()); err != nil {
+		if err := s.policy.Check(filepath.Dir(path), info); err != nil {
 			return nil, err
 		}
 	}
@@ -165,17 +168,6 @@ func locate(path string) (string, error) {
 		return filepath.Join(abs, fileName), nil
 	}
 	return "", explainPath("open", abs, err)
-}
-
-// checkSafe refuses what somebody else can have changed.
-func checkSafe(path string, info fs.FileInfo, user int) error {
-	if uid, known := owner(info); known && user != 0 && uid != user {
-		return fmt.Errorf("open store %s: it belongs to user %d: %w: make a copy that is your own", path, uid, objects.ErrUnsafe)
-	}
-	if shared(info) {
-		return fmt.Errorf("open store %s: others can write it (%v): %w: run chmod go-w on it", path, info.Mode(), objects.ErrUnsafe)
-	}
-	return nil
 }
 
 // ChecksObjects is objects.Checker: what lies in a pack whose checksum is right was

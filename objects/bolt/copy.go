@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // copyStep is how much is copied at a time.
@@ -76,7 +78,7 @@ func (h *steady) copyFile(path string) error {
 
 // writeFile writes a file that only its owner may read, and makes it durable.
 func writeFile(path string, write func(f *os.File) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|noFollow, 0o600)
+	f, err := safefile.Policy{}.Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

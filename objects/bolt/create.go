@@ -78,7 +78,11 @@ func (s *store) publish(dir string) error {
 // empty; another has lost its store, and is not to be lost itself.
 func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 	name := journalPath(s.path)
-	if old, err := os.Open(name); err == nil {
+	old, err := s.policy.Open(name, os.O_RDONLY, 0)
+	switch {
+	case errors.Is(err, objects.ErrUnsafe):
+		return err
+	case err == nil:
 		var first [len(frameMagic)]byte
 		_, _ = old.ReadAt(first[:], journalStart)
 		_ = old.Close()

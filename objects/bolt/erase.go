@@ -78,7 +78,7 @@ func (s *store) erase(ctx context.Context, list []objects.Tombstone, progress fu
 	}
 	var old *os.File
 	if renamesOpen {
-		if old, err = os.OpenFile(s.path, os.O_RDWR|noFollow, 0); err != nil {
+		if old, err = s.policy.Open(s.path, os.O_RDWR, 0); err != nil {
 			return 0, s.explain("erase in", err)
 		}
 		defer func() { _ = old.Close() }()

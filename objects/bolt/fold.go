@@ -198,7 +198,7 @@ var errHeld = errors.New("another program holds it")
 
 // transact writes a list of changes with bbolt, which opens the file for itself.
 func (s *store) transact(h *handle, list []change) (err error) {
-	f, err := os.OpenFile(s.path, os.O_RDWR|noFollow, 0)
+	f, err := s.policy.Open(s.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"os"
 	"slices"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // bbolt leaves pages free where it has written twice, and a page more than it needs at
@@ -185,7 +187,7 @@ func rowsOf(l *look) (rows map[string][]cell, err error) {
 // tighten lays out anew what is in a small file that nobody has a name for yet, and
 // makes it durable.
 func tighten(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
+	f, err := safefile.Policy{}.Open(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

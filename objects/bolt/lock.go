@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // sideLock is the lock beside a store. Of its two files the gate holds nothing but
@@ -18,6 +20,7 @@ type sideLock struct {
 	gate     *os.File
 	turn     *os.File // only to see whether somebody has it; nil: not opened yet
 	turnPath string
+	policy   safefile.Policy
 }
 
 func turnPath(db string) string { return db + "-turn" }
@@ -35,9 +38,9 @@ func (s *store) lock(ctx context.Context, exclusive bool) (*sideLock, error) {
 	if exclusive {
 		flags = os.O_RDWR // for the anchor
 	}
-	gate, err := openLock(gatePath(s.path), flags)
+	gate, err := openLock(s.policy, gatePath(s.path), flags)
 	if errors.Is(err, fs.ErrPermission) {
-		gate, err = openLock(gatePath(s.path), os.O_RDONLY)
+		gate, err = openLock(s.policy, gatePath(s.path), os.O_RDONLY)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +49,7 @@ func (s *store) lock(ctx context.Context, exclusive bool) (*sideLock, error) {
 		_ = gate.Close()
 		return nil, err
 	}
-	return &sideLock{gate: gate, turnPath: turnPath(s.path)}, nil
+	return &sideLock{gate: gate, turnPath: turnPath(s.path), policy: s.policy}, nil
 }
 
 // claim is a wait for the turn. The system has no way to end such a wait, so one
@@ -88,7 +91,7 @@ func (s *store) claim(exclusive bool) *claim {
 	c := &claim{done: make(chan struct{})}
 	s.claims[exclusive] = c
 	go func() {
-		turn, err := openLock(turnPath(s.path), os.O_RDONLY)
+		turn, err := openLock(s.policy, turnPath(s.path), os.O_RDONLY)
 		if err == nil {
 			_, err = lockFile(turn, true, true)
 		}
@@ -107,7 +110,7 @@ func (s *store) claim(exclusive bool) *claim {
 // wanted tells whether somebody waits for the lock.
 func (l *sideLock) wanted() bool {
 	if l.turn == nil {
-		turn, err := openLock(l.turnPath, os.O_RDONLY)
+		turn, err := openLock(l.policy, l.turnPath, os.O_RDONLY)
 		if err != nil {
 			return true
 		}
@@ -131,13 +134,13 @@ func (l *sideLock) release() {
 }
 
 // openLock opens a lock file, and makes it when it is not there.
-func openLock(path string, flags int) (*os.File, error) {
+func openLock(policy safefile.Policy, path string, flags int) (*os.File, error) {
 	for {
-		f, err := openFile(path, flags)
+		f, err := policy.Open(path, flags, 0)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, 0o600)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue // another process was faster
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // The new file of a compaction, from its making until it has another name or is taken
@@ -79,7 +81,7 @@ func removeLeft(path string) {
 			continue
 		}
 		name := filepath.Join(dirOf(path), e.Name())
-		if f, err := os.OpenFile(name, os.O_RDWR|noFollow, 0); err == nil {
+		if f, err := (safefile.Policy{}).Open(name, os.O_RDWR, 0); err == nil {
 			if free, err := lockFile(f, true, false); free && err == nil {
 				_ = os.Remove(name)
 			}

@@ -9,9 +9,6 @@ import (
 	"syscall"
 )
 
-// noFollow refuses to open a symbolic link.
-const noFollow = syscall.O_NOFOLLOW
-
 // lockFile takes a lock that ends with the file. Without wait it tells whether
 // the lock was free.
 func lockFile(f *os.File, exclusive, wait bool) (bool, error) {
@@ -38,18 +35,6 @@ func unlockFile(f *os.File) error {
 	return os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
 }
 
-// owner is the user whose file it is.
-func owner(info fs.FileInfo) (uid int, known bool) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(st.Uid), true
-}
-
-// shared tells whether others than the owner may write.
-func shared(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
-
 // renamesOpen tells that a file that is open can lose its name to another.
 const renamesOpen = true
 
@@ -70,18 +55,4 @@ func syncDir(path string) error {
 		err = nil // a file system that knows no such thing
 	}
 	return errors.Join(err, d.Close())
-}
-
-// openFile opens a file that there is. os.OpenFile would first try to poll it, which no
-// file on a disk can be: four system calls more.
-func openFile(path string, flags int) (*os.File, error) {
-	for {
-		fd, err := syscall.Open(path, flags|noFollow|syscall.O_CLOEXEC, 0)
-		switch {
-		case err == nil:
-			return os.NewFile(uintptr(fd), path), nil
-		case !errors.Is(err, syscall.EINTR):
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
-	}
 }

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noFollow is nothing here: making a symbolic link is a privilege.
-const noFollow = 0
-
 // lockFile takes a lock that ends with the file. Without wait it tells whether
 // the lock was free. The byte is the one that bbolt locks.
 func lockFile(f *os.File, exclusive, wait bool) (bool, error) {
@@ -35,11 +32,6 @@ func unlockFile(f *os.File) error {
 	return os.NewSyscallError("UnlockFileEx", err)
 }
 
-// owner is not known: access is governed by lists that are not read here.
-func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
-
-func shared(fs.FileInfo) bool { return false }
-
 // renamesOpen: a file that is open keeps its name.
 const renamesOpen = false
 
@@ -47,6 +39,3 @@ func nameless(fs.FileInfo) bool { return false }
 
 // syncDir does nothing: the file system keeps names in its own journal.
 func syncDir(string) error { return nil }
-
-// openFile opens a file that there is.
-func openFile(path string, flags int) (*os.File, error) { return os.OpenFile(path, flags|noFollow, 0) }

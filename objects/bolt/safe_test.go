@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 func init() {
@@ -96,16 +97,67 @@ func TestNothingIsMadeInAnUnsafePlace(t *testing.T) {
 	}
 }
 
+// TestForeignIsRefused gives files of a store to another user, which takes root; that
+// root is refused as everybody else is, TestOwners of package safefile shows to all.
 func TestForeignIsRefused(t *testing.T) {
-	_, path := fresh(t)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
 	}
-	me := os.Geteuid()
-	for user, safe := range map[int]bool{me: true, 0: true, me + 1: false} {
-		if err := checkSafe(path, info, user); (err == nil) != safe || err != nil && !errors.Is(err, objects.ErrUnsafe) {
-			t.Errorf("a file of user %d, opened by user %d: %v", me, user, err)
+	const nobody = 65534
+	for _, name := range []string{".", fileName, fileName + "-journal", fileName + "-lock", fileName + "-turn"} {
+		s, path := fresh(t)
+		apply(t, s, "refs/heads/main", "x")
+		dir := filepath.Dir(path)
+		if err := os.Chown(filepath.Join(dir, name), nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		for files, safe := range map[safefile.Policy]bool{{}: false, {Owner: nobody + 1}: false, {Owner: nobody}: true, {Any: true}: true} {
+			s, err := objects.Open(t.Context(), dir, objects.Options{Files: files})
+			if (err == nil) != safe || err != nil && !errors.Is(err, objects.ErrUnsafe) {
+				t.Errorf("%s belongs to user %d, %+v: %v", name, nobody, files, err)
+			}
+			if err == nil {
+				apply(t, s, "refs/heads/"+strconv.Itoa(files.Owner), "y")
+			}
+		}
+	}
+}
+
+// TestSpecialFilesAreRefused puts what is not a regular file in the place of each file
+// of a store. Nothing waits for it, reads it or takes it for damage.
+func TestSpecialFilesAreRefused(t *testing.T) {
+	kinds := map[string]func(path string) error{
+		"a named pipe":    func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"a folder":        func(p string) error { return os.Mkdir(p, 0o700) },
+		"a symbolic link": func(p string) error { return os.Symlink("/dev/zero", p) },
+	}
+	for kind, make := range kinds {
+		for _, suffix := range []string{"", "-journal", "-lock", "-turn"} {
+			s, path := fresh(t)
+			apply(t, s, "refs/heads/main", "x")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Remove(path+suffix), make(path+suffix)); err != nil {
+				t.Fatal(err)
+			}
+			want := objects.ErrUnsafe
+			if suffix == "" && kind != "a symbolic link" {
+				want = objects.ErrFormat // nobody says that it was a store
+			}
+			for _, o := range []objects.Options{{}, {Create: true}, {ReadOnly: true}} {
+				if _, err := objects.Open(t.Context(), filepath.Dir(path), o); !errors.Is(err, want) || errors.Is(err, objects.ErrCorrupt) {
+					t.Errorf("%s in the place of %s: %v, want %v", kind, filepath.Base(path+suffix), err, want)
+				}
+			}
+		}
+		// A store that is to be made beside a journal that is none.
+		path := filepath.Join(t.TempDir(), fileName)
+		if err := errors.Join(os.Chmod(filepath.Dir(path), 0o700), make(path+"-journal")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := objects.Open(t.Context(), path, objects.Options{Create: true}); !errors.Is(err, objects.ErrUnsafe) {
+			t.Errorf("create beside %s in the place of the journal: %v", kind, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -53,7 +52,7 @@ type steady struct {
 // for the lock beside the others of this process and does not stand among them.
 func (s *store) twin() *store {
 	return &store{
-		path: s.path, wait: s.wait, readOnly: s.readOnly, limit: s.limit,
+		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 }
@@ -66,7 +65,7 @@ func (s *store) hold(ctx context.Context, patient bool, progress func(done, tota
 	}
 	h := &steady{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
 	for {
-		file, err := os.OpenFile(s.path, os.O_RDONLY|noFollow, 0)
+		file, err := s.policy.Open(s.path, os.O_RDONLY, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -142,22 +141,13 @@ func (h *steady) look() error {
 			}
 		}
 	}
-	h.journal, h.journalErr = readSmall(journalPath(h.store.path))
-	h.anchor, _ = readSmall(gatePath(h.store.path)) // one that cannot be read is none
+	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
+	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // one that cannot be read is none
 	return nil
 }
 
 // mostJournal is more than a journal is ever long.
 const mostJournal = 64 << 20
-
-func readSmall(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, mostJournal))
-}
 
 // ReadAt reads the file as it was.
 func (h *steady) ReadAt(b []byte, at int64) (int, error) {

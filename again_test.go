@@ -1,0 +1,38 @@
+package tract
+
+import (
+	"testing"
+
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// TestAManifestShapesOnlyTheRequest repeats a request of a store that somebody forged:
+// what is in its manifest changes no setting that decides who is asked, with which
+// headers, or what is masked.
+func TestAManifestShapesOnlyTheRequest(t *testing.T) {
+	own, err := settings.Values{}.With("secrets.mask", "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := map[string]string{
+		"secrets.mask": "off", "base_url": "http://evil.example", "provider": "evil", "request.headers.X-Evil": "1", "core.pager": "evil",
+		"no such setting": "1", "temperature": "0.5", "request.extra": `{"top_k":1}`,
+	}
+	c := &call{settings: own}
+	for _, opt := range asBefore(&Remade{Manifest: &compile.Manifest{Asked: forged}, Request: &llm.Request{}}) {
+		if err := opt(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := c.settings.Changed()
+	for name, want := range map[string]string{
+		"secrets.mask": "all", "base_url": "", "provider": "", "request.headers.X-Evil": "", "core.pager": "",
+		"temperature": "0.5", "request.extra": `{"top_k":1}`,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

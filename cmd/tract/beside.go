@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/tract-vcs/tract/safefile"
+)
+
+// maxBeside is the most bytes of a file beside a store that are copied.
+const maxBeside = 1 << 20
+
+// besideFiles is what a folder holds beside the store: where HEAD is, and the settings.
+var besideFiles = []string{"HEAD", "config.toml", ".gitignore"}
+
+// readBeside reads what a folder holds beside the store, as far as it is there. What
+// cannot be read is handed to failed, and left out unless that returns an error.
+func readBeside(root string, files safefile.Policy, failed func(error) error) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	for _, name := range besideFiles {
+		b, err := files.Read(filepath.Join(root, name), maxBeside)
+		switch {
+		case err == nil:
+			found[name] = b
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			if err := failed(err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// putBeside writes what readBeside has read into the folder of another store.
+func putBeside(root string, found map[string][]byte) error {
+	for _, name := range besideFiles {
+		if b, ok := found[name]; ok {
+			if err := putFile(filepath.Join(root, name), b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

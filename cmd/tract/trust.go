@@ -1,0 +1,278 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/safefile"
+	"github.com/tract-vcs/tract/settings"
+)
+
+// A folder with a store may come from somebody else. What the user accepted of it is
+// remembered beside the user's own settings: the folder itself, when somebody else owns
+// it or can write it, and its files of settings, with their content.
+
+// ownSettings is the file of the user's settings; its path is empty when there is no
+// home.
+func ownSettings() settings.File { return settings.File{Path: settings.GlobalFile(os.LookupEnv)} }
+
+func trusted() settings.Trust { return settings.TrustBeside(ownSettings().Path) }
+
+// ownSettings is the part of the user's file that is about this store.
+func (p *place) ownSettings() settings.File {
+	f := ownSettings()
+	f.Store = settings.Resolve(p.root)
+	return f
+}
+
+// settings is the file of settings in the store's folder; its path is empty when there is
+// no folder.
+func (p *place) settings() settings.File {
+	if p.root == "" {
+		return settings.File{}
+	}
+	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: trusted()}
+}
+
+// policyFor says whose files are accepted in a folder, and refuses one that somebody else
+// owns or can write, unless the user accepted it.
+func policyFor(root string) (safefile.Policy, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return safefile.Policy{}, err
+	}
+	policy := safefile.Policy{Owner: sudoUser(), Root: root}
+	info, err := os.Stat(root)
+	if err != nil {
+		return policy, nil //nolint:nilerr // what opens the store says so
+	}
+	if policy.Any = trusted().Has(root, folderFact(info)); policy.Any {
+		return policy, nil
+	}
+	if link, err := os.Lstat(root); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		if err := policy.Check(root, link); err != nil {
+			return policy, err
+		}
+	}
+	return policy, policy.Check(root, info)
+}
+
+// sudoUser is the user who became root with sudo: that user's folders are root's too, as
+// git has it. It is 0 when there is none.
+func sudoUser() int {
+	if os.Geteuid() != 0 {
+		return 0
+	}
+	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	if err != nil || uid < 0 {
+		return 0
+	}
+	return uid
+}
+
+// folderFact is what is accepted of a folder: its owner.
+func folderFact(info fs.FileInfo) []byte {
+	uid, known := safefile.Owner(info)
+	if !known {
+		return []byte("folder")
+	}
+	return fmt.Appendf(nil, "folder of user %d", uid)
+}
+
+// noteIgnored says which settings of a file do not count. Few are named: there may be as
+// many as somebody else likes.
+func (a *app) noteIgnored(path string, ignored []settings.Item) {
+	const most = 5
+	if len(ignored) == 0 {
+		return
+	}
+	var names []string
+	for _, i := range ignored[:min(len(ignored), most)] {
+		name := i.Key.Name
+		if _, err := settings.Find(name); err != nil {
+			if unknown := (*settings.UnknownError)(nil); errors.As(err, &unknown) && unknown.Nearest != "" {
+				name += " (did you mean " + unknown.Nearest + "?)"
+			}
+		}
+		names = append(names, name)
+	}
+	list := strings.Join(names, ", ")
+	if more := len(ignored) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	a.note("ignored in %s, which is not trusted: %s (tract config trust accepts the file as it is)", path, list)
+}
+
+type trustOptions struct {
+	folder      string
+	revoke, dry bool
+}
+
+// trustJSON is a file or a folder that is trusted, or is no more.
+type trustJSON struct {
+	Path     string        `json:"path"`
+	Trusted  bool          `json:"trusted"`
+	Settings []settingJSON `json:"settings,omitempty"` // that count only because of it
+}
+
+func (a *app) configTrust(o *trustOptions) error {
+	var list []trustJSON
+	var err error
+	if o.folder != "" {
+		list, err = a.trustFolder(o)
+	} else {
+		list, err = a.trustFiles(o)
+	}
+	switch {
+	case errors.Is(err, settings.ErrNoHome):
+		return hinted(err, "set HOME or XDG_CONFIG_HOME")
+	case err != nil:
+		return err
+	case a.json:
+		return format.Encode(a.out, list)
+	}
+	verb := "trusted"
+	switch {
+	case o.dry:
+		verb = "would be trusted"
+	case o.revoke:
+		verb = "not trusted any more"
+	}
+	for _, t := range list {
+		a.note("%s: %s", verb, t.Path)
+	}
+	if len(list) == 0 {
+		a.note("there is nothing to change")
+	}
+	return nil
+}
+
+// trustFolder accepts a folder that somebody else owns or can write.
+func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
+	root := storeIn(o.folder)
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", root)
+	}
+	if err != nil && !o.revoke {
+		return nil, hinted(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", folder)
+	}
+	t := trustJSON{Path: settings.Resolve(root), Trusted: !o.revoke}
+	if o.revoke {
+		return forget(t)
+	}
+	if !a.json {
+		what := (safefile.Policy{Owner: sudoUser()}).Check(t.Path, info)
+		p := a.printer()
+		p.Text(fmt.Sprintf("%s\t%v\t%s\n", t.Path, info.Mode(), whyUnsafe(what)))
+		if err := p.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if o.dry {
+		return []trustJSON{t}, nil
+	}
+	return []trustJSON{t}, trusted().Add(root, folderFact(info))
+}
+
+func whyUnsafe(err error) string {
+	if e, ok := errors.AsType[*safefile.Error](err); ok {
+		return e.Why
+	}
+	return "it is yours alone"
+}
+
+// forget takes back that something is trusted.
+func forget(t trustJSON) ([]trustJSON, error) {
+	was, err := trusted().Remove(t.Path)
+	if err != nil || !was {
+		return nil, err
+	}
+	return []trustJSON{t}, nil
+}
+
+// trustFiles accepts the files of settings in the store's folder: it shows what they may
+// do then, and remembers the very bytes that it read.
+func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
+	p, err := a.findPlace()
+	if err != nil {
+		return nil, err
+	}
+	if p.root == "" {
+		return nil, hinted(fmt.Errorf("trust settings: the store %s has no folder", p.url), "name the folder with --dir")
+	}
+	files := []settings.File{p.settings()}
+	names, err := p.settings().Profiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		f, err := p.settings().Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	var list []trustJSON
+	for _, f := range files {
+		t, err := a.trustFile(o, f)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, t...)
+	}
+	return list, nil
+}
+
+// trustFile accepts one file of settings, if it sets anything that is not safe.
+func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
+	t := trustJSON{Path: f.Path, Trusted: !o.revoke}
+	if o.revoke {
+		return forget(t)
+	}
+	c, err := f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, settingsError(err)
+	}
+	unsafe := c.Unsafe()
+	if c.Trusted || len(unsafe) == 0 {
+		return nil, nil
+	}
+	if err := f.Acceptable(c); err != nil {
+		return nil, settingsError(err)
+	}
+	p := a.printer()
+	for _, i := range unsafe {
+		t.Settings = append(t.Settings, settingJSON{Key: i.Key.Name, Value: i.Value, Origin: f.Path})
+		if !a.json {
+			p.Text(format.Line(i.Key.Name+" = "+i.Value) + "\n") // whole, however wide
+		}
+	}
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	if o.dry {
+		return []trustJSON{t}, nil
+	}
+	return []trustJSON{t}, f.Accept(c)
+}
+
+// shellWord writes an argument so that a POSIX shell reads it as it is.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
