@@ -294,7 +294,7 @@ func TestNobodyWaitsForWhatIsReadAhead(t *testing.T) {
 	}
 	s := h.keep(t)
 	r := &slowly{Reader: s, Bulk: s.(objects.Bulk)}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who waits for it waits so long
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // who waits for it waits so long
 	defer cancel()
 	a := newAhead(ctx, r, Options{})
 	a.least, a.step = 0, 64

@@ -210,7 +210,8 @@ func TestTagSplitterPassesPlainTextWithoutAllocation(t *testing.T) {
 }
 
 // TestTagSplitterIsLinear feeds contents that make the splitter hold much back and
-// read it again, in small chunks and at once. A quadratic splitter takes minutes.
+// read it again, in small chunks and at once. A quadratic splitter takes many minutes;
+// a linear one takes less than a second, so that the limit does not depend on the machine.
 func TestTagSplitterIsLinear(t *testing.T) {
 	const size = 1 << 20
 	rising, falling := "", ""
@@ -250,7 +251,7 @@ func TestTagSplitterIsLinear(t *testing.T) {
 			if n != len(in) {
 				t.Errorf("%s: %d bytes come back as %d", name, len(in), n)
 			}
-			if took := time.Since(started); took > 20*time.Second {
+			if took := time.Since(started); took > 2*time.Minute {
 				t.Errorf("%s: %d bytes, %d at once, took %v", name, len(in), step, took)
 			} else {
 				t.Logf("%s: %d bytes, %d at once: %v", name, len(in), step, took)

@@ -130,7 +130,8 @@ func childLooks(ctx context.Context, store string, in io.Reader, out io.Writer) 
 }
 
 // untilTold says that it is ready, waits for a line, and then works until its
-// input ends.
+// input ends, but at least once: on a busy machine the input may end before the
+// process has had its first moment.
 func untilTold(in io.Reader, out io.Writer, work func(n int)) error {
 	fmt.Fprintln(out, "ready")
 	r := bufio.NewReader(in)
@@ -140,11 +141,11 @@ func untilTold(in io.Reader, out io.Writer, work func(n int)) error {
 	ended := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, r); close(ended) }() // an error is an end
 	for n := 0; ; n++ {
+		work(n)
 		select {
 		case <-ended:
 			return nil
 		default:
-			work(n)
 		}
 	}
 }

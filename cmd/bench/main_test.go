@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,5 +334,16 @@ func TestAChildThatIsAskedNonsense(t *testing.T) {
 	var f findings
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Bytes == 0 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestAWorkerWorksAtLeastOnce ends the input of a worker at once, as it happens to a
+// process that a busy machine starts late: it has still something to measure.
+func TestAWorkerWorksAtLeastOnce(t *testing.T) {
+	for range 1000 {
+		worked := 0
+		if err := untilTold(strings.NewReader("go\n"), io.Discard, func(int) { worked++ }); err != nil || worked == 0 {
+			t.Fatalf("it worked %d times, %v", worked, err)
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // result is what a command did.
@@ -21,10 +20,6 @@ type result struct {
 	code     int
 	out, err string
 }
-
-// patience is longer than any command takes here on a busy machine: one that takes
-// longer waits for something that never comes.
-const patience = 2 * time.Minute
 
 // tractIn runs a command line in a folder whose home is beside it.
 func tractIn(t *testing.T, dir string, env []string, args ...string) result {

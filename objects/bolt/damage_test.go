@@ -95,7 +95,7 @@ func wantTyped(t *testing.T, what string, err error) {
 // is right or an error of the right kind. It tells whether there was an error.
 func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	before := mustRead(t, path)
 	s, err := objects.Open(ctx, path, objects.Options{Wait: time.Second})

