@@ -149,7 +149,7 @@ func (a *app) saidBranch(what, name string, at objects.ID) error {
 		return format.Encode(a.out, map[string]any{"branch": name, "target": at, "done": what})
 	}
 	p := a.printer()
-	p.Text(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")\n")
+	p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
 	return p.Err()
 }
 

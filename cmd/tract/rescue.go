@@ -166,7 +166,7 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
 		return err
 	}
-	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", name, own.Name())
+	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", shellWord(name), shellWord(own.Name()))
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
@@ -184,7 +184,7 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 	}
 	p := a.printer()
 	for _, ref := range gone {
-		p.Text("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")\n")
+		p.Line("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")")
 	}
 	return p.Err()
 }

@@ -82,7 +82,7 @@ func (a *app) saidTag(what, name string, at objects.ID) error {
 		return format.Encode(a.out, map[string]any{"tag": name, "target": at, "done": what})
 	}
 	p := a.printer()
-	p.Text(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")\n")
+	p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
 	return p.Err()
 }
 
