@@ -199,13 +199,13 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		if err != nil {
 			return err
 		}
-		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryOf(c, 0), about}
+		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryJSON(c, 0), about}
 		rows = append(rows, r)
 		mark, name := " ", r.Name
 		if r.Current {
 			mark, name = pen.Accent("*"), pen.Accent(format.Line(name))
 		}
-		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
+		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, format.SummaryOf(c, 0))})
 	}
 	if a.json {
 		return hurt.told(format.Encode(a.out, rows))

@@ -95,9 +95,9 @@ func (a *app) rescueList(ctx context.Context) error {
 		if err := hurt.met(err); err != nil {
 			return err
 		}
-		said := format.SummaryOf(reply[len(reply)-1], 0)
-		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), said})
-		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
+		last := reply[len(reply)-1]
+		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), format.SummaryJSON(last, 0)})
+		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", format.SummaryOf(last, 0)})
 	}
 	if a.json {
 		return hurt.told(format.Encode(a.out, list))
