@@ -24,7 +24,9 @@ func newPruned(t *objects.Tombstone, size int64) *prunedJSON {
 }
 
 // SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
-func SummaryOf(c *commit.Commit, width int) string { return summaryOf(c.Block, c.Erased, width, moreMark) }
+func SummaryOf(c *commit.Commit, width int) string {
+	return summaryOf(c.Block, c.Erased, width, moreMark)
+}
 
 // SummaryJSON is SummaryOf for programs: no mark says that there are more lines.
 func SummaryJSON(c *commit.Commit, width int) string {
