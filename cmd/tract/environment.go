@@ -17,15 +17,15 @@ func newEnvironment(*app) *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Environment variables that tract reads. One that is empty counts as not set, but for\nTRACT_PAGER.\n")
 	for _, group := range environment() {
-		b.WriteString("\n" + group.title + ":\n")
+		b.WriteString("\n" + group.title + ":\n\n")
 		for _, v := range group.list {
-			fmt.Fprintf(&b, "  %-36s %s\n", v.name, v.about)
+			fmt.Fprintf(&b, "    %-35s  %s\n", v.name, v.about)
 		}
 	}
 	b.WriteString("\nA flag wins over a variable, a variable over a file of settings. tract config list --all\n" +
 		"says what each setting does, and tract config list --show-origin who set it.")
 	return &cobra.Command{
-		Use: "environment", Short: "Environment variables that tract reads", GroupID: groupStore, Long: b.String(),
+		Use: "environment", Short: "Environment variables that tract reads", GroupID: groupStore, Long: b.String(), DisableFlagsInUseLine: true,
 		Example: "  TRACT_BRANCH=try-2 TRACT_REASONING_EFFORT=high tract generate\n  NO_COLOR=1 PAGER=more tract log",
 	}
 }
@@ -68,9 +68,9 @@ func environment() []variables {
 			{"USERNAME", "author of commits, where LOGNAME is not set either (Windows)"},
 			{"HOME", "your folder"},
 			{"USERPROFILE", "your folder (Windows)"},
-			{"XDG_CONFIG_HOME", "folder of your file of settings, in the place of ~/.config"},
-			{"XDG_DATA_HOME", "folder of your personal store, in the place of ~/.local/share"},
-			{"SUDO_UID", "who called sudo: under it, that user's files are trusted too"},
+			{"XDG_CONFIG_HOME", "folder of your settings, instead of ~/.config"},
+			{"XDG_DATA_HOME", "folder of your personal store, instead of ~/.local/share"},
+			{"SUDO_UID", "who called sudo: that user's files are trusted too"},
 		}},
 		{"Reasoning, by names that others gave", []variable{
 			{"THINKING", "the setting reasoning.enabled"},
@@ -88,6 +88,17 @@ func environment() []variables {
 			{"TZ", "time zone in which times are shown"},
 		}},
 	}
+	rest := variables{title: "Settings"}
+	for _, k := range settings.Keys() {
+		if name := k.Variable(); name != "" {
+			rest.list = append(rest.list, variable{name, "the setting " + k.Name})
+		}
+	}
+	return append(groups, providerKeys(), rest)
+}
+
+// providerKeys is the variables that hold keys.
+func providerKeys() variables {
 	keys := variables{title: "Keys of providers"}
 	for _, name := range providers.Names() {
 		p, _ := providers.Lookup(name)
@@ -103,11 +114,5 @@ func environment() []variables {
 		}
 	}
 	keys.list = append(keys.list, variable{"TRACT_API_KEY", "key of any provider, where it has none of its own"})
-	rest := variables{title: "Settings"}
-	for _, k := range settings.Keys() {
-		if name := k.Variable(); name != "" {
-			rest.list = append(rest.list, variable{name, "the setting " + k.Name})
-		}
-	}
-	return append(groups, keys, rest)
+	return keys
 }
