@@ -65,7 +65,7 @@ func environment() []variables {
 			{"TRACT_AUTHOR", "author of commits: the setting user.name"},
 			{"USER", "author of commits, where user.name is not set"},
 			{"LOGNAME", "author of commits, where USER is not set either"},
-			{"USERNAME", "author of commits, where LOGNAME is not set either (Windows)"},
+			{"USERNAME", "author of commits, where none of these is set (Windows)"},
 			{"HOME", "your folder"},
 			{"USERPROFILE", "your folder (Windows)"},
 			{"XDG_CONFIG_HOME", "folder of your settings, instead of ~/.config"},
