@@ -32,10 +32,10 @@ func (g *page) damaged(err error) {
 	}
 }
 
-// summary is one line of what a commit says.
-func (c Commit) summary(width int) string {
+// summary is one line of what a commit says, with a mark where there are more.
+func (c Commit) summary(width int, mark string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return cut(oneLine(clip(damagedText(c.Damaged), width)), width)
 	}
-	return SummaryOf(c.Commit, width)
+	return summaryOf(c.Block, c.Erased, width, mark)
 }

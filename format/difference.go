@@ -105,7 +105,8 @@ func spoken(b content.Block) string {
 	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
 		return text
 	}
-	return gist(b)
+	line, _ := gist(b)
+	return line
 }
 
 // onlyOn adds the lines of a block that one side has.

@@ -24,11 +24,18 @@ func newPruned(t *objects.Tombstone, size int64) *prunedJSON {
 }
 
 // SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
-func SummaryOf(c *commit.Commit, width int) string { return summaryOf(c.Block, c.Erased, width) }
+func SummaryOf(c *commit.Commit, width int) string {
+	return summaryOf(c.Block, c.Erased, width, moreMark)
+}
 
-func summaryOf(b content.Block, erased *objects.Tombstone, width int) string {
+// SummaryJSON is SummaryOf for programs: no mark says that there are more lines.
+func SummaryJSON(c *commit.Commit, width int) string {
+	return summaryOf(c.Block, c.Erased, width, "")
+}
+
+func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark string) string {
 	if erased == nil {
-		return Summary(b, width)
+		return summary(b, width, mark)
 	}
 	return cut(oneLine(clip(prunedText(erased), width)), width)
 }

@@ -38,25 +38,29 @@ func encode(w io.Writer, v any, indent string) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
-	if _, err := w.Write(escapeJSON(b.Bytes())); err != nil {
+	if _, err := w.Write(EscapeJSON(b.Bytes())); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	return nil
 }
 
-// escapeJSON writes what has no shape as escapes. JSON has such characters, and
-// DEL, only within strings.
-func escapeJSON(text []byte) []byte {
+// EscapeJSON gives JSON that means the same and cannot control a terminal: what
+// has no shape is written as escapes, and what is not UTF-8 as U+FFFD. JSON has
+// such characters, and DEL, only within strings. A carriage return, which it may
+// have between values, becomes a blank.
+func EscapeJSON(text []byte) []byte {
 	var out []byte
 	from, before := 0, rune(start)
 	for i := 0; i < len(text); {
-		if c := text[i]; c < utf8.RuneSelf && c != 0x7f {
+		if c := text[i]; c < utf8.RuneSelf && c != 0x7f && c != '\r' {
 			before = rune(c)
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])
-		if hidden(r) || chooses(r) && !chosen(before) {
+		if r == '\r' {
+			out, from = append(append(out, text[from:i]...), ' '), i+size
+		} else if hidden(r) || chooses(r) && !chosen(before) || r == utf8.RuneError && size == 1 {
 			out = append(out, text[from:i]...)
 			out = appendUnits(out, r)
 			from = i + size

@@ -182,6 +182,19 @@ func TestJSONMeansWhatWasStored(t *testing.T) {
 	}
 }
 
+// TestJSONOnATerminal: JSON of others is shown with escapes that mean the same.
+func TestJSONOnATerminal(t *testing.T) {
+	for given, want := range map[string]string{
+		`{"a":"plain ü 日本"}`:                 `{"a":"plain ü 日本"}`,
+		"{\"a\":\"\u009b\x7f\u202e\u200d\"}": `{"a":"\u009b\u007f\u202e\u200d"}`,
+		"{\"\U000e0041\":\r\n\"x\xff\"}":     `{"\udb40\udc41":` + " \n" + `"x\ufffd"}`,
+	} {
+		if got := string(EscapeJSON([]byte(given))); got != want {
+			t.Errorf("EscapeJSON(%+q) = %+q, want %+q", given, got, want)
+		}
+	}
+}
+
 func TestArgumentsAsTheyAre(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "{}", " \n": "{}", `{"a": 1e400}`: `{"a":1e400}`, "nope": "", `{"a":"` + "\xff" + `"}`: `{"a":"` + "\ufffd" + `"}`,

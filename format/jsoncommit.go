@@ -86,7 +86,7 @@ func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
 		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key, Label: c.Words.Text,
-		Summary: c.summary(summaryCells), Pruned: newPruned(c.Erased, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
+		Summary: c.summary(summaryCells, ""), Pruned: newPruned(c.Erased, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
 		Refs: c.Refs, Origin: newOrigin(c.From), Meta: c.Words.Meta,
 	}
 	if c.Op == commit.Compress {

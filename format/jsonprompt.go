@@ -172,7 +172,7 @@ func newSteps(commits []*commit.Commit) []stepJSON {
 	for i, c := range commits {
 		steps[i] = stepJSON{
 			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: moment(c.Time),
-			Author: c.Author, Summary: SummaryOf(c, summaryCells), Target: c.Target,
+			Author: c.Author, Summary: SummaryJSON(c, summaryCells), Target: c.Target,
 		}
 	}
 	return steps

@@ -85,7 +85,7 @@ func TestLive(t *testing.T) {
 		{"interleaved", []llm.Event{say(llm.ReasoningDelta, 0, "a"), say(llm.TextDelta, 1, "b"), say(llm.ReasoningDelta, 0, "c")}, content.Usage{}, "[reasoning] a\n\nb\n\n[reasoning] c\n"},
 		{"cut at the end", []llm.Event{say(llm.TextDelta, 0, "x\xe6\x9d")}, content.Usage{}, `x\xe6\x9d` + "\n"},
 		{"an escape in two pieces", []llm.Event{say(llm.TextDelta, 0, "x\x1b"), say(llm.TextDelta, 0, "[31m\r"), say(llm.TextDelta, 0, "\ny")}, content.Usage{}, `x\x1b[31m` + "\ny\n"},
-		{"other items", []llm.Event{finished(0, content.Native{JSON: `{"type":"compaction"}`}), finished(1, content.Media{Of: content.KindFile, Name: "a.txt"}), finished(2, content.ToolResult{Text: "ok\nyes"})}, content.Usage{}, "[native] compaction\n[file a.txt, 0 bytes]\n[tool-result] ok\n"},
+		{"other items", []llm.Event{finished(0, content.Native{JSON: `{"type":"compaction"}`}), finished(1, content.Media{Of: content.KindFile, Name: "a.txt"}), finished(2, content.ToolResult{Text: "ok\nyes"})}, content.Usage{}, "[native] compaction\n[file a.txt, 0 bytes]\n[tool-result] ok …\n"},
 	} {
 		var out bytes.Buffer
 		p := New(&out, Options{})

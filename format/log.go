@@ -126,7 +126,7 @@ func (g *page) oneline(c Commit) {
 // said adds the rest of a line that names a commit and sums up what it says.
 // before is how the line began.
 func (g *page) said(before, name string, c Commit) {
-	summary := c.summary(g.after(before + name + ": "))
+	summary := c.summary(g.after(before+name+": "), moreMark)
 	if summary != "" {
 		name += ": "
 	}

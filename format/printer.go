@@ -63,9 +63,23 @@ func (p *Printer) Err() error { return p.fail }
 // Text writes stored text as it is shown: sanitised, unless the printer is raw.
 // What [Printer.Accent] and its like of this printer made keeps its colour. It
 // adds no line feed.
-func (p *Printer) Text(s string) {
+func (p *Printer) Text(s string) { p.say(s, p.clean) }
+
+// Line writes one line that has stored text in it, such as a name or an id: a
+// line feed of that text is shown as \n. It ends the line.
+func (p *Printer) Line(s string) {
+	p.say(s, func(s string) string {
+		if p.o.Raw {
+			return s
+		}
+		return Line(s)
+	})
+	p.write("\n")
+}
+
+func (p *Printer) say(s string, clean func(string) string) {
 	g := p.page()
-	for _, part := range p.pieces(s, p.clean) {
+	for _, part := range p.pieces(s, clean) {
 		g.add(part.show())
 	}
 	g.end()

@@ -264,7 +264,12 @@ func TestSummaries(t *testing.T) {
 		want  string
 	}{
 		{nil, 0, ""},
-		{content.User("\n---\n\n  Hello,\tworld  \nmore"), 0, "Hello, world"},
+		{content.User("\n---\n\n  Hello,\tworld  \nmore"), 0, "Hello, world …"},
+		{content.User("Hello\n\n  \n\n"), 0, "Hello"},
+		{content.User("Hello\nmore"), 7, "Hello …"},
+		{content.User("Hello\nmore"), 6, "Hello…"},
+		{content.User("***\n\nHello"), 0, "Hello …"},
+		{content.ToolResult{Text: "no\nnever", IsError: true}, 0, "error: no …"},
 		{content.User("***\n"), 0, "***"},
 		{content.User("日本語のとても長い文章"), 9, "日本語の…"},
 		{content.User(strings.Repeat("x", 1<<20)), 5, "xxxx…"},
@@ -273,7 +278,7 @@ func TestSummaries(t *testing.T) {
 		{content.Reasoning{Wire: seal(content.Encrypted)}, 0, "[encrypted]"},
 		{content.Reasoning{Wire: seal(content.Signature)}, 0, "[signature only]"},
 		{content.Reasoning{}, 0, "[empty]"},
-		{content.Reasoning{Parts: []string{"**Plan**", "b"}}, 0, "**Plan**"},
+		{content.Reasoning{Parts: []string{"**Plan**", "b"}}, 0, "**Plan** …"},
 		{content.ToolCall{Name: "ls", Arguments: "{\n  \"path\": \"/\"\n}"}, 0, `ls({ "path": "/" })`},
 		{content.ToolResult{Text: "no", IsError: true}, 0, "error: no"},
 		{content.ToolResult{Parts: []byte(`[{"type":"text","text":"hi"},{"type":"image"}]`)}, 0, "hi"},
@@ -294,6 +299,19 @@ func TestSummaries(t *testing.T) {
 		if c.width > 0 && width(got) > c.width {
 			t.Errorf("%q is wider than %d cells", got, c.width)
 		}
+	}
+}
+
+// TestProgramsGetNoMark: the mark that a text has more lines is for people.
+func TestProgramsGetNoMark(t *testing.T) {
+	s := newStory(t)
+	s.add("long", draft(content.User("Hello\nmore")))
+	var out bytes.Buffer
+	if err := Encode(&out, CommitJSON(s.listed("long"))); err != nil || !strings.Contains(out.String(), `"summary": "Hello"`) {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if got := SummaryJSON(s.names["long"], 0); got != "Hello" {
+		t.Errorf("a list for programs says %q", got)
 	}
 }
 

@@ -140,7 +140,7 @@ func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
 	price.right = true
 	return []cell{
 		mark, inked(p.ink.id, e.ID.Short()), inked(body, kind), inked(shade, level), price,
-		inked(body, cut(p.flat(string(e.Why())), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Erased(), summaryCells)),
+		inked(body, cut(p.flat(string(e.Why())), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Erased(), summaryCells, moreMark)),
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 )
 
 // Sanitize gives text that cannot control a terminal or hide from a reader.
-// Letters, marks, line feeds and tabs stay. Control characters, bidirectional
-// controls, characters without a shape and bytes that are not UTF-8 become
-// visible escapes: \x1b, \u202e, \U000e0041, \xff. The pair CR LF becomes a line
-// feed. Text with nothing to do is returned as it is.
+// Letters, marks, line feeds and tabs stay, and so do joiners where a script or an
+// emoji needs them. Control characters, bidirectional controls, other characters
+// without a shape and bytes that are not UTF-8 become visible escapes: \x1b,
+// \u202e, \U000e0041, \xff. The pair CR LF becomes a line feed. Text with nothing
+// to do is returned as it is.
 func Sanitize(s string) string {
 	i := clear(s, 0, start)
 	if i == len(s) {
@@ -42,7 +43,11 @@ func clear(s string, i int, before rune) int {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || hidden(r) || chooses(r) && !chosen(before) {
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return i
+		case isJoiner(r) && joins(r, before, s[i+size:]): // shown, though hidden
+		case hidden(r) || chooses(r) && !chosen(before):
 			return i
 		}
 		before = r
@@ -91,13 +96,51 @@ func chooses(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f }
 // chosen tells whether a variation selector can follow r.
 func chosen(r rune) bool { return r > ' ' && !chooses(r) }
 
+// The joiners: they choose how the letters on both sides of them are written, or
+// make one emoji of several.
+const (
+	nonJoiner  = 0x200c
+	joiner     = 0x200d
+	joinerSize = 3 // bytes
+)
+
+func isJoiner(r rune) bool { return r == nonJoiner || r == joiner }
+
+// joins reports whether a joiner after the rune before has a use in front of the
+// text after: between letters of scripts that are written joined, or between two
+// emoji.
+func joins(r, before rune, after string) bool {
+	next, _ := utf8.DecodeRuneInString(after)
+	if r == joiner && (isEmoji(before) || before == emojiShape) && isEmoji(next) {
+		return true
+	}
+	return unicode.In(before, cursive...) && !hidden(before) && unicode.In(next, cursive...) && unicode.IsLetter(next)
+}
+
+// cursive has the scripts whose letters change their shape beside each other.
+var cursive = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Adlam,
+	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil,
+	unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar,
+}
+
+// emojiShape is the variation selector that makes an emoji of a symbol.
+const emojiShape = 0xfe0f
+
+// isEmoji reports whether r can be a part of an emoji of several runes: a
+// pictograph, an arrow or sign, or a colour of skin.
+func isEmoji(r rune) bool {
+	return 0x2190 <= r && r <= 0x2bff || 0x1f000 <= r && r <= 0x1faff
+}
+
 // escaper makes text visible piece by piece.
 type escaper struct {
 	before rune // 0: nothing came yet
 }
 
 // append appends what is shown of s. Every piece is taken for whole: a rune or
-// CR LF that is cut between two pieces is shown as its bytes.
+// CR LF that is cut between two pieces is shown as its bytes, a joiner at the end
+// of a piece as its escape.
 func (e *escaper) append(dst []byte, s string) []byte {
 	before := e.before
 	if before == 0 {
@@ -135,18 +178,22 @@ func appendRune(dst []byte, r rune) []byte {
 }
 
 // whole is how much of s can be shown before more of it comes: all but a rune or
-// CR LF that may be cut at its end.
+// CR LF that may be cut at its end, and a joiner that joins what is to come.
 func whole(s string) int {
 	if strings.HasSuffix(s, "\r") {
 		return len(s) - 1
 	}
+	end := len(s)
 	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
 		if c := s[len(s)-n]; utf8.RuneStart(c) {
 			if c >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
-				return len(s) - n
+				end -= n
 			}
 			break
 		}
 	}
-	return len(s)
+	if r, _ := utf8.DecodeLastRuneInString(s[:end]); isJoiner(r) {
+		end -= joinerSize
+	}
+	return end
 }

@@ -33,6 +33,20 @@ func TestStoredTextIsMadeVisible(t *testing.T) {
 		"x\U000e0100":                        `x\U000e0100`,
 		"日本語 ру́сский עברית العربية 🦀 𝒳 e\u0301\u00a0": "日本語 ру́сский עברית العربية 🦀 𝒳 e\u0301\u00a0",
 		"\ue0b0 \uf8ff": "\ue0b0 \uf8ff",
+
+		// Joiners are shown where a script or an emoji needs them, and nowhere else.
+		"می\u200cخواهم":                           "می\u200cخواهم",
+		"क्\u200dष ශ්\u200dරී":                    "क्\u200dष ශ්\u200dරී",
+		"👨\u200d👩\u200d👧\u200d👦 🏳\ufe0f\u200d🌈":   "👨\u200d👩\u200d👧\u200d👦 🏳\ufe0f\u200d🌈",
+		"👩🏽\u200d💻 🙂\u200d↔\ufe0f 🏴\u200d☠\ufe0f": "👩🏽\u200d💻 🙂\u200d↔\ufe0f 🏴\u200d☠\ufe0f",
+		"می\u200c خ":                      `می\u200c خ`,
+		"\u200cخ":                         `\u200cخ`,
+		"م\u200c\u200cخ":                  `م\u200c\u200cخ`,
+		"م\u200d":                         `م\u200d`,
+		"م\u200dx م\u200d1 x\u200dم":      `م\u200dx م\u200d1 x\u200dم`,
+		"👨\u200c👩 👨\u200dx x\u200d👩":      `👨\u200c👩 👨\u200dx x\u200d👩`,
+		"م\u200d\u0600 م\u200bخ م\u2060خ": `م\u200d\u0600 م\u200bخ م\u2060خ`,
+		"م\u200d\x1b م\u200d\xff":         `م\u200d\x1b م\u200d\xff`,
 	} {
 		if got := Sanitize(in); got != want {
 			t.Errorf("Sanitize(%+q) = %+q, want %+q", in, got, want)
@@ -62,7 +76,7 @@ func harmless(s string, colours bool) error {
 	before := rune('\n')
 	for i, r := range s {
 		switch {
-		case r == '\n', r == '\t':
+		case r == '\n', r == '\t', joinsTwo(s, i):
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd"):
 			return fmt.Errorf("invalid UTF-8 at byte %d: %q", i, s[max(0, i-20):min(len(s), i+20)])
 		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp), 0xfe00 <= r && r <= 0xfe0f && 0xfe00 <= before && before <= 0xfe0f:
@@ -71,6 +85,17 @@ func harmless(s string, colours bool) error {
 		before = r
 	}
 	return nil
+}
+
+// joinsTwo reports whether a joiner at s[i:] stands between letters that are not
+// Latin, Greek or Cyrillic, or between two symbols.
+func joinsTwo(s string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	r, size := utf8.DecodeRuneInString(s[i:])
+	next, _ := utf8.DecodeRuneInString(s[i+size:])
+	letters := before > 0x600 && unicode.In(before, unicode.L, unicode.M) && next > 0x600 && unicode.IsLetter(next)
+	symbols := before > 0x2100 && !unicode.IsLetter(before) && next > 0x2100 && !unicode.IsLetter(next)
+	return (r == 0x200c || r == 0x200d) && (letters || symbols)
 }
 
 // colourless is s without its colours.

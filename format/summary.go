@@ -11,53 +11,68 @@ import (
 )
 
 // Summary is a block in one line, for lists: the first line of it that says
-// something, sanitised and cut to so many cells (0: not cut). What has no words
-// is named in brackets, such as [redacted] or [image cat.png, image/png, 12 kB].
-// No block is an empty line.
-func Summary(b content.Block, width int) string {
-	return cut(oneLine(clip(gist(b), width)), width)
+// something, with a mark where there are more, sanitised and cut to so many cells
+// (0: not cut). What has no words is named in brackets, such as [redacted] or
+// [image cat.png, image/png, 12 kB]. No block is an empty line.
+func Summary(b content.Block, width int) string { return summary(b, width, moreMark) }
+
+// moreMark follows the first line of a text that has more lines, where people read
+// it; programs get no mark.
+const moreMark = " …"
+
+func summary(b content.Block, width int, mark string) string {
+	line, more := gist(b)
+	line = oneLine(clip(line, width))
+	if more {
+		line += mark
+	}
+	return cut(line, width)
 }
 
-// gist is what a summary says, in the bytes of the block.
-func gist(b content.Block) string {
+// gist is what a summary says, in the bytes of the block, and whether the block
+// has more lines.
+func gist(b content.Block) (line string, more bool) {
 	switch b := b.(type) {
 	case nil:
-		return ""
+		return "", false
 	case content.Reasoning:
-		if text := firstLine(b.String()); text != "" {
-			return text
+		if line, more := firstLine(b.String()); line != "" {
+			return line, more
 		}
-		return "[" + unreadable(b) + "]"
+		return "[" + unreadable(b) + "]", false
 	case content.ToolCall:
-		return b.Name + "(" + strings.TrimSpace(b.Arguments) + ")"
+		return b.Name + "(" + strings.TrimSpace(b.Arguments) + ")", false
 	case content.ToolResult:
-		text := firstLine(resultText(b))
+		line, more := firstLine(resultText(b))
 		if b.IsError {
-			return strings.TrimSpace("error: " + text)
+			line = strings.TrimSpace("error: " + line)
 		}
-		return text
+		return line, more
 	case content.Media:
-		return describe(b)
+		return describe(b), false
 	case content.Native:
-		return nativeType(b)
+		return nativeType(b), false
 	}
 	return firstLine(b.String())
 }
 
 // firstLine is the first line with a letter or a digit, else the first that is
-// not blank.
-func firstLine(text string) string {
-	first := ""
+// not blank, and whether any other line is not blank.
+func firstLine(text string) (first string, more bool) {
+	found := false
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-			return line
+		if line = strings.TrimSpace(line); line == "" {
+			continue
 		}
-		if first == "" {
+		if more = first != ""; found {
+			break
+		}
+		found = strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+		if found || !more {
 			first = line
 		}
 	}
-	return first
+	return first, more
 }
 
 // oneLine sanitises text and makes every run of white space one blank.

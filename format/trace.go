@@ -38,7 +38,7 @@ func (p *Printer) Trace(t Trace) {
 	}
 	g.add("\n")
 	said := Commit{Commit: t.Commit, Damaged: t.Damaged}
-	g.shade(indent, thoughtTag, said.summary(g.after(indent+thoughtTag)))
+	g.shade(indent, thoughtTag, said.summary(g.after(indent+thoughtTag), moreMark))
 	g.end()
 }
 

@@ -160,8 +160,8 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if err != nil {
 		return nil, a.storeError(err)
 	}
-	if p.personal && !a.json {
-		fmt.Fprintf(a.err, "tract: no store here or above; using your own in %s\n", p.root)
+	if p.personal {
+		a.note("no store here or above; using your own in %s", p.root)
 	}
 	a.repo, a.readOnly = repo, !write
 	return repo, nil
@@ -278,7 +278,7 @@ func (a *app) emptyBranch(ctx context.Context, name string) error {
 func (a *app) firstStep(ctx context.Context) string {
 	for b, err := range a.repo.Branches(ctx, refs.Query{Newest: true, Limit: 1}) {
 		if err == nil {
-			return "tract switch " + b.Name + " goes to where commits are, tract branch lists branches"
+			return "tract switch " + shellWord(b.Name) + " goes to where commits are, tract branch lists branches"
 		}
 	}
 	return "tract user TEXT commits a first block, tract chat TEXT asks a model"
@@ -338,6 +338,16 @@ func (a *app) printer() *format.Printer { return a.screen.pen(a.out) }
 
 // stories is the pen on stderr.
 func (a *app) stories() *format.Printer { return a.screen.pen(a.err) }
+
+// writeJSON writes JSON to stdout as it is; on a terminal, which it could control, with
+// escapes that mean the same.
+func (a *app) writeJSON(text []byte) error {
+	if isTerminal(a.out) {
+		text = format.EscapeJSON(text)
+	}
+	_, err := a.out.Write(text)
+	return err
+}
 
 // note tells a story on stderr. Programs that ask for JSON are spared.
 func (a *app) note(text string, args ...any) {

@@ -418,7 +418,7 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Text(fmt.Sprintf("%s waits for its result: %s\n", c.Name, s.a.answerWith(c.CallID)))
+		p.Line(fmt.Sprintf("%s waits for its result: %s", c.Name, s.a.answerWith(c.CallID)))
 	}
 }
 

@@ -67,6 +67,6 @@ func (a *app) backup(ctx context.Context, dest string) error {
 		return format.Encode(a.out, backupJSON{dest, health.Objects, health.Commits, health.Refs})
 	}
 	p := a.printer()
-	p.Text(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound\n", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
+	p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
 	return p.Err()
 }

@@ -74,8 +74,8 @@ type bisection struct {
 	found bool             // left is one commit
 }
 
-// add takes what was said of a commit.
-func (b *bisection) add(word string, id objects.ID) {
+// add takes what was said of a commit. It reports whether it knows the word.
+func (b *bisection) add(word string, id objects.ID) (known bool) {
 	switch word {
 	case "bad":
 		if b.bad = id; b.first.IsZero() {
@@ -85,7 +85,10 @@ func (b *bisection) add(word string, id objects.ID) {
 		b.good = append(b.good, id)
 	case "skip":
 		b.skip[id] = true
+	default:
+		return false
 	}
+	return true
 }
 
 // halve finds what is left and what to judge next.

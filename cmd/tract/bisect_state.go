@@ -53,19 +53,30 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 	if err != nil {
 		return nil, err
 	}
+	b, err := parseBisect(path, text)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.halve(ctx, repo.Store())
+}
+
+// parseBisect reads the log of a search.
+func parseBisect(path string, text []byte) (*bisection, error) {
 	b := &bisection{skip: map[objects.ID]bool{}}
 	for line := range strings.Lines(string(text)) {
 		word, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if word == "start" {
+		if word == "start" && digits == "" {
 			continue
 		}
 		id, err := objects.ParseID(digits)
+		if err == nil && !b.add(word, id) {
+			err = fmt.Errorf("line %q: want good, bad or skip and an id", line)
+		}
 		if err != nil {
 			return nil, hinted(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
 		}
-		b.add(word, id)
 	}
-	return b, b.halve(ctx, repo.Store())
+	return b, nil
 }
 
 // say adds lines to the log.
@@ -177,6 +188,9 @@ func (a *app) bisectLog() error {
 		return errNoSearch
 	}
 	if err != nil {
+		return err
+	}
+	if _, err := parseBisect(path, text); err != nil {
 		return err
 	}
 	if a.json {

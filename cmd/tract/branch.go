@@ -149,7 +149,7 @@ func (a *app) saidBranch(what, name string, at objects.ID) error {
 		return format.Encode(a.out, map[string]any{"branch": name, "target": at, "done": what})
 	}
 	p := a.printer()
-	p.Text(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")\n")
+	p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
 	return p.Err()
 }
 
@@ -199,13 +199,13 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		if err != nil {
 			return err
 		}
-		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryOf(c, 0), about}
+		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryJSON(c, 0), about}
 		rows = append(rows, r)
 		mark, name := " ", r.Name
 		if r.Current {
 			mark, name = pen.Accent("*"), pen.Accent(format.Line(name))
 		}
-		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, r.Summary)})
+		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, format.SummaryOf(c, 0))})
 	}
 	if a.json {
 		return hurt.told(format.Encode(a.out, rows))

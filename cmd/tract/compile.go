@@ -173,8 +173,7 @@ func (a *app) printRequest(ctx context.Context, rev string, target llm.Target, o
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(append(req.Body, '\n'))
-	return err
+	return a.writeJSON(append(req.Body, '\n'))
 }
 
 // warnOfRules says why a request that was printed would be refused.

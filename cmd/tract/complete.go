@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -15,6 +16,23 @@ func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFu
 	if err := cmd.RegisterFlagCompletionFunc(name, c); err != nil {
 		panic(err) // the command has no such flag
 	}
+}
+
+// typable is the candidates without those that a shell could not show, and whose name no
+// person could type. A candidate is a name and, after a tab, a description.
+func typable(candidates []string) []string {
+	list := candidates[:0]
+	for _, c := range candidates {
+		name, about, described := strings.Cut(c, "\t")
+		if format.Line(name) != name {
+			continue
+		}
+		if described {
+			name += "\t" + format.Line(about)
+		}
+		list = append(list, name)
+	}
+	return list
 }
 
 // offered is the names that begin so, without complaint: a completion that knows
@@ -32,12 +50,12 @@ func (a *app) offered(cmd *cobra.Command, begin string, folders ...string) []str
 		}
 		for info, err := range infos(cmd.Context(), refs.Query{Prefix: begin, Limit: maxOffered}) {
 			if err != nil {
-				return names
+				return typable(names)
 			}
 			names = append(names, info.Name)
 		}
 	}
-	return names
+	return typable(names)
 }
 
 func (a *app) completeBranches(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
@@ -79,9 +97,11 @@ func (a *app) completePending(cmd *cobra.Command, args []string, _ string) ([]st
 	}
 	var ids []string
 	for _, c := range calls {
-		ids = append(ids, c.CallID+"\t"+c.Name)
+		if !strings.Contains(c.CallID, "\t") { // which would end the name
+			ids = append(ids, c.CallID+"\t"+c.Name)
+		}
 	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return typable(ids), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -97,7 +117,7 @@ func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]st
 	for _, r := range rescues {
 		names = append(names, r.Name)
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return typable(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeKeys completes the name of a setting, then its value.
@@ -149,5 +169,5 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 			names = append(names, found...)
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return typable(names), cobra.ShellCompDirectiveNoFileComp
 }

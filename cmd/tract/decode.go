@@ -173,7 +173,7 @@ func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err er
 	if part == nil {
 		part = []byte("null")
 	}
-	if _, writeErr := a.out.Write(append(part, '\n')); writeErr != nil {
+	if writeErr := a.writeJSON(append(part, '\n')); writeErr != nil {
 		return writeErr
 	}
 	return err

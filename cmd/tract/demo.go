@@ -158,7 +158,7 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 func (d *demo) next() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
-	p.Text("  cd " + d.dir + "\n")
+	p.Line("  cd " + shellWord(d.dir))
 	p.Table([][]string{
 		{"  tract log -p", "the whole content, reasoning too"},
 		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},

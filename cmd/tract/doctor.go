@@ -121,7 +121,7 @@ func (a *app) checkPermissions(context.Context) (string, error) {
 		return "", err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", hinted(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", p.root)
+		return "", hinted(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", shellWord(p.root))
 	}
 	f, err := os.CreateTemp(p.root, "doctor-")
 	if err != nil {

@@ -17,7 +17,7 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, opts []
 	if err != nil {
 		return err
 	}
-	if _, err := a.out.Write(append(req.Body, '\n')); err != nil {
+	if err := a.writeJSON(append(req.Body, '\n')); err != nil {
 		return err
 	}
 	v, err := a.settings()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tract-vcs/tract/format"
 	"golang.org/x/term"
 )
 
@@ -132,7 +133,7 @@ func (k *keys) understand() {
 
 func (k *keys) pasted(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	clean := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) < 0
+	clean := format.Line(text) == text && !strings.ContainsAny(text, "\t\uFFFD")
 	if clean && len(text) <= longestTyped {
 		k.ready = append(k.ready, text...)
 		return

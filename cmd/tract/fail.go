@@ -198,11 +198,12 @@ func (f *failure) details(err error) {
 		f.rescued, f.hint = misplaced.Rescued, takeHint(misplaced.Rescued)
 	case errors.As(err, &broken):
 		f.rescued = broken.Rescued
-		f.hint = "tract rescue show " + strings.TrimPrefix(broken.Rescued, refs.Rescued) + " shows what came; tract generate asks again"
+		f.hint = "tract rescue show " + shellWord(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows what came; tract generate asks again"
 	case errors.As(err, &pending):
-		f.hint = fmt.Sprintf("tract tool-result %s -F -, or tract tool-result %[1]s --abandon", pending.Calls[0].CallID)
+		id := pending.Calls[0].CallID
+		f.hint = toolResultCommand(id, "-F -") + ", or " + toolResultCommand(id, "--abandon")
 	case errors.As(err, &unknown) && unknown.Nearest != "":
-		f.hint = fmt.Sprintf("did you mean %q?", unknown.Nearest)
+		f.hint = "did you mean " + shellWord(unknown.Nearest) + "?"
 	case errors.As(err, &unknown) && f.hint == "":
 		f.hint = "tract branch lists branches, tract log shows commits"
 	case errors.As(err, &api):
@@ -214,7 +215,7 @@ func (f *failure) details(err error) {
 
 // takeHint says where a kept response can go when its branch has moved.
 func takeHint(rescued string) string {
-	return "tract rescue take " + strings.TrimPrefix(rescued, refs.Rescued) + " --branch NAME keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
+	return "tract rescue take " + shellWord(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
 }
 
 func apiHint(e *llm.APIError) string {

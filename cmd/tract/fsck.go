@@ -108,7 +108,7 @@ func damaged(h *tract.Health, p *place) error {
 		}
 	}
 	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
-	return hinted(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", p.url)
+	return hinted(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", shellWord(p.url))
 }
 
 // mostShown is how many damages are shown to people unless they ask for all.
@@ -133,9 +133,9 @@ func (a *app) showHealth(h *tract.Health) error {
 		if d.Harmless {
 			mark = "harmless"
 		}
-		p.Text(fmt.Sprintf("%s %s: %s\n", mark, d.Where, d.What))
+		p.Line(fmt.Sprintf("%s %s: %s", mark, d.Where, d.What))
 		if d.Means != "" {
-			p.Text("    " + d.Means + "\n")
+			p.Line("    " + d.Means)
 		}
 	}
 	if h.Sound() {

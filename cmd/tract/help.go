@@ -7,9 +7,9 @@ import (
 // newHelp is help as a command. Unlike cobra's own it refuses what is no command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Show the help of a command", GroupID: groupStore,
-		Long:    "Show the help of a command: what --help shows.",
-		Example: "  tract help log\n  tract help config set",
+		Use: "help [COMMAND|TOPIC]", Short: "Show the help of a command", GroupID: groupStore,
+		Long:    "Show the help of a command, what --help shows, or of a topic: tract help environment\nlists the environment variables that tract reads.",
+		Example: "  tract help log\n  tract help config set\n  tract help environment",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -21,10 +21,8 @@ func newHelp() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			if page, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
-				for _, sub := range page.Commands() {
-					if sub.IsAvailableCommand() {
-						names = append(names, sub.Name()+"\t"+sub.Short)
-					}
+				for _, sub := range below(page) {
+					names = append(names, sub.Name()+"\t"+sub.Short)
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp

@@ -258,15 +258,20 @@ func (h *hostile) furnish() {
 	}
 }
 
-// run runs a command on a terminal, where it is told again and again that nothing more
-// is typed.
+// run runs a command on a terminal, where nothing more is typed.
 func (h *hostile) run(args ...string) {
 	h.t.Helper()
-	c := onTerminal(h.t, h.dir, args...)
+	onTerminal(h.t, h.dir, args...).left()
+}
+
+// left says again and again that nothing more is typed, until the program ends, and gives
+// what it showed.
+func (c *terminal) left() string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range c.read {
+		for b := range c.read {
+			c.said.Write(b)
 		}
 	}()
 	for {
@@ -274,7 +279,7 @@ func (h *hostile) run(args ...string) {
 		case <-done:
 			_ = c.cmd.Wait()
 			_ = c.pty.Close()
-			return
+			return c.said.String()
 		case <-time.After(100 * time.Millisecond):
 			_, _ = c.pty.WriteString("\x04")
 		}

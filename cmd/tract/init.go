@@ -65,7 +65,7 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 		verb = "There is a store already in"
 	}
 	pen := a.printer()
-	pen.Text(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")\n")
+	pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
 	return pen.Err()
 }
 

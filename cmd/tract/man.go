@@ -80,10 +80,10 @@ func (m manual) writeAll(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// below is the commands of a command that have a page, by their names.
+// below is the commands of a command, and the topics of its help, by their names.
 func below(cmd *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
 			list = append(list, sub)
 		}
 	}

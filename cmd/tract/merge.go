@@ -244,7 +244,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 		if !r.Tip.IsZero() {
 			text += ": " + r.Tip.Short()
 		}
-		p.Text(text + "\n")
+		p.Line(text)
 	}
 	if n := len(r.Conflicts); n > 0 {
 		p.Text("Ended " + count(uint64(n), "conflict") + "\n")

@@ -152,9 +152,12 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	}
 	return hurt.told(a.page(func(p *format.Printer) error {
 		row := opRow(op)
-		p.Text(fmt.Sprintf("Operation %s: %s\nAuthor:  %s\nDate:    %s\n", row[0], row[3], row[2], row[1]))
+		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
+			p.Line(line)
+		}
 		for i, u := range op.Refs {
-			p.Text(fmt.Sprintf("\n%s: %s -> %s\n", refs.Name(u.Name), shortOrGone(u.Old), shortOrGone(u.New)))
+			p.Text("\n")
+			p.Line(fmt.Sprintf("%s: %s -> %s", refs.Name(u.Name), shortOrGone(u.Old), shortOrGone(u.New)))
 			for _, c := range added[i] {
 				p.Log(c, format.LogStyle{Oneline: true})
 			}

@@ -84,7 +84,7 @@ func placeOf(url string) (*place, error) {
 	}
 	if info, err := os.Stat(p.root); err == nil && !info.IsDir() {
 		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
-		return nil, hinted(err, "want the folder of a store, such as %s", folder)
+		return nil, hinted(err, "want the folder of a store, such as %s", shellWord(folder))
 	}
 	if p.root == "" {
 		return p, nil

@@ -27,7 +27,8 @@ func newCatFile(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cat-file -p|-t|-s ID", Short: "Show an object of the store", GroupID: groupPlumb,
 		Long: `Show an object of the store: its kind (-t), the bytes of its record (-s how many,
-without a flag the bytes themselves), or what it says (-p).`,
+without a flag the bytes themselves, on a terminal with escapes), or what it says
+(-p).`,
 		Example: `  tract cat-file -t HEAD
   tract cat-file -p 3fa2c1d
   tract cat-file 3fa2c1d | xxd`,
@@ -66,6 +67,10 @@ func (a *app) catFile(ctx context.Context, o *catFileOptions, rev string) error 
 		_, err = fmt.Fprintln(a.out, len(obj.Data))
 	case o.pretty:
 		return a.catPretty(ctx, obj)
+	case isTerminal(a.out):
+		p := a.printer()
+		p.Line(string(obj.Data))
+		err = p.Err()
 	default:
 		_, err = a.out.Write(obj.Data)
 	}
@@ -99,7 +104,7 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 		}
 		p.Text(l.Text + "\n")
 		for k, v := range l.Meta {
-			p.Text(k + "=" + v + "\n")
+			p.Line(k + "=" + v)
 		}
 	default:
 		for _, id := range obj.Parents {
@@ -232,7 +237,7 @@ name, in the order of their bytes.`,
 			}
 			p := a.printer()
 			for _, ref := range list {
-				p.Text(ref.Target.String() + " " + ref.Name + "\n")
+				p.Line(ref.Target.String() + " " + ref.Name)
 			}
 			return p.Err()
 		},

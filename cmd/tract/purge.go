@@ -74,7 +74,7 @@ func (a *app) erasureError(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.place == nil {
 		return err
 	}
-	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: take the other words away there, and remove the old one", a.place.url)
+	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: take the other words away there, and remove the old one", shellWord(a.place.url))
 }
 
 type purgeJSON struct {

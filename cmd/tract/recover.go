@@ -91,16 +91,16 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 		return format.Encode(a.out, recoveryOf(got, to))
 	}
 	p := a.printer()
-	p.Text(fmt.Sprintf("Recovered into %s: %s, %s, %d moves of the ref log\n", to, count(uint64(got.Objects), "object"), count(uint64(got.Refs), "ref"), got.Entries))
+	p.Line(fmt.Sprintf("Recovered into %s: %s, %s, %d moves of the ref log", to, count(uint64(got.Objects), "object"), count(uint64(got.Refs), "ref"), got.Entries))
 	for _, ref := range slices.Sorted(maps.Keys(got.Rescued)) {
 		if kept := got.Rescued[ref]; kept != "" {
-			p.Text("The commit of " + ref + " is lost; what it was before is " + kept + "\n")
+			p.Line("The commit of " + ref + " is lost; what it was before is " + kept)
 			continue
 		}
-		p.Text("The commit of " + ref + " is lost, and all that it was before\n")
+		p.Line("The commit of " + ref + " is lost, and all that it was before")
 	}
 	if got.Lost > 0 {
-		p.Text(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were\n", count(uint64(got.Lost), "object"), to))
+		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellWord(to)))
 	}
 	return p.Err()
 }

@@ -95,9 +95,9 @@ func (a *app) rescueList(ctx context.Context) error {
 		if err := hurt.met(err); err != nil {
 			return err
 		}
-		said := format.SummaryOf(reply[len(reply)-1], 0)
-		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), said})
-		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", said})
+		last := reply[len(reply)-1]
+		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), format.SummaryJSON(last, 0)})
+		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", format.SummaryOf(last, 0)})
 	}
 	if a.json {
 		return hurt.told(format.Encode(a.out, list))
@@ -166,7 +166,7 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
 		return err
 	}
-	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", name, own.Name())
+	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", shellWord(name), shellWord(own.Name()))
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
@@ -184,7 +184,7 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 	}
 	p := a.printer()
 	for _, ref := range gone {
-		p.Text("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")\n")
+		p.Line("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")")
 	}
 	return p.Err()
 }

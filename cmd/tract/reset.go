@@ -53,12 +53,11 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	if err := hurt.met(damaged); err != nil {
 		return err
 	}
-	p := a.printer()
+	done := "Moved "
 	if dryRun {
-		p.Text("Would move ")
-	} else {
-		p.Text("Moved ")
+		done = "Would move "
 	}
-	p.Text(b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60) + "\n")
+	p := a.printer()
+	p.Line(done + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
 	return hurt.told(p.Err())
 }

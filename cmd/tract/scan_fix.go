@@ -101,7 +101,7 @@ func (a *app) sayFixed(found, left []format.Secret, got *tract.RedactResult, dry
 		p.Text(fmt.Sprintf("%s %s, %d bytes %s\n", count(uint64(max(len(found)-len(left), 0)), "secret"), fixed, got.Bytes, erased))
 	}
 	for _, branch := range slices.Sorted(maps.Keys(got.Edits)) {
-		p.Text(fmt.Sprintf("%s on branch %s\n", count(uint64(len(got.Edits[branch])), "edit"), branch))
+		p.Line(fmt.Sprintf("%s on branch %s", count(uint64(len(got.Edits[branch])), "edit"), branch))
 	}
 	a.sayErased(p, got.Erasure)
 	if got.Objects > 0 {

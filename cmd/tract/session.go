@@ -72,7 +72,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err := s.state(ctx, name); err != nil {
 			a.report(ctx, err)
 		}
-		text, err := s.edit.read(name + "> ")
+		text, err := s.edit.read(format.Line(name) + "> ")
 		if err == io.EOF {
 			fmt.Fprintln(a.out)
 			return nil

@@ -47,8 +47,16 @@ func (s *session) result(ctx context.Context, rest string) error {
 // or ID --abandon; of an ID alone it opens an editor.
 func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (content.ToolResult, error) {
 	id, text, _ := strings.Cut(rest, " ")
+	calls, err := b.Pending(ctx)
+	if err != nil {
+		return content.ToolResult{}, err
+	}
+	for _, c := range calls {
+		if after, ok := strings.CutPrefix(rest+" ", shellWord(c.CallID)+" "); ok {
+			id, text = c.CallID, strings.TrimSuffix(after, " ")
+		}
+	}
 	result := content.ToolResult{CallID: id}
-	var err error
 	if result.Name, err = s.a.waiting(ctx, b, id); err != nil {
 		return result, err
 	}

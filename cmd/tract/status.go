@@ -98,7 +98,7 @@ func (a *app) status(ctx context.Context) error {
 		return cmp.Or(format.Encode(a.out, s), s.hurt)
 	}
 	p := a.printer()
-	p.Text(s.where() + "\n")
+	p.Line(s.where())
 	switch {
 	case s.hurt != nil:
 		p.Text("The prompt cannot be read: " + p.Warn(s.Damaged) + "\n")
@@ -106,10 +106,10 @@ func (a *app) status(ctx context.Context) error {
 		p.Tokens(s.Tokens)
 	}
 	for _, c := range s.Pending {
-		p.Text("Waits for a result: " + c.Name + " (" + c.ID + "); tract tool-result " + c.ID + " -F -\n")
+		p.Line("Waits for a result: " + c.Name + " (" + c.ID + "); " + toolResultCommand(c.ID, "-F -"))
 	}
 	for _, name := range s.Rescued {
-		p.Text("A reply could not land: tract rescue show " + name + "\n")
+		p.Line("A reply could not land: tract rescue show " + shellWord(name))
 	}
 	if s.Compress != nil && s.Compress.Suggest {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
@@ -118,7 +118,7 @@ func (a *app) status(ctx context.Context) error {
 	if s.Expired != nil && s.Expired.Blocks > 0 {
 		p.Text(s.Expired.String() + ": tract gc --prune erases that\n")
 	}
-	p.Text("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB\n")
+	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
 	if s.Head.IsZero() {
 		a.note("%s", a.firstStep(ctx))
 	}
@@ -145,12 +145,12 @@ func (s *statusJSON) sayBudgets(p *format.Printer) {
 		}
 		line := fmt.Sprintf("Reasoning: %d of %d tokens", spent.Used, spent.Limit)
 		if spent.Models != "" {
-			line += " on " + format.Line(spent.Models)
+			line += " on " + spent.Models
 		}
 		if spent.Warn {
 			line = p.Warn(line)
 		}
-		p.Text(line + "\n")
+		p.Line(line)
 	}
 }
 

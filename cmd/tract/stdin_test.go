@@ -44,3 +44,20 @@ func TestInterruptedWhileItWaitsForWords(t *testing.T) {
 	}
 	command(t, codeNotFound, "log", "--dir", dir)
 }
+
+// TestAPasteIsNotObeyed: a short paste goes into the line that is edited, where the terminal
+// shows it; one that could control the terminal is named there.
+func TestAPasteIsNotObeyed(t *testing.T) {
+	for text, shown := range map[string]string{
+		"a word می\u200cخواهم": "a word می\u200cخواهم",
+		"\u009b2J":             "[paste 1: 4 bytes, 1 lines]",
+		"\u202eevil":           "[paste 1: 7 bytes, 1 lines]",
+		"a\tb":                 "[paste 1: 3 bytes, 1 lines]",
+		"\xff\ufffd":           "[paste 1: 4 bytes, 1 lines]",
+	} {
+		k := &keys{}
+		if k.pasted(text); string(k.ready) != shown {
+			t.Errorf("a paste of %+q is shown as %+q, want %+q", text, k.ready, shown)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (a *app) switchToBranch(ctx context.Context, name string) error {
 		if h, err := a.head(); err == nil && h.branch == name {
 			return a.wentTo(head{branch: name}, tip)
 		}
-		return hinted(refs.None(refs.Heads+name), "tract switch -c %s makes it, tract branch lists branches", name)
+		return hinted(refs.None(refs.Heads+name), "tract switch -c %s makes it, tract branch lists branches", shellWord(name))
 	}
 	if err := a.setHead(head{branch: name}); err != nil {
 		return err
@@ -189,9 +189,9 @@ func (a *app) wentTo(h head, at objects.ID) error {
 		p.Text("HEAD is at commit " + at.Short() + ", on no branch\n")
 		a.note("look around; tract switch -c NAME makes a branch here to add to")
 	case at.IsZero():
-		p.Text("HEAD is on branch " + h.branch + ", which has no commits yet\n")
+		p.Line("HEAD is on branch " + h.branch + ", which has no commits yet")
 	default:
-		p.Text("HEAD is on branch " + h.branch + " (at " + at.Short() + ")\n")
+		p.Line("HEAD is on branch " + h.branch + " (at " + at.Short() + ")")
 	}
 	return p.Err()
 }

@@ -82,7 +82,7 @@ func (a *app) saidTag(what, name string, at objects.ID) error {
 		return format.Encode(a.out, map[string]any{"tag": name, "target": at, "done": what})
 	}
 	p := a.printer()
-	p.Text(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")\n")
+	p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
 	return p.Err()
 }
 
@@ -112,9 +112,9 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 		if err := hurt.met(err); err != nil {
 			return err
 		}
-		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryOf(c, 0)}
+		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryJSON(c, 0)}
 		rows = append(rows, r)
-		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), r.Summary})
+		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), format.SummaryOf(c, 0)})
 	}
 	if a.json {
 		return hurt.told(format.Encode(a.out, rows))

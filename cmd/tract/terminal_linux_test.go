@@ -331,6 +331,27 @@ func TestSessionAnswersACall(t *testing.T) {
 	}
 }
 
+// TestSessionTakesTheIDOfItsHint: a call whose id has a space can be answered as the hint
+// writes it.
+func TestSessionTakesTheIDOfItsHint(t *testing.T) {
+	server := llmtest.Start(t, llmtest.Exchange{Body: `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Take a coat."}}]}`})
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", dir}, {"--dir", dir, "user", "Is it cold?"}, {"--dir", dir, "tool-call", "my call", "weather"}} {
+		command(t, codeOK, args...)
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--no-stream")
+	c.until("weather waits for its result: /result 'my call' TEXT")
+	c.until("main> ")
+	c.keys("/result 'my call' 2 degrees\r")
+	c.until("Take a coat.")
+	c.until("main> ")
+	c.keys("\x04")
+	c.ended()
+	if body := server.Requests()[0].Body; !bytes.Contains(body, []byte(`"2 degrees"`)) {
+		t.Errorf("the result is not sent: %s", body)
+	}
+}
+
 // TestNarrowTerminal: nothing is wider than the terminal, and no colour is left
 // on at the end of a line.
 func TestNarrowTerminal(t *testing.T) {

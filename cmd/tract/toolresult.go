@@ -73,9 +73,17 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 // answerWith is the command that gives a tool call its result.
 func (a *app) answerWith(id string) string {
 	if a.talking {
-		return "/result " + id + " TEXT"
+		return "/result " + shellWord(id) + " TEXT"
 	}
-	return "tract tool-result " + id + " -F -"
+	return toolResultCommand(id, "-F -")
+}
+
+// toolResultCommand is a command line about a tool call, for a shell.
+func toolResultCommand(id, flags string) string {
+	if strings.HasPrefix(id, "-") { // which is no flag
+		return "tract tool-result " + flags + " -- " + shellWord(id)
+	}
+	return "tract tool-result " + shellWord(id) + " " + flags
 }
 
 // waiting is the name of the tool that a call which waits for a result called.
@@ -89,7 +97,7 @@ func (a *app) waiting(ctx context.Context, b *tract.Branch, id string) (name str
 		if c.CallID == id {
 			return c.Name, nil
 		}
-		waiting = append(waiting, c.CallID)
+		waiting = append(waiting, shellWord(c.CallID))
 	}
 	err = fmt.Errorf("tool result: %w", &refs.UnknownError{Rev: id, Why: "no call of that id waits for a result on branch " + b.Name()})
 	if len(waiting) == 0 {

@@ -161,7 +161,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 		err = fmt.Errorf("%s is no folder", root)
 	}
 	if err != nil && !o.revoke {
-		return nil, hinted(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", folder)
+		return nil, hinted(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", shellWord(folder))
 	}
 	t := trustJSON{Path: settings.Resolve(root), Trusted: !o.revoke}
 	if o.revoke {
@@ -170,7 +170,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	if !a.json {
 		what := (safefile.Policy{Owner: sudoUser()}).Check(t.Path, info)
 		p := a.printer()
-		p.Text(fmt.Sprintf("%s\t%v\t%s\n", t.Path, info.Mode(), whyUnsafe(what)))
+		p.Line(fmt.Sprintf("%s\t%v\t%s", t.Path, info.Mode(), whyUnsafe(what)))
 		if err := p.Err(); err != nil {
 			return nil, err
 		}
@@ -254,7 +254,7 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	for _, i := range unsafe {
 		t.Settings = append(t.Settings, settingJSON{Key: i.Key.Name, Value: i.Value, Origin: f.Path})
 		if !a.json {
-			p.Text(format.Line(i.Key.Name+" = "+i.Value) + "\n") // whole, however wide
+			p.Line(i.Key.Name + " = " + i.Value) // whole, however wide
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -266,13 +266,25 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	return []trustJSON{t}, f.Accept(c)
 }
 
-// shellWord writes an argument so that a POSIX shell reads it as it is.
+// shellWord writes an argument so that a POSIX shell reads it as it is, on one line
+// that can be shown on a terminal and pasted.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
 	}
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
+	}
+	if format.Line(s) != s || strings.Contains(s, "\t") {
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			if c < ' ' || c >= 0x7f || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\%03o`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -116,7 +116,7 @@ func (a *app) saidMoves(word, to string, entry objects.LogEntry, moves []objects
 	p := a.printer()
 	p.Text(fmt.Sprintf("%s %q of %s\n", word, entry.Note.Command, entry.Note.Time.Local().Format(time.DateTime)))
 	for _, u := range moves {
-		p.Text(fmt.Sprintf("  %s: %s %s %s\n", refs.Name(u.Name), shortOrGone(u.Old), to, shortOrGone(u.New)))
+		p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrGone(u.Old), to, shortOrGone(u.New)))
 	}
 	return p.Err()
 }

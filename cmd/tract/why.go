@@ -101,8 +101,7 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 		err := fmt.Errorf("the request of %s cannot be written byte for byte: %s: %s", x.Commit.Short(), x.Verdict, x.Why)
 		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its words"}
 	}
-	_, err = a.out.Write(x.Request.Body)
-	return err
+	return a.writeJSON(x.Request.Body)
 }
 
 func (a *app) whyNot(ctx context.Context, rev, in string) error {
