@@ -22,8 +22,8 @@ type talk interface {
 // DecodeMessages reads the messages of a request of which the elements of the list come
 // one by one, and yields each when it is whole: what [DecodeRequest] would make of the
 // list, in little memory. The model is the one that is asked, and may be empty. The
-// elements are JSON, and valid until the list ends. An error is the last element, and
-// what came before it holds.
+// elements are JSON; their memory may be used again once the list is asked for the next
+// one. An error is the last element, and what came before it holds.
 func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
 		t, _, err := find(api, provider)

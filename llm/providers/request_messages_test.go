@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,19 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
+
+// inOneBuffer gives the values of a list, each in the memory of the one before it.
+func inOneBuffer(list iter.Seq[rawjson.Value]) iter.Seq[rawjson.Value] {
+	return func(yield func(rawjson.Value) bool) {
+		var buf []byte
+		for v := range list {
+			clear(buf[:cap(buf)])
+			if buf = append(buf[:0], v...); !yield(buf) {
+				return
+			}
+		}
+	}
+}
 
 // TestMessagesOneByOne are those of the whole request.
 func TestMessagesOneByOne(t *testing.T) {
@@ -29,7 +43,7 @@ func TestMessagesOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		var have []content.Message
-		for m, err := range DecodeMessages(c.api, "", "m-1", list.Elements()) {
+		for m, err := range DecodeMessages(c.api, "", "m-1", inOneBuffer(list.Elements())) {
 			if err != nil {
 				t.Fatal(c.api, err)
 			}
