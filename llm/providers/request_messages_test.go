@@ -53,15 +53,18 @@ func TestMessagesOneByOne(t *testing.T) {
 			t.Errorf("%s: have %+v\nwant %+v", c.api, have, req.Messages)
 		}
 		broken := slices.Collect(list.Elements())
-		broken = append(broken[:2:2], rawjson.Value(`7`))
-		n, bad := 0, error(nil)
-		for _, err := range DecodeMessages(c.api, "", "m-1", slices.Values(broken)) {
-			if bad = err; err == nil {
-				n++
+		broken = append(broken[:2:2], rawjson.Value(`7`), rawjson.Value(`{"role":"user","content":"Go on."}`))
+		var after []string // each message, and each error
+		for m, err := range DecodeMessages(c.api, "", "m-1", slices.Values(broken)) {
+			if err != nil && strings.HasPrefix(err.Error(), "decode message: "+c.api+": want ") {
+				after = append(after, "an error")
+				continue
 			}
+			after = append(after, m.Role.String())
 		}
-		if bad == nil || !strings.HasPrefix(bad.Error(), "decode message: "+c.api+": want ") || n != 2 {
-			t.Errorf("%s: a number gives %d messages, %v", c.api, n, bad)
+		want := []string{have[0].Role.String(), have[1].Role.String(), "an error", "user"}
+		if !slices.Equal(after, want) {
+			t.Errorf("%s: a number among others gives %v, want %v", c.api, after, want)
 		}
 	}
 	for _, err := range DecodeMessages("gemini", "", "", slices.Values([]rawjson.Value{})) {
