@@ -225,7 +225,7 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 			part.Block = s.part(i, part.Block, m.writer.masks)
 			m.pages.grows.Store(true)
 		}
-		if before, err = m.write(ctx, g, part, key, f, before); err != nil {
+		if before, err = m.write(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
 		switch {
@@ -304,20 +304,13 @@ func (m *importing) trace(ctx context.Context) error {
 
 // write makes the commit of a part, whose secrets are masked, after the part before it
 // in its message, and puts it into the batch. The commit is nil when nothing is to be
-// written. A part that comes later than the rest of its message shares their origin, so
-// that what the message cost is counted once.
-func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
+// written. A part that comes later than the rest of its message has what is known of the
+// message by then: a log may tell what it cost only with its last part. See [imported].
+func (m *importing) write(g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
 		g.waiting++
 		m.count++
 		return nil, nil
-	}
-	if before != nil && g.known[before.Key] != nil {
-		origin, err := commit.ReadOrigin(ctx, m.repo.store, before.Origin)
-		if err != nil {
-			return nil, err
-		}
-		f.Origin = *origin
 	}
 	d := commit.Draft{
 		Block: part.Block, Role: content.RoleOf(part.Block), Time: part.Time, Author: m.call.author,

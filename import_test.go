@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,6 @@ import (
 	"github.com/tract-vcs/tract/importer"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -185,31 +186,48 @@ func TestImportOfALogThatGrows(t *testing.T) {
 	}
 }
 
-// TestImportCountsAMessageOnce: the lines of one answer share where they came from,
-// also when a later import brings some of them.
+// halfWritten is a log of one answer, whose last line tells what it cost.
+const halfWritten = `{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":"Why?"}}
+{"type":"assistant","uuid":"a","parentUuid":"u","sessionId":"s","message":{"id":"msg_1","model":"m","content":[{"type":"thinking","thinking":"Hm.","signature":"s"}],"stop_reason":null,"usage":{"input_tokens":7,"output_tokens":3}}}
+{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"id":"msg_1","model":"m","content":[{"type":"text","text":"So."}],"stop_reason":null,"usage":{"input_tokens":7,"output_tokens":3}}}
+{"type":"assistant","uuid":"c","parentUuid":"b","sessionId":"s","message":{"id":"msg_1","model":"m","content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":1104}}}
+`
+
+// TestImportCountsAMessageOnce, by the last of its lines, also when a later import brings
+// some of them: a log that was imported after each line costs what it costs in one go.
 func TestImportCountsAMessageOnce(t *testing.T) {
-	log := sessionLogs(t)["claude-parallel.jsonl"]
-	at := bytes.Index(log, []byte(`"uuid":"a4"`))
-	at += bytes.IndexByte(log[at:], '\n') + 1
-	repo := memory(t)
-	for _, part := range [][]byte{log[:at], log} {
-		if _, err := repo.Import(t.Context(), foreign(part)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	origins := map[objects.ID]int{}
-	for _, commits := range branches(t, repo) {
-		for _, c := range commits {
-			if c.From.ResponseID == "msg_1" && c.Role == content.RoleAssistant {
-				origins[c.Origin]++
-				if c.Index != 0 && c.Index != 1 && c.Kind == content.KindReasoning {
-					t.Errorf("the thought has index %d", c.Index)
-				}
+	logs := sessionLogs(t)
+	for name, log := range map[string][]byte{
+		"half written": []byte(halfWritten), "parallel": logs["claude-parallel.jsonl"], "forks": logs["forks-small.jsonl"], "plain": logs["plain-thinking.jsonl"],
+	} {
+		bit, whole := memory(t), memory(t)
+		lines := bytes.SplitAfter(log, []byte("\n"))
+		for n := range lines {
+			_, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)))
+			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
+				t.Fatal(name, err)
 			}
 		}
-	}
-	if len(origins) != 1 {
-		t.Errorf("one answer has %d origins", len(origins))
+		if _, err := whole.Import(t.Context(), foreign(log)); err != nil && len(log) > 0 {
+			t.Fatal(name, err)
+		}
+		cost := func(repo *tract.Repo) (list []string) {
+			for reply, err := range repo.Replies(t.Context(), "") {
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				list = append(list, fmt.Sprintf("%s %d %d %v", reply.Model, reply.Reasoning, reply.Usage.Input, reply.Usage.Output))
+			}
+			slices.Sort(list)
+			return list
+		}
+		have, want := cost(bit), cost(whole)
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: in pieces %v, at once %v", name, have, want)
+		}
+		if name == "half written" && (len(want) != 1 || !strings.HasSuffix(want[0], " 7 1104")) {
+			t.Errorf("at once it costs %v", want)
+		}
 	}
 }
 

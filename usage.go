@@ -53,9 +53,23 @@ const costPage = 256
 
 // answer is the blocks of one reply, as far as headers tell.
 type answer struct {
-	last   *commit.Commit
-	said   int64 // weight of what is no thought
-	thinks bool
+	last    *commit.Commit
+	said    int64 // weight of what is no thought
+	thinks  bool
+	counted bool // with a later part of it
+}
+
+// imported is a response that an import brought to a branch. When it came in parts, since
+// the log was still being written, each part has its own origin: the last one tells what
+// the response cost.
+type imported struct{ session, importer, response string }
+
+// importedAs is the response that an origin is of, empty when it was not imported.
+func importedAs(o *commit.Origin) imported {
+	if o.Importer == "" || o.ResponseID == "" {
+		return imported{}
+	}
+	return imported{o.Session, o.Importer, o.ResponseID}
 }
 
 // add takes a block of the reply.
@@ -79,10 +93,10 @@ func (a *answer) reasoning(u content.Usage, unkept int) (tokens int64, estimated
 // paid finds the answers among commits that come newest first.
 func (r *Repo) paid(ctx context.Context, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[Reply, error] {
 	return func(yield func(Reply, error) bool) {
-		seen := map[objects.ID]*answer{}
+		seen, counted := map[objects.ID]*answer{}, map[imported]bool{}
 		var page []*answer
 		flush := func() bool {
-			ok := r.costs(ctx, page, yield)
+			ok := r.costs(ctx, page, counted, yield)
 			for _, a := range page {
 				seen[a.last.Origin] = &answer{last: a.last} // more of it is not counted again
 			}
@@ -120,7 +134,7 @@ func maybeReply(c *commit.Commit) bool {
 	return c.Op == commit.Append && !c.Origin.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
 }
 
-func (r *Repo) costs(ctx context.Context, page []*answer, yield func(Reply, error) bool) bool {
+func (r *Repo) costs(ctx context.Context, page []*answer, counted map[imported]bool, yield func(Reply, error) bool) bool {
 	ids := make([]objects.ID, len(page))
 	for i, a := range page {
 		ids[i] = a.last.Origin
@@ -130,9 +144,23 @@ func (r *Repo) costs(ctx context.Context, page []*answer, yield func(Reply, erro
 		yield(Reply{}, err)
 		return false
 	}
+	newest := map[imported]*answer{}
+	for _, a := range page {
+		part := importedAs(origins[a.last.Origin])
+		switch later := newest[part]; {
+		case part.response == "":
+		case later != nil:
+			later.said += a.said
+			later.thinks = later.thinks || a.thinks
+			a.counted = true
+		default:
+			newest[part], a.counted = a, counted[part]
+			counted[part] = true
+		}
+	}
 	for _, a := range page {
 		o := origins[a.last.Origin]
-		if o.Usage.IsZero() {
+		if a.counted || o.Usage.IsZero() {
 			continue
 		}
 		reply := Reply{Commit: a.last.ID, Session: o.Session, Provider: o.Provider, Model: o.Model, Time: o.Started, Usage: o.Usage}

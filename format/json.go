@@ -20,6 +20,7 @@ type ErrorJSON struct {
 	Hint    string `json:"hint,omitempty"`
 	Rescued string `json:"rescued,omitempty"` // the ref that keeps the reply
 
+	Errors    []string   `json:"errors,omitempty"`    // those that it sums up
 	Conflicts []Conflict `json:"conflicts,omitempty"` // of a merge
 }
 

@@ -51,16 +51,15 @@ func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 		for e := range list.Elements() {
 			c.n++
 			if err := c.line(e); err != nil {
-				return l.wrong(err)
+				l.passOver(l.wrong(err))
 			}
 		}
 		return nil
 	}
 	for {
-		c.n = l.n
+		c.n, c.nth = l.n, l.nth
 		if err := c.line(v); err != nil {
-			c.end()
-			return l.wrong(err)
+			l.passOver(l.wrong(err))
 		}
 		if whole || out.left {
 			return nil
@@ -69,7 +68,6 @@ func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 		if v, err = l.value(); err == io.EOF {
 			return nil
 		} else if err != nil {
-			c.end() // what came before stands before the error
 			return err
 		}
 	}

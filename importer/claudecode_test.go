@@ -270,6 +270,8 @@ func TestADamagedLineIsNamed(t *testing.T) {
 	const log = `{"type":"user","uuid":"1","sessionId":"s","parentUuid":null,"message":{"role":"user","content":"a"}}` + "\n"
 	for text, want := range map[string]string{
 		log + "\n\x00\x00\n" + log: "log:3: parse JSON",
+		"\x00\x00\n" + log:         "log:1: parse JSON",
+		`{"type":"us` + "\n" + log: "log:1: parse JSON",
 		log + "\x00\x00\x00":       "log:2: the last line is damaged",
 		log + `{"type":"user","uuid":"2","sessionId":"s","message":{"role":"user","content":[{"type":"image"`: "log:2: the last line",
 	} {

@@ -15,13 +15,12 @@ import (
 // else behind begins a thread of its own.
 type claudeCode struct {
 	out     *sink
-	n       int               // line of the file
+	n, nth  int               // line of the file, and which record on it
 	at      map[string]place  // by the id of a line: where it stands, or what it hangs on stands
 	calls   map[string]string // by the id of a call: the message that made it
 	current map[string]*thread
 	threads []*thread
 	counts  map[string]int // threads by session and sort
-	done    bool
 }
 
 // place is where a line stands in a thread.
@@ -55,6 +54,9 @@ func (c *claudeCode) line(v []byte) error {
 		}
 	} else {
 		l.uuid = fmt.Sprintf("line-%d", c.n)
+		if c.nth > 0 {
+			l.uuid += fmt.Sprintf("-%d", c.nth)
+		}
 	}
 	on, known := c.at[l.parent]
 	switch {
@@ -203,10 +205,6 @@ func (c *claudeCode) put(t *thread, e Entry) {
 
 // end ends all threads.
 func (c *claudeCode) end() {
-	if c.done {
-		return
-	}
-	c.done = true
 	for _, t := range c.threads {
 		c.flush(t)
 	}

@@ -47,7 +47,7 @@ const (
 // Formats lists the formats.
 func Formats() []Format { return []Format{Auto, OpenAI, Anthropic, ClaudeCode} }
 
-// LineError says where a file cannot be read. What came before it holds.
+// LineError says which line of a file cannot be read.
 type LineError struct {
 	File  string
 	Line  int  // from 1

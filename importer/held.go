@@ -26,10 +26,9 @@ func (m *messageReader) listed(v rawjson.Value) (l listed) {
 		if size += len(line); plain(line) {
 			continue
 		}
-		if v, err = m.l.parse(line); err != nil {
-			return l
+		if v, err = m.l.parse(line); err == nil {
+			l.look(v)
 		}
-		l.look(v)
 	}
 	return l
 }
@@ -48,11 +47,12 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 			}
 		}
 	}
-	m.begin()
+	m.begin(1)
 	empty := true
 	for said, err := range providers.DecodeMessages(api, "", "", list) {
 		if err != nil {
-			return &LineError{File: m.l.file, Line: at, Cause: err}
+			m.l.passOver(&LineError{File: m.l.file, Line: at, Cause: err})
+			continue
 		}
 		if m.message(said, api, ""); m.out.left {
 			return nil
@@ -62,7 +62,7 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 	switch {
 	case ended != nil && ended != io.EOF:
 		return ended
-	case empty:
+	case empty && m.l.passed == 0:
 		return m.l.wrong(errEmpty)
 	}
 	return nil

@@ -47,6 +47,7 @@ func TestAFormatThatIsGivenNeedNotBeFound(t *testing.T) {
 func TestADamagedLineThatIsTheLastHeld(t *testing.T) {
 	const good, bad = `{"role":"user","content":"words"}`, `{"role":"assistant","content":"\q"}`
 	for rest, last := range map[string]bool{"": true, "\n": true, "\n" + good: false, "\n" + good + "\n": false} {
+		want := 2 + strings.Count(rest, good)
 		for _, most := range []int{2*len(good) + len(bad), mostHeld} { // the damaged one is the last that is held, or all are
 			n := 0
 			out := &sink{yield: func(Entry, error) bool { n++; return true }}
@@ -57,8 +58,9 @@ func TestADamagedLineThatIsTheLastHeld(t *testing.T) {
 				err = m.oneALine(v)
 			}
 			var line *LineError
-			if !errors.As(err, &line) || line.Line != 3 || line.Last != last || n != 2 {
-				t.Errorf("%q behind it, at most %d bytes held: %d entries, %v", rest, most, n, err)
+			bad := l.passedOver()
+			if err != nil || len(bad) != 1 || !errors.As(bad[0], &line) || line.Line != 3 || line.Last != last || n != want {
+				t.Errorf("%q behind it, at most %d bytes held: %d entries, %v, %v", rest, most, n, bad, err)
 			}
 		}
 	}

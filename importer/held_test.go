@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func TestMoreLinesThanAreHeld(t *testing.T) {
 			m := messageReader{l: l, format: Auto, out: out, most: most}
 			err = m.oneALine(v)
 		}
-		return ids, dialects, err
+		return ids, dialects, errors.Join(append(l.passedOver(), err)...)
 	}
 	const anthropic = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"c"}]}`
 	want, clear, err := ids(anthropic, mostHeld)

@@ -28,7 +28,13 @@ const noProgress = 100
 type lines struct {
 	file string
 	n    int    // of the line read last, from 1
+	nth  int    // of the value read last on it, from 0
 	line []byte // with its end
+	rest []byte // what follows that value on the line
+
+	damaged []error // lines that were passed over, the first of them
+	passed  int     // how many there were
+	lost    int     // of them, those of which nothing was read
 
 	src   io.Reader
 	ended error  // why no more is read
@@ -47,6 +53,7 @@ type held struct {
 	at     int64     // where they begin in it
 	pieces [][]byte  // of whole lines
 	from   int       // where those begin that lie in no piece
+	rest   []byte    // of the line before them
 	values []heldValue
 }
 
@@ -54,15 +61,22 @@ type held struct {
 type heldValue struct {
 	n     int
 	value rawjson.Value
+	rest  []byte
 }
 
 func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, src: r, buf: make([]byte, 0, firstPiece)}
 }
 
-// next is the next line that is not empty, without its end; io.EOF after the
-// last. It is valid until the next call, or for good once lines are kept.
+// next is the next line that is not empty, without its end, or what follows the value
+// that was read on the last one; io.EOF after the last. It is valid until the next call, or for good once lines are kept.
 func (l *lines) next() ([]byte, error) {
+	if len(l.rest) > 0 {
+		l.line, l.rest = l.rest, nil
+		l.nth++
+		return l.line, nil
+	}
+	l.nth = 0
 	for {
 		if err := l.read(); err != nil {
 			return nil, err
@@ -149,7 +163,7 @@ func (l *lines) makeRoom() {
 
 // hold holds the lines that are given from now on.
 func (l *lines) hold() {
-	l.held = held{on: true, before: l.n, from: l.at}
+	l.held = held{on: true, before: l.n, from: l.at, rest: bytes.Clone(l.rest)}
 	if s, ok := l.src.(io.Seeker); ok {
 		if at, err := s.Seek(0, io.SeekCurrent); err == nil {
 			l.held.again, l.held.at = s, at-int64(len(l.buf)-l.at)
@@ -162,7 +176,7 @@ func (l *lines) hold() {
 // rewind gives the lines again that are held, and then the others.
 func (l *lines) rewind() {
 	h := &l.held
-	l.n, h.on = h.before, false
+	l.n, l.rest, h.on = h.before, h.rest, false
 	if h.again != nil {
 		_, err := h.again.Seek(h.at, io.SeekStart)
 		l.buf, l.at, l.ended = l.buf[:0], 0, err
@@ -178,6 +192,9 @@ func (l *lines) rewind() {
 
 // atEnd tells whether nothing follows.
 func (l *lines) atEnd() bool {
+	if len(l.rest) > 0 {
+		return false
+	}
 	for l.at == len(l.buf) {
 		if err := l.fill(); err != nil {
 			return err == io.EOF
@@ -186,32 +203,72 @@ func (l *lines) atEnd() bool {
 	return false
 }
 
-// value is the next line as JSON.
+// value is the next JSON value: of a line, or one more of the last one, as two lines are
+// one when the end of the first was lost. A line that is no JSON is passed over.
 func (l *lines) value() (rawjson.Value, error) {
-	line, err := l.next()
-	if err != nil {
-		return nil, err
+	for {
+		line, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		v, err := l.parse(line)
+		if err == nil {
+			return v, nil
+		}
+		l.lose(err)
 	}
-	return l.parse(line)
 }
 
-// parse is what the last line is as JSON.
+// lose passes over a line that is no JSON.
+func (l *lines) lose(err error) {
+	if l.passOver(err); l.nth == 0 {
+		l.lost++
+	}
+}
+
+// parse is the first value of the last line, or of the rest of it. Others follow an object
+// or an array only.
 func (l *lines) parse(line []byte) (rawjson.Value, error) {
 	if v := l.held.values; len(v) > 0 && v[0].n == l.n && !l.held.on {
 		l.held.values = v[1:]
+		l.rest = v[0].rest
 		return v[0].value, nil
 	}
-	v, err := rawjson.Parse(line)
+	v, rest, err := rawjson.ParseFirst(line)
+	if k := v.Kind(); len(rest) > 0 && k != rawjson.KindObject && k != rawjson.KindArray {
+		_, err = rawjson.Parse(line)
+	}
 	if err != nil {
 		return nil, l.wrong(err)
 	}
+	l.rest = rest
 	if l.held.on && l.keeps {
-		l.held.values = append(l.held.values, heldValue{l.n, v})
+		l.held.values = append(l.held.values, heldValue{l.n, v, rest})
 	}
 	return v, nil
 }
 
-// all is the rest of the file from the last line on.
+// mostNamed is how many lines that are passed over are named.
+const mostNamed = 100
+
+// passOver keeps what is wrong with a line, and reading goes on.
+func (l *lines) passOver(err error) {
+	l.passed++
+	if l.passed <= mostNamed {
+		l.damaged = append(l.damaged, err)
+	}
+}
+
+// passedOver is the errors of all lines that were passed over.
+func (l *lines) passedOver() []error {
+	if more := l.passed - len(l.damaged); more > 0 {
+		return append(l.damaged, fmt.Errorf("%s: %d more lines are damaged", l.file, more))
+	}
+	return l.damaged
+}
+
+// all is the rest of the file from the last line on. What follows the line can be read
+// line by line all the same.
 func (l *lines) all() ([]byte, error) {
 	rest := bytes.NewBuffer(slices.Concat(l.line, l.buf[l.at:]))
 	err := l.ended
@@ -224,7 +281,8 @@ func (l *lines) all() ([]byte, error) {
 	if err != nil && err != io.EOF {
 		return nil, l.wrong(err)
 	}
-	return rest.Bytes(), nil
+	l.buf, l.at = rest.Bytes(), len(l.line)
+	return l.buf, nil
 }
 
 // wrong is an error about the line read last.

@@ -27,15 +27,13 @@ func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) er
 		v = list.Bytes()
 	case v.Kind() == rawjson.KindArray && (isBody(v.At(0)) || v.At(0).Kind() == rawjson.KindArray):
 		for e := range v.Elements() {
-			if err := m.conversation(e); err != nil {
-				return err
-			}
+			m.conversation(e)
 		}
 		return nil
 	}
 	for {
-		if err := m.conversation(v); err != nil || whole || out.left {
-			return err
+		if m.conversation(v); whole || out.left {
+			return nil
 		}
 		var err error
 		if v, err = l.value(); err == io.EOF {
@@ -122,32 +120,29 @@ func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
 }
 
 // conversation puts out a conversation.
-func (m *messageReader) conversation(v rawjson.Value) error {
+func (m *messageReader) conversation(v rawjson.Value) {
+	m.n++
 	req, err := m.decode(v)
+	if err == nil && len(req.Messages) == 0 {
+		err = errEmpty
+	}
 	if err != nil {
-		return m.l.wrong(err)
+		m.l.passOver(m.l.wrong(err))
+		return
 	}
-	return m.put(req)
-}
-
-// put puts out what was decoded.
-func (m *messageReader) put(req decoded) error {
-	if len(req.Messages) == 0 {
-		return m.l.wrong(errEmpty)
-	}
-	m.begin()
+	m.begin(m.n + m.l.lost)
 	for _, said := range req.Messages {
 		m.message(said, req.api, req.Settings.Model)
 	}
-	return nil
 }
 
 var errEmpty = errors.New("a conversation without a message")
 
-// begin begins a conversation.
-func (m *messageReader) begin() {
-	if m.n++; m.n > 1 {
-		m.session = strconv.Itoa(m.n)
+// begin begins the n-th conversation of the file, of which those count too that cannot be
+// read: the others keep their names when the file is mended.
+func (m *messageReader) begin(n int) {
+	if n > 1 {
+		m.session = strconv.Itoa(n)
 	}
 	m.id = ""
 }

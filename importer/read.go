@@ -10,9 +10,10 @@ import (
 )
 
 // Read reads a file in a format, or finds that out by looking, and yields its
-// messages in order. name is what errors call it. What is no conversation is an
-// *[UnknownError], a line that cannot be read a *[LineError]; an error is the last
-// element, and what came before it holds.
+// messages in order. name is what errors call it. Errors come after all messages: what is
+// no conversation is an *[UnknownError], and a line that cannot be read is a *[LineError].
+// A line that is no JSON, or no message, is passed over: each of the first 100 is an error
+// of its own.
 func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := newLines(name, r)
@@ -22,6 +23,9 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 		}
 		if err == nil && f == Auto {
 			f, err = found(name, v)
+		}
+		if err != nil && l.passed > 0 {
+			err = l.damaged[0]
 		}
 		if err != nil {
 			yield(Entry{}, err)
@@ -34,8 +38,12 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 		default:
 			err = readMessages(l, v, whole, f, out)
 		}
-		if err != nil && !out.left {
-			yield(Entry{}, err)
+		bad := l.passedOver()
+		if err != nil {
+			bad = append(bad, err)
+		}
+		for _, err := range bad {
+			out.fail(err)
 		}
 	}
 }
@@ -52,30 +60,44 @@ func (s *sink) put(e Entry) {
 	}
 }
 
-// first reads the first line as JSON; whole tells that the file is one JSON text,
-// over one line or many.
+// fail tells the consumer of an error.
+func (s *sink) fail(err error) {
+	if !s.left {
+		s.left = !s.yield(Entry{}, err)
+	}
+}
+
+// first reads the first line that is JSON; whole tells that the file is one JSON text,
+// over one line or many. The error is that of the first line when no other tells what the
+// file is.
 func (l *lines) first() (v rawjson.Value, whole bool, err error) {
-	if _, err := l.next(); err != nil {
-		return nil, false, err
+	cut := false // the line before this one, or what is over many lines
+	for {
+		if _, err := l.next(); err != nil {
+			return nil, false, err
+		}
+		l.line = bytes.Clone(l.line) // looking on may read over it
+		v, err = l.parse(bytes.TrimSpace(l.line))
+		switch {
+		case err == nil && cut && len(l.rest) > 0: // it is a line of one text
+			return nil, false, l.damaged[0]
+		case err == nil:
+			return v, l.atEnd(), nil
+		case cut || l.passed+1 == mostNamed:
+			return nil, false, err
+		}
+		syntax, _ := errors.AsType[*rawjson.SyntaxError](err)
+		if cut = syntax.Truncated; cut {
+			text, err := l.all()
+			if err != nil {
+				return nil, false, err
+			}
+			if v, err = rawjson.Parse(text); err == nil {
+				return v, true, nil
+			}
+		}
+		l.lose(err)
 	}
-	l.line = bytes.Clone(l.line) // looking on may read over it
-	v, err = rawjson.Parse(bytes.TrimSpace(l.line))
-	if err == nil {
-		return v, l.atEnd(), nil
-	}
-	syntax, _ := errors.AsType[*rawjson.SyntaxError](err)
-	if syntax == nil || !syntax.Truncated {
-		return nil, false, l.wrong(err)
-	}
-	broken := l.wrong(err)
-	text, err := l.all()
-	if err != nil {
-		return nil, false, err
-	}
-	if v, err = rawjson.Parse(text); err != nil {
-		return nil, false, broken
-	}
-	return v, true, nil
 }
 
 // found is the format that the first value of a file is in.

@@ -49,6 +49,7 @@ type failure struct {
 	rescued string // ref that a reply is kept under
 
 	conflicts []format.Conflict // of a merge
+	errors    []error           // that it sums up
 	cause     error
 	quiet     bool // there is nothing to say beside the code
 }
@@ -250,8 +251,10 @@ func (a *app) report(ctx context.Context, err error) int {
 	case a.json:
 		a.reportJSON(f)
 	default:
-		message := format.Line(f.message())
-		fmt.Fprintf(a.err, "tract: error: %s\n", message)
+		for _, message := range f.messages() {
+			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(message))
+		}
+		fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(f.message()))
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
 		}
@@ -260,11 +263,21 @@ func (a *app) report(ctx context.Context, err error) int {
 }
 
 // message is the error in words for people, without secrets.
-func (f *failure) message() string {
-	return strings.ReplaceAll(secrets.Mask(f.Error()), context.Canceled.Error(), "interrupted")
+func (f *failure) message() string { return message(f) }
+
+// messages are those of the errors that it sums up.
+func (f *failure) messages() (list []string) {
+	for _, err := range f.errors {
+		list = append(list, message(err))
+	}
+	return list
+}
+
+func message(err error) string {
+	return strings.ReplaceAll(secrets.Mask(err.Error()), context.Canceled.Error(), "interrupted")
 }
 
 func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.message(), Hint: f.hint, Rescued: f.rescued, Conflicts: f.conflicts}
+	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.message(), Hint: f.hint, Rescued: f.rescued, Errors: f.messages(), Conflicts: f.conflicts}
 	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,8 +45,8 @@ NAME/fork-1, NAME/compact-1, NAME/agent-ID. Thoughts keep their seals, blocks
 their times and where they came from. Nothing is pinned, and only what was an
 instruction there is one here.
 
-A second import adds nothing; of a log that has grown it adds what is new. Where
-a file is damaged, what comes before that is kept.`,
+A second import adds nothing; of a log that has grown it adds what is new. A line
+that is damaged is passed over and named, and the exit code is 1.`,
 		Example: `  tract import ~/.claude/projects/my-project
   tract import session.jsonl --as fix-the-parser
   tract import --dry-run messages.json
@@ -87,7 +88,9 @@ type importing struct {
 	done   []importJSON
 	blocks int // read so far
 	told   int // of them, when progress was last said
-	failed int // files
+
+	failed int     // files
+	errors []error // of them
 
 	operation uint64 // that the first file began; 0: nothing has come yet
 }
@@ -121,7 +124,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		}
 		if err != nil && !m.skips(err) {
 			m.failed++
-			a.note("error: %s", err)
+			m.errors = append(m.errors, each(err)...)
 		}
 		err = nil
 	}
@@ -131,9 +134,11 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		}
 		return wordless(path)
 	}
-	if m.failed > 0 {
-		err = fmt.Errorf("import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
-		err = hinted(err, "the errors above say why; what came before them is kept")
+	switch bad := each(err); {
+	case m.failed > 0:
+		err = summed(append(m.errors, bad...), "import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
+	case len(bad) > 1:
+		err = summed(bad, "import %s: the file did not come in whole", path)
 	}
 	if showErr := m.show(); err == nil {
 		err = showErr
@@ -183,7 +188,7 @@ func importError(err error) error {
 	case as[*importer.UnknownError](err):
 		return hinted(err, "want a message array, a request body, or a session log; --format says which when looking does not")
 	case as[*importer.LineError](err):
-		return hinted(err, "what comes before that line is kept; mend the line and import again")
+		return hinted(err, "all other lines that can be read are kept; mend this one and import again")
 	}
 	return err
 }
@@ -222,7 +227,11 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if m.o.dry {
 		add = m.repo.PlanImport
 	}
-	list, err := add(ctx, m.read(name, in, &n), tract.Command("import"), tract.With(m.operation))
+	var bad error
+	list, err := add(ctx, m.read(name, in, &n, &bad), tract.Command("import"), tract.With(m.operation))
+	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
+		err = fmt.Errorf("%s: %w", name, err)
+	}
 	for _, b := range list {
 		m.begun(ctx, b)
 		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
@@ -241,18 +250,20 @@ func (m *importing) begun(ctx context.Context, b tract.Imported) {
 	}
 }
 
-// read yields the messages of a file with their branches.
-func (m *importing) read(name string, in io.Reader, n *namer) iter.Seq2[tract.Foreign, error] {
+// read yields the messages of a file with their branches, and then its errors as one, which
+// it leaves in bad too.
+func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.Foreign, error] {
 	return func(yield func(tract.Foreign, error) bool) {
+		var list []error
 		for e, err := range importer.Read(name, in, importer.Format(m.o.format)) {
 			if err != nil {
-				yield(tract.Foreign{}, err)
-				return
+				list = append(list, err)
+				continue
 			}
 			branch := n.branch(&e)
 			if branch == "" {
-				yield(tract.Foreign{}, hinted(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
-				return
+				list = append(list, hinted(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
+				break
 			}
 			f := tract.Foreign{Branch: branch, From: e.From, Origin: commit.Origin{
 				Provider: e.Provider, Dialect: e.Dialect, Model: e.Model, ResponseID: e.ResponseID,
@@ -270,6 +281,9 @@ func (m *importing) read(name string, in io.Reader, n *namer) iter.Seq2[tract.Fo
 			}
 			m.blocks += len(e.Parts)
 			m.progress(name, false)
+		}
+		if *bad = errors.Join(list...); *bad != nil {
+			yield(tract.Foreign{}, *bad)
 		}
 	}
 }

@@ -45,3 +45,22 @@ func (m *importing) kept(err error) error {
 	room, _, _ := strings.Cut(f.hint, ";") // the rest says that nothing was changed
 	return hinted(err, "%s; what came before is kept (%s), and the next import goes on from there", room, count(uint64(added), "block"))
 }
+
+// each is the errors that one is made of.
+func each(err error) []error {
+	if list, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // what is wrapped further is one
+		return list.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// summed is many errors of an import as one.
+func summed(list []error, format string, args ...any) error {
+	return &failure{
+		code: codeNo, kind: "failed", errors: list, cause: fmt.Errorf(format, args...),
+		hint: "the errors say why; all else is kept: mend the files and import again",
+	}
+}

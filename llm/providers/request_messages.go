@@ -22,8 +22,8 @@ type talk interface {
 // DecodeMessages reads the messages of a request of which the elements of the list come
 // one by one, and yields each when it is whole: what [DecodeRequest] would make of the
 // list, in little memory. The model is the one that is asked, and may be empty. The
-// elements are JSON, and valid until the list ends. An error is the last element, and
-// what came before it holds.
+// elements are JSON; their memory may be used again once the list is asked for the next
+// one. An error is about one element, which is left out; the rest may be read all the same.
 func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
 		t, _, err := find(api, provider)
@@ -36,19 +36,23 @@ func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) i
 		}
 		t.model = model
 		q := t.dialect.talk(t)
+		wrong := func(err error) bool {
+			return yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.dialect.name, err))
+		}
 		for v := range list {
-			if err = q.next(v); err != nil {
-				break
+			kept := 1
+			err := q.next(v)
+			if err != nil {
+				kept = 0
+				_ = q.end() // what came before the element comes before its error
 			}
-			if !give(q, 1, yield) {
+			if !give(q, kept, yield) || err != nil && !wrong(err) {
 				return
 			}
 		}
-		if e := q.end(); err == nil {
-			err = e
-		}
+		err = q.end()
 		if give(q, 0, yield) && err != nil {
-			yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.dialect.name, err))
+			wrong(err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,19 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
+
+// inOneBuffer gives the values of a list, each in the memory of the one before it.
+func inOneBuffer(list iter.Seq[rawjson.Value]) iter.Seq[rawjson.Value] {
+	return func(yield func(rawjson.Value) bool) {
+		var buf []byte
+		for v := range list {
+			clear(buf[:cap(buf)])
+			if buf = append(buf[:0], v...); !yield(buf) {
+				return
+			}
+		}
+	}
+}
 
 // TestMessagesOneByOne are those of the whole request.
 func TestMessagesOneByOne(t *testing.T) {
@@ -29,7 +43,7 @@ func TestMessagesOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		var have []content.Message
-		for m, err := range DecodeMessages(c.api, "", "m-1", list.Elements()) {
+		for m, err := range DecodeMessages(c.api, "", "m-1", inOneBuffer(list.Elements())) {
 			if err != nil {
 				t.Fatal(c.api, err)
 			}
@@ -39,15 +53,18 @@ func TestMessagesOneByOne(t *testing.T) {
 			t.Errorf("%s: have %+v\nwant %+v", c.api, have, req.Messages)
 		}
 		broken := slices.Collect(list.Elements())
-		broken = append(broken[:2:2], rawjson.Value(`7`))
-		n, bad := 0, error(nil)
-		for _, err := range DecodeMessages(c.api, "", "m-1", slices.Values(broken)) {
-			if bad = err; err == nil {
-				n++
+		broken = append(broken[:2:2], rawjson.Value(`7`), rawjson.Value(`{"role":"user","content":"Go on."}`))
+		var after []string // each message, and each error
+		for m, err := range DecodeMessages(c.api, "", "m-1", slices.Values(broken)) {
+			if err != nil && strings.HasPrefix(err.Error(), "decode message: "+c.api+": want ") {
+				after = append(after, "an error")
+				continue
 			}
+			after = append(after, m.Role.String())
 		}
-		if bad == nil || !strings.HasPrefix(bad.Error(), "decode message: "+c.api+": want ") || n != 2 {
-			t.Errorf("%s: a number gives %d messages, %v", c.api, n, bad)
+		want := []string{have[0].Role.String(), have[1].Role.String(), "an error", "user"}
+		if !slices.Equal(after, want) {
+			t.Errorf("%s: a number among others gives %v, want %v", c.api, after, want)
 		}
 	}
 	for _, err := range DecodeMessages("gemini", "", "", slices.Values([]rawjson.Value{})) {

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -77,7 +78,8 @@ func (q *responsesRequest) next(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
 	case role == "assistant", role == "" && kind != "" && !responsesAnswers(v, q.owed) && kind != "item_reference":
-		if q.said = append(q.said, v); responsesWaits(v) {
+		q.said = append(q.said, bytes.Clone(v)) // whose memory may be used again
+		if responsesWaits(v) {
 			q.owed[v.Get("call_id").Text()] = true
 		}
 		return nil

@@ -28,6 +28,16 @@ func (e *SyntaxError) Error() string {
 // it are left out. Strings may hold invalid UTF-8 and lone surrogates, numbers any
 // number of digits. The error is a [*SyntaxError]; the value is then nil.
 func Parse(b []byte) (Value, error) {
+	v, rest, err := ParseFirst(b)
+	if len(rest) > 0 {
+		return nil, &SyntaxError{Offset: len(b) - len(rest), Problem: "want nothing after the value"}
+	}
+	return v, err
+}
+
+// ParseFirst is [Parse] for a text that may go on after the value: it returns the rest
+// too, from the first byte on that is no white space.
+func ParseFirst(b []byte) (v Value, rest []byte, err error) {
 	p := parser{text: b}
 	if bytes.HasPrefix(b, bom) {
 		p.i = len(bom)
@@ -35,14 +45,9 @@ func Parse(b []byte) (Value, error) {
 	p.i = skipSpace(b, p.i)
 	start := p.i
 	if !p.value() {
-		return nil, p.err
+		return nil, nil, p.err
 	}
-	end := p.i
-	if p.i = skipSpace(b, end); p.i < len(b) {
-		p.fail("want nothing after the value")
-		return nil, p.err
-	}
-	return Value(b[start:end:end]), nil
+	return Value(b[start:p.i:p.i]), b[skipSpace(b, p.i):], nil
 }
 
 var bom = []byte("\xEF\xBB\xBF")

@@ -446,3 +446,21 @@ func rebuild(v Value) Value {
 		return v
 	}
 }
+
+// TestParseFirst: what follows the first value is given back as it is.
+func TestParseFirst(t *testing.T) {
+	for text, want := range map[string][2]string{
+		`{"a":1}{"b":2}`:    {`{"a":1}`, `{"b":2}`},
+		` [1] , x `:         {`[1]`, `, x `},
+		"\xEF\xBB\xBF{} \n": {`{}`, ``},
+		`17 words`:          {`17`, `words`},
+	} {
+		v, rest, err := ParseFirst([]byte(text))
+		if err != nil || string(v) != want[0] || string(rest) != want[1] {
+			t.Errorf("%q: %s, then %q, %v", text, v, rest, err)
+		}
+	}
+	if v, rest, err := ParseFirst([]byte(`{"a":`)); v != nil || rest != nil || err == nil {
+		t.Errorf("%s, %s, %v", v, rest, err)
+	}
+}
