@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -141,9 +140,6 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 		return nil, err
 	}
 	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets), tract.Files(p.files)}
-	if p.root != "" {
-		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, tract.TraceFile)))
-	}
 	switch {
 	case !write:
 		opts = append(opts, tract.ReadOnly())
