@@ -46,7 +46,7 @@ type Repo struct {
 	clock    func() time.Time
 	found    func([]Secret) // secrets; may be nil
 	headers  headers
-	desks    sync.Pool   // see desk
+	desks    sync.Pool // see desk
 }
 
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store

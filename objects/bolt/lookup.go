@@ -140,7 +140,7 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 	if err == nil && bucket == headsBucket {
 		l.headLeaf = e.page
 	}
-	if err == nil && l.scan != nil && !l.spared {
+	if err == nil && l.scan != nil {
 		l.scan.near(bucket, e)
 	}
 	return e, err
