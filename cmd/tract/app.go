@@ -40,9 +40,8 @@ type app struct {
 	talking  bool     // it is a session, where hints name the session's commands
 	secrets  secretsFound
 
-	signals   []os.Signal // that end a command; none: the caller's context does
-	listening bool
-	cancel    context.CancelFunc // of the command
+	signals []os.Signal        // that end a command; none: the caller's context does
+	cancel  context.CancelFunc // of the command
 }
 
 func newApp(in io.Reader, out, errOut io.Writer) *app {
