@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -206,36 +205,12 @@ func (e *erasing) erase(ctx context.Context, dry bool, progress func(done, total
 	}
 	err := e.chunks(ctx)
 	if err == nil {
-		err = e.repo.dropIndex(ctx)
-	}
-	if err == nil {
 		e.done.Objects, err = objects.Erase(ctx, e.repo.store, e.graves, progress)
-	}
-	if err == nil {
-		err = e.repo.dropIndex(ctx) // somebody may have written it meanwhile
 	}
 	if err == nil {
 		e.done.SizeAfter = e.repo.size(ctx)
 	}
 	return e.done, err
-}
-
-// dropIndex takes the index of thoughts away: it has marks of words that go.
-func (r *Repo) dropIndex(ctx context.Context) (err error) {
-	if r.traces != nil {
-		err = removeIndex(r.traces.file)
-	}
-	if in, ok := objects.As[objects.Sizer](r.store); ok {
-		path, _, bad := in.Size(ctx)
-		if bad == nil {
-			bad = removeIndex(filepath.Join(filepath.Dir(path), TraceFile))
-		}
-		err = errors.Join(err, bad)
-	}
-	if err != nil {
-		return fmt.Errorf("drop the index of thoughts: %w", err)
-	}
-	return nil
 }
 
 // size is how many bytes the store takes; 0 when it lies in no file.

@@ -80,7 +80,6 @@ func (l *glance) commit(i int, o *objects.Object) (size int64, err error) {
 // take takes the objects into the graph, and passes on those that are new.
 func (l *glance) take(fresh func(*objects.Object) error) error {
 	g := l.graph
-	g.ids.Expect(l.list)
 	commits := 0
 	for i := range l.list {
 		o := &l.list[i]

@@ -40,9 +40,6 @@ func newGraph(about int, wrong func(objects.ID, error) error) *graph {
 		feet:    make([]commit.Footing, 0, about/2),
 		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
 	}
-	objects.WillFill(g.nodes)
-	objects.WillFill(g.edges)
-	objects.WillFill(g.feet)
 	return g
 }
 

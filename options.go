@@ -48,7 +48,6 @@ type call struct {
 	warn      func(Problem)
 	ready     func(*llm.Request)
 	replied   func(*llm.Request, *llm.Response)
-	likely    *Likely   // nil: all thoughts
 	observed  *Observed // nil: the exchange is ours
 	watch     func(llm.Event)
 	found     func([]Secret) // secrets; may be nil

@@ -47,9 +47,6 @@ const tracePage = 64
 // once, however many histories have it. It reads as it goes, so that the newest
 // are there at once. A *[DamagedError] comes with its thought, without what cannot be
 // read of it; any other error is the last element.
-//
-// With a [TraceIndex], what [Find] or [Numbered] ask of all histories is answered
-// from that.
 func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2[*Trace, error] {
 	return func(yield func(*Trace, error) bool) {
 		c, err := r.call(opts)
@@ -57,25 +54,18 @@ func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2
 			yield(nil, err)
 			return
 		}
-		if r.traces != nil && rev == "" && (c.likely != nil || c.numbered) {
-			list, err := r.traces.indexed(ctx, r, c.likely)
-			if err == nil {
-				r.indexedTraces(ctx, list, yield)
-				return
-			}
-			if !isDamage(err) { // there is no index of damaged thoughts; they are walked to
-				yield(nil, fmt.Errorf("traces: %w", err))
-				return
-			}
+		tips, err := r.roots(ctx, rev)
+		var turns map[objects.ID]int
+		if err == nil && c.numbered {
+			turns, err = r.turns(ctx, tips)
 		}
-		tips, turns, err := r.numbered(ctx, rev, c)
 		if err != nil {
 			yield(nil, fmt.Errorf("traces: %w", err))
 			return
 		}
 		for t, err := range r.traced(ctx, r.every(ctx, tips)) {
 			if t != nil {
-				t.Turn = turns(t.Commit.ID)
+				t.Turn = turns[t.Commit.ID]
 			}
 			if err != nil {
 				err = fmt.Errorf("traces: %w", err)
@@ -85,39 +75,6 @@ func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2
 			}
 		}
 	}
-}
-
-// numbered is where a walk for thoughts begins, and the turn of each of them, zero
-// when nobody asks. Of what the refs reach the index knows it.
-func (r *Repo) numbered(ctx context.Context, rev string, c *call) (tips []objects.ID, turn func(objects.ID) int, err error) {
-	if tips, err = r.roots(ctx, rev); err != nil || !c.numbered {
-		return tips, func(objects.ID) int { return 0 }, err
-	}
-	known := map[objects.ID]int{}
-	walked := r.traces == nil
-	if walked {
-		known, err = r.turns(ctx, tips)
-	} else {
-		var list []thought
-		list, err = r.traces.indexed(ctx, r, nil)
-		if isDamage(err) {
-			walked = true
-			known, err = r.turns(ctx, tips)
-		}
-		for i := range list {
-			known[list[i].id] = int(list[i].turn)
-		}
-	}
-	return tips, func(id objects.ID) int {
-		n, ok := known[id]
-		if !ok && !walked {
-			walked = true
-			if all, err := r.turns(ctx, tips); err == nil {
-				known, n = all, all[id]
-			}
-		}
-		return n
-	}, err
 }
 
 // traced finds the thoughts among commits. The thoughts of one reply are read

@@ -46,8 +46,7 @@ type Repo struct {
 	clock    func() time.Time
 	found    func([]Secret) // secrets; may be nil
 	headers  headers
-	desks    sync.Pool   // see desk
-	traces   *traceIndex // nil: none is kept
+	desks    sync.Pool // see desk
 }
 
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store
@@ -61,11 +60,7 @@ func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}
-	if o.traces != "" {
-		r.traces = &traceIndex{file: o.traces, files: o.Files}
-	}
-	return r, nil
+	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}, nil
 }
 
 // Close waits for running writes and closes the store. Later calls give
@@ -82,7 +77,6 @@ type opening struct {
 	author   string
 	clock    func() time.Time
 	found    func([]Secret)
-	traces   string
 }
 
 func openingOf(opts []OpenOption) (*opening, error) {

@@ -47,8 +47,6 @@ type Wanted struct {
 
 	// Put takes the block, or the tombstone of one that was erased, which has none.
 	Put func(i int, b content.Block, left *objects.Tombstone)
-
-	Room func(n int) []byte // as in objects.Wanted
 }
 
 // Blocks gives the block of each of the wanted contents.
@@ -76,7 +74,6 @@ func Blocks(ctx context.Context, r objects.Reader, w Wanted) error {
 			got[i] = true
 			return nil
 		},
-		Room: w.Room,
 	})
 	if err != nil {
 		return fmt.Errorf("read content: %w", err)

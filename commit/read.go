@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -76,61 +75,41 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 // [Commit.Clone] lasts.
 func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		p := passes.Get().(*passing)
-		p.yield = yield
-		defer p.done()
+		var c Commit
 		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !p.sheet(&run) || !p.objects(run.Objects) {
+			if !c.yieldRun(&run, yield) {
 				return
 			}
 		}
 	}
 }
 
-// passing is one Pass. Its memory is used again by the next.
-type passing struct {
-	Commit
-
-	rows  rows
-	yield func(*Commit, error) bool
-}
-
-var passes = sync.Pool{New: func() any { return new(passing) }}
-
-func (p *passing) done() {
-	p.Commit, p.rows.sheet, p.yield = Commit{}, nil, nil
-	passes.Put(p)
-}
-
-// objects yields the commits of some objects, and tells whether there may be more.
-func (p *passing) objects(list []objects.Object) bool {
-	for i := range list {
-		author := p.Author
-		p.Commit = Commit{}
-		if err := p.read(&list[i], author); err != nil {
-			p.yield(nil, err)
+// yieldRun yields the commits of a run, each as c, and tells whether there may be more.
+func (c *Commit) yieldRun(run *objects.Run, yield func(*Commit, error) bool) bool {
+	sheet, places := run.Sheet()
+	i := 0
+	for o, err := range run.All() {
+		author := c.Author
+		*c = Commit{}
+		if err == nil {
+			err = c.read(&o, author)
+		}
+		if err != nil {
+			yield(nil, err)
 			return false
 		}
-		if !p.yield(&p.Commit, nil) {
+		if sheet != nil {
+			c.Spot = run.Spot(int(places[i]))
+		}
+		if i++; !yield(c, nil) {
 			return false
 		}
 	}
 	return true
-}
-
-// sheet yields the commits of a run that lie in a sheet.
-func (p *passing) sheet(run *objects.Run) bool {
-	s, places := run.Sheet()
-	if s == nil {
-		return true
-	}
-	p.rows.body = run.Body
-	p.rows.readLine(s, places)
-	return p.rows.give(run, places, p.yield)
 }
 
 // Clone is a copy that shares nothing with c but its block, origin and words.

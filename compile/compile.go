@@ -97,9 +97,7 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 // A store that is an [objects.Rememberer] remembers the prompts compiled last. What
 // is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	a := newAhead(ctx, r, o)
-	defer a.stop()
-	p, err := chain(ctx, r, head, o, a, maxScan)
+	p, err := chain(ctx, r, head, o, maxScan)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
@@ -107,17 +105,17 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 }
 
 // chain is Chain; of a prompt with a budget it reads at least so many commits.
-func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, a *ahead, least int) (*Prompt, error) {
+func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, least int) (*Prompt, error) {
 	var h *history
 	var err error
 	if o.Budget > 0 {
 		h, err = within(ctx, r, head, o, least)
 	}
 	if h == nil && err == nil {
-		h, err = whole(ctx, r, head, o, a)
+		h, err = whole(ctx, r, head, o)
 	}
 	for _, stage := range []func() error{
-		func() error { h.makeRoom(); a.wait(); return h.load(ctx, r, h.toolTurns()) },
+		func() error { return h.load(ctx, r, h.toolTurns()) },
 		func() error { h.leaveErased(); h.pair(); h.releaseReasoning(o); return h.load(ctx, r, h.lacking()) },
 		func() error { h.leaveErased(); return nil },
 	} {
@@ -141,12 +139,12 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, a 
 }
 
 // whole is the history of head, or what is new in it, settled.
-func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options, a *ahead) (*history, error) {
+func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	known := recall(r, o)
-	h, err := gather(ctx, r, head, known, a)
+	h, err := gather(ctx, r, head, known)
 	now := recall(r, o) // another one, when the store has just noticed that words were erased
 	if err == nil && (now != known || h.base != nil && !h.base.holds(h, o)) {
-		h, err = gather(ctx, r, head, nil, nil)
+		h, err = gather(ctx, r, head, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -176,7 +174,7 @@ func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err 
 // oldest first, before a budget and the pairing of tool calls: it reads headers
 // and the words of annotations, no content.
 func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options) ([]Entry, error) {
-	h, err := gather(ctx, r, head, nil, nil)
+	h, err := gather(ctx, r, head, nil)
 	if err != nil {
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}

@@ -30,19 +30,15 @@ type history struct {
 
 	fitted *fitting // of a budget; nil: without one
 	unread unread
-	cut    bool  // the budget leaves out a turn
-	erased bool  // of what was loaded some is
-	room   lists // for the prompt
+	cut    bool // the budget leaves out a turn
+	erased bool // of what was loaded some is
 }
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
 // its turns. The last edit and the last annotation of a commit are those that count.
-func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory, a *ahead) (*history, error) {
+func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
 	h := newHistory()
 	l := listing{whole: known.empty()}
-	if l.whole {
-		l.ahead = a
-	}
 	for c, err := range commit.Pass(ctx, r, head, 0) {
 		if err != nil {
 			return nil, err
@@ -56,13 +52,11 @@ func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memor
 			if err := h.line(ctx, r, head); err != nil {
 				return nil, err
 			}
-			l.lend(h.entries)
 			h.number()
 			return h, h.reasons(ctx, r)
 		}
 		l.before(c)
 	}
-	l.ahead.end()
 	h.entries = l.entries()
 	h.number()
 	return h, h.reasons(ctx, r)
@@ -73,7 +67,6 @@ type listing struct {
 	list  []Entry // from its end on
 	free  int     // before them
 	whole bool    // it goes to the root
-	ahead *ahead
 }
 
 // shortLine is more commits than most compiles walk over, which have a base; most is
@@ -90,9 +83,6 @@ func spare(n int) int { return n + n/32 + 8 }
 func (l *listing) before(c *commit.Commit) {
 	if l.free == 0 {
 		more := max(shortLine, len(l.list))
-		if l.whole && len(l.list) == shortLine {
-			l.ahead.begin(c)
-		}
 		if l.whole && len(l.list) > 0 {
 			more = int(min(c.Depth+1, most))
 		}
@@ -104,13 +94,10 @@ func (l *listing) before(c *commit.Commit) {
 		after = &l.list[l.free+1]
 	}
 	l.list[l.free].take(c, after)
-	l.ahead.pass(&l.list[l.free])
 }
 
 func (l *listing) grow(more int) {
-	l.ahead.wait() // it writes where the entries were
 	list := make([]Entry, more, spare(more+len(l.list)))
-	objects.WillFill(list)
 	l.list = append(list, l.list[l.free:]...)
 	l.free = more
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tract-vcs/tract/commit"
@@ -20,7 +19,6 @@ type interrupted struct {
 	objects.Store
 	objects.Bulk
 	begun, ended func() error
-	loads        chan struct{} // gets one for each piece that was loaded ahead
 }
 
 func (i *interrupted) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
@@ -43,14 +41,6 @@ func (i *interrupted) Line(ctx context.Context, tip objects.ID, limit int) iter.
 			yield(objects.Run{}, err)
 		}
 	}
-}
-
-func (i *interrupted) Load(ctx context.Context, w objects.Wanted) ([]int, error) {
-	rest, err := i.Bulk.Load(ctx, w)
-	if w.Room != nil && i.loads != nil {
-		i.loads <- struct{}{}
-	}
-	return rest, err
 }
 
 func (i *interrupted) Memo() *objects.Memo { return i.Store.(objects.Rememberer).Memo() }
@@ -76,21 +66,24 @@ func TestAPromptIsRememberedMeanwhile(t *testing.T) {
 			_, err := Chain(t.Context(), r, other.ID, Options{})
 			return err
 		}
-		got, err := eager(t, r, tip.ID, Options{})
+		got, err := Chain(t.Context(), r, tip.ID, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(recall(s, Options{}).bases) != 1 {
 			t.Error("it did not go on from what was remembered")
 		}
-		want, err := chain(t.Context(), &loads{Reader: s, Bulk: r.Bulk}, tip.ID, Options{}, nil, maxScan)
+		want, err := Chain(t.Context(), struct {
+			objects.Reader
+			objects.Bulk
+		}{s, r.Bulk}, tip.ID, Options{})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, %s", err, difference(got, want))
 		}
 	}
 }
 
-// TestWhatIsErasedMeanwhileIsNotSent erases what was loaded ahead before the walk is over.
+// TestWhatIsErasedMeanwhileIsNotSent erases the words of a commit when the walk has passed it.
 func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 	h := &told{}
 	for i := range 60 {
@@ -102,14 +95,13 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 	if _, err := commit.Read(t.Context(), s, h.tip.ID); err != nil { // it notices that the file is another one
 		t.Fatal(err)
 	}
-	r := &interrupted{Store: s, Bulk: s.(objects.Bulk), loads: make(chan struct{}, len(h.all))}
+	r := &interrupted{Store: s, Bulk: s.(objects.Bulk)}
 	r.ended = func() error {
-		<-r.loads // the newest pack
 		_, err := objects.Erase(t.Context(), s, []objects.Tombstone{tombstoneOf(gone)}, nil)
 		return err
 	}
 	for range 2 {
-		p, err := eager(t, r, h.tip.ID, Options{})
+		p, err := Chain(t.Context(), r, h.tip.ID, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,45 +117,4 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestACompileThatFailsLeavesNobodyReading lets the walk fail while somebody loads, who
-// ends no sooner than he is told to, and not at once.
-func TestACompileThatFailsLeavesNobodyReading(t *testing.T) {
-	h := &told{}
-	for i := range 60 {
-		h.write(t, commit.Draft{Block: content.User(fmt.Sprint("q", i))})
-		h.write(t, commit.Draft{Block: content.Assistant(fmt.Sprint("a", i))})
-	}
-	s := h.keep(t)
-	r := &stubborn{interrupted: interrupted{Store: s, Bulk: s.(objects.Bulk)}, begun: make(chan struct{}, len(h.all))}
-	broken := errors.New("the disk is gone")
-	r.ended = func() error {
-		<-r.begun
-		return broken
-	}
-	if _, err := eager(t, r, h.tip.ID, Options{}); !errors.Is(err, broken) {
-		t.Errorf("the walk failed, and the compile says %v", err)
-	}
-	if n := r.reading.Load(); n != 0 {
-		t.Errorf("%d read still", n)
-	}
-}
-
-// stubborn is a store whose disk is slow.
-type stubborn struct {
-	interrupted
-	begun   chan struct{}
-	reading atomic.Int32
-}
-
-func (s *stubborn) Load(ctx context.Context, w objects.Wanted) ([]int, error) {
-	if w.Room == nil {
-		return s.Bulk.Load(ctx, w)
-	}
-	s.reading.Add(1)
-	defer s.reading.Add(-1)
-	s.begun <- struct{}{}
-	<-ctx.Done()
-	return s.Bulk.Load(context.WithoutCancel(ctx), w)
 }

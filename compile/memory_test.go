@@ -148,7 +148,7 @@ func TestCompileAfterAnAppendReadsWhatIsNew(t *testing.T) {
 	if len(after.Entries) != 901 || len(last.Entries) != 903 || s.sent(last) != s.sent(after)+" | a | v" {
 		t.Errorf("%d entries, then %d", len(after.Entries), len(last.Entries))
 	}
-	h, err := gather(t.Context(), s.store, s.tip.ID, recall(s.store, Options{}), nil)
+	h, err := gather(t.Context(), s.store, s.tip.ID, recall(s.store, Options{}))
 	if err != nil || len(h.entries) > 4 {
 		t.Errorf("a compile walks over %d commits, %v", len(h.entries), err)
 	}

@@ -67,39 +67,15 @@ type writer struct {
 	turn   int32
 }
 
-// lists is room for what a prompt is made of.
-type lists struct {
-	blocks   []content.Block
-	messages []content.Message
-	said     []int32
-}
-
-// longPrompt is so many blocks that their words and entries are left to small pages, as
-// objects.WillFill leaves long lists. What was at hand in large ones is used up by then.
-const longPrompt = 200_000
-
-// makeRoom makes the room for a prompt of a history that is settled, and writes to all of
-// it: until the words are there nobody has more to do than to wait for memory.
-func (h *history) makeRoom() {
+func (h *history) writer() *writer {
 	sent := 0
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Sent && e.Says() {
 			sent++
 		}
 	}
-	h.room = lists{make([]content.Block, sent), make([]content.Message, spare(sent)), make([]int32, spare(sent))}
-	if sent < longPrompt {
-		objects.WillFill(h.room.blocks)
-		objects.WillFill(h.room.messages)
-	}
-	clear(h.room.blocks)
-	clear(h.room.messages)
-	clear(h.room.said)
-}
-
-func (h *history) writer() *writer {
-	w := &writer{blocks: h.room.blocks[:0], order: map[string]int{}}
-	w.messages, w.said = h.room.messages[:0], h.room.said[:0]
+	w := &writer{blocks: make([]content.Block, 0, sent), order: map[string]int{}}
+	w.messages, w.said = make([]content.Message, 0, spare(sent)), make([]int32, 0, spare(sent))
 	b := h.base
 	if b == nil {
 		return w
@@ -269,4 +245,19 @@ func (t *Tokens) add(e *Entry, n int) {
 	default:
 		t.Hidden += n
 	}
+}
+
+// lacking lists what is sent and was not loaded yet.
+func (h *history) lacking() (list []*Entry) {
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Sent || !e.Says() || e.Block != nil {
+			continue
+		}
+		if list == nil {
+			list = make([]*Entry, 0, len(h.entries)-i)
+		}
+		list = append(list, e)
+	}
+	return list
 }

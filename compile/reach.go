@@ -217,7 +217,7 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 	if p.Before == 0 {
 		return nil
 	}
-	h, err := gather(ctx, r, p.Head, nil, nil)
+	h, err := gather(ctx, r, p.Head, nil)
 	if err != nil {
 		return err
 	}

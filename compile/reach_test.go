@@ -43,8 +43,8 @@ func TestBudgetReadsWhatItReaches(t *testing.T) {
 			}
 		}
 		o := Options{Budget: rapid.IntRange(1, 150).Draw(t, "budget"), Policy: priority.Policy{IncludeReasoning: rapid.Bool().Draw(t, "reasoning")}, KeepToolTurns: rapid.Bool().Draw(t, "keep")}
-		part, errPart := chain(ctx, store, tip.ID, o, nil, 4)
-		whole, err := chain(ctx, store, tip.ID, o, nil, 1<<30)
+		part, errPart := chain(ctx, store, tip.ID, o, 4)
+		whole, err := chain(ctx, store, tip.ID, o, 1<<30)
 		if fmt.Sprint(errPart) != fmt.Sprint(err) {
 			t.Fatalf("from its end %v, whole %v", errPart, err)
 		}

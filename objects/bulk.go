@@ -24,11 +24,6 @@ type Wanted struct {
 	// is and is shared with nobody; o itself is good for the call. Any error that it
 	// returns ends the whole.
 	Give func(i int, o *Object, err error) error
-
-	// Room gives memory for n bytes that data may lie in. Who has it asks for pieces of
-	// something larger, in goroutines of his own, and Load does each in his. nil: Load
-	// makes room and goroutines as it needs.
-	Room func(n int) []byte
 }
 
 // Bulk is a store that gives many objects at once. It is optional; [Line] and [Load]
@@ -41,11 +36,6 @@ type Bulk interface {
 	// Load gives the objects that it finds at their spots, where that is faster than
 	// to get them by their ids, and lists the places of the others.
 	Load(ctx context.Context, w Wanted) (rest []int, err error)
-
-	// Expect is told that contents of about so many bytes will be loaded while a line is
-	// walked, and gives what can be read for that beforehand. nil: what is walked is given
-	// no spots here, and nothing is loaded faster by them.
-	Expect(size int64) (read func(context.Context))
 }
 
 // Run is a piece of a line, newest first: some objects, or the commits with some
@@ -225,8 +215,7 @@ func (r *Run) All() iter.Seq2[Object, error] {
 		}
 		var room []ID
 		for _, at := range r.places {
-			o, err := r.sheet.Object(int(at), &room)
-			if !yield(o, err) || err != nil {
+			if !yield(r.sheet.Object(int(at), &room), nil) {
 				return
 			}
 		}
@@ -258,12 +247,4 @@ func (v *verified) Load(ctx context.Context, w Wanted) (rest []int, err error) {
 		return w.Give(i, o, err)
 	}
 	return b.Load(ctx, asked)
-}
-
-// Expect is Bulk.
-func (v *verified) Expect(size int64) (read func(context.Context)) {
-	if b, ok := v.Store.(Bulk); ok {
-		read = b.Expect(size)
-	}
-	return read
 }

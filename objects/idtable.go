@@ -16,7 +16,6 @@ type IDTable struct {
 	places []idPlace
 	factor uint64
 	shift  int
-	seen   uint32 // of what was read to be there when it is needed
 }
 
 // idPlace is where an id may be found.
@@ -28,7 +27,6 @@ type idPlace struct {
 // NewIDTable makes a table with room for about so many ids.
 func NewIDTable(about int) IDTable {
 	t := IDTable{at: make([]ID, 0, about), factor: rand.Uint64() | 1}
-	WillFill(t.at)
 	t.grow(about)
 	return t
 }
@@ -37,7 +35,6 @@ func NewIDTable(about int) IDTable {
 func (t *IDTable) grow(n int) {
 	size := bits.Len(uint(max(2*n, 16) - 1))
 	t.places, t.shift = make([]idPlace, 1<<size), 64-size
-	WillFill(t.places)
 	for i, id := range t.at {
 		*t.place(id) = idPlace{tagOf(id), int32(i) + 1}
 	}
@@ -54,17 +51,6 @@ func (t *IDTable) place(id ID) *idPlace {
 			return p
 		}
 	}
-}
-
-// Expect reads the places of ids that are numbered next. Memory answers many questions at
-// once far sooner than one after the other.
-func (t *IDTable) Expect(list []Object) {
-	var seen uint32
-	for i := range list {
-		at := binary.NativeEndian.Uint64(list[i].ID[:]) * t.factor >> t.shift
-		seen ^= t.places[at].tag
-	}
-	t.seen = seen
 }
 
 // Len is how many ids have a number.

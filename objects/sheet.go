@@ -3,7 +3,6 @@ package objects
 import (
 	"bytes"
 	"errors"
-	"sync"
 )
 
 // A Sheet is many objects laid together without what they say: their ids, what they
@@ -21,14 +20,9 @@ type Sheet struct {
 	forms []form
 	rows  []Row
 	apart column // edges that no form has: places in ids
-	own   column // the number that is left of a folded object
 	data  []byte
 	words int // of the body, what contents have
 	body  int
-	fold  Fold
-
-	once     sync.Once
-	unfolded Unfolded
 }
 
 // form is what some objects have in common.
@@ -36,7 +30,6 @@ type form struct {
 	kind           Kind
 	part           uint8 // where their data lies: one of those below
 	sized          bool  // each has a size: not 0
-	own            uint8 // numbers in their column: 1 of a folded one
 	reach          uint8 // the longest step
 	parentStep     uint8 // of the first parent; 0: it is in the column, or there is none
 	linkStep       uint8 // of the first link, too
@@ -45,7 +38,6 @@ type form struct {
 	apart          int32  // edges that are in the column
 	before         int32  // of these, parents
 	steps          []byte // of each edge: how far back it leads; 0: it is in the column
-	tag            []byte // of the Fold; empty: the data is as it is
 }
 
 // Where data lies. What was said lies together: who compresses it finds more alike.
@@ -86,8 +78,8 @@ func (s *Sheet) ID(i int) *ID { return &s.ids[i] }
 // Kind is what an object is.
 func (s *Sheet) Kind(i int) Kind { return s.forms[s.Form(i)].kind }
 
-// Data says where the data of an object lies: that of commits in the sheet, where of
-// a folded one only a rest is, that of others in the body.
+// Data says where the data of an object lies: that of commits in the sheet, that of
+// others in the body.
 func (s *Sheet) Data(i int) (from, size int) {
 	in := &s.rows[i]
 	return in.data(), in.Size()
@@ -182,37 +174,15 @@ func (s *Sheet) Edges(i int, room *[]ID) (parents, links []ID) {
 const sheetRoom = 256
 
 // Object gives an object, its edges in room that they may share. Only commits have
-// their data, which may be a piece of the sheet.
-func (s *Sheet) Object(i int, room *[]ID) (o Object, err error) {
-	err = s.object(&o, i, room, nil)
-	return o, err
-}
-
-// object is Object into o. What is told in short lies in a room, unless that is nil.
-func (s *Sheet) object(o *Object, i int, edges *[]ID, room *SheetRoom) error {
-	*o = Object{ID: *s.ID(i), Kind: s.Kind(i)}
-	o.Parents, o.Links = s.Edges(i, edges)
-	if o.Kind != KindCommit {
-		return nil
+// their data, which is a piece of the sheet.
+func (s *Sheet) Object(i int, room *[]ID) Object {
+	o := Object{ID: *s.ID(i), Kind: s.Kind(i)}
+	o.Parents, o.Links = s.Edges(i, room)
+	if o.Kind == KindCommit {
+		from, size := s.Data(i)
+		o.Data = s.data[from : from+size : from+size]
 	}
-	if o.Data = s.Rest(i); len(s.Tag(s.Form(i))) == 0 {
-		return nil
-	}
-	data, err := s.unfold(room).Data(i, room.free())
-	if err != nil {
-		*o = Object{ID: o.ID}
-		return &CorruptError{ID: o.ID, Cause: err}
-	}
-	o.Data = room.keep(data)
-	return nil
-}
-
-func (s *Sheet) unfold(room *SheetRoom) Unfolded {
-	s.once.Do(func() {
-		s.unfolded = s.fold.Unfold(s, room.spare())
-		room.note(s.unfolded)
-	})
-	return s.unfolded
+	return o
 }
 
 // Forms is how many forms the objects have.
@@ -223,21 +193,6 @@ func (s *Sheet) Form(i int) int { return s.rows[i].Form() }
 
 // KindOf is what the objects of a form are.
 func (s *Sheet) KindOf(form int) Kind { return s.forms[form].kind }
-
-// Tag is what the [Fold] says of all objects of a form; empty: their data is as it is.
-func (s *Sheet) Tag(form int) []byte { return s.forms[form].tag }
-
-// Own is the number that is left of a folded object.
-func (s *Sheet) Own(i int) uint64 { return s.OwnOf(&s.rows[i]) }
-
-// OwnOf is Own of a row.
-func (s *Sheet) OwnOf(row *Row) uint64 { return s.own.at(row.own()) }
-
-// Rest is the bytes of a commit that are in the sheet: all, or the rest of a folded one.
-func (s *Sheet) Rest(i int) []byte {
-	from, size := s.Data(i)
-	return s.data[from : from+size : from+size]
-}
 
 // column is numbers of the same width: the lowest byte of each, then the next of each,
 // and so on. So laid they are short when they are compressed.

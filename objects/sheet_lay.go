@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -21,35 +20,22 @@ func LaySheet(list []Object, front int, room *SheetRoom) (ids, table, body []byt
 		l.at, l.forms = make(map[ID]int, len(list)), map[string]int{}
 	}
 	l.list = list
-	number, fold := newestFold()
-	if fold != nil {
-		l.folded = fold.Fold(list)
-	}
-	if len(l.folded) != len(list) {
-		number, l.folded = 0, make([]Folded, len(list))
-	}
-	defer func() { l.list, l.folded = nil, nil }()
-	for {
-		l.lay()
-		if table = l.table(number); !l.unlike(table, room) {
-			return l.ids, table, l.body(front)
-		}
-	}
+	defer func() { l.list = nil }()
+	l.lay()
+	return l.ids, l.table(), l.body(front)
 }
 
 // laying is a LaySheet on its way, and the memory for the next one.
 type laying struct {
-	list   []Object
-	folded []Folded
-	ids    []byte
-	at     map[ID]int // the place of an id
+	list []Object
+	ids  []byte
+	at   map[ID]int // the place of an id
 
 	forms  map[string]int
 	told   []byte   // the forms
 	form   []uint64 // of each object
 	sizes  []uint64
 	apart  []uint64
-	own    []uint64
 	data   []byte
 	size   [parts]int
 	every  []byte // counts, each less those before it
@@ -71,7 +57,7 @@ func (l *laying) lay() {
 	}
 	clear(l.at)
 	clear(l.forms)
-	l.told, l.form, l.sizes, l.apart, l.own = l.told[:0], l.form[:0], l.sizes[:0], l.apart[:0], l.own[:0]
+	l.told, l.form, l.sizes, l.apart = l.told[:0], l.form[:0], l.sizes[:0], l.apart[:0]
 	l.data, l.every, l.size, l.last = l.data[:0], l.every[:0], [parts]int{}, counts{}
 	for i := range l.list {
 		l.object(i)
@@ -80,12 +66,9 @@ func (l *laying) lay() {
 }
 
 func (l *laying) object(i int) {
-	o, f := &l.list[i], &l.folded[i]
+	o := &l.list[i]
 	if i%countEvery == 0 && i > 0 {
 		l.count()
-	}
-	if o.Kind != KindCommit {
-		*f = Folded{}
 	}
 	l.steps = l.steps[:0]
 	for _, ids := range [2][]ID{o.Parents, o.Links} {
@@ -94,11 +77,7 @@ func (l *laying) object(i int) {
 		}
 	}
 	size, first := len(o.Data), byte(o.Kind)
-	if len(f.Tag) > 0 {
-		size = len(f.Rest)
-		l.own = append(l.own, f.Own)
-		l.data = append(l.data, f.Rest...)
-	} else if o.Kind == KindCommit {
+	if o.Kind == KindCommit {
 		l.data = append(l.data, o.Data...)
 	}
 	l.size[partOf(o.Kind)] += size
@@ -110,8 +89,6 @@ func (l *laying) object(i int) {
 	b = binary.AppendUvarint(b, uint64(len(o.Parents)))
 	b = binary.AppendUvarint(b, uint64(len(o.Links)))
 	b = append(b, l.steps...)
-	b = binary.AppendUvarint(b, uint64(len(f.Tag)))
-	b = append(b, f.Tag...)
 	l.before = b
 	n, ok := l.forms[string(b)]
 	if !ok {
@@ -124,9 +101,9 @@ func (l *laying) object(i int) {
 
 // count notes how much of everything there is so far.
 func (l *laying) count() {
-	now, last := counts{len(l.apart), len(l.own), len(l.sizes), l.size}, l.last
+	now, last := counts{len(l.apart), len(l.sizes), l.size}, l.last
 	for _, more := range []int{
-		now.edge - last.edge, now.own - last.own, now.sized - last.sized,
+		now.edge - last.edge, now.sized - last.sized,
 		now.data[inSheet] - last.data[inSheet], now.data[inWords] - last.data[inWords], now.data[inOthers] - last.data[inOthers],
 	} {
 		l.every = binary.AppendUvarint(l.every, uint64(more))
@@ -151,18 +128,18 @@ func (l *laying) edge(i int, id *ID) {
 }
 
 // table is the sheet but for the ids.
-func (l *laying) table(fold byte) []byte {
-	b := append(slices.Grow(l.all[:0], 2*len(l.told)+8*len(l.list)+len(l.data)), fold)
+func (l *laying) table() []byte {
+	b := slices.Grow(l.all[:0], 2*len(l.told)+8*len(l.list)+len(l.data))
 	b = binary.AppendUvarint(b, uint64(len(l.forms)))
 	b = append(b, l.told...)
 	b = append(b, width(l.form))
-	for _, numbers := range [][]uint64{l.sizes, l.apart, l.own} {
+	for _, numbers := range [][]uint64{l.sizes, l.apart} {
 		b = append(binary.AppendUvarint(b, uint64(len(numbers))), width(numbers))
 	}
 	b = binary.AppendUvarint(b, uint64(l.size[inWords]))
 	b = append(b, l.every...)
 	front := len(b)
-	for _, numbers := range [][]uint64{l.form, l.sizes, l.apart, l.own} {
+	for _, numbers := range [][]uint64{l.form, l.sizes, l.apart} {
 		for k := range width(numbers) {
 			for _, v := range numbers {
 				b = append(b, byte(v>>(8*k)))
@@ -180,26 +157,6 @@ func width(numbers []uint64) byte {
 		all |= v
 	}
 	return byte(bits.Len64(all)+7) / 8
-}
-
-// unlike tells whether some object does not unfold to what it is, and from now on
-// folds no such one.
-func (l *laying) unlike(table []byte, room *SheetRoom) (found bool) {
-	s, err := OpenSheet(len(l.list), l.ids, table, room)
-	for i := range l.folded {
-		if len(l.folded[i].Tag) == 0 {
-			continue
-		}
-		var data []byte
-		wrong := err
-		if wrong == nil {
-			data, wrong = s.unfold(room).Data(i, room.free())
-		}
-		if wrong != nil || !bytes.Equal(data, l.list[i].Data) {
-			l.folded[i], found = Folded{}, true
-		}
-	}
-	return found
 }
 
 // body is the data of what is no commit, behind as many bytes as are asked for.

@@ -66,8 +66,8 @@ type opening struct {
 // counts is how much of everything comes before an object. It stands in the front for
 // each 64th, so that damage to one of the others goes no further.
 type counts struct {
-	edge, own, sized int
-	data             [parts]int // where that of the next one lies
+	edge, sized int
+	data        [parts]int // where that of the next one lies
 }
 
 const countEvery = 64
@@ -81,11 +81,6 @@ func (o *opening) fail(format string, args ...any) {
 // front reads what says how the rest is to be read.
 func (o *opening) front() {
 	s := o.sheet
-	if number := o.byte(); number != 0 {
-		if s.fold = foldOf(number); s.fold == nil && o.err == nil {
-			o.err = fmt.Errorf("its objects are told in way %d, which this program does not know: %w", number, ErrFormat)
-		}
-	}
 	s.forms = o.room.takeForms(o.number(s.n))
 	for i := range s.forms {
 		if o.readForm(&s.forms[i]); o.err != nil {
@@ -95,13 +90,11 @@ func (o *opening) front() {
 	o.form = o.column(s.n, 2)
 	o.sizes = o.column(o.number(s.n), 4)
 	s.apart = o.column(o.number(s.n*2*MaxEdges), 4)
-	s.own = o.column(o.number(s.n), 8)
 	o.every = o.room.takeCounts((s.n - 1) / countEvery)
 	s.words = o.number(maxBody)
 	c := s.begin()
 	for i := range o.every {
 		c.edge += o.number(maxBody)
-		c.own += o.number(maxBody)
 		c.sized += o.number(maxBody)
 		for k := range c.data {
 			c.data[k] += o.number(maxBody)
@@ -118,7 +111,7 @@ func (s *Sheet) begin() (c counts) {
 
 // columns reads what stands behind the front.
 func (o *opening) columns() {
-	for _, c := range []*column{&o.form, &o.sizes, &o.sheet.apart, &o.sheet.own} {
+	for _, c := range []*column{&o.form, &o.sizes, &o.sheet.apart} {
 		c.bytes = o.take(c.n * c.width)
 	}
 	o.sheet.data = o.rest
@@ -178,7 +171,6 @@ func (o *opening) readForm(f *form) {
 	f.part = partOf(f.kind)
 	f.parents, f.links = int32(o.number(MaxEdges)), int32(o.number(MaxEdges))
 	f.steps = o.take(int(f.parents + f.links))
-	f.tag = o.take(o.number(len(o.rest)))
 	for k, step := range f.steps {
 		if f.reach = max(f.reach, step); step == 0 {
 			if f.apart++; k < int(f.parents) {
@@ -193,12 +185,8 @@ func (o *opening) readForm(f *form) {
 		f.linkStep = f.steps[f.parents]
 	}
 	f.leads = f.parents > 0 && f.parentStep == 0 || f.links > 0 && f.linkStep == 0
-	f.own = uint8(min(1, len(f.tag)))
-	switch {
-	case !f.kind.Valid():
+	if !f.kind.Valid() {
 		o.fail("a form of kind %d", kind)
-	case len(f.tag) > 0 && (f.kind != KindCommit || o.sheet.fold == nil):
-		o.fail("a form is folded in no way")
 	}
 }
 
@@ -224,7 +212,7 @@ func (o *opening) fill(rows []Row) {
 			return
 		}
 	}
-	if at.edge != s.apart.n || at.own != s.own.n || at.sized != o.sizes.n ||
+	if at.edge != s.apart.n || at.sized != o.sizes.n ||
 		at.data[inSheet] != len(s.data) || at.data[inWords] != s.words || at.data[inOthers] > maxBody {
 		o.fail("it has more or less than its objects need")
 	}
@@ -241,7 +229,7 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 	o.sizes.some(sizes, at.sized)
 	edges := o.edges[:s.apart.between(at.edge, then.edge)]
 	s.apart.some(edges, at.edge)
-	apart, next, more := uint64(at.edge)<<upperHalf|uint64(at.own), 0, uint64(0)
+	apart, next, more := at.edge, 0, uint64(0)
 	data := [4]int{at.data[0], at.data[1], at.data[2]} // a place for each number of two bits
 	for i := from; i < len(rows); i++ {
 		k := o.forms[uint(i)%countEvery]
@@ -267,7 +255,7 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 			return
 		}
 		if f.edges != noEdge {
-			if at := int(apart>>upperHalf) - at.edge; f.edges == moreEdges || at >= len(edges) {
+			if at := apart - at.edge; f.edges == moreEdges || at >= len(edges) {
 				more |= 1 << (uint(i) % countEvery)
 			} else if to := edges[at]; s.under(i, int(to)) {
 				rows[i].setApart(int(to))
@@ -286,7 +274,7 @@ func (o *opening) some(from, to int, at *counts, then counts) {
 			return
 		}
 	}
-	*at = counts{int(apart >> upperHalf), int(uint32(apart)), at.sized + next, [parts]int(data[:])}
+	*at = counts{apart, at.sized + next, [parts]int(data[:])}
 }
 
 // maxBody is most data that the objects of a sheet may have.

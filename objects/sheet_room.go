@@ -9,25 +9,20 @@ type SheetRoom struct {
 	counts []counts
 	rows   []Row
 	edges  []ID
-	data   []byte
-	now    Unfolded // in use
-	before Unfolded // not any more
 	laying laying
 }
 
 // Reset ends the use of all sheets that were read into the room, and of the one laid.
 func (r *SheetRoom) Reset() {
 	r.sheets, r.forms, r.shapes, r.counts, r.rows = r.sheets[:0], r.forms[:0], r.shapes[:0], r.counts[:0], r.rows[:0]
-	if r.edges, r.data = r.edges[:0], r.data[:0]; r.now != nil {
-		r.now, r.before = nil, r.now
-	}
+	r.edges = r.edges[:0]
 }
 
 // Lend lends memory to the body of the next sheet that is laid.
 func (r *SheetRoom) Lend(b []byte) { r.laying.lent = b }
 
-// Object is that of a sheet, all of it in the room, into o.
-func (r *SheetRoom) Object(s *Sheet, i int, o *Object) error { return s.object(o, i, &r.edges, r) }
+// Object is that of a sheet, its edges in the room.
+func (r *SheetRoom) Object(s *Sheet, i int) Object { return s.Object(i, &r.edges) }
 
 // The functions that take give room behind what was given before, which stays. A nil room
 // gives memory of its own to each.
@@ -83,46 +78,4 @@ func piece[T any](list *[]T, n int) []T {
 	}
 	*list = (*list)[:from+n]
 	return (*list)[from : from+n : from+n]
-}
-
-// Data is told into pieces of so much, if what it needs is not known: most commits take
-// no more than the least.
-const (
-	dataLeast = 256
-	dataPiece = 32 << 10
-)
-
-// free gives data with room behind it.
-func (r *SheetRoom) free() []byte {
-	if r == nil {
-		return nil
-	}
-	if cap(r.data)-len(r.data) < dataLeast {
-		r.data = make([]byte, 0, max(dataPiece, 2*cap(r.data)))
-	}
-	return r.data
-}
-
-// keep keeps what was put behind the data.
-func (r *SheetRoom) keep(data []byte) []byte {
-	n := len(data)
-	if r != nil && n <= cap(r.data)-len(r.data) { // else it lies elsewhere
-		r.data = r.data[:len(r.data)+n]
-	}
-	return data[:n:n]
-}
-
-// spare gives what a fold may use the memory of, once.
-func (r *SheetRoom) spare() (u Unfolded) {
-	if r != nil {
-		u, r.before = r.before, nil
-	}
-	return u
-}
-
-// note notes what is in use until the next Reset.
-func (r *SheetRoom) note(u Unfolded) {
-	if r != nil {
-		r.now = u
-	}
 }

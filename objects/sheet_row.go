@@ -6,7 +6,7 @@ import "unsafe"
 // which is written at once: who opens a sheet does little else.
 type Row struct {
 	piece  uint64 // where its data begins, in the sheet of a commit, of others in the body, and how long it is; 32 bits each
-	apart  uint64 // the first of it in the column of edges, or where that leads if it has no other there; in that of numbers; 32 bits each
+	apart  int    // the first of it in the column of edges, or where that leads if it has no other there
 	places uint64 // from above: of the first parent and the first link, -1 elsewhere; of nothing; its form; 16 bits each
 }
 
@@ -31,15 +31,14 @@ func (r *Row) Form() int { return int(uint16(r.places)) }
 
 // Apart is where the edge leads that is the only one its form does not have; see
 // [Sheet.Alone].
-func (r *Row) Apart() int { return int(r.apart >> upperHalf) }
+func (r *Row) Apart() int { return r.apart }
 
 // Spot is that of a content whose sheet has this body.
 func (r *Row) Spot(body uint64) Spot { return Spot{body, r.piece} }
 
 func (r *Row) data() int { return int(r.piece >> upperHalf) }
-func (r *Row) own() int  { return int(uint32(r.apart)) }
 
-func (r *Row) setApart(v int) { r.apart = uint64(v)<<upperHalf | uint64(uint32(r.apart)) }
+func (r *Row) setApart(v int) { r.apart = v }
 
 func (r *Row) setParent(at int) { r.places = r.places<<16>>16 | uint64(at)<<upperLane }
 
@@ -49,7 +48,7 @@ func (r *Row) setLink(at int) {
 
 // shape is how the rows of a form are made.
 type shape struct {
-	apart  uint64 // what each has in the columns, as in a row
+	apart  int    // edges that each has in the column
 	places uint64 // those of object 0
 	growth uint64 // those of the next, less those of one
 	part   uint8
@@ -67,7 +66,7 @@ const (
 
 // shape is that of the form with a number.
 func (f *form) shape(number int) (s shape) {
-	s = shape{part: f.part, reach: f.reach, sized: f.sized, apart: uint64(f.apart)<<upperHalf | uint64(f.own)}
+	s = shape{part: f.part, reach: f.reach, sized: f.sized, apart: int(f.apart)}
 	s.places = uint64(number)
 	for _, first := range [2]struct{ step, lane uint8 }{{f.parentStep, upperLane}, {f.linkStep, linkLane}} {
 		if first.step > 0 {
@@ -88,7 +87,7 @@ func (f *form) shape(number int) (s shape) {
 
 // row is that of an object, with the data that follows and what comes before it in the
 // columns.
-func (s *shape) row(i, data, size int, apart uint64) Row {
+func (s *shape) row(i, data, size, apart int) Row {
 	return Row{piece: uint64(data)<<upperHalf | uint64(size), apart: apart, places: s.places + uint64(i)*s.growth}
 }
 

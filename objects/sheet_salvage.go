@@ -56,12 +56,12 @@ func (o *opening) salvage() *Sheet {
 			at.sized++
 		}
 		how := f.shape(k)
-		in := how.row(i, at.data[f.part], size, uint64(at.edge)<<upperHalf|uint64(at.own))
+		in := how.row(i, at.data[f.part], size, at.edge)
 		at.data[f.part] += size
 		all := [parts]int{len(s.data), s.words, maxBody}[f.part]
-		ok = ok && int(f.reach) <= i && at.edge+int(f.apart) <= s.apart.n && at.own+int(f.own) <= s.own.n && at.data[f.part] <= all
+		ok = ok && int(f.reach) <= i && at.edge+int(f.apart) <= s.apart.n && at.data[f.part] <= all
 		edge := at.edge
-		at.edge, at.own, s.body = at.edge+int(f.apart), at.own+int(f.own), min(at.data[inOthers], maxBody)
+		at.edge, s.body = at.edge+int(f.apart), min(at.data[inOthers], maxBody)
 		if ok && o.lead(i, edge, f, &in) {
 			s.rows[i] = in
 		}

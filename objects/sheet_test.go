@@ -3,81 +3,11 @@ package objects_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
 )
-
-// repeats folds commits that say one byte again and again. Of those with an odd number
-// of them it tells a lie.
-type repeats struct{}
-
-func init() { objects.RegisterFold(9, repeats{}) }
-
-func (repeats) Fold(list []objects.Object) []objects.Folded {
-	folded := make([]objects.Folded, len(list))
-	for i, o := range list {
-		if n := len(o.Data); n > 0 && len(bytes.Trim(o.Data, string(o.Data[:1]))) == 0 {
-			folded[i] = objects.Folded{Tag: o.Data[:1], Own: uint64(n &^ 1)}
-		}
-	}
-	return folded
-}
-
-func (repeats) Unfold(s *objects.Sheet, _ objects.Unfolded) objects.Unfolded { return repeated{s} }
-
-type repeated struct{ sheet *objects.Sheet }
-
-func (r repeated) Data(i int, _ []byte) ([]byte, error) {
-	n := r.sheet.Own(i)
-	if n > 100 {
-		return nil, errors.New("more than it can be")
-	}
-	return bytes.Repeat(r.sheet.Tag(r.sheet.Form(i)), int(n)), nil
-}
-
-// TestAFoldIsNotBelieved lays commits with a fold that is wrong about some of them: all
-// come back as they were, and those of which it is right take next to nothing.
-func TestAFoldIsNotBelieved(t *testing.T) {
-	var list []objects.Object
-	var tip []objects.ID
-	for i := range 300 {
-		data := bytes.Repeat([]byte{byte('a' + i%2)}, i%90)
-		if i%7 == 0 {
-			data = append(data, "no repetition"...)
-		}
-		k := objects.New(objects.KindCommit, tip, nil, data)
-		c := objects.New(objects.KindContent, nil, []objects.ID{k.ID, {1}}, fmt.Append(nil, i))
-		list, tip = append(list, k, c), []objects.ID{k.ID}
-	}
-	ids, table, body := objects.LaySheet(list, 0, nil)
-	s, err := objects.OpenSheet(len(list), ids, table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folded := 0
-	for i, want := range list {
-		var room []objects.ID
-		o, err := s.Object(i, &room)
-		if o.Kind == objects.KindContent {
-			from, size := s.Data(i)
-			o.Data = body[from : from+size]
-		}
-		if err != nil || o.Check() != nil || o.ID != want.ID {
-			t.Fatalf("object %d is %+v, %v; want %+v", i, o, err, want)
-		}
-		if len(s.Tag(s.Form(i))) > 0 {
-			if folded++; len(want.Data)%2 != 0 {
-				t.Errorf("object %d is told by a lie", i)
-			}
-		}
-	}
-	if folded < 100 {
-		t.Errorf("%d commits of 300 are folded", folded)
-	}
-}
 
 // TestAnEdgeLeadsToWhatComesBefore changes each byte of the columns of a sheet in which
 // one edge of many is not told by its form: no object leads to itself or to one behind it.

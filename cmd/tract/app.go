@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,9 +40,8 @@ type app struct {
 	talking  bool     // it is a session, where hints name the session's commands
 	secrets  secretsFound
 
-	signals   []os.Signal // that end a command; none: the caller's context does
-	listening bool
-	cancel    context.CancelFunc // of the command
+	signals []os.Signal        // that end a command; none: the caller's context does
+	cancel  context.CancelFunc // of the command
 }
 
 func newApp(in io.Reader, out, errOut io.Writer) *app {
@@ -141,9 +139,6 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 		return nil, err
 	}
 	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets), tract.Files(p.files)}
-	if p.root != "" {
-		opts = append(opts, tract.TraceIndex(filepath.Join(p.root, tract.TraceFile)))
-	}
 	switch {
 	case !write:
 		opts = append(opts, tract.ReadOnly())

@@ -94,7 +94,7 @@ func TestTextDoesNotControlTheTerminal(t *testing.T) {
 		t.Errorf("status shows no %s: %s", want, shown)
 	}
 	lines := append(slices.Clone(evilLines), everyCommand...)
-	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard), allCommands)
+	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard))
 	for _, args := range everyCommand {
 		if cmd, _, err := root.Find(args); err == nil && len(args) > 0 {
 			lines = append(lines, append(strings.Fields(cmd.CommandPath())[1:], evilArgument))

@@ -190,7 +190,7 @@ func TestSpecialFilesInAFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		kinds["device"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFCHR|0o600, 1<<8|5) } // /dev/zero
 	}
-	names := []string{"tract.db", "tract.db-journal", "tract.db-lock", "tract.db-turn", "HEAD", "config.toml", ".gitignore", "traces.idx", "BISECT", "profiles", "profiles/p.toml"}
+	names := []string{"tract.db", "tract.db-journal", "tract.db-lock", "tract.db-turn", "HEAD", "config.toml", ".gitignore", "BISECT", "profiles", "profiles/p.toml"}
 	for _, name := range names {
 		for kind, put := range kinds {
 			if name == "tract.db" && kind == "sparse file" {

@@ -13,7 +13,7 @@ import (
 // TestHelp holds every command to one form of help: a short line without a
 // period, a long text and examples, and flags that say what they do.
 func TestHelp(t *testing.T) {
-	root := newRoot(newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}), allCommands)
+	root := newRoot(newApp(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}))
 	seen := map[string]bool{}
 	var look func(cmd *cobra.Command)
 	look = func(cmd *cobra.Command) {

@@ -168,7 +168,7 @@ func TestHostileFolders(t *testing.T) {
 // checkComplete fails for commands that no line runs.
 func checkComplete(t *testing.T, lines [][]string) {
 	t.Helper()
-	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard), allCommands)
+	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard))
 	ran := map[*cobra.Command]bool{}
 	for _, args := range lines {
 		cmd, _, err := root.Find(args)

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +115,6 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if err != nil {
 		return err
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(importGC))
 	m := &importing{app: a, repo: repo, o: o, folder: folder}
 	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
@@ -208,12 +206,11 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if path == "-" {
 		name = "stdin"
 	} else {
-		f, info, err := openFile(ctx, path)
+		f, _, err := openFile(ctx, path)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		makeRoom(info)
 		in = f
 	}
 	n := namer{as: m.o.as, sessions: map[string]string{}}

@@ -18,23 +18,10 @@ func main() { os.Exit(mainCode()) }
 
 // mainCode is main without the exit, so that deferred work is done.
 func mainCode() int {
-	deepen(len(os.Args))
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.signals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
 		a.signals = append(a.signals, syscall.SIGHUP)
 	}
 	return a.run(context.Background(), os.Args[1:])
-}
-
-// stackRoom is more than the stack of any command takes that only looks.
-const stackRoom = 48 << 10
-
-// deepen makes the stack large at once. It would double half a dozen times otherwise,
-// deep in a command, and be copied each time.
-//
-//go:noinline
-func deepen(at int) byte {
-	var room [stackRoom]byte
-	return room[at%stackRoom]
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -118,14 +117,7 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	if err != nil {
 		return nil, err
 	}
-	likely := tract.Likely{Session: o.session, Model: o.model, Source: o.source, Turn: o.turn}
-	if o.grep != "" {
-		likely.Words = regexp.MustCompile("(?m)" + o.grep) // the filter has compiled it
-	}
 	var opts []tract.Option
-	if likely != (tract.Likely{}) {
-		opts = append(opts, tract.Find(likely))
-	}
 	if numbered = numbered || o.turn > 0; numbered {
 		opts = append(opts, tract.Numbered())
 	}

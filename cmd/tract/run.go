@@ -21,7 +21,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 func (a *app) run(ctx context.Context, args []string) int {
 	ctx, a.cancel = context.WithCancel(ctx)
 	defer a.cancel()
-	root := rootFor(a, args)
+	root := newRoot(a)
 	root.SetArgs(args)
 	help := &noting{w: a.out} // cobra passes over what cannot be written
 	root.SetOut(help)
@@ -73,22 +73,8 @@ const (
 	groupPlumb = "plumbing"
 )
 
-// rootFor is the program for one command line. A command that is named is made
-// alone: the help, the completion and the manual of all others take as long to make
-// as the log of a history to print.
-func rootFor(a *app, args []string) *cobra.Command {
-	root := newRoot(a, func(name string) bool { return slices.Contains(args, name) })
-	cmd, _, err := root.Find(args)
-	if err != nil || cmd == root || cmd.Name() == "man" { // these look at all commands
-		return newRoot(a, allCommands)
-	}
-	return root
-}
-
-func allCommands(string) bool { return true }
-
-// newRoot is the program with the commands that are wanted.
-func newRoot(a *app, wanted func(name string) bool) *cobra.Command {
+// newRoot is the program with all its commands.
+func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tract",
 		Short: "Keep what a language model saw, thought and said",
@@ -119,9 +105,7 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	)
 	a.globalFlags(root)
 	for _, c := range commands {
-		if wanted(c.name) {
-			root.AddCommand(c.make(a))
-		}
+		root.AddCommand(c.make(a))
 	}
 	root.SetHelpCommand(newHelp())
 	usageOf := root.UsageFunc() // no template: that would keep the linker from leaving out what nothing calls
@@ -180,9 +164,7 @@ func (a *app) mark(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			if isTerminal(a.out) || !slices.Contains(glances, cmd.CommandPath()) {
-				a.listen()
-			}
+			a.listen()
 			return run(cmd, args)
 		}
 	}

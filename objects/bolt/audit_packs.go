@@ -59,9 +59,9 @@ func (c *packCheck) run(room *arena) {
 		}
 		list = list[:len(list)+1]
 		o := &list[len(list)-1]
-		err := room.room.Object(p.Sheet, i, o)
+		*o = room.room.Object(p.Sheet, i)
+		var err error
 		switch {
-		case err != nil:
 		case o.Kind == objects.KindCommit:
 			err = o.Check()
 		case c.bodyErr != nil:

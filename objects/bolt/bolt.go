@@ -61,7 +61,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -108,8 +107,6 @@ type store struct {
 
 	bodies opened // of this file or another
 	known  known  // of the index of this file or another
-
-	ahead atomic.Bool // somebody reads the whole file, and others need not say what they will read
 
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew

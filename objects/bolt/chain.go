@@ -202,7 +202,8 @@ func (a *ahead) walkPack(l *look, p *pack, slot int, line *stretch) error {
 	line.next = objects.ID{}
 	said.room = make([]objects.ID, 0, 2*min(limit, slot+1))
 	for ; slot >= 0 && limit > 0; limit-- {
-		o, err := p.Object(slot, &said.room)
+		var err error
+		o := p.Object(slot, &said.room)
 		if o.Kind != objects.KindCommit || !p.sound {
 			o, err = l.packed(p, slot)
 		}

@@ -215,11 +215,11 @@ func (m sample) bboltNotices(path string) (noticed bool) {
 				body := bodies.Get(k)
 				for i := range p.Len() {
 					var room []objects.ID
-					o, err := p.Object(i, &room)
+					o := p.Object(i, &room)
 					if from, size := p.Data(i); o.Kind != objects.KindCommit && bodyStart+from+size <= len(body) {
 						o.Data = body[bodyStart+from : bodyStart+from+size]
 					}
-					if err != nil || o.Check() != nil {
+					if o.Check() != nil {
 						noticed = false
 						return errWrong // a value that is wrong, and no error of bbolt
 					}

@@ -71,7 +71,6 @@ func (s *store) view(ctx context.Context, op string, f func(*look) error) error 
 		return err
 	}
 	defer s.leave(h, m)
-	l.spared = s.ahead.Load()
 	return s.explain(op, protect(func() error { return f(l) }))
 }
 

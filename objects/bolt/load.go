@@ -40,9 +40,6 @@ const (
 	// portionLeast and portionMost bound what one of them reads at one look: a writer
 	// waits so long.
 	portionLeast, portionMost = 512 << 10, 4 << 20
-	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in,
-	// which are a quarter of all: a block that is kept keeps the piece that it lies in.
-	roomLeast, roomMost = 4 << 20, 64 << 20
 	// bodyMore is room for what is in a body and not wanted, where that is little.
 	bodyMore = 1 << 10
 	// loadFew is how many objects of one pack are got by their ids.
@@ -73,12 +70,7 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 		slices.SortFunc(aims, aim.compare)
 	}
 	l.cut(aims)
-	if w.Room != nil {
-		l.work(ctx, own)
-	} else {
-		l.makeRoom()
-		l.workBeside(ctx, own)
-	}
+	l.workBeside(ctx, own)
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
 			return nil, err // the first, in whatever order they came
@@ -115,9 +107,6 @@ func (l *loading) cut(aims []aim) {
 		size += int(aims[i].size)
 	}
 	enough := min(max(size/(2*loadWorkers), portionLeast), portionMost)
-	if l.wanted.Room != nil {
-		enough = portionMost
-	}
 	from, size := 0, 0
 	for i := range aims {
 		if i == 0 || aims[i].pack != aims[i-1].pack {
@@ -132,38 +121,6 @@ func (l *loading) cut(aims []aim) {
 	if from < len(aims) {
 		l.portions = append(l.portions, portion{aims: aims[from:], size: size})
 	}
-}
-
-// makeRoom makes room for all portions at once: the collector then runs once, and not
-// whenever memory has doubled.
-func (l *loading) makeRoom() {
-	all := 0
-	for i := range l.portions {
-		all += l.portions[i].size
-	}
-	enough := min(max(all/4, roomLeast), roomMost)
-	for from := 0; from < len(l.portions); {
-		to, size := from, 0
-		for to < len(l.portions) && size < enough {
-			size += l.portions[to].size
-			to++
-		}
-		room := l.room(size)
-		for ; from < to; from++ {
-			size := l.portions[from].size
-			l.portions[from].room.bytes, room = room[:0:size], room[size:size:cap(room)]
-		}
-	}
-}
-
-// room gives memory for so many bytes.
-func (l *loading) room(n int) []byte {
-	if l.wanted.Room != nil {
-		return l.wanted.Room(n)[:0]
-	}
-	room := make([]byte, 0, n)
-	objects.WillFill(room)
-	return room
 }
 
 // workBeside is work, with others beside it.
@@ -279,7 +236,7 @@ func (l *loader) find(k *look, b *portion) {
 		}
 	}
 	if size > cap(b.room.bytes) {
-		b.room.bytes = l.room(size)
+		b.room.bytes = make([]byte, 0, size)
 	}
 	willBeRead(b.room.bytes[:size])
 }

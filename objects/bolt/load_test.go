@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
@@ -99,56 +98,6 @@ func TestWhatAWalkHasSeenIsNotLookedFor(t *testing.T) {
 	if got, _, looked := few.load(t, s); looked != 2 || len(got) != 2 {
 		t.Errorf("of two that are wanted of a pack %d were looked for, and %d came", looked, len(got))
 	}
-}
-
-// TestLoadUsesTheRoomThatIsThere loads into memory of the one who asks: it takes what it
-// needs, and little more, and lays down there whatever it reads of a pack, unpacked or not.
-func TestLoadUsesTheRoomThatIsThere(t *testing.T) {
-	path, m := large(t, 900)
-	s := mustOpen(t, path, objects.Options{})
-	loadInRoom(t, s, m)
-	sweep(t, s, objects.Sweep{})
-	loadInRoom(t, s, m)
-}
-
-func loadInRoom(t *testing.T, s objects.Store, m sample) {
-	t.Helper()
-	h := walked(t, s, m.tip)
-	got, failed := map[objects.ID]objects.Object{}, map[objects.ID]error{}
-	w := h.wanted(got, failed)
-	var rooms [][]byte
-	taken, wanted := 0, 0
-	w.Room = func(n int) []byte {
-		taken += n
-		rooms = append(rooms, make([]byte, n))
-		return rooms[len(rooms)-1]
-	}
-	_, err := inner(t, s).Load(t.Context(), w)
-	if err != nil || len(failed) > 0 || len(got) < h.known/2 {
-		t.Fatalf("%d of %d came, %d with an error, %v", len(got), h.known, len(failed), err)
-	}
-	for i, id := range h.ids {
-		o, ok := got[id]
-		if !ok {
-			continue
-		}
-		if wanted += len(o.Data); !slices.ContainsFunc(rooms, func(room []byte) bool { return within(room, o.Data) }) {
-			t.Fatalf("content %d of %d is somewhere else", i, len(h.ids))
-		}
-	}
-	if taken < wanted || taken > 2*wanted {
-		t.Errorf("for %d bytes room for %d was taken", wanted, taken)
-	}
-	if err := objects.Load(t.Context(), s, w); err != nil || len(failed) > 0 {
-		t.Fatal(err, failed)
-	}
-	m.wantAll(t, h, got)
-}
-
-// within tells whether some bytes lie in a room.
-func within(room, b []byte) bool {
-	begin, at := uintptr(unsafe.Pointer(unsafe.SliceData(room))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	return begin <= at && at+uintptr(len(b)) <= begin+uintptr(cap(room))
 }
 
 // TestSpotsOfAnotherFile walks over a history and loads it after gc has written the file

@@ -140,7 +140,7 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 	if err == nil && bucket == headsBucket {
 		l.headLeaf = e.page
 	}
-	if err == nil && l.scan != nil && !l.spared {
+	if err == nil && l.scan != nil {
 		l.scan.near(bucket, e)
 	}
 	return e, err
@@ -234,12 +234,12 @@ func (l *look) openIn(a *arena, n uint32, e entry) (*pack, error) {
 // packed reads one object of a pack.
 func (l *look) packed(p *pack, slot int) (objects.Object, error) {
 	var room []objects.ID
-	o, err := p.Object(slot, &room)
-	if err == nil && o.Kind != objects.KindCommit {
-		o.Data, err = l.piece(p, slot)
-	}
-	if err != nil {
-		return objects.Object{ID: o.ID}, damaged(o.ID, err)
+	o := p.Object(slot, &room)
+	if o.Kind != objects.KindCommit {
+		var err error
+		if o.Data, err = l.piece(p, slot); err != nil {
+			return objects.Object{ID: o.ID}, damaged(o.ID, err)
+		}
 	}
 	o.Data = bytes.Clone(o.Data)
 	return checked(o)

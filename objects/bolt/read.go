@@ -174,10 +174,10 @@ func (g *getter) take(l *look, w wanted) error {
 // whole gives an object of a pack whose body was read, or could not be because of
 // an error. The data is a piece of the head or the body.
 func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objects.ID) (objects.Object, error) {
-	o, wrong := p.Object(slot, room)
+	o := p.Object(slot, room)
 	switch {
-	case wrong != nil || o.Kind == objects.KindCommit:
-		sound, err = true, wrong
+	case o.Kind == objects.KindCommit:
+		sound, err = true, nil
 	case err == nil:
 		from, size := p.Data(slot)
 		o.Data = body[from : from+size : from+size]

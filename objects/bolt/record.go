@@ -69,9 +69,9 @@ func bucketNumber(name string) int {
 // The formats that this package knows. A store is made in the first of them and
 // becomes one of a later when something is written that the earlier has not.
 const (
-	formatFirst  = 8  // those before it were never released
-	formatPacked = 9  // what was packed closely is in zstd
-	formatErased = 10 // with tombstones
+	formatFirst  = 11 // those before it were never released
+	formatPacked = 12 // what was packed closely is in zstd
+	formatErased = 13 // with tombstones
 	formatNewest = formatErased
 )
 

@@ -181,10 +181,7 @@ func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 		return objects.Object{}, false
 	}
 	var room []objects.ID
-	o, err := p.Object(i, &room)
-	if err != nil {
-		return objects.Object{}, false
-	}
+	o = p.Object(i, &room)
 	if o.Kind == objects.KindCommit {
 		return p.mendAs(i, o, p.out[i] || p.believe)
 	}

@@ -103,10 +103,7 @@ func (p *pack) workOut(f front, table []byte) error {
 	}
 	copy(room, f.spread(out, p.ids))
 	p.ids = room
-	right, err := hashCommits(s, room, out)
-	if err != nil && p.sound {
-		return err
-	}
+	right := hashCommits(s, room, out)
 	for i := range out {
 		if out[i] && !right[i] {
 			clear(room[i*idSize : (i+1)*idSize])
@@ -119,18 +116,12 @@ func (p *pack) workOut(f front, table []byte) error {
 	if p.Sheet, err = objects.OpenSheet(f.count, room, table, nil); err != nil { // s has what was not known yet
 		return err
 	}
-	for i := range p.Len() {
-		if len(p.Tag(p.Form(i))) > 0 {
-			_, _ = p.Object(i, new([]objects.ID)) // what it tells is worked out in memory of its own: it may be kept
-			break
-		}
-	}
 	return nil
 }
 
 // hashCommits works out the ids that are left out, and tells which commits are right: what
 // has its id if it hashes to that, and what has none if one that is right leads to it.
-func hashCommits(s *objects.Sheet, ids []byte, out []bool) (right []bool, err error) {
+func hashCommits(s *objects.Sheet, ids []byte, out []bool) (right []bool) {
 	var room []objects.ID
 	right = make([]bool, len(out))
 	for i := range out {
@@ -138,12 +129,7 @@ func hashCommits(s *objects.Sheet, ids []byte, out []bool) (right []bool, err er
 			continue
 		}
 		room = room[:0]
-		o, wrong := s.Object(i, &room)
-		if wrong != nil {
-			err = wrong
-			continue
-		}
-		id := o.Sum()
+		id := s.Object(i, &room).Sum()
 		if out[i] {
 			copy(ids[i*idSize:], id[:])
 		}
@@ -154,5 +140,5 @@ func hashCommits(s *objects.Sheet, ids []byte, out []bool) (right []bool, err er
 			right[p] = true
 		}
 	}
-	return right, err
+	return right
 }

@@ -200,10 +200,7 @@ func (q *sift) search(l *look, part *sifted) error {
 				continue
 			}
 		}
-		commit, err := p.Object(int(s.commit), &room)
-		if err != nil {
-			return err
-		}
+		commit := p.Object(int(s.commit), &room)
 		if at < 0 {
 			if err := q.elsewhere(l, part, commit); err != nil {
 				return err

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"fmt"
 	"os"
 	"syscall"
 	"unsafe"
@@ -35,26 +34,6 @@ func willRead(f *os.File, at, n int64) (missing bool) {
 func inMemory(f *os.File, at int64) bool {
 	n, err := unix.Preadv2(int(f.Fd()), [][]byte{{0}}, at, unix.RWF_NOWAIT)
 	return err == nil && n <= 1
-}
-
-// again opens a file that is open once more, wherever it is by now.
-func again(f *os.File) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd())) }
-
-// pull reads a piece of a file, for the system to have it, in one call: who comes back from
-// many has to wait for a processor each time. It goes nowhere, and nothing is copied.
-func pull(f *os.File, from, to int64) error {
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = null.Close() }()
-	for from < to {
-		n, err := unix.Sendfile(int(null.Fd()), int(f.Fd()), &from, int(to-from))
-		if err != nil || n == 0 {
-			return err
-		}
-	}
-	return nil
 }
 
 // willBeRead tells the system that a file will be read into memory that was not used yet.

@@ -31,7 +31,6 @@ type look struct {
 	index    *runs     // nil: not read yet
 	known    *known    // what folds remember of the index; nil: it is read
 	scan     *scanning // of many packs; nil: it is of few
-	spared   bool      // somebody reads the whole file
 	arena    *arena    // for what is read of packs; nil: it is kept
 	unsummed bool      // checksums of heads may be due, see packUnder
 	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not

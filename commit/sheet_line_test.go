@@ -60,7 +60,7 @@ func TestLinesOfASheet(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(1, seed))
 	list, _ := branchy(t, r, 400)
-	var p passing
+	var commit Commit
 	for from := 0; from < len(list); {
 		part := list[from:min(from+1+r.IntN(300), len(list))]
 		from += len(part)
@@ -81,7 +81,7 @@ func TestLinesOfASheet(t *testing.T) {
 			run.Body = 7
 			_, places := run.Sheet()
 			next := 0
-			p.yield = func(c *Commit, err error) bool {
+			yield := func(c *Commit, err error) bool {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
@@ -112,7 +112,7 @@ func TestLinesOfASheet(t *testing.T) {
 				next++
 				return true
 			}
-			if !p.sheet(&run) || next != len(places) {
+			if !commit.yieldRun(&run, yield) || next != len(places) {
 				t.Fatalf("seed %d: %d commits of %d from %d", seed, next, len(places), tip)
 			}
 		}
