@@ -18,6 +18,7 @@ const followedFirst = 10
 // follow shows the last commits of a branch, oldest first, and then each as it
 // comes, until the person ends it.
 func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
+	a.listen()
 	branch, err := a.followedBranch(args)
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestASignalEndsAGlance interrupts a log that nobody reads on from: it ends as any
+// TestASignalEndsACommandThatOnlyReads interrupts a log that nobody reads on from: it ends as any
 // program does, which a shell reports as 130.
-func TestASignalEndsAGlance(t *testing.T) {
+func TestASignalEndsACommandThatOnlyReads(t *testing.T) {
 	dir := t.TempDir()
 	process(t, "init", dir)
 	long := exec.CommandContext(t.Context(), "tract", "user", "-", "--dir", dir)

@@ -164,7 +164,9 @@ func (a *app) mark(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			a.listen()
+			if isTerminal(a.out) || !slices.Contains(unguarded, cmd.CommandPath()) {
+				a.listen()
+			}
 			return run(cmd, args)
 		}
 	}
