@@ -46,7 +46,7 @@ func ParseFormat(name string) (Format, error) {
 // id is known, neither.
 type Reasoning struct {
 	Wire
-	Format Format
+	Format Format   // empty: not known
 	Source string   // the wire field it came from
 	Text   string   // empty when there are Parts
 	Parts  []string // of a summary in several parts
