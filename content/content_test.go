@@ -72,6 +72,30 @@ func TestRecordGivesBackTheBlock(t *testing.T) {
 	}
 }
 
+// TestValidateRefusesWhatDecodeRefuses: no block that is accepted is written as what
+// cannot be read, or as another one.
+func TestValidateRefusesWhatDecodeRefuses(t *testing.T) {
+	for name, b := range samples() {
+		if err := Validate(b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, b := range map[string]Block{
+		"text of a tool call":   Text{Of: KindToolCall, Name: "a", Text: "{}"},
+		"text of an image":      Text{Of: KindImage, Text: "x"},
+		"media of a text":       Media{Of: KindUser, Name: "x"},
+		"unknown kind":          Text{Of: 15, Text: "x"},
+		"kind beyond the table": Text{Of: 200, Text: "x"},
+		"no kind":               Text{Text: "x"},
+		"unknown role":          Text{Of: KindUser, Text: "x", Wire: Form{Role: roleEnd}.Wire()},
+		"unknown seal":          Reasoning{Text: "x", Wire: Form{Seal: Seal{Type: sealEnd, Data: "x"}}.Wire()},
+	} {
+		if Validate(b) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
 func TestRecordOfAnyBytes(t *testing.T) {
 	text := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
 	rapid.Check(t, func(t *rapid.T) {

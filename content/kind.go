@@ -2,6 +2,7 @@ package content
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/priority"
@@ -18,6 +19,7 @@ type Traits struct {
 	Text  bool           // a [Text], which a person may make from words alone
 
 	decode func(k Kind, w Wire, d *canon.Decoder) Block // reads the fields of its kind
+	block  reflect.Type                                 // what decode returns; register sets it
 }
 
 // kinds holds the traits by number. Numbers are in records and never change.
@@ -28,8 +30,27 @@ func register(number Kind, t Traits) Kind {
 	if kinds[number].Name != "" {
 		panic(fmt.Sprintf("content: two kinds with number %d", number))
 	}
+	t.block = reflect.TypeOf(t.decode(number, Wire{}, canon.NewDecoder(nil)))
 	kinds[number] = t
 	return number
+}
+
+// Validate returns an error when Decode would not return b from what Encode writes of
+// it: b is not of the Go type of its kind, or a field has a value that is not defined.
+func Validate(b Block) error {
+	k, f := b.Kind(), b.Form()
+	want, got := k.Traits().block, reflect.TypeOf(b)
+	switch {
+	case want == nil:
+		return fmt.Errorf("%s is not a kind of block: want one of %v", k, Kinds())
+	case got != want:
+		return fmt.Errorf("a %s is no block of kind %s: want a %s", got, k, want)
+	case f.Role >= roleEnd:
+		return fmt.Errorf("block of kind %s: %s: want one of %v", k, f.Role, roleNames)
+	case f.Seal.Type >= sealEnd:
+		return fmt.Errorf("block of kind %s: %s: want one of %q", k, f.Seal.Type, sealNames)
+	}
+	return nil
 }
 
 // Traits is how the blocks of this kind behave; zero for an unknown kind.
