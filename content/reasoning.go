@@ -70,6 +70,21 @@ func (r Reasoning) with(text string) Block {
 	return Reasoning{Wire: r.edited(), Format: FormatRaw, Source: r.Source, Text: text}
 }
 
+func (r Reasoning) withWire(w Wire) Block {
+	r.Wire = w
+	return r
+}
+
+func (r Reasoning) rewrite(by *rewriter) Block {
+	by.parts(&r.Parts)
+	if !by.text(&r.Text) {
+		return nil
+	}
+	return r
+}
+
+func (r Reasoning) left(w Wire) Block { return Reasoning{Wire: w, Format: r.Format, Source: r.Source} }
+
 func (r Reasoning) encode(e *canon.Encoder) {
 	e.String(16, string(r.Format))
 	e.String(17, r.Source)
