@@ -63,6 +63,28 @@ func TestEveryKindHasASample(t *testing.T) {
 	}
 }
 
+// TestTheDocumentsHaveEveryKind: each has its row in the book of the format, and its name
+// in the page on JSON.
+func TestTheDocumentsHaveEveryKind(t *testing.T) {
+	var pages [2]string
+	for i, name := range []string{"format.md", "json.md"} {
+		b, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = string(b)
+	}
+	for _, k := range Kinds() {
+		about := k.Traits()
+		if row := fmt.Sprintf("\n| %d | %s | %s | %s | 16 ", k, k, about.Role, about.Level); !strings.Contains(pages[0], row) {
+			t.Errorf("docs/format.md has no row %q", row)
+		}
+		if name := fmt.Sprintf("`%s`", k); !strings.Contains(pages[1], name) {
+			t.Errorf("docs/json.md does not name the kind %s", name)
+		}
+	}
+}
+
 func TestRecordGivesBackTheBlock(t *testing.T) {
 	for name, b := range samples() {
 		got, err := Decode(Encode(b))

@@ -34,6 +34,8 @@ func (g *page) block(b content.Block) {
 			g.line(indent, paint(g.ink.dim, "["+g.flat(b.Name)+"]"))
 		}
 		g.text(indent, g.ink.plain, b.Text)
+	default:
+		g.text(indent, g.ink.plain, b.String())
 	}
 	if b.Form().Incomplete {
 		g.line(indent, paint(g.ink.warn, "[incomplete]"))
