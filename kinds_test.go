@@ -5,7 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,4 +107,95 @@ func isKindOfBlock(e ast.Expr) bool {
 	pkg, ok := sel.X.(*ast.Ident)
 	return ok && pkg.Name == "content" && (strings.HasPrefix(sel.Sel.Name, "Kind") ||
 		slices.Contains([]string{"Text", "Reasoning", "ToolCall", "ToolResult", "Media", "Native"}, sel.Sel.Name))
+}
+
+// TestAKindIsAddedAsThePageSays follows docs/adding-a-kind.md in a copy of the module, with
+// nothing that the page does not say, and runs the tests that look at every kind.
+func TestAKindIsAddedAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("docs/adding-a-kind.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, suffix := range []string{".go", ".md", ".mod", ".sum", ".json"} {
+		for path, text := range tree(t, suffix) {
+			write(t, filepath.Join(dir, path), text)
+		}
+	}
+	part := func(before string) string {
+		_, rest, _ := strings.Cut(string(page), before)
+		_, rest, _ = strings.Cut(rest, "```")
+		_, rest, _ = strings.Cut(rest, "\n")
+		code, _, found := strings.Cut(rest, "```")
+		if !found {
+			t.Fatalf("the page has nothing after %q", before)
+		}
+		return code
+	}
+	insert := func(name, after, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		b, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(b), after) != 1 {
+			t.Fatalf("%s has not one %q: %v", name, after, err)
+		}
+		write(t, path, strings.Replace(string(b), after, after+text, 1))
+	}
+	write(t, filepath.Join(dir, "content/decision.go"), part("Create `content/decision.go`:"))
+	insert("content/content_test.go", "return map[string]Block{\n", part("to `samples` in"))
+	insert("content/rewrite_test.go", "blocks := []Block{\n", part("to `blocks` in"))
+	insert("docs/format.md", "| 12 | native | assistant | normal | 16 the item's JSON, as it came |\n", part("Add a row to the table of kinds"))
+	insert("docs/json.md", "`summary`, `native`", ", `decision`")
+
+	vectors := filepath.Join(dir, "testdata/vectors/content.json")
+	before, err := os.ReadFile(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command := range strings.Lines(part("## 4. What is generated")) {
+		in(t, dir, strings.Fields(command)...)
+	}
+	after, err := os.ReadFile(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(before)) {
+		if !strings.Contains(string(after), strings.TrimRight(line, ",\n")) {
+			t.Errorf("a vector changed: %s", line)
+		}
+	}
+	_, tested, _ := strings.Cut(string(page), "## 5. The tests")
+	tested, _, _ = strings.Cut(tested, "\n## ")
+	names := []string{"TestTheManualIsFresh"}
+	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(tested, -1) {
+		names = append(names, m[1])
+	}
+	out := in(t, dir, "go", "test", "-vet=off", "-v", "-run", "^("+strings.Join(names, "|")+")$", "./content", "./llm/providers", "./cmd/tract")
+	for _, name := range append(names, "TestEveryKindGoesAllTheWay/decision") {
+		if !strings.Contains(out, "--- PASS: "+name+" ") {
+			t.Errorf("%s was not run:\n%s", name, out)
+		}
+	}
+}
+
+// in runs a command in a folder, and returns what it prints.
+func in(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

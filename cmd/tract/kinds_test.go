@@ -45,6 +45,11 @@ func TestEveryKindGoesAllTheWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			main := repo.Branch("main")
+			if !k.Traits().Text {
+				if _, err := main.Append(t.Context(), []content.Block{content.Text{Of: k, Text: words}}); err == nil {
+					t.Error("a text under the name of the kind was committed")
+				}
+			}
 			ids, err := main.Append(t.Context(), blocks)
 			if err != nil {
 				t.Fatal(err)
