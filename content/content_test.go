@@ -94,11 +94,11 @@ func TestRecordGivesBackTheBlock(t *testing.T) {
 	}
 }
 
-// TestValidateRefusesWhatDecodeRefuses: no block that is accepted is written as what
+// TestCheckBlockRefusesWhatDecodeRefuses: no block that is accepted is written as what
 // cannot be read, or as another one.
-func TestValidateRefusesWhatDecodeRefuses(t *testing.T) {
+func TestCheckBlockRefusesWhatDecodeRefuses(t *testing.T) {
 	for name, b := range samples() {
-		if err := Validate(b); err != nil {
+		if err := CheckBlock(b); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -109,10 +109,13 @@ func TestValidateRefusesWhatDecodeRefuses(t *testing.T) {
 		"unknown kind":          Text{Of: 15, Text: "x"},
 		"kind beyond the table": Text{Of: 200, Text: "x"},
 		"no kind":               Text{Text: "x"},
+		"a pointer":             &Text{Of: KindUser, Text: "x"},
+		"nothing":               nil,
+		"a nil pointer":         (*Text)(nil),
 		"unknown role":          Text{Of: KindUser, Text: "x", Wire: Form{Role: roleEnd}.Wire()},
 		"unknown seal":          Reasoning{Text: "x", Wire: Form{Seal: Seal{Type: sealEnd, Data: "x"}}.Wire()},
 	} {
-		if Validate(b) == nil {
+		if CheckBlock(b) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -35,20 +36,30 @@ func register(number Kind, t Traits) Kind {
 	return number
 }
 
-// Validate returns an error when Decode would not return b from what Encode writes of
-// it: b is not of the Go type of its kind, or a field has a value that is not defined.
-func Validate(b Block) error {
+// CheckBlock returns an error unless b is a value of the type of its kind, and of a role
+// and a seal that are defined: unless Decode returns b from what Encode writes of it.
+func CheckBlock(b Block) error {
+	if b == nil {
+		return errors.New("no block: it is nil")
+	}
+	got := reflect.TypeOf(b)
+	known := false
+	for i := range kinds {
+		known = known || kinds[i].block == got
+	}
+	if !known { // not even its methods can be trusted
+		return fmt.Errorf("a block of type %s: want a value of a type of package content, such as content.Text and not *content.Text", got)
+	}
 	k, f := b.Kind(), b.Form()
-	want, got := k.Traits().block, reflect.TypeOf(b)
-	switch {
+	switch want := k.Traits().block; {
 	case want == nil:
-		return fmt.Errorf("%s is not a kind of block: want one of %v", k, Kinds())
+		return fmt.Errorf("a block of the unknown %s: want one of %v", k, Kinds())
 	case got != want:
-		return fmt.Errorf("a %s is no block of kind %s: want a %s", got, k, want)
+		return fmt.Errorf("a block of type %s and of kind %s: want a %s", got, k, want)
 	case f.Role >= roleEnd:
-		return fmt.Errorf("block of kind %s: %s: want one of %v", k, f.Role, roleNames)
+		return fmt.Errorf("a block of the unknown %s: want one of %v", f.Role, roleNames)
 	case f.Seal.Type >= sealEnd:
-		return fmt.Errorf("block of kind %s: %s: want one of %q", k, f.Seal.Type, sealNames)
+		return fmt.Errorf("a block with a seal of the unknown type %d", f.Seal.Type)
 	}
 	return nil
 }
