@@ -23,6 +23,8 @@ const MaxSize = 64 << 20
 
 // Block is one thing said in a conversation. The types in this package are the
 // only ones.
+//
+//nolint:interfacebloat // every kind has all of it, and the compiler asks for it
 type Block interface {
 	// Kind is which sort of block it is.
 	Kind() Kind

@@ -64,8 +64,17 @@ func TestEveryKindGoesAllTheWay(t *testing.T) {
 
 			command(t, codeOK, append(in, "fsck")...)
 			for _, args := range [][]string{
-				{"show", id}, {"show", id, "--json"}, {"show", id, "--raw"}, {"log"}, {"log", "--oneline"}, {"log", "--json"},
-				{"grep", words}, {"diff", ids[0].String(), "HEAD"}, {"blame"}, {"compile"}, {"compile", "--json"},
+				{"show", id},
+				{"show", id, "--json"},
+				{"show", id, "--raw"},
+				{"log"},
+				{"log", "--oneline"},
+				{"log", "--json"},
+				{"grep", words},
+				{"diff", ids[0].String(), "HEAD"},
+				{"blame"},
+				{"compile"},
+				{"compile", "--json"},
 			} {
 				if sent := args[0] == "diff" || args[0] == "blame" || args[0] == "compile"; sent && k == content.KindNote {
 					continue // a note is in no prompt
