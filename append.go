@@ -34,6 +34,11 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 		if isEmpty(block) {
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
 		}
+		if r, ok := block.(content.Reasoning); ok && r.Format != "" {
+			if _, err := content.ParseFormat(string(r.Format)); err != nil {
+				return nil, fmt.Errorf("append: %w", err)
+			}
+		}
 	}
 	if c.warn != nil {
 		b.warnUnanswered(ctx, c, blocks)

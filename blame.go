@@ -24,8 +24,8 @@ type Line struct {
 }
 
 // Blame tells of each line of the prompt of a revision which commit brought it. A
-// line that an edit left as it was is that of the commit before the edit; where
-// histories were merged, of any edit that had it before.
+// line that an edit left as it was is that of the commit before the edit. Where merged
+// histories both have the line, it is that of the edit on the side of the first parent.
 func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, error) {
 	p, err := r.Compile(ctx, rev, opts...)
 	if err != nil {
@@ -68,7 +68,8 @@ func (r *Repo) Blame(ctx context.Context, rev string, opts ...Option) ([]Line, e
 }
 
 // edition is an edit of a block and those that it was made over: several where
-// histories were merged in between; none: the block itself.
+// histories were merged in between, that of the first parent first; none: the block
+// itself.
 type edition struct {
 	*commit.Commit
 	over []objects.ID
@@ -103,30 +104,45 @@ func (r *Repo) editions(ctx context.Context, p *compile.Prompt) (map[objects.ID]
 		case len(merged) == 0:
 			v.over = []objects.ID{before[len(before)-1].ID}
 		default:
-			v.over = madeOver(c, merged)
+			v.over = lastEdits(c.Target, c.Parents, merged)
 		}
 		list[c.Target] = append(before, v)
+	}
+	if len(merged) == 0 {
+		return list, nil
+	}
+	for target, edits := range list {
+		// A merge may have joined several edits without one over them. The last edit in
+		// the order of the prompt has the words, but not every line is its own.
+		if over := lastEdits(target, []objects.ID{p.Head}, merged); len(over) > 1 {
+			last := edits[len(edits)-1].Clone()
+			list[target] = append(edits, edition{Commit: last, over: over})
+		}
 	}
 	return list, nil
 }
 
-// madeOver finds the last edits of the same block that an edit has before it, by all
-// parents.
-func madeOver(edit *commit.Commit, all map[objects.ID]*commit.Commit) (over []objects.ID) {
+// lastEdits finds the last edits of a block in the histories of tips, all that its
+// first parent leads to before what other parents lead to.
+func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
 	seen := map[objects.ID]bool{}
-	for open := slices.Clone(edit.Parents); len(open) > 0; {
-		c := all[open[0]]
-		if open = open[1:]; c == nil || seen[c.ID] || c.ID == edit.Target {
+	open := slices.Clone(tips)
+	slices.Reverse(open)
+	for len(open) > 0 {
+		c := all[open[len(open)-1]]
+		if open = open[:len(open)-1]; c == nil || seen[c.ID] || c.ID == target {
 			continue
 		}
 		seen[c.ID] = true
-		if c.Op == commit.Edit && c.Target == edit.Target {
-			over = append(over, c.ID)
+		if c.Op == commit.Edit && c.Target == target {
+			last = append(last, c.ID)
 			continue
 		}
-		open = append(open, c.Parents...)
+		for _, parent := range slices.Backward(c.Parents) {
+			open = append(open, parent)
+		}
 	}
-	return over
+	return last
 }
 
 // blameTime is how long two versions of a block are compared at most.

@@ -42,7 +42,7 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 		"a thought was edited": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
 			must(main.Edit(t.Context(), r.ReasoningCommits[0].String(), "something else"))(t)
 			return r.ReasoningCommits[0]
-		}, []string{"reasoning-edited"}},
+		}, []string{"reasoning-edited", "block-not-sent"}},
 		"the loop is over": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
 			must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Skip, ""))(t)
 			must(main.User(t.Context(), "Thanks."))(t)

@@ -436,3 +436,26 @@ func TestUsageIsCountedOnceForAMessage(t *testing.T) {
 		t.Errorf("%d origins, want the user's and the reply's", len(origins))
 	}
 }
+
+// TestAnInvalidFormatIsRefusedBeforeTheModelIsAsked: what a caller makes himself is checked
+// when it is added. What a model has answered is paid for, and kept as it is.
+func TestAnInvalidFormatIsRefusedBeforeTheModelIsAsked(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	own := content.Reasoning{Text: "hm", Format: "mine"}
+	m := says(own, assistant("Hello."))
+	_, err := main.Ask(t.Context(), m, []content.Block{user("Hi."), own})
+	if err == nil || !strings.Contains(err.Error(), `reasoning format "mine": want one of [parsed raw`) {
+		t.Errorf("an invalid format: %v", err)
+	}
+	if len(m.asked) > 0 {
+		t.Error("the model was asked")
+	}
+	if tip := must(main.Tip(t.Context()))(t); !tip.IsZero() {
+		t.Error("part of it was committed")
+	}
+	r := must(main.Chat(t.Context(), m, "Hi."))(t)
+	if len(r.Commits) != 2 || must(repo.Show(t.Context(), r.Commits[0].String()))(t).Block.(content.Reasoning).Format != "mine" {
+		t.Errorf("the reply was not kept: %v", r.Blocks)
+	}
+}

@@ -299,3 +299,44 @@ func TestWhyAndBlameOverMerges(t *testing.T) {
 		t.Errorf("blame says %s\nwant %s", got, want)
 	}
 }
+
+// TestBlameOfAMergePrefersTheFirstParent: a line that both histories have belongs to
+// the edit of the branch that was merged into, however far back that edit lies, and
+// whatever the merge decided.
+func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
+	for name, test := range map[string]struct {
+		theirs  string // edit on the branch that is merged
+		resolve func(c tract.Conflict) *tract.Change
+		want    string
+	}{
+		"a new text": {"both\nside", func(tract.Conflict) *tract.Change {
+			return &tract.Change{Text: "both\nmain\nside\nnew"}
+		}, "ours:both ours:main theirs:side merge:new"},
+		"their text": {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Theirs }, "ours:both theirs:side"},
+		"our text":   {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Ours }, "ours:both ours:main"},
+		"equal":      {"both\nmain", nil, "ours:both ours:main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := open(t)
+			main, side := repo.Branch("main"), repo.Branch("side")
+			text := must(main.User(t.Context(), "first"))(t).String()
+			must(main.Append(t.Context(), []content.Block{assistant("Fine.")}))(t)
+			must(main.Fork(t.Context(), "side", "main"))(t)
+			must(main.Edit(t.Context(), text, "both\nmain", tract.Author("ours")))(t)
+			must(main.Append(t.Context(), []content.Block{user("more?"), assistant("more.")}))(t)
+			must(side.Edit(t.Context(), text, test.theirs, tract.Author("theirs")))(t)
+			m := tract.Merging{Resolve: func(c tract.Conflict) (*tract.Change, error) { return test.resolve(c), nil }}
+			must(main.Merge(t.Context(), "side", m, tract.Author("merge")))(t)
+			must(main.Append(t.Context(), []content.Block{user("after?")}))(t)
+			var got []string
+			for _, l := range must(repo.Blame(t.Context(), "main"))(t) {
+				if l.Block.String() == text {
+					got = append(got, l.Said.Author+":"+l.Text)
+				}
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("blame %q, want %q", got, test.want)
+			}
+		})
+	}
+}

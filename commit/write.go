@@ -36,7 +36,8 @@ type Draft struct {
 
 // Write makes the commits of drafts, one upon the other, the first upon parent
 // (nil: a root), and the objects that have to be put for them. It writes
-// nothing. Content over [content.MaxSize] bytes is an [objects.ErrLimit].
+// nothing. A block that [content.CheckBlock] refuses is an error, and content over
+// [content.MaxSize] bytes is an [objects.ErrLimit].
 func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
 	var w Writer
 	for i := range drafts {
@@ -168,6 +169,9 @@ func (w *Writer) object(o objects.Object) objects.ID {
 // block makes the object of a block; when its record is larger than an object may
 // be, the chunks of it and then a list of them.
 func (w *Writer) block(b content.Block) (size int64, err error) {
+	if err := content.CheckBlock(b); err != nil {
+		return 0, fmt.Errorf("commit %w", err)
+	}
 	about := contentRoom
 	if t, ok := b.(content.Text); ok {
 		about += len(t.Text)

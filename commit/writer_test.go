@@ -58,3 +58,16 @@ func TestAWriterThatIsUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteRefusesWhatCannotBeRead: a commit of such a block would be damage.
+func TestWriteRefusesWhatCannotBeRead(t *testing.T) {
+	block := content.Text{Of: content.KindToolCall, Name: "search", Text: "{}"}
+	if _, put, err := Write(nil, Draft{Block: block}); err == nil {
+		t.Errorf("a text of kind %s was written: %d objects", block.Kind(), len(put))
+	} else if !strings.Contains(err.Error(), "want a content.ToolCall") {
+		t.Errorf("the error does not say what would be right: %v", err)
+	}
+	if _, err := ContentID(block); err == nil {
+		t.Error("it has an id")
+	}
+}

@@ -23,6 +23,8 @@ const MaxSize = 64 << 20
 
 // Block is one thing said in a conversation. The types in this package are the
 // only ones.
+//
+//nolint:interfacebloat // every kind has all of it, and the compiler asks for it
 type Block interface {
 	// Kind is which sort of block it is.
 	Kind() Kind
@@ -32,8 +34,16 @@ type Block interface {
 	// be empty, and may hold any bytes.
 	String() string
 	// with returns the block with other words in the place of what String gives,
-	// and without what only fitted the old ones.
+	// and without what only fitted the old ones; nil when it has no words.
 	with(text string) Block
+	// withWire returns the block with another form.
+	withWire(w Wire) Block
+	// rewrite returns the block with r applied to every text in it that people can
+	// read, not to ids nor to its form; nil when nothing changed.
+	rewrite(r *rewriter) Block
+	// left returns what stays of the block when its words are erased, with the form w:
+	// nothing that was said, but what other blocks know it by.
+	left(w Wire) Block
 	// encode writes the fields of its kind.
 	encode(e *canon.Encoder)
 }

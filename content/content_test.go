@@ -63,11 +63,60 @@ func TestEveryKindHasASample(t *testing.T) {
 	}
 }
 
+// TestTheDocumentsHaveEveryKind: each has its row in the book of the format, and its name
+// in the page on JSON.
+func TestTheDocumentsHaveEveryKind(t *testing.T) {
+	var pages [2]string
+	for i, name := range []string{"format.md", "json.md"} {
+		b, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = string(b)
+	}
+	for _, k := range Kinds() {
+		about := k.Traits()
+		if row := fmt.Sprintf("\n| %d | %s | %s | %s | 16 ", k, k, about.Role, about.Level); !strings.Contains(pages[0], row) {
+			t.Errorf("docs/format.md has no row %q", row)
+		}
+		if name := fmt.Sprintf("`%s`", k); !strings.Contains(pages[1], name) {
+			t.Errorf("docs/json.md does not name the kind %s", name)
+		}
+	}
+}
+
 func TestRecordGivesBackTheBlock(t *testing.T) {
 	for name, b := range samples() {
 		got, err := Decode(Encode(b))
 		if err != nil || !reflect.DeepEqual(got, b) {
 			t.Errorf("%s: decoded %#v, %v\nwant %#v", name, got, err, b)
+		}
+	}
+}
+
+// TestCheckBlockRefusesWhatDecodeRefuses: no block that is accepted is written as what
+// cannot be read, or as another one.
+func TestCheckBlockRefusesWhatDecodeRefuses(t *testing.T) {
+	for name, b := range samples() {
+		if err := CheckBlock(b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, b := range map[string]Block{
+		"text of a tool call":   Text{Of: KindToolCall, Name: "a", Text: "{}"},
+		"text of an image":      Text{Of: KindImage, Text: "x"},
+		"media of a text":       Media{Of: KindUser, Name: "x"},
+		"unknown kind":          Text{Of: 15, Text: "x"},
+		"kind beyond the table": Text{Of: 200, Text: "x"},
+		"no kind":               Text{Text: "x"},
+		"a pointer":             &Text{Of: KindUser, Text: "x"},
+		"nothing":               nil,
+		"a nil pointer":         (*Text)(nil),
+		"unknown role":          Text{Of: KindUser, Text: "x", Wire: Form{Role: roleEnd}.Wire()},
+		"unknown seal":          Reasoning{Text: "x", Wire: Form{Seal: Seal{Type: sealEnd, Data: "x"}}.Wire()},
+	} {
+		if CheckBlock(b) == nil {
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package content
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/priority"
@@ -18,6 +20,7 @@ type Traits struct {
 	Text  bool           // a [Text], which a person may make from words alone
 
 	decode func(k Kind, w Wire, d *canon.Decoder) Block // reads the fields of its kind
+	block  reflect.Type                                 // what decode returns; register sets it
 }
 
 // kinds holds the traits by number. Numbers are in records and never change.
@@ -28,8 +31,37 @@ func register(number Kind, t Traits) Kind {
 	if kinds[number].Name != "" {
 		panic(fmt.Sprintf("content: two kinds with number %d", number))
 	}
+	t.block = reflect.TypeOf(t.decode(number, Wire{}, canon.NewDecoder(nil)))
 	kinds[number] = t
 	return number
+}
+
+// CheckBlock returns an error unless b is a value of the type of its kind, and of a role
+// and a seal that are defined: unless Decode returns b from what Encode writes of it.
+func CheckBlock(b Block) error {
+	if b == nil {
+		return errors.New("no block: it is nil")
+	}
+	got := reflect.TypeOf(b)
+	known := false
+	for i := range kinds {
+		known = known || kinds[i].block == got
+	}
+	if !known { // not even its methods can be trusted
+		return fmt.Errorf("a block of type %s: want a value of a type of package content, such as content.Text and not *content.Text", got)
+	}
+	k, f := b.Kind(), b.Form()
+	switch want := k.Traits().block; {
+	case want == nil:
+		return fmt.Errorf("a block of the unknown %s: want one of %v", k, Kinds())
+	case got != want:
+		return fmt.Errorf("a block of type %s and of kind %s: want a %s", got, k, want)
+	case f.Role >= roleEnd:
+		return fmt.Errorf("a block of the unknown %s: want one of %v", f.Role, roleNames)
+	case f.Seal.Type >= sealEnd:
+		return fmt.Errorf("a block with a seal of the unknown type %d", f.Seal.Type)
+	}
+	return nil
 }
 
 // Traits is how the blocks of this kind behave; zero for an unknown kind.

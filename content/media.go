@@ -1,6 +1,9 @@
 package content
 
 import (
+	"strings"
+	"unicode/utf8"
+
 	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -37,6 +40,24 @@ func (m Media) String() string {
 }
 
 func (m Media) with(string) Block { return nil }
+
+func (m Media) withWire(w Wire) Block {
+	m.Wire = w
+	return m
+}
+
+// rewrite leaves bytes that are no text as they are.
+func (m Media) rewrite(r *rewriter) Block {
+	if utf8.ValidString(m.Data) && strings.IndexByte(m.Data, 0) < 0 {
+		r.text(&m.Data)
+	}
+	if !r.text(&m.Name, &m.URL) {
+		return nil
+	}
+	return m
+}
+
+func (m Media) left(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
 
 func (m Media) encode(e *canon.Encoder) {
 	e.String(16, m.MediaType)

@@ -26,6 +26,20 @@ func (n Native) with(text string) Block {
 	return n
 }
 
+func (n Native) withWire(w Wire) Block {
+	n.Wire = w
+	return n
+}
+
+func (n Native) rewrite(r *rewriter) Block {
+	if !r.text(&n.JSON) {
+		return nil
+	}
+	return n
+}
+
+func (n Native) left(Wire) Block { return Native{} }
+
 func (n Native) encode(e *canon.Encoder) { e.String(16, n.JSON) }
 
 func decodeNative(_ Kind, w Wire, d *canon.Decoder) Block {

@@ -46,7 +46,7 @@ func ParseFormat(name string) (Format, error) {
 // id is known, neither.
 type Reasoning struct {
 	Wire
-	Format Format
+	Format Format   // empty: not known
 	Source string   // the wire field it came from
 	Text   string   // empty when there are Parts
 	Parts  []string // of a summary in several parts
@@ -69,6 +69,21 @@ func (r Reasoning) String() string {
 func (r Reasoning) with(text string) Block {
 	return Reasoning{Wire: r.edited(), Format: FormatRaw, Source: r.Source, Text: text}
 }
+
+func (r Reasoning) withWire(w Wire) Block {
+	r.Wire = w
+	return r
+}
+
+func (r Reasoning) rewrite(by *rewriter) Block {
+	by.parts(&r.Parts)
+	if !by.text(&r.Text) {
+		return nil
+	}
+	return r
+}
+
+func (r Reasoning) left(w Wire) Block { return Reasoning{Wire: w, Format: r.Format, Source: r.Source} }
 
 func (r Reasoning) encode(e *canon.Encoder) {
 	e.String(16, string(r.Format))

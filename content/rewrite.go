@@ -1,10 +1,6 @@
 package content
 
-import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "slices"
 
 // Rewritten gives b with everything that can be read in it replaced by what f makes
 // of it: words, names, arguments, and the JSON that is kept of a provider's form,
@@ -13,42 +9,14 @@ import (
 // When f changes nothing it is b itself.
 func Rewritten(b Block, f func(string) string) Block {
 	r := rewriter{f: f}
-	var now Block
-	switch b := b.(type) {
-	case Text:
-		if r.form(&b.Wire); r.text(&b.Name, &b.Text) {
-			now = b
-		}
-	case Reasoning:
-		r.parts(&b.Parts)
-		if r.form(&b.Wire); r.text(&b.Text) {
-			now = b
-		}
-	case ToolCall:
-		if r.form(&b.Wire); r.text(&b.Arguments) {
-			now = b
-		}
-	case ToolResult:
-		r.raw(&b.Parts)
-		if r.form(&b.Wire); r.text(&b.Text) {
-			now = b
-		}
-	case Media:
-		if utf8.ValidString(b.Data) && strings.IndexByte(b.Data, 0) < 0 {
-			r.text(&b.Data)
-		}
-		if r.form(&b.Wire); r.text(&b.Name, &b.URL) {
-			now = b
-		}
-	case Native:
-		if r.form(&b.Wire); r.text(&b.JSON) {
-			now = b
-		}
+	if now := b.rewrite(&r); now != nil {
+		b = now
 	}
-	if now == nil {
-		return b
+	form := b.Form()
+	if r.changed = false; r.raw(&form.Extra) {
+		b = b.withWire(form.Wire())
 	}
-	return now
+	return b
 }
 
 // rewriter replaces texts, and tells whether any was.
@@ -57,6 +25,7 @@ type rewriter struct {
 	changed bool
 }
 
+// text replaces the texts in fields, and reports whether r has changed any so far.
 func (r *rewriter) text(fields ...*string) (changed bool) {
 	for _, s := range fields {
 		if *s == "" {
@@ -69,25 +38,16 @@ func (r *rewriter) text(fields ...*string) (changed bool) {
 	return r.changed
 }
 
-func (r *rewriter) raw(field *[]byte) {
-	if len(*field) == 0 {
-		return
-	}
+// raw is text for bytes, which others may share.
+func (r *rewriter) raw(field *[]byte) (changed bool) {
 	s := string(*field)
 	if r.text(&s); s != string(*field) {
 		*field = []byte(s)
 	}
+	return r.changed
 }
 
-func (r *rewriter) form(w *Wire) {
-	if w.form == nil || len(w.form.Extra) == 0 {
-		return
-	}
-	f := w.Form()
-	r.raw(&f.Extra)
-	*w = f.Wire()
-}
-
+// parts is text for a list, which others may share.
 func (r *rewriter) parts(field *[]string) {
 	parts := slices.Clone(*field)
 	for i := range parts {
@@ -99,25 +59,7 @@ func (r *rewriter) parts(field *[]string) {
 // Unsealed gives b without its seal and without what its provider knows it by: what
 // is left when its words are changed. The words themselves stay.
 func Unsealed(b Block) Block {
-	switch b := b.(type) {
-	case Text:
-		b.Wire = b.unsealed()
-		return b
-	case Reasoning:
-		b.Wire = b.unsealed()
-		return b
-	case ToolCall:
-		b.Wire = b.unsealed()
-		return b
-	case ToolResult:
-		b.Wire = b.unsealed()
-		return b
-	case Media:
-		b.Wire = b.unsealed()
-		return b
-	case Native:
-		b.Wire = b.unsealed()
-		return b
-	}
-	return b
+	f := b.Form()
+	f.ID, f.Seal = "", Seal{} // whose it is stays, so that it goes back in the form it had
+	return b.withWire(f.Wire())
 }

@@ -58,6 +58,26 @@ func (t Text) with(text string) Block {
 	return t
 }
 
+func (t Text) withWire(w Wire) Block {
+	t.Wire = w
+	return t
+}
+
+func (t Text) rewrite(r *rewriter) Block {
+	if !r.text(&t.Name, &t.Text) {
+		return nil
+	}
+	return t
+}
+
+func (t Text) left(w Wire) Block {
+	left := Text{Wire: w, Of: t.Of}
+	if t.Of == KindSystem {
+		left.Name = t.Name // it may stand in the place of another
+	}
+	return left
+}
+
 func (t Text) encode(e *canon.Encoder) {
 	e.String(16, t.Name)
 	e.String(17, t.Text)

@@ -29,6 +29,22 @@ func (c ToolCall) with(text string) Block {
 	return c
 }
 
+func (c ToolCall) withWire(w Wire) Block {
+	c.Wire = w
+	return c
+}
+
+func (c ToolCall) rewrite(r *rewriter) Block {
+	if !r.text(&c.Arguments) {
+		return nil
+	}
+	return c
+}
+
+func (c ToolCall) left(w Wire) Block {
+	return ToolCall{Wire: w, CallID: c.CallID, Name: c.Name, Server: c.Server}
+}
+
 func (c ToolCall) encode(e *canon.Encoder) {
 	e.String(16, c.CallID)
 	e.String(17, c.Name)

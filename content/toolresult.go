@@ -35,6 +35,23 @@ func (r ToolResult) with(text string) Block {
 	return r
 }
 
+func (r ToolResult) withWire(w Wire) Block {
+	r.Wire = w
+	return r
+}
+
+func (r ToolResult) rewrite(by *rewriter) Block {
+	by.raw(&r.Parts)
+	if !by.text(&r.Text) {
+		return nil
+	}
+	return r
+}
+
+func (r ToolResult) left(w Wire) Block {
+	return ToolResult{Wire: w, CallID: r.CallID, Name: r.Name, IsError: r.IsError, Server: r.Server}
+}
+
 func (r ToolResult) encode(e *canon.Encoder) {
 	e.String(16, r.CallID)
 	e.String(17, r.Name)

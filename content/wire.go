@@ -117,11 +117,3 @@ func (s *sharedForms) wire(f Form) Wire {
 
 // edited is the form that is left when the words of a block were replaced.
 func (w Wire) edited() Wire { return Form{Role: w.Form().Role}.Wire() }
-
-// unsealed is the form that is left without a seal. Whose it is stays, so that the
-// block goes back in the form it had.
-func (w Wire) unsealed() Wire {
-	f := w.Form()
-	f.ID, f.Seal = "", Seal{}
-	return f.Wire()
-}

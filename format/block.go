@@ -29,11 +29,11 @@ func (g *page) block(b content.Block) {
 	case content.Native:
 		g.line(indent, paint(g.ink.dim, "["+g.flat(nativeType(b))+"]"))
 		g.text(indent, g.ink.dim, b.JSON)
-	case content.Text:
-		if b.Name != "" {
-			g.line(indent, paint(g.ink.dim, "["+g.flat(b.Name)+"]"))
+	default:
+		if t, ok := b.(content.Text); ok && t.Name != "" {
+			g.line(indent, paint(g.ink.dim, "["+g.flat(t.Name)+"]"))
 		}
-		g.text(indent, g.ink.plain, b.Text)
+		g.text(indent, g.ink.plain, b.String())
 	}
 	if b.Form().Incomplete {
 		g.line(indent, paint(g.ink.warn, "[incomplete]"))

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tract-vcs/tract/commit"
@@ -209,6 +210,12 @@ func unlikeOwn(a, b content.Block) []string {
 		if b, ok := b.(content.Media); ok {
 			differ("bytes", a.Data != b.Data)
 			differ("place", a.URL != b.URL)
+		}
+	case content.Native: // its JSON is its words
+	default:
+		a, _ = content.Edited(a, "")
+		if b, _ = content.Edited(b, ""); a != nil && b != nil {
+			differ("other fields", !bytes.Equal(content.Encode(a), content.Encode(b)))
 		}
 	}
 	return list

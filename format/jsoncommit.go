@@ -233,6 +233,8 @@ func newBlock(b content.Block) *blockJSON {
 			v.JSON = nil
 			v.say(b.JSON)
 		}
+	default:
+		v.say(b.String())
 	}
 	return v
 }

@@ -58,6 +58,16 @@ func kindNames() []string {
 	return names
 }
 
+// textKinds is the names of the kinds that a text alone makes.
+func textKinds() (names []string) {
+	for _, k := range content.Kinds() {
+		if k.Traits().Text {
+			names = append(names, k.String())
+		}
+	}
+	return names
+}
+
 func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {
 	if o.edit != "" {
 		return a.editBlock(cmd, &o.adding, o.edit, args)
@@ -116,6 +126,9 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 	if err != nil {
 		return nil, err
 	}
+	if kind.Traits().Text {
+		return content.Text{Of: kind, Name: o.name, Text: text}, nil
+	}
 	switch kind {
 	case content.KindToolCall:
 		return content.ToolCall{CallID: o.callID, Name: o.name, Arguments: firstOf(text, "{}")}, nil
@@ -129,7 +142,7 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 		}
 		return content.Native{JSON: text}, nil
 	}
-	return content.Text{Of: kind, Name: o.name, Text: text}, nil
+	return nil, usage(cmd, "a block of kind %s cannot be made from a text; the Go API takes one", kind)
 }
 
 // media makes the block of an image or a file at a path or an address.

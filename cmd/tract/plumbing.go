@@ -184,7 +184,7 @@ kind. Nothing is stored, and no store is needed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := content.ParseKind(kind)
 			if err != nil || !k.Traits().Text {
-				return usage(cmd, "--kind %q: want a kind of text: system, user, assistant, artifact, note or summary", kind)
+				return usage(cmd, "--kind %q: want a kind of text: %s", kind, strings.Join(textKinds(), ", "))
 			}
 			text, err := o.read(cmd.Context(), a, cmd, args, "")
 			if err != nil {

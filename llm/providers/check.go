@@ -1,7 +1,9 @@
 package providers
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
@@ -113,6 +115,12 @@ var commonRules = []rule{
 		evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
 		warns:    true,
 		find:     (*checking).notUTF8,
+	},
+	{
+		name:     "block-not-sent",
+		evidence: "the API has no form for such a block, or takes it back only in the form that it gave it",
+		warns:    true,
+		find:     (*checking).notSent,
 	},
 }
 
@@ -241,6 +249,73 @@ func (c *checking) notUTF8() {
 			}
 		}
 	}
+}
+
+// notSent looks for blocks that the request says nothing of. The first of a kind stands
+// for all of them.
+func (c *checking) notSent() {
+	var kinds []content.Kind
+	places := map[content.Kind][]llm.Place{}
+	for i, m := range c.req.Messages {
+		for j, b := range m.Blocks {
+			k := b.Kind()
+			if c.sends(m.Role, b) {
+				continue
+			}
+			if places[k] == nil {
+				kinds = append(kinds, k)
+			}
+			places[k] = append(places[k], llm.Place{Message: i, Block: j})
+		}
+	}
+	for _, k := range kinds {
+		more := ""
+		if n := len(places[k]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more of this kind)", n)
+		}
+		at := places[k][0]
+		c.foundBlock(at.Message, at.Block, "the %s block is not sent: the %s API does not take it%s", k, c.dialect.name, more)
+	}
+}
+
+// sends reports whether the dialect sends a block of a message of a role: whether a
+// request with it is another than one without it.
+func (c *checking) sends(role content.Role, b content.Block) bool {
+	if c.own(b) {
+		return true // the dialect made it
+	}
+	switch b := b.(type) {
+	case content.Text:
+		if role != content.NoRole && b.Kind() != content.KindNote {
+			return true
+		}
+	case content.Reasoning:
+		if strings.TrimSpace(b.String()) == "" {
+			return true // there is nothing in it for others
+		}
+	case content.ToolCall:
+		if !b.Server && role == content.RoleAssistant {
+			return true
+		}
+	case content.ToolResult:
+		if !b.Server && role != content.RoleAssistant {
+			return true
+		}
+	}
+	text := content.User("x") // some send no message without a word
+	with := c.bodyOf(role, b, text)
+	// A text alone may be sent in a shorter form than one beside another block, be that
+	// sent or not. No dialect sends a native block without JSON.
+	return !bytes.Equal(with, c.bodyOf(role, text)) && !bytes.Equal(with, c.bodyOf(role, content.Native{}, text))
+}
+
+// bodyOf is the body of a request with one message.
+func (c *checking) bodyOf(role content.Role, blocks ...content.Block) []byte {
+	body, _ := c.encode(&llm.Request{
+		Messages: []content.Message{{Role: role, Blocks: blocks}},
+		Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.req.Settings.Reasoning.Native}},
+	})
+	return body
 }
 
 // at writes a place in a body: at("messages", 2, "content", 0) is

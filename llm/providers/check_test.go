@@ -2,6 +2,7 @@ package providers
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
@@ -124,5 +125,57 @@ func TestBlocksThatCannotGoAsTheyAre(t *testing.T) {
 	}
 	if len(places) != 2 || places["seal-of-another-model"] != (llm.Place{Message: 3, Block: 2}) || places["not-utf8"] != (llm.Place{Message: 2, Block: 1}) {
 		t.Errorf("warnings at %v", places)
+	}
+}
+
+// TestEveryBlockIsSentOrSaid: in every dialect a block of any kind is in the request, or
+// check says that it is not. Kinds that are added are held to it too.
+func TestEveryBlockIsSentOrSaid(t *testing.T) {
+	const words = "xyzzy"
+	foreign := content.Form{Dialect: "another", Type: "x"}.Wire()
+	blocks := []content.Block{
+		content.Native{Wire: foreign, JSON: `{"type":"x","text":"` + words + `"}`},
+		content.ToolCall{Wire: foreign, CallID: "c1", Name: "search", Arguments: `{"q":"` + words + `"}`, Server: true},
+		content.ToolResult{Wire: foreign, CallID: "c1", Text: words, Server: true},
+		content.Media{Of: content.KindImage, URL: "https://example.com/" + words + ".png"},
+		content.Media{Of: content.KindFile, URL: "https://example.com/" + words + ".pdf"},
+		content.Media{Of: content.KindFile, MediaType: "application/zip", Name: words, Data: "PK\x03\x04"},
+	}
+	for _, k := range content.Kinds() {
+		b, err := content.Edited(content.Bare(k), words)
+		if err == nil && k != content.KindNative && k != content.KindToolResult { // those are above, or need a call
+			blocks = append(blocks, b)
+		}
+	}
+	unsent := map[content.Kind]bool{}
+	for name := range dialects {
+		client, err := Open(name, Config{Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			for _, role := range []content.Role{content.RoleOf(b), content.RoleUser, content.RoleAssistant} {
+				req := &llm.Request{Messages: []content.Message{
+					{Role: content.RoleUser, Blocks: []content.Block{content.User("Go.")}},
+					{Role: role, Blocks: []content.Block{b, b}},
+					{Role: content.RoleAssistant, Blocks: []content.Block{content.Assistant("Gone.")}},
+				}}
+				if req.Body, err = client.Encode(req); err != nil {
+					t.Fatal(err)
+				}
+				sent, said := strings.Contains(string(req.Body), words) || strings.Contains(string(req.Body), "UEsDBA"), 0
+				for _, p := range client.Check(req) {
+					if p.Rule == "block-not-sent" && p.Warning && p.Block == (llm.Place{Message: 2, Block: 1}) && strings.Contains(p.Message, "(and 1 more ") {
+						said++
+					}
+				}
+				if unsent[b.Kind()] = unsent[b.Kind()] || !sent; sent == (said > 0) || said > 1 {
+					t.Errorf("%s: a %s said by %s is sent: %v, and said to be left out %d times: %s", name, b.Kind(), role, sent, said, req.Body)
+				}
+			}
+		}
+	}
+	if !unsent[content.KindNote] || !unsent[content.KindNative] || unsent[content.KindUser] {
+		t.Errorf("kinds that are not sent: %v", unsent)
 	}
 }

@@ -1,0 +1,201 @@
+package tract_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// someKinds are the functions with a switch over kinds of blocks that does not say what
+// holds of all others, and why nothing has to.
+var someKinds = map[string]string{
+	"append.go isEmpty":             "a block of another kind is never refused as empty",
+	"grep.go wordsOf":               "String of the block follows",
+	"compile/prompt.go say":         "only results are sorted, by their calls",
+	"compile/summary.go callID":     "only calls and results have one",
+	"compile/tools.go pending":      "only calls and results are paired",
+	"diff/alike.go name":            "others have no name",
+	"diff/alike.go id":              "only calls and results have one",
+	"format/jsonreply.go blockName": "what no model says counts as text",
+	"format/prompt.go heading":      "the role and the kind are there already",
+	"format/summary.go gist":        "the first line of String follows",
+	"importer/messages.go chained":  "only calls and results tie messages together",
+	"record/key.go unitOf":          "what no dialect sends does not come back from a client",
+	"cmd/tract/commit.go blockOf":   "a refusal follows",
+}
+
+// TestEveryPlaceThatTellsKindsApartIsComplete: a switch over the types of blocks, or over
+// kinds, has a default, or is one of someKinds. In package content the kinds are methods,
+// which the compiler asks for. Of llm/providers, TestEveryBlockIsSentOrSaid holds what is
+// sent, and what is read makes blocks of known kinds only.
+func TestEveryPlaceThatTellsKindsApartIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		path = filepath.ToSlash(path)
+		if d != nil && d.IsDir() && (path == "llm/providers" || strings.HasPrefix(path, ".") && path != ".") {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if place := path + " " + f.Name.Name; tellsSomeKindsApart(n) {
+					if seen[place] = true; someKinds[place] == "" {
+						t.Errorf("%s: a switch over kinds of blocks without a default: say there, or in someKinds, what holds of all others", place)
+					}
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place := range someKinds {
+		if !seen[place] {
+			t.Errorf("%s: there is no such switch any more", place)
+		}
+	}
+}
+
+// tellsSomeKindsApart reports whether a node is a switch over kinds of blocks without a default.
+func tellsSomeKindsApart(n ast.Node) bool {
+	var body *ast.BlockStmt
+	switch n := n.(type) {
+	case *ast.TypeSwitchStmt:
+		body = n.Body
+	case *ast.SwitchStmt:
+		body = n.Body
+	default:
+		return false
+	}
+	named := false
+	for _, s := range body.List {
+		list := s.(*ast.CaseClause).List
+		if list == nil {
+			return false
+		}
+		named = named || slices.ContainsFunc(list, isKindOfBlock)
+	}
+	return named
+}
+
+// isKindOfBlock reports whether an expression is a kind or a type of blocks.
+func isKindOfBlock(e ast.Expr) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	return ok && pkg.Name == "content" && (strings.HasPrefix(sel.Sel.Name, "Kind") ||
+		slices.Contains([]string{"Text", "Reasoning", "ToolCall", "ToolResult", "Media", "Native"}, sel.Sel.Name))
+}
+
+// TestAKindIsAddedAsThePageSays follows docs/adding-a-kind.md in a copy of the module, with
+// nothing that the page does not say, and runs the tests that look at every kind.
+func TestAKindIsAddedAsThePageSays(t *testing.T) {
+	page, err := os.ReadFile("docs/adding-a-kind.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, suffix := range []string{".go", ".md", ".mod", ".sum", ".json"} {
+		for path, text := range tree(t, suffix) {
+			write(t, filepath.Join(dir, path), text)
+		}
+	}
+	part := func(before string) string {
+		_, rest, _ := strings.Cut(string(page), before)
+		_, rest, _ = strings.Cut(rest, "```")
+		_, rest, _ = strings.Cut(rest, "\n")
+		code, _, found := strings.Cut(rest, "```")
+		if !found {
+			t.Fatalf("the page has nothing after %q", before)
+		}
+		return code
+	}
+	insert := func(name, after, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		b, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(b), after) != 1 {
+			t.Fatalf("%s has not one %q: %v", name, after, err)
+		}
+		write(t, path, strings.Replace(string(b), after, after+text, 1))
+	}
+	write(t, filepath.Join(dir, "content/decision.go"), part("Create `content/decision.go`:"))
+	insert("content/content_test.go", "return map[string]Block{\n", part("to `samples` in"))
+	insert("content/rewrite_test.go", "blocks := []Block{\n", part("to `blocks` in"))
+	insert("docs/format.md", "| 12 | native | assistant | normal | 16 the item's JSON, as it came |\n", part("Add a row to the table of kinds"))
+	insert("docs/json.md", "`summary`, `native`", ", `decision`")
+
+	vectors := filepath.Join(dir, "testdata/vectors/content.json")
+	before, err := os.ReadFile(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command := range strings.Lines(part("## 4. What is generated")) {
+		in(t, dir, strings.Fields(command)...)
+	}
+	after, err := os.ReadFile(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(before)) {
+		if !strings.Contains(string(after), strings.TrimRight(line, ",\n")) {
+			t.Errorf("a vector changed: %s", line)
+		}
+	}
+	_, tested, _ := strings.Cut(string(page), "## 5. The tests")
+	tested, _, _ = strings.Cut(tested, "\n## ")
+	names := []string{"TestTheManualIsFresh"}
+	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(tested, -1) {
+		names = append(names, m[1])
+	}
+	out := in(t, dir, "go", "test", "-vet=off", "-v", "-run", "^("+strings.Join(names, "|")+")$", "./content", "./llm/providers", "./cmd/tract")
+	for _, name := range append(names, "TestEveryKindGoesAllTheWay/decision") {
+		if !strings.Contains(out, "--- PASS: "+name+" ") {
+			t.Errorf("%s was not run:\n%s", name, out)
+		}
+	}
+}
+
+// in runs a command in a folder, and returns what it prints.
+func in(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
