@@ -75,8 +75,6 @@ func TestCheckSaysAPendingCallOnce(t *testing.T) {
 	}
 }
 
-// TestGenerateChecksFirst: what the provider would refuse is not sent, unless
-// forced.
 // TestAnUnansweredCallIsSaid: when the user speaks before the result of a call came, it is
 // said then, once, and by Check from then on.
 func TestAnUnansweredCallIsSaid(t *testing.T) {
@@ -104,6 +102,7 @@ func TestAnUnansweredCallIsSaid(t *testing.T) {
 	}
 }
 
+// TestGenerateChecksFirst: what the provider would refuse is not sent, unless forced.
 func TestGenerateChecksFirst(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
