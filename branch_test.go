@@ -280,8 +280,9 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	for i := range 100 {
 		want = append(want, must(main.User(t.Context(), fmt.Sprint(i)))(t))
 	}
-	for len(got) < len(want) {
-		got = append(got, (<-changes).Added...)
+	for last := (refs.Change{}); last.New != want[len(want)-1]; {
+		last = <-changes
+		got = append(got, last.Added...)
 	}
 	if !slices.Equal(got, want) {
 		t.Fatal("commits were lost or out of order")
