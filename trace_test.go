@@ -134,7 +134,7 @@ func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 		t.Errorf("told after %d events, %v", at, err)
 	}
 	if _, err := repo.Branch("main").Chat(t.Context(), says(content.Assistant("ok")), "And now?",
-		tract.Set("reasoning.budget", "50"), tract.OnBudget(func(tract.Spent) {})); err != nil {
+		tract.Set("reasoning.budget", "1"), tract.OnBudget(func(tract.Spent) {})); err != nil {
 		t.Errorf("a budget is enforced that nobody asked to enforce: %v", err)
 	}
 }
