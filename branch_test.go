@@ -178,6 +178,18 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 	if got := strings.Join(log, " "); got != "5 []editfalse 4 []annotatefalse 3 [2]chatfalse 1 []appendfalse" {
 		t.Errorf("the operations are %s", got)
 	}
+
+	before := refsOf(t, repo)
+	must(main.Rename(t.Context(), "other"))(t) // moves several refs
+	after := refsOf(t, repo)
+	must(repo.Undo(t.Context()))(t)
+	if got := refsOf(t, repo); got != before {
+		t.Errorf("undo of a rename gives\n%swant\n%s", got, before)
+	}
+	must(repo.Redo(t.Context()))(t)
+	if got := refsOf(t, repo); got != after {
+		t.Errorf("redo of a rename gives\n%swant\n%s", got, after)
+	}
 }
 
 // TestOperationsOfSeveralCommandsAtOnce has two commands whose moves lie between one
@@ -268,11 +280,18 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	for i := range 100 {
 		want = append(want, must(main.User(t.Context(), fmt.Sprint(i)))(t))
 	}
-	for len(got) < len(want) {
-		got = append(got, (<-changes).Added...)
+	for last := (refs.Change{}); last.New != want[len(want)-1]; {
+		last = <-changes
+		got = append(got, last.Added...)
 	}
 	if !slices.Equal(got, want) {
-		t.Error("commits were lost or out of order")
+		t.Fatal("commits were lost or out of order")
+	}
+	for c, err := range main.Follow(ctx, want[0]) { // from what was seen already
+		if err != nil || !slices.Equal(c.Added, want[1:]) {
+			t.Errorf("%d commits since the first, want %d: %v", len(c.Added), len(want)-1, err)
+		}
+		break
 	}
 	if err := main.Reset(t.Context(), "HEAD~1"); err != nil {
 		t.Fatal(err)

@@ -43,6 +43,9 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 			must(main.Edit(t.Context(), r.ReasoningCommits[0].String(), "something else"))(t)
 			return r.ReasoningCommits[0]
 		}, []string{"reasoning-edited", "block-not-sent"}},
+		"a block breaks a rule of the provider": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
+			return must(main.User(t.Context(), "a\xff"))(t)
+		}, []string{"not-utf8"}},
 		"the loop is over": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
 			must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Skip, ""))(t)
 			must(main.User(t.Context(), "Thanks."))(t)
@@ -75,8 +78,6 @@ func TestCheckSaysAPendingCallOnce(t *testing.T) {
 	}
 }
 
-// TestGenerateChecksFirst: what the provider would refuse is not sent, unless
-// forced.
 // TestAnUnansweredCallIsSaid: when the user speaks before the result of a call came, it is
 // said then, once, and by Check from then on.
 func TestAnUnansweredCallIsSaid(t *testing.T) {
@@ -104,6 +105,7 @@ func TestAnUnansweredCallIsSaid(t *testing.T) {
 	}
 }
 
+// TestGenerateChecksFirst: what the provider would refuse is not sent, unless forced.
 func TestGenerateChecksFirst(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")

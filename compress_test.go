@@ -83,6 +83,10 @@ func TestARangeIsWidenedRatherThanCut(t *testing.T) {
 	if !r.Widened || len(r.Commits) != 2 {
 		t.Errorf("a call was cut from its result: %d commits, widened %v", len(r.Commits), r.Widened)
 	}
+	thought := must(repo.Resolve(t.Context(), callID.String()+"~1"))(t).String()
+	if r = must(main.Compressible(t.Context(), thought+"~1.."+thought))(t); !r.Widened {
+		t.Error("a message was cut after its thought")
+	}
 	must(main.Compress(t.Context(), ":/uno", "First."))(t)
 	part := must(repo.Resolve(t.Context(), ":/one"))(t).String() + ".." + must(repo.Resolve(t.Context(), ":/dos"))(t).String()
 	r = must(main.Compressible(t.Context(), part))(t)

@@ -35,6 +35,9 @@ func TestIncludeReasoningPutsItIn(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+	if moves := must(repo.Moves(t.Context(), "refs/heads/main", 10))(t); len(moves) != 2 {
+		t.Errorf("the question and the reply moved the branch %d times: the thoughts come in a transaction of their own", len(moves))
+	}
 }
 
 func TestExplicitSkipBeatsTheFlag(t *testing.T) {
@@ -52,9 +55,11 @@ func TestExplicitPinShowsItWithoutTheFlag(t *testing.T) {
 	main := repo.Branch("main")
 	r := must(main.Chat(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?"))(t)
 	must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Pinned, "important step"))(t)
-	p := must(repo.Compile(t.Context(), "main"))(t)
-	if got := messages(p.Messages); got != "user:Colour? | reasoning:hm | assistant:Blue." || p.Entries[1].Why() != "annotated: important step" {
-		t.Error(got, p.Entries[1].Why())
+	for _, strip := range []string{"none", "all-but-last", "all"} {
+		p := must(repo.Compile(t.Context(), "main", tract.Set("reasoning.strip_from_context", strip)))(t)
+		if got := messages(p.Messages); got != "user:Colour? | reasoning:hm | assistant:Blue." || p.Entries[1].Why() != "annotated: important step" {
+			t.Errorf("strip %s: %s, %s", strip, got, p.Entries[1].Why())
+		}
 	}
 }
 
@@ -434,6 +439,16 @@ func TestUsageIsCountedOnceForAMessage(t *testing.T) {
 	}
 	if len(origins) != 2 {
 		t.Errorf("%d origins, want the user's and the reply's", len(origins))
+	}
+	var output int64
+	for reply, err := range repo.Replies(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		output += reply.Usage.Output
+	}
+	if output != 5 {
+		t.Errorf("%d tokens of output, want 5", output)
 	}
 }
 

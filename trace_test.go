@@ -133,6 +133,10 @@ func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 	if err != nil || at != 96 {
 		t.Errorf("told after %d events, %v", at, err)
 	}
+	if _, err := repo.Branch("main").Chat(t.Context(), says(content.Assistant("ok")), "And now?",
+		tract.Set("reasoning.budget", "1"), tract.OnBudget(func(tract.Spent) {})); err != nil {
+		t.Errorf("a budget is enforced that nobody asked to enforce: %v", err)
+	}
 }
 
 // TestThoughtsThatAreNotToldApartAreWhatTheWordsLeave is Anthropic's way to count.

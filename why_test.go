@@ -95,6 +95,12 @@ func TestWhyNamesWhatShapedThePrompt(t *testing.T) {
 	if _, err := repo.WhyNot(t.Context(), "main", ":/Yes"); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("what came later: %v", err)
 	}
+	repo, main = toldStory(t)
+	summary := must(main.Compress(t.Context(), "main~2", "They counted to two."))(t)
+	must(main.Chat(t.Context(), speaking{model: says(assistant("cuatro"))}, "four"))(t)
+	if w := must(repo.Why(t.Context(), "main"))(t); len(w.Shaped) != 1 || w.Shaped[0].ID != summary {
+		t.Errorf("with a summary, %d commits shaped the prompt", len(w.Shaped))
+	}
 }
 
 func TestVerifyTellsWhatBecameOfARequest(t *testing.T) {
@@ -173,6 +179,22 @@ func TestTheManifestHasWhatWasSentToo(t *testing.T) {
 	x := must(repo.Remake(t.Context(), "main", lines))(t)
 	if x.Verdict != tract.Same || x.Manifest.Sent != objects.Hash(x.Request.Body[1:]) {
 		t.Errorf("%s, sent %s", x.Verdict, x.Manifest.Sent.Short())
+	}
+
+	// One of an older version does not say how the model was asked.
+	old := *x.Manifest
+	old.Asked = nil
+	manifest := old.Object()
+	question := must(commit.Read(t.Context(), repo.Store(), old.Head))(t)
+	reply, put, err := commit.Write(question, commit.Draft{Block: assistant("ok"), Origin: &commit.Origin{Source: commit.SourceModel, Manifest: manifest.ID}})
+	if err == nil {
+		err = repo.Store().Apply(t.Context(), objects.Batch{Put: append(put, manifest), Refs: []objects.RefUpdate{{Name: "refs/heads/old", New: reply[0].ID}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := must(repo.Remake(t.Context(), "old", lines))(t); x.Verdict != tract.Unprovable {
+		t.Errorf("a manifest of an older version: %s", x.Verdict)
 	}
 }
 

@@ -227,6 +227,36 @@ func TestEveryCommitHasAReason(t *testing.T) {
 	if got := newStory(t).tell(loop + closed); got.why(got.compile(keep), "t3") != string(priority.WhyToolTurn) || got.why(got.compile(keep), "t5") != "default" {
 		t.Errorf("the reasoning of a tool turn: %q", got.why(got.compile(keep), "t3"))
 	}
+	for _, c := range []struct {
+		history, left string
+		o             Options
+		want          string
+	}{
+		{"u1=user:q a1=assistant:yes u2=user:more", "a1", Options{Budget: 3}, "budget"},
+		{"u=user:q t=think:hm c=call/+:1 v=user:w", "c", Options{}, "no result came before the next turn"},
+		{"u=user:q t=think:hm c=call/+:1 v=user:w", "t", include, "its call is left out"},
+		{"u=user:q c=call:1 d=call:1 r=result:1", "c", Options{}, "its id is used again before a result came"},
+		{"u=user:q r=result:9", "r", Options{}, "its call is not in this turn"},
+		{"u=user:q c=call:1 r=result:1 again=result:1", "again", Options{}, "its call has a result already"},
+		{chat, "t1", stripped, "reasoning.strip_from_context"},
+		{chat, "t1", include, "reasoning.include_in_context"},
+		{"u=user:q n=note:good", "n", Options{}, "default"},
+	} {
+		s := newStory(t).tell(c.history)
+		if got := s.why(s.compile(c.o), c.left); got != c.want {
+			t.Errorf("%s of %q: %q, want %q", c.left, c.history, got, c.want)
+		}
+	}
+	replaced := newStory(t).tell("x=rules:a u=user:q y=rules:b")
+	if got, want := replaced.why(replaced.compile(Options{}), "x"), "replaced by "+replaced.ids["y"].Short(); got != want {
+		t.Errorf("an instruction that was replaced: %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{"c3": "its result is left out", "r3": "its call is left out"} {
+		s := newStory(t).tell(loop).annotate(map[string]string{"c3": "r3", "r3": "c3"}[name], priority.Skip, "")
+		if got := s.why(s.compile(Options{}), name); got != want {
+			t.Errorf("%s without the other: %q, want %q", name, got, want)
+		}
+	}
 	last := p.Entries[len(p.Entries)-1]
 	if last.Sent || last.Why() != priority.Why("edits "+s.ids["u1"].Short()) {
 		t.Errorf("the edit itself: %+v", last)
@@ -246,16 +276,34 @@ func TestTheLastEditStandsFromThenOn(t *testing.T) {
 	}
 }
 
+// TestTimeTravelHasThePrioritiesOfThatTime compiles a history at several times and with
+// several options, in turn: what was compiled before makes no difference.
 func TestTimeTravelHasThePrioritiesOfThatTime(t *testing.T) {
 	s := newStory(t).tell(chat)
-	then := s.tip.ID
-	s.annotate("u1", priority.Skip, "")
-	p, err := Chain(t.Context(), s.store, then, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if now := s.sent(s.compile(Options{})); s.sent(p) != "s | u1 | a1 | u2 | a2" || now != "s | a1 | u2 | a2" {
-		t.Errorf("then %q, now %q", s.sent(p), now)
+	first := s.tip.ID
+	second := s.annotate("u1", priority.Skip, "").tip.ID
+	third := s.annotate("u1", priority.Normal, "").annotate("t1", priority.Skip, "").tip.ID
+	for range 2 {
+		for _, c := range []struct {
+			head objects.ID
+			o    Options
+			want string
+		}{
+			{first, Options{}, "s | u1 | a1 | u2 | a2"},
+			{first, include, "s | u1 | t1 a1 | u2 | t2 a2"},
+			{third, include, "s | u1 | a1 | u2 | t2 a2"},
+			{second, Options{}, "s | a1 | u2 | a2"},
+			{second, include, "s | t1 a1 | u2 | t2 a2"},
+			{third, Options{}, "s | u1 | a1 | u2 | a2"},
+		} {
+			p, err := Chain(t.Context(), s.store, c.head, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.sent(p); got != c.want {
+				t.Errorf("at %s with %+v: %q, want %q", c.head.Short(), c.o, got, c.want)
+			}
+		}
 	}
 }
 
@@ -296,6 +344,10 @@ func TestBudgetNeverCutsAnOpenTurnOrAPair(t *testing.T) {
 	if got := s.sent(s.compile(Options{Budget: 280})); got != "c1 | r1 | u2 | t2 c2 | r2" {
 		t.Errorf("with a pinned call: %q", got)
 	}
+	s.annotate("c1", priority.Unset, "").annotate("r1", priority.Pinned, "")
+	if got := s.sent(s.compile(Options{Budget: 280})); got != "c1 | r1 | u2 | t2 c2 | r2" {
+		t.Errorf("with a pinned result: %q", got)
+	}
 }
 
 func TestPendingCallsAreListed(t *testing.T) {
@@ -307,18 +359,27 @@ func TestPendingCallsAreListed(t *testing.T) {
 }
 
 func TestAppendingNeverChangesWhatCameBefore(t *testing.T) {
-	s := newStory(t)
-	var before []content.Message
-	for line := range strings.FieldsSeq(chat + loop + "t4=think:so a4=assistant/+:done u5=user:thanks") {
-		s.tell(line)
-		now := s.compile(include).Messages
-		for i, m := range before {
-			last := i == len(before)-1
-			if !last && !reflect.DeepEqual(m, now[i]) || last && !reflect.DeepEqual(m.Blocks, now[i].Blocks[:len(m.Blocks)]) {
-				t.Fatalf("after %s message %d changed", line, i)
+	for name, reader := range map[string]func(objects.Store) objects.Reader{
+		"remembered": func(s objects.Store) objects.Reader { return s },
+		"anew":       func(s objects.Store) objects.Reader { return forgetful{s} },
+	} {
+		s := newStory(t)
+		var before []content.Message
+		for line := range strings.FieldsSeq(chat + "u3=user:tool t3=think:hm c3=call/+:1 c4=call/++:2 r3=result:1 r4=result:2 " + closed) {
+			s.tell(line)
+			p, err := Chain(t.Context(), reader(s.store), s.tip.ID, include)
+			if err != nil {
+				t.Fatal(err)
 			}
+			now := p.Messages
+			for i, m := range before {
+				last := i == len(before)-1
+				if !last && !reflect.DeepEqual(m, now[i]) || last && !reflect.DeepEqual(m.Blocks, now[i].Blocks[:len(m.Blocks)]) {
+					t.Fatalf("%s: after %s message %d changed", name, line, i)
+				}
+			}
+			before = now
 		}
-		before = now
 	}
 }
 
@@ -357,7 +418,8 @@ func TestManifestGivesBackWhatWasSent(t *testing.T) {
 		m := &Manifest{
 			Prev: prev, Head: objects.Hash([]byte("head")), Tools: objects.Hash([]byte("tools")), Provider: "openai", Dialect: "chat", Model: "m",
 			ToolChoice: "auto", Encoder: 1, Compiled: objects.Hash([]byte("body")), Sent: objects.Hash([]byte("sent")),
-			Options: Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 100, DropOpen: true},
+			Options: Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 100, DropOpen: true, KeepToolTurns: true},
+			Asked:   map[string]string{"stream": "true", "temperature": "0.5"}, Unkept: 2,
 		}
 		m.SetFlags(before, now)
 		obj := m.Object()

@@ -207,6 +207,22 @@ func TestAStoreThatFailsIsNotSeen(t *testing.T) {
 	}
 }
 
+// broken is a store whose writes panic.
+type broken struct{ objects.Store }
+
+func (broken) Apply(context.Context, objects.Batch) error { panic("out of order") }
+
+// TestAStoreThatPanicsIsNotSeen: the program that is recorded goes on.
+func TestAStoreThatPanicsIsNotSeen(t *testing.T) {
+	w := newWire(t, engine(func() objects.Store { return broken{objects.Memory()} }), says("Hello"))
+	if have := w.ask(t.Context(), "Hi"); have != chatAnswer("Hello") {
+		t.Errorf("the client saw %q", have)
+	}
+	if err := <-w.errs; err.Error() == "" || !strings.Contains(err.Err.Error(), "out of order") {
+		t.Errorf("the hook was told %v", err)
+	}
+}
+
 // stuck is a store whose writes wait.
 type stuck struct {
 	objects.Store

@@ -91,6 +91,9 @@ func TestFeedIsTheSameHoweverItIsCut(t *testing.T) {
 			t.Fatalf("broken off at %d: %v, %v; want %v, %v", i, cut, err, truth, broken)
 		}
 	}
+	if have, err := feed(strings.Split(string(b), "")...); err != nil || !reflect.DeepEqual(have, want) {
+		t.Fatalf("byte by byte: %v, %v", have, err)
+	}
 	var lines []string
 	for line := range strings.Lines(string(b)) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
