@@ -335,3 +335,23 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 		t.Errorf("over another: %v", err)
 	}
 }
+
+// TestBackupOfADamagedStore copies a store that opens and reads, but of which one
+// answer is not what was written: the copy gets no name, and nothing of it stays.
+func TestBackupOfADamagedStore(t *testing.T) {
+	dir, _ := library(t)
+	dir = folded(t, dir)
+	spoil(t, dir, "Answer 12.", "Answer 21.")
+	repo, err := tract.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = repo.Close() }()
+	to := t.TempDir()
+	if health, err := repo.Backup(t.Context(), filepath.Join(to, "copy"), nil); !errors.Is(err, objects.ErrCorrupt) || health != nil {
+		t.Errorf("a backup of a damaged store says %+v, %v; want %v", health, err, objects.ErrCorrupt)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Errorf("a backup that failed leaves %v (%v)", left, err)
+	}
+}
