@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -138,6 +140,36 @@ func TestFsckFindsWhatIsWrittenWrong(t *testing.T) {
 	}
 	if len(health.Damages) != 1 || health.Damages[0].ID != liar.ID || !strings.Contains(health.Damages[0].What, "depth") {
 		t.Errorf("%+v", health.Damages)
+	}
+}
+
+// TestFsckFindsMergesThatLieAndWhatIsNotThere puts the record of a merge under other
+// parents, and a commit without its words.
+func TestFsckFindsMergesThatLieAndWhatIsNotThere(t *testing.T) {
+	dir, tips := library(t)
+	ctx := t.Context()
+	repo := must(tract.Open(ctx, dir))(t)
+	before := must(repo.Resolve(ctx, "main~1"))(t)
+	must(repo.Branch("main").Merge(ctx, "side", tract.Merging{}))(t)
+	merge := must(objects.Read(ctx, repo.Store(), must(repo.Branch("main").Tip(ctx))(t)))(t)
+	liar := objects.New(objects.KindCommit, []objects.ID{before, tips["side"]}, merge.Links, merge.Data)
+	commits, put, err := commit.Write(nil, commit.Draft{Block: content.User("Words that get lost.")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := commits[0].Content
+	put = slices.DeleteFunc(put, func(o objects.Object) bool { return o.ID == lost })
+	b := objects.Batch{Put: append(put, liar), Refs: []objects.RefUpdate{{Name: "refs/heads/liar", New: liar.ID}, {Name: "refs/heads/mute", New: commits[0].ID}}}
+	if err := errors.Join(repo.Store().Apply(ctx, b), repo.Close()); err != nil {
+		t.Fatal(err)
+	}
+	health := must(tract.Fsck(ctx, dir, nil))(t)
+	found := map[objects.ID]string{}
+	for _, d := range health.Damages {
+		found[d.ID] = d.What + ": " + d.Means
+	}
+	if len(found) != 2 || !strings.Contains(found[liar.ID], "depth") || !strings.Contains(found[lost], "it is not there: the words of commit "+commits[0].ID.Short()+" of mute") {
+		t.Errorf("%v", found)
 	}
 }
 
