@@ -271,6 +271,9 @@ func TestRecoverWithoutMetaPages(t *testing.T) {
 	if _, err := tract.Open(t.Context(), dir); !errors.Is(err, objects.ErrCorrupt) {
 		t.Fatalf("a store without meta pages opens: %v", err)
 	}
+	if health := must(tract.Fsck(t.Context(), dir, nil))(t); health.Sound() {
+		t.Errorf("a store without meta pages is sound: %+v", health)
+	}
 	to := filepath.Join(t.TempDir(), "new")
 	got, err := tract.Recover(t.Context(), dir, to, nil)
 	if err != nil {
