@@ -79,3 +79,19 @@ func TestTheIndexForgetsWhatIsErased(t *testing.T) {
 	}
 	h.same("after the prune")
 }
+
+// TestEraseWithoutAnIndexDropsTheOneOfOthers: a program that uses no index takes away
+// the one beside the store, which others made.
+func TestEraseWithoutAnIndexDropsTheOneOfOthers(t *testing.T) {
+	repo, dir := onDisk(t)
+	index := filepath.Join(dir, tract.TraceFile)
+	if err := os.WriteFile(index, []byte("marks of hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := must(repo.Branch("main").User(t.Context(), "hunter2"))(t)
+	got := must(repo.Purge(t.Context(), tract.Purging{Revs: []string{id.String()}}))(t)
+	wantNoWord(t, dir, got.Objects, "hunter2")
+	if _, err := os.Stat(index); err == nil {
+		t.Error("the index is still there")
+	}
+}
