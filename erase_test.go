@@ -209,6 +209,10 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	if c := must(repo.Show(ctx, ids[0].String()))(t); c.Content != was.Content || c.Erased == nil || c.Size != was.Size || c.Role != was.Role {
 		t.Errorf("the copy is %+v", c)
 	}
+	must(repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(one("brought", "1", "hunter2"), nil) }))(t)
+	if c := must(repo.Show(ctx, "brought"))(t); c.Content != was.Content || c.Erased == nil {
+		t.Errorf("what was imported is %+v", c)
+	}
 	wantNoWord(t, dir, 1, "hunter2")
 	if _, err := commit.Content(ctx, repo.Store(), was.Content); !errors.Is(err, objects.ErrErased) {
 		t.Errorf("the content: %v", err)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -141,6 +143,36 @@ func TestFsckFindsWhatIsWrittenWrong(t *testing.T) {
 	}
 }
 
+// TestFsckFindsMergesThatLieAndWhatIsNotThere puts the record of a merge under other
+// parents, and a commit without its words.
+func TestFsckFindsMergesThatLieAndWhatIsNotThere(t *testing.T) {
+	dir, tips := library(t)
+	ctx := t.Context()
+	repo := must(tract.Open(ctx, dir))(t)
+	before := must(repo.Resolve(ctx, "main~1"))(t)
+	must(repo.Branch("main").Merge(ctx, "side", tract.Merging{}))(t)
+	merge := must(objects.Read(ctx, repo.Store(), must(repo.Branch("main").Tip(ctx))(t)))(t)
+	liar := objects.New(objects.KindCommit, []objects.ID{before, tips["side"]}, merge.Links, merge.Data)
+	commits, put, err := commit.Write(nil, commit.Draft{Block: content.User("Words that get lost.")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := commits[0].Content
+	put = slices.DeleteFunc(put, func(o objects.Object) bool { return o.ID == lost })
+	b := objects.Batch{Put: append(put, liar), Refs: []objects.RefUpdate{{Name: "refs/heads/liar", New: liar.ID}, {Name: "refs/heads/mute", New: commits[0].ID}}}
+	if err := errors.Join(repo.Store().Apply(ctx, b), repo.Close()); err != nil {
+		t.Fatal(err)
+	}
+	health := must(tract.Fsck(ctx, dir, nil))(t)
+	found := map[objects.ID]string{}
+	for _, d := range health.Damages {
+		found[d.ID] = d.What + ": " + d.Means
+	}
+	if len(found) != 2 || !strings.Contains(found[liar.ID], "depth") || !strings.Contains(found[lost], "it is not there: the words of commit "+commits[0].ID.Short()+" of mute") {
+		t.Errorf("%v", found)
+	}
+}
+
 func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	dir, tips := library(t)
 	to := filepath.Join(t.TempDir(), "new")
@@ -239,6 +271,9 @@ func TestRecoverWithoutMetaPages(t *testing.T) {
 	if _, err := tract.Open(t.Context(), dir); !errors.Is(err, objects.ErrCorrupt) {
 		t.Fatalf("a store without meta pages opens: %v", err)
 	}
+	if health := must(tract.Fsck(t.Context(), dir, nil))(t); health.Sound() {
+		t.Errorf("a store without meta pages is sound: %+v", health)
+	}
 	to := filepath.Join(t.TempDir(), "new")
 	got, err := tract.Recover(t.Context(), dir, to, nil)
 	if err != nil {
@@ -333,5 +368,25 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	}
 	if _, err := repo.Backup(t.Context(), copies[0], nil); !errors.Is(err, objects.ErrExists) {
 		t.Errorf("over another: %v", err)
+	}
+}
+
+// TestBackupOfADamagedStore copies a store that opens and reads, but of which one
+// answer is not what was written: the copy gets no name, and nothing of it stays.
+func TestBackupOfADamagedStore(t *testing.T) {
+	dir, _ := library(t)
+	dir = folded(t, dir)
+	spoil(t, dir, "Answer 12.", "Answer 21.")
+	repo, err := tract.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = repo.Close() }()
+	to := t.TempDir()
+	if health, err := repo.Backup(t.Context(), filepath.Join(to, "copy"), nil); !errors.Is(err, objects.ErrCorrupt) || health != nil {
+		t.Errorf("a backup of a damaged store says %+v, %v; want %v", health, err, objects.ErrCorrupt)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Errorf("a backup that failed leaves %v (%v)", left, err)
 	}
 }

@@ -427,6 +427,45 @@ func TestAStoreThatFailsLosesNothing(t *testing.T) {
 	}
 }
 
+// hangsUp is a store whose connection breaks once, after a batch was written.
+type hangsUp struct {
+	objects.Store
+
+	then func() // what others do before it is asked again
+}
+
+func (s *hangsUp) Apply(ctx context.Context, b objects.Batch) error {
+	err := s.Store.Apply(ctx, b)
+	if then := s.then; err == nil && then != nil {
+		s.then = nil
+		then()
+		err = objects.Unknown(errors.New("the connection broke"))
+	}
+	return err
+}
+
+// TestAReplyOfUnknownOutcomeLandsOnce: what was written is found again, also below what
+// another writer put on top meanwhile.
+func TestAReplyOfUnknownOutcomeLandsOnce(t *testing.T) {
+	for want, next := range map[string]string{"user assistant": "", "user assistant user": "Next?"} {
+		inner := objects.Memory()
+		store := &hangsUp{Store: inner}
+		repo := repoOf(t, store)
+		must(repo.Branch("main").User(t.Context(), "Colour?"))(t)
+		store.then = func() {
+			if next != "" {
+				must(repoOf(t, inner).Branch("main").User(t.Context(), next))(t)
+			}
+		}
+		if r, err := repo.Branch("main").Generate(t.Context(), says(content.Assistant("Blue."))); err != nil || len(r.Commits) != 1 {
+			t.Errorf("want %s: %+v, %v", want, r, err)
+		}
+		if got := kinds(t, repo, "main"); got != want || store.then != nil || len(must(repo.Rescues(t.Context()))(t)) != 0 {
+			t.Errorf("the branch has %s, want %s", got, want)
+		}
+	}
+}
+
 func TestUsageIsCountedOnceForAMessage(t *testing.T) {
 	repo := open(t)
 	must(repo.Branch("main").Chat(t.Context(), says(think("hm"), content.Assistant("a"), call("1")), "Q"))(t)

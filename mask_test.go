@@ -118,6 +118,9 @@ func TestSecretsAreMaskedEverywhere(t *testing.T) {
 		planted := secretstest.Plant(11)
 		for i, p := range planted {
 			tellEverything(t, repo, "b"+strconv.Itoa(i), p.Text())
+			if err := repo.Branch("b"+strconv.Itoa(i)).Describe(t.Context(), "about "+p.Text()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		found := leaked(t, dir, repo, planted)
 		if want && len(found) != len(planted) || !want && len(found) > 0 {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
@@ -91,5 +93,46 @@ func TestScanLooksAtWhatASummaryWasMadeOf(t *testing.T) {
 	list := scan(t, repo, tract.Scan{Rev: "main"})
 	if len(list) != 2 || !strings.Contains(list[0].Excerpt, "[user]") && list[0].Line < 2 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestScanFindsWhatCameBesideTheWords: what a provider, another program and the request
+// say of an answer is looked at too.
+func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
+	key := secretstest.Plant(24)[15].Secret
+	reply := func(b *tract.Branch, r *llm.Response) {
+		r.Blocks = []content.Block{content.Assistant("Blue.")}
+		must(b.AppendReply(t.Context(), r))(t)
+	}
+	for name, say := range map[string]func(repo *tract.Repo, b *tract.Branch){
+		"a finish reason": func(_ *tract.Repo, b *tract.Branch) { reply(b, &llm.Response{Head: llm.Head{Finish: "error: " + key}}) },
+		"usage": func(_ *tract.Repo, b *tract.Branch) {
+			reply(b, &llm.Response{Head: llm.Head{Usage: content.Usage{Raw: []byte(inJSON(t, key))}}})
+		},
+		"a title that was imported": func(repo *tract.Repo, _ *tract.Branch) {
+			must(repo.Import(t.Context(), func(yield func(tract.Foreign, error) bool) {
+				yield(tract.Foreign{
+					Branch: "brought", Origin: commit.Origin{Importer: "test", Original: map[string]string{"title": key}},
+					Parts: []tract.ForeignPart{{ID: "1", Block: content.User("Colour?")}},
+				}, nil)
+			}))(t)
+		},
+		"a request": func(_ *tract.Repo, b *tract.Branch) {
+			x := must(b.Prepare(t.Context(), plainTarget{}))(t)
+			x.Manifest.Asked["request.extra"] = inJSON(t, key)
+			must(b.Accept(t.Context(), x, strings.NewReader("assistant: Blue.\n")))(t)
+		},
+	} {
+		repo := open(t, tract.MaskSecrets("off"))
+		b := repo.Branch("main")
+		must(b.User(t.Context(), "Colour?"))(t)
+		say(repo, b)
+		where := "origin"
+		if name == "a request" {
+			where = "request"
+		}
+		if list := scan(t, repo, tract.Scan{}); len(list) != 1 || list[0].Where != where {
+			t.Errorf("%s: found %+v", name, list)
+		}
 	}
 }

@@ -102,6 +102,7 @@ func TestRefusesEverySecondSpelling(t *testing.T) {
 		"descending fields":     {0x10, 0x02, 0x08, 0x01},
 		"field twice":           {0x08, 0x01, 0x08, 0x01},
 		"unknown field":         {0x40, 0x01},
+		"unknown before known":  {0x40, 0x01, 0x8a, 0x01, 3, 0x0a, 1, 'a'},
 		"wrong type":            {0x0a, 0x01, 'a'},
 		"fixed width":           {0x0d, 1, 2, 3, 4},
 		"field zero":            {0x00, 0x01},

@@ -168,12 +168,23 @@ func TestParseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := put[1]
+	spelled := func(from int, other ...byte) objects.Object {
+		return objects.New(good.Kind, good.Parents, good.Links, append(other, good.Data[from:]...))
+	}
+	op, kind, role := good.Data[1], good.Data[3], good.Data[5] // fields 1 to 3; the next is 5
+	without := &Commit{Op: Append, Kind: content.KindUser}
+	joined := &Commit{Op: Merge, Kind: content.KindNote, Parents: good.Links, Depth: 1}
 	for name, obj := range map[string]objects.Object{
 		"another kind":   objects.New(objects.KindContent, good.Parents, good.Links, good.Data),
 		"no content":     objects.New(good.Kind, good.Parents, nil, good.Data),
 		"a link more":    objects.New(good.Kind, good.Parents, append(good.Links, good.ID), good.Data),
 		"a parent more":  objects.New(good.Kind, []objects.ID{put[0].ID}, good.Links, good.Data),
 		"a field more":   objects.New(good.Kind, good.Parents, good.Links, append(bytes.Clone(good.Data), 0xf8, 0x01, 0x01)),
+		"no words":       without.object(canon.Encoder{}, nil),
+		"half a merge":   joined.object(canon.Encoder{}, nil),
+		"a long number":  spelled(2, 0x08, 0x80|op, 0x00),
+		"a zero":         spelled(6, 0x08, op, 0x10, kind, 0x18, role, 0x20, 0x00),
+		"descending":     spelled(4, 0x10, kind, 0x08, op),
 		"no record":      objects.New(good.Kind, good.Parents, good.Links, nil),
 		"a cut record":   objects.New(good.Kind, good.Parents, good.Links, good.Data[:len(good.Data)-1]),
 		"an edit of air": objects.New(good.Kind, good.Parents, good.Links, append([]byte{0x08, byte(Edit)}, good.Data[2:]...)),

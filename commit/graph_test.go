@@ -19,7 +19,7 @@ type web struct {
 
 func (w *web) add(t *testing.T, parent, second *Commit) *Commit {
 	t.Helper()
-	d := Draft{Block: content.User("x"), Time: time.UnixMilli(int64(len(w.commits)))}
+	d := Draft{Block: content.User("x"), Time: time.UnixMilli(int64(len(w.commits) / 10))} // many at once
 	if second != nil {
 		brings, err := Brings(t.Context(), w.store, parent.ID, second.ID)
 		if err != nil {
@@ -90,7 +90,9 @@ func TestHistoriesOfMerges(t *testing.T) {
 			}
 		}
 		shown := map[objects.ID]bool{}
-		for c, err := range history(t.Context(), w.store, tips, without, pick[uint64](r, farBack, 1, 3)) {
+		var order []objects.ID
+		far := pick[uint64](r, farBack, 1, 3)
+		for c, err := range history(t.Context(), w.store, tips, without, far) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,10 +104,17 @@ func TestHistoriesOfMerges(t *testing.T) {
 					t.Fatalf("seed %d: %s comes after its parent %s", seed, c.ID.Short(), parent.Short())
 				}
 			}
-			shown[c.ID] = true
+			shown[c.ID], order = true, append(order, c.ID)
 		}
 		if len(shown) != len(want) {
 			t.Fatalf("seed %d: %d commits of %d", seed, len(shown), len(want))
+		}
+		slices.Reverse(tips)
+		for c, err := range history(t.Context(), w.store, tips, without, far) {
+			if err != nil || len(order) == 0 || c.ID != order[0] {
+				t.Fatalf("seed %d: from the same tips, told in another order, another one comes: %v", seed, err)
+			}
+			order = order[1:]
 		}
 		a, b := w.commits[r.IntN(len(w.commits))].ID, w.commits[r.IntN(len(w.commits))].ID
 		bases, err := MergeBases(t.Context(), w.store, a, b)
@@ -113,6 +122,9 @@ func TestHistoriesOfMerges(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.checkBases(t, seed, a, b, bases)
+		if other, err := MergeBases(t.Context(), w.store, b, a); err != nil || !slices.Equal(other, bases) {
+			t.Fatalf("seed %d: the bases come in another order from the other side: %v", seed, err)
+		}
 		w.checkLine(t, seed, a)
 	}
 }

@@ -236,17 +236,20 @@ type sheetVector struct {
 	Objects []string `json:"objects"` // id, kind, and of commits the data
 }
 
-const sheetFile = "../testdata/vectors/sheet.json"
-
-// TestSheetVector reads a sheet of every kind of commit as it was written when the
-// format was made. What is written now must be the same.
+// TestSheetVector reads a sheet of every kind of commit, and one of many objects and of
+// edges that no form has, as they were written when the format was made. What is
+// written now must be the same.
 func TestSheetVector(t *testing.T) {
-	list := plainLine(t, 6)
-	_, more, err := Write(nil, conversation()...)
+	_, every, err := Write(nil, conversation()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list = append(list, more...)
+	holdSheet(t, "../testdata/vectors/sheet.json", append(plainLine(t, 6), every...))
+	holdSheet(t, "../testdata/vectors/sheet_many.json", append(plainLine(t, 60), merged(t)...))
+}
+
+func holdSheet(t *testing.T, sheetFile string, list []objects.Object) {
+	t.Helper()
 	ids, table, _ := objects.LaySheet(list, 0, nil)
 	v := sheetVector{Count: len(list), IDs: hex.EncodeToString(ids), Table: hex.EncodeToString(table)}
 	s, err := objects.OpenSheet(len(list), ids, table, nil)

@@ -140,9 +140,18 @@ func TestDecodeRefuses(t *testing.T) {
 	noKind := []byte{0x82, 0x01, 0x01, 'x'}
 	badRole := []byte{0x08, 0x02, 0x10, 0x07}
 	foreign := append(Encode(User("x")), 0x92, 0x01, 0x01, 'x')
-	for name, record := range map[string][]byte{"unknown kind": unknown, "no kind": noKind, "empty": nil, "bad role": badRole, "field of another kind": foreign} {
-		if b, err := Decode(record); !errors.Is(err, canon.ErrMalformed) {
-			t.Errorf("%s: %v, %v", name, b, err)
+	long := []byte{0x08, byte(KindUser), 0x8a, 0x01, 0x81, 0x00, 'x'}
+	more := []byte{0x08, byte(KindUser), 0x8a, 0x01, 0x01, 'x', 'y'}
+	for name, record := range map[string][]byte{
+		"unknown kind": unknown, "no kind": noKind, "empty": nil, "bad role": badRole, "field of another kind": foreign,
+		"a length in two bytes": long, "a byte more": more,
+	} {
+		for how, decode := range map[string]func([]byte) (Block, error){
+			"decode": Decode, "decode keeping": DecodeKeeping, "check": func(b []byte) (Block, error) { return nil, Check(b) },
+		} {
+			if b, err := decode(record); !errors.Is(err, canon.ErrMalformed) {
+				t.Errorf("%s, %s: %v, %v", how, name, b, err)
+			}
 		}
 	}
 }

@@ -27,6 +27,7 @@ func TestStoredTextIsMadeVisible(t *testing.T) {
 		"\u00ad\u034f\u2060\u3164\U0001d173": `\u00ad\u034f\u2060\u3164\U0001d173`,
 		"tags \U000e0041\U000e007f":          `tags \U000e0041\U000e007f`,
 		"\u2028\u2029":                       `\u2028\u2029`,
+		"\ufdd0\uffff\U0001fffe":             `\ufdd0\uffff\U0001fffe`,
 		"\xff\xc3(\xed\xa0\x80":              `\xff\xc3(\xed\xa0\x80`,
 		"❤\ufe0f 1\ufe0f":                    "❤\ufe0f 1\ufe0f",
 		"❤\ufe0f\ufe0e\n\ufe0f":              "❤\ufe0f" + `\ufe0e` + "\n" + `\ufe0f`,

@@ -45,6 +45,25 @@ func (l bulkLiar) Load(ctx context.Context, w objects.Wanted) (rest []int, err e
 	return nil, nil
 }
 
+func (bulkLiar) Expect(int64) func(context.Context) { return nil }
+
+var _ objects.Bulk = bulkLiar{}
+
+// believed is an engine that verifies what it gives, and begins every line at one
+// place of a sheet.
+type believed struct {
+	bulkLiar
+
+	sheet *objects.Sheet
+	place int
+}
+
+func (believed) ChecksObjects() bool { return true }
+
+func (b believed) Line(context.Context, objects.ID, int) iter.Seq2[objects.Run, error] {
+	return func(yield func(objects.Run, error) bool) { yield(objects.SheetRun(b.sheet, b.place, 0, nil), nil) }
+}
+
 // TestVerifyRunsNeverHoldWrongBytes lies about one object of a run: it and what comes
 // with it and after it is not given out.
 func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
@@ -98,5 +117,17 @@ func TestVerifyLineKeepsToFirstParents(t *testing.T) {
 	}
 	if !errors.Is(last, objects.ErrCorrupt) {
 		t.Errorf("a line that skips a commit: %v", last)
+	}
+	slices.Reverse(commits)
+	ids, table, _ := objects.LaySheet(commits, 0, nil)
+	sheet, err := objects.OpenSheet(len(commits), ids, table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range objects.Line(t.Context(), objects.Verify(believed{bulkLiar{liar{Store: s}}, sheet, 3}), commits[4].ID, 0) {
+		last = err
+	}
+	if !errors.Is(last, objects.ErrCorrupt) {
+		t.Errorf("a sheet that begins with another commit: %v", last)
 	}
 }

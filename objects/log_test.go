@@ -64,6 +64,7 @@ func TestParseLogEntryRefuses(t *testing.T) {
 		"a byte too many":    append(bytes.Clone(good), 0),
 		"an unknown field":   append(bytes.Clone(good), 0x38, 1),
 		"a short id":         {0x12, 1, 7},
+		"a long id":          append([]byte{0x12, 33}, bytes.Repeat([]byte{7}, 33)...),
 		"the zero id":        append([]byte{0x12, 32}, make([]byte, 32)...),
 		"a ref in a bad way": {0x32, 2, 0x12, 0},
 	} {

@@ -139,6 +139,7 @@ func TestEveryPartOfAnObjectIsHashed(t *testing.T) {
 		objects.New(objects.KindCommit, nil, []objects.ID{a, b}, []byte("x")),
 		objects.New(objects.KindCommit, nil, []objects.ID{b, a}, []byte("x")),
 		objects.New(objects.KindCommit, []objects.ID{a}, []objects.ID{b}, []byte("x\x00")),
+		objects.New(objects.KindCommit, []objects.ID{a}, []objects.ID{b}, []byte("y")),
 		objects.New(objects.KindCommit, []objects.ID{a}, []objects.ID{b}, nil),
 		objects.New(objects.KindCommit, []objects.ID{a}, nil, append(b[:], 'x')),
 	} {

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,4 +97,13 @@ func TestWithMaskingOffEveryByteCounts(t *testing.T) {
 	w.ask(record.On(t.Context(), "a"), one)
 	w.ask(record.On(t.Context(), "a"), other)
 	w.want(map[string]string{"a": one + " | A1", "a-2": other + " | A2"})
+}
+
+// TestErrorsOfTheRecorderShowNoKey: what is told may quote what came.
+func TestErrorsOfTheRecorderShowNoKey(t *testing.T) {
+	for _, p := range secretstest.Plant(54) {
+		if said := (&record.Error{Path: "/v1", Err: errors.New("it says " + p.Text())}).Error(); strings.Contains(said, p.Secret) {
+			t.Errorf("%s: %s", p.Rule, said)
+		}
+	}
 }

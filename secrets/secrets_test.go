@@ -105,7 +105,7 @@ func TestExamplesAreNoSecrets(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----", "task-sk-list-of-things-to-do-in-the-morning-and-at-noon", "Authorization: required", "basic authorization: see below",
 		`"PWD="+dir+"/x1"`, "git@github.com:ada/tract.git", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "key=9f86d081884c7d659a2feaa0c55ad015",
 		"commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "eyJub3QiOiJhIHRva2VuIn0.eyJub3QiOiJhIHRva2VuIn0.eyJub3QiOiJhIHRva2VuIn0", "db_password=db_password, key_password=self.key_password",
-		"[masked:password:1a2b]", "password=[masked:password:1a2b]", "x-api-key: [masked:api-key:1a2b]", "https://u:[masked:url-password:00ff]@h/",
+		"my-ghp_16C7e42F292c6912E7710c838347Ae178B4a", "x_AKIAZQ3DR7YPLK2MNB5X", "[masked:password:1a2b]", "password=[masked:password:1a2b]", "x-api-key: [masked:api-key:1a2b]", "https://u:[masked:url-password:00ff]@h/",
 	} {
 		for _, f := range Find(text) {
 			t.Errorf("%q: %s takes %q for a secret", text, f.Rule, text[f.Start:f.End])

@@ -166,6 +166,12 @@ func TestATrustedFileIsTheBytesThatWereRead(t *testing.T) {
 	if v := mustLoad(t, repo, global, nil); v.Text("provider") != "" || v.Text("model") != "n" {
 		t.Errorf("after it was revoked: %v", v.Changed())
 	}
+	if _, err := repo.Set("model", "o"); err != nil {
+		t.Fatal(err)
+	}
+	if v := mustLoad(t, repo, global, nil); v.Text("provider") != "" || v.Text("model") != "o" {
+		t.Errorf("a change by tract to a file that is not trusted: %v", v.Changed())
+	}
 	elsewhere := repo
 	elsewhere.Path = filepath.Join(t.TempDir(), "config.toml")
 	if err := errors.Join(repo.Accept(read), os.WriteFile(elsewhere.Path, read.text, 0o600)); err != nil {

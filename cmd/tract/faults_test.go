@@ -362,6 +362,20 @@ func TestReadingWritesNothing(t *testing.T) {
 		{"config", "list"},
 		{"generate", "--dry-run"},
 		{"backup", "../copy-of-it"},
+		{"recover", ".tract", "../saved"},
+		{"grep", "a"},
+		{"blame"},
+		{"why"},
+		{"verify"},
+		{"scan", "--all"},
+		{"usage"},
+		{"op", "log"},
+		{"merge-base", "HEAD", "HEAD~1"},
+		{"reasoning", "list"},
+		{"reasoning", "stats"},
+		{"profile", "list"},
+		{"purge", "HEAD", "--dry-run"},
+		{"reasoning", "prune", "--dry-run"},
 	} {
 		out, err := program(t, dir, env, 0, args).CombinedOutput()
 		if err != nil && !errors.As(err, new(*exec.ExitError)) {

@@ -132,7 +132,7 @@ func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}
-	if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("Erase %s, %d bytes?", old, old.Bytes)); err != nil || !yes {
+	if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("erase %s, %d bytes", old, old.Bytes)); err != nil || !yes {
 		return nil, cancelled(a, err)
 	}
 	step, end := a.progress("erasing")

@@ -210,4 +210,7 @@ func (a *app) sayErased(p *format.Printer, e tract.Erasure) {
 	if e.Objects > 0 && e.SizeBefore > 0 {
 		p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (e.SizeAfter+1023)/1024, (e.SizeBefore+1023)/1024))
 	}
+	if e.Objects > 0 {
+		a.note("copies of the store, remotes and providers keep what they have")
+	}
 }

@@ -220,8 +220,5 @@ func (a *app) sayPurged(got *tract.PurgeResult, asked tract.Purging) error {
 	}
 	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", bereft(got), got.Bytes, what))
 	a.sayErased(p, got.Erasure)
-	if !asked.Dry {
-		a.note("copies of the store, remotes and providers keep what they have")
-	}
 	return p.Err()
 }

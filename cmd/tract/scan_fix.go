@@ -104,9 +104,6 @@ func (a *app) sayFixed(found, left []format.Secret, got *tract.RedactResult, dry
 		p.Line(fmt.Sprintf("%s on branch %s", count(uint64(len(got.Edits[branch])), "edit"), branch))
 	}
 	a.sayErased(p, got.Erasure)
-	if got.Objects > 0 {
-		a.note("copies of the store, remotes and providers keep what they have")
-	}
 	return p.Err()
 }
 

@@ -138,6 +138,20 @@ func TestARedirectDoesNotTakeTheKeyAway(t *testing.T) {
 	}
 }
 
+// TestARedirectDoesNotTakeTheKeyOutOfTLS: the same host without TLS gets nothing. The
+// dialer stands for the network: both schemes of the host lead to one plain server.
+func TestARedirectDoesNotTakeTheKeyOutOfTLS(t *testing.T) {
+	s := llmtest.Start(t, llmtest.Exchange{Status: 308, Header: map[string]string{"Location": "http://provider.test/v2/messages"}})
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(s.URL(), "http://"))
+	}
+	c := Config{APIKey: aKey, HTTP: &http.Client{Transport: &http.Transport{DialContext: dial, DialTLSContext: dial}}}
+	_, err := ask(t, "https://provider.test", c)
+	if e := wantAPIError(t, err); e.Type != "redirect" || len(s.Requests()) != 1 {
+		t.Errorf("%d requests, %v; want one, and the redirect in the error", len(s.Requests()), err)
+	}
+}
+
 func TestAProviderThatIsDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

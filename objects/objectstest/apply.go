@@ -137,6 +137,7 @@ func applyBad(t *testing.T, s objects.Store) {
 	good := content("good")
 	big := objects.New(objects.KindChunk, nil, nil, make([]byte, objects.MaxSize+1))
 	wide := objects.New(objects.KindCommit, make([]objects.ID, objects.MaxEdges+1), nil, nil)
+	linked := objects.New(objects.KindCommit, nil, make([]objects.ID, objects.MaxEdges+1), nil)
 	odd := objects.New(objects.Kind(99), nil, nil, nil)
 	wrong := content("wrong")
 	wrong.Data = []byte("other bytes")
@@ -152,6 +153,7 @@ func applyBad(t *testing.T, s objects.Store) {
 	}{
 		"over the size":        {objects.Batch{Put: []objects.Object{good, big}}, objects.ErrLimit},
 		"too many parents":     {objects.Batch{Put: []objects.Object{good, wide}}, objects.ErrLimit},
+		"too many links":       {objects.Batch{Put: []objects.Object{good, linked}}, objects.ErrLimit},
 		"an id of other bytes": {objects.Batch{Put: []objects.Object{good, wrong}}, objects.ErrCorrupt},
 		"an unknown kind":      {objects.Batch{Put: []objects.Object{good, odd}}, objects.ErrCorrupt},
 		"no name":              {objects.Batch{Put: []objects.Object{good}, Refs: ref(branch, "")}, nil},
