@@ -33,6 +33,16 @@ type ForeignPart struct {
 	Block content.Block // not nil: such a part ends the import
 }
 
+func (f *Foreign) checkTimes() error {
+	err := checkTime(f.Origin.Started)
+	for _, p := range f.Parts {
+		if bad := checkTime(p.Time); bad != nil {
+			err = fmt.Errorf("part %q: %w", p.ID, bad)
+		}
+	}
+	return err
+}
+
 // Imported is what an import did to one branch.
 type Imported struct {
 	Branch string
@@ -193,10 +203,14 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 	if i := slices.IndexFunc(f.Parts, func(p ForeignPart) bool { return p.Block == nil }); i >= 0 {
 		return fmt.Errorf("import into branch %s: part %q has no block", f.Branch, f.Parts[i].ID)
 	}
+	if err := f.checkTimes(); err != nil {
+		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
+	}
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
 	}
+	f.Origin.Usage = f.Origin.Usage.Bounded()
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	id, n := "", 0
 	var before *commit.Commit
@@ -359,7 +373,7 @@ func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...O
 	}
 	origin := &commit.Origin{
 		Source: commit.SourceImport, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
-		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage,
+		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
 	}
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {

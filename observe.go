@@ -31,6 +31,9 @@ func Observe(o Observed) Option {
 		if o.Request == nil {
 			return fmt.Errorf("observe: want the request")
 		}
+		if err := checkTime(o.Sent); err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
 		c.observed, c.tools = &o, o.Request.Tools
 		stream := o.Request.Stream
 		c.stream = &stream

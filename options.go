@@ -174,8 +174,27 @@ func Priority(l priority.Level) Option { return func(c *call) error { c.priority
 // Role says who says the block, when not who usually does.
 func Role(r content.Role) Option { return func(c *call) error { c.role = r; return nil } }
 
-// Time is when the commit says it was made.
-func Time(t time.Time) Option { return func(c *call) error { c.time = t; return nil } }
+// Time is when the commit says it was made, in the years 0 to 9999 of UTC.
+func Time(t time.Time) Option {
+	return func(c *call) error {
+		c.time = t
+		return checkTime(t)
+	}
+}
+
+// The times that RFC 3339 can express in UTC: from minTime to before maxTime.
+var (
+	minTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	maxTime = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// checkTime refuses a time that cannot be written in RFC 3339.
+func checkTime(t time.Time) error {
+	if t.Before(minTime) || !t.Before(maxTime) {
+		return fmt.Errorf("time %d seconds after 1970: want a year from 0 to 9999", t.Unix())
+	}
+	return nil
+}
 
 // Command names the command that moves a ref, for the ref log: a word, never
 // arguments.
