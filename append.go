@@ -30,6 +30,9 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 	if err := b.repo.begin(c, opts); err != nil {
 		return nil, err
 	}
+	if err := content.CheckBlocks(blocks); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
 	for _, block := range blocks {
 		if isEmpty(block) {
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,17 +31,17 @@ type Foreign struct {
 type ForeignPart struct {
 	ID    string        // of its place in the source: what has it is imported once
 	Time  time.Time     // zero: now
-	Block content.Block // not nil: such a part ends the import
+	Block content.Block // one that content.CheckBlock refuses ends the import
 }
 
-func (f *Foreign) checkTimes() error {
-	err := checkTime(f.Origin.Started)
+// check refuses a message whose blocks or times cannot be stored.
+func (f *Foreign) check() error {
 	for _, p := range f.Parts {
-		if bad := checkTime(p.Time); bad != nil {
-			err = fmt.Errorf("part %q: %w", p.ID, bad)
+		if err := cmp.Or(content.CheckBlock(p.Block), checkTime(p.Time)); err != nil {
+			return fmt.Errorf("part %q: %w", p.ID, err)
 		}
 	}
-	return err
+	return checkTime(f.Origin.Started)
 }
 
 // Imported is what an import did to one branch.
@@ -200,10 +201,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 
 // add takes one message.
 func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
-	if i := slices.IndexFunc(f.Parts, func(p ForeignPart) bool { return p.Block == nil }); i >= 0 {
-		return fmt.Errorf("import into branch %s: part %q has no block", f.Branch, f.Parts[i].ID)
-	}
-	if err := f.checkTimes(); err != nil {
+	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
 	g, err := m.branch(ctx, f.Branch)
@@ -364,6 +362,9 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 // from. A reply whose id is among the last 1,000 commits of the branch already is
 // not added again; what was added then is returned.
 func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...Option) ([]objects.ID, error) {
+	if err := content.CheckBlocks(reply.Blocks); err != nil {
+		return nil, fmt.Errorf("append reply: %w", err)
+	}
 	c, err := b.repo.call(opts)
 	if err != nil {
 		return nil, err

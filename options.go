@@ -137,7 +137,10 @@ func Here() Option { return func(c *call) error { c.here = true; return nil } }
 // Also puts a message of the user after the prompt of a Request, as if its
 // blocks had been added.
 func Also(blocks ...content.Block) Option {
-	return func(c *call) error { c.also = blocks; return nil }
+	return func(c *call) error {
+		c.also = blocks
+		return content.CheckBlocks(blocks)
+	}
 }
 
 // OnEvent sees the answer as it comes. It is called by the goroutine that asks.

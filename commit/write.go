@@ -168,6 +168,9 @@ func (w *Writer) object(o objects.Object) objects.ID {
 // block makes the object of a block; when its record is larger than an object may
 // be, the chunks of it and then a list of them.
 func (w *Writer) block(b content.Block) (size int64, err error) {
+	if err := content.CheckBlock(b); err != nil {
+		return 0, fmt.Errorf("commit %w", err)
+	}
 	about := contentRoom
 	if t, ok := b.(content.Text); ok {
 		about += len(t.Text)

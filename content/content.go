@@ -13,6 +13,7 @@
 package content
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tract-vcs/tract/canon"
@@ -21,8 +22,8 @@ import (
 // MaxSize is the most bytes the record of one block may have.
 const MaxSize = 64 << 20
 
-// Block is one thing said in a conversation. The types in this package are the
-// only ones.
+// Block is one thing said in a conversation: a value, not a pointer, of a type of this
+// package. [CheckBlock] refuses anything else.
 type Block interface {
 	// Kind is which sort of block it is.
 	Kind() Kind
@@ -36,6 +37,45 @@ type Block interface {
 	with(text string) Block
 	// encode writes the fields of its kind.
 	encode(e *canon.Encoder)
+}
+
+// CheckBlock returns an error unless b is a value of a type of this package, of a kind,
+// role and seal that [Decode] accepts. Go takes a pointer to such a value for a Block as
+// well, and so a struct that embeds one; a type switch does not know them.
+func CheckBlock(b Block) error {
+	fits := true
+	switch b := b.(type) {
+	case nil:
+		return errors.New("no block: it is nil")
+	case Text:
+		fits = b.Of.Traits().Text
+	case Media:
+		fits = b.Of == KindImage || b.Of == KindFile
+	case Reasoning, ToolCall, ToolResult, Native:
+	default:
+		return fmt.Errorf("a block of type %T: want a value of a type of package content, such as content.Text and not *content.Text", b)
+	}
+	f := b.Form()
+	switch {
+	case !fits:
+		return fmt.Errorf("a block of type %T and of kind %s: the two do not fit", b, b.Kind())
+	case f.Role >= roleEnd:
+		return fmt.Errorf("a block of the unknown role %d", f.Role)
+	case f.Seal.Type >= sealEnd:
+		return fmt.Errorf("a block with a seal of the unknown type %d", f.Seal.Type)
+	}
+	return nil
+}
+
+// CheckBlocks returns the first error of [CheckBlock], with the number of the block in the
+// list, from 1.
+func CheckBlocks(list []Block) error {
+	for i, b := range list {
+		if err := CheckBlock(b); err != nil {
+			return fmt.Errorf("block %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // Role says who speaks.
