@@ -360,7 +360,7 @@ func (m *importing) write(ctx context.Context, g *growing, part ForeignPart, key
 // AppendReply adds a reply that was got without this package, such as one that was
 // saved: its thoughts, its answer and its calls, as one message with where it came
 // from. A reply whose id is among the last 1,000 commits of the branch already is
-// not added again; what was added then is returned.
+// not added again, unless it says something else; what was added then is returned.
 func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...Option) ([]objects.ID, error) {
 	if err := content.CheckBlocks(reply.Blocks); err != nil {
 		return nil, fmt.Errorf("append reply: %w", err)
@@ -370,7 +370,7 @@ func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...O
 		return nil, err
 	}
 	if c.key == "" && reply.ID != "" {
-		c.key = "reply/" + reply.ID
+		c.key, c.ofReply = "reply/"+reply.ID, true
 	}
 	origin := &commit.Origin{
 		Source: commit.SourceImport, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,

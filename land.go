@@ -237,6 +237,9 @@ func (b *Branch) recall(ctx context.Context, ids []objects.ID) (*Response, error
 		if err != nil {
 			return nil, fmt.Errorf("generate: %w", err)
 		}
+		if c.Role == content.RoleUser || c.Role == content.RoleSystem {
+			return nil, fmt.Errorf("generate: %w", &KeyError{Key: c.Key, Commit: id})
+		}
 		commits[i] = c
 	}
 	if err := commit.LoadAll(ctx, b.repo.store, commits...); err != nil {

@@ -39,6 +39,7 @@ type call struct {
 	tools     []llm.Tool
 	also      []content.Block
 	covers    commit.Cover
+	ofReply   bool // the idempotency key is the id of a reply
 	plain     bool // no tools, whatever the settings say
 	force     bool
 	here      bool // a rescued response goes where the branch is
@@ -151,7 +152,8 @@ func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = 
 func Stream(yes bool) Option { return func(c *call) error { c.stream = &yes; return nil } }
 
 // Key makes a call safe to repeat: when one of the last 1,000 commits of the
-// branch has the key, nothing is done and what was done then is returned.
+// branch has the key, nothing is done and what was done then is returned. Other content
+// under the same key is a *[KeyError].
 func Key(k string) Option { return func(c *call) error { c.key = k; return nil } }
 
 // Author names who makes the commits.

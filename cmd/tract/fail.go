@@ -103,6 +103,8 @@ var kinds = []struct {
 	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},
 	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
 	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
+	{as[*tract.ResultError], codeNotFound, "not_found", "tract status lists the tool calls that wait for a result"},
+	{as[*tract.KeyError], codeNo, "key", "another --key commits this too; tract show tells what has the key"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
 	{as[*tract.OpenTurnError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
 	{as[*tract.MergeConflictError], codeNo, "conflict", "--ours, --theirs or --edit says what holds"},
@@ -200,7 +202,7 @@ func (f *failure) details(err error) {
 		f.rescued = broken.Rescued
 		f.hint = "tract rescue show " + strings.TrimPrefix(broken.Rescued, refs.Rescued) + " shows what came; tract generate asks again"
 	case errors.As(err, &pending):
-		f.hint = fmt.Sprintf("tract tool-result %s -F -, or tract tool-result %[1]s --abandon", pending.Calls[0].CallID)
+		f.hint = resultCommand(pending.Calls[0].CallID, "-F -") + ", or " + resultCommand(pending.Calls[0].CallID, "--abandon")
 	case errors.As(err, &unknown) && unknown.Nearest != "":
 		f.hint = fmt.Sprintf("did you mean %q?", unknown.Nearest)
 	case errors.As(err, &unknown) && f.hint == "":

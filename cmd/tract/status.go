@@ -106,7 +106,7 @@ func (a *app) status(ctx context.Context) error {
 		p.Tokens(s.Tokens)
 	}
 	for _, c := range s.Pending {
-		p.Text("Waits for a result: " + c.Name + " (" + c.ID + "); tract tool-result " + c.ID + " -F -\n")
+		p.Text("Waits for a result: " + c.Name + " (" + c.ID + "); " + resultCommand(c.ID, "-F -") + "\n")
 	}
 	for _, name := range s.Rescued {
 		p.Text("A reply could not land: tract rescue show " + name + "\n")
