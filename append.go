@@ -215,7 +215,14 @@ func (b *Branch) repeated(ctx context.Context, d *desk, c *call, tip objects.ID,
 	}
 	drafts, err := make(parent) // as it was then
 	if err != nil {
-		return done, nil // it asks for what the history did not allow: that cannot be compared
+		now, bad := b.repo.header(ctx, tip)
+		if bad != nil {
+			return nil, bad
+		}
+		parent = now
+		if drafts, err = make(now); err != nil {
+			return done, nil // neither history allows it: that cannot be compared
+		}
 	}
 	wanted, err := d.write(c, parent, drafts)
 	if err != nil {
