@@ -8,6 +8,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -22,13 +23,17 @@ const maxKeyed = 1000
 // their commits. It lands on the tip as it is by then, whoever else adds. Blocks
 // of one role that follow one another are one message; with [Key] a repeated
 // call returns the commits of the first. [OnWarning] is told of each tool call that
-// waits for a result when the user speaks: prompts leave it out from then on.
+// waits for a result when the user speaks: prompts leave it out from then on. The result
+// of a tool has to answer a call that waits for one: else it is a *[ResultError].
 func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
 	d := b.repo.desk()
 	defer b.repo.leave(d)
 	c := &d.call
 	if err := b.repo.begin(c, opts); err != nil {
 		return nil, err
+	}
+	if err := content.CheckBlocks(blocks); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
 	}
 	for _, block := range blocks {
 		if isEmpty(block) {
@@ -44,7 +49,8 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 		b.warnUnanswered(ctx, c, blocks)
 	}
 	return b.writeAt(ctx, d, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		return d.draft(b.name, c, tip, blocks), nil
+		drafts := d.draft(b.name, c, tip, blocks)
+		return drafts, b.checkResults(ctx, tip, drafts)
 	})
 }
 
@@ -134,7 +140,7 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
 		d.ids = nil
 		if c.key != "" && !at.IsZero() {
-			done, err := b.keyed(ctx, at, c.key)
+			done, err := b.repeated(ctx, d, c, at, make)
 			if err != nil || len(done) > 0 {
 				d.ids = done
 				return objects.Batch{}, err
@@ -194,6 +200,65 @@ func (c *call) note(command string) objects.Note {
 		command += fmt.Sprintf(withFormat, c.with)
 	}
 	return objects.Note{Time: c.now, Author: c.author, Command: command}
+}
+
+// repeated finds the commits that an earlier call made with the idempotency key of this
+// one, oldest first; none: there was no such call. Other content than theirs is a
+// *[KeyError], but another reply with the same id is added: that id is not ours to choose.
+func (b *Branch) repeated(ctx context.Context, d *desk, c *call, tip objects.ID, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	done, err := b.keyed(ctx, tip, c.key)
+	if err != nil || len(done) == 0 {
+		return nil, err
+	}
+	first, err := b.repo.header(ctx, done[0])
+	if err != nil {
+		return nil, err
+	}
+	parent, err := b.repo.header(ctx, first.Parent())
+	if err != nil {
+		return nil, err
+	}
+	drafts, err := make(parent) // as it was then
+	if err != nil {
+		now, bad := b.repo.header(ctx, tip)
+		if bad != nil {
+			return nil, bad
+		}
+		parent = now
+		if drafts, err = make(now); err != nil {
+			return done, nil // neither history allows it: that cannot be compared
+		}
+	}
+	wanted, err := d.write(c, parent, drafts)
+	if err != nil {
+		return nil, err
+	}
+	if c.ofReply && len(done) > len(wanted) {
+		done = done[len(done)-len(wanted):] // replies with one id, one behind the other
+	}
+	same := len(done) == len(wanted)
+	for i := 0; same && i < len(done); i++ {
+		have, err := b.repo.header(ctx, done[i])
+		if err != nil {
+			return nil, err
+		}
+		same = sameContent(have, wanted[i])
+	}
+	switch {
+	case same:
+		return done, nil
+	case !c.ofReply:
+		return nil, &KeyError{Key: c.key, Commit: done[0]}
+	case c.warn != nil:
+		c.warn(Problem{Commit: done[0], Problem: llm.Problem{Rule: ruleReplyID, Warning: true, Message: "another reply has the same id: both are kept"}})
+	}
+	return nil, nil
+}
+
+// sameContent reports whether two commits do the same, whenever and after whatever.
+func sameContent(a, b *commit.Commit) bool {
+	return a.Op == b.Op && a.Kind == b.Kind && a.Role == b.Role && a.Content == b.Content &&
+		a.Target == b.Target && a.First == b.First && a.Covers == b.Covers && a.Priority == b.Priority
 }
 
 // keyed finds the commits with an idempotency key, oldest first.

@@ -64,7 +64,7 @@ func TestNothingIsNoCommit(t *testing.T) {
 			t.Errorf("%s: %v", b.Kind(), err)
 		}
 	}
-	must(main.Append(t.Context(), []content.Block{content.ToolResult{CallID: "1"}}))(t)
+	must(main.Append(t.Context(), []content.Block{content.ToolCall{CallID: "1", Name: "t"}, content.ToolResult{CallID: "1"}}))(t)
 	if ids := must(main.Append(t.Context(), nil))(t); ids != nil {
 		t.Errorf("no blocks made %v", ids)
 	}

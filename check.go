@@ -55,28 +55,37 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, opts ...Opti
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	left, err := r.leftUnanswered(ctx, p)
+	left, err := r.leftOut(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return append(problems, left...), nil
 }
 
-// leftUnanswered lists the tool calls that a prompt leaves out because no result came.
-func (r *Repo) leftUnanswered(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
-	var calls []*compile.Entry
+// leftOut lists the tool calls that a prompt leaves out because no result came, and the
+// results that answer no call which waits for one.
+func (r *Repo) leftOut(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
+	var left []*compile.Entry
 	for i := range p.Entries {
-		if e := p.Entries[i]; e.Kind == content.KindToolCall && e.Op == commit.Append && compile.Unanswered(e.Why()) {
-			calls = append(calls, &e)
+		e := p.Entries[i]
+		if e.Op == commit.Append && (e.Kind == content.KindToolCall && compile.Unanswered(e.Why()) || e.Kind == content.KindToolResult && compile.Unmatched(e.Why())) {
+			left = append(left, &e)
 		}
 	}
-	if err := compile.Load(ctx, r.store, calls...); err != nil {
+	if err := compile.Load(ctx, r.store, left...); err != nil {
 		return nil, err
 	}
 	var list []Problem
-	for _, e := range calls {
-		call, _ := e.Block.(content.ToolCall)
-		list = append(list, unanswered(e.ID, call))
+	for _, e := range left {
+		switch v := e.Block.(type) {
+		case content.ToolCall:
+			list = append(list, unanswered(e.ID, v))
+		case content.ToolResult:
+			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
+				Rule: ruleUnmatched, CallID: v.CallID, Warning: true,
+				Message: "the result of the tool call " + v.CallID + " is left out: " + string(e.Why()),
+			}})
+		}
 	}
 	return list, nil
 }
@@ -152,6 +161,9 @@ const (
 	ruleLeftOut = "reasoning-left-out"
 	ruleEdited  = "reasoning-edited"
 	ruleOrder   = "reasoning-order"
+	ruleReplyID = "reply-id"
+
+	ruleUnmatched = "unmatched-result"
 )
 
 func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {

@@ -80,6 +80,18 @@ func (e *MisplacedError) Error() string {
 	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), tipName(e.Answered), e.Branch, tipName(e.Tip))
 }
 
+// KeyError says that an idempotency key was used before for other content. Nothing was
+// changed.
+type KeyError struct {
+	Key    string
+	Commit objects.ID // the first that has the key
+}
+
+// Error names the key and the commit.
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("the idempotency key %q was used for other content: commit %s", e.Key, e.Commit.Short())
+}
+
 // PendingError says that tool calls wait for their results.
 type PendingError struct {
 	Branch string

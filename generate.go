@@ -2,8 +2,10 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -77,9 +79,11 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 	} else {
 		reply, err = client.Generate(ctx, x.Request)
 	}
+	reply, err = known(reply, err)
 	if extractor, ok := client.(llm.ReasoningExtractor); ok && reply != nil && !hasReasoning(reply.Blocks) {
 		if blocks := extractor.ExtractReasoning(reply); blocks != nil {
 			reply.Blocks = blocks
+			reply, err = known(reply, err)
 		}
 	}
 	x.replied(reply)
@@ -139,9 +143,24 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader, opts .
 		return b.recall(ctx, x.done)
 	}
 	x.observe()
-	reply, err := llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock))
+	reply, err := known(llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock)))
 	x.replied(reply)
 	return b.land(ctx, x, reply, err)
+}
+
+// known is a reply without the blocks that content.CheckBlock refuses, and with an error
+// for them: what remains of the reply was paid for, and is kept as that of a broken one.
+func known(reply *llm.Response, err error) (*llm.Response, error) {
+	if reply == nil {
+		return nil, err
+	}
+	bad := content.CheckBlocks(reply.Blocks)
+	if bad == nil {
+		return reply, err
+	}
+	rest := *reply
+	rest.Blocks = slices.DeleteFunc(slices.Clone(reply.Blocks), func(b content.Block) bool { return content.CheckBlock(b) != nil })
+	return &rest, errors.Join(err, fmt.Errorf("the client's response: %w", bad))
 }
 
 func hasReasoning(blocks []content.Block) bool {

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,7 +31,17 @@ type Foreign struct {
 type ForeignPart struct {
 	ID    string        // of its place in the source: what has it is imported once
 	Time  time.Time     // zero: now
-	Block content.Block // not nil: such a part ends the import
+	Block content.Block // one that content.CheckBlock refuses ends the import
+}
+
+// check refuses a message whose blocks or times cannot be stored.
+func (f *Foreign) check() error {
+	for _, p := range f.Parts {
+		if err := cmp.Or(content.CheckBlock(p.Block), checkTime(p.Time)); err != nil {
+			return fmt.Errorf("part %q: %w", p.ID, err)
+		}
+	}
+	return checkTime(f.Origin.Started)
 }
 
 // Imported is what an import did to one branch.
@@ -190,13 +201,14 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 
 // add takes one message.
 func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
-	if i := slices.IndexFunc(f.Parts, func(p ForeignPart) bool { return p.Block == nil }); i >= 0 {
-		return fmt.Errorf("import into branch %s: part %q has no block", f.Branch, f.Parts[i].ID)
+	if err := f.check(); err != nil {
+		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
 	g, err := m.branch(ctx, f.Branch)
 	if err != nil {
 		return err
 	}
+	f.Origin.Usage = f.Origin.Usage.Bounded()
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	id, n := "", 0
 	var before *commit.Commit
@@ -341,18 +353,21 @@ func (m *importing) write(g *growing, part ForeignPart, key string, f *Foreign, 
 // AppendReply adds a reply that was got without this package, such as one that was
 // saved: its thoughts, its answer and its calls, as one message with where it came
 // from. A reply whose id is among the last 1,000 commits of the branch already is
-// not added again; what was added then is returned.
+// not added again, unless it says something else; what was added then is returned.
 func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...Option) ([]objects.ID, error) {
+	if err := content.CheckBlocks(reply.Blocks); err != nil {
+		return nil, fmt.Errorf("append reply: %w", err)
+	}
 	c, err := b.repo.call(opts)
 	if err != nil {
 		return nil, err
 	}
 	if c.key == "" && reply.ID != "" {
-		c.key = "reply/" + reply.ID
+		c.key, c.ofReply = "reply/"+reply.ID, true
 	}
 	origin := &commit.Origin{
 		Source: commit.SourceImport, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
-		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage,
+		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
 	}
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {

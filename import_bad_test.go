@@ -66,7 +66,7 @@ func TestImportOfAPartWithoutABlock(t *testing.T) {
 		}
 		f.Parts[at].Block = nil
 		repo := memory(t)
-		want := "part \"" + strconv.Itoa(at) + "\" has no block"
+		want := "part \"" + strconv.Itoa(at) + "\": no block"
 		if done, err := repo.PlanImport(t.Context(), inOrder(f)); err == nil || !strings.Contains(err.Error(), want) || len(done) > 0 {
 			t.Errorf("a plan gives %+v, %v", done, err)
 		}

@@ -123,7 +123,7 @@ func (m *masking) page(p *page) {
 	for i := range p.list {
 		for _, part := range p.list[i].Parts {
 			b := part.Block
-			if b != nil {
+			if content.CheckBlock(b) == nil { // others end the import
 				b = m.block(b, true)
 			}
 			if p.blocks = append(p.blocks, b); len(m.found) > 0 {

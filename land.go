@@ -67,7 +67,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 func (x *Exchange) response(reply *llm.Response) *Response {
 	r := &Response{
 		Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
-		Usage: reply.Usage, Finish: reply.Finish, Model: reply.Model, Config: x.call.asked(), Raw: reply.Raw, Warnings: x.warned,
+		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model, Config: x.call.asked(), Raw: reply.Raw, Warnings: x.warned,
 	}
 	return r
 }
@@ -145,7 +145,7 @@ func saysNothing(b content.Block) bool {
 func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
 	o := &commit.Origin{
 		Source: commit.SourceModel, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
-		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: broken, Usage: reply.Usage,
+		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: broken, Usage: reply.Usage.Bounded(),
 		Settings: x.call.asked(), Started: x.started, FirstToken: x.first, Duration: b.repo.clock().Sub(x.started),
 	}
 	if x.Target != nil {
@@ -236,6 +236,9 @@ func (b *Branch) recall(ctx context.Context, ids []objects.ID) (*Response, error
 		c, err := commit.Read(ctx, b.repo.store, id)
 		if err != nil {
 			return nil, fmt.Errorf("generate: %w", err)
+		}
+		if c.Role == content.RoleUser || c.Role == content.RoleSystem {
+			return nil, fmt.Errorf("generate: %w", &KeyError{Key: c.Key, Commit: id})
 		}
 		commits[i] = c
 	}

@@ -31,6 +31,9 @@ func Observe(o Observed) Option {
 		if o.Request == nil {
 			return fmt.Errorf("observe: want the request")
 		}
+		if err := checkTime(o.Sent); err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
 		c.observed, c.tools = &o, o.Request.Tools
 		stream := o.Request.Stream
 		c.stream = &stream
@@ -91,6 +94,9 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	}
 	var drafts []commit.Draft
 	for _, m := range messages {
+		if err := content.CheckBlocks(m.Blocks); err != nil {
+			return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
+		}
 		drafts = append(drafts, new(desk).draft(b.name, c, nil, withWords(m.Blocks))...)
 	}
 	m := c.masking()

@@ -39,6 +39,7 @@ type call struct {
 	tools     []llm.Tool
 	also      []content.Block
 	covers    commit.Cover
+	ofReply   bool // the idempotency key is the id of a reply
 	plain     bool // no tools, whatever the settings say
 	force     bool
 	here      bool // a rescued response goes where the branch is
@@ -136,7 +137,10 @@ func Here() Option { return func(c *call) error { c.here = true; return nil } }
 // Also puts a message of the user after the prompt of a Request, as if its
 // blocks had been added.
 func Also(blocks ...content.Block) Option {
-	return func(c *call) error { c.also = blocks; return nil }
+	return func(c *call) error {
+		c.also = blocks
+		return content.CheckBlocks(blocks)
+	}
 }
 
 // OnEvent sees the answer as it comes. It is called by the goroutine that asks.
@@ -147,7 +151,8 @@ func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = 
 func Stream(yes bool) Option { return func(c *call) error { c.stream = &yes; return nil } }
 
 // Key makes a call safe to repeat: when one of the last 1,000 commits of the
-// branch has the key, nothing is done and what was done then is returned.
+// branch has the key, nothing is done and what was done then is returned. Other content
+// under the same key is a *[KeyError].
 func Key(k string) Option { return func(c *call) error { c.key = k; return nil } }
 
 // Author names who makes the commits.
@@ -173,8 +178,27 @@ func Priority(l priority.Level) Option { return func(c *call) error { c.priority
 // Role says who says the block, when not who usually does.
 func Role(r content.Role) Option { return func(c *call) error { c.role = r; return nil } }
 
-// Time is when the commit says it was made.
-func Time(t time.Time) Option { return func(c *call) error { c.time = t; return nil } }
+// Time is when the commit says it was made, in the years 0 to 9999 of UTC.
+func Time(t time.Time) Option {
+	return func(c *call) error {
+		c.time = t
+		return checkTime(t)
+	}
+}
+
+// The times that RFC 3339 can express in UTC: from minTime to before maxTime.
+var (
+	minTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	maxTime = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// checkTime refuses a time that cannot be written in RFC 3339.
+func checkTime(t time.Time) error {
+	if t.Before(minTime) || !t.Before(maxTime) {
+		return fmt.Errorf("time %d seconds after 1970: want a year from 0 to 9999", t.Unix())
+	}
+	return nil
+}
 
 // Command names the command that moves a ref, for the ref log: a word, never
 // arguments.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -284,4 +285,19 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("label %x is written %x", data, l.Object().Data)
 		}
 	})
+}
+
+// TestOriginReadsEveryNumberItWrites, such as the counts of a store that was written before
+// counts were bounded.
+func TestOriginReadsEveryNumberItWrites(t *testing.T) {
+	for _, n := range []int64{0, 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
+		o := Origin{
+			Usage:    content.Usage{Input: n, Output: n, Reasoning: n, Cached: n, CacheWrite: n},
+			Duration: time.Duration(n).Truncate(time.Millisecond), FirstToken: time.Duration(n).Truncate(time.Millisecond),
+		}
+		got, err := ParseOrigin(o.Object())
+		if err != nil || !reflect.DeepEqual(*got, o) {
+			t.Errorf("%d: %+v, %v", n, got, err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -112,8 +113,10 @@ func ParseOrigin(obj objects.Object) (*Origin, error) {
 }
 
 func (o *Origin) decode(d *canon.Decoder) {
-	count := func() int64 { return int64(d.Small(1 << 62)) }
-	millis := func() time.Duration { return time.Duration(d.Small(1<<62/uint64(time.Millisecond))) * time.Millisecond }
+	count := func() int64 { return int64(d.Small(1 << 63)) } // whatever encode writes
+	millis := func() time.Duration {
+		return time.Duration(d.Small(math.MaxInt64/uint64(time.Millisecond)+1)) * time.Millisecond
+	}
 	switch d.Field() {
 	case 1:
 		o.Source = Source(d.String())

@@ -104,7 +104,7 @@ func (m *Manifest) Object() objects.Object {
 	e.String(6, m.Dialect)
 	e.String(7, m.Model)
 	e.String(8, m.ToolChoice)
-	e.Uint(9, uint64(m.Encoder))
+	e.Uint(9, uint64(max(m.Encoder, 0)))
 	e.Uint(10, m.Same)
 	e.Uints(11, m.Runs)
 	m.Compiled.Encode(&e, 12)
@@ -146,7 +146,7 @@ func (m *Manifest) decode(d *canon.Decoder) {
 	case 2:
 		m.Options.Policy.IncludeReasoning = d.Bool()
 	case 3:
-		m.Options.Budget = int(d.Small(1 << 62))
+		m.Options.Budget = int(d.Small(1 << 63))
 	case 4:
 		m.Options.DropOpen = d.Bool()
 	case 5:
@@ -158,7 +158,7 @@ func (m *Manifest) decode(d *canon.Decoder) {
 	case 8:
 		m.ToolChoice = d.String()
 	case 9:
-		m.Encoder = int(d.Small(1 << 31))
+		m.Encoder = int(d.Small(1 << 63))
 	case 10:
 		m.Same = d.Uint()
 	case 11:

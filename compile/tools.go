@@ -16,6 +16,16 @@ const (
 	whyUsedAgain  = priority.Why("its id is used again before a result came")
 )
 
+// Why a result is left out that answers no call which waits for one.
+const (
+	whyNoCall = priority.Why("its call is not in this turn")
+	whySecond = priority.Why("its call has a result already")
+)
+
+// Unmatched reports whether the result of a tool is left out for this reason because it
+// answers no call that waits for one.
+func Unmatched(why priority.Why) bool { return why == whyNoCall || why == whySecond }
+
 // Unanswered reports whether a tool call is left out for this reason because no result
 // came.
 func Unanswered(why priority.Why) bool { return why == whyUnanswered || why == whyUsedAgain }
@@ -99,13 +109,13 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 	call := t.calls[id]
 	if call == nil {
 		if result.Sent {
-			result.leaveOut("its call is not in this turn")
+			result.leaveOut(whyNoCall)
 		}
 		return
 	}
 	if t.results[id] != nil {
 		if result.Sent {
-			result.leaveOut("its call has a result already")
+			result.leaveOut(whySecond)
 		}
 		return
 	}

@@ -21,8 +21,8 @@ import (
 // MaxSize is the most bytes the record of one block may have.
 const MaxSize = 64 << 20
 
-// Block is one thing said in a conversation. The types in this package are the
-// only ones.
+// Block is one thing said in a conversation: a value, not a pointer, of a type of this
+// package. [CheckBlock] refuses anything else.
 //
 //nolint:interfacebloat // every kind has all of it, and the compiler asks for it
 type Block interface {
@@ -46,6 +46,17 @@ type Block interface {
 	left(w Wire) Block
 	// encode writes the fields of its kind.
 	encode(e *canon.Encoder)
+}
+
+// CheckBlocks returns the first error of [CheckBlock], with the number of the block in the
+// list, from 1.
+func CheckBlocks(list []Block) error {
+	for i, b := range list {
+		if err := CheckBlock(b); err != nil {
+			return fmt.Errorf("block %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // Role says who speaks.

@@ -25,7 +25,7 @@ const (
 	firstOfKind = 16
 )
 
-// Encode gives the canonical record of a block.
+// Encode gives the canonical record of a block that [CheckBlock] accepts.
 func Encode(b Block) []byte {
 	var e canon.Encoder
 	EncodeInto(&e, b)

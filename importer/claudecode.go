@@ -89,16 +89,38 @@ func readClaudeLine(v rawjson.Value) (l claudeLine) {
 		case "isCompactSummary":
 			l.compact = m.Bool()
 		case "timestamp":
-			l.time, _ = time.Parse(time.RFC3339Nano, m.Text())
+			l.time = readTime(m.Text())
 		case "parentUuid":
 			l.parent, l.orphan = m.Text(), m.Kind() == rawjson.KindNull
 		default:
 			if at := texts[key]; at != nil {
-				*at = m.Text()
+				*at = name(m)
 			}
 		}
 	}
 	return l
+}
+
+// readTime reads a time. One that is malformed, or in UTC before the year 0 or after the
+// year 9999, is the zero time.
+func readTime(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if year := t.UTC().Year(); err != nil || year < 0 || year > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// maxName is the most bytes of an id, a model, a finish reason or a directory: a longer
+// one is none.
+const maxName = 64 << 10
+
+// name reads an id, or another name.
+func name(v rawjson.Value) string {
+	if s := v.Text(); len(s) <= maxName {
+		return s
+	}
+	return ""
 }
 
 // synthetic is the model of words that the program wrote in the place of one.
@@ -157,8 +179,8 @@ func (l *claudeLine) entry(line int) Entry {
 // cost reads what a message tells of the response it was. Each of its lines
 // repeats it, the last one counts.
 func (e *Entry) cost(message rawjson.Value) {
-	e.Model, e.ResponseID = message.Get("model").Text(), message.Get("id").Text()
-	if why := message.Get("stop_reason").Text(); why != "" {
+	e.Model, e.ResponseID = name(message.Get("model")), name(message.Get("id"))
+	if why := name(message.Get("stop_reason")); why != "" {
 		e.Finish = why
 	}
 	u := message.Get("usage")
@@ -167,7 +189,7 @@ func (e *Entry) cost(message rawjson.Value) {
 	}
 	n := func(keys ...string) int64 {
 		n, _ := u.Get(keys...).Int()
-		return max(n, 0)
+		return content.Tokens(n)
 	}
 	e.Usage = content.Usage{
 		Output: n("output_tokens"), Reasoning: n("output_tokens_details", "thinking_tokens"),
@@ -175,6 +197,7 @@ func (e *Entry) cost(message rawjson.Value) {
 		Raw: append([]byte(nil), u...),
 	}
 	e.Usage.Input = n("input_tokens") + e.Usage.Cached + e.Usage.CacheWrite
+	e.Usage = e.Usage.Bounded()
 }
 
 // threadName makes a name of what a log says.

@@ -75,7 +75,9 @@ func (a *Accumulator) Add(e Event) {
 	case ToolDelta:
 		g.kind = content.KindToolCall
 	case BlockDone:
-		g.done, g.begun, g.text = e.Block, nil, nil
+		if e.Block != nil {
+			g.done, g.begun, g.text = e.Block, nil, nil
+		}
 		return
 	}
 	if g.done != nil {

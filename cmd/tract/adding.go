@@ -30,7 +30,7 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 	f.StringVar(&o.author, "author", "", "who makes the commit")
 	f.StringVar(&o.level, "priority", "", "skip, normal or pinned")
 	f.StringVar(&o.date, "date", "", "when it was said, such as 2026-11-01T10:00")
-	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is committed once")
+	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is committed once, and other content under the same key is refused")
 	a.completeFlag(cmd, "priority", cobra.FixedCompletions([]string{"skip", "normal", "pinned"}, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -98,7 +98,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 	}
 	ids, err := b.Append(ctx, []content.Block{block}, opts...)
 	if err != nil {
-		return err
+		return a.noCall(ctx, b, err)
 	}
 	a.warnBytes(block.String())
 	return a.added(ctx, b, ids...)

@@ -104,6 +104,8 @@ var kinds = []struct {
 	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},
 	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
 	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
+	{as[*tract.ResultError], codeNotFound, "not_found", "tract status lists the tool calls that wait for a result"},
+	{as[*tract.KeyError], codeNo, "key", "another --key commits this too; tract show tells what has the key"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
 	{as[*tract.OpenTurnError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
 	{as[*tract.MergeConflictError], codeNo, "conflict", "--ours, --theirs or --edit says what holds"},

@@ -57,9 +57,11 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 		}
 	}
 	result := content.ToolResult{CallID: id}
-	if result.Name, err = s.a.waiting(ctx, b, id); err != nil {
-		return result, err
+	call, err := b.Waiting(ctx, id)
+	if err != nil {
+		return result, s.a.noCall(ctx, b, err)
 	}
+	result.Name = call.Name
 	option, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch value = strings.TrimSpace(value); {
 	case option == "--abandon" && value == "":

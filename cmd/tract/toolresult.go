@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/refs"
 )
 
 var _ = register("tool-result", newToolResult)
@@ -59,12 +58,14 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 	if err != nil {
 		return err
 	}
-	if result.Name, err = a.waiting(ctx, b, args[0]); err != nil {
-		return err
+	call, err := b.Waiting(ctx, args[0])
+	if err != nil && o.key == "" { // with a key it may be the repetition of a command that worked
+		return a.noCall(ctx, b, err)
 	}
+	result.Name = call.Name
 	ids, err := b.Append(ctx, []content.Block{result}, opts...)
 	if err != nil {
-		return err
+		return a.noCall(ctx, b, err)
 	}
 	a.warnBytes(result.Text)
 	return a.added(ctx, b, ids...)
@@ -86,22 +87,22 @@ func toolResultCommand(id, flags string) string {
 	return "tract tool-result " + shellWord(id) + " " + flags
 }
 
-// waiting is the name of the tool that a call which waits for a result called.
-func (a *app) waiting(ctx context.Context, b *tract.Branch, id string) (name string, err error) {
-	calls, err := b.Pending(ctx)
-	if err != nil {
-		return "", err
+// noCall gives the error for a result that answers no call a hint: the calls that wait.
+func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
+	var refused *tract.ResultError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	calls, bad := b.Pending(ctx)
+	if bad != nil {
+		return err
+	}
+	if len(calls) == 0 {
+		return hinted(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
 	}
 	var waiting []string
 	for _, c := range calls {
-		if c.CallID == id {
-			return c.Name, nil
-		}
 		waiting = append(waiting, shellWord(c.CallID))
 	}
-	err = fmt.Errorf("tool result: %w", &refs.UnknownError{Rev: id, Why: "no call of that id waits for a result on branch " + b.Name()})
-	if len(waiting) == 0 {
-		return "", hinted(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
-	}
-	return "", hinted(err, "these wait: %s", strings.Join(waiting, ", "))
+	return hinted(err, "these wait: %s", strings.Join(waiting, ", "))
 }

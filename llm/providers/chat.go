@@ -254,9 +254,10 @@ func (c *chat) came(b content.Block) (*part, error) {
 // chatUsage reads a report of usage. The output of some servers leaves reasoning
 // out: it does when only the three together make the total.
 func chatUsage(v rawjson.Value) content.Usage {
+	count := counts(v)
 	n := func(paths ...[]string) int64 {
 		for _, path := range paths {
-			if n, _ := v.Get(path...).Int(); n > 0 {
+			if n := count(path...); n > 0 {
 				return n
 			}
 		}

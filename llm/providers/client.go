@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
 )
@@ -52,6 +53,11 @@ func (c *Client) WantsTurn() bool { return c.target.dialect.wantsTurn(c.target) 
 
 // Encode gives the request body. Equal requests give equal bytes.
 func (c *Client) Encode(req *llm.Request) ([]byte, error) {
+	for i, m := range req.Messages {
+		if err := content.CheckBlocks(m.Blocks); err != nil {
+			return nil, fmt.Errorf("encode request: message %d: %w", i+1, err)
+		}
+	}
 	t := c.target.asked(req.Settings)
 	body, err := t.encode(req)
 	if err != nil {

@@ -169,7 +169,7 @@ func (g *gemini) end(bool) bool {
 // cost reads a report of usage. What the format calls candidates has no thoughts
 // in it, and what it calls prompt nothing that tools of the provider put there.
 func (g *gemini) cost(v rawjson.Value) {
-	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
+	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return
 	}
 	n := counts(v)

@@ -134,7 +134,7 @@ func (n *interactions) end(bool) bool {
 // cost reads a report of usage. Thoughts are outside the output, and what tools of
 // the provider put into the prompt is outside the input.
 func (n *interactions) cost(v rawjson.Value) {
-	if v.Kind() != rawjson.KindObject || len(v) > maxUsage {
+	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return
 	}
 	count := counts(v)

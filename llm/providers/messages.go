@@ -222,7 +222,7 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 // Passes of the same request beside the one that answered, such as a compaction,
 // are outside the sums of the report: they have been paid all the same.
 func (m *messages) cost(v rawjson.Value) {
-	if v.Kind() != rawjson.KindObject || len(v)+len(m.used) > maxUsage {
+	if v.Kind() != rawjson.KindObject || len(v)+len(m.used) > content.MaxRawUsage {
 		return
 	}
 	var o rawjson.Object

@@ -92,13 +92,13 @@ func (o *ollama) event(_ string, v rawjson.Value) error {
 
 // cost reads the usage, which lies among the other members of the last line.
 func (o *ollama) cost(v rawjson.Value) {
-	input, _ := v.Get("prompt_eval_count").Int()
-	output, counted := v.Get("eval_count").Int()
-	if !counted && input == 0 {
+	count := counts(v)
+	input, output := count("prompt_eval_count"), count("eval_count")
+	if v.Get("eval_count").Kind() != rawjson.KindNumber && input == 0 {
 		return
 	}
 	raw := rawjson.Without(v, "message", "model", "created_at", "done", "done_reason")
-	o.usage(content.Usage{Input: max(input, 0), Output: max(output, 0), Raw: clone(raw)})
+	o.usage(content.Usage{Input: input, Output: output, Raw: clone(raw)})
 }
 
 // message reads a message, or a piece of one.

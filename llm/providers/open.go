@@ -148,6 +148,9 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+	if err := content.CheckBlocks(blocks); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
 	t.model = model
 	return t.dialect.replay(t, blocks), nil
 }

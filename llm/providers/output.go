@@ -199,34 +199,44 @@ func (o *output) close(err error) {
 	}
 }
 
+// maxName is the most bytes of an id, a model or a finish reason: a longer one is none.
+const maxName = 64 << 10
+
 // about notes what the response says about itself.
 func (o *output) about(change func(h *llm.Head)) {
 	was := o.head
 	change(&o.head)
+	o.head.ID, o.head.Model, o.head.Finish = name(o.head.ID, was.ID), name(o.head.Model, was.Model), name(o.head.Finish, was.Finish)
 	if o.head.ID != was.ID || o.head.Model != was.Model || o.head.Finish != was.Finish {
 		o.news = true
 	}
 }
 
-// maxUsage is how many bytes reports of usage may have together.
-const maxUsage = 64 << 10
-
 // usage notes what the response cost. The last report counts, but a report of
 // nothing, which some servers send with every chunk, does not undo another.
 func (o *output) usage(u content.Usage) {
-	was := o.head.Usage
+	was, u := o.head.Usage, u.Bounded()
 	if !was.IsZero() && u.Input|u.Output == 0 {
 		return
 	}
 	o.head.Usage, o.news = u, true
 }
 
-// counts reads the numbers of a report of usage; one that is missing is 0.
+// counts reads the numbers of a report of usage; one that is missing, or that no
+// response can have, is 0.
 func counts(v rawjson.Value) func(keys ...string) int64 {
 	return func(keys ...string) int64 {
 		n, _ := v.Get(keys...).Int()
-		return max(n, 0)
+		return content.Tokens(n)
 	}
+}
+
+// name is an id, a model or a finish reason, or the one before when it is too long.
+func name(now, before string) string {
+	if len(now) > maxName {
+		return before
+	}
+	return now
 }
 
 // giveHead gives out what is known of the response by now, if that is news.
