@@ -159,6 +159,7 @@ func TestLongTexts(t *testing.T) {
 		"authorization: bearer ", "\"", ":AA", "hf_.", "api_key=api_key", "a1b2c3d4",
 	} {
 		Mask(strings.Repeat(slow, (2<<20)/len(slow)))
+		Mask(strings.Repeat(strings.Repeat(slow, (256<<10)/len(slow))+"\n", 8)) // each lane is in a run of its own
 	}
 }
 

@@ -103,7 +103,8 @@ func merge(spans []span) []span {
 // view is a text that is being looked at.
 type view struct {
 	text  string
-	runs  [setEnd]struct{ from, to int }
+	lane  int // the part of a long text that is looked at
+	runs  [lanes][setEnd]struct{ from, to int }
 	spans []span
 }
 
@@ -171,9 +172,9 @@ const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
 // run is the end of the bytes of a set that stand at a place. However often it is
-// asked inside of one run, the run is walked once.
+// asked inside of one run, each lane walks the run once.
 func (v *view) run(s set, at int) int {
-	known := &v.runs[s]
+	known := &v.runs[v.lane][s]
 	if at >= known.from && at < known.to {
 		return known.to
 	}
