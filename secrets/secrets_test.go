@@ -135,6 +135,37 @@ func TestHide(t *testing.T) {
 	}
 }
 
+// TestEachNameOfASecret has each name that a secret is known by, in an assignment, a member
+// of JSON and a header: the names in the table are used, and none is gone unnoticed.
+func TestEachNameOfASecret(t *testing.T) {
+	const key, password = "q7Xk2mPz9Lw4Rt8s", "gr3y!owl"
+	for name, secret := range map[string]string{
+		"api_key": key, "apikey": key, "API-KEY": key, "access_key": key, "accessKey": key, "access-key": key, "private_key": key, "privateKey": key,
+		"ENCRYPTION_KEY": key, "signing_key": key, "auth_key": key, "authKey": key, "AccountKey": key, "account_key": key,
+		"ocp-apim-subscription-key": key, "subscription_key": key, "secret_key": key, "client_secret": key, "X-Auth-Token": key,
+		"credential": key, "GOOGLE_CREDENTIALS": key, "TF_TOKEN_example_org": key,
+		"db_password": password, "passwd": password, "passphrase": password, "PWD": password, "token_pass": password,
+	} {
+		for _, text := range []string{name + "=" + secret, `{"` + name + `": "` + secret + `"}`, name + ": " + secret + "\r\n"} {
+			if masked := Mask(text); strings.Contains(masked, secret) {
+				t.Errorf("%q became %q", text, masked)
+			}
+		}
+	}
+	for scheme, value := range map[string]string{
+		"Bearer": "abcdefg1", "token": "abcdefg1", "ApiKey": "abcdefg1", "Api-Key": "abcdefg1", "Key": "abcdefg1", "Basic": "YWRhOmJ5cm9u",
+	} {
+		for _, text := range []string{"Authorization: " + scheme + " " + value, `{"authorization": "` + scheme + " " + value + `"}`} {
+			if masked := Mask(text); strings.Contains(masked, value) {
+				t.Errorf("%q became %q", text, masked)
+			}
+		}
+	}
+	if text := "use bearer " + key; strings.Contains(Mask(text), key) {
+		t.Errorf("%q stays", text)
+	}
+}
+
 // TestSecretsBetweenStrings has secrets that a program builds from several strings,
 // and names and values that are two strings: JSON stays what it was around them.
 func TestSecretsBetweenStrings(t *testing.T) {

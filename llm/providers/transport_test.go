@@ -52,6 +52,20 @@ func TestAKeyInAnySpelling(t *testing.T) {
 	}
 }
 
+// TestEachNameOfAKeyInARequest: what a header or a value of the address carries under the
+// name of a key is in no error.
+func TestEachNameOfAKeyInARequest(t *testing.T) {
+	const word = "plainword"
+	for _, name := range []string{"X-Key", "X-Token", "X-Secret", "X-Auth", "Cookie", "X-Password", "X-Sig"} {
+		for in, config := range map[string]Config{"": {Headers: map[string]string{name: word}}, "?" + name + "=" + word: {APIKey: aKey}} {
+			s := llmtest.Start(t, llmtest.Exchange{Status: 401, Body: "no " + word})
+			if _, err := ask(t, s.URL()+in, config); wantAPIError(t, err).Message != "no [key]" {
+				t.Errorf("%s %s: %v", name, in, err)
+			}
+		}
+	}
+}
+
 // TestRefusals reads what providers say when they say no.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
