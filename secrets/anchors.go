@@ -26,13 +26,15 @@ const classBits = 6
 // step is the state after one more byte.
 func (a *anchors) step(state uint16, c byte) uint16 { return a.next[state|a.class[c]] }
 
+// lanes is how many parts of a long text are looked at at once.
+const lanes = 4
+
 // minLane is the shortest text of which four parts are looked at at once.
 const minLane = 256
 
 // scan looks at each place where a word stands. Of a long text it goes through four
 // parts at once: a step has to wait for the one before it, but not for the others.
 func (a *anchors) scan(v *view) {
-	const lanes = 4
 	n := len(v.text) / lanes
 	if n < minLane/lanes {
 		a.rest(v, 0, 0)
@@ -49,9 +51,11 @@ func (a *anchors) scan(v *view) {
 			continue
 		}
 		for lane, state := range [lanes]uint16{s0, s1, s2, s3} {
+			v.lane = lane
 			a.stop(v, state, lane*n+i+1)
 		}
 	}
+	v.lane = lanes - 1
 	a.rest(v, s3, lanes*n)
 }
 

@@ -11,6 +11,9 @@ var (
 	passwordEnds = []string{"password", "passwd", "passphrase", "pwd", "pass"}
 )
 
+// terraformName is what the name of a variable begins with that has a token of a host.
+const terraformName = "tf_token_"
+
 // How far is looked around a word.
 const (
 	maxName  = 64
@@ -36,7 +39,7 @@ func (v *view) assignment(rule string, at, end int) {
 	}
 	name := lower(v.text[begin:end])
 	password := endsIn(name, passwordEnds)
-	if !password && !endsIn(name, keyEnds) {
+	if !password && !endsIn(name, keyEnds) && !strings.HasPrefix(name, terraformName) {
 		return
 	}
 	from, to, quoted := v.around(at)
@@ -93,6 +96,8 @@ func kindOfKey(rule, name string) string {
 	switch {
 	case strings.Contains(name, "aws") || endsIn(name, []string{"secretaccesskey"}):
 		return ruleAWSSecret
+	case strings.HasPrefix(name, terraformName):
+		return ruleTerraform
 	case strings.Contains(name, "twilio"):
 		return ruleTwilio
 	case endsIn(name, []string{"accountkey", "sharedaccesskey"}):

@@ -90,6 +90,7 @@ var table = []rule{
 	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefix: "npm_", body: alnum, min: 36}}},
 	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefix: "pypi-", body: token, min: 50, fits: mixed}}},
 	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefix: "SK", body: hexLower, min: 32, max: 32}}},
+	{Rule: Rule{ruleTerraform, "a token of Terraform"}, words: []string{".atlasv1."}, look: (*view).terraform},
 	{
 		Rule: Rule{"service-token", "a token of a service that gives it a prefix: Docker, DigitalOcean, Shopify, Databricks, Vault, Linear, Atlassian, Telegram, ..."},
 		tokens: []format{
@@ -116,6 +117,9 @@ var table = []rule{
 	},
 	{Rule: Rule{"jwt", "a JSON web token"}, words: []string{"eyj"}, look: (*view).jwt},
 	{Rule: Rule{"url-password", "the password in a URL, such as that of a database"}, words: []string{"://"}, look: (*view).url},
+	{Rule: Rule{ruleCurl, "the password that curl is given beside a user"}, words: []string{"curl"}, look: (*view).curl},
+	{Rule: Rule{"netrc", "a password in a .netrc file"}, words: []string{"machine", "default login"}, look: (*view).netrc},
+	{Rule: Rule{ruleCookie, "a value in a Cookie or a Set-Cookie header"}, words: []string{"cookie", "set-cookie"}, look: (*view).cookies},
 	{Rule: Rule{"auth-header", "what an Authorization header carries"}, words: []string{"authorization", "bearer "}, look: (*view).auth},
 	{Rule: Rule{"api-key", "a random value that is named key, token or secret: in an assignment, a header, JSON or a URL"}, words: []string{
 		"api_key", "apikey", "api-key", "access_key", "accesskey", "access-key", "private_key", "privatekey", "encryption_key", "signing_key",
@@ -128,6 +132,9 @@ var table = []rule{
 const (
 	ruleAWSSecret = "aws-secret"
 	ruleAzure     = "azure"
+	ruleCookie    = "cookie"
+	ruleCurl      = "curl-user"
+	ruleTerraform = "terraform"
 	ruleTwilio    = "twilio"
 	rulePassword  = "password"
 )

@@ -1,7 +1,8 @@
 // Package secrets finds keys, tokens and passwords in text, and masks them.
 //
 // For most uses: [Mask] gives a text with every secret replaced by a mask, and
-// [Find] says where they are. [Rules] lists what is known.
+// [Find] says where they are. [Rules] lists what is known. [Hide] is for one secret that
+// the caller has.
 //
 // A mask is [masked:RULE:HEX]. It is made of the secret alone, so that equal
 // secrets have equal masks and a text is masked the same way at any time. HEX is 16
@@ -14,9 +15,10 @@
 // What is promised: masking is repeatable (a masked text stays as it is), takes time
 // in proportion to the text, and leaves JSON valid: inside JSON only strings change.
 // Secrets are found in the escaped forms of JSON strings too, up to three deep, as
-// they are in a call in an answer in a log. What looks like an example, such as
-// sk-..., ${TOKEN} or AKIAIOSFODNN7EXAMPLE, is no secret. What is encoded as a whole
-// (base64, percent signs, another alphabet) is not found.
+// they are in a call in an answer in a log, and within these in the spellings of URLs
+// (%73), of pages (&#115; &quot;) and of programs (\x73). What looks like an example,
+// such as sk-..., ${TOKEN} or AKIAIOSFODNN7EXAMPLE, is no secret. What is encoded as a
+// whole (base64, another alphabet) is not found.
 //
 // The package knows text and rules. It knows no storage and no model.
 package secrets
@@ -68,12 +70,37 @@ func Mask(text string, rules ...string) string {
 		if len(spans) == 0 {
 			break
 		}
-		if isJSON(text) {
-			text = replaceInJSON(text, spans)
-		} else {
-			text, _ = replace(text, spans)
-		}
+		text = replaceAll(text, spans)
 	}
+	return text
+}
+
+// Hide gives a text with one secret that is known replaced by what stands for it,
+// in every spelling in which [Mask] finds secrets.
+func Hide(text, secret, with string) string {
+	spans := search(text, func(v *view) {
+		for end := 0; ; {
+			at := strings.Index(v.text[end:], secret)
+			if at < 0 {
+				return
+			}
+			at += end
+			end = at + len(secret)
+			v.found("", at, end)
+		}
+	})
+	for i := range spans {
+		spans[i].with = with
+	}
+	return replaceAll(text, spans)
+}
+
+// replaceAll puts masks in the place of secrets, of JSON inside strings only.
+func replaceAll(text string, spans []span) string {
+	if len(spans) > 0 && isJSON(text) {
+		return replaceInJSON(text, spans)
+	}
+	text, _ = replace(text, spans)
 	return text
 }
 
@@ -97,6 +124,7 @@ type span struct {
 	start, end int
 	rule       string
 	secret     string // without what escapes it
+	with       string // what stands for it; empty: a mask
 }
 
 // maskBegin is what every mask begins with.
@@ -107,6 +135,9 @@ const minDigest = 16
 
 // mask is what stands in the place of a secret.
 func (s span) mask() string {
+	if s.with != "" {
+		return s.with
+	}
 	hashed := s.rule
 	if len(s.secret) >= minDigest {
 		hashed += "\x00" + s.secret

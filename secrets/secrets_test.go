@@ -3,7 +3,9 @@ package secrets
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,8 +37,8 @@ func TestKnownFormatsAreMasked(t *testing.T) {
 			t.Errorf("nothing is planted for rule %s", r.Name)
 		}
 	}
-	if n := len(secretstest.Plant(0)); n < 30 {
-		t.Errorf("%d secrets are planted, want at least 30", n)
+	if n := len(secretstest.Plant(0)); n <= 40 {
+		t.Errorf("%d secrets are planted, want more than 40", n)
 	}
 }
 
@@ -46,7 +48,7 @@ func TestEscapedSecretsAreFound(t *testing.T) {
 	slashes := strings.NewReplacer("/", `\/`, "=", `\u003d`, "+", `\u002B`)
 	for _, p := range secretstest.Plant(7) {
 		text := p.Text()
-		for depth := 1; depth <= maxDepth; depth++ {
+		for depth := 1; depth <= 3; depth++ {
 			b, err := json.Marshal(map[string]string{"said": text})
 			if err != nil {
 				t.Fatal(err)
@@ -71,6 +73,96 @@ func TestEscapedSecretsAreFound(t *testing.T) {
 				t.Errorf("%s, %d deep: %q, want %q", p.Rule, depth, said, want)
 			}
 		}
+	}
+}
+
+// TestOtherSpellingsAreFound spells every secret as URLs, pages and programs do, as a whole
+// and in part, and each of that in JSON.
+func TestOtherSpellingsAreFound(t *testing.T) {
+	each := func(format string) func(string) string {
+		return func(text string) string {
+			var b strings.Builder
+			for _, c := range []byte(text) {
+				fmt.Fprintf(&b, format, c)
+			}
+			return b.String()
+		}
+	}
+	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	path := func(s string) string { plain, _ := url.PathUnescape(s); return plain }
+	quoted := func(s string) (plain string) {
+		if err := json.Unmarshal([]byte(`"`+s+`"`), &plain); err != nil {
+			t.Errorf("%v in %s", err, s)
+		}
+		return plain
+	}
+	for name, as := range map[string]struct{ spell, read func(string) string }{
+		"percent": {escape, path}, "all percent": {each("%%%02x"), path}, "capitals": {each("%%%02X"), path},
+		"page": {html.EscapeString, html.UnescapeString}, "decimal": {each("&#%d;"), html.UnescapeString}, "hex": {each("&#x%X;"), html.UnescapeString},
+		"JSON": {each(`\u%04x`), quoted}, "program": {each(`\x%02x`), func(s string) string { return quoted(strings.ReplaceAll(s, `\x`, `\u00`)) }},
+		"URL in a page": {func(s string) string { return each("&#%03d;")(escape(s)) }, func(s string) string { return path(html.UnescapeString(s)) }},
+	} {
+		for _, p := range secretstest.Plant(11) {
+			want := Mask(p.Text())
+			text := as.spell(p.Text())
+			if got := as.read(Mask(text)); got != want {
+				t.Errorf("%s, %s: %q, want %q", p.Rule, name, got, want)
+			}
+			b, _ := json.Marshal(text)
+			if masked := Mask("[" + string(b) + "]"); as.read(quoted(masked[2:len(masked)-2])) != want {
+				t.Errorf("%s, %s in JSON: %s, want %q", p.Rule, name, masked, want)
+			}
+		}
+	}
+}
+
+// TestHide: a secret that is known is hidden in each spelling, and nothing else; JSON stays
+// JSON.
+func TestHide(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b/c":                       "a ***",
+		`b%2fc &#98;/c b\/c %62%2Fc.`: "*** *** *** ***.",
+		"b%2 c B%2Fc b&sol;":          "b%2 c B%2Fc b&sol;",
+		`{"b\/c":["\u0062/c", 1]}`:    `{"***":["***", 1]}`,
+		"":                            "",
+	} {
+		if got := Hide(text, "b/c", "***"); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := Hide(`{"key":"null","param":null}`, "null", "***"); got != `{"key":"***","param":null}` {
+		t.Error(got)
+	}
+}
+
+// TestEachNameOfASecret has each name that a secret is known by, in an assignment, a member
+// of JSON and a header: the names in the table are used, and none is gone unnoticed.
+func TestEachNameOfASecret(t *testing.T) {
+	const key, password = "q7Xk2mPz9Lw4Rt8s", "gr3y!owl"
+	for name, secret := range map[string]string{
+		"api_key": key, "apikey": key, "API-KEY": key, "access_key": key, "accessKey": key, "access-key": key, "private_key": key, "privateKey": key,
+		"ENCRYPTION_KEY": key, "signing_key": key, "auth_key": key, "authKey": key, "AccountKey": key, "account_key": key,
+		"ocp-apim-subscription-key": key, "subscription_key": key, "secret_key": key, "client_secret": key, "X-Auth-Token": key,
+		"credential": key, "GOOGLE_CREDENTIALS": key, "TF_TOKEN_example_org": key,
+		"db_password": password, "passwd": password, "passphrase": password, "PWD": password, "token_pass": password,
+	} {
+		for _, text := range []string{name + "=" + secret, `{"` + name + `": "` + secret + `"}`, name + ": " + secret + "\r\n"} {
+			if masked := Mask(text); strings.Contains(masked, secret) {
+				t.Errorf("%q became %q", text, masked)
+			}
+		}
+	}
+	for scheme, value := range map[string]string{
+		"Bearer": "abcdefg1", "token": "abcdefg1", "ApiKey": "abcdefg1", "Api-Key": "abcdefg1", "Key": "abcdefg1", "Basic": "YWRhOmJ5cm9u",
+	} {
+		for _, text := range []string{"Authorization: " + scheme + " " + value, `{"authorization": "` + scheme + " " + value + `"}`} {
+			if masked := Mask(text); strings.Contains(masked, value) {
+				t.Errorf("%q became %q", text, masked)
+			}
+		}
+	}
+	if text := "use bearer " + key; strings.Contains(Mask(text), key) {
+		t.Errorf("%q stays", text)
 	}
 }
 
@@ -105,6 +197,13 @@ func TestExamplesAreNoSecrets(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----", "task-sk-list-of-things-to-do-in-the-morning-and-at-noon", "Authorization: required", "basic authorization: see below",
 		`"PWD="+dir+"/x1"`, "git@github.com:ada/tract.git", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "key=9f86d081884c7d659a2feaa0c55ad015",
 		"commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "eyJub3QiOiJhIHRva2VuIn0.eyJub3QiOiJhIHRva2VuIn0.eyJub3QiOiJhIHRva2VuIn0", "db_password=db_password, key_password=self.key_password",
+		"Cookie: theme=dark; lang=en; consent=accepted-all", "Set-Cookie: a=b; Domain=node1.Example2.org; Path=/api/v2/Users; Max-Age=31536000", "Set-Cookie: id=${SESSION_ID1}; Secure",
+		"the cookie: set id=Abcdef123 in it", "cookie = makeCookie2(request1)", "Cookie: sessionid=<your-session-1>", "cookies: 12", `"cookie": "HttpOnly"`,
+		"curl -u ada https://x", "curl -u user:password https://x", `curl -u "$USER:$PASS1" https://x`, "curl -u ada: https://x", "curl -o user:pa55word1 -d user:pa55word1 https://x",
+		"curl https://x | docker run -u ada:pa55word1", "docker run -u node1:group22 x", "curl --user-agent ada:pa55word1 https://x", "curl -u <user>:<password> x", "curling -u ada:pa55word1",
+		"machine learning: login page, password reset42", "machine example.com login user password password", "machine x login y password $PASSWORD1", "the machine has password s3cretpw1", "machine a login b password c",
+		"token = \"xxxxxxxxxxxxxx.atlasv1.zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\"", "TF_TOKEN_app_terraform_io=$TOKEN", "module.atlasv1.release_2_of_the_registry", "TF_TOKEN_app_terraform_io=your-token-here-1234",
+		"100%25 of a%20path%2Fto%2Fnowhere&amp;&lt;b&gt;&#169;", "password=&quot;&quot;", "key=%7B%7Btoken%7D%7D", "printf(\"%5d %2x %02x\", a, b)",
 		"my-ghp_16C7e42F292c6912E7710c838347Ae178B4a", "x_AKIAZQ3DR7YPLK2MNB5X", "[masked:password:1a2b]", "password=[masked:password:1a2b]", "x-api-key: [masked:api-key:1a2b]", "https://u:[masked:url-password:00ff]@h/",
 	} {
 		for _, f := range Find(text) {
@@ -157,8 +256,10 @@ func TestLongTexts(t *testing.T) {
 	for _, slow := range []string{
 		"sk-", "sk-ant-", "password=", "password", "secret_", "token: \"", "eyJ", "-eyJ", "://", "://a:", "-----BEGIN PRIVATE KEY-----", "AKIA", `\`, `\\n`, `\u005c`,
 		"authorization: bearer ", "\"", ":AA", "hf_.", "api_key=api_key", "a1b2c3d4",
+		"%41", "%25", "%2525", "&#115;", "&amp;", "&", "%", "cookie: a=b; ", "cookie=a;", "cookie: \"", "curl -u ", "curl -b a=b; -b ", "curl \"-u\" a:", "machine a.b login c ", "machine ", "a.atlasv1.",
 	} {
 		Mask(strings.Repeat(slow, (2<<20)/len(slow)))
+		Mask(strings.Repeat(strings.Repeat(slow, (256<<10)/len(slow))+"\n", 8)) // each lane is in a run of its own
 	}
 }
 
@@ -170,6 +271,7 @@ func FuzzMask(f *testing.F) {
 		b, _ := json.Marshal(map[string]any{"password": p.Text(), "list": []string{p.Secret}})
 		f.Add(string(b))
 	}
+	f.Add("cookie: a=%22b1c2d3e4%22; &quot;b=&#x62;1c2d3e4; curl -b 'a=b1c2d3e4' -sSu a:b1c2d3e4 machine a.b login c password b1c2d3e4")
 	f.Add(`["password=\u005ca1b2c3d4", "\ud800sk-proj-", "\\"]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		at := 0

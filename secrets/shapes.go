@@ -72,6 +72,17 @@ func (v *view) awsID(rule string, at, end int) {
 	}
 }
 
+// terraform looks at the middle of a token of Terraform: 14 letters and digits stand
+// before it, many behind it.
+func (v *view) terraform(rule string, at, end int) {
+	const id, most = 14, 100
+	begin, stop := at-id, v.run(token, end)
+	if begin < 0 || v.run(alnum, begin) != at || !v.begins(begin) || stop-end < 40 || stop-end > most || !mixed(v.text[end:stop]) {
+		return
+	}
+	v.found(rule, begin, stop)
+}
+
 // telegram looks at the middle of a token of a bot: digits, a colon, AA and more.
 func (v *view) telegram(rule string, at, end int) {
 	begin := at
@@ -126,10 +137,16 @@ func (v *view) url(rule string, at, end int) {
 	if stop == len(v.text) || v.text[stop] != '@' || stop-end > maxUser {
 		return
 	}
-	user, password, has := strings.Cut(v.text[end:stop], ":")
-	switch {
+	v.user(rule, end, stop)
+}
+
+// user looks at a user with a password behind a colon, or without one: then the user may
+// be the secret.
+func (v *view) user(rule string, from, stop int) {
+	user, password, _ := strings.Cut(v.text[from:stop], ":")
+	switch has := password != ""; {
 	case !has && isRandom(user) && !isExample(user):
-		v.found(rule, end, stop)
+		v.found(rule, from, from+len(user))
 	case has && (password != user && isURLPassword(password) || isRandom(password)) && !isReference(password):
 		v.found(rule, stop-len(password), stop)
 	}

@@ -2,11 +2,10 @@ package secrets
 
 import (
 	"cmp"
+	"html"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Long texts are looked at in windows that overlap, so that memory stays small. A
@@ -22,13 +21,19 @@ const (
 const minText = len("pwd=") + 6
 
 // maxDepth is how many times a text is freed of escapes.
-const maxDepth = 3
+const maxDepth = 5
 
 // find lists the secrets of a text, in order and without overlap.
 func find(text string) []span {
 	if len(text) < minText {
 		return nil
 	}
+	return search(text, automaton().scan)
+}
+
+// search lists what scan finds in a text and in what it says without escapes, in order
+// and without overlap.
+func search(text string, scan func(*view)) []span {
 	var all []span
 	for from := 0; ; from += window - overlap {
 		to := min(from+window, len(text))
@@ -39,7 +44,7 @@ func find(text string) []span {
 		if to == len(text) {
 			end = to
 		}
-		for _, s := range look(text[from:to], 0) {
+		for _, s := range look(text[from:to], 0, scan) {
 			if s.start += from; s.start >= begin && s.start < end {
 				s.end += from
 				all = append(all, s)
@@ -51,11 +56,11 @@ func find(text string) []span {
 	}
 }
 
-// look finds secrets in a text and in what it says when it is freed of escapes.
-func look(text string, depth int) []span {
+// look is search of one window.
+func look(text string, depth int, scan func(*view)) []span {
 	v := views.Get().(*view)
 	*v = view{text: text}
-	automaton().scan(v)
+	scan(v)
 	spans := v.spans
 	*v = view{} // it keeps no text
 	views.Put(v)
@@ -66,7 +71,7 @@ func look(text string, depth int) []span {
 	if len(shifts) == 0 {
 		return spans
 	}
-	for _, s := range look(plain, depth+1) {
+	for _, s := range look(plain, depth+1, scan) {
 		s.start, s.end = place(shifts, s.start), place(shifts, s.end)
 		spans = append(spans, s)
 	}
@@ -103,7 +108,9 @@ func merge(spans []span) []span {
 // view is a text that is being looked at.
 type view struct {
 	text  string
-	runs  [setEnd]struct{ from, to int }
+	lane  int // the part of a long text that is looked at
+	runs  [lanes][setEnd]struct{ from, to int }
+	read  [lanes]struct{ cookies, options int } // so far lists of them were read
 	spans []span
 }
 
@@ -131,6 +138,8 @@ const (
 	inSingle
 	inBack
 	userinfo // of a URL
+	field    // what stands between blanks
+	cookie   // and between ; and ,
 	setEnd
 )
 
@@ -158,6 +167,8 @@ var sets = func() (table [256]uint16) {
 	}
 	without(bare, "\"'`\\,;&<>()[]{}|"+blanks)
 	without(userinfo, "\"'`\\/?#<>@()[]{}|"+blanks)
+	without(field, "\"'`\\"+blanks)
+	without(cookie, "\"'`\\,;"+blanks)
 	without(inDouble, "\"\\\n\r")
 	without(inSingle, "'\\\n\r")
 	without(inBack, "`\\\n\r")
@@ -171,9 +182,9 @@ const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
 // run is the end of the bytes of a set that stand at a place. However often it is
-// asked inside of one run, the run is walked once.
+// asked inside of one run, each lane walks the run once.
 func (v *view) run(s set, at int) int {
-	known := &v.runs[s]
+	known := &v.runs[v.lane][s]
 	if at >= known.from && at < known.to {
 		return known.to
 	}
@@ -227,29 +238,39 @@ func place(shifts []shift, plain int) int {
 	return shifts[i].raw + plain - shifts[i].plain
 }
 
-// unescape frees a text of the escapes of a JSON string or of a program's. There are
-// no shifts when it has none.
+// unescape frees a text of one sort of escapes: those of a JSON string or of a program's,
+// or else those of a URL, or else those of HTML. There are no shifts when it has none.
 func unescape(text string) (plain string, shifts []shift) {
-	i := strings.IndexByte(text, '\\')
+	for _, sign := range []byte(`\%&`) {
+		if plain, shifts = without(text, sign); len(shifts) > 0 {
+			break
+		}
+	}
+	return plain, shifts
+}
+
+// without frees a text of the escapes that begin with a sign.
+func without(text string, sign byte) (plain string, shifts []shift) {
+	i := strings.IndexByte(text, sign)
 	if i < 0 {
 		return "", nil
 	}
 	var b strings.Builder
 	at := 0
-	for i >= 0 && i < len(text) {
-		r, size := escape(text[i:])
+	for {
+		said, size := escape(text[i:])
 		if size > 0 {
 			if shifts == nil {
 				b.Grow(len(text))
 			}
 			b.WriteString(text[at:i])
-			b.WriteRune(r)
+			b.WriteString(said)
 			at = i + size
 			shifts = append(shifts, shift{b.Len(), at})
 		} else {
 			size = 1
 		}
-		next := strings.IndexByte(text[i+size:], '\\')
+		next := strings.IndexByte(text[i+size:], sign)
 		if next < 0 {
 			break
 		}
@@ -259,33 +280,42 @@ func unescape(text string) (plain string, shifts []shift) {
 	return b.String(), shifts
 }
 
+// maxEntity is more bytes than an entity has that is looked at, such as &#x0073;.
+const maxEntity = 12
+
 // escape reads the escape that a text begins with; size 0: it is none.
-func escape(text string) (r rune, size int) {
+func escape(text string) (said string, size int) {
 	if len(text) < 2 {
-		return 0, 0
+		return "", 0
 	}
-	switch text[1] {
-	case 'n', 'r':
-		return '\n', 2
-	case 't', 'b', 'f':
-		return ' ', 2
-	case '/', '"', '\'', '\\':
-		return rune(text[1]), 2
-	case 'x':
+	switch text[:2] {
+	case `\n`, `\r`:
+		return "\n", 2
+	case `\t`, `\b`, `\f`:
+		return " ", 2
+	case `\/`, `\"`, `\'`, `\\`:
+		return text[1:2], 2
+	case `\x`:
 		if c, ok := hexRune(text, 2, 2); ok {
-			return c, 4
+			return string(c), 4
 		}
-	case 'u':
-		c, ok := hexRune(text, 2, 4)
-		if !ok {
-			return 0, 0
+	case `\u`:
+		if c, ok := hexRune(text, 2, 4); ok {
+			return string(c), 6 // half of a pair becomes U+FFFD
 		}
-		if utf16.IsSurrogate(c) {
-			c = utf8.RuneError
-		}
-		return c, 6
 	}
-	return 0, 0
+	switch text[0] {
+	case '%':
+		if c, ok := hexRune(text, 1, 2); ok {
+			return string([]byte{byte(c)}), 3
+		}
+	case '&':
+		end := strings.IndexByte(text[:min(len(text), maxEntity)], ';') + 1
+		if said := html.UnescapeString(text[:end]); said != text[:end] {
+			return said, end
+		}
+	}
+	return "", 0
 }
 
 // hexRune reads digits.

@@ -163,6 +163,27 @@ func TestKeysAreNeverSettings(t *testing.T) {
 	}
 }
 
+// TestEachNameOfAKey has each name that a key is known by, alone and in longer ones, as a
+// setting and as a header.
+func TestEachNameOfAKey(t *testing.T) {
+	for _, name := range []string{
+		"api_key", "access-key", "privateKey", "secret_key", "token", "secret", "password", "passwd", "authorization", "credential", "credentials", "bearer",
+	} {
+		for _, name := range []string{name, "x." + name, "my_" + name, "request.headers.X-" + name} {
+			var e *SecretError
+			if _, err := (Values{}).With(name, "x"); !errors.As(err, &e) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"key", "keys", "auth", "request.headers.X-Signing-Key", "request.headers.X-Auth", "request.headers.Set-Cookie2"} {
+		var e *SecretError
+		if _, err := (Values{}).With(name, "x"); !errors.As(err, &e) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestTypedGetters(t *testing.T) {
 	var v Values
 	if !v.Bool("reasoning.enabled") || v.Int("reasoning.max_tokens") != 0 || v.Float("temperature") != nil ||

@@ -171,7 +171,7 @@ func (r *try) send(ctx context.Context) (*answer, error) {
 	var body io.ReadCloser = &watched{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
 	if res.StatusCode/100 != 2 {
 		defer body.Close()
-		return nil, hide.clean(r.refused(res, body))
+		return nil, hide.clean(r.refused(res, body, hide))
 	}
 	begun := &peeked{ReadCloser: body}
 	if err := begun.peek(); err != nil {
@@ -227,8 +227,8 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	return &llm.NetworkError{Provider: r.target.profile.Name, Host: r.url.Host, Err: hide.clean(err)}
 }
 
-// refused is the error of an answer that is none.
-func (r *try) refused(res *http.Response, body io.Reader) error {
+// refused is the error of an answer that is none. Secrets go before words are cut: half of one is one too.
+func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
 	provider := r.target.profile.Name
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
 		return &llm.APIError{
@@ -237,7 +237,7 @@ func (r *try) refused(res *http.Response, body io.Reader) error {
 		}
 	}
 	text, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // the status says enough when the words break off
-	e := httpError(provider, res, text)
+	e := httpError(provider, res, []byte(hide.scrub(string(text))))
 	r.again, r.wait = e.Temporary(), e.RetryAfter
 	if res.Header.Get("X-Should-Retry") == "false" {
 		r.again = false

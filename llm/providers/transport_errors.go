@@ -5,7 +5,6 @@ import (
 	"errors"
 	"html"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -112,15 +111,13 @@ const masked = "[key]"
 // secrets is what must not be seen in any message. The longest come first.
 type secrets []string
 
-// add adds a secret in all spellings it may come back in. One of a few bytes is
-// none: it would be found everywhere.
+// add adds a secret. One of a few bytes is none: it would be found everywhere.
 func (s *secrets) add(text string) {
 	text = strings.TrimSpace(text)
 	if len(text) < 4 {
 		return
 	}
-	quoted := rawjson.AppendString(nil, text)
-	for _, t := range []string{text, url.QueryEscape(text), url.PathEscape(text), string(quoted[1 : len(quoted)-1])} {
+	for _, t := range []string{text, strings.ReplaceAll(text, " ", "+")} { // a form has + for a blank
 		if !slices.Contains(*s, t) {
 			*s = append(*s, t)
 		}
@@ -162,7 +159,7 @@ func (s *secrets) learn(r *http.Request) {
 // from elsewhere.
 func (s secrets) scrub(text string) string {
 	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, masked)
+		text = known.Hide(text, secret, masked)
 	}
 	return known.Mask(text)
 }

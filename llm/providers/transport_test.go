@@ -2,10 +2,13 @@ package providers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,55 @@ import (
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
+
+// TestAKeyInAnySpelling: a provider may quote the key with the escapes of a URL, of JSON, of
+// HTML or of a program, in part or twice over. No error has it.
+func TestAKeyInAnySpelling(t *testing.T) {
+	each := func(format string) string {
+		var b strings.Builder
+		for _, c := range []byte(aKey) {
+			fmt.Fprintf(&b, format, c)
+		}
+		return b.String()
+	}
+	quoted, err := json.Marshal(each(`\u%04x`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spelling := range map[string]string{
+		"a URL": url.QueryEscape(aKey), "a URL, small": "sk-ant-test-0123456789%2f%2babc", "a URL in part": "sk-ant-test-%30123456789/%2Babc", "all of it": each("%%%02X"),
+		"twice over": url.QueryEscape(each("%%%02x")), "JSON": each(`\u%04x`), "JSON in part": `\u0073k-ant-test-0123456789\/\u002Babc`, "JSON in JSON": string(quoted[1 : len(quoted)-1]),
+		"HTML": each("&#%d;"), "HTML in hex": each("&#x%X;"), "HTML in part": "sk-ant-test-0123456789&sol;&plus;abc", "a program": each(`\x%02x`),
+	} {
+		for _, body := range []string{`{"error":{"message":"no ` + spelling + ` here"}}`, "no " + spelling + " here", `{"no ` + spelling + ` here":1}`} {
+			body := strings.ReplaceAll(body, `\x`, `\\x`) // JSON has no such escape
+			_, err := ask(t, llmtest.Start(t, llmtest.Exchange{Status: 401, Body: body}).URL(), Config{APIKey: aKey})
+			e := wantAPIError(t, err)
+			if json.Valid([]byte(body)) && len(e.Raw) > 0 && !json.Valid(e.Raw) {
+				t.Errorf("%s in %s: %s is no JSON any more", name, body, e.Raw)
+			}
+			for _, text := range []string{err.Error(), e.Message, string(e.Raw)} {
+				if text != "" && !strings.Contains(text, "no [key] here") {
+					t.Errorf("%s in %s: %s", name, body, text)
+				}
+			}
+		}
+	}
+}
+
+// TestEachNameOfAKeyInARequest: what a header or a value of the address carries under the
+// name of a key is in no error.
+func TestEachNameOfAKeyInARequest(t *testing.T) {
+	const word = "plainword"
+	for _, name := range []string{"X-Key", "X-Token", "X-Secret", "X-Auth", "Cookie", "X-Password", "X-Sig"} {
+		for in, config := range map[string]Config{"": {Headers: map[string]string{name: word}}, "?" + name + "=" + word: {APIKey: aKey}} {
+			s := llmtest.Start(t, llmtest.Exchange{Status: 401, Body: "no " + word})
+			if _, err := ask(t, s.URL()+in, config); wantAPIError(t, err).Message != "no [key]" {
+				t.Errorf("%s %s: %v", name, in, err)
+			}
+		}
+	}
+}
 
 // TestRefusals reads what providers say when they say no.
 func TestRefusals(t *testing.T) {

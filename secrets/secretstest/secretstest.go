@@ -20,7 +20,7 @@ const (
 	alnums   = letters + "0123456789"
 )
 
-// Plant makes more than thirty secrets, the same ones for one seed.
+// Plant makes more than forty secrets, the same ones for one seed.
 func Plant(seed uint64) []Planted {
 	r := rand.New(rand.NewPCG(seed, 1))
 	of := func(alphabet string, n int) string {
@@ -77,5 +77,17 @@ func Plant(seed uint64) []Planted {
 		{"password", "hunter2-" + an(4), `"password": "`, `"`},
 		{"service-token", "hvs." + an(24) + "7", "vault ", "\n"},
 		{"service-token", "dckr_pat_" + an(26) + "7", "docker login -p ", "\n"},
+		{"cookie", "s%3A" + an(24) + "7." + b64(12), "Cookie: theme=dark; sid=", "; lang=en\r\nHost: x"},
+		{"cookie", of(lowerHex, 23) + "7", `{"Set-Cookie": ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT; Path=/", "id=`, `; Path=/api/v2; HttpOnly"]}`},
+		{"cookie", an(15) + "7", "curl -b 'lang=en; id=", "' https://x"},
+		{"curl-user", "gr3y!" + an(6), "curl -sSfu ada:", " https://x"},
+		{"curl-user", an(11) + "7", "curl https://x \\\n  --user \"ada:", "\" \\\n  -d a=b"},
+		{"curl-user", an(17) + "q7x3", `["curl", "-u", "`, `:", "https://api.x"]`},
+		{"netrc", an(11) + "7", "machine git.example.org login ada password ", "\n"},
+		{"netrc", "p;4ss&" + an(6), "machine git.example.org\n\tlogin ada\n\tpassword ", "\n\nmachine b.example.org\n"},
+		{"netrc", "zw0lf&" + an(6), "default login ada password ", "\n"},
+		{"terraform", an(13) + "7.atlasv1." + an(66) + "7", "terraform login says ", "\n"},
+		{"terraform", an(13) + "7.atlasv1." + an(66) + "7", "credentials \"app.terraform.io\" {\n  token = \"", "\"\n}"},
+		{"terraform", an(15) + "3k9" + an(14), "TF_TOKEN_app_terraform_io=", "\n"},
 	}
 }
