@@ -20,7 +20,7 @@ import (
 // thoughts, each with its count first. Numbers are unsigned varints. A file that is
 // anything else counts as none.
 
-const traceFormat = "tract traces 1\n"
+const traceFormat = "tract traces 2\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -57,9 +57,9 @@ func (x *traceIndex) read() {
 	n := r.number()
 	x.list = make([]thought, 0, min(n, uint64(len(r.rest))))
 	for range n {
-		t := thought{id: r.id(), at: int64(r.number()), depth: r.number(), turn: uint32(r.number())}                                  //nolint:gosec // as it was written
-		t.session, t.model, t.source, t.tokens = uint32(r.number()), uint32(r.number()), uint32(r.number()), int64(r.number())        //nolint:gosec // as it was written
-		if t.estimated, t.marks = r.number() == 1, r.bytes(); r.failed || max(t.session, t.model, t.source) >= uint32(len(x.names)) { //nolint:gosec // a length
+		t := thought{id: r.id(), at: int64(r.number()), depth: r.number(), turn: uint32(r.number())}                             //nolint:gosec // as it was written
+		t.session, t.model, t.source, t.reported = uint32(r.number()), uint32(r.number()), uint32(r.number()), int64(r.number()) //nolint:gosec // as it was written
+		if t.marks = r.bytes(); r.failed || max(t.session, t.model, t.source) >= uint32(len(x.names)) {                          //nolint:gosec // a length
 			x.forget()
 			return
 		}
@@ -84,13 +84,9 @@ func (x *traceIndex) write() {
 	for i := range x.list {
 		t := &x.list[i]
 		b = append(b, t.id[:]...)
-		estimated := uint64(0)
-		if t.estimated {
-			estimated = 1
-		}
 		for _, n := range []uint64{
 			uint64(t.at), t.depth, uint64(t.turn), uint64(t.session), uint64(t.model), uint64(t.source), //nolint:gosec // read back the same
-			uint64(t.tokens), estimated, uint64(len(t.marks)), //nolint:gosec // read back the same
+			uint64(t.reported), uint64(len(t.marks)), //nolint:gosec // read back the same
 		} {
 			b = binary.AppendUvarint(b, n)
 		}

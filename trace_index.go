@@ -64,8 +64,7 @@ type thought struct {
 	depth                  uint64
 	turn                   uint32
 	session, model, source uint32
-	tokens                 int64
-	estimated              bool
+	reported               int64
 	marks                  []byte // which letters follow one another in its words
 }
 
@@ -341,7 +340,7 @@ func (b *gathering) loadPage(ctx context.Context, from int, commits []*commit.Co
 		}
 		c := t.Commit
 		to[i] = thought{
-			id: c.ID, at: b.at[from+i], depth: c.Depth, turn: b.turns[c.ID], tokens: t.Tokens, estimated: t.Estimated,
+			id: c.ID, at: b.at[from+i], depth: c.Depth, turn: b.turns[c.ID], reported: t.Reported,
 			marks: marksOf(c.Words.Text + "\n" + t.Block.String()),
 		}
 		names.Lock()
@@ -362,7 +361,7 @@ func (r *Repo) indexedTraces(ctx context.Context, list []thought, yield func(*Tr
 			return
 		}
 		for i, t := range traces {
-			t.Turn, t.Tokens, t.Estimated = int(page[i].turn), page[i].tokens, page[i].estimated
+			t.Turn, t.Reported = int(page[i].turn), page[i].reported
 			if !yield(t, t.damaged) {
 				return
 			}

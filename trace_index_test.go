@@ -75,7 +75,7 @@ func (h *thinker) list(repo *tract.Repo, rev string, want tract.Likely) (lines [
 		words := want.Words == nil || want.Words.MatchString(trace.Block.Text)
 		if words && (want.Session == "" || trace.Session() == want.Session) && (want.Model == "" || trace.Model() == want.Model) &&
 			(want.Turn == 0 || trace.Turn == want.Turn) && (want.Source == "" || trace.Block.Source == want.Source) {
-			lines = append(lines, fmt.Sprint(trace.Commit.ID.Short(), trace.Turn, trace.Tokens, trace.Estimated, trace.Block.Text))
+			lines = append(lines, fmt.Sprint(trace.Commit.ID.Short(), trace.Turn, trace.Estimate, trace.Reported, trace.Block.Text))
 		}
 	}
 	return lines

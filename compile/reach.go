@@ -34,13 +34,6 @@ func (u unread) place(i int) int {
 	return i + u.count
 }
 
-// tokens is the estimate of what is not there: of what would be sent, and of the
-// rest, which is taken for reasoning.
-func (u unread) tokens() (sent, thoughts int) {
-	sent = Estimate(u.weight.Sent)
-	return sent, Estimate(u.weight.All) - sent
-}
-
 // within is whole for a budget, and reads only as far as that reaches. It gives nil
 // where all has to be read to know what is sent: a history that is not much longer,
 // or that has merges, summaries, or pinned thoughts or tool calls far back.
@@ -75,21 +68,23 @@ func needsTurn(e Entry) bool {
 	return e.Sent && (isTool(e.Kind) || e.Kind == content.KindReasoning)
 }
 
-// missed finds the first commit that was sent to the last reply and was not read.
+// missed finds the first commit that was sent by one of the requests that the scale is
+// from, and was not read.
 func (h *history) missed() (depth uint64, missed bool) {
-	if h.fitted == nil {
-		return 0, false
-	}
-	known := h.unread.known
-	for i, sent := range h.fitted.flags[:min(len(h.fitted.flags), h.unread.count+len(known))] {
-		for len(known) > 0 && known[0] < uint64(i) {
-			known = known[1:]
+	depth = commitDepths
+	for _, flags := range h.flags {
+		known := h.unread.known
+		for i, sent := range flags[:min(len(flags), h.unread.count+len(known))] {
+			for len(known) > 0 && known[0] < uint64(i) {
+				known = known[1:]
+			}
+			if sent && (len(known) == 0 || known[0] != uint64(i)) {
+				depth = min(depth, uint64(i))
+				break
+			}
 		}
-		if sent && (len(known) == 0 || known[0] != uint64(i)) {
-			return uint64(i), true
-		}
 	}
-	return 0, false
+	return depth, depth < commitDepths
 }
 
 // end is the end of a history, and how far it has to go at least.
@@ -228,14 +223,19 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		turn, message, reply := e.Turn, e.message, e.reply
+		turn, message := e.Turn, e.message
 		if k := known[e.ID]; k != nil {
 			*e = *k
-			e.Turn, e.message, e.reply = turn, message, reply
+			e.Turn, e.message = turn, message
 		} else if e.Sent {
 			e.leaveOut(whyBudget)
 		}
 	}
+	var all Tokens
+	for i := range h.entries {
+		all.count(&h.entries[i])
+	}
+	p.Tokens = all.scaled(p.Scale, true)
 	p.Said = slices.Clone(p.Said)
 	for i, at := range p.Said {
 		p.Said[i] = int32(p.unread.place(int(at)))
