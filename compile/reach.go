@@ -132,11 +132,11 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 		}
 		known, id = append(known, c), c.Mark
 	}
-	pinned, err := e.pinned(ctx, r, known)
+	targets, err := e.targets(ctx, r, known)
 	if err != nil {
 		return nil, err
 	}
-	if known = append(known, pinned...); len(known) == int(first.Depth) {
+	if known = append(known, targets...); len(known) == int(first.Depth) {
 		return nil, nil // that is all of it
 	}
 	slices.SortFunc(known, func(a, b *commit.Commit) int { return cmp.Compare(a.Depth, b.Depth) })
@@ -145,11 +145,7 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 	h.unread = unread{count: int(first.Depth) - len(known), weight: commit.Weight{All: first.Weight.All - own.All, Sent: first.Weight.Sent - own.Sent}}
 	h.entries = make([]Entry, len(known)+len(e.list))
 	var before objects.ID
-	begun := false // the message at hand is known from its beginning
 	for i, c := range known {
-		if begun = begun && c.Parent() == before || c.Says() && c.Index == 0; c.Says() && !begun {
-			return nil, nil
-		}
 		own := c.Own()
 		h.unread.known = append(h.unread.known, c.Depth)
 		h.unread.weight.All -= own.All
@@ -164,24 +160,32 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 		h.entries[len(h.entries)-1-i].take(c, nil)
 	}
 	h.number()
+	begun := false // the message at hand is known from its beginning
+	for i, c := range known {
+		begun = begun && h.entries[i].place&apart == 0 || c.Says() && c.Index == 0
+		note := h.notes[c.ID]
+		if pinned := c.Marks() || note != nil && note.Priority == priority.Pinned; pinned && c.Says() && !begun {
+			return nil, nil
+		}
+	}
 	return h, h.reasons(ctx, r)
 }
 
-// pinned lists the commits before the list that an annotation pins, and no mark leads
-// to. Whether they are of this history is looked up from the mark after them: nothing
+// targets lists the commits before the list that an annotation or an edit speaks of, and
+// no mark leads to. Whether they are of this history is looked up from the mark after them: nothing
 // that an annotation says makes the words of another one part of a prompt.
-func (e *end) pinned(ctx context.Context, r objects.Reader, known []*commit.Commit) (list []*commit.Commit, err error) {
+func (e *end) targets(ctx context.Context, r objects.Reader, known []*commit.Commit) (list []*commit.Commit, err error) {
 	first := e.list[len(e.list)-1]
 	above := append([]*commit.Commit{first}, known...)
 	said := map[objects.ID]bool{}
+	for _, c := range e.list {
+		said[c.ID] = true
+	}
 	for _, n := range append(e.list[:len(e.list):len(e.list)], known...) {
-		if n.Op != commit.Annotate || said[n.Target] {
+		if n.Op != commit.Annotate && n.Op != commit.Edit || said[n.Target] {
 			continue
 		}
 		said[n.Target] = true
-		if n.Priority != priority.Pinned {
-			continue
-		}
 		c, err := commit.Read(ctx, r, n.Target)
 		if errors.Is(err, objects.ErrNotFound) {
 			continue // it speaks of nothing
