@@ -84,18 +84,24 @@ func (h *history) decide(o Options) {
 		if e.Role == content.NoRole && e.Sent {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		size := int64(e.Size)
-		if edit := h.edit(e); edit != nil {
-			e.few().edit, size = edit.ID, edit.Size
-		}
-		weight := e.Kind.Weight(size)
-		e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
-		if e.Sent && (!e.isThought() || of.explicit != priority.Unset || note != nil && note.Priority != priority.Unset) {
-			e.place |= counted
-		}
-		if hasTools && e.isThought() {
-			e.place |= inToolTurn
-		}
+		h.weigh(e, of.explicit != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+	}
+}
+
+// weigh counts an entry that is decided: explicit is whether a person said its level, and
+// tools whether its turn has tool calls.
+func (h *history) weigh(e *Entry, explicit, tools bool) {
+	size := int64(e.Size)
+	if edit := h.edit(e); edit != nil {
+		e.few().edit, size = edit.ID, edit.Size
+	}
+	weight := e.Kind.Weight(size)
+	e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
+	if e.Sent && (explicit || !e.isThought()) {
+		e.place |= counted
+	}
+	if tools && e.isThought() {
+		e.place |= inToolTurn
 	}
 }
 
