@@ -20,7 +20,7 @@ type Spent struct {
 	Used      int64
 	Limit     int64 // 0: there is none
 	Warn      bool  // the part at which to warn is reached
-	Estimated bool  // some of Used was not told by a provider, or is still coming
+	Estimated bool  // some of Used was not reported by a provider, or is still coming
 }
 
 // BudgetError says that a session has used up a budget. Nothing was sent.
@@ -70,37 +70,37 @@ func (b *Branch) budgets(v settings.Values) []Spent {
 
 // countSpent adds what the replies on a history have used.
 func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID) error {
+	estimates := make([]int, len(budgets))
 	for reply, err := range b.repo.paid(ctx, b.repo.every(ctx, []objects.ID{tip})) {
 		if err != nil {
 			return err
 		}
-		if reply.Session == b.name {
-			spend(budgets, reply.Model, reply.Reasoning)
-			if reply.Estimated {
-				estimated(budgets, reply.Model)
+		if reply.Session != b.name {
+			continue
+		}
+		for i := range budgets {
+			if s := &budgets[i]; s.counts(reply.Model) {
+				s.Used += reply.Reasoning
+				s.Estimated = s.Estimated || reply.Estimated
+				estimates[i] += reply.Estimate
 			}
+		}
+	}
+	if slices.Max(estimates) > 0 {
+		scale, err := compile.ScaleOf(ctx, b.repo.store, tip)
+		if err != nil && !isDamage(err) { // of what is damaged the estimates stay as they are
+			return err
+		}
+		for i := range budgets {
+			budgets[i].Used += int64(scale.Tokens(estimates[i]))
 		}
 	}
 	warn(v, budgets)
 	return nil
 }
 
-// estimated notes that a part of what was spent on a model is.
-func estimated(budgets []Spent, model string) {
-	for i := range budgets {
-		if s := &budgets[i]; s.Models == "" || settings.Match(s.Models, model) {
-			s.Estimated = true
-		}
-	}
-}
-
-func spend(budgets []Spent, model string, tokens int64) {
-	for i := range budgets {
-		if s := &budgets[i]; s.Models == "" || settings.Match(s.Models, model) {
-			s.Used += tokens
-		}
-	}
-}
+// counts reports whether a budget is of a model.
+func (s *Spent) counts(model string) bool { return s.Models == "" || settings.Match(s.Models, model) }
 
 func warn(v settings.Values, budgets []Spent) {
 	part := v.Float("reasoning.budget_warn")
@@ -117,6 +117,7 @@ type meter struct {
 	model    string
 	tell     func(Spent)
 	told     []bool
+	scale    compile.Scale
 	bytes    int64 // of thoughts that came
 }
 
@@ -130,11 +131,10 @@ func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model st
 	if err := b.countSpent(ctx, c.settings, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
-	m := &meter{settings: c.settings, budgets: budgets, model: model, tell: c.spent, told: make([]bool, len(budgets))}
+	m := &meter{settings: c.settings, budgets: budgets, model: model, scale: p.Scale, tell: c.spent, told: make([]bool, len(budgets))}
 	for i, s := range budgets {
 		m.told[i] = s.Warn // it was told when it happened
-		applies := s.Models == "" || settings.Match(s.Models, model)
-		if c.enforce && applies && s.Limit > 0 && s.Used >= s.Limit {
+		if c.enforce && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
 			return nil, &BudgetError{Spent: s}
 		}
 	}
@@ -147,10 +147,10 @@ func (m *meter) event(e llm.Event) {
 		return
 	}
 	m.bytes += int64(len(e.Text))
-	m.check(m.model, int64(compile.Estimate(m.bytes)), true)
+	m.check(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
 }
 
-// done counts what the reply told, with the commits of it.
+// done counts what the reply reported, with the commits of it.
 func (m *meter) done(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
@@ -159,16 +159,17 @@ func (m *meter) done(o *commit.Origin, commits []*commit.Commit) {
 	for _, c := range commits {
 		a.add(c)
 	}
-	tokens, estimated := a.reasoning(o.Usage, o.Unkept)
-	m.check(o.Model, tokens, estimated)
+	tokens, estimate, estimated := a.reasoning(o.Usage, o.Unkept)
+	m.check(o.Model, tokens+int64(m.scale.Tokens(estimate)), estimated)
 }
 
 // check tells, once for each budget, that the part at which to warn is reached.
 func (m *meter) check(model string, tokens int64, guess bool) {
 	now := slices.Clone(m.budgets)
-	spend(now, model, tokens)
-	if guess {
-		estimated(now, model)
+	for i := range now {
+		if s := &now[i]; s.counts(model) {
+			s.Used, s.Estimated = s.Used+tokens, s.Estimated || guess
+		}
 	}
 	warn(m.settings, now)
 	for i, s := range now {

@@ -85,9 +85,11 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	r := &Range{First: p.Entries[from].ID, Last: p.Entries[to].ID, covers: c.covers, tip: tip}
 	r.Widened = from < p.Index(first) || to > p.Index(last)
 	covered := p.Covered(from, to, c.covers)
+	estimate := 0
 	for _, e := range covered {
-		r.Tokens += int(e.Tokens)
+		estimate += int(e.Tokens)
 	}
+	r.Tokens = p.Scale.Tokens(estimate)
 	r.Commits, err = b.repo.said(ctx, covered)
 	return r, err
 }

@@ -13,11 +13,11 @@ import (
 
 // Trace is one thought of a model, as it was committed.
 type Trace struct {
-	Commit    *commit.Commit // as Show gives it
-	Block     content.Reasoning
-	Turn      int   // number of its turn, with [Numbered]
-	Tokens    int64 // its share of what the reply told for thoughts, by size
-	Estimated bool  // the reply did not tell, so that Tokens is by estimate
+	Commit   *commit.Commit // as Show gives it
+	Block    content.Reasoning
+	Turn     int   // number of its turn, with [Numbered]
+	Estimate int   // of its tokens, as a prompt counts them; see [Repo.Scale]
+	Reported int64 // its share, by size, of the tokens that the response reported for reasoning; 0: it reported none
 
 	damaged error // its words, or what it links to
 }
@@ -127,7 +127,7 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 	sizes := map[objects.ID]int64{} // of the thoughts of each reply
 	list := make([]*Trace, 0, len(page))
 	for i, c := range page {
-		t := &Trace{Commit: c}
+		t := &Trace{Commit: c, Estimate: compile.Estimate(c.Kind.Weight(c.Size))}
 		if damaged != nil {
 			t.damaged = damaged[i]
 		}
@@ -140,18 +140,13 @@ func (r *Repo) loadThoughts(ctx context.Context, page []*commit.Commit) ([]*Trac
 	}
 	before := map[objects.ID]int64{}
 	for _, t := range list {
-		told := int64(0)
-		if t.Commit.From != nil {
-			told = t.Commit.From.Usage.Reasoning
-		}
-		if t.Estimated = told == 0; t.Estimated {
-			t.Tokens = int64(compile.Estimate(t.size()))
+		if t.Commit.From == nil {
 			continue
 		}
-		of := t.Commit.Origin
+		told, of := t.Commit.From.Usage.Reasoning, t.Commit.Origin
 		from := before[of]
 		before[of] += t.size()
-		t.Tokens = told*before[of]/sizes[of] - told*from/sizes[of] // so that shares add up
+		t.Reported = told*before[of]/sizes[of] - told*from/sizes[of] // so that shares add up
 	}
 	return list, nil
 }

@@ -139,14 +139,22 @@ func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 	}
 }
 
-// TestThoughtsThatAreNotToldApartAreWhatTheWordsLeave is Anthropic's way to count.
-func TestThoughtsThatAreNotToldApartAreWhatTheWordsLeave(t *testing.T) {
+// TestReasoningThatIsNotReportedCountsAsInAPrompt: a thought that was kept has one count;
+// of one that was not kept only the output tells.
+func TestReasoningThatIsNotReportedCountsAsInAPrompt(t *testing.T) {
 	repo := open(t)
-	main := repo.Branch("main")
-	must(main.Chat(t.Context(), &spender{model: "claude", thought: "hm", reasoning: []int64{0}}, "Think."))(t)
-	s := must(main.Spent(t.Context()))(t)
-	if s[0].Used < 490 || s[0].Used > 500 || !s[0].Estimated {
-		t.Errorf("spent %+v of 500", s[0])
+	kept, unkept := repo.Branch("kept"), repo.Branch("unkept")
+	client := func() *spender {
+		return &spender{model: "claude", thought: strings.Repeat("hm ", 100), reasoning: []int64{0}}
+	}
+	must(kept.Chat(t.Context(), client(), "Think."))(t)
+	p := must(repo.Compile(t.Context(), "kept"))(t)
+	if s := must(kept.Spent(t.Context()))(t)[0]; s.Used != int64(p.Tokens.HiddenReasoning) || s.Used < 75 || !s.Estimated {
+		t.Errorf("spent %+v, the prompt leaves out %d", s, p.Tokens.HiddenReasoning)
+	}
+	must(unkept.Chat(t.Context(), client(), "Think.", tract.WithReasoning(false)))(t)
+	if s := must(unkept.Spent(t.Context()))(t)[0]; s.Used < 490 || s.Used > 500 || !s.Estimated {
+		t.Errorf("spent %+v of 500", s)
 	}
 }
 
@@ -167,7 +175,7 @@ func TestTracesComeOnceAndNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s@%s/%d:%d", trace.Block.Text, trace.Session(), trace.Turn, trace.Tokens))
+		got = append(got, fmt.Sprintf("%s@%s/%d:%d", trace.Block.Text, trace.Session(), trace.Turn, trace.Reported))
 	}
 	if want := "ee@main/2:2 dd@fork/1:2 cc@main/1:2 bbbbbbbbbbbb@main/1:1 aaaa@main/1:1"; strings.Join(got, " ") != want {
 		t.Errorf("traces are %v\nwant %s", got, want)

@@ -21,8 +21,9 @@ type Reply struct {
 	Model     string
 	Time      time.Time     // its request was sent, else it was committed
 	Usage     content.Usage // as it was told
-	Reasoning int64         // tokens of thoughts: as told, else what its words leave of the output
-	Estimated bool          // Reasoning was not told
+	Reasoning int64         // tokens of thoughts as reported; of thoughts that were not kept, what its words leave of the output
+	Estimate  int           // of thoughts that were kept and not reported; see [Repo.Scale]
+	Estimated bool          // the tokens of its thoughts were not reported
 }
 
 // Replies yields the answers of models, newest first: of the history of a
@@ -55,8 +56,8 @@ const costPage = 256
 type answer struct {
 	last    *commit.Commit
 	said    int64 // weight of what is no thought
-	thinks  bool
-	counted bool // with a later part of it
+	thought int   // estimate of the thoughts
+	counted bool  // with a later part of it
 }
 
 // imported is a response that an import brought to a branch. When it came in parts, since
@@ -75,19 +76,31 @@ func importedAs(o *commit.Origin) imported {
 // add takes a block of the reply.
 func (a *answer) add(c *commit.Commit) {
 	if c.Kind == content.KindReasoning {
-		a.thinks = true
+		a.thought += compile.Estimate(c.Kind.Weight(c.Size))
 	} else {
 		a.said += c.Kind.Weight(c.Size)
 	}
 }
 
-// reasoning is the tokens of the thoughts. Where a provider does not tell them
-// apart they are what the words leave of its output.
-func (a *answer) reasoning(u content.Usage, unkept int) (tokens int64, estimated bool) {
-	if u.Reasoning > 0 || !a.thinks && unkept == 0 {
-		return u.Reasoning, false
+// reasoning is the tokens of the thoughts and the estimate of those that the provider did
+// not report.
+func (a *answer) reasoning(u content.Usage, unkept int) (tokens int64, estimate int, estimated bool) {
+	switch {
+	case u.Reasoning > 0:
+		return u.Reasoning, 0, false
+	case unkept > 0: // only the output tells of them
+		return max(u.Output-int64(compile.Estimate(a.said)), 0), 0, true
 	}
-	return max(u.Output-int64(compile.Estimate(a.said)), 0), true
+	return 0, a.thought, a.thought > 0
+}
+
+// Scale is what makes tokens from estimates, as in the prompt of a revision.
+func (r *Repo) Scale(ctx context.Context, rev string) (compile.Scale, error) {
+	id, err := r.Resolve(ctx, rev)
+	if err != nil {
+		return compile.Scale{}, err
+	}
+	return compile.ScaleOf(ctx, r.store, id)
 }
 
 // paid finds the answers among commits that come newest first.
@@ -151,7 +164,7 @@ func (r *Repo) costs(ctx context.Context, page []*answer, counted map[imported]b
 		case part.response == "":
 		case later != nil:
 			later.said += a.said
-			later.thinks = later.thinks || a.thinks
+			later.thought += a.thought
 			a.counted = true
 		default:
 			newest[part], a.counted = a, counted[part]
@@ -164,7 +177,7 @@ func (r *Repo) costs(ctx context.Context, page []*answer, counted map[imported]b
 			continue
 		}
 		reply := Reply{Commit: a.last.ID, Session: o.Session, Provider: o.Provider, Model: o.Model, Time: o.Started, Usage: o.Usage}
-		reply.Reasoning, reply.Estimated = a.reasoning(o.Usage, o.Unkept)
+		reply.Reasoning, reply.Estimate, reply.Estimated = a.reasoning(o.Usage, o.Unkept)
 		if reply.Time.IsZero() {
 			reply.Time = a.last.Time
 		}

@@ -41,7 +41,7 @@ type Prompt struct {
 	Tokens   Tokens
 	Pending  []Pending
 
-	Calibration Calibration // of Tokens; the overhead is in Raw and Effective
+	Scale Scale // of Tokens
 
 	options Options
 	unread  unread
@@ -65,16 +65,16 @@ func (p *Prompt) Commits() iter.Seq2[int, []objects.ID] {
 	}
 }
 
-// Tokens counts a prompt by estimate, which what replies cost is used to
-// calibrate. Raw is the sum of the others.
+// Tokens counts a prompt: Estimate of every block, times the factor of a Scale. Raw is
+// the sum of the others. Where a budget left commits unread, only Effective is known, and
+// the others are zero until [Prompt.Complete].
 type Tokens struct {
 	Raw             int `json:"raw"`              // everything on the chain
 	Effective       int `json:"effective"`        // what is sent
 	Hidden          int `json:"hidden"`           // what is left out, but for reasoning
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
 
-	thoughts, pinned int // of the estimate: all reasoning, and that which is sent because a person said so
-	erased           int // of the estimate: what was sent once, reasoning apart, and was erased
+	sums // while estimates are added up
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -83,12 +83,11 @@ type Pending struct {
 	Call   content.ToolCall
 }
 
-// EstimateVersion names the formula of Estimate and of Calibration.
-const EstimateVersion = 2
+// EstimateVersion names the formula of Estimate and of Scale.
+const EstimateVersion = 3
 
 // Estimate is how many tokens a block takes that weighs so many bytes
-// (content.Kind.Weight): a token for each four. A Prompt counts by it and its
-// Calibration.
+// (content.Kind.Weight): a token for each four. A [Scale] makes tokens of a model from it.
 func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
@@ -127,14 +126,13 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, le
 		return nil, err
 	}
 	p := h.prompt(head, h.memory)
-	p.options, p.unread = o, h.unread
-	fitted := h.fitted
-	if fitted == nil {
-		if fitted, err = calibrate(ctx, r, p.Entries, h.unread, p.Tokens, o); err != nil {
+	p.options, p.unread, p.Scale = o, h.unread, h.scale
+	if o.Budget <= 0 {
+		if p.Scale, _, err = h.scaled(ctx, r, p.Entries, p.Tokens.sums); err != nil {
 			return nil, err
 		}
 	}
-	fitted.apply(p)
+	p.Tokens = p.Tokens.scaled(p.Scale, p.Before == 0)
 	return p, nil
 }
 
@@ -158,15 +156,15 @@ func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decide(o)
 	h.summaries()
-	if o.Budget > 0 {
-		if h.fitted, err = calibrate(ctx, r, h.entries, h.unread, h.sums(), o); err != nil {
-			return err
-		}
-	}
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {
 		return err
 	}
 	h.replaceSystems()
+	if o.Budget > 0 {
+		if h.scale, h.flags, err = h.scaled(ctx, r, h.entries, h.sums()); err != nil {
+			return err
+		}
+	}
 	return h.fit(o.Budget)
 }
 

@@ -50,6 +50,7 @@ func (h *history) decide(o Options) {
 	var rules [math.MaxUint8 + 1]rule // by kind
 	for i := range h.entries {
 		e := &h.entries[i]
+		e.place &^= counted | inToolTurn
 		if !e.Says() {
 			of := e.Speaks().Target
 			if e.Op == commit.Merge {
@@ -62,10 +63,11 @@ func (h *history) decide(o Options) {
 		for len(tools) > 0 && tools[0].Turn < e.Turn {
 			tools = tools[1:]
 		}
+		hasTools := len(tools) > 0 && tools[0].Turn == e.Turn
 		of := asked{
 			explicit: e.Priority,
 			open:     i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen,
-			tools:    o.KeepToolTurns && len(tools) > 0 && tools[0].Turn == e.Turn,
+			tools:    o.KeepToolTurns && hasTools,
 			last:     e.Turn == h.thought, something: true,
 		}
 		note := h.note(e)
@@ -82,11 +84,24 @@ func (h *history) decide(o Options) {
 		if e.Role == content.NoRole && e.Sent {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		size := int64(e.Size)
-		if edit := h.edit(e); edit != nil {
-			e.few().edit, size = edit.ID, edit.Size
-		}
-		e.Tokens = int32(min(Estimate(e.Kind.Weight(size)), math.MaxInt32))
+		h.weigh(e, of.explicit != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+	}
+}
+
+// weigh counts an entry that is decided: explicit is whether a person said its level, and
+// tools whether its turn has tool calls.
+func (h *history) weigh(e *Entry, explicit, tools bool) {
+	size := int64(e.Size)
+	if edit := h.edit(e); edit != nil {
+		e.few().edit, size = edit.ID, edit.Size
+	}
+	weight := e.Kind.Weight(size)
+	e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
+	if e.Sent && (explicit || !e.isThought()) {
+		e.place |= counted
+	}
+	if tools && e.isThought() {
+		e.place |= inToolTurn
 	}
 }
 

@@ -20,7 +20,7 @@ type Entry struct {
 	origin  *objects.ID   // what the collector follows stands together: it goes over all entries
 	rare    *rare         // nil: it has nothing of that
 	Turn    int32         // 0 is what comes before the first user message
-	Tokens  int32         // estimated by its size alone
+	Tokens  int32         // estimated by its size alone; Prompt.Rows has what it counts
 	Index   int32
 	Size    int32 // bytes of the content's record
 
@@ -34,7 +34,7 @@ type Entry struct {
 	why     why
 	place   place        // of what is not where it usually is
 	message int32        // counts the messages of the history
-	reply   int32        // leads to the replies before it; see lastReply
+	weight  int32        // bytes of prompt that Tokens is the estimate of
 	spot    objects.Spot // of the content
 }
 
@@ -43,8 +43,11 @@ type Entry struct {
 type place uint8
 
 const (
-	moved place = 1 << iota // it is sent in the place of another
-	apart                   // its parent is not the entry before it
+	moved      place = 1 << iota // it is sent in the place of another
+	apart                        // its parent is not the entry before it
+	brought                      // by a merge
+	counted                      // a prompt of any policy has it; budgets and tool calls without results apart
+	inToolTurn                   // it is reasoning, and its turn has tool calls
 )
 
 // why is the place of a reason in reasons, or rareWhy.
@@ -172,6 +175,14 @@ func (e *Entry) take(c *commit.Commit, after *Entry) {
 	}
 	if c.Op != commit.Append {
 		e.few().speaks = c.Clone()
+	}
+}
+
+// undecided is an entry without words as it was before anything was decided.
+func (e *Entry) undecided() Entry {
+	return Entry{
+		ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
+		Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, place: e.place & (apart | brought),
 	}
 }
 

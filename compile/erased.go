@@ -79,10 +79,11 @@ func (p *Prompt) Lost(sent []bool) *Entry {
 	return nil
 }
 
-// leaves is what an erased entry still counts: the placeholder, if one is sent.
-func (e *Entry) leaves() int {
-	if !e.Sent {
-		return 0
+// estimate is that of what an entry says: of erased words, if it is sent all the same, of
+// the placeholder.
+func (e *Entry) estimate() int {
+	if e.Sent && e.Erased() != nil {
+		return min(int(e.Tokens), Estimate(int64(len(Erased))))
 	}
-	return min(int(e.Tokens), Estimate(int64(len(Erased))))
+	return int(e.Tokens)
 }

@@ -2,7 +2,7 @@ package compile
 
 import (
 	"context"
-	"math"
+	"errors"
 	"slices"
 
 	"github.com/tract-vcs/tract/commit"
@@ -18,8 +18,8 @@ type history struct {
 	entries  []Entry
 	turns    int32 // number of the last turn
 	messages int
-	thought  int32  // the last turn that has reasoning; -1: none has
-	then     passed // what was before the last turn
+	thought  int32 // the last turn that has reasoning; -1: none has
+	then     int32 // thought, as it was before the last turn
 	edits    map[objects.ID]*commit.Commit
 	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
 	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
@@ -28,7 +28,8 @@ type history struct {
 	tools      []*Entry // tool calls and results
 	compresses []int    // summaries, by place
 
-	fitted *fitting // of a budget; nil: without one
+	scale  Scale    // of a budget
+	flags  [][]bool // what requests with a budget have sent, of those that scale is from
 	unread unread
 	cut    bool // the budget leaves out a turn
 	erased bool // of what was loaded some is
@@ -110,22 +111,12 @@ func (l *listing) again(entries []Entry) {
 	}
 	l.grow(len(entries))
 	for i := range entries {
-		e := &entries[i]
-		l.list[i] = Entry{
-			ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
-			Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, place: e.place & apart,
-		}
+		l.list[i] = entries[i].undecided()
 	}
 	l.free = 0
 }
 
 func (l *listing) entries() []Entry { return l.list[l.free:] }
-
-// passed is what a history is known to have up to some entry.
-type passed struct {
-	thought int32 // as in history
-	reply   lastReply
-}
 
 func newHistory() *history {
 	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
@@ -133,15 +124,12 @@ func newHistory() *history {
 
 // number counts turns and messages, and lists those entries that are looked at again.
 func (h *history) number() {
-	var last lastReply
 	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought, last = b.turns, b.messages, b.thought, b.reply
+		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
 	}
-	h.then = passed{h.thought, last}
+	h.then = h.thought
 	for i := range h.entries {
 		e := &h.entries[i]
-		before := passed{h.thought, last}
-		last.pass(e)
 		switch e.Op {
 		case commit.Edit:
 			h.edits[e.Speaks().Target] = e.Speaks()
@@ -152,7 +140,7 @@ func (h *history) number() {
 		}
 		if e.beginsTurn() && i >= len(h.unread.known) {
 			h.turns++
-			h.then = before
+			h.then = h.thought
 		}
 		if e.Says() && (e.Index == 0 || e.place&apart != 0) {
 			h.messages++
@@ -265,18 +253,19 @@ func (h *history) replaceSystems() {
 			continue
 		}
 		place.rare.holds.leaveOut(priority.Why("replaced by " + e.ID.Short()))
+		place.rare.holds.place &^= counted
 		place.rare.holds, e.place = e, e.place|moved
 	}
 }
 
-// sums is those of the estimates, as the policy has them.
-func (h *history) sums() (t Tokens) {
+// sums is what the history weighs, with what of it is unread.
+func (h *history) sums() sums {
+	rest := h.unread.weight.All - h.unread.weight.Sent
+	s := sums{sent: h.unread.weight.Sent, thoughts: rest, kept: rest}
 	for i := range h.entries {
-		t.count(&h.entries[i])
+		s.add(&h.entries[i], 1)
 	}
-	sent, thoughts := h.unread.tokens()
-	t.Raw, t.Effective, t.HiddenReasoning, t.thoughts = t.Raw+sent+thoughts, t.Effective+sent, t.HiddenReasoning+thoughts, t.thoughts+thoughts
-	return t
+	return s
 }
 
 // fit drops whole turns from the oldest until the rest is within the budget.
@@ -286,20 +275,22 @@ func (h *history) fit(budget int) error {
 	}
 	turns := make([]priority.Turn, h.turns+1)
 	turns[h.turns].Keep = true
-	turns[0].Fixed = h.fitted.Overhead
 	for i := range h.entries {
 		e := &h.entries[i]
 		if !e.Says() || !e.Sent {
 			continue
 		}
-		tokens := int(math.Ceil(h.fitted.tokens(i)))
+		tokens := int(e.Tokens)
 		if e.Level == priority.Pinned || e.Kind == content.KindSystem {
 			turns[e.sentTurn()].Fixed += tokens
 		} else {
 			turns[e.sentTurn()].Tokens += tokens
 		}
 	}
-	drop, err := priority.Fit(budget, turns)
+	drop, err := priority.Fit(h.scale.estimate(budget), turns)
+	if over := (*priority.OverBudgetError)(nil); errors.As(err, &over) {
+		return &priority.OverBudgetError{Budget: budget, Fixed: h.scale.Tokens(over.Fixed)}
+	}
 	if err != nil {
 		return err
 	}

@@ -42,25 +42,26 @@ func recall(r objects.Reader, o Options) *memory {
 	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
 }
 
-// origins is those of the last replies of the histories that were compiled last.
-type origins struct {
+// recent is the objects of one kind that the last responses of the histories that were
+// compiled last lead to: origins and manifests.
+type recent[T any] struct {
 	mu    sync.Mutex
-	known map[objects.ID]*commit.Origin
+	known map[objects.ID]*T
 }
 
-// originsKey is that of origins in the memo of a store.
-type originsKey struct{}
+// recentKey is that of recent in the memo of a store.
+type recentKey[T any] struct{}
 
-// keptOrigins is how many of them are remembered.
-const keptOrigins = 16 * maxOrigins
+// keptRecent is how many of them are remembered.
+const keptRecent = 16 * maxOrigins
 
-// readOrigins gives those of the origins that are there. Nobody changes them.
-func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
-	kept := &origins{}
+// readRecent gives those of some objects that are there. Nobody changes them.
+func readRecent[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
+	kept := &recent[T]{}
 	if store, ok := r.(objects.Rememberer); ok {
-		kept = store.Memo().Get(originsKey{}, func() any { return kept }).(*origins)
+		kept = store.Memo().Get(recentKey[T]{}, func() any { return kept }).(*recent[T])
 	}
-	found := make(map[objects.ID]*commit.Origin, len(ids))
+	found := make(map[objects.ID]*T, len(ids))
 	var rest []objects.ID
 	kept.mu.Lock()
 	for _, id := range ids {
@@ -77,14 +78,14 @@ func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[o
 		if err != nil {
 			return nil, err
 		}
-		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
+		if found[obj.ID], err = parse(obj); err != nil {
 			return nil, err
 		}
 	}
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	if kept.known == nil || len(kept.known) > keptOrigins {
-		kept.known = map[objects.ID]*commit.Origin{}
+	if kept.known == nil || len(kept.known) > keptRecent {
+		kept.known = map[objects.ID]*T{}
 	}
 	maps.Copy(kept.known, found)
 	return found, nil
@@ -139,7 +140,7 @@ type base struct {
 	count    int        // commits
 	turns    int32
 	messages int
-	passed
+	thought  int32 // as in history
 	thinking int32 // the last turn with reasoning of the history as it was when it was decided
 	tokens   Tokens
 	said     int     // messages of the prompt that are whole
@@ -317,5 +318,5 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 // sameEntry compares what was decided about one commit.
 func sameEntry(a, b *Entry) bool {
 	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Erased() == nil) == (b.Erased() == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
-		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message
+		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message && a.place == b.place
 }

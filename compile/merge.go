@@ -29,16 +29,17 @@ func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) e
 	return h.brought(ctx, r, head, line)
 }
 
-// brought finds the ranges of the summaries that merges brought. Where a summary was
+// brought notes what merges brought, and finds the ranges of the summaries among that. Where a summary was
 // made its range was a part of the line; here other commits may lie between, for
 // which it does not stand.
 func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID, whole []*commit.Commit) error {
 	own := head // the commits that head has by first parent
-	for _, c := range slices.Backward(whole) {
+	for i, c := range slices.Backward(whole) {
 		if c.ID == own {
 			own = c.Parent()
 			continue
 		}
+		h.entries[i].place |= brought
 		if c.Op != commit.Compress {
 			continue
 		}

@@ -26,9 +26,6 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 		}
 	}
 	w.end()
-	sent, thoughts := h.unread.tokens()
-	w.tokens.Raw, w.tokens.Hidden, w.tokens.HiddenReasoning = w.tokens.Raw+sent+thoughts, w.tokens.Hidden+sent, w.tokens.HiddenReasoning+thoughts
-	w.tokens.thoughts += thoughts
 	whole := h.base.join(parts{h.entries, w.messages, w.said})
 	if next != nil && next.count > 0 {
 		m.remember(h, next, whole)
@@ -200,7 +197,7 @@ func (w *writer) hand() *spoken {
 
 // baseAt is the history before one of its entries, which begins a turn.
 func (h *history) baseAt(i int, w *writer) *base {
-	b := &base{count: i, turns: h.turns - 1, passed: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), blocks: len(w.said), before: w.before, calls: w.calls}
+	b := &base{count: i, turns: h.turns - 1, thought: h.then, thinking: h.thought, tokens: w.tokens, said: len(w.messages), blocks: len(w.said), before: w.before, calls: w.calls}
 	switch {
 	case !w.open:
 	case w.role == content.RoleTool: // results of the next turn may follow
@@ -218,32 +215,12 @@ func (h *history) baseAt(i int, w *writer) *base {
 	return b
 }
 
-func (t *Tokens) count(e *Entry) { t.add(e, int(e.Tokens)) }
-
-// take is the other way round of count.
-func (t *Tokens) take(e *Entry) { t.add(e, -int(e.Tokens)) }
-
-func (t *Tokens) add(e *Entry, n int) {
-	if !e.Says() {
-		return
-	}
-	t.Raw += n
-	if e.isThought() {
-		t.thoughts += n
-		if pinned(e) {
-			t.pinned += n
-		}
-	}
-	switch {
-	case e.Erased() != nil && !e.isThought():
-		left := e.leaves() * n / max(int(e.Tokens), 1)
-		t.Effective, t.Hidden, t.erased = t.Effective+left, t.Hidden+n-left, t.erased+n-left
-	case e.Sent:
-		t.Effective += n
-	case e.Kind == content.KindReasoning:
-		t.HiddenReasoning += n
-	default:
-		t.Hidden += n
+// count adds the estimate of an entry.
+func (t *Tokens) count(e *Entry) {
+	t.add(e, 1)
+	n, of := e.estimate(), t.of(e)
+	if of != nil {
+		*of, t.Raw = *of+n, t.Raw+n
 	}
 }
 
@@ -260,4 +237,42 @@ func (h *history) lacking() (list []*Entry) {
 		list = append(list, e)
 	}
 	return list
+}
+
+// of is the sum that an entry counts in; nil: in none.
+func (t *Tokens) of(e *Entry) *int {
+	switch {
+	case !e.Says():
+		return nil
+	case e.Sent:
+		return &t.Effective
+	case e.Kind == content.KindReasoning:
+		return &t.HiddenReasoning
+	}
+	return &t.Hidden
+}
+
+// scaled makes tokens from estimates. Of a history that was not all read only those of what
+// is sent are known.
+func (t Tokens) scaled(s Scale, whole bool) Tokens {
+	tokens := Tokens{Effective: s.Tokens(t.Effective)}
+	if whole {
+		tokens.Hidden, tokens.HiddenReasoning = s.Tokens(t.Hidden), s.Tokens(t.HiddenReasoning)
+		tokens.Raw = tokens.Effective + tokens.Hidden + tokens.HiddenReasoning
+	}
+	return tokens
+}
+
+// Rows gives the tokens of each of the entries. Those that are sent add up to
+// Tokens.Effective, and the others likewise.
+func (p *Prompt) Rows() []int {
+	rows := make([]int, len(p.Entries))
+	var sums Tokens
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if of := sums.of(e); of != nil {
+			rows[i] = p.Scale.Row(of, e.estimate())
+		}
+	}
+	return rows
 }

@@ -34,13 +34,6 @@ func (u unread) place(i int) int {
 	return i + u.count
 }
 
-// tokens is the estimate of what is not there: of what would be sent, and of the
-// rest, which is taken for reasoning.
-func (u unread) tokens() (sent, thoughts int) {
-	sent = Estimate(u.weight.Sent)
-	return sent, Estimate(u.weight.All) - sent
-}
-
 // within is whole for a budget, and reads only as far as that reaches. It gives nil
 // where all has to be read to know what is sent: a history that is not much longer,
 // or that has merges, summaries, or pinned thoughts or tool calls far back.
@@ -75,21 +68,23 @@ func needsTurn(e Entry) bool {
 	return e.Sent && (isTool(e.Kind) || e.Kind == content.KindReasoning)
 }
 
-// missed finds the first commit that was sent to the last reply and was not read.
+// missed finds the first commit that was sent by one of the requests that the scale is
+// from, and was not read.
 func (h *history) missed() (depth uint64, missed bool) {
-	if h.fitted == nil {
-		return 0, false
-	}
-	known := h.unread.known
-	for i, sent := range h.fitted.flags[:min(len(h.fitted.flags), h.unread.count+len(known))] {
-		for len(known) > 0 && known[0] < uint64(i) {
-			known = known[1:]
+	depth = commitDepths
+	for _, flags := range h.flags {
+		known := h.unread.known
+		for i, sent := range flags[:min(len(flags), h.unread.count+len(known))] {
+			for len(known) > 0 && known[0] < uint64(i) {
+				known = known[1:]
+			}
+			if sent && (len(known) == 0 || known[0] != uint64(i)) {
+				depth = min(depth, uint64(i))
+				break
+			}
 		}
-		if sent && (len(known) == 0 || known[0] != uint64(i)) {
-			return uint64(i), true
-		}
 	}
-	return 0, false
+	return depth, depth < commitDepths
 }
 
 // end is the end of a history, and how far it has to go at least.
@@ -137,11 +132,11 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 		}
 		known, id = append(known, c), c.Mark
 	}
-	pinned, err := e.pinned(ctx, r, known)
+	targets, err := e.targets(ctx, r, known)
 	if err != nil {
 		return nil, err
 	}
-	if known = append(known, pinned...); len(known) == int(first.Depth) {
+	if known = append(known, targets...); len(known) == int(first.Depth) {
 		return nil, nil // that is all of it
 	}
 	slices.SortFunc(known, func(a, b *commit.Commit) int { return cmp.Compare(a.Depth, b.Depth) })
@@ -150,11 +145,7 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 	h.unread = unread{count: int(first.Depth) - len(known), weight: commit.Weight{All: first.Weight.All - own.All, Sent: first.Weight.Sent - own.Sent}}
 	h.entries = make([]Entry, len(known)+len(e.list))
 	var before objects.ID
-	begun := false // the message at hand is known from its beginning
 	for i, c := range known {
-		if begun = begun && c.Parent() == before || c.Says() && c.Index == 0; c.Says() && !begun {
-			return nil, nil
-		}
 		own := c.Own()
 		h.unread.known = append(h.unread.known, c.Depth)
 		h.unread.weight.All -= own.All
@@ -169,24 +160,32 @@ func (e *end) history(ctx context.Context, r objects.Reader) (*history, error) {
 		h.entries[len(h.entries)-1-i].take(c, nil)
 	}
 	h.number()
+	begun := false // the message at hand is known from its beginning
+	for i, c := range known {
+		begun = begun && h.entries[i].place&apart == 0 || c.Says() && c.Index == 0
+		note := h.notes[c.ID]
+		if pinned := c.Marks() || note != nil && note.Priority == priority.Pinned; pinned && c.Says() && !begun {
+			return nil, nil
+		}
+	}
 	return h, h.reasons(ctx, r)
 }
 
-// pinned lists the commits before the list that an annotation pins, and no mark leads
-// to. Whether they are of this history is looked up from the mark after them: nothing
+// targets lists the commits before the list that an annotation or an edit speaks of, and
+// no mark leads to. Whether they are of this history is looked up from the mark after them: nothing
 // that an annotation says makes the words of another one part of a prompt.
-func (e *end) pinned(ctx context.Context, r objects.Reader, known []*commit.Commit) (list []*commit.Commit, err error) {
+func (e *end) targets(ctx context.Context, r objects.Reader, known []*commit.Commit) (list []*commit.Commit, err error) {
 	first := e.list[len(e.list)-1]
 	above := append([]*commit.Commit{first}, known...)
 	said := map[objects.ID]bool{}
+	for _, c := range e.list {
+		said[c.ID] = true
+	}
 	for _, n := range append(e.list[:len(e.list):len(e.list)], known...) {
-		if n.Op != commit.Annotate || said[n.Target] {
+		if n.Op != commit.Annotate && n.Op != commit.Edit || said[n.Target] {
 			continue
 		}
 		said[n.Target] = true
-		if n.Priority != priority.Pinned {
-			continue
-		}
 		c, err := commit.Read(ctx, r, n.Target)
 		if errors.Is(err, objects.ErrNotFound) {
 			continue // it speaks of nothing
@@ -228,14 +227,19 @@ func (p *Prompt) Complete(ctx context.Context, r objects.Reader) error {
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		turn, message, reply := e.Turn, e.message, e.reply
+		turn, message := e.Turn, e.message
 		if k := known[e.ID]; k != nil {
 			*e = *k
-			e.Turn, e.message, e.reply = turn, message, reply
+			e.Turn, e.message = turn, message
 		} else if e.Sent {
 			e.leaveOut(whyBudget)
 		}
 	}
+	var all Tokens
+	for i := range h.entries {
+		all.count(&h.entries[i])
+	}
+	p.Tokens = all.scaled(p.Scale, true)
 	p.Said = slices.Clone(p.Said)
 	for i, at := range p.Said {
 		p.Said[i] = int32(p.unread.place(int(at)))

@@ -53,6 +53,7 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 	hide := func(e *Entry, place int) {
 		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))
 		e.few().hidden = s.entry.ID
+		e.place &^= counted
 		if s.place < 0 || place < s.place {
 			s.place = place
 		}
@@ -176,7 +177,7 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 		}
 	}
 	old, kept := newest-1, turns[newest]
-	for old > 0 && (kept+turns[old])*4 <= p.Tokens.Effective {
+	for old > 0 && p.Scale.Tokens(kept+turns[old])*4 <= p.Tokens.Effective {
 		kept += turns[old]
 		old--
 	}

@@ -41,10 +41,12 @@ func blocks(p *compile.Prompt) []*Block {
 		}
 	}
 	var list []*Block
+	rows := p.Rows()
 	for _, m := range p.Messages {
 		for _, say := range m.Blocks {
-			e := &p.Entries[p.Said[len(list)]]
-			b := &Block{Commit: e.ID, Edit: e.Edit(), Tokens: int(e.Tokens), Role: m.Role, Kind: say.Kind(), Say: say}
+			at := p.Said[len(list)]
+			e := &p.Entries[at]
+			b := &Block{Commit: e.ID, Edit: e.Edit(), Tokens: rows[at], Role: m.Role, Kind: say.Kind(), Say: say}
 			b.key.role, b.key.content = m.Role, e.Content
 			if edit, ok := edits[b.Edit]; ok {
 				b.key.content = edit

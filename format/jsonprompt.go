@@ -19,7 +19,7 @@ type promptJSON struct {
 	Entries  []entryJSON    `json:"entries"`
 	Pending  []pendingJSON  `json:"pending,omitempty"`
 
-	Calibration *compile.Calibration `json:"calibration,omitempty"` // of the tokens, when a reply told what it cost
+	Scale *compile.Scale `json:"scale,omitempty"` // of the tokens, when a response reported its input
 }
 
 type messageJSON struct {
@@ -52,8 +52,8 @@ type pendingJSON struct {
 // asked; empty: none.
 func PromptJSON(pr *compile.Prompt, target string) any {
 	v := promptJSON{Head: pr.Head, Target: target, Tokens: pr.Tokens, Messages: []messageJSON{}, Entries: []entryJSON{}}
-	if pr.Calibration.Replies > 0 {
-		v.Calibration = &pr.Calibration
+	if pr.Scale.Responses > 0 {
+		v.Scale = &pr.Scale
 	}
 	for i, commits := range pr.Commits() {
 		m := pr.Messages[i]
@@ -63,10 +63,11 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 		}
 		v.Messages = append(v.Messages, message)
 	}
-	for _, e := range pr.Entries {
+	rows := pr.Rows()
+	for i, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.ID, Edit: e.Edit(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
-			Sent: e.Sent, Hidden: e.Hidden(), Turn: int(e.Turn), Tokens: int(e.Tokens), Pruned: newPruned(e.Erased(), 0),
+			Sent: e.Sent, Hidden: e.Hidden(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPruned(e.Erased(), 0),
 		})
 	}
 	for _, w := range pr.Pending {

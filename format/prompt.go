@@ -56,26 +56,25 @@ func (p *Printer) Tokens(t compile.Tokens) {
 	p.write(paint(p.ink.dim, tokensText(t)) + "\n")
 }
 
-// Calibration writes how the sums of a prompt were estimated, when replies told what
-// they cost.
-func (p *Printer) Calibration(c compile.Calibration) {
-	if c.Replies == 0 {
+// Scale writes how tokens were estimated, when responses reported their input.
+func (p *Printer) Scale(s compile.Scale) {
+	if s.Responses == 0 {
 		return
 	}
-	replies := "the last reply"
-	if c.Replies > 1 {
-		replies = "the last " + count(int64(c.Replies)) + " replies"
+	responses := "the last response"
+	if s.Responses > 1 {
+		responses = "the last " + count(int64(s.Responses)) + " responses"
 	}
-	text := fmt.Sprintf("the sums by what %s of %s cost: a factor of %.2f", replies, Line(c.Model), c.Factor)
-	if c.Overhead > 0 {
-		text += ", and " + count(int64(c.Overhead)) + " for what is sent beside the history"
-	}
-	p.write(paint(p.ink.dim, text+"; the blocks by their size") + "\n")
+	p.write(paint(p.ink.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
 }
 
 func tokensText(t compile.Tokens) string {
 	number := func(n int) string { return count(int64(n)) }
-	said := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
+	said := number(t.Effective) + " tokens effective"
+	if t.Raw < t.Effective { // a budget left the rest unread
+		return said + "; older turns are over the budget"
+	}
+	said += ", " + number(t.Raw) + " raw"
 	if t.Hidden+t.HiddenReasoning == 0 {
 		return said
 	}
@@ -105,26 +104,27 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 		}
 	}
 	var rows [][]cell
+	tokens := pr.Rows()
 	for i := range pr.Entries {
 		e := &pr.Entries[i]
 		says := e.Block
 		if edit := edits[e.Edit()]; edit != nil {
 			says = edit
 		}
-		rows = append(rows, p.explain(e, says))
+		rows = append(rows, p.explain(e, tokens[i], says))
 	}
 	g := p.page()
 	g.table(rows)
 	g.end()
 }
 
-// explain is the line of one commit, which says what block says.
-func (p *Printer) explain(e *compile.Entry, block content.Block) []cell {
+// explain is the line of one commit, which takes so many tokens and says what block says.
+func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []cell {
 	mark, body := inked(p.ink.added, "+"), p.ink.plain
 	if !e.Sent {
 		mark, body = inked(p.ink.removed, "-"), p.ink.dim
 	}
-	kind, level, cost := e.Kind.String(), e.Level.String(), count(int64(e.Tokens))
+	kind, level, cost := e.Kind.String(), e.Level.String(), count(int64(tokens))
 	if !e.Says() {
 		mark, kind, level, cost = inked(p.ink.dim, " "), e.Op.String(), levelName(e.Priority), ""
 		if e.Op == commit.Edit || e.Op == commit.Merge {

@@ -10,10 +10,11 @@ import (
 type Trace struct {
 	*commit.Commit // with its block and its origin
 
-	Turn      int // number of its turn, when they are Numbered
-	Numbered  bool
-	Tokens    int64 // that it cost
-	Estimated bool  // Tokens was not told by its provider
+	Turn     int // number of its turn, when they are Numbered
+	Numbered bool
+	Estimate int   // by its size alone
+	Tokens   int   // that a scale makes from the estimate
+	Reported int64 // by its provider; 0: it reported none
 
 	Damaged error // why it cannot be read, or something beside it; nil: it is whole
 }
@@ -66,10 +67,11 @@ func (p *Printer) WholeTrace(t Trace) {
 }
 
 func (t Trace) cost() string {
-	if t.Estimated {
-		return "about " + many(int(t.Tokens), "token")
+	about := "about " + many(t.Tokens, "token")
+	if t.Reported > 0 {
+		return count(t.Reported) + " tokens reported, " + about
 	}
-	return many(int(t.Tokens), "token")
+	return about
 }
 
 // sealed is what a thought without words is, or that it has a seal.
@@ -92,8 +94,8 @@ type traceJSON struct {
 	Provider   string      `json:"provider,omitempty"`
 	ResponseID string      `json:"response_id,omitempty"`
 	Time       string      `json:"time"`
-	Tokens     int64       `json:"tokens"`
-	Estimated  bool        `json:"estimated,omitempty"`
+	Tokens     int         `json:"tokens"`
+	Reported   int64       `json:"reported,omitempty"`
 	Duration   int64       `json:"duration_ms,omitempty"`
 	Format     string      `json:"format,omitempty"`
 	Source     string      `json:"source,omitempty"`
@@ -111,7 +113,7 @@ func TraceJSON(t Trace) any {
 	o := t.from()
 	v := traceJSON{
 		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
-		Time: moment(t.Time), Tokens: t.Tokens, Estimated: t.Estimated, Duration: o.Duration.Milliseconds(),
+		Time: moment(t.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
 		Pruned: newPruned(t.Erased, t.Size), Damaged: damagedJSON(t.Damaged),
 	}
 	if t.Numbered {

@@ -151,7 +151,7 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	return a.page(func(pen *format.Printer) error {
 		pen.Explain(p)
 		pen.Tokens(p.Tokens)
-		pen.Calibration(p.Calibration)
+		pen.Scale(p.Scale)
 		return nil
 	})
 }

@@ -215,10 +215,12 @@ func (e *evilStore) fill() {
 	b := repo.Branch("main")
 	must(repo.Tag(ctx, "reply", "main", tract.Command(evil)))
 	said := []tract.Option{tract.Label(evil), tract.Meta("k", evil), tract.Author(evil), tract.Command(evil)}
+	keys := 0
 	add := func(blocks ...content.Block) {
 		e.t.Helper()
-		for i, block := range blocks {
-			_, err := b.Append(ctx, []content.Block{block}, append(slices.Clone(said), tract.Key(fmt.Sprint(evil, i, block.Kind())))...)
+		for _, block := range blocks {
+			keys++
+			_, err := b.Append(ctx, []content.Block{block}, append(slices.Clone(said), tract.Key(fmt.Sprint(evil, keys)))...)
 			must(err)
 		}
 	}

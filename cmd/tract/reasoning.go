@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -11,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -84,7 +87,9 @@ attributes (which are still in development there). Seals are named, not given.`,
 	export.Flags().StringVar(&o.as, "format", "jsonl", "jsonl, or otel for OpenTelemetry")
 	a.completeFlag(export, "format", cobra.FixedCompletions([]string{"jsonl", "otel"}, cobra.ShellCompDirectiveNoFileComp))
 	stats := &cobra.Command{
-		Use: "stats [REV]", Short: "Count thoughts and what they cost",
+		Use: "stats [REV]", Short: "Count thoughts and their tokens",
+		Long: `Count thoughts and their tokens: by estimate, as compile and status count them for
+the revision, else for HEAD, and as providers reported them.`,
 		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.traceStats(cmd, o, args) },
@@ -95,10 +100,28 @@ attributes (which are still in development there). Seals are named, not given.`,
 	cmd.AddCommand(list, show, export, newPrune(a), stats)
 }
 
+// scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
+// prompt, or a damaged one, estimates stay as they are.
+func (a *app) scale(ctx context.Context, rev string) (compile.Scale, error) {
+	id, err := a.resolve(ctx, firstOf(rev, "HEAD"))
+	if err != nil {
+		if rev == "" {
+			err = nil
+		}
+		return compile.Scale{}, err
+	}
+	s, err := a.repo.Scale(ctx, id.String())
+	if errors.Is(err, objects.ErrCorrupt) || errors.Is(err, objects.ErrNotFound) {
+		err = nil
+	}
+	return s, err
+}
+
 // traceWalk is the thoughts that the flags let through, and what could not be read.
 type traceWalk struct {
 	iter.Seq2[format.Trace, error]
 	damage damage
+	scale  compile.Scale
 }
 
 // traces makes a walk over what the flags let through. numbered is whether turns are
@@ -122,6 +145,9 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 		opts = append(opts, tract.Numbered())
 	}
 	w := &traceWalk{}
+	if w.scale, err = a.scale(ctx, rev); err != nil {
+		return nil, err
+	}
 	w.Seq2 = func(yield func(format.Trace, error) bool) {
 		shown := 0
 		for t, damaged := range repo.Traces(ctx, rev, opts...) {
@@ -132,7 +158,7 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 			if !keep(t) {
 				continue
 			}
-			if !yield(traceOf(t, numbered, damaged), nil) {
+			if !yield(traceOf(t, w.scale, numbered, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -161,8 +187,11 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 	return id.String(), nil
 }
 
-func traceOf(t *tract.Trace, numbered bool, damaged error) format.Trace {
-	return format.Trace{Commit: t.Commit, Turn: t.Turn, Numbered: numbered, Tokens: t.Tokens, Estimated: t.Estimated, Damaged: damaged}
+func traceOf(t *tract.Trace, scale compile.Scale, numbered bool, damaged error) format.Trace {
+	return format.Trace{
+		Commit: t.Commit, Turn: t.Turn, Numbered: numbered,
+		Estimate: t.Estimate, Tokens: scale.Tokens(t.Estimate), Reported: t.Reported, Damaged: damaged,
+	}
 }
 
 // filter reads the flags.
@@ -258,6 +287,10 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
+	scale, err := a.scale(ctx, id.String())
+	if err != nil {
+		return err
+	}
 	var opts []tract.Option
 	if a.json {
 		opts = append(opts, tract.Numbered())
@@ -275,7 +308,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		if err := hurt.met(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Trace{traceOf(t, a.json, damaged)}, found...)
+		found = append([]format.Trace{traceOf(t, scale, a.json, damaged)}, found...)
 		if own {
 			break
 		}

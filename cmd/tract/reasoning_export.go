@@ -52,26 +52,31 @@ var traceKeys = []string{"model", "session", "source", "seal", "day"}
 
 // traceStat is thoughts that have something in common.
 type traceStat struct {
-	Model     *string `json:"model,omitempty"`
-	Session   *string `json:"session,omitempty"`
-	Source    *string `json:"source,omitempty"`
-	Seal      *string `json:"seal,omitempty"`
-	Day       *string `json:"day,omitempty"`
-	Traces    int     `json:"traces"`
-	Tokens    int64   `json:"tokens"`
-	Estimated bool    `json:"estimated,omitempty"` // some of the tokens were not told
-	Bytes     int     `json:"bytes"`               // of readable text
-	Sealed    int     `json:"sealed"`
-	Unread    int     `json:"without_text"`
-	First     string  `json:"first"`
-	Last      string  `json:"last"`
-	name      string
+	Model      *string `json:"model,omitempty"`
+	Session    *string `json:"session,omitempty"`
+	Source     *string `json:"source,omitempty"`
+	Seal       *string `json:"seal,omitempty"`
+	Day        *string `json:"day,omitempty"`
+	Traces     int     `json:"traces"`
+	Tokens     int     `json:"tokens"`     // by estimate, as compile counts them
+	Reported   int64   `json:"reported"`   // by providers
+	Unreported int     `json:"unreported"` // thoughts the tokens of which no provider reported
+	Bytes      int     `json:"bytes"`      // of readable text
+	Sealed     int     `json:"sealed"`
+	Unread     int     `json:"without_text"`
+	First      string  `json:"first"`
+	Last       string  `json:"last"`
+	name       string
+	estimate   int
 }
 
 func (s *traceStat) add(t format.Trace) {
 	s.Traces++
-	s.Tokens += t.Tokens
-	s.Estimated = s.Estimated || t.Estimated
+	s.estimate += t.Estimate
+	s.Reported += t.Reported
+	if t.Reported == 0 {
+		s.Unreported++
+	}
 	if r, ok := t.Block.(content.Reasoning); ok {
 		text := r.String()
 		s.Bytes += len(text)
@@ -87,6 +92,17 @@ func (s *traceStat) add(t format.Trace) {
 		s.First = made
 	}
 	s.Last = max(s.Last, made)
+}
+
+// reported says what providers reported of the tokens.
+func (s *traceStat) reported() string {
+	switch s.Unreported {
+	case 0:
+		return fmt.Sprintf("%d reported", s.Reported)
+	case s.Traces:
+		return "none reported"
+	}
+	return fmt.Sprintf("%d reported for %d of them", s.Reported, s.Traces-s.Unreported)
 }
 
 // keyed is a new count with its name in the place of what is counted by.
@@ -135,18 +151,18 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 		}
 		s.add(t)
 	}
+	sum := 0
+	for _, s := range list {
+		s.Tokens = traces.scale.Row(&sum, s.estimate)
+	}
 	slices.SortFunc(list, func(a, b *traceStat) int { return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name)) })
 	if a.json {
 		return traces.damage.told(format.Encode(a.out, list))
 	}
 	rows := [][]string{}
 	for _, s := range list {
-		tokens := strconv.FormatInt(s.Tokens, 10)
-		if s.Estimated {
-			tokens = "about " + tokens
-		}
 		rows = append(rows, []string{
-			firstOf(s.name, "(unknown)"), count(uint64(s.Traces), "thought"), tokens + " tokens", //nolint:gosec // a count
+			firstOf(s.name, "(unknown)"), count(uint64(s.Traces), "thought"), "about " + strconv.Itoa(s.Tokens) + " tokens", s.reported(), //nolint:gosec // a count
 			fmt.Sprintf("%d sealed, %d without text", s.Sealed, s.Unread), s.First[:10] + " to " + s.Last[:10],
 		})
 	}

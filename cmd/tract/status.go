@@ -27,7 +27,8 @@ func newStatus(a *app) *cobra.Command {
 		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
 result, which replies could not land, what thoughts have used of a budget, and how much
 reasoning has passed reasoning.ttl.
-Tokens are estimated, by what replies on the history are known to have cost.
+Tokens are estimated by size, times a factor by which the last responses on the history
+reported more or less.
 
 Of a prompt that is damaged it says what can be known, and ends with exit code 5.`,
 		Example: "  tract status\n  tract status --json",
@@ -50,7 +51,7 @@ type statusJSON struct {
 	Compress *largeJSON `json:"compress,omitempty"` // when compress.at is set
 	Expired  *expiry    `json:"expired,omitempty"`  // when reasoning.ttl is set
 
-	Calibration compile.Calibration `json:"calibration,omitzero"`
+	Scale *compile.Scale `json:"scale,omitempty"` // of the tokens, when a response reported its input
 
 	Damaged string `json:"damaged,omitempty"` // why the prompt cannot be read
 
@@ -206,8 +207,8 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if at > 0 {
 		s.Compress = &largeJSON{At: at, Suggest: yes}
 	}
-	if p.Calibration.Replies > 0 {
-		s.Calibration = p.Calibration
+	if p.Scale.Responses > 0 {
+		s.Scale = &p.Scale
 	}
 	for _, c := range p.Pending {
 		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})

@@ -43,8 +43,9 @@ config.toml prices stand as
   output = 15
   cached = 0.3
 
-Where a provider does not tell thoughts apart, reasoning is what the words of the
-reply leave of its output, and marked as about.`,
+Where a provider does not report the tokens of thoughts, reasoning is estimated as
+compile and reasoning stats do, and marked as about; of thoughts that were not kept,
+it is what the words of the reply leave of its output.`,
 		Example: `  tract usage
   tract usage --by model --since 30d
   tract usage --by day,model --json
@@ -75,9 +76,11 @@ type usageRow struct {
 	Turn      *int     `json:"turn,omitempty"`
 	Replies   int      `json:"replies"`
 	Usage     tokens   `json:"usage"`
-	Estimated bool     `json:"estimated,omitempty"` // some of the thoughts were not told apart
+	Estimated bool     `json:"estimated,omitempty"` // some of the reasoning was not reported
 	Cost      *float64 `json:"cost,omitempty"`
 	Unpriced  int      `json:"unpriced,omitempty"` // replies in it of models without a price
+
+	estimate int // of the reasoning that was not reported
 }
 
 type tokens struct {
@@ -97,6 +100,7 @@ func (r *usageRow) add(reply tract.Reply, v settings.Values) {
 	r.Usage.Cached += u.Cached
 	r.Usage.CacheWrite += u.CacheWrite
 	r.Estimated = r.Estimated || reply.Estimated
+	r.estimate += reply.Estimate
 	price, ok := v.Price(reply.Model)
 	if !ok {
 		r.Unpriced++
@@ -217,6 +221,14 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 			byName[name], rows = row, append(rows, row)
 		}
 		byName[name].add(reply, v)
+	}
+	scale, err := a.scale(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	sum := 0
+	for _, row := range rows {
+		row.Usage.Reasoning += int64(scale.Row(&sum, row.estimate))
 	}
 	slices.SortStableFunc(rows, func(a, b *usageRow) int {
 		if a.Turn != nil {
