@@ -226,7 +226,7 @@ func (b *Branch) repeated(ctx context.Context, d *desk, c *call, tip objects.ID,
 		}
 		parent = now
 		if drafts, err = make(now); err != nil {
-			return done, nil // neither history allows it: that cannot be compared
+			return done, nil //nolint:nilerr // neither history allows it: that cannot be compared
 		}
 	}
 	wanted, err := d.write(c, parent, drafts)

@@ -20,7 +20,6 @@ var someKinds = map[string]string{
 	"append.go isEmpty":             "a block of another kind is never refused as empty",
 	"grep.go wordsOf":               "String of the block follows",
 	"check.go leftOut":              "only calls and results are listed",
-	"results.go findCalls":          "only calls and results are looked at",
 	"results.go checkResults":       "only calls and results are paired",
 	"compile/prompt.go say":         "only results are sorted, by their calls",
 	"compile/summary.go callID":     "only calls and results have one",

@@ -86,14 +86,13 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 			if err != nil {
 				return err
 			}
-			switch v := block.(type) {
-			case content.ToolCall:
-				if a := wanted[v.CallID]; a != nil && !a.made {
-					a.made, a.call, a.block, a.closed = true, c.ID, v, closed
+			if call, ok := block.(content.ToolCall); ok {
+				if a := wanted[call.CallID]; a != nil && !a.made {
+					a.made, a.call, a.block, a.closed = true, c.ID, call, closed
 					missing--
 				}
-			case content.ToolResult:
-				if a := wanted[v.CallID]; a != nil && !a.made && a.result.IsZero() {
+			} else if result, ok := block.(content.ToolResult); ok {
+				if a := wanted[result.CallID]; a != nil && !a.made && a.result.IsZero() {
 					a.result = c.ID
 				}
 			}
@@ -123,7 +122,7 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 	}
 	if len(wanted) > 0 && tip != nil {
 		if err := b.findCalls(ctx, tip.ID, wanted); err != nil {
-			return nil
+			return nil //nolint:nilerr // see above
 		}
 	}
 	for i := range drafts {
@@ -133,19 +132,26 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 				a.closed = true
 			}
 		}
-		switch v := d.Block.(type) {
-		case content.ToolCall:
-			wanted[v.CallID] = &askedCall{made: true}
-		case content.ToolResult:
-			if v.Server {
-				continue
-			}
-			a := wanted[v.CallID]
-			if err := a.refusal(b.name, v.CallID); err != nil {
-				return err
-			}
-			a.twice = true
+		if err := b.matchResult(d.Block, wanted); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// matchResult takes note of a call, or of a result if a call waits for it.
+func (b *Branch) matchResult(block content.Block, wanted map[string]*askedCall) error {
+	if call, ok := block.(content.ToolCall); ok {
+		wanted[call.CallID] = &askedCall{made: true}
+	}
+	result, ok := block.(content.ToolResult)
+	if !ok || result.Server {
+		return nil
+	}
+	call := wanted[result.CallID]
+	if err := call.refusal(b.name, result.CallID); err != nil {
+		return err
+	}
+	call.twice = true
 	return nil
 }

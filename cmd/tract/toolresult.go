@@ -89,8 +89,7 @@ func toolResultCommand(id, flags string) string {
 
 // noCall gives the error for a result that answers no call a hint: the calls that wait.
 func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
-	var refused *tract.ResultError
-	if !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*tract.ResultError](err); !refused {
 		return err
 	}
 	calls, bad := b.Pending(ctx)
