@@ -86,15 +86,8 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 			if err != nil {
 				return err
 			}
-			if call, ok := block.(content.ToolCall); ok {
-				if a := wanted[call.CallID]; a != nil && !a.made {
-					a.made, a.call, a.block, a.closed = true, c.ID, call, closed
-					missing--
-				}
-			} else if result, ok := block.(content.ToolResult); ok {
-				if a := wanted[result.CallID]; a != nil && !a.made && a.result.IsZero() {
-					a.result = c.ID
-				}
+			if noteCall(wanted, c.ID, block, closed) {
+				missing--
 			}
 		}
 		if missing == 0 {
@@ -103,6 +96,25 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 		closed = closed || c.Op == commit.Merge || c.BeginsTurn()
 	}
 	return nil
+}
+
+// noteCall takes note of a call or a result of a history that is read from its end, and
+// reports whether it is a call that was looked for.
+func noteCall(wanted map[string]*askedCall, id objects.ID, block content.Block, closed bool) (found bool) {
+	if result, ok := block.(content.ToolResult); ok {
+		if a := wanted[result.CallID]; a != nil && !a.made && a.result.IsZero() {
+			a.result = id
+		}
+	}
+	call, ok := block.(content.ToolCall)
+	if !ok {
+		return false
+	}
+	a := wanted[call.CallID]
+	if found = a != nil && !a.made; found {
+		a.made, a.call, a.block, a.closed = true, id, call, closed
+	}
+	return found
 }
 
 // checkResults refuses drafts with a result that answers no call which waits for one: on the
