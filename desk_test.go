@@ -78,7 +78,7 @@ func TestNothingOutlivesItsDesk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept.ID != id || !slices.Equal(kept.Parents, c.Parents) || kept.Depth != c.Depth || kept.Weight != c.Weight || kept.Kind != c.Kind {
+		if kept.ID != id || !slices.Equal(kept.Parents, c.Parents) || kept.Depth != c.Depth || kept.Kind != c.Kind {
 			t.Errorf("remembered of %s: %+v, want %+v", id.Short(), kept, c)
 		}
 	}

@@ -92,23 +92,15 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-func TestDerivedFields(t *testing.T) {
+func TestDepth(t *testing.T) {
 	commits, _, err := Write(nil, conversation()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	system, thought, edit := commits[0], commits[2], commits[6]
 	for i, c := range commits {
 		if c.Depth != uint64(i) {
 			t.Errorf("commit %d has depth %d", i, c.Depth)
 		}
-	}
-	if system.Mark != (objects.ID{}) || thought.Mark != system.ID || edit.Mark != commits[5].ID || commits[7].Mark != edit.ID {
-		t.Error("a mark is not the nearest ancestor that changes prompts")
-	}
-	all := system.Size + commits[1].Size + thought.Size + commits[3].Size
-	if edit.Weight != (Weight{All: all, Sent: all - thought.Size}) {
-		t.Errorf("weight %+v after %d bytes of which %d are skipped", edit.Weight, all, thought.Size)
 	}
 }
 
@@ -225,7 +217,7 @@ func merged(t *testing.T) []objects.Object {
 	ours := add(root, Draft{Block: content.Assistant("Oslo.")})
 	thought := add(root, Draft{Block: content.Reasoning{Text: "By train."}})
 	theirs := add(thought, Draft{Block: content.Assistant("Bergen."), Index: 1})
-	join := add(ours, Draft{Op: Merge, Second: theirs, Brings: []*Commit{thought, theirs}, Author: "ada"})
+	join := add(ours, Draft{Op: Merge, Second: theirs, Author: "ada"})
 	add(join, Draft{Block: content.User("Thanks.")})
 	return put
 }

@@ -29,9 +29,7 @@ type Draft struct {
 	Origin   *Origin // may be shared by drafts
 	Label    Label
 
-	// Of a Merge: the other history, and what it brings beyond the parent.
-	Second *Commit
-	Brings []*Commit
+	Second *Commit // of a Merge: the tip of the other history
 }
 
 // Write makes the commits of drafts, one upon the other, the first upon parent
@@ -113,7 +111,11 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	if !d.Label.IsZero() {
 		c.Label = w.object(d.Label.Object())
 	}
-	c.derive(parent, d.Second, d.Brings)
+	for _, p := range []*Commit{parent, d.Second} {
+		if p != nil {
+			c.Depth = max(c.Depth, p.Depth+1)
+		}
+	}
 	o := c.object(w.space.encoder(commitRoom+len(c.Author)+len(c.Key)), to.links[:0])
 	o.Data = w.space.keep(o.Data)
 	w.object(o)

@@ -31,7 +31,7 @@ func TestAWriterThatIsUsedAgain(t *testing.T) {
 	var parent *Commit
 	for i := range drafts {
 		c, err := w.Write(parent, &drafts[i])
-		if err != nil || c.ID != want[i].ID || c.Origin != want[i].Origin || c.Weight != want[i].Weight {
+		if err != nil || c.ID != want[i].ID || c.Origin != want[i].Origin || c.Depth != want[i].Depth {
 			t.Fatalf("commit %d is %+v, %v; want %+v", i, c, err, want[i])
 		}
 		if parent = c; i%50 >= 25 { // the first ones are held

@@ -125,11 +125,6 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	if asJSON || o.explain {
-		if err := p.Complete(ctx, a.repo.Store()); err != nil {
-			return err
-		}
-	}
 	switch {
 	case asJSON:
 		return format.Encode(a.out, format.PromptJSON(p, o.to))

@@ -50,9 +50,6 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 			return err
 		}
 		if a.json {
-			if err := p.Complete(ctx, a.repo.Store()); err != nil {
-				return err
-			}
 			return format.Encode(a.out, format.PromptJSON(p, ""))
 		}
 		return a.page(func(pen *format.Printer) error {

@@ -199,7 +199,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Tokens, s.Commits = p.Tokens, uint64(p.Before+len(p.Entries))
+	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
 	at, yes, err := a.large(s.Tokens.Effective)
 	if err != nil {
 		return nil, err

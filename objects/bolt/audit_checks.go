@@ -83,13 +83,12 @@ func (a *auditor) abandon() {
 	a.checks, a.gathering, a.indexing = nil, nil, nil
 }
 
-// look shows objects to the one who listens. It is for any goroutine, and what it gives
-// is for that of the audit.
+// look gives what shows objects to the one who listens.
 func (a *auditor) look(list []objects.Object) (inTurn func() error) {
 	if a.to.Objects == nil || len(list) == 0 {
 		return nil
 	}
-	return a.to.Objects(list)
+	return func() error { return a.to.Objects(list) }
 }
 
 // wrongObject is an object that is not what its id says.
