@@ -71,7 +71,7 @@ func (b *Branch) moveTip(ctx context.Context, command string, to objects.ID, opt
 
 // conflict makes a moved ref an error of this package.
 func (b *Branch) conflict(operation string, err error) error {
-	if moved, ok := errors.AsType[*objects.ConflictError](err); ok {
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
 		return &ConflictError{Operation: operation, Branch: b.name, Expected: moved.Want, Actual: moved.Have}
 	}
 	if err != nil {

@@ -142,7 +142,7 @@ func filled(ctx context.Context, r objects.Reader, header, record objects.Object
 	}
 	c, err := commit.Parse(header)
 	of := record.ID
-	if damage, ok := errors.AsType[*objects.CorruptError](bad); ok {
+	if damage := (*objects.CorruptError)(nil); errors.As(bad, &damage) {
 		of = damage.ID
 	}
 	if err != nil || c.Content != of {

@@ -92,7 +92,7 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 	}
 	lost := prunedOf(x.Prompt, flags)
 	x.Request, err = r.askedAgain(ctx, m)
-	if left, ok := errors.AsType[*objects.ErasedError](err); ok {
+	if left := (*objects.ErasedError)(nil); errors.As(err, &left) {
 		lost, err = "its tools were "+string(compile.WhyErased(&left.Tombstone)), nil
 	}
 	if err != nil {

@@ -141,7 +141,8 @@ const (
 
 // unshown tells whether only the output could not be written.
 func unshown(err error) bool {
-	e, ok := errors.AsType[*fs.PathError](err)
+	var e *fs.PathError
+	ok := errors.As(err, &e)
 	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
 }
 

@@ -149,7 +149,7 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 		opts = append(opts, tract.Here())
 	}
 	ids, err := b.TakeRescue(ctx, name, opts...)
-	if misplaced, ok := errors.AsType[*tract.MisplacedError](err); ok {
+	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
 		return a.misplaced(ctx, misplaced, err)
 	}
 	if err != nil {

@@ -89,7 +89,7 @@ func toolResultCommand(id, flags string) string {
 
 // noCall gives the error for a result that answers no call a hint: the calls that wait.
 func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
-	if _, refused := errors.AsType[*tract.ResultError](err); !refused {
+	if !errors.As(err, new(*tract.ResultError)) {
 		return err
 	}
 	calls, bad := b.Pending(ctx)

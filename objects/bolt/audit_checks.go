@@ -107,7 +107,7 @@ func (a *auditor) pass(inTurn func() error, wrong []wrongObject) error {
 	}
 	for _, w := range wrong {
 		err := w.err
-		if c, ok := errors.AsType[*objects.CorruptError](err); ok {
+		if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 			err = c.Cause
 		}
 		if err := a.tell(objects.Damage{ID: w.id, Where: w.where, What: err.Error()}); err != nil {
@@ -173,7 +173,7 @@ func (c *looseCheck) run(*arena) {
 	sound := make([]objects.Object, 0, len(c.list))
 	for _, r := range c.list {
 		o, err := decodeObject(r.id, r.value)
-		if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+		if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
 			c.erased = append(c.erased, e.Tombstone)
 			continue
 		}
