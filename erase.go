@@ -15,8 +15,8 @@ import (
 )
 
 // ever yields every commit of the store that has a name or had one: the histories of
-// branches, tags and rescued replies, and of what these once were, which the ref log
-// keeps with all words.
+// branches, tags and rescued responses, and of where these once were, which the ref log
+// keeps.
 func (r *Repo) ever(ctx context.Context) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		seen := map[objects.ID]bool{}
@@ -59,11 +59,11 @@ func (r *Repo) formerTips(ctx context.Context, seen map[objects.ID]bool) ([]obje
 	return slices.DeleteFunc(former, func(id objects.ID) bool { return slices.Contains(missing, id) }), err
 }
 
-// erasePage is how many blocks are read at once to see what is left of them.
+// erasePage is how many blocks are read at once to compute what tombstones leave of them.
 const erasePage = 256
 
-// contents adds the words of commits, which it reads and forgets again. It gives those
-// whose words were there; of several that say the same, all.
+// contents adds the content of commits, page by page. It returns the commits whose
+// content was there; of several with equal content, all.
 func (w *purge) contents(ctx context.Context, list []*commit.Commit) (there []*commit.Commit, err error) {
 	for len(list) > 0 {
 		page := list[:min(len(list), erasePage)]
@@ -91,7 +91,7 @@ func (w *purge) addContent(c *commit.Commit) {
 	}
 }
 
-// object adds an object by its own id.
+// object adds an object by its id.
 func (w *purge) object(ctx context.Context, id objects.ID) error {
 	o, err := objects.Read(ctx, w.repo.store, id)
 	switch {
@@ -122,14 +122,14 @@ func (w *purge) add(id objects.ID, size int64, rest []byte) {
 		rest = nil // nobody gives a call an id of that length
 	}
 	w.has[id] = true
-	w.graves = append(w.graves, objects.Tombstone{ID: id, Size: size, Time: w.call.now, Why: w.Why, Rest: rest})
+	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.call.now, Why: w.Why, Rest: rest})
 	w.done.Bytes += size
 }
 
-// mostLeft is most of a block that is left.
+// mostLeft is the most bytes of a block that a tombstone leaves.
 const mostLeft = 1 << 10
 
-// chunks adds the chunks of long contents, but for those that another has too.
+// chunks adds the chunks of long contents, except those that other content shares.
 func (w *purge) chunks(ctx context.Context) error {
 	if len(w.lists) == 0 {
 		return nil
@@ -156,16 +156,16 @@ func (w *purge) chunks(ctx context.Context) error {
 	}
 	for chunk := range own {
 		if !others[chunk] {
-			w.graves = append(w.graves, objects.Tombstone{ID: chunk, Time: w.call.now, Why: w.Why})
+			w.tombstones = append(w.tombstones, objects.Tombstone{ID: chunk, Time: w.call.now, Why: w.Why})
 		}
 	}
 	return nil
 }
 
-// erase replaces what was added by tombstones.
+// erase replaces the objects that were added by tombstones.
 func (w *purge) erase(ctx context.Context) (err error) {
 	if err = w.chunks(ctx); err == nil {
-		w.done.Objects, err = objects.Erase(ctx, w.repo.store, w.graves, w.Progress)
+		w.done.Objects, err = objects.Erase(ctx, w.repo.store, w.tombstones, w.Progress)
 	}
 	if err == nil {
 		w.done.SizeAfter = w.repo.size(ctx)

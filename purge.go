@@ -96,9 +96,9 @@ type purge struct {
 	masked map[objects.ID]content.Block // what replaces contents
 	shown  []shown
 
-	has    map[objects.ID]bool // what graves has
-	graves []objects.Tombstone
-	lists  []objects.ID // of graves: content in chunks
+	has        map[objects.ID]bool // objects with a tombstone
+	tombstones []objects.Tombstone // of what was added
+	lists      []objects.ID        // those of content in chunks
 }
 
 func (w *purge) run(ctx context.Context) error {
@@ -120,7 +120,7 @@ func (w *purge) run(ctx context.Context) error {
 	}
 	w.done.SizeBefore = w.repo.size(ctx)
 	w.done.SizeAfter = w.done.SizeBefore
-	if err != nil || w.DryRun || len(w.graves) == 0 {
+	if err != nil || w.DryRun || len(w.tombstones) == 0 {
 		return err
 	}
 	if err := w.replace(ctx); err != nil {
@@ -157,45 +157,48 @@ func (w *purge) revs(ctx context.Context) error {
 // commits lists the commits that Revs name, each once, and adds what else they name.
 func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
-	add := func(c *commit.Commit) {
-		if own := *c; !seen[c.ID] {
-			seen[c.ID], list = true, append(list, &own)
-		}
-	}
 	for _, rev := range w.Revs {
-		if id, err := w.repo.resolver().Object(ctx, rev); err == nil {
-			o, err := objects.Read(ctx, w.repo.store, id)
-			if errors.Is(err, objects.ErrErased) {
-				continue
-			}
-			if err == nil && o.Kind != objects.KindCommit {
-				w.wanted[id], err = true, w.object(ctx, id)
-				if err != nil {
-					return nil, err
-				}
-				continue
-			}
+		added, err := w.other(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			continue
 		}
 		from, to, err := w.repo.resolver().Range(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
-		if from.IsZero() {
-			c, err := w.repo.header(ctx, to)
-			if err != nil {
-				return nil, err
-			}
-			add(c)
-			continue
-		}
 		for c, err := range commit.History(ctx, w.repo.store, []objects.ID{to}, []objects.ID{from}) {
 			if err != nil {
 				return nil, err
 			}
-			add(c)
+			if own := *c; !seen[c.ID] {
+				seen[c.ID], list = true, append(list, &own)
+			}
+			if from.IsZero() { // no range: the commit itself
+				break
+			}
 		}
 	}
 	return list, nil
+}
+
+// other adds the object that rev names, and reports whether it is no commit.
+func (w *purge) other(ctx context.Context, rev string) (bool, error) {
+	id, err := w.repo.resolver().Object(ctx, rev)
+	if err != nil {
+		return false, nil //nolint:nilerr // such as a range: it is resolved as one, with a better error
+	}
+	o, err := objects.Read(ctx, w.repo.store, id)
+	switch {
+	case errors.Is(err, objects.ErrErased):
+		return true, nil
+	case err != nil, o.Kind == objects.KindCommit:
+		return false, err
+	}
+	w.wanted[id] = true
+	return true, w.object(ctx, id)
 }
 
 // sharing finds the commits that have the objects that are wanted, and the other
@@ -229,7 +232,7 @@ func (w *purge) sharing(ctx context.Context) error {
 	for _, c := range w.done.Copies {
 		used[c.Content] = true
 	}
-	for _, t := range w.graves {
+	for _, t := range w.tombstones {
 		if w.wanted[t.ID] && !used[t.ID] {
 			w.done.Others = append(w.done.Others, t.ID)
 		}
