@@ -32,9 +32,9 @@ A store that is packed closely answers as before and takes a half to a third of 
 room: conversations lie together, compressed. What is written after that lies as it
 is until the next time, since that is faster. Nothing does it by itself.
 
-Where the setting reasoning.ttl gives an age, --prune also erases the reasoning that is
-older, as tract reasoning prune does: its commits stay, its text and seals do not. Pinned
-reasoning and that of open turns is spared. It cannot be undone.
+Where the setting reasoning.ttl gives an age, --prune also purges the reasoning that is
+older, as tract purge --reasoning does: its commits stay, its text and seals do not.
+Pinned reasoning and that of open turns is spared. It cannot be undone.
 
 What was put within the time of grace stays, since another process may be about to
 name it. Others may use the store meanwhile. Nothing of a damaged store is taken.`,
@@ -137,9 +137,9 @@ func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
 	}
 	step, end := a.progress("erasing")
 	defer end()
-	p := old.pruning()
+	p := old.purging()
 	p.Progress = step
-	_, err = a.repo.Prune(ctx, p)
+	_, err = a.repo.Purge(ctx, p)
 	return old, err
 }
 

@@ -97,7 +97,7 @@ the revision, else for HEAD, and as providers reported them.`,
 	o.flags(a, stats)
 	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
 	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(list, show, export, newPrune(a), stats)
+	cmd.AddCommand(list, show, export, stats)
 }
 
 // scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
