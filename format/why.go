@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
@@ -231,18 +232,9 @@ func AbsenceJSON(a Absence) any {
 	return v
 }
 
-// Blamed is one line of a prompt and who brought it.
-type Blamed struct {
-	Block objects.ID
-	Said  *commit.Commit // that brought the line, with its origin
-	Role  content.Role
-	Kind  content.Kind
-	Text  string
-}
-
 // Blame writes the lines of a prompt, each with the commit that brought it, who
 // made that, and when.
-func (p *Printer) Blame(lines []Blamed) {
+func (p *Printer) Blame(lines []tract.Line) {
 	rows := make([][]cell, len(lines))
 	for i, l := range lines {
 		when := l.Said.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
@@ -272,7 +264,7 @@ func speaker(c *commit.Commit) string {
 }
 
 // BlameJSON is Blame for programs.
-func BlameJSON(lines []Blamed) any {
+func BlameJSON(lines []tract.Line) any {
 	type lineJSON struct {
 		Commit objects.ID   `json:"commit"`
 		Block  objects.ID   `json:"block"`

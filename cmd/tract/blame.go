@@ -33,13 +33,9 @@ func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.repo.Blame(ctx, id.String(), o.options()...)
+	lines, err := a.repo.Blame(ctx, id.String(), o.options()...)
 	if err != nil {
 		return err
-	}
-	lines := make([]format.Blamed, len(found))
-	for i, l := range found {
-		lines[i] = format.Blamed{Block: l.Block, Said: l.Said, Role: l.Role, Kind: l.Kind, Text: l.Text}
 	}
 	if a.json {
 		return format.Encode(a.out, format.BlameJSON(lines))

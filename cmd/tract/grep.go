@@ -104,16 +104,16 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 	s := &grepping{matches: repo.Grep(ctx, g), limit: o.limit}
 	switch {
 	case o.jsonl:
-		err = s.show(func(m format.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
+		err = s.show(func(m tract.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
 	case a.json:
-		err = s.show(func(m format.Match) error { list = append(list, format.MatchJSON(m)); return nil })
+		err = s.show(func(m tract.Match) error { list = append(list, format.MatchJSON(m)); return nil })
 		if err == nil {
 			err = format.Encode(a.out, list)
 		}
 	default:
 		err = a.pageTo(func(w io.Writer, options format.Options) error {
 			p := format.New(w, options)
-			return s.show(func(m format.Match) error {
+			return s.show(func(m tract.Match) error {
 				o.print(p, m)
 				return p.Err()
 			})
@@ -133,7 +133,7 @@ type grepping struct {
 	damage  damage
 }
 
-func (s *grepping) show(one func(format.Match) error) error {
+func (s *grepping) show(one func(tract.Match) error) error {
 	for m, damaged := range s.matches {
 		if err := s.damage.met(damaged); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *grepping) show(one func(format.Match) error) error {
 			continue
 		}
 		s.found++
-		if err := one(format.Match{Commit: m.Commit, Line: m.Line, Text: m.Text, Spans: m.Spans}); err != nil {
+		if err := one(m); err != nil {
 			return err
 		}
 		if s.limit > 0 && s.found >= s.limit {
@@ -152,7 +152,7 @@ func (s *grepping) show(one func(format.Match) error) error {
 	return nil
 }
 
-func (o *grepOptions) print(p *format.Printer, m format.Match) {
+func (o *grepOptions) print(p *format.Printer, m tract.Match) {
 	if o.names {
 		p.Log(format.Commit{Commit: m.Commit}, format.LogStyle{Oneline: true})
 		return
