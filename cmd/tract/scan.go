@@ -170,9 +170,7 @@ func (a *app) findSecrets(ctx context.Context, s *tract.Scan, write bool) (list 
 func secretsOf(list []tract.Leak) []format.Secret {
 	all := make([]format.Secret, len(list))
 	for i, l := range list {
-		all[i] = format.Secret{
-			Commit: l.Commit, Rule: l.Rule, Object: l.Object, Where: l.Where, Line: l.Line, Excerpt: l.Excerpt, Sealed: l.Sealed, Open: l.Open,
-		}
+		all[i].Leak = l
 	}
 	return all
 }
