@@ -10,6 +10,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
 
 var _ = register("why", newWhy)
@@ -52,7 +53,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	}
 	switch {
 	case o.not != "":
-		return a.whyNot(ctx, o.not, id.String())
+		return a.whyNot(ctx, o.not, id)
 	case o.prompt:
 		return a.whyPrompt(ctx, id.String())
 	}
@@ -60,22 +61,17 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	shown := format.Why{
-		Commit: w.Commit, Question: w.Question, Reasoning: w.Reasoning, Ref: w.Ref,
-		Manifest: w.Manifest, Request: w.Request, Prompt: w.Prompt, Shaped: w.Shaped,
-	}
+	var x *tract.Remade
 	if w.Request != nil {
-		x, err := a.repo.Remake(ctx, w.Commit.ID.String(), targetOf)
-		if err != nil {
+		if x, err = a.repo.Remake(ctx, w.Commit.ID.String(), targetOf); err != nil {
 			return err
 		}
-		shown.Verdict, shown.Problem = string(x.Verdict), x.Why
 	}
 	if a.json {
-		return format.Encode(a.out, format.WhyJSON(shown))
+		return format.Encode(a.out, format.WhyJSON(w, x))
 	}
 	return a.page(func(p *format.Printer) error {
-		p.Why(shown)
+		p.Why(w, x)
 		return nil
 	})
 }
@@ -104,23 +100,19 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	return a.writeJSON(x.Request.Body)
 }
 
-func (a *app) whyNot(ctx context.Context, rev, in string) error {
+func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
 	}
-	found, err := a.repo.WhyNot(ctx, id.String(), in)
+	found, err := a.repo.WhyNot(ctx, id.String(), in.String())
 	if err != nil {
 		return err
 	}
-	shown := format.Absence{Commit: found.Commit, Sent: found.Sent, Level: found.Level, Why: found.Why, By: found.By}
-	if shown.Prompt, err = a.resolve(ctx, in); err != nil {
-		return err
-	}
 	if a.json {
-		return format.Encode(a.out, format.AbsenceJSON(shown))
+		return format.Encode(a.out, format.AbsenceJSON(found, in))
 	}
 	p := a.printer()
-	p.Absence(shown)
+	p.Absence(found, in)
 	return p.Err()
 }
