@@ -76,7 +76,7 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 	if a.json {
 		return format.Encode(a.out, replayJSON{
 			Branch: name, Old: again.Old, Target: tip, Same: again.Same, Equal: d.Equal(), Model: again.Response.Model,
-			Reply: newReply(again.Response), Diff: format.DiffJSON(d),
+			Reply: format.NewReply(again.Response), Diff: format.DiffJSON(d),
 		})
 	}
 	return a.replayed(o, again, name, d)
@@ -91,12 +91,6 @@ type replayJSON struct {
 	Model  string       `json:"model,omitempty"`
 	Reply  format.Reply `json:"reply"`
 	Diff   any          `json:"diff"`
-}
-
-func newReply(r *tract.Response) format.Reply {
-	v := format.NewReply(r.Blocks, r.Usage, r.Finish)
-	v.Commits, v.Manifest = r.Commits, r.Manifest
-	return v
 }
 
 // replayed shows what came of it.
