@@ -63,10 +63,7 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	if err := putBeside(dest, beside); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, backupJSON{dest, health.Objects, health.Commits, health.Refs})
-	}
-	p := a.printer()
-	p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
-	return p.Err()
+	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {
+		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
+	})
 }

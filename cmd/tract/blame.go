@@ -37,11 +37,5 @@ func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, format.BlameJSON(lines))
-	}
-	return a.page(func(p *format.Printer) error {
-		p.Blame(lines)
-		return nil
-	})
+	return a.emitPage(format.BlameJSON(lines), func(p *format.Printer) { p.Blame(lines) })
 }

@@ -145,12 +145,9 @@ func branchError(err error) error {
 
 // saidBranch says what became of a branch.
 func (a *app) saidBranch(what, name string, at objects.ID) error {
-	if a.json {
-		return format.Encode(a.out, map[string]any{"branch": name, "target": at, "done": what})
-	}
-	p := a.printer()
-	p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
-	return p.Err()
+	return a.emit(map[string]any{"branch": name, "target": at, "done": what}, func(p *format.Printer) {
+		p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
+	})
 }
 
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {

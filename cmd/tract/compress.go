@@ -142,25 +142,21 @@ func (a *app) changed() ([]tract.Option, error) {
 
 // printRange lists what a summary would stand for.
 func (a *app) printRange(r *tract.Range) error {
-	if a.json {
-		v := struct {
-			First   objects.ID `json:"first"`
-			Last    objects.ID `json:"last"`
-			Widened bool       `json:"widened,omitempty"`
-			Tokens  int        `json:"tokens"`
-			Commits []any      `json:"commits"`
-		}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
-		for _, c := range r.Commits {
-			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
-		}
-		return format.Encode(a.out, v)
+	v := struct {
+		First   objects.ID `json:"first"`
+		Last    objects.ID `json:"last"`
+		Widened bool       `json:"widened,omitempty"`
+		Tokens  int        `json:"tokens"`
+		Commits []any      `json:"commits"`
+	}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
+	for _, c := range r.Commits {
+		v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.emitPage(v, func(p *format.Printer) {
 		for _, c := range r.Commits {
 			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
-		return nil
 	})
 }
 

@@ -173,9 +173,6 @@ func (a *app) configList(o *configOptions) error {
 			list = append(list, ignoredOf(i))
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, list)
-	}
 	var rows [][]string
 	for _, s := range list {
 		row := []string{s.Key, s.Value}
@@ -184,9 +181,7 @@ func (a *app) configList(o *configOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
 }
 
 // settingFiles is the files that set, unset and profiles change.
@@ -271,11 +266,9 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 			return fileError(err, files.own.Path)
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, settingJSON{Key: k.Name, Value: value, Origin: file.Path})
-	}
-	a.note("%s is %s in %s", k.Name, value, whichFile(file))
-	return nil
+	return a.emit(settingJSON{Key: k.Name, Value: value, Origin: file.Path}, func(*format.Printer) {
+		a.note("%s is %s in %s", k.Name, value, whichFile(file))
+	})
 }
 
 // knownProvider refuses a value of the setting provider that no provider has as its name.

@@ -57,16 +57,13 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again})
-	}
 	verb := "Made a store in"
 	if again {
 		verb = "There is a store already in"
 	}
-	pen := a.printer()
-	pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
-	return pen.Err()
+	return a.emit(map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again}, func(pen *format.Printer) {
+		pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
+	})
 }
 
 // newPlace is where init makes the store.

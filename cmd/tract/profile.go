@@ -148,11 +148,9 @@ func (a *app) saveProfile(o *profileOptions, name string) error {
 	if err := file.WriteProfile(set); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"})
-	}
-	a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
-	return nil
+	return a.emit(profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"}, func(*format.Printer) {
+		a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
+	})
 }
 
 func (a *app) loadProfile(o *profileOptions, name string) error {
@@ -187,11 +185,9 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 			return fileError(err, file.Path)
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
-	}
-	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
-	return nil
+	return a.emit(profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"}, func(*format.Printer) {
+		a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
+	})
 }
 
 func (a *app) listProfiles() error {
@@ -214,12 +210,7 @@ func (a *app) listProfiles() error {
 			list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, list)
-	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
 }
 
 func (a *app) showProfile(o *profileOptions, name string) error {
@@ -227,16 +218,11 @@ func (a *app) showProfile(o *profileOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set})
-	}
 	var rows [][]string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		rows = append(rows, []string{key, set[key]})
 	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(profileJSON{Name: name, Origin: path, Settings: set}, func(p *format.Printer) { p.Table(rows) })
 }
 
 func (a *app) deleteProfile(o *profileOptions, name string) error {
@@ -255,9 +241,7 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 		}
 		done = "deleted"
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Done: done})
-	}
-	a.note("profile %s %s", name, done)
-	return nil
+	return a.emit(profileJSON{Name: name, Origin: path, Done: done}, func(*format.Printer) {
+		a.note("profile %s %s", name, done)
+	})
 }

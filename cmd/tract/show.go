@@ -84,13 +84,7 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 		return err
 	}
 	dressed.Damaged = damaged
-	if a.json {
-		return hurt.told(format.Encode(a.out, format.ShowJSON(dressed)))
-	}
-	return hurt.told(a.page(func(pen *format.Printer) error {
-		pen.Show(dressed)
-		return nil
-	}))
+	return hurt.told(a.emitPage(format.ShowJSON(dressed), func(pen *format.Printer) { pen.Show(dressed) }))
 }
 
 // writeRaw writes what a block holds: the bytes of media, else its words.

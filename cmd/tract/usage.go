@@ -174,9 +174,6 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, rows)
-	}
 	table := [][]string{}
 	for _, r := range rows {
 		table = append(table, r.cells())
@@ -184,9 +181,7 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	if len(rows) == 0 {
 		a.note("no reply told what it cost")
 	}
-	p := a.printer()
-	p.Table(table)
-	return p.Err()
+	return a.emit(rows, func(p *format.Printer) { p.Table(table) })
 }
 
 func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {

@@ -28,12 +28,9 @@ func newVersion(a *app) *cobra.Command {
 					}
 				}
 			}
-			if a.json {
-				return format.Encode(a.out, v)
-			}
-			p := a.printer()
-			p.Text("tract version " + version + " (" + v["go"] + " " + v["os"] + "/" + v["arch"] + ")\n")
-			return p.Err()
+			return a.emit(v, func(p *format.Printer) {
+				p.Text("tract version " + version + " (" + v["go"] + " " + v["os"] + "/" + v["arch"] + ")\n")
+			})
 		},
 	}
 }

@@ -67,13 +67,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 			return err
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, format.WhyJSON(w, x))
-	}
-	return a.page(func(p *format.Printer) error {
-		p.Why(w, x)
-		return nil
-	})
+	return a.emitPage(format.WhyJSON(w, x), func(p *format.Printer) { p.Why(w, x) })
 }
 
 // targetOf is the wire format that a manifest names.
@@ -109,10 +103,5 @@ func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, format.AbsenceJSON(found, in))
-	}
-	p := a.printer()
-	p.Absence(found, in)
-	return p.Err()
+	return a.emit(format.AbsenceJSON(found, in), func(p *format.Printer) { p.Absence(found, in) })
 }
