@@ -10,11 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("backup", newBackup)
-
 func newBackup(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy", GroupID: groupStore,
+		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy",
 		Long: `Copy the store, with HEAD and the settings in its folder, into the new folder DEST,
 as it is at one moment. Others may go on writing. The copy is looked through as tract fsck does,
 and DEST is there only when it is sound: a folder that tract --dir DEST opens.

@@ -7,12 +7,10 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("blame", newBlame)
-
 func newBlame(a *app) *cobra.Command {
 	o := &prompting{}
 	cmd := &cobra.Command{
-		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from", GroupID: groupLook,
+		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from",
 		Long: `Show the lines of the prompt of a revision, each with the commit that brought it,
 the author or the model, and the time. A line that an edit left as it was is that
 of the commit before the edit. Where merged histories both have the line, it is

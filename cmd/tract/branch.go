@@ -15,8 +15,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("branch", newBranch)
-
 type branchOptions struct {
 	list, copy, delete, move, describe, dryRun bool
 	sort, contains                             string
@@ -26,7 +24,7 @@ type branchOptions struct {
 func newBranch(a *app) *cobra.Command {
 	o := &branchOptions{}
 	cmd := &cobra.Command{
-		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches", GroupID: groupShape,
+		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches",
 		Long: `Without a name, list the branches; with one, make a branch at a revision (HEAD).
 A deleted branch is brought back with tract undo.`,
 		Example: `  tract branch

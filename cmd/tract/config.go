@@ -10,14 +10,12 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("config", newConfig)
-
 type configOptions struct{ global, origin, all bool }
 
 func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
 	cmd := &cobra.Command{
-		Use: "config", Short: "Get and set settings", GroupID: groupStore,
+		Use: "config", Short: "Get and set settings",
 		Long: `Get and set settings. They come from your own file, the file config.toml in the
 store's folder, the section about the store in your own file, the environment and
 flags; a later one wins. Keys of providers are no settings: they belong in the

@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("grep", newGrep)
-
 type grepOptions struct {
 	all, ignoreCase, names, jsonl, fixed bool
 	kinds                                []string
@@ -23,7 +21,7 @@ type grepOptions struct {
 func newGrep(a *app) *cobra.Command {
 	o := &grepOptions{}
 	cmd := &cobra.Command{
-		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done", GroupID: groupLook,
+		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done",
 		Long: `Find the lines that a regular expression matches in all blocks of a history: what
 was said and thought, the calls of tools and what they gave, edits and the reasons
 of annotations. The newest come first, as they are found. The exit code is 1 when

@@ -11,11 +11,9 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("init", newInit)
-
 func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "init [DIR]", Short: "Make a store", GroupID: groupStore,
+		Use: "init [DIR]", Short: "Make a store",
 		Long: `Make a store in the folder ` + folder + ` of DIR, or of this folder. It is for you
 alone (mode 0700), and git ignores it. Running it again is harmless.`,
 		Example: `  tract init

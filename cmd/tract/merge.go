@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("merge", newMerge)
-
 type mergeOptions struct {
 	asking
 	tract.Merging
@@ -25,7 +23,7 @@ type mergeOptions struct {
 func newMerge(a *app) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
-		Use: "merge REV", Short: "Bring in what another branch has", GroupID: groupShape,
+		Use: "merge REV", Short: "Bring in what another branch has",
 		Long: `Bring what another branch has into this one. Where this one has nothing of its
 own since they parted, the branch only moves forward. Else a merge is committed:
 prompts have what this branch said, then what the other one said beyond it

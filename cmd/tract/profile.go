@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("profile", newProfile)
-
 type profileOptions struct {
 	global, dry bool
 }
@@ -22,7 +20,7 @@ type profileOptions struct {
 func newProfile(a *app) *cobra.Command {
 	o := &profileOptions{}
 	cmd := &cobra.Command{
-		Use: "profile", Short: "Keep and restore sets of settings", GroupID: groupStore,
+		Use: "profile", Short: "Keep and restore sets of settings",
 		Long: `Keep and restore sets of settings: whom to ask, with which model, and how it is to
 think. A profile is a file NAME.toml in the folder profiles beside the settings of
 the store, or, with --global, beside those of the user; one of the store hides one

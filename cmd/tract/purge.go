@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("purge", newPurge)
-
 type purgeOptions struct {
 	where
 	why               string
@@ -24,7 +22,7 @@ type purgeOptions struct {
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use: "purge REV... | --secrets [REV|A..B]", Short: "Take the words of commits away, for good", GroupID: groupStore,
+		Use: "purge REV... | --secrets [REV|A..B]", Short: "Take the words of commits away, for good",
 		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
 that has them, and from every file of the store, which is rewritten for that. A REV may
 be a range A..B, what B has and A has not, or the id of another object with words, such

@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("replay", newReplay)
-
 type replayOptions struct {
 	asking
 	format.DiffStyle
@@ -23,7 +21,7 @@ type replayOptions struct {
 func newReplay(a *app) *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
-		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers", GroupID: groupTalk,
+		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers",
 		Long: `Ask the same prompt again that the reply of a revision was given to, on a new
 branch, and show how the new reply differs from the old one. It is asked in the
 same way, of the same model, where flags do not say otherwise. HEAD stays where

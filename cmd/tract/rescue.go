@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("rescue", newRescue)
-
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rescue", Short: "List and use responses that could not be committed to their branch", GroupID: groupTalk,
+		Use: "rescue", Short: "List and use responses that could not be committed to their branch",
 		Long: `A response that broke off, or whose branch moved while the model answered, is not
 lost: it is kept under a name of its own. List those responses, look at them,
 commit them to a branch, or take them off the list.`,

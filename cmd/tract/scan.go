@@ -10,8 +10,6 @@ import (
 	"github.com/tract-vcs/tract/secrets"
 )
 
-var _ = register("scan", newScan)
-
 type scanOptions struct {
 	where
 	list, fix, dry, yes bool
@@ -20,7 +18,7 @@ type scanOptions struct {
 func newScan(a *app) *cobra.Command {
 	o := &scanOptions{}
 	cmd := &cobra.Command{
-		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored", GroupID: groupLook,
+		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored",
 		Long: `Find keys, tokens and passwords in a history: in what was said, thought and done,
 in edits, reasons and labels, in what is known of where it came from, in how models
 were asked, in the definitions of tools. What is found is shown with a mask in its place, newest

@@ -15,14 +15,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("show", newShow)
-
 type showOptions struct{ raw, prompt bool }
 
 func newShow(a *app) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
-		Use: "show [REV]", Short: "Show one commit: its content, notes and origin", GroupID: groupLook,
+		Use: "show [REV]", Short: "Show one commit: its content, notes and origin",
 		Long: `Show one commit: what it says, what was noted about it since, and where it came
 from. --prompt shows what the model saw when it said it; --raw gives the exact
 bytes of the content.`,

@@ -14,14 +14,12 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("tag", newTag)
-
 type tagOptions struct{ list, delete, dryRun bool }
 
 func newTag(a *app) *cobra.Command {
 	o := &tagOptions{}
 	cmd := &cobra.Command{
-		Use: "tag [NAME [REV]]", Short: "List, make or delete tags", GroupID: groupShape,
+		Use: "tag [NAME [REV]]", Short: "List, make or delete tags",
 		Long: `Without a name, list the tags; with one, give a commit (HEAD) a name that stays
 where it is.`,
 		Example: `  tract tag

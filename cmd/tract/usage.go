@@ -16,8 +16,6 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("usage", newUsage)
-
 type usageOptions struct {
 	by                          []string
 	since, until, session, name string
@@ -26,7 +24,7 @@ type usageOptions struct {
 func newUsage(a *app) *cobra.Command {
 	o := &usageOptions{}
 	cmd := &cobra.Command{
-		Use: "usage [REV]", Short: "Say what replies cost, in tokens", GroupID: groupLook,
+		Use: "usage [REV]", Short: "Say what replies cost, in tokens",
 		Long: `Say what replies cost, as providers told it: of a revision, of the branch that -b
 names, or of all branches, tags and replies that could not land. A reply counts
 once, for the branch that it was asked on, so that a fork counts nothing twice.

@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("why", newWhy)
-
 type whyOptions struct {
 	prompt bool
 	not    string
@@ -23,7 +21,7 @@ type whyOptions struct {
 func newWhy(a *app) *cobra.Command {
 	o := &whyOptions{}
 	cmd := &cobra.Command{
-		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost", GroupID: groupLook,
+		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost",
 		Long: `Say what led to a block: the thoughts that it belongs to, the prompt that its
 model saw, how the model was asked, what it cost, and the edits, annotations and
 summaries that shaped that prompt. The block is named by a revision or by the id
