@@ -183,9 +183,11 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 			return fileError(err, file.Path)
 		}
 	}
-	return a.emit(profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"}, func(*format.Printer) {
-		a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
-	})
+	if a.json {
+		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
+	}
+	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
+	return nil
 }
 
 func (a *app) listProfiles() error {
