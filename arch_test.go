@@ -47,11 +47,13 @@ var floors = map[string][]string{
 	"diff":     {"commit", "compile", "content", "objects"},
 	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
 
-	// 5: the facade | the pen
-	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
-	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
+	// 5: the facade
+	"": {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
 
-	// 6: what goes over the wire is committed | flags, exit codes, hints
+	// 6: results for people and programs
+	"format": {"", "commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
+
+	// 7: what goes over the wire is committed | flags, exit codes, hints
 	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",

@@ -381,16 +381,9 @@ func (s *asker) reply(r *tract.Response, err error) error {
 	if r == nil {
 		return err
 	}
-	v := format.NewReply(r.Blocks, r.Usage, r.Finish)
-	if r.Commits != nil && err == nil {
-		v.Commits = r.Commits
-	}
-	v.Manifest = r.Manifest
-	for _, w := range r.Warnings {
-		v.Warnings = append(v.Warnings, format.Warning{Rule: w.Rule, Commit: w.Commit, Message: w.Message})
-	}
+	v := format.NewReply(r)
 	if err != nil {
-		v.Rescued = classify(err).rescued
+		v.Commits, v.Rescued = v.Commits[:0], classify(err).rescued
 	}
 	write := format.Encode
 	if s.o.jsonl {

@@ -8,8 +8,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("check", newCheck)
-
 type checkOptions struct {
 	prompting
 	to string
@@ -18,7 +16,7 @@ type checkOptions struct {
 func newCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
-		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt", GroupID: groupLook,
+		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt",
 		Long: `Say whether a provider would accept the prompt of a revision, and if not, by which
 rule and because of which commit. Without --for it is the provider of the
 settings. Nothing is sent. The exit code is 1 when it would be refused.`,

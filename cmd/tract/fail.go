@@ -48,8 +48,8 @@ type failure struct {
 	hint    string
 	rescued string // ref that a reply is kept under
 
-	conflicts []format.Conflict // of a merge
-	errors    []error           // that it sums up
+	conflicts []any   // of a merge, as format.ConflictJSON gives them
+	errors    []error // that it sums up
 	cause     error
 	quiet     bool // there is nothing to say beside the code
 }

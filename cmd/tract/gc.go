@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("gc", newGC)
-
 type gcOptions struct {
 	prune, pack, dry, yes bool
 	grace                 string
@@ -22,7 +20,7 @@ type gcOptions struct {
 func newGC(a *app) *cobra.Command {
 	o := &gcOptions{}
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely", GroupID: groupStore,
+		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely",
 		Long: `Say what could be taken away: objects to which no branch, tag or rescued reply
 leads, and none ever did. What a branch once was stays, as long as the reflog names
 it. With --prune it is taken away, and the store is packed closely; with --pack the

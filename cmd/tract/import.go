@@ -22,8 +22,6 @@ import (
 	"github.com/tract-vcs/tract/importer"
 )
 
-var _ = register("import", newImport)
-
 type importOptions struct {
 	as, format string
 	dry        bool
@@ -32,7 +30,7 @@ type importOptions struct {
 func newImport(a *app) *cobra.Command {
 	o := &importOptions{}
 	cmd := &cobra.Command{
-		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept", GroupID: groupTalk,
+		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept",
 		Long: `Bring in conversations: message arrays and request bodies of OpenAI and
 Anthropic, alone or one a line, and the session logs of Claude Code. What a file
 is, is found by looking; of a folder, every .json and .jsonl file in it is tried,

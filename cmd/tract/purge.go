@@ -18,8 +18,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("purge", newPurge)
-
 type purgeOptions struct {
 	tract.Purging
 	older    string // the flag, and then the age that counts
@@ -33,7 +31,7 @@ const usualAge = "7d"
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently erase the content of commits", GroupID: groupStore,
+		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently erase the content of commits",
 		Long: `Permanently erase the content and the labels of commits, of any kind: from every
 branch that has them, and from every file of the store, which is rewritten for that. A
 REV may be a range A..B, what B has and A has not, or the id of another object with

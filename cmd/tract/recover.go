@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("recover", newRecover)
-
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "recover SRC NEW", Short: "Make a new store of what is whole in a damaged one", GroupID: groupStore,
+		Use: "recover SRC NEW", Short: "Make a new store of what is whole in a damaged one",
 		Long: `Make the new store NEW of everything that is whole in SRC, however damaged that
 is: it looks into every page, also those to which nothing leads any more, and
 takes what hashes to its id. SRC is a folder with a store, or its file, and stays

@@ -9,8 +9,6 @@ import (
 	"github.com/tract-vcs/tract/secrets"
 )
 
-var _ = register("scan", newScan)
-
 type scanOptions struct {
 	all, list bool
 	rules     []string
@@ -19,7 +17,7 @@ type scanOptions struct {
 func newScan(a *app) *cobra.Command {
 	o := &scanOptions{}
 	cmd := &cobra.Command{
-		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored", GroupID: groupLook,
+		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored",
 		Long: `Find keys, tokens and passwords in a history: in what was said, thought and done,
 in edits, reasons and labels, in what is known of where it came from, in how models
 were asked, in the definitions of tools. What is found is shown with a mask in its place, newest
@@ -126,9 +124,7 @@ func checkRules(cmd *cobra.Command, rules []string) error {
 func secretsOf(list []tract.Leak) []format.Secret {
 	all := make([]format.Secret, len(list))
 	for i, l := range list {
-		all[i] = format.Secret{
-			Commit: l.Commit, Rule: l.Rule, Object: l.Object, Where: l.Where, Line: l.Line, Excerpt: l.Excerpt, Sealed: l.Sealed, Open: l.Open,
-		}
+		all[i].Leak = l
 	}
 	return all
 }

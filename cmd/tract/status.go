@@ -19,11 +19,9 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("status", newStatus)
-
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
+		Use: "status", Short: "Say where HEAD is and how large the prompt is",
 		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
 result, which replies could not land, what thoughts have used of a budget, and how much
 reasoning has passed reasoning.ttl.
