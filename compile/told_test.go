@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// told is a history as it comes about at random.
+// told is a history that a test writes commit by commit.
 type told struct {
 	put []objects.Object
 	all []*commit.Commit

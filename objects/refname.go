@@ -17,7 +17,7 @@ const maxRefName = 255
 // what paths, shells and revisions could take for something else.
 func CheckRefName(name string) error {
 	if err := checkRefName(name); err != "" {
-		return fmt.Errorf("ref name %q: %s", name, err)
+		return fmt.Errorf("ref name %.100q: %s", name, err)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func Check(name string) error {
 	}
 	if err := objects.CheckRefName(Heads + name); err != nil {
 		_, why, _ := strings.Cut(err.Error(), `": `)
-		return fmt.Errorf("name %q: %s", name, why)
+		return fmt.Errorf("name %.100q: %s", name, why)
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func (a *app) keepsReasoning(client llm.Target, noReasoning, tools bool, extra s
 }
 
 func (a *app) debugRequest(req *llm.Request) {
-	a.debug("request of %d bytes, %d messages, reasoning effort %q", len(req.Body), len(req.Messages), req.Settings.Reasoning.Effort)
+	a.debug("request of %d bytes, %d messages", len(req.Body), len(req.Messages))
 }
 
 // debugReply says where the reasoning of an answer came from, how it was asked for, and

@@ -73,7 +73,10 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		err = format.Encode(a.out, v)
 	} else {
 		p.Table(rows)
-		if v.OK {
+		switch {
+		case v.OK && len(rows) > 0:
+			p.Text("only warnings: no rule that is known refuses it\n")
+		case v.OK:
 			p.Text("nothing known speaks against it\n")
 		}
 		err = p.Err()

@@ -186,7 +186,7 @@ func (a *app) checkExpired(ctx context.Context) (string, error) {
 	case old.Blocks == 0:
 		return "none is older than reasoning.ttl (" + old.TTL + ")", nil
 	}
-	return old.String() + ": tract gc --prune erases that", nil
+	return old.String() + ", which tract gc --prune erases", nil
 }
 
 func (a *app) checkProvider(context.Context) (string, error) {

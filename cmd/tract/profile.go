@@ -42,7 +42,7 @@ secrets is in no profile.`,
 		return c
 	}
 	save := sub("save NAME", "Keep the settings as they are now",
-		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced.",
+		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced. A profile that you saved is trusted as you\nsaved it; one that came with the folder sets only what is safe (tract config trust).",
 		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.saveProfile(o, args[0]) })
 	load := sub("load NAME", "Restore the settings of a profile",
@@ -186,7 +186,14 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if a.json {
 		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
 	}
-	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
+	if len(into) == 0 {
+		a.note("profile %s sets nothing", name)
+	}
+	for _, file := range []settings.File{files.folder, files.own} {
+		if n := len(into[file]); n > 0 {
+			a.note("profile %s: %s in %s", name, count(uint64(n), "setting"), whichFile(file))
+		}
+	}
 	return nil
 }
 

@@ -100,6 +100,9 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if got.Lost > 0 {
 		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellWord(to)))
 	}
+	if n := len(got.Damages); n > 0 {
+		p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck says what it means", count(uint64(n), "damage"), from, shellWord(from)))
+	}
 	return p.Err()
 }
 

@@ -115,7 +115,7 @@ func (a *app) status(ctx context.Context) error {
 	}
 	s.sayBudgets(p)
 	if s.Expired != nil && s.Expired.Blocks > 0 {
-		p.Text(s.Expired.String() + ": tract gc --prune erases that\n")
+		p.Text(s.Expired.String() + ", which tract gc --prune erases\n")
 	}
 	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
 	if s.Head.IsZero() {
