@@ -109,6 +109,12 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 	if x.call.reasoning != nil {
 		keep = *x.call.reasoning
 	}
+	said := call{time: b.repo.clock(), key: x.call.key} // the author and the label of the call are not those of the response
+	add := func(block content.Block) {
+		d := said.draft(block, origin)
+		d.Index = len(drafts)
+		drafts = append(drafts, d)
+	}
 	unkept = map[int][]content.Block{}
 	for _, block := range reply.Blocks {
 		switch {
@@ -116,7 +122,7 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 			unkept[len(drafts)] = append(unkept[len(drafts)], block)
 			origin.Unkept++
 		case !saysNothing(block):
-			drafts = append(drafts, b.replyDraft(x, origin, block, len(drafts)))
+			add(block)
 		}
 	}
 	if len(drafts) == 0 {
@@ -124,15 +130,9 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 		if reply.Finish != "" {
 			note += "; finish reason: " + reply.Finish
 		}
-		drafts = append(drafts, b.replyDraft(x, origin, content.Note(note), 0))
+		add(content.Note(note))
 	}
 	return drafts, unkept
-}
-
-func (b *Branch) replyDraft(x *Exchange, origin *commit.Origin, block content.Block, index int) commit.Draft {
-	return commit.Draft{
-		Block: block, Index: index, Time: b.repo.clock(), Key: x.call.key, Origin: origin,
-	}
 }
 
 // saysNothing tells whether a block of a reply is text that says nothing and

@@ -97,7 +97,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 		if err := content.CheckBlocks(m.Blocks); err != nil {
 			return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
 		}
-		drafts = append(drafts, new(desk).draft(b.name, c, nil, withWords(m.Blocks))...)
+		drafts = append(drafts, c.drafts(b.name, nil, withWords(m.Blocks))...)
 	}
 	m := c.masking()
 	m.brought = true

@@ -10,19 +10,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c with an encoder, and sets the id of c. The links are
-// put behind some room.
-func (c *Commit) object(e canon.Encoder, links []objects.ID) objects.Object {
+// object makes the object of c, and sets the id of c.
+func (c *Commit) object() objects.Object {
+	var links []objects.ID
 	has := c.has()
 	for i, id := range c.named() {
 		if has>>i&1 > 0 {
 			links = append(links, id)
 		}
 	}
-	if has == 0 {
-		links = nil
-	}
-	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(e))
+	obj := objects.New(objects.KindCommit, c.Parents, links, c.record())
 	c.ID = obj.ID
 	return obj
 }
@@ -40,8 +37,9 @@ func (c *Commit) has() (bits uint64) {
 	return bits
 }
 
-// record makes the data of the object of c with an encoder.
-func (c *Commit) record(e canon.Encoder) []byte {
+// record makes the data of the object of c.
+func (c *Commit) record() []byte {
+	var e canon.Encoder
 	e.Uint(1, uint64(c.Op))
 	e.Uint(2, uint64(c.Kind))
 	e.Uint(3, uint64(c.Role))
