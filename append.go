@@ -34,7 +34,7 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 		return nil, fmt.Errorf("append: %w", err)
 	}
 	for _, block := range blocks {
-		if isEmpty(block) {
+		if content.IsEmpty(block) {
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
 		}
 		if r, ok := block.(content.Reasoning); ok && r.Format != "" {
@@ -93,18 +93,6 @@ func (b *Branch) one(ctx context.Context, block content.Block, opts []Option) (o
 		return objects.ID{}, err
 	}
 	return ids[0], nil
-}
-
-// isEmpty tells whether a block says nothing at all.
-func isEmpty(b content.Block) bool {
-	switch v := b.(type) {
-	case content.Text:
-		return v.Text == "" && v.Form().Seal.IsZero()
-	case content.Reasoning:
-		form := v.Form()
-		return v.String() == "" && form.Seal.IsZero() && form.ID == ""
-	}
-	return false
 }
 
 // write adds the drafts that make gives for a tip, on whatever tip there is.

@@ -214,7 +214,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 			g.Parts++
 			continue
 		}
-		if isEmpty(part.Block) {
+		if content.IsEmpty(part.Block) {
 			if g.tip != nil {
 				m.at[place] = g.tip.ID
 			}

@@ -17,7 +17,6 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"append.go isEmpty":             "a block of another kind is never refused as empty",
 	"grep.go wordsOf":               "String of the block follows",
 	"compile/prompt.go say":         "only results are sorted, by their calls",
 	"compile/summary.go callID":     "only calls and results have one",

@@ -135,11 +135,12 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 	return drafts, unkept
 }
 
-// saysNothing tells whether a block of a reply is text that says nothing and
-// holds nothing its provider wants back.
+// saysNothing reports whether a block of a response is white space that holds nothing its
+// provider wants back.
 func saysNothing(b content.Block) bool {
 	t, ok := b.(content.Text)
-	return ok && strings.TrimSpace(t.Text) == "" && t.Form().Seal.IsZero() && len(t.Form().Extra) == 0
+	t.Text = strings.TrimSpace(t.Text)
+	return ok && content.IsEmpty(t) && len(t.Form().Extra) == 0
 }
 
 func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {

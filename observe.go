@@ -127,7 +127,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 func withWords(blocks []content.Block) []content.Block {
 	kept := make([]content.Block, 0, len(blocks))
 	for _, block := range blocks {
-		if !isEmpty(block) {
+		if !content.IsEmpty(block) {
 			kept = append(kept, block)
 		}
 	}
