@@ -162,19 +162,27 @@ func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *com
 	return o
 }
 
-// applyReply moves the branch to the reply. A branch that has moved leaves the
-// reply under a rescue ref; an unknown outcome is found out by trying again.
-func (b *Branch) applyReply(ctx context.Context, r *Response, batch objects.Batch) error {
+// apply applies a batch that moves the branch, and again when the outcome is unknown: that
+// the first attempt moved the branch is no conflict.
+func (b *Branch) apply(ctx context.Context, batch objects.Batch) error {
 	err := b.repo.store.Apply(ctx, batch)
-	unknown := objects.IsUnknown(err)
-	if unknown {
-		err = b.repo.store.Apply(ctx, batch)
+	if !objects.IsUnknown(err) {
+		return err
 	}
+	err = b.repo.store.Apply(ctx, batch)
+	if moved, ok := errors.AsType[*objects.ConflictError](err); ok && b.landed(ctx, moved.Have, batch.Refs[0]) {
+		return nil
+	}
+	return err
+}
+
+// applyReply moves the branch to the reply. A branch that has moved leaves the
+// reply under a rescue ref.
+func (b *Branch) applyReply(ctx context.Context, r *Response, batch objects.Batch) error {
+	err := b.apply(ctx, batch)
 	var moved *objects.ConflictError
 	switch {
 	case err == nil:
-		return nil
-	case errors.As(err, &moved) && unknown && b.landed(ctx, moved.Have, batch.Refs[0]):
 		return nil
 	case errors.As(err, &moved):
 		rescued, rescueErr := b.rescue(ctx, batch)

@@ -113,11 +113,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	if tip == from && len(commits) == 0 {
 		return nil, nil
 	}
-	err = b.repo.store.Apply(ctx, batch)
-	if objects.IsUnknown(err) {
-		err = b.repo.store.Apply(ctx, batch)
-	}
-	if err == nil {
+	if err = b.apply(ctx, batch); err == nil {
 		c.tell(m.found)
 	}
 	return ids, b.conflict("continue", err)
