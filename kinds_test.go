@@ -17,7 +17,6 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"append.go isEmpty":             "a block of another kind is never refused as empty",
 	"check.go leftOut":              "only calls and results are listed",
 	"grep.go wordsOf":               "String of the block follows",
 	"results.go checkResults":       "only calls and results are paired",
@@ -30,7 +29,6 @@ var someKinds = map[string]string{
 	"format/prompt.go heading":      "the role and the kind are there already",
 	"format/summary.go gist":        "the first line of String follows",
 	"importer/messages.go chained":  "only calls and results tie messages together",
-	"results.go findCalls":          "only calls and results are paired",
 	"record/key.go unitOf":          "what no dialect sends does not come back from a client",
 	"cmd/tract/commit.go blockOf":   "a refusal follows",
 }

@@ -97,7 +97,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 		if err := content.CheckBlocks(m.Blocks); err != nil {
 			return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
 		}
-		drafts = append(drafts, new(desk).draft(b.name, c, nil, withWords(m.Blocks))...)
+		drafts = append(drafts, c.drafts(b.name, nil, withWords(m.Blocks))...)
 	}
 	m := c.masking()
 	m.brought = true
@@ -113,11 +113,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	if tip == from && len(commits) == 0 {
 		return nil, nil
 	}
-	err = b.repo.store.Apply(ctx, batch)
-	if objects.IsUnknown(err) {
-		err = b.repo.store.Apply(ctx, batch)
-	}
-	if err == nil {
+	if err = b.apply(ctx, batch); err == nil {
 		c.tell(m.found)
 	}
 	return ids, b.conflict("continue", err)
@@ -127,7 +123,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 func withWords(blocks []content.Block) []content.Block {
 	kept := make([]content.Block, 0, len(blocks))
 	for _, block := range blocks {
-		if !isEmpty(block) {
+		if !content.IsEmpty(block) {
 			kept = append(kept, block)
 		}
 	}

@@ -10,19 +10,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c with an encoder, and sets the id of c. The links are
-// put behind some room.
-func (c *Commit) object(e canon.Encoder, links []objects.ID) objects.Object {
+// object makes the object of c, and sets the id of c.
+func (c *Commit) object() objects.Object {
+	var links []objects.ID
 	has := c.has()
 	for i, id := range c.named() {
 		if has>>i&1 > 0 {
 			links = append(links, id)
 		}
 	}
-	if has == 0 {
-		links = nil
-	}
-	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(e))
+	obj := objects.New(objects.KindCommit, c.Parents, links, c.record())
 	c.ID = obj.ID
 	return obj
 }
@@ -58,8 +55,9 @@ const (
 	fieldCovers
 )
 
-// record makes the data of the object of c with an encoder.
-func (c *Commit) record(e canon.Encoder) []byte {
+// record makes the data of the object of c.
+func (c *Commit) record() []byte {
+	var e canon.Encoder
 	e.Uint(fieldOp, uint64(c.Op))
 	e.Uint(fieldKind, uint64(c.Kind))
 	e.Uint(fieldRole, uint64(c.Role))
