@@ -43,12 +43,13 @@ var floors = map[string][]string{
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
 	"refs":          {"commit", "content", "nearest", "objects"},
 
-	// 4: two prompts compared | what other programs kept
-	"diff":     {"commit", "compile", "content", "objects"},
-	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
+	// 4: two prompts compared | what other programs kept | walks over all histories
+	"internal/history": {"commit", "objects", "refs"},
+	"diff":             {"commit", "compile", "content", "objects"},
+	"importer":         {"content", "llm", "llm/providers", "llm/rawjson"},
 
 	// 5: the facade
-	"": {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
+	"": {"commit", "compile", "content", "diff", "internal/history", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
 
 	// 6: results for people and programs
 	"format": {"", "commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},

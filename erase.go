@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -26,7 +27,7 @@ func (r *Repo) ever(ctx context.Context) iter.Seq2[*commit.Commit, error] {
 				yield(nil, err)
 				return
 			}
-			for c, err := range r.unseen(ctx, tips, seen) {
+			for c, err := range history.All(ctx, r.store, tips, seen) {
 				if !yield(c, err) || err != nil {
 					return
 				}
@@ -36,7 +37,7 @@ func (r *Repo) ever(ctx context.Context) iter.Seq2[*commit.Commit, error] {
 }
 
 func (r *Repo) presentTips(ctx context.Context, _ map[objects.ID]bool) ([]objects.ID, error) {
-	return r.tips(ctx, nil)
+	return history.Tips(ctx, r.store)
 }
 
 // formerTips is where refs once were, as far as it was not seen and is there: of a store

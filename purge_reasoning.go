@@ -107,7 +107,7 @@ func (r *Repo) pinned(ctx context.Context, any bool) (map[objects.ID]bool, error
 	if !any {
 		return pinned, nil
 	}
-	tips, err := r.tips(ctx, nil)
+	tips, err := r.tips(ctx)
 	for i := 0; i < len(tips) && err == nil; i++ {
 		var entries []compile.Entry
 		entries, err = compile.Decisions(ctx, r.store, tips[i], compile.Options{})

@@ -93,7 +93,7 @@ func (k *scanning) begin(ctx context.Context) error {
 		}
 		k.tips, k.stop = []objects.ID{to}, []objects.ID{from}
 	} else {
-		tips, err := k.repo.tips(ctx, nil)
+		tips, err := k.repo.tips(ctx)
 		if err != nil {
 			return err
 		}
