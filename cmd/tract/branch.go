@@ -102,6 +102,9 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 	if err != nil {
 		return at, err
 	}
+	if a.branch == name { // TRACT_BRANCH names the branch that is made here
+		a.branch = ""
+	}
 	if at, err = a.resolve(ctx, rev); err != nil {
 		return at, err
 	}
@@ -284,7 +287,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return err
 	}

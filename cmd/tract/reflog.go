@@ -108,7 +108,7 @@ func (a *app) reflogRef(ctx context.Context, o *reflogOptions, args []string) (s
 	if _, err := a.open(ctx, false); err != nil || o.all {
 		return "", err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if len(args) == 1 {
 		name = args[0]
 	}
