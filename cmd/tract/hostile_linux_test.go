@@ -88,6 +88,7 @@ var everyCommand = [][]string{
 	{"profile", "load", "q"},
 	{"profile", "delete", "q"},
 	{"reasoning"},
+	{"reasoning", "add", "Hm."},
 	{"reasoning", "export"},
 	{"reasoning", "list"},
 	{"reasoning", "prune"},
