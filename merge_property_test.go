@@ -183,9 +183,9 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 			return err
 		})
 	case n < 19:
-		source := pick(w, []string{"", on + "~1"})
-		w.all("restore", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Restore(ctx, at, source)
+		source := pick(w, []string{at, on + "~1"})
+		w.all("edit to what was", func(ctx context.Context, repo *tract.Repo) error {
+			_, err := repo.Branch(on).Edit(ctx, at, "", tract.TextAt(source))
 			return err
 		})
 	default:
@@ -266,7 +266,7 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("both ", seed), func(t *testing.T) { newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40) })
 	}
-	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork", "compress"} {
+	for _, name := range []string{"merge", "cherry-pick", "revert", "edit to what was", "reset", "fork", "compress"} {
 		if did[name] < 20 {
 			t.Errorf("%s worked only %d times: the histories show little", name, did[name])
 		}

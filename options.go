@@ -38,6 +38,7 @@ type call struct {
 	stream    *bool
 	tools     []llm.Tool
 	also      []content.Block
+	textAt    string // revision that an edit takes its text from
 	covers    commit.Cover
 	ofReply   bool // the idempotency key is the id of a reply
 	plain     bool // no tools, whatever the settings say
@@ -142,6 +143,10 @@ func Also(blocks ...content.Block) Option {
 		return content.CheckBlocks(blocks)
 	}
 }
+
+// TextAt gives an Edit without a text that which the block has at a revision. A revision
+// that is an edit of the block, or the block itself, is that text.
+func TextAt(rev string) Option { return func(c *call) error { c.textAt = rev; return nil } }
 
 // OnEvent sees the answer as it comes. It is called by the goroutine that asks.
 func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = f; return nil } }

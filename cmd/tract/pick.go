@@ -8,7 +8,6 @@ import (
 var (
 	_ = register("cherry-pick", newCherryPick)
 	_ = register("revert", newRevert)
-	_ = register("restore", newRestore)
 )
 
 func newCherryPick(a *app) *cobra.Command {
@@ -69,42 +68,5 @@ annotation to the priority before it. Of a merge, all that it brought is taken b
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "why")
-	return cmd
-}
-
-func newRestore(a *app) *cobra.Command {
-	source := ""
-	cmd := &cobra.Command{
-		Use: "restore REV", Short: "Give a block an earlier text from now on", GroupID: groupShape,
-		Long: `Give an edited block the words it had before, from now on: its first ones, or with
---source those that it had at a revision. A source that is an edit of the block is
-that text. The edits stay in the history.`,
-		Example: `  tract restore :/sky
-  tract restore 3fa2c1d --source main@{yesterday}`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeFirstRevision,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			b, at, err := a.currentAt(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			from := ""
-			if source != "" {
-				id, err := a.resolve(ctx, source)
-				if err != nil {
-					return err
-				}
-				from = id.String()
-			}
-			id, err := b.Restore(ctx, at.String(), from, tract.Command("restore"))
-			if err != nil {
-				return err
-			}
-			return a.added(ctx, b, id)
-		},
-	}
-	cmd.Flags().StringVarP(&source, "source", "s", "", "revision whose text to take")
-	a.completeFlag(cmd, "source", a.completeRevisions)
 	return cmd
 }
