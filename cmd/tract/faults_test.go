@@ -355,7 +355,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		{"rescue"},
 		{"cat-file", "-p", "HEAD"},
 		{"rev-parse", "HEAD"},
-		{"ls-refs"},
+		{"branch", "--all"},
 		{"fsck"},
 		{"gc"},
 		{"doctor"},

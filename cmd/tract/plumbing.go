@@ -17,7 +17,6 @@ var (
 	_ = register("cat-file", newCatFile)
 	_ = register("rev-parse", newRevParse)
 	_ = register("hash-object", newHashObject)
-	_ = register("ls-refs", newLsRefs)
 )
 
 type catFileOptions struct{ pretty, kind, size bool }
@@ -204,42 +203,4 @@ kind. Nothing is stored, and no store is needed.`,
 	o.flags(cmd)
 	cmd.Flags().StringVar(&kind, "kind", kind, "kind of block")
 	return cmd
-}
-
-func newLsRefs(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "ls-refs [PREFIX]", Short: "List all refs of the store", GroupID: groupPlumb,
-		Long: `List all refs of the store, or those that begin with a prefix: the id and the
-name, in the order of their bytes.`,
-		Example: "  tract ls-refs refs/rescued/",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			repo, err := a.open(cmd.Context(), false)
-			if err != nil {
-				return err
-			}
-			q := objects.RefQuery{Prefix: strings.Join(args, "")}
-			list, err := repo.Store().Refs(cmd.Context(), q)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				type row struct {
-					Name    string     `json:"name"`
-					Target  objects.ID `json:"target"`
-					Version uint64     `json:"version"`
-				}
-				rows := []row{}
-				for _, ref := range list {
-					rows = append(rows, row{ref.Name, ref.Target, ref.Version})
-				}
-				return format.Encode(a.out, rows)
-			}
-			p := a.printer()
-			for _, ref := range list {
-				p.Line(ref.Target.String() + " " + ref.Name)
-			}
-			return p.Err()
-		},
-	}
 }

@@ -28,7 +28,7 @@ func newPurge(a *app) *cobra.Command {
 		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
 that has them, and from every file of the store, which is rewritten for that. A REV may
 be a range A..B, what B has and A has not, or the id of another object with words, such
-as the description of a branch (tract ls-refs shows it).
+as the description of a branch (tract branch --all shows it).
 
 The commits stay with their ids, and a tombstone says when the words went and why. What
 is left is the kind, the role, and of a tool call and its result the id and the name of
