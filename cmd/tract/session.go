@@ -284,7 +284,7 @@ func (s *session) branch(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return s.a.switchToBranch(ctx, name)
+		return s.a.switchToRev(ctx, name)
 	}
 	return s.a.switchToNew(ctx, name, "HEAD")
 }
