@@ -225,7 +225,7 @@ func First(n int) Option { return func(c *call) error { c.first = n; return nil 
 func Numbered() Option { return func(c *call) error { c.numbered = true; return nil } }
 
 // OnBudget is told once when the thoughts of a session reach the part of a budget
-// at which to warn (reasoning.budget, reasoning.budgets, reasoning.budget_warn):
+// at which to warn (80 % of reasoning.budget or reasoning.budgets):
 // by estimate while they come, else when the reply tells what they cost.
 func OnBudget(f func(Spent)) Option { return func(c *call) error { c.spent = f; return nil } }
 

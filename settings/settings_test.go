@@ -17,10 +17,10 @@ func TestDefaultsOfTheModel(t *testing.T) {
 		"reasoning.enabled": "true", "reasoning.include_in_context": "false", "reasoning.include_in_response": "true",
 		"reasoning.effort": "", "reasoning.summary": "auto", "reasoning.tags": "", "reasoning.max_tokens": "",
 		"reasoning.format": "field", "reasoning.strip_from_context": "none", "reasoning.commit": "true",
-		"reasoning.budget": "", "reasoning.budget_warn": "0.8", "reasoning.ttl": "none", "secrets.mask": "traces",
+		"reasoning.budget": "", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
-		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "core.editor": "", "user.name": "",
-		"context_window": "", "compress.at": "",
+		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "user.name": "",
+		"compress.at": "",
 		"reasoning.budgets.MODEL": "", "price.MODEL.input": "", "price.MODEL.output": "", "price.MODEL.cached": "", "price.MODEL.cache_write": "",
 	}
 	got := map[string]string{}
@@ -53,14 +53,12 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"reasoning.max_tokens", "1.5M", "reasoning.max_tokens", "1500000"},
 		{"reasoning.max_tokens", "32_000", "reasoning.max_tokens", "32000"},
 		{"reasoning.max_tokens", "none", "reasoning.max_tokens", "0"},
-		{"reasoning.budget_warn", "90 %", "reasoning.budget_warn", "0.9"},
+		{"temperature", "90 %", "temperature", "0.9"},
 		{"reasoning.ttl", "7d", "reasoning.ttl", "7d"},
 		{"reasoning.ttl", "2w 36h", "reasoning.ttl", "15d12h"},
 		{"reasoning.ttl", "0", "reasoning.ttl", "none"},
 		{"reasoning.tags", "<Scratchpad>, plan plan", "reasoning.tags", "scratchpad,plan"},
 		{"compress.at", "80k", "compress.at", "80000"},
-		{"compress.at", "80%", "compress.at", "0.8"},
-		{"compress.at", "100%", "compress.at", "1.0"},
 		{"compress.at", "off", "compress.at", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
 		{"author", "Ada", "user.name", "Ada"},
@@ -107,7 +105,6 @@ func TestBadValuesSayWhatIsAllowed(t *testing.T) {
 		{"temperature", "2.1"},
 		{"temperature", "NaN"},
 		{"temperature", "0x1p0"},
-		{"reasoning.budget_warn", "80"},
 		{"reasoning.ttl", "7"},
 		{"reasoning.ttl", "7y"},
 		{"reasoning.ttl", "99999999999999w"},
@@ -187,7 +184,7 @@ func TestEachNameOfAKey(t *testing.T) {
 func TestTypedGetters(t *testing.T) {
 	var v Values
 	if !v.Bool("reasoning.enabled") || v.Int("reasoning.max_tokens") != 0 || v.Float("temperature") != nil ||
-		*v.Float("reasoning.budget_warn") != 0.8 || v.Duration("reasoning.ttl") != 0 || len(v.Words("reasoning.tags")) != 0 ||
+		v.Duration("reasoning.ttl") != 0 || len(v.Words("reasoning.tags")) != 0 ||
 		v.Text("model") != "" || v.Policy() != (priority.Policy{}) || len(v.Headers()) != 0 || len(v.Changed()) != 0 {
 		t.Error("the zero Values does not have the defaults")
 	}
@@ -233,25 +230,4 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestCompressAtCountsTokens(t *testing.T) {
-	for _, c := range []struct {
-		at, window string
-		want       int
-	}{{"", "", 0}, {"9k", "", 9000}, {"0.5", "200k", 100_000}, {"100%", "8000", 8000}, {"0.5", "", 0}} {
-		var v Values
-		var err error
-		for key, value := range map[string]string{"compress.at": c.at, "context_window": c.window} {
-			if value == "" {
-				continue
-			}
-			if v, err = v.With(key, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := v.CompressAt(); got != c.want {
-			t.Errorf("compress.at %q of %q is %d tokens, want %d", c.at, c.window, got, c.want)
-		}
-	}
 }

@@ -67,15 +67,6 @@ func (k Key) parse(text string) (string, bool) {
 		return parseURL(text)
 	case JSON:
 		return parseObject(text)
-	case Amount:
-		if strings.ContainsAny(text, "%.") && !strings.ContainsAny(strings.ToLower(text), "km") {
-			part, ok := parseFraction(text, 1)
-			if part == "1" { // one is not one token
-				part = "1.0"
-			}
-			return part, ok
-		}
-		return parseNumber(text)
 	}
 	return text, text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
@@ -100,8 +91,6 @@ func (k Key) Want() string {
 		return "an http or https address without a user or a password"
 	case JSON:
 		return "a JSON object"
-	case Amount:
-		return "tokens such as 80k, or a part such as 0.8 or 80%"
 	}
 	return "one line of text"
 }

@@ -81,7 +81,7 @@ var verbs = [][]string{
 	{"backup", "copy"},
 	{"recover", ".tract", "saved"},
 	{"config", "set", "user.name", "grace"},
-	{"config", "set", "core.editor", "vi"},
+	{"config", "set", "core.pager", "more"},
 }
 
 // faultDir makes a folder with a store that has something of everything.
