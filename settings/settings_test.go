@@ -20,7 +20,7 @@ func TestDefaultsOfTheModel(t *testing.T) {
 		"reasoning.budget": "", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
 		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "user.name": "",
-		"compress.at": "",
+		"compress.at":             "",
 		"reasoning.budgets.MODEL": "", "price.MODEL.input": "", "price.MODEL.output": "", "price.MODEL.cached": "", "price.MODEL.cache_write": "",
 	}
 	got := map[string]string{}
