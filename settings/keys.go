@@ -19,7 +19,6 @@ const (
 	Number   Type = "number"   // decimal digits; 0 is no limit
 	Fraction Type = "fraction" // a decimal fraction
 	Duration Type = "duration" // such as 7d or 1h30m; none
-	List     Type = "list"     // words with commas between
 	Text     Type = "text"     // one line
 	URL      Type = "url"      // of http or https
 	JSON     Type = "json"     // an object, without white space
@@ -54,7 +53,6 @@ var table = []Key{
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
 	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
 	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
-	{Name: "reasoning.tags", Type: List, Safety: Safe, Doc: "more tags that hold reasoning in text, beside think and its like"},
 	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
 	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
 	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},

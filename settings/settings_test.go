@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 func TestDefaultsOfTheModel(t *testing.T) {
 	want := map[string]string{
 		"reasoning.enabled": "true", "reasoning.include_in_context": "false", "reasoning.include_in_response": "true",
-		"reasoning.effort": "", "reasoning.summary": "auto", "reasoning.tags": "", "reasoning.max_tokens": "",
+		"reasoning.effort": "", "reasoning.summary": "auto", "reasoning.max_tokens": "",
 		"reasoning.format": "field", "reasoning.strip_from_context": "none", "reasoning.commit": "true",
 		"reasoning.budget": "", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
@@ -57,7 +56,6 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"reasoning.ttl", "7d", "reasoning.ttl", "7d"},
 		{"reasoning.ttl", "2w 36h", "reasoning.ttl", "15d12h"},
 		{"reasoning.ttl", "0", "reasoning.ttl", "none"},
-		{"reasoning.tags", "<Scratchpad>, plan plan", "reasoning.tags", "scratchpad,plan"},
 		{"compress.at", "80k", "compress.at", "80000"},
 		{"compress.at", "off", "compress.at", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
@@ -108,7 +106,6 @@ func TestBadValuesSayWhatIsAllowed(t *testing.T) {
 		{"reasoning.ttl", "7"},
 		{"reasoning.ttl", "7y"},
 		{"reasoning.ttl", "99999999999999w"},
-		{"reasoning.tags", "a b="},
 		{"base_url", "ftp://x"},
 		{"base_url", "localhost:80"},
 		{"model", ""},
@@ -184,12 +181,12 @@ func TestEachNameOfAKey(t *testing.T) {
 func TestTypedGetters(t *testing.T) {
 	var v Values
 	if !v.Bool("reasoning.enabled") || v.Int("reasoning.max_tokens") != 0 || v.Float("temperature") != nil ||
-		v.Duration("reasoning.ttl") != 0 || len(v.Words("reasoning.tags")) != 0 ||
+		v.Duration("reasoning.ttl") != 0 ||
 		v.Text("model") != "" || v.Policy() != (priority.Policy{}) || len(v.Headers()) != 0 || len(v.Changed()) != 0 {
 		t.Error("the zero Values does not have the defaults")
 	}
 	for name, value := range map[string]string{
-		"reasoning.max_tokens": "16k", "temperature": "0", "reasoning.ttl": "1d12h", "reasoning.tags": "a,b", "model": "m",
+		"reasoning.max_tokens": "16k", "temperature": "0", "reasoning.ttl": "1d12h", "model": "m",
 		"reasoning.strip_from_context": "all-but-last", "reasoning.include_in_context": "yes", "request.headers.a": "b",
 	} {
 		before := v.Changed()
@@ -203,7 +200,7 @@ func TestTypedGetters(t *testing.T) {
 		v = next
 	}
 	if v.Int("reasoning.max_tokens") != 16000 || *v.Float("temperature") != 0 || v.Duration("reasoning.ttl") != 36*time.Hour ||
-		!slices.Equal(v.Words("reasoning.tags"), []string{"a", "b"}) || v.Text("model") != "m" || v.Headers()["A"] != "b" ||
+		v.Text("model") != "m" || v.Headers()["A"] != "b" ||
 		v.Policy() != (priority.Policy{Strip: priority.StripAllButLast, IncludeReasoning: true}) {
 		t.Errorf("values are %v", v.Changed())
 	}

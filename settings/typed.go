@@ -58,11 +58,6 @@ func (v Values) Duration(name string) time.Duration {
 	return d
 }
 
-// Words is the value of a List.
-func (v Values) Words(name string) []string {
-	return strings.FieldsFunc(v.value(name, List), func(r rune) bool { return r == ',' })
-}
-
 // Strip is reasoning.strip_from_context.
 func (v Values) Strip() priority.Strip {
 	s, _ := priority.ParseStrip(v.Text("reasoning.strip_from_context"))
