@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
@@ -183,9 +184,15 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 			return err
 		})
 	case n < 19:
-		source := pick(w, []string{at, on + "~1"})
+		source := pick(w, []string{"", on + "~1"})
 		w.all("edit to what was", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Edit(ctx, at, "", tract.TextAt(source))
+			first := source
+			if c, err := repo.Show(ctx, at); err == nil && source == "" {
+				if first = c.ID.String(); c.Op == commit.Edit {
+					first = c.Target.String()
+				}
+			}
+			_, err := repo.Branch(on).Edit(ctx, at, "", tract.TextAt(first))
 			return err
 		})
 	default:

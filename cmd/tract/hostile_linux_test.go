@@ -159,7 +159,7 @@ func TestHostileFolders(t *testing.T) {
 			for _, args := range [][]string{{"config", "trust"}, {"log"}, {"user"}, {"generate"}} {
 				h.run(args...)
 			}
-			if ran, _ := os.ReadDir(h.canaries); len(ran) < 2 || h.asked.Load() == 0 {
+			if ran, _ := os.ReadDir(h.canaries); len(ran) == 0 || h.asked.Load() == 0 {
 				t.Errorf("of a folder that is trusted %d programs were run, and its server was asked %d times", len(ran), h.asked.Load())
 			}
 		})
