@@ -12,25 +12,19 @@ import (
 
 var _ = register("reflog", newReflog)
 
-type reflogOptions struct {
-	limit int
-	all   bool
-}
-
 func newReflog(a *app) *cobra.Command {
-	o := &reflogOptions{}
+	limit := 0
 	cmd := &cobra.Command{
 		Use: "reflog [BRANCH]", Short: "Show where a branch was", GroupID: groupShape,
 		Long: `Show how a branch moved, newest first: of tract op log, what moved it. The first
 column can be given to any command, and BRANCH@{n} says the same.`,
 		Example: `  tract reflog
-  tract reflog --all -n 20
+  tract reflog try-2 -n 20
   tract reset main@{1}`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, limit, args) },
 	}
-	cmd.Flags().IntVarP(&o.limit, "max-count", "n", 0, "show so many")
-	cmd.Flags().BoolVar(&o.all, "all", false, "of all refs: as tract op log")
+	cmd.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
@@ -59,17 +53,17 @@ func moveOf(e objects.LogEntry) moveJSON {
 	return m
 }
 
-func (a *app) reflog(cmd *cobra.Command, o *reflogOptions, args []string) error {
-	ref, err := a.reflogRef(cmd.Context(), o, args)
+func (a *app) reflog(cmd *cobra.Command, limit int, args []string) error {
+	ref, err := a.reflogRef(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	return a.opLog(cmd, ref, o.limit)
+	return a.opLog(cmd, ref, limit)
 }
 
 // reflogRef is the ref whose moves are asked for; empty: all.
-func (a *app) reflogRef(ctx context.Context, o *reflogOptions, args []string) (string, error) {
-	if _, err := a.open(ctx, false); err != nil || o.all {
+func (a *app) reflogRef(ctx context.Context, args []string) (string, error) {
+	if _, err := a.open(ctx, false); err != nil {
 		return "", err
 	}
 	name, err := a.branchName(ctx)
