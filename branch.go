@@ -143,8 +143,9 @@ func (b *Branch) target(ctx context.Context, tip *commit.Commit, id objects.ID) 
 }
 
 // Edit replaces the words of a block of the branch from here on; the last edit
-// counts, and the kind and the role stay. It is a commit of its own, whose id is
-// returned. It insists on the tip it saw: *[ConflictError].
+// counts, and the kind and the role stay. With [TextAt] the words are those of a
+// revision; [ErrNoChange] when the block has them already. It is a commit of its own,
+// whose id is returned. It insists on the tip it saw: *[ConflictError].
 func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (objects.ID, error) {
 	c, err := b.repo.call(opts)
 	if err != nil {
@@ -189,6 +190,13 @@ func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id 
 	target, err := b.target(ctx, tip, id)
 	if err != nil {
 		return commit.Draft{}, err
+	}
+	if c.textAt != "" {
+		at, err := b.resolver().Resolve(ctx, c.textAt)
+		if err != nil {
+			return commit.Draft{}, fmt.Errorf("source: %w", err)
+		}
+		return b.wordsOf(ctx, c, tip, target.ID, at)
 	}
 	block, err := b.repo.blockOf(ctx, target)
 	if err != nil {

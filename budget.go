@@ -53,7 +53,7 @@ func (b *Branch) Spent(ctx context.Context, opts ...Option) ([]Spent, error) {
 	if tip.IsZero() {
 		return budgets, nil
 	}
-	if err := b.countSpent(ctx, c.settings, budgets, tip); err != nil {
+	if err := b.countSpent(ctx, budgets, tip); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	return budgets, nil
@@ -70,7 +70,7 @@ func (b *Branch) budgets(v settings.Values) []Spent {
 }
 
 // countSpent adds what the replies on a history have used.
-func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID) error {
+func (b *Branch) countSpent(ctx context.Context, budgets []Spent, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
 	for reply, err := range b.repo.paid(ctx, history.NewestFirst(ctx, b.repo.store, []objects.ID{tip})) {
 		if err != nil {
@@ -96,30 +96,31 @@ func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Sp
 			budgets[i].Used += int64(scale.Tokens(estimates[i]))
 		}
 	}
-	warn(v, budgets)
+	warn(budgets)
 	return nil
 }
 
 // counts reports whether a budget is of a model.
 func (s *Spent) counts(model string) bool { return s.Models == "" || settings.Match(s.Models, model) }
 
-func warn(v settings.Values, budgets []Spent) {
-	part := v.Float("reasoning.budget_warn")
+// warnAt is the part of a budget at which to warn.
+const warnAt = 0.8
+
+func warn(budgets []Spent) {
 	for i := range budgets {
 		s := &budgets[i]
-		s.Warn = s.Limit > 0 && part != nil && float64(s.Used) >= *part*float64(s.Limit)
+		s.Warn = s.Limit > 0 && float64(s.Used) >= warnAt*float64(s.Limit)
 	}
 }
 
 // meter watches the budgets of a call while its answer comes.
 type meter struct {
-	settings settings.Values
-	budgets  []Spent
-	model    string
-	tell     func(Spent)
-	told     []bool
-	scale    compile.Scale
-	bytes    int64 // of thoughts that came
+	budgets []Spent
+	model   string
+	tell    func(Spent)
+	told    []bool
+	scale   compile.Scale
+	bytes   int64 // of thoughts that came
 }
 
 // meter counts what the session has used; nil when there is no budget to watch.
@@ -129,10 +130,10 @@ func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model st
 	if !limited || c.spent == nil && !c.enforce {
 		return nil, nil
 	}
-	if err := b.countSpent(ctx, c.settings, budgets, p.Head); err != nil {
+	if err := b.countSpent(ctx, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
-	m := &meter{settings: c.settings, budgets: budgets, model: model, scale: p.Scale, tell: c.spent, told: make([]bool, len(budgets))}
+	m := &meter{budgets: budgets, model: model, scale: p.Scale, tell: c.spent, told: make([]bool, len(budgets))}
 	for i, s := range budgets {
 		m.told[i] = s.Warn // it was told when it happened
 		if c.enforce && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
@@ -172,7 +173,7 @@ func (m *meter) check(model string, tokens int64, guess bool) {
 			s.Used, s.Estimated = s.Used+tokens, s.Estimated || guess
 		}
 	}
-	warn(m.settings, now)
+	warn(now)
 	for i, s := range now {
 		if s.Warn && !m.told[i] && m.tell != nil {
 			m.told[i] = true

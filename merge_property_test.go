@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
@@ -184,8 +185,14 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 		})
 	case n < 19:
 		source := pick(w, []string{"", on + "~1"})
-		w.all("restore", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Restore(ctx, at, source)
+		w.all("edit to what was", func(ctx context.Context, repo *tract.Repo) error {
+			first := source
+			if c, err := repo.Show(ctx, at); err == nil && source == "" {
+				if first = c.ID.String(); c.Op == commit.Edit {
+					first = c.Target.String()
+				}
+			}
+			_, err := repo.Branch(on).Edit(ctx, at, "", tract.TextAt(first))
 			return err
 		})
 	default:
@@ -266,7 +273,7 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("both ", seed), func(t *testing.T) { newWorld(t, 1000+seed, "mem:", filepath.Join(t.TempDir(), "store")).run(40) })
 	}
-	for _, name := range []string{"merge", "cherry-pick", "revert", "restore", "reset", "fork", "compress"} {
+	for _, name := range []string{"merge", "cherry-pick", "revert", "edit to what was", "reset", "fork", "compress"} {
 		if did[name] < 20 {
 			t.Errorf("%s worked only %d times: the histories show little", name, did[name])
 		}

@@ -38,6 +38,7 @@ type call struct {
 	stream    *bool
 	tools     []llm.Tool
 	also      []content.Block
+	textAt    string // revision that an edit takes its text from
 	covers    commit.Cover
 	ofReply   bool // the idempotency key is the id of a reply
 	plain     bool // no tools, whatever the settings say
@@ -134,6 +135,10 @@ func Also(blocks ...content.Block) Option {
 	}
 }
 
+// TextAt gives an Edit without a text that which the block has at a revision. A revision
+// that is an edit of the block, or the block itself, is that text.
+func TextAt(rev string) Option { return func(c *call) error { c.textAt = rev; return nil } }
+
 // OnEvent sees the answer as it comes. It is called by the goroutine that asks.
 func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = f; return nil } }
 
@@ -211,7 +216,7 @@ func First(n int) Option { return func(c *call) error { c.first = n; return nil 
 func Numbered() Option { return func(c *call) error { c.numbered = true; return nil } }
 
 // OnBudget is told once when the thoughts of a session reach the part of a budget
-// at which to warn (reasoning.budget, reasoning.budgets, reasoning.budget_warn):
+// at which to warn (80 % of reasoning.budget or reasoning.budgets):
 // by estimate while they come, else when the reply tells what they cost.
 func OnBudget(f func(Spent)) Option { return func(c *call) error { c.spent = f; return nil } }
 

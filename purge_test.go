@@ -223,7 +223,7 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	if got := sent(t, repo, "main"); got != "user:changed" {
 		t.Errorf("edited: %s", got)
 	}
-	if _, err := main.Restore(ctx, id.String(), ""); !errors.Is(err, objects.ErrErased) {
+	if _, err := main.Edit(ctx, id.String(), "", tract.TextAt(id.String())); !errors.Is(err, objects.ErrErased) {
 		t.Errorf("the first words, restored: %v", err)
 	}
 	must(repo.Branch("again").Append(ctx, []content.Block{content.User("hunter2")}))(t)

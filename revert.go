@@ -126,43 +126,6 @@ func (b *Branch) noted(c *call, of objects.ID, l priority.Level, reason string) 
 	return d
 }
 
-// Restore gives a block of the branch the words that it had at an earlier revision,
-// from here on; the empty source is its first words. A source that is an edit of the
-// block, or the block itself, is that text. It returns the edit that does it;
-// [ErrNoChange] when the block reads so already.
-func (b *Branch) Restore(ctx context.Context, rev, source string, opts ...Option) (objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	id, err := b.resolver().Resolve(ctx, rev)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("restore: %w", err)
-	}
-	var from objects.ID
-	if source != "" {
-		if from, err = b.resolver().Resolve(ctx, source); err != nil {
-			return objects.ID{}, fmt.Errorf("restore: source: %w", err)
-		}
-	}
-	ids, err := b.write(ctx, c, "restore", func(tip *commit.Commit) ([]commit.Draft, error) {
-		target, err := b.target(ctx, tip, id)
-		if err != nil {
-			return nil, err
-		}
-		at := target.ID
-		if !from.IsZero() {
-			at = from
-		}
-		d, err := b.wordsOf(ctx, c, tip, target.ID, at)
-		return []commit.Draft{d}, err
-	})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return ids[0], nil
-}
-
 // wordsOf is the draft of an edit that gives a block the words it had at a commit.
 func (b *Branch) wordsOf(ctx context.Context, c *call, tip *commit.Commit, id, at objects.ID) (commit.Draft, error) {
 	target, err := b.repo.header(ctx, id)

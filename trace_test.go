@@ -123,7 +123,7 @@ func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 	repo := open(t)
 	came, at := 0, 0
 	_, err := repo.Branch("main").Chat(t.Context(), streaming{says(think(strings.Repeat("x", 400)), content.Assistant("ok"))}, "Think.",
-		tract.Set("reasoning.budget", "50"), tract.Set("reasoning.budget_warn", "0.5"),
+		tract.Set("reasoning.budget", "31"),
 		tract.OnEvent(func(e llm.Event) { came++ }),
 		tract.OnBudget(func(s tract.Spent) {
 			if at = came; !s.Estimated || s.Used != 25 {

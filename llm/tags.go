@@ -67,9 +67,6 @@ func (k PieceKind) String() string {
 // texts are cut into pieces. The zero value is ready for use; it is not for use by
 // several goroutines at once.
 type TagSplitter struct {
-	// Tags are more names of tags, without brackets. It is read at the start of a
-	// content. Names with white space, brackets or backticks inside are ignored.
-	Tags []string
 	// NoImplicit leaves closing tags without opening ones alone. Set it when the
 	// reasoning comes in a field of its own; it counts from the next Write on.
 	NoImplicit bool
@@ -152,7 +149,7 @@ func (s *TagSplitter) Close() []Piece {
 		break
 	}
 	s.emit(s.kind(), string(s.hold))
-	*s = TagSplitter{Tags: s.Tags, NoImplicit: s.NoImplicit, out: s.out, hold: s.hold[:0]}
+	*s = TagSplitter{NoImplicit: s.NoImplicit, out: s.out, hold: s.hold[:0]}
 	return s.out
 }
 
@@ -162,12 +159,9 @@ func (s *TagSplitter) start() {
 		return
 	}
 	s.mode = seekMode
-	for _, name := range slices.Concat([]string{"think", "thinking", "thought", "antthinking"}, s.Tags) {
-		name = strings.Map(lower, name)
-		if name != "" && !strings.ContainsAny(name, "<>/`"+whiteSpace) {
-			s.opens = append(s.opens, "<"+name+">")
-			s.closes = append(s.closes, "</"+name+">")
-		}
+	for _, name := range []string{"think", "thinking", "thought", "antthinking"} {
+		s.opens = append(s.opens, "<"+name+">")
+		s.closes = append(s.closes, "</"+name+">")
 	}
 	s.match.want = s.opens
 }

@@ -152,8 +152,6 @@ func TestTagSplitterSettings(t *testing.T) {
 		in   []string
 		want string
 	}{
-		{"more tags", TagSplitter{Tags: []string{"Reason", "Überlegung"}}, []string{"<reason>a</REASON><Überlegung>b</Überlegung>c"}, `O"<reason>" R"a" C"</REASON>" O"<Überlegung>" R"b" C"</Überlegung>" T"c"`},
-		{"impossible tags", TagSplitter{Tags: []string{"", "a b", "<x>", "/", "a`"}}, []string{"<>a</>\n</>\n<a b>"}, `T"<>a</>\n</>\n<a b>"`},
 		{"not implicit", TagSplitter{NoImplicit: true}, []string{"a\n</think>\nb"}, `T"a\n</think>\nb"`},
 		{"not implicit, opened", TagSplitter{NoImplicit: true}, []string{"<think>a</think>\nb"}, `O"<think>" R"a" C"</think>\n" T"b"`},
 	} {

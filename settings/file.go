@@ -267,16 +267,6 @@ func written(value any) (string, bool) {
 		return strconv.FormatInt(v, 10), true
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), true
-	case []any:
-		var items []string
-		for _, item := range v {
-			text, ok := item.(string)
-			if !ok {
-				return "", false
-			}
-			items = append(items, text)
-		}
-		return strings.Join(items, ","), true
 	case map[string]any:
 		b, err := json.Marshal(v)
 		return string(b), err == nil
@@ -295,8 +285,6 @@ func (k Key) literal(value string) any {
 	case Fraction:
 		f, _ := strconv.ParseFloat(value, 64)
 		return f
-	case List:
-		return strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 	}
 	return value
 }

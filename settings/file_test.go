@@ -19,10 +19,7 @@ model = "claude-sonnet-4-5" # the good one
 [reasoning]
   effort = "high"   # costs
   includeInContext = true
-tags = [
-  "scratchpad", # mine
-  "plan",
-]
+summary = "none" # mine
 
 [request]
 extra = { top_k = 40, stop = ["a"] }
@@ -51,7 +48,7 @@ func read(path string) (map[string]string, error) {
 func TestRead(t *testing.T) {
 	got, err := read(write(t, sample))
 	want := map[string]string{
-		"model": "claude-sonnet-4-5", "reasoning.effort": "high", "reasoning.include_in_context": "true", "reasoning.tags": "scratchpad,plan",
+		"model": "claude-sonnet-4-5", "reasoning.effort": "high", "reasoning.include_in_context": "true", "reasoning.summary": "none",
 		"request.extra": `{"stop":["a"],"top_k":40}`, "request.headers.X-Title": "demo",
 	}
 	if err != nil || !maps.Equal(got, want) {
@@ -89,8 +86,8 @@ func TestSetFileKeepsTheRest(t *testing.T) {
 		{"model", "gpt-5", `"claude-sonnet-4-5" # the`, `'gpt-5' # the`},
 		{"reasoning.effort", "low", `"high"   # costs`, `'low'   # costs`},
 		{"reasoning.include_in_context", "off", "includeInContext = true", "includeInContext = false"},
-		{"reasoning.tags", "a", "[\n  \"scratchpad\", # mine\n  \"plan\",\n]", "['a']"},
-		{"reasoning.ttl", "7d", "  \"plan\",\n]\n", "  \"plan\",\n]\nttl = '7d'\n"},
+		{"reasoning.summary", "concise", `"none" # mine`, `'concise' # mine`},
+		{"reasoning.ttl", "7d", "# mine\n", "# mine\nttl = '7d'\n"},
 		{"request.headers.X-Title", "new", `"demo"`, `'new'`},
 		{"request.headers.x-run", "7", "\"demo\"\n", "\"demo\"\nX-Run = '7'\n"},
 		{"temperature", "0.5", "# the good one\n", "# the good one\ntemperature = 0.5\n"},
@@ -184,7 +181,7 @@ func TestUnsetFile(t *testing.T) {
 		{"reasoning.effort", true},
 		{"reasoning.effort", false},
 		{"reasoning.includeincontext", true},
-		{"reasoning.tags", true},
+		{"reasoning.summary", true},
 		{"request.extra", true},
 		{"mistake.effort", true},
 		{"nothing", false},

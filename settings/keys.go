@@ -19,11 +19,9 @@ const (
 	Number   Type = "number"   // decimal digits; 0 is no limit
 	Fraction Type = "fraction" // a decimal fraction
 	Duration Type = "duration" // such as 7d or 1h30m; none
-	List     Type = "list"     // words with commas between
 	Text     Type = "text"     // one line
 	URL      Type = "url"      // of http or https
 	JSON     Type = "json"     // an object, without white space
-	Amount   Type = "amount"   // tokens as a Number, or a part of the model's window as a Fraction such as 0.8
 )
 
 // Key is what is known of one setting.
@@ -55,18 +53,15 @@ var table = []Key{
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
 	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
 	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
-	{Name: "reasoning.tags", Type: List, Safety: Safe, Doc: "more tags that hold reasoning in text, beside think and its like"},
 	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
 	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
 	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
-	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session; 0 is no limit"},
-	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Safety: Safe, Doc: "part of the budget at which to warn once"},
+	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session, of which 80 % warn; 0 is no limit"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "context_window", Type: Number, Safety: Safe, Doc: "tokens that the model takes; what compress.at is a part of"},
-	{Name: "compress.at", Type: Amount, Safety: Safe, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},
+	{Name: "compress.at", Type: Number, Safety: Safe, Doc: "tokens of a prompt from which on to suggest tract compress; 0 is never"},
 
 	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
@@ -75,7 +70,6 @@ var table = []Key{
 	{Name: "price.MODEL.cache_write", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens written to a cache; without it, that of input"},
 	{Name: "user.name", Type: Text, Safety: Safe, Doc: "author of commits"},
 	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
-	{Name: "core.editor", Type: Text, Doc: "program that edits text"},
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
 }
 

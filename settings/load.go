@@ -101,9 +101,6 @@ var aliases = []alias{
 	{"TRACT_PAGER", func(value string) map[string]string {
 		return map[string]string{"core.pager": value}
 	}, ""},
-	{"TRACT_EDITOR", func(value string) map[string]string {
-		return map[string]string{"core.editor": value}
-	}, ""},
 	{"TRACT_AUTHOR", func(value string) map[string]string {
 		return map[string]string{"user.name": value}
 	}, ""},

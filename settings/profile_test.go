@@ -21,7 +21,7 @@ func TestAProfileRestoresWhatItKept(t *testing.T) {
 	}
 	kept := map[string]string{
 		"model": "claude-sonnet-4-5", "reasoning.effort": "high", "reasoning.strip_from_context": "all-but-last",
-		"reasoning.tags": "plan,scratchpad", "reasoning.budget": "20000", "reasoning.budgets.o3*": "500", "temperature": "0.7",
+		"reasoning.budget": "20000", "reasoning.budgets.o3*": "500", "temperature": "0.7",
 		"request.extra": `{"top_k":40}`, "request.headers.X-Title": "demo", "reasoning.commit": "false",
 	}
 	var v Values

@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +14,12 @@ import (
 func TestDefaultsOfTheModel(t *testing.T) {
 	want := map[string]string{
 		"reasoning.enabled": "true", "reasoning.include_in_context": "false", "reasoning.include_in_response": "true",
-		"reasoning.effort": "", "reasoning.summary": "auto", "reasoning.tags": "", "reasoning.max_tokens": "",
+		"reasoning.effort": "", "reasoning.summary": "auto", "reasoning.max_tokens": "",
 		"reasoning.format": "field", "reasoning.strip_from_context": "none", "reasoning.commit": "true",
-		"reasoning.budget": "", "reasoning.budget_warn": "0.8", "reasoning.ttl": "none", "secrets.mask": "traces",
+		"reasoning.budget": "", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
-		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "core.editor": "", "user.name": "",
-		"context_window": "", "compress.at": "",
+		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "user.name": "",
+		"compress.at":             "",
 		"reasoning.budgets.MODEL": "", "price.MODEL.input": "", "price.MODEL.output": "", "price.MODEL.cached": "", "price.MODEL.cache_write": "",
 	}
 	got := map[string]string{}
@@ -53,14 +52,11 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"reasoning.max_tokens", "1.5M", "reasoning.max_tokens", "1500000"},
 		{"reasoning.max_tokens", "32_000", "reasoning.max_tokens", "32000"},
 		{"reasoning.max_tokens", "none", "reasoning.max_tokens", "0"},
-		{"reasoning.budget_warn", "90 %", "reasoning.budget_warn", "0.9"},
+		{"temperature", "90 %", "temperature", "0.9"},
 		{"reasoning.ttl", "7d", "reasoning.ttl", "7d"},
 		{"reasoning.ttl", "2w 36h", "reasoning.ttl", "15d12h"},
 		{"reasoning.ttl", "0", "reasoning.ttl", "none"},
-		{"reasoning.tags", "<Scratchpad>, plan plan", "reasoning.tags", "scratchpad,plan"},
 		{"compress.at", "80k", "compress.at", "80000"},
-		{"compress.at", "80%", "compress.at", "0.8"},
-		{"compress.at", "100%", "compress.at", "1.0"},
 		{"compress.at", "off", "compress.at", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
 		{"author", "Ada", "user.name", "Ada"},
@@ -107,11 +103,9 @@ func TestBadValuesSayWhatIsAllowed(t *testing.T) {
 		{"temperature", "2.1"},
 		{"temperature", "NaN"},
 		{"temperature", "0x1p0"},
-		{"reasoning.budget_warn", "80"},
 		{"reasoning.ttl", "7"},
 		{"reasoning.ttl", "7y"},
 		{"reasoning.ttl", "99999999999999w"},
-		{"reasoning.tags", "a b="},
 		{"base_url", "ftp://x"},
 		{"base_url", "localhost:80"},
 		{"model", ""},
@@ -187,12 +181,12 @@ func TestEachNameOfAKey(t *testing.T) {
 func TestTypedGetters(t *testing.T) {
 	var v Values
 	if !v.Bool("reasoning.enabled") || v.Int("reasoning.max_tokens") != 0 || v.Float("temperature") != nil ||
-		*v.Float("reasoning.budget_warn") != 0.8 || v.Duration("reasoning.ttl") != 0 || len(v.Words("reasoning.tags")) != 0 ||
+		v.Duration("reasoning.ttl") != 0 ||
 		v.Text("model") != "" || v.Policy() != (priority.Policy{}) || len(v.Headers()) != 0 || len(v.Changed()) != 0 {
 		t.Error("the zero Values does not have the defaults")
 	}
 	for name, value := range map[string]string{
-		"reasoning.max_tokens": "16k", "temperature": "0", "reasoning.ttl": "1d12h", "reasoning.tags": "a,b", "model": "m",
+		"reasoning.max_tokens": "16k", "temperature": "0", "reasoning.ttl": "1d12h", "model": "m",
 		"reasoning.strip_from_context": "all-but-last", "reasoning.include_in_context": "yes", "request.headers.a": "b",
 	} {
 		before := v.Changed()
@@ -206,7 +200,7 @@ func TestTypedGetters(t *testing.T) {
 		v = next
 	}
 	if v.Int("reasoning.max_tokens") != 16000 || *v.Float("temperature") != 0 || v.Duration("reasoning.ttl") != 36*time.Hour ||
-		!slices.Equal(v.Words("reasoning.tags"), []string{"a", "b"}) || v.Text("model") != "m" || v.Headers()["A"] != "b" ||
+		v.Text("model") != "m" || v.Headers()["A"] != "b" ||
 		v.Policy() != (priority.Policy{Strip: priority.StripAllButLast, IncludeReasoning: true}) {
 		t.Errorf("values are %v", v.Changed())
 	}
@@ -233,25 +227,4 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestCompressAtCountsTokens(t *testing.T) {
-	for _, c := range []struct {
-		at, window string
-		want       int
-	}{{"", "", 0}, {"9k", "", 9000}, {"0.5", "200k", 100_000}, {"100%", "8000", 8000}, {"0.5", "", 0}} {
-		var v Values
-		var err error
-		for key, value := range map[string]string{"compress.at": c.at, "context_window": c.window} {
-			if value == "" {
-				continue
-			}
-			if v, err = v.With(key, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := v.CompressAt(); got != c.want {
-			t.Errorf("compress.at %q of %q is %d tokens, want %d", c.at, c.window, got, c.want)
-		}
-	}
 }

@@ -48,7 +48,7 @@ func ignoredNames(v Values) (names []string) {
 func TestEverySettingIsSafeOrNot(t *testing.T) {
 	unsafe := map[string]string{
 		"provider": "host", "base_url": "host", "request.headers.NAME": "credential", "request.extra": "may name hosts",
-		"core.pager": "program", "core.editor": "program", "core.personal": "of the user", "reasoning.ttl": "deletes",
+		"core.pager": "program", "core.personal": "of the user", "reasoning.ttl": "deletes",
 	}
 	for _, k := range Keys() {
 		want := Safe

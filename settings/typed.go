@@ -58,23 +58,6 @@ func (v Values) Duration(name string) time.Duration {
 	return d
 }
 
-// Words is the value of a List.
-func (v Values) Words(name string) []string {
-	return strings.FieldsFunc(v.value(name, List), func(r rune) bool { return r == ',' })
-}
-
-// CompressAt is compress.at in tokens: 0 is never, and so is a part of a window
-// whose size is not set.
-func (v Values) CompressAt() int {
-	text := v.value("compress.at", Amount)
-	if !strings.Contains(text, ".") {
-		n, _ := strconv.Atoi(text)
-		return n
-	}
-	part, _ := strconv.ParseFloat(text, 64)
-	return int(part * float64(v.Int("context_window")))
-}
-
 // Strip is reasoning.strip_from_context.
 func (v Values) Strip() priority.Strip {
 	s, _ := priority.ParseStrip(v.Text("reasoning.strip_from_context"))

@@ -17,7 +17,6 @@ import (
 const (
 	maxText     = 64 << 10               // most bytes of one value
 	maxNumber   = 1 << 40                // greatest number
-	maxTags     = 64                     // most tags of a list
 	maxDuration = 36500 * 24 * time.Hour // longest duration: a hundred years
 )
 
@@ -61,21 +60,10 @@ func (k Key) parse(text string) (string, bool) {
 		return parseFraction(text, k.max)
 	case Duration:
 		return parseDuration(text)
-	case List:
-		return parseTags(text)
 	case URL:
 		return parseURL(text)
 	case JSON:
 		return parseObject(text)
-	case Amount:
-		if strings.ContainsAny(text, "%.") && !strings.ContainsAny(strings.ToLower(text), "km") {
-			part, ok := parseFraction(text, 1)
-			if part == "1" { // one is not one token
-				part = "1.0"
-			}
-			return part, ok
-		}
-		return parseNumber(text)
 	}
 	return text, text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
@@ -94,14 +82,10 @@ func (k Key) Want() string {
 		return "a number from 0 to " + strconv.FormatFloat(k.max, 'g', -1, 64)
 	case Duration:
 		return "a time such as 7d or 12h, or none"
-	case List:
-		return "names of tags with commas between"
 	case URL:
 		return "an http or https address without a user or a password"
 	case JSON:
 		return "a JSON object"
-	case Amount:
-		return "tokens such as 80k, or a part such as 0.8 or 80%"
 	}
 	return "one line of text"
 }
@@ -222,28 +206,6 @@ func duration(text string) (time.Duration, bool) {
 }
 
 // parseTags reads names of tags, with or without their brackets.
-func parseTags(text string) (string, bool) {
-	var tags []string
-	for tag := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
-		tag = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(tag, "<"), ">"))
-		for i := range len(tag) {
-			if !isAlnum(tag[i]) && (i == 0 || !strings.ContainsRune("_-.:", rune(tag[i]))) {
-				return "", false
-			}
-		}
-		if tag == "" {
-			return "", false
-		}
-		if !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-		}
-		if len(tags) > maxTags {
-			return "", false
-		}
-	}
-	return strings.Join(tags, ","), true
-}
-
 func parseURL(text string) (string, bool) {
 	u, err := url.Parse(text)
 	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""

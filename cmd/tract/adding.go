@@ -36,7 +36,7 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 
 // options is what the flags say, for the library.
 func (o *adding) options(a *app, cmd *cobra.Command) ([]tract.Option, error) {
-	opts := []tract.Option{tract.Command(cmd.Name()), tract.OnWarning(a.warn)}
+	opts := []tract.Option{tract.Command(strings.TrimPrefix(cmd.CommandPath(), "tract ")), tract.OnWarning(a.warn)}
 	if o.label != "" {
 		opts = append(opts, tract.Label(o.label))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func newAnnotate(a *app) *cobra.Command {
-	cmd := newPriority(a, "annotate REV skip|normal|pinned|default", "Give a block a priority from now on",
+	cmd := newPriority(a, "", "annotate REV skip|normal|pinned|default", "Give a block a priority from now on",
 		`Give a block a priority from now on: skip leaves it out of prompts, pinned keeps
 it in whatever the budget, normal sends it while there is room, default takes an
 earlier annotation back. Prompts of the past do not change.`,
@@ -27,26 +27,23 @@ earlier annotation back. Prompts of the past do not change.`,
 }
 
 func newPin(a *app) *cobra.Command {
-	return newPriority(a, "pin REV", "Keep a block in every prompt from now on", "Keep a block in every prompt from now on: short for tract annotate REV pinned.",
+	return newPriority(a, "pinned", "pin REV", "Keep a block in every prompt from now on", "Keep a block in every prompt from now on: short for tract annotate REV pinned.",
 		`  tract pin :/deadline -m "holds for all of it"`)
 }
 
 func newSkip(a *app) *cobra.Command {
-	return newPriority(a, "skip REV", "Leave a block out of prompts from now on", "Leave a block out of prompts from now on: short for tract annotate REV skip.",
+	return newPriority(a, "skip", "skip REV", "Leave a block out of prompts from now on", "Leave a block out of prompts from now on: short for tract annotate REV skip.",
 		`  tract skip 3fa2c1d -m "off topic"`)
 }
 
-func newPriority(a *app, use, short, long, example string) *cobra.Command {
+// newPriority makes the command for a priority; the empty one is the second argument.
+func newPriority(a *app, word, use, short, long, example string) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			word := map[string]string{"pin": "pinned", "skip": "skip"}[cmd.Name()]
-			if len(args) == 2 {
-				word = args[1]
-			}
-			return a.annotate(cmd, args[0], word, reason)
+			return a.annotate(cmd, args[0], firstOf(word, args[len(args)-1]), reason)
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "why")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/nearest"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
@@ -28,6 +29,7 @@ type app struct {
 	// global flags
 	dir, url, branch, from string
 	set                    []string
+	fresh                  bool // branch may be made, empty
 	json, verbose          bool
 
 	place    *place
@@ -52,8 +54,9 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.dir, "dir", "", "folder that holds the store (or TRACT_DIR)")
 	f.StringVar(&a.url, "store", "", "URL of a store, such as mem:")
-	f.StringVarP(&a.branch, "branch", "b", "", "branch to work on, made when it is missing (or TRACT_BRANCH)")
-	f.StringVar(&a.from, "from", "", "revision that a branch made by --branch begins at")
+	f.StringVarP(&a.branch, "branch", "b", "", "branch to work on (or TRACT_BRANCH)")
+	f.StringVar(&a.from, "from", "", "make the branch of --branch at this revision, when it is not there")
+	f.BoolVar(&a.fresh, "new", false, "make the branch of --branch empty, when it is not there")
 	f.StringArrayVar(&a.set, "set", nil, "setting for this command, as KEY=VALUE")
 	f.BoolVar(&a.json, "json", false, "write JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what goes on (or TRACT_DEBUG=1)")
@@ -78,7 +81,12 @@ func (a *app) globalFlags(root *cobra.Command) {
 		if !slices.Contains([]string{"auto", "always", "never"}, a.screen.color) {
 			return usage(cmd, "--color %q: want auto, always or never", a.screen.color)
 		}
-		if a.branch != "" {
+		switch {
+		case a.fresh && a.from != "":
+			return usage(cmd, "--new and --from given: give one")
+		case a.fresh && a.branch == "":
+			return usage(cmd, "--new makes the branch of --branch: want --branch NAME too")
+		case a.branch != "":
 			return checkName("branch", a.branch)
 		}
 		return nil
@@ -192,22 +200,52 @@ func author(v settings.Values) string {
 
 // branchName is the branch to work on: the one asked for, else that of HEAD. It
 // is empty when HEAD is at a commit.
-func (a *app) branchName() (string, error) {
+func (a *app) branchName(ctx context.Context) (string, error) {
 	if a.branch != "" {
-		return a.branch, nil
+		return a.branch, a.checkBranch(ctx)
 	}
 	h, err := a.head()
 	return h.branch, err
 }
 
-// current is the branch to add to. One that is asked for with --from and is not
-// there begins at that revision.
+// checkBranch refuses a branch of --branch that is not there, unless it is about to be
+// made. The branch of HEAD is there, with commits or without.
+func (a *app) checkBranch(ctx context.Context) error {
+	if a.branch == "" || a.fresh || a.from != "" {
+		return nil
+	}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	if tip, err := repo.Branch(a.branch).Tip(ctx); err != nil || !tip.IsZero() {
+		return err
+	}
+	if h, err := a.head(); err == nil && h.branch == a.branch {
+		return nil
+	}
+	unknown := refs.None(refs.Heads + a.branch)
+	search := nearest.To(a.branch, (len(a.branch)+2)/4)
+	for info, err := range repo.Branches(ctx, refs.Query{Limit: 1000}) {
+		if err != nil {
+			return err
+		}
+		search.Try(info.Name, info.Name)
+	}
+	if unknown.Nearest = search.Name(); unknown.Nearest != "" {
+		return unknown
+	}
+	return hinted(unknown, "--new makes it, empty; --from REV makes it at a revision; tract branch lists branches")
+}
+
+// current is the branch to add to. One that is not there begins at the revision of
+// --from, or empty with --new.
 func (a *app) current(ctx context.Context) (*tract.Branch, error) {
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +276,9 @@ func (a *app) current(ctx context.Context) (*tract.Branch, error) {
 func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
+		return refs.Resolver{}, err
+	}
+	if err := a.checkBranch(ctx); err != nil {
 		return refs.Resolver{}, err
 	}
 	h := head{branch: a.branch}

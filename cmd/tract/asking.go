@@ -117,7 +117,7 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 		name = "chat"
 	}
 	return providers.Open(name, providers.Config{
-		Model: v.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: v.Headers(), Tags: v.Words("reasoning.tags"),
+		Model: v.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: v.Headers(),
 		HTTP: &http.Client{Transport: http.DefaultTransport}, // which asks the environment for a proxy
 		Log:  func(line string) { a.debug("%s", line) },
 	})

@@ -16,9 +16,9 @@ import (
 )
 
 type branchOptions struct {
-	list, copy, delete, move, describe, dryRun bool
-	sort, contains                             string
-	limit                                      int
+	list, all, copy, delete, move, describe, dryRun bool
+	sort, contains                                  string
+	limit                                           int
 }
 
 func newBranch(a *app) *cobra.Command {
@@ -29,6 +29,7 @@ func newBranch(a *app) *cobra.Command {
 A deleted branch is brought back with tract undo.`,
 		Example: `  tract branch
   tract branch -l --sort=-time -n 20 'agents/'
+  tract branch --all
   tract branch --contains toolu_01
   tract branch try-2 'HEAD^{turn}'
   tract branch -m old new
@@ -45,6 +46,7 @@ A deleted branch is brought back with tract undo.`,
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.list, "list", "l", false, "list branches; NAME is how they begin")
+	f.BoolVar(&o.all, "all", false, "list all refs: branches, tags, rescued replies, descriptions, HEAD")
 	f.BoolVarP(&o.copy, "copy", "c", false, "copy a branch: [OLD] NEW")
 	f.BoolVarP(&o.move, "move", "m", false, "rename a branch: [OLD] NEW")
 	f.BoolVarP(&o.delete, "delete", "d", false, "delete branches")
@@ -54,6 +56,7 @@ A deleted branch is brought back with tract undo.`,
 	f.StringVar(&o.sort, "sort", "name", "name, or -time: the last moved first")
 	f.IntVarP(&o.limit, "max-count", "n", 0, "list so many")
 	cmd.MarkFlagsMutuallyExclusive("list", "copy", "move", "delete", "describe")
+	cmd.MarkFlagsMutuallyExclusive("all", "contains", "copy", "move", "delete", "describe")
 	cmd.MarkFlagsMutuallyExclusive("contains", "copy", "move", "delete", "describe")
 	cmd.ValidArgsFunction = a.completeBranches
 	a.completeFlag(cmd, "contains", a.completeRevisions)
@@ -72,7 +75,7 @@ func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) erro
 		return a.describeBranch(ctx, args)
 	case o.copy || o.move:
 		return a.renameBranch(ctx, o, args)
-	case o.list || o.contains != "" || len(args) == 0:
+	case o.list || o.all || o.contains != "" || len(args) == 0:
 		return a.listBranches(cmd, o, args)
 	}
 	rev := "HEAD"
@@ -99,6 +102,9 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return at, err
+	}
+	if a.branch == name { // TRACT_BRANCH names the branch that is made here
+		a.branch = ""
 	}
 	if at, err = a.resolve(ctx, rev); err != nil {
 		return at, err
@@ -156,64 +162,117 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 	if o.sort != "name" && o.sort != "-time" {
 		return usage(cmd, "--sort %q: want name or -time", o.sort)
 	}
-	repo, err := a.open(ctx, false)
-	if err != nil {
+	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
 	h, err := a.head()
 	if err != nil {
 		return err
 	}
-	q := refs.Query{Limit: o.limit, Newest: o.sort == "-time"}
+	prefix := ""
 	if len(args) > 0 {
-		q.Prefix = strings.TrimRight(args[0], "*")
+		prefix = strings.TrimRight(args[0], "*")
 	}
-	type row struct {
-		Name        string     `json:"name"`
-		Target      objects.ID `json:"target"`
-		Current     bool       `json:"current,omitempty"`
-		Updated     time.Time  `json:"updated"`
-		Commits     uint64     `json:"commits"`
-		Summary     string     `json:"summary,omitempty"`
-		Description string     `json:"description,omitempty"`
-	}
-	list, err := a.listed(ctx, o, q)
+	list, err := a.listed(ctx, o, prefix)
 	if err != nil {
 		return err
 	}
-	rows := []row{}
-	pen := a.printer()
-	var table [][]string
+	rows := []branchJSON{}
 	var hurt damage
-	for _, info := range list {
-		c, err := repo.Show(ctx, info.Tip.String())
-		if err := hurt.met(err); err != nil {
-			return err
-		}
-		about, err := repo.Branch(info.Name).Description(ctx)
+	if o.all && prefix == "" {
+		row, err := a.headRow(ctx, h)
 		if err != nil {
 			return err
 		}
-		r := row{info.Name, info.Tip, info.Name == h.branch, info.Updated.UTC(), c.Depth + 1, format.SummaryJSON(c, 0), about}
+		rows = append(rows, row)
+	}
+	for _, ref := range list {
+		r, err := a.branchRow(ctx, ref, &hurt)
+		if err != nil {
+			return err
+		}
+		r.Current = r.Ref == refs.Heads+h.branch
 		rows = append(rows, r)
+	}
+	if a.json {
+		return hurt.told(format.Encode(a.out, rows))
+	}
+	pen := a.printer()
+	var table [][]string
+	for _, r := range rows {
 		mark, name := " ", r.Name
 		if r.Current {
 			mark, name = pen.Accent("*"), pen.Accent(format.Line(name))
 		}
-		table = append(table, []string{mark, name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), firstOf(about, format.SummaryOf(c, 0))})
-	}
-	if a.json {
-		return hurt.told(format.Encode(a.out, rows))
+		updated := ""
+		if r.Updated != nil {
+			updated = r.Updated.Local().Format(time.DateTime)
+		}
+		table = append(table, []string{mark, name, shortOrGone(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
 	}
 	pen.Table(table)
 	return hurt.told(pen.Err())
 }
 
-// listed is the branches to list.
-func (a *app) listed(ctx context.Context, o *branchOptions, q refs.Query) ([]refs.Info, error) {
-	var has map[string]bool
-	limit := q.Limit
-	if o.contains != "" {
+// branchJSON is a branch in a list, or another ref.
+type branchJSON struct {
+	Name        string     `json:"name"`
+	Ref         string     `json:"ref"`
+	Target      objects.ID `json:"target,omitzero"`
+	Current     bool       `json:"current,omitempty"`
+	Branch      string     `json:"branch,omitempty"` // that HEAD is on
+	Updated     *time.Time `json:"updated,omitempty"`
+	Commits     uint64     `json:"commits,omitempty"`
+	Summary     string     `json:"summary,omitempty"`
+	Description string     `json:"description,omitempty"`
+
+	line string // the summary, for people
+}
+
+// headRow is HEAD in a list of all refs.
+func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
+	r = branchJSON{Name: "HEAD", Ref: "HEAD", Branch: h.branch, Target: h.at}
+	if h.branch != "" {
+		r.Target, err = a.repo.Branch(h.branch).Tip(ctx)
+	}
+	return r, err
+}
+
+// branchRow is a ref in a list: what it is called, and what its commit and its
+// description say.
+func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damage) (r branchJSON, err error) {
+	updated := ref.Updated.UTC()
+	r = branchJSON{Name: shownRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
+	if strings.HasPrefix(ref.Name, refs.Describe) { // whose target is no commit
+		return r, nil
+	}
+	c, err := a.repo.Show(ctx, ref.Target.String())
+	if err := hurt.met(err); err != nil {
+		return r, err
+	}
+	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
+	if name, ok := strings.CutPrefix(ref.Name, refs.Heads); ok {
+		r.Description, err = a.repo.Branch(name).Description(ctx)
+	}
+	return r, err
+}
+
+// shownRef is how a ref is called in a list: without refs/heads/ or refs/.
+func shownRef(full string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(full, refs.Heads), "refs/")
+}
+
+// listed is the refs to list, of those whose names begin so.
+func (a *app) listed(ctx context.Context, o *branchOptions, prefix string) ([]objects.Ref, error) {
+	q := objects.RefQuery{Prefix: refs.Heads + prefix, Newest: o.sort == "-time"}
+	keep := func(objects.Ref) bool { return true }
+	switch {
+	case o.all:
+		q.Prefix = ""
+		keep = func(ref objects.Ref) bool {
+			return strings.HasPrefix(ref.Name, prefix) || strings.HasPrefix(shownRef(ref.Name), prefix)
+		}
+	case o.contains != "":
 		id, err := a.resolve(ctx, o.contains)
 		if err != nil {
 			return nil, err
@@ -222,22 +281,21 @@ func (a *app) listed(ctx context.Context, o *branchOptions, q refs.Query) ([]ref
 		if err != nil {
 			return nil, err
 		}
-		has, q.Limit = map[string]bool{}, 0
+		has := map[string]bool{}
 		for _, info := range with {
-			has[info.Name] = true
+			has[refs.Heads+info.Name] = true
 		}
+		keep = func(ref objects.Ref) bool { return has[ref.Name] }
+	default:
+		q.Limit = o.limit
 	}
-	var list []refs.Info
-	for info, err := range a.repo.Branches(ctx, q) {
-		if err != nil {
-			return nil, err
-		}
-		if has == nil || has[info.Name] {
-			list = append(list, info)
-		}
-		if limit > 0 && len(list) == limit {
-			break
-		}
+	list, err := a.repo.Store().Refs(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(ref objects.Ref) bool { return !keep(ref) })
+	if o.limit > 0 {
+		list = list[:min(o.limit, len(list))]
 	}
 	return list, nil
 }
@@ -279,7 +337,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return err
 	}

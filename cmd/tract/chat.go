@@ -45,7 +45,7 @@ Without a text, on a terminal, it is a session: /help lists its commands.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.system, "system", "s", "", "an instruction, in the place of an earlier one given so")
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "an image or a file to send along, as a path or an address")
-	f.StringVar(&o.fresh, "new", "", "begin an empty conversation, on a branch of this name, and go there")
+	f.StringVar(&o.fresh, "new", "", "begin an empty conversation, on a branch of this name, and go there; with --branch, there, and HEAD stays")
 	f.BoolVarP(&o.goingOn, "continue", "c", false, "go on with the conversation that was moved last")
 	f.BoolVar(&o.auto, "auto-compress", false, "when the prompt has passed compress.at, let the model sum up its older turns first")
 	f.Lookup("new").NoOptDefVal = unnamed
@@ -66,7 +66,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.choose(ctx, o); err != nil {
+	if err := a.choose(cmd, o); err != nil {
 		return err
 	}
 	if o.dryRun {
@@ -145,7 +145,8 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 }
 
 // choose goes to the conversation that --new or --continue names.
-func (a *app) choose(ctx context.Context, o *chatOptions) error {
+func (a *app) choose(cmd *cobra.Command, o *chatOptions) error {
+	ctx := cmd.Context()
 	switch {
 	case o.goingOn:
 		repo, err := a.open(ctx, false)
@@ -158,8 +159,15 @@ func (a *app) choose(ctx context.Context, o *chatOptions) error {
 			}
 			a.branch = info.Name
 		}
+	case o.fresh == unnamed && cmd.Flags().Changed("branch"):
+		repo, err := a.open(ctx, !o.dryRun)
+		if err != nil {
+			return err
+		}
+		a.fresh = true
+		return free(ctx, repo.Branch(a.branch))
 	case o.fresh != "" && o.dryRun:
-		a.branch = freshName(o.fresh)
+		a.branch, a.fresh = freshName(o.fresh), true
 	case o.fresh != "":
 		return a.beginNew(ctx, freshName(o.fresh))
 	}
@@ -224,7 +232,7 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 	if err != nil {
 		return err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return err
 	}

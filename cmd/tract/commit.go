@@ -68,7 +68,7 @@ func textKinds() (names []string) {
 
 func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {
 	if o.edit != "" {
-		return a.editBlock(cmd, &o.adding, o.edit, args)
+		return a.editBlock(cmd, &editOptions{adding: o.adding}, o.edit, args)
 	}
 	ctx := cmd.Context()
 	opts, err := o.options(a, cmd)

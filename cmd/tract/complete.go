@@ -87,7 +87,7 @@ func (a *app) completePending(cmd *cobra.Command, args []string, _ string) ([]st
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -185,7 +185,7 @@ func (a *app) large(tokens int) (at int, yes bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	at = v.CompressAt()
+	at = v.Int("compress.at")
 	return at, at > 0 && tokens > at, nil
 }
 
@@ -197,7 +197,7 @@ func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto b
 		return err
 	}
 	v, err := a.settings()
-	if err != nil || v.CompressAt() == 0 {
+	if err != nil || v.Int("compress.at") == 0 {
 		return err
 	}
 	p, err := a.repo.Compile(ctx, tip.String(), tract.For(client))

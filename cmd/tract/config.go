@@ -60,7 +60,7 @@ store only; tract config trust accepts the folder's file as it is.`,
 	for _, c := range []*cobra.Command{get, list} {
 		c.Flags().BoolVar(&o.origin, "show-origin", false, "say where each value comes from, and what is ignored")
 	}
-	list.Flags().BoolVar(&o.all, "all", false, "list those too that have no value")
+	list.Flags().BoolVar(&o.all, "all", false, "list those too that have no value, and what each is for")
 	cmd.AddCommand(get, set, unset, list, newConfigTrust(a))
 	return cmd
 }
@@ -174,6 +174,9 @@ func (a *app) configList(o *configOptions) error {
 	var rows [][]string
 	for _, s := range list {
 		row := []string{s.Key, s.Value}
+		if o.all && !o.origin {
+			row = append(row, s.Doc)
+		}
 		if o.origin {
 			row = append(row, s.origin())
 		}

@@ -11,26 +11,39 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+type editOptions struct {
+	adding
+	source string
+}
+
 func newEdit(a *app) *cobra.Command {
-	o := &adding{}
+	o := &editOptions{}
 	cmd := &cobra.Command{
-		Use: "edit REV [TEXT|-]", Short: "Replace the text of a block from now on",
+		Use: "edit REV [TEXT|-] | edit REV --source REV", Short: "Replace the text of a block from now on",
 		Long: `Replace the text of a block from now on. The old text stays in the history: it
 is what earlier prompts had, and tract show and tract diff find it. The kind and
 the role stay; a seal that proved the old text goes. On a terminal, without a
-text, the block is opened in $EDITOR.`,
+text, the block is opened in $EDITOR.
+
+--source gives the block the text that it has at a revision. A source that is an
+edit of the block, or the block itself, is that text.`,
 		Example: `  tract edit :/blue "Why is the sky blue at noon?"
   tract edit 'HEAD^{turn}' -F question.md
-  tract edit 9198ae4`,
+  tract edit 9198ae4
+  tract edit 9198ae4 --source main@{yesterday}
+  tract edit 9198ae4 --source 9198ae4     # its first text`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd, o, args[0], args[1:]) },
 	}
 	o.flags(a, cmd)
+	cmd.Flags().StringVarP(&o.source, "source", "s", "", "take the text that the block has at this revision")
+	cmd.MarkFlagsMutuallyExclusive("source", "text-file")
+	a.completeFlag(cmd, "source", a.completeRevisions)
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
-func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string) error {
+func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []string) error {
 	ctx := cmd.Context()
 	opts, err := o.options(a, cmd)
 	if err != nil {
@@ -44,20 +57,33 @@ func (a *app) editBlock(cmd *cobra.Command, o *adding, rev string, args []string
 	if err != nil {
 		return err
 	}
-	before := ""
-	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
-		before = c.Block.String()
-	}
-	text, err := o.read(ctx, a, cmd, args, before)
+	text, from, err := o.text(ctx, a, cmd, args, id)
 	if err != nil {
 		return err
 	}
-	edited, err := b.Edit(ctx, id.String(), text, opts...)
+	edited, err := b.Edit(ctx, id.String(), text, append(opts, from...)...)
 	if err != nil {
 		return err
 	}
 	a.warnBytes(text)
 	return a.edited(ctx, b, edited)
+}
+
+// text is the text that a block gets, or the option that takes it from --source.
+func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (string, []tract.Option, error) {
+	if o.source != "" {
+		if len(args) > 0 {
+			return "", nil, usage(cmd, "both a text and --source given: give one")
+		}
+		at, err := a.resolve(ctx, o.source)
+		return "", []tract.Option{tract.TextAt(at.String())}, err
+	}
+	before := ""
+	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
+		before = c.Block.String()
+	}
+	text, err := o.read(ctx, a, cmd, args, before)
+	return text, nil, err
 }
 
 // edited says what an edit has replaced, and warns when that was said by a model.
@@ -70,7 +96,7 @@ func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) erro
 	if err != nil {
 		return err
 	}
-	if block.From != nil && block.From.Source != commit.SourceUser && block.Role == content.RoleAssistant {
+	if c.Content != block.Content && block.From != nil && block.From.Source != commit.SourceUser && block.Role == content.RoleAssistant {
 		a.note("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.From.Model, "a model"))
 	}
 	if a.json {

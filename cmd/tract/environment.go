@@ -44,7 +44,7 @@ func environment() []variables {
 			{"TRACT_DEBUG", "1: say what goes on, as --verbose"},
 		}},
 		{"Programs", []variable{
-			{"TRACT_EDITOR", "editor; else the setting core.editor, VISUAL, EDITOR, or vi"},
+			{"TRACT_EDITOR", "editor; else VISUAL, EDITOR, or vi"},
 			{"VISUAL", "editor, where none is set for tract"},
 			{"EDITOR", "editor, where neither is set"},
 			{"TRACT_PAGER", "pager (empty: none); else core.pager, PAGER, or less -FRX"},

@@ -69,7 +69,7 @@ var evilLines = [][]string{
 	{"replay", "reply"},
 	{"reasoning", "show", "reply"},
 	{"rescue", "show", "RESCUED"},
-	{"rescue", "take", "RESCUED", "--branch", "other"},
+	{"rescue", "take", "RESCUED", "--branch", "other", "--new"},
 	{"config", "get", "model", "--show-origin"},
 	{"profile", "show", "p", "--json"},
 	{"merge", "waits", "--dry-run"},

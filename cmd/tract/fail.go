@@ -219,7 +219,7 @@ func (f *failure) details(err error) {
 
 // takeHint says where a kept response can go when its branch has moved.
 func takeHint(rescued string) string {
-	return "tract rescue take " + shellWord(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
+	return "tract rescue take " + shellWord(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
 }
 
 func apiHint(e *llm.APIError) string {

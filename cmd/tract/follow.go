@@ -19,7 +19,7 @@ const followedFirst = 10
 // comes, until the person ends it.
 func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
 	a.listen()
-	branch, err := a.followedBranch(args)
+	branch, err := a.followedBranch(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 }
 
 // followedBranch is the branch that is named, or that of HEAD.
-func (a *app) followedBranch(args []string) (*tract.Branch, error) {
-	name, err := a.branchName()
+func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch, error) {
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return nil, err
 	}

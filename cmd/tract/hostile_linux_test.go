@@ -43,6 +43,7 @@ var everyCommand = [][]string{
 	{"bisect", "reset"},
 	{"blame"},
 	{"branch"},
+	{"branch", "--all"},
 	{"cat-file", "-p", "HEAD"},
 	{"chat"},
 	{"chat", "Hello"},
@@ -63,6 +64,7 @@ var everyCommand = [][]string{
 	{"diff", "HEAD~1", "HEAD"},
 	{"doctor"},
 	{"edit", "HEAD"},
+	{"edit", "HEAD", "--source", "HEAD"},
 	{"fsck"},
 	{"gc"},
 	{"generate"},
@@ -71,7 +73,6 @@ var everyCommand = [][]string{
 	{"import", "log.json"},
 	{"init"},
 	{"log"},
-	{"ls-refs"},
 	{"man", "log"},
 	{"merge", "main"},
 	{"merge-base", "main", "side"},
@@ -88,6 +89,7 @@ var everyCommand = [][]string{
 	{"profile", "load", "q"},
 	{"profile", "delete", "q"},
 	{"reasoning"},
+	{"reasoning", "add", "Hm."},
 	{"reasoning", "export"},
 	{"reasoning", "list"},
 	{"purge", "--reasoning"},
@@ -102,7 +104,6 @@ var everyCommand = [][]string{
 	{"rescue", "take", "x"},
 	{"rescue", "drop", "x"},
 	{"reset", "HEAD~1"},
-	{"restore", "HEAD~1"},
 	{"rev-parse", "HEAD"},
 	{"revert", "HEAD"},
 	{"scan"},
@@ -158,7 +159,7 @@ func TestHostileFolders(t *testing.T) {
 			for _, args := range [][]string{{"config", "trust"}, {"log"}, {"user"}, {"generate"}} {
 				h.run(args...)
 			}
-			if ran, _ := os.ReadDir(h.canaries); len(ran) < 2 || h.asked.Load() == 0 {
+			if ran, _ := os.ReadDir(h.canaries); len(ran) == 0 || h.asked.Load() == 0 {
 				t.Errorf("of a folder that is trusted %d programs were run, and its server was asked %d times", len(ran), h.asked.Load())
 			}
 		})

@@ -9,7 +9,7 @@ import (
 // unguarded is the commands that only read. A signal ends them as it ends any program:
 // nothing is to be finished, and a command that waits for whoever reads its output would
 // not notice that it is to end. On a terminal they listen, to wait for the pager.
-var unguarded = []string{"tract cat-file", "tract log", "tract ls-refs", "tract rev-parse", "tract show", "tract status", "tract version"}
+var unguarded = []string{"tract cat-file", "tract log", "tract rev-parse", "tract show", "tract status", "tract version"}
 
 // listen makes a signal end the command where it can end, and a second one wherever it
 // is. Whoever reads the output may go away, as head does. That must not kill a process in

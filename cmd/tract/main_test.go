@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"sent":    sent,
 			"json":    jsonHas,
 			"damage":  damageFile,
+			"refs":    listRefs,
 		},
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
@@ -93,6 +94,17 @@ func runs(ts *testscript.TestScript, want int, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// listRefs leaves the targets and the names of all refs on stdout.
+func listRefs(ts *testscript.TestScript, _ bool, _ []string) {
+	runs(ts, 0, []string{"tract", "branch", "--all", "--json"})
+	var list []struct{ Ref, Target string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	for _, ref := range list {
+		_, err := fmt.Fprintln(ts.Stdout(), ref.Target, ref.Ref)
+		ts.Check(err)
 	}
 }
 

@@ -23,12 +23,12 @@ was taken back. tract undo and tract redo walk along it.`,
 		Example: `  tract op log -n 10
   tract op show 12`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, 0) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, "", 0) },
 	}
 	limit := 0
 	log := &cobra.Command{
 		Use: "log", Short: "List the operations, newest first", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, limit) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, "", limit) },
 	}
 	log.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
 	show := &cobra.Command{
@@ -59,22 +59,36 @@ func opOf(op tract.Operation) opJSON {
 	return v
 }
 
-func (a *app) opLog(cmd *cobra.Command, limit int) error {
+// opLog lists the operations, or those that moved a ref.
+func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
 	if limit < 0 {
 		return usage(cmd, "-n %d: want a number of operations", limit)
 	}
-	repo, err := a.open(cmd.Context(), false)
+	ctx := cmd.Context()
+	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	list, rows := []opJSON{}, [][]string{}
-	for op, err := range repo.Operations(cmd.Context()) {
+	moves, err := a.movesOf(ctx, ref)
+	if err != nil {
+		return err
+	}
+	list, rows, seen := []opJSON{}, [][]string{}, 0
+	for op, err := range repo.Operations(ctx) {
 		if err != nil {
 			return err
 		}
-		list = append(list, opOf(op))
-		rows = append(rows, opRow(op))
-		if len(list) == limit {
+		row := opRow(op)
+		if ref != "" {
+			own := moves.of(op)
+			if len(own) == 0 {
+				continue
+			}
+			seen += len(own)
+			row = slices.Concat(moveRow(op, ref, slices.Min(own)), row[1:4])
+		}
+		list, rows = append(list, opOf(op)), append(rows, row)
+		if len(list) == limit || ref != "" && seen == len(moves) {
 			break
 		}
 	}
@@ -85,6 +99,42 @@ func (a *app) opLog(cmd *cobra.Command, limit int) error {
 		p.Table(rows)
 		return nil
 	})
+}
+
+// refMoves is how often a ref has moved since an entry of the log moved it, by the number
+// of the entry.
+type refMoves map[uint64]int
+
+// movesOf is the moves of a ref; of the empty name, none.
+func (a *app) movesOf(ctx context.Context, ref string) (refMoves, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	entries, err := a.repo.Moves(ctx, ref, 0)
+	if err == nil && len(entries) == 0 {
+		err = &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref of that name was ever moved"}
+	}
+	moves := refMoves{}
+	for n, e := range entries {
+		moves[e.Seq] = n
+	}
+	return moves, err
+}
+
+// of lists the moves that were those of an operation.
+func (m refMoves) of(op tract.Operation) (own []int) {
+	for _, seq := range append([]uint64{op.Seq}, op.Parts...) {
+		if n, ok := m[seq]; ok {
+			own = append(own, n)
+		}
+	}
+	return own
+}
+
+// moveRow is where an operation left a ref, and how that is written from here.
+func moveRow(op tract.Operation, ref string, n int) []string {
+	at := slices.IndexFunc(op.Refs, func(u objects.RefUpdate) bool { return u.Name == ref })
+	return []string{shortOrGone(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)}
 }
 
 // opRow is an operation in one line.

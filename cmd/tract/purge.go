@@ -35,7 +35,7 @@ func newPurge(a *app) *cobra.Command {
 		Long: `Permanently erase the content and the labels of commits, of any kind: from every
 branch that has them, and from every file of the store, which is rewritten for that. A
 REV may be a range A..B, what B has and A has not, or the id of another object with
-content, such as the description of a branch (tract ls-refs shows it).
+content, such as the description of a branch (tract branch --all shows it).
 
 The commits stay with their ids, and a tombstone says when the content was purged and
 why. The kind, the role, and of a tool call and its result the id and the name of the

@@ -47,9 +47,17 @@ func (o *traceOptions) flags(a *app, cmd *cobra.Command) {
 
 var seals = []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
 
-// addTraceCommands puts the commands that look at thoughts beside the one that
-// commits a thought.
-func addTraceCommands(a *app, cmd *cobra.Command) {
+func newReasoning(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reasoning", Short: "Commit thoughts, and look at those of models",
+		Long: `Commit a thought, list and show what models thought, write it for other programs,
+and count it.`,
+		Example: `  tract reasoning list -n 20
+  tract reasoning show HEAD
+  tract reasoning add "The question is about scattering, not about reflection."`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	o := &traceOptions{}
 	list := &cobra.Command{
 		Use: "list [REV]", Short: "List thoughts, newest first",
@@ -97,7 +105,8 @@ the revision, else for HEAD, and as providers reported them.`,
 	o.flags(a, stats)
 	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
 	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(list, show, export, stats)
+	cmd.AddCommand(newReasoningAdd(a), list, show, export, stats)
+	return cmd
 }
 
 // scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no

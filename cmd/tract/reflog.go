@@ -2,35 +2,27 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
-type reflogOptions struct {
-	limit int
-	all   bool
-}
-
 func newReflog(a *app) *cobra.Command {
-	o := &reflogOptions{}
+	limit := 0
 	cmd := &cobra.Command{
 		Use: "reflog [BRANCH]", Short: "Show where a branch was",
-		Long: `Show how a branch moved, newest first. The first column can be given to any
-command, and BRANCH@{n} says the same.`,
+		Long: `Show how a branch moved, newest first: of tract op log, what moved it. The first
+column can be given to any command, and BRANCH@{n} says the same.`,
 		Example: `  tract reflog
-  tract reflog --all -n 20
+  tract reflog try-2 -n 20
   tract reset main@{1}`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, limit, args) },
 	}
-	cmd.Flags().IntVarP(&o.limit, "max-count", "n", 0, "show so many")
-	cmd.Flags().BoolVar(&o.all, "all", false, "the moves of all refs")
+	cmd.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
@@ -59,54 +51,20 @@ func moveOf(e objects.LogEntry) moveJSON {
 	return m
 }
 
-func (a *app) reflog(cmd *cobra.Command, o *reflogOptions, args []string) error {
-	ctx := cmd.Context()
-	if o.limit < 0 {
-		return usage(cmd, "-n %d: want a number of moves", o.limit)
-	}
-	ref, err := a.reflogRef(ctx, o, args)
+func (a *app) reflog(cmd *cobra.Command, limit int, args []string) error {
+	ref, err := a.reflogRef(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	moves, err := a.repo.Moves(ctx, ref, o.limit)
-	if err != nil {
-		return err
-	}
-	if len(moves) == 0 && ref != "" {
-		return &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref of that name was ever moved"}
-	}
-	if a.json {
-		list := []moveJSON{}
-		for _, e := range moves {
-			list = append(list, moveOf(e))
-		}
-		return format.Encode(a.out, list)
-	}
-	var rows [][]string
-	for n, e := range moves {
-		for _, u := range e.Refs {
-			if ref != "" && u.Name != ref {
-				continue
-			}
-			at := fmt.Sprintf("%s@{%d}", refs.Name(u.Name), n)
-			if ref == "" {
-				at = refs.Name(u.Name)
-			}
-			rows = append(rows, []string{shortOrGone(u.New), at, e.Note.Time.Local().Format(time.DateTime), e.Note.Author, e.Note.Command})
-		}
-	}
-	return a.page(func(p *format.Printer) error {
-		p.Table(rows)
-		return nil
-	})
+	return a.opLog(cmd, ref, limit)
 }
 
 // reflogRef is the ref whose moves are asked for; empty: all.
-func (a *app) reflogRef(ctx context.Context, o *reflogOptions, args []string) (string, error) {
-	if _, err := a.open(ctx, false); err != nil || o.all {
+func (a *app) reflogRef(ctx context.Context, args []string) (string, error) {
+	if _, err := a.open(ctx, false); err != nil {
 		return "", err
 	}
-	name, err := a.branchName()
+	name, err := a.branchName(ctx)
 	if len(args) == 1 {
 		name = args[0]
 	}

@@ -23,7 +23,7 @@ lost: it is kept under a name of its own. List those responses, look at them,
 commit them to a branch, or take them off the list.`,
 		Example: `  tract rescue list
   tract rescue show main/20261121T101500.000Z
-  tract rescue take main/20261121T101500.000Z --branch late-answer`,
+  tract rescue take main/20261121T101500.000Z --branch late-answer --new`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
 	}
@@ -42,18 +42,18 @@ commit them to a branch, or take them off the list.`,
 the list. It has to follow the commit that it answered. Where the branch is at another
 one by now, nothing is done and the exit code is 4:
 
-  --branch NAME  with a new NAME makes a branch that ends in the response, right after
-                 the commit that it answered
-  --here         commits it after what is on the branch now
+  --branch NAME --new  makes a branch that ends in the response, right after the commit
+                       that it answered
+  --here               commits it after what is on the branch now
 
 tract undo takes it back.`,
 		Example: `  tract rescue take main/20261121T101500.000Z
-  tract rescue take main/20261121T101500.000Z --branch late-answer
+  tract rescue take main/20261121T101500.000Z --branch late-answer --new
   tract rescue take main/20261121T101500.000Z --here`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.from != "" {
-				return usage(cmd, "--from: a response goes after the commit that it answered; --branch NAME makes a branch there")
+				return usage(cmd, "--from: a response goes after the commit that it answered; --branch NAME --new makes a branch there")
 			}
 			return a.rescueTake(cmd.Context(), args[0], here)
 		},

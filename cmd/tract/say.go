@@ -48,15 +48,13 @@ func newAssistant(a *app) *cobra.Command {
 		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
 }
 
-func newReasoning(a *app) *cobra.Command {
+// newReasoningAdd makes the subcommand that commits a thought.
+func newReasoningAdd(a *app) *cobra.Command {
 	o := &sayOptions{}
-	cmd := newSay(a, o, "reasoning", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
-asked for: see tract compile --include-reasoning, and tract pin.
-
-Below it are the commands that look at thoughts. A text that is the name of one
-of them needs --: tract reasoning -- list.`,
-		`  tract reasoning "The question is about scattering, not about reflection."
-  tract reasoning --format raw --source reasoning_content -F thought.txt`,
+	cmd := newSay(a, o, "add", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
+asked for: see tract compile --include-reasoning, and tract pin.`,
+		`  tract reasoning add "The question is about scattering, not about reflection."
+  tract reasoning add --format raw --source reasoning_content -F thought.txt`,
 		func(cmd *cobra.Command, text string) (content.Block, error) {
 			f, err := content.ParseFormat(o.format)
 			if err != nil {
@@ -66,7 +64,7 @@ of them needs --: tract reasoning -- list.`,
 		})
 	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "how the thought came: parsed, raw, think_tags, anthropic, …")
 	cmd.Flags().StringVar(&o.source, "source", "", "field of the response it came from, such as reasoning_content")
-	addTraceCommands(a, cmd)
+	cmd.GroupID = ""
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if _, _, err := a.prepare(cmd, &o.asking); err != nil {
 		return err
 	}
-	if err := a.choose(ctx, o); err != nil {
+	if err := a.choose(cmd, o); err != nil {
 		return err
 	}
 	b, err := a.current(ctx)
@@ -65,7 +65,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		a.report(ctx, err)
 	}
 	for !s.over {
-		name, err := a.branchName()
+		name, err := a.branchName(ctx)
 		if err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (s *session) branch(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return s.a.switchToBranch(ctx, name)
+		return s.a.switchToRev(ctx, name)
 	}
 	return s.a.switchToNew(ctx, name, "HEAD")
 }

@@ -166,7 +166,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s := &statusJSON{Store: a.storeStatus()}
-	if s.Branch, err = a.branchName(); err != nil {
+	if s.Branch, err = a.branchName(ctx); err != nil {
 		return nil, err
 	}
 	if s.Branch != "" {

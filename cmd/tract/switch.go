@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,86 +13,82 @@ import (
 
 type switchOptions struct{ create, orphan string }
 
-func newSwitch(a *app) *cobra.Command {
+// newSwitch makes the command under one of its two names.
+func newSwitch(a *app, name string) *cobra.Command {
 	o := &switchOptions{}
 	cmd := &cobra.Command{
-		Use: "switch BRANCH | switch -c NAME [REV] | switch --orphan NAME", Short: "Move HEAD to a branch",
-		Long: `Move HEAD to a branch. -c makes the branch first, at a revision (HEAD); --orphan
-begins an empty conversation.`,
-		Example: `  tract switch try-2
-  tract switch -c try-3 'toolu_01^{message}~1'
-  tract switch --orphan fresh`,
+		Use: name + " BRANCH|REV | -c NAME [REV] | --orphan NAME", Short: "Move HEAD to a branch or to a commit",
+		Long: `Move HEAD to a branch, or to any commit to look at: there nothing can be added until
+you make a branch. -c, or -b as in git checkout, makes the branch first, at a revision
+(HEAD); --orphan begins an empty conversation. tract switch and tract checkout are one
+command.`,
+		Example: `  tract ` + name + ` try-2
+  tract ` + name + ` 3fa2c1d
+  tract ` + name + ` -c try-3 'toolu_01^{message}~1'
+  tract ` + name + ` --orphan fresh`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.switchTo(cmd, o, args) },
 	}
 	cmd.Flags().StringVarP(&o.create, "create", "c", "", "make a branch and go to it")
 	cmd.Flags().StringVar(&o.orphan, "orphan", "", "go to a branch that has no commits yet")
 	cmd.MarkFlagsMutuallyExclusive("create", "orphan")
-	cmd.ValidArgsFunction = a.completeBranches
-	return cmd
-}
-
-func newCheckout(a *app) *cobra.Command {
-	create := ""
-	cmd := &cobra.Command{
-		Use: "checkout BRANCH|REV | checkout -b NAME [REV]", Short: "Move HEAD to a branch or to a commit",
-		Long: `Move HEAD to a branch, or to any commit to look at: there nothing can be added
-until you make a branch (tract switch -c NAME).`,
-		Example: `  tract checkout main
-  tract checkout 3fa2c1d
-  tract checkout -b try-3 'HEAD^{turn}'`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("branch") { // here -b makes a branch, as in git
-				create, a.branch = a.branch, ""
-				return a.switchTo(cmd, &switchOptions{create: create}, args)
-			}
-			return a.checkout(cmd, args)
-		},
-	}
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
 func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) error {
 	ctx := cmd.Context()
+	if cmd.Flags().Changed("branch") {
+		if o.create != "" || o.orphan != "" {
+			return usage(cmd, "-b makes a branch as -c does: give one of -b, -c and --orphan")
+		}
+		o.create, a.branch = a.branch, ""
+	}
 	switch {
 	case o.create != "":
 		return a.switchToNew(ctx, o.create, orHead(args))
 	case o.orphan != "":
 		return a.switchToOrphan(ctx, o.orphan)
 	case len(args) == 0:
-		return usage(cmd, "want the name of a branch")
+		return usage(cmd, "want a branch or a revision")
 	}
-	return a.switchToBranch(ctx, args[0])
+	return a.switchToRev(ctx, args[0])
 }
 
-func (a *app) switchToBranch(ctx context.Context, name string) error {
+// switchToRev goes to a branch when there is one of that name, else to a commit.
+func (a *app) switchToRev(ctx context.Context, rev string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	if name == "-" {
+	if rev == "-" {
 		return errBefore()
 	}
-	if refs.Check(name) != nil {
-		err := &refs.UnknownError{Rev: name, Why: "it is no name of a branch"}
-		return hinted(err, "tract branch lists branches; tract checkout goes to a commit")
+	if refs.Check(rev) == nil {
+		tip, err := repo.Branch(rev).Tip(ctx)
+		if err != nil {
+			return err
+		}
+		if h, err := a.head(); !tip.IsZero() || err == nil && h.branch == rev {
+			return a.goTo(head{branch: rev}, tip)
+		}
 	}
-	tip, err := repo.Branch(name).Tip(ctx)
+	at, err := a.resolve(ctx, rev)
+	if unknown := (*refs.UnknownError)(nil); errors.As(err, &unknown) && unknown.Nearest == "" && refs.Check(rev) == nil {
+		return hinted(err, "tract switch -c %s makes a branch, tract branch lists branches", shellWord(rev))
+	}
 	if err != nil {
 		return err
 	}
-	if tip.IsZero() {
-		if h, err := a.head(); err == nil && h.branch == name {
-			return a.wentTo(head{branch: name}, tip)
-		}
-		return hinted(refs.None(refs.Heads+name), "tract switch -c %s makes it, tract branch lists branches", shellWord(name))
-	}
-	if err := a.setHead(head{branch: name}); err != nil {
+	return a.goTo(head{at: at}, at)
+}
+
+// goTo moves HEAD, and says so.
+func (a *app) goTo(h head, at objects.ID) error {
+	if err := a.setHead(h); err != nil {
 		return err
 	}
-	return a.wentTo(head{branch: name}, tip)
+	return a.wentTo(h, at)
 }
 
 // errBefore answers who wants to go back to where HEAD was, which git writes down: HEAD
@@ -106,10 +103,7 @@ func (a *app) switchToNew(ctx context.Context, name, rev string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.setHead(head{branch: name}); err != nil {
-		return err
-	}
-	return a.wentTo(head{branch: name}, at)
+	return a.goTo(head{branch: name}, at)
 }
 
 func (a *app) switchToOrphan(ctx context.Context, name string) error {
@@ -137,36 +131,6 @@ func (a *app) goToEmpty(ctx context.Context, operation, name string, write bool)
 		return branchError(fmt.Errorf("%s: branch %q: %w", operation, name, objects.ErrExists))
 	}
 	return a.setHead(head{branch: name})
-}
-
-// checkout goes to a branch when there is one of that name, else to a commit.
-func (a *app) checkout(cmd *cobra.Command, args []string) error {
-	ctx := cmd.Context()
-	if len(args) == 0 {
-		return usage(cmd, "want a branch or a revision")
-	}
-	repo, err := a.open(ctx, false)
-	if err != nil {
-		return err
-	}
-	if args[0] == "-" {
-		return errBefore()
-	}
-	if refs.Check(args[0]) == nil {
-		if tip, err := repo.Branch(args[0]).Tip(ctx); err != nil {
-			return err
-		} else if !tip.IsZero() {
-			return a.switchToBranch(ctx, args[0])
-		}
-	}
-	at, err := a.resolve(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if err := a.setHead(head{at: at}); err != nil {
-		return err
-	}
-	return a.wentTo(head{at: at}, at)
 }
 
 // wentTo says where HEAD is now.

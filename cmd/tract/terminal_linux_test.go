@@ -359,7 +359,7 @@ func TestNarrowTerminal(t *testing.T) {
 	for _, args := range [][]string{
 		{"init", dir},
 		{"user", strings.Repeat("a question ", 20)},
-		{"reasoning", strings.Repeat("a thought ", 20)},
+		{"reasoning", "add", strings.Repeat("a thought ", 20)},
 		{"assistant", strings.Repeat("an answer ", 20)},
 	} {
 		cmd := exec.CommandContext(t.Context(), "tract", args...)

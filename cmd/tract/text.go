@@ -75,11 +75,7 @@ func bounded(r io.Reader, name string) (string, error) {
 
 // edit lets the person write in an editor, as git does.
 func (a *app) edit(ctx context.Context, before string) (string, error) {
-	v, err := a.settings()
-	if err != nil {
-		return "", err
-	}
-	editor := firstOf(os.Getenv("TRACT_EDITOR"), v.Text("core.editor"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	editor := firstOf(os.Getenv("TRACT_EDITOR"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
 	f, err := os.CreateTemp("", "tract-*.md")
 	if err != nil {
 		return "", err
@@ -95,7 +91,7 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, f.Name())
 	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.err
 	if err := run.Run(); err != nil {
-		return "", hinted(fmt.Errorf("editor %q: %w", editor, err), "set core.editor or $EDITOR, or give the text as an argument")
+		return "", hinted(fmt.Errorf("editor %q: %w", editor, err), "set $EDITOR, or give the text as an argument")
 	}
 	text, err := os.ReadFile(f.Name())
 	if err != nil {

@@ -56,7 +56,7 @@ func (a *app) undo(ctx context.Context, dryRun bool) error {
 		entry, err = repo.Undo(ctx, tract.Command("undo"))
 	}
 	if as[*refs.UnknownError](err) {
-		return &failure{code: codeNotFound, kind: "not_found", cause: errors.New("undo: there is nothing left to take back"), hint: "tract reflog --all shows what moved"}
+		return &failure{code: codeNotFound, kind: "not_found", cause: errors.New("undo: there is nothing left to take back"), hint: "tract op log shows what moved"}
 	}
 	if err != nil {
 		return err

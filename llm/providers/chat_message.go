@@ -126,7 +126,6 @@ func (c *chat) content(v rawjson.Value) error {
 		return nil
 	}
 	c.words.tagged = true
-	c.words.tags.Tags = c.target.tags
 	c.words.tags.NoImplicit = c.profile.wire.solo || len(c.minds.parts) > 0
 	return c.pieces(c.words.tags.Write(v.Text()))
 }

@@ -49,12 +49,6 @@ func TestChatTellsWhatWentWrong(t *testing.T) {
 	if err != nil || reply.Text() != "Hi" || reply.Usage.Input != 3 {
 		t.Errorf("an end without a reason: %v, %+v", err, reply)
 	}
-	own := targetOf("chat", "chat", "m")
-	own.tags = []string{"plan"}
-	reply, _, err = readAll(own, strings.NewReader(chatMessageBody(`{"content":"<plan>Go.</plan>Gone."}`)))
-	if err != nil || reply.Text() != "Gone." || reply.Reasoning() != "Go." {
-		t.Errorf("a tag of the settings: %v, %+v", err, reply)
-	}
 }
 
 // TestChatTooManyBlocks: what a response makes of its bytes has an end.

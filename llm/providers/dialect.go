@@ -78,8 +78,7 @@ func signBearer(h http.Header, _ target, key string) {
 type target struct {
 	dialect *dialect
 	profile Profile
-	model   string   // that is asked for when a request does not tell; may be empty
-	tags    []string // more think tags
+	model   string // that is asked for when a request does not tell; may be empty
 }
 
 // asked is the target of a request.

@@ -123,7 +123,7 @@ func (o *ollama) message(l ollamaLine) (err error) {
 		err = o.more(text, ollamaThought)
 	}
 	if text := words.Text(); err == nil && text != "" {
-		o.tags.Tags, o.tags.NoImplicit = o.target.tags, true
+		o.tags.NoImplicit = true
 		err = o.pieces(o.tags.Write(text))
 	}
 	for c := range calls.Elements() {

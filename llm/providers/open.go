@@ -38,8 +38,7 @@ type Config struct {
 	// may pause. 0 stands for ten and five minutes; less is for ever.
 	HeaderTimeout, IdleTimeout time.Duration
 
-	Tags []string          // more names of think tags
-	Log  func(line string) // is told what the client does by itself, such as asking again
+	Log func(line string) // is told what the client does by itself, such as asking again
 }
 
 // Format writes which model is asked, where and how, whatever verb it is asked for.
@@ -77,7 +76,7 @@ func Open(name string, c Config) (*Client, error) {
 	if !known && c.Dialect == "" && (name != "" || c.BaseURL == "") {
 		return nil, unknown(name)
 	}
-	t.model, t.tags = c.Model, c.Tags
+	t.model = c.Model
 	client := &Client{target: t, config: c, http: direct()}
 	if c.HTTP != nil {
 		copied := *c.HTTP
