@@ -47,12 +47,15 @@ var floors = map[string][]string{
 	"diff":     {"commit", "compile", "content", "objects"},
 	"importer": {"content", "llm", "llm/providers", "llm/rawjson"},
 
+	// 4: a whole conversation compared with a history
+	"internal/reconcile": {"content", "llm/rawjson", "objects"},
+
 	// 5: the facade | the pen
-	"":       {"commit", "compile", "content", "diff", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
+	"":       {"commit", "compile", "content", "diff", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
 	"format": {"commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
 
 	// 6: what goes over the wire is committed | flags, exit codes, hints
-	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
+	"record": {"", "commit", "compile", "content", "internal/reconcile", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
 		"nearest", "objects", "priority", "refs", "safefile", "secrets", "settings",
