@@ -133,7 +133,11 @@ func checkName(what, name string) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{code: codeUsage, kind: "usage", hint: "such as try-2 or agents/planner", cause: fmt.Errorf("%s %w", what, err)}
+	hint := "such as try-2 or agents/planner"
+	if bad, ok := errors.AsType[*refs.NameError](err); ok && bad.Hint() != "" {
+		hint = bad.Hint()
+	}
+	return &failure{code: codeUsage, kind: "usage", hint: hint, cause: fmt.Errorf("%s %w", what, err)}
 }
 
 func branchError(err error) error {
