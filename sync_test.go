@@ -82,7 +82,8 @@ func TestMessagesShowWhatWasPurged(t *testing.T) {
 	ctx, main := t.Context(), repo.Branch("main")
 	var ids []objects.ID
 	for _, b := range []content.Block{
-		content.User("secret question"), content.Reasoning{Text: "secret", Format: content.FormatParsed},
+		content.User("secret question"),
+		content.Reasoning{Text: "secret", Format: content.FormatParsed},
 		content.ToolCall{CallID: "1", Name: "look", Arguments: `{"secret":1}`}, content.ToolResult{CallID: "1", Text: "secret"},
 		content.Media{Of: content.KindImage, MediaType: "image/png", Data: "secret"}, content.Assistant("A"),
 	} {
