@@ -84,8 +84,10 @@ func TestMessagesShowWhatWasPurged(t *testing.T) {
 	for _, b := range []content.Block{
 		content.User("secret question"),
 		content.Reasoning{Text: "secret", Format: content.FormatParsed},
-		content.ToolCall{CallID: "1", Name: "look", Arguments: `{"secret":1}`}, content.ToolResult{CallID: "1", Text: "secret"},
-		content.Media{Of: content.KindImage, MediaType: "image/png", Data: "secret"}, content.Assistant("A"),
+		content.ToolCall{CallID: "1", Name: "look", Arguments: `{"secret":1}`},
+		content.ToolResult{CallID: "1", Text: "secret"},
+		content.Media{Of: content.KindImage, MediaType: "image/png", Data: "secret"},
+		content.Assistant("A"),
 	} {
 		ids = append(ids, must(main.Append(ctx, []content.Block{b}))(t)...)
 	}
