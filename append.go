@@ -26,17 +26,15 @@ const maxKeyed = 1000
 // waits for a result when the user speaks: prompts leave it out from then on. The result
 // of a tool has to answer a call that waits for one: else it is a *[ResultError].
 func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
-	d := b.repo.desk()
-	defer b.repo.leave(d)
-	c := &d.call
-	if err := b.repo.begin(c, opts); err != nil {
+	c, err := b.repo.call(opts)
+	if err != nil {
 		return nil, err
 	}
 	if err := content.CheckBlocks(blocks); err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
 	for _, block := range blocks {
-		if isEmpty(block) {
+		if content.IsEmpty(block) {
 			return nil, fmt.Errorf("append %s: %w", block.Kind(), ErrEmpty)
 		}
 		if r, ok := block.(content.Reasoning); ok && r.Format != "" {
@@ -48,8 +46,8 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 	if c.warn != nil {
 		b.warnUnanswered(ctx, c, blocks)
 	}
-	return b.writeAt(ctx, d, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		drafts := d.draft(b.name, c, tip, blocks)
+	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
+		drafts := c.drafts(b.name, tip, blocks)
 		return drafts, b.checkResults(ctx, tip, drafts)
 	})
 }
@@ -97,52 +95,18 @@ func (b *Branch) one(ctx context.Context, block content.Block, opts []Option) (o
 	return ids[0], nil
 }
 
-// isEmpty tells whether a block says nothing at all.
-func isEmpty(b content.Block) bool {
-	switch v := b.(type) {
-	case content.Text:
-		return v.Text == "" && v.Form().Seal.IsZero()
-	case content.Reasoning:
-		form := v.Form()
-		return v.String() == "" && form.Seal.IsZero() && form.ID == ""
-	}
-	return false
-}
-
-// continues tells whether a block goes on with the message that last belongs
-// to: always within one call when the role is the same; otherwise when it has
-// the same origin and both are parts of one message of a model, a thought, a
-// call or what follows them, or results of tools.
-func continues(last *commit.Commit, d *commit.Draft, sameCall bool) bool {
-	switch {
-	case last == nil || last.Op != commit.Append || last.Role != d.Role || d.Role == content.NoRole || d.Role == content.RoleSystem:
-		return false
-	case sameCall:
-		return true
-	}
-	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
-	goesOn := d.Role == content.RoleTool || d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
-	return goesOn && last.Origin == d.Origin.Object().ID // to hash it takes longest
-}
-
 // write adds the drafts that make gives for a tip, on whatever tip there is.
 func (b *Branch) write(ctx context.Context, c *call, command string, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	d := b.repo.desk()
-	defer b.repo.leave(d)
-	return b.writeAt(ctx, d, c, command, make)
-}
-
-// writeAt is write at a desk.
-func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
+	var ids []objects.ID
 	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
-		d.ids = nil
+		ids = nil
 		if c.key != "" && !at.IsZero() {
-			done, err := b.repeated(ctx, d, c, at, make)
+			done, err := b.repeated(ctx, c, at, make)
 			if err != nil || len(done) > 0 {
-				d.ids = done
+				ids = done
 				return objects.Batch{}, err
 			}
 		}
@@ -154,37 +118,29 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		commits, err := d.write(c, tip, drafts)
+		commits, put, err := c.commits(tip, drafts...)
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: c.note(command)}
-		b.moveTo(&batch, at, commits, &d.ids)
-		return batch, nil
+		return b.batch(c, command, at, commits, put, &ids), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.verb(command), b.name, err)
 	}
-	return d.ids, nil
+	return ids, nil
 }
 
 // batch is the batch that moves the branch from at to the last of commits.
 func (b *Branch) batch(c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
 	batch := objects.Batch{Put: put, Note: c.note(command)}
-	b.moveTo(&batch, at, commits, ids)
-	return batch
-}
-
-// moveTo has a batch move the branch from at to the last of commits.
-func (b *Branch) moveTo(batch *objects.Batch, at objects.ID, commits []*commit.Commit, ids *[]objects.ID) {
-	*ids = slices.Grow(*ids, len(commits))
 	for _, written := range commits {
 		*ids = append(*ids, written.ID)
 		b.repo.headers.put(written)
 	}
 	if n := len(commits); n > 0 {
-		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: b.ref(), Old: at, New: commits[n-1].ID})
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
 	}
+	return batch
 }
 
 func (c *call) verb(command string) string {
@@ -205,7 +161,7 @@ func (c *call) note(command string) objects.Note {
 // repeated finds the commits that an earlier call made with the idempotency key of this
 // one, oldest first; none: there was no such call. Other content than theirs is a
 // *[KeyError], but another reply with the same id is added: that id is not ours to choose.
-func (b *Branch) repeated(ctx context.Context, d *desk, c *call, tip objects.ID, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+func (b *Branch) repeated(ctx context.Context, c *call, tip objects.ID, make func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	done, err := b.keyed(ctx, tip, c.key)
 	if err != nil || len(done) == 0 {
 		return nil, err
@@ -226,10 +182,10 @@ func (b *Branch) repeated(ctx context.Context, d *desk, c *call, tip objects.ID,
 		}
 		parent = now
 		if drafts, err = make(now); err != nil {
-			return done, nil // neither history allows it: that cannot be compared
+			return done, nil //nolint:nilerr // neither history allows it: that cannot be compared
 		}
 	}
-	wanted, err := d.write(c, parent, drafts)
+	wanted, _, err := c.commits(parent, drafts...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (b *Branch) moveTip(ctx context.Context, command string, to objects.ID, opt
 
 // conflict makes a moved ref an error of this package.
 func (b *Branch) conflict(operation string, err error) error {
-	if moved, ok := errors.AsType[*objects.ConflictError](err); ok {
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
 		return &ConflictError{Operation: operation, Branch: b.name, Expected: moved.Want, Actual: moved.Have}
 	}
 	if err != nil {
@@ -106,14 +107,9 @@ func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, rea
 }
 
 func (b *Branch) draft(c *call, op commit.Op, target objects.ID) commit.Draft {
-	source := c.source
-	if source == "" {
-		source = commit.SourceUser
-	}
-	return commit.Draft{
-		Op: op, Target: target, Time: c.time, Author: c.author, Key: c.key, Label: c.label,
-		Origin: &commit.Origin{Source: source, Session: b.name},
-	}
+	d := c.draft(nil, &commit.Origin{Source: cmp.Or(c.source, commit.SourceUser), Session: b.name})
+	d.Op, d.Target = op, target
+	return d
 }
 
 // target is the block that a revision speaks of: an edit stands for what it
@@ -200,7 +196,7 @@ func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id 
 	}
 	d := b.draft(c, commit.Edit, target.ID)
 	d.Role = target.Role
-	if d.Block, err = content.Edited(block, text); err == nil && isEmpty(d.Block) {
+	if d.Block, err = content.Edited(block, text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err

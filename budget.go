@@ -8,6 +8,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/settings"
@@ -71,7 +72,7 @@ func (b *Branch) budgets(v settings.Values) []Spent {
 // countSpent adds what the replies on a history have used.
 func (b *Branch) countSpent(ctx context.Context, v settings.Values, budgets []Spent, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
-	for reply, err := range b.repo.paid(ctx, b.repo.every(ctx, []objects.ID{tip})) {
+	for reply, err := range b.repo.paid(ctx, history.NewestFirst(ctx, b.repo.store, []objects.ID{tip})) {
 		if err != nil {
 			return err
 		}

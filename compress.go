@@ -225,7 +225,7 @@ func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, o
 func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Range) (text string, origin *commit.Origin, put []objects.Object, err error) {
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
-	drafts := new(desk).draft(b.name, c, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
+	drafts := c.drafts(b.name, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, "", commit.Label{}
 	}

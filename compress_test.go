@@ -118,7 +118,7 @@ func TestAnOpenTurnIsNotCompressed(t *testing.T) {
 	must(main.Append(t.Context(), []content.Block{think("so"), call("c2")}))(t)
 	for _, rng := range []string{"main", "main~4..main", "main..main", "main~2..main~4"} {
 		_, err := main.Compress(t.Context(), rng, "x")
-		if bad, ok := errors.AsType[*compile.RangeError](err); !ok {
+		if bad := (*compile.RangeError)(nil); !errors.As(err, &bad) {
 			t.Errorf("%s: %v, %v", rng, err, bad)
 		}
 	}

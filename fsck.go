@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -36,8 +35,8 @@ func (h *Health) Sound() bool {
 }
 
 // Fsck looks through the whole store at url, damaged or not: every page of its
-// files, every object against its id, every link, what commits derive from their
-// parents, the refs and the chain of their log. It changes nothing, and others may
+// files, every object against its id, every link, the depth of
+// every commit, the refs and the chain of their log. It changes nothing, and others may
 // use the store meanwhile. The error is for a store that cannot be looked at; what is
 // wrong with it is in the Health. progress may be nil. Of the options, [Files] counts.
 func Fsck(ctx context.Context, url string, progress func(done, total int64), opts ...OpenOption) (*Health, error) {
@@ -50,9 +49,6 @@ func Fsck(ctx context.Context, url string, progress func(done, total int64), opt
 	a := c.audit()
 	a.Progress = progress
 	if err := audit(ctx, store, a); err != nil {
-		return nil, fmt.Errorf("fsck: %w", err)
-	}
-	if err := c.merges(ctx, store); err != nil {
 		return nil, fmt.Errorf("fsck: %w", err)
 	}
 	if err := c.settle(); err != nil {
@@ -70,34 +66,6 @@ func openDamaged(ctx context.Context, url string, opts []OpenOption) (objects.St
 	return objects.Open(ctx, url, objects.Options{Damaged: true, Files: o.Files})
 }
 
-// merges checks what merges derive from their parents and from what the second
-// brings. One whose histories have a hole is not checked: the hole is told.
-func (c *checkup) merges(ctx context.Context, r objects.Reader) error {
-	for _, m := range c.graph.merges {
-		first, err := commit.Read(ctx, r, m.Parent())
-		if err != nil {
-			continue
-		}
-		second, err := commit.Read(ctx, r, m.Second())
-		if err != nil {
-			continue
-		}
-		brings, err := commit.Brings(ctx, r, m.Parent(), m.Second())
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			continue
-		}
-		if err := m.CheckDerived(first, second, brings); err != nil {
-			if err := c.senseless(m.ID, cause(err)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // checkup is one Fsck.
 type checkup struct {
 	health Health
@@ -113,16 +81,13 @@ func (c *checkup) audit() objects.Audit {
 			c.graph = newGraph(about, c.senseless)
 			return nil
 		},
-		Objects: func(list []objects.Object) func() error {
-			g := c.graph.glance(list)
-			return func() error {
-				return g.take(func(o *objects.Object) error {
-					if c.health.Objects++; o.Kind == objects.KindCommit {
-						c.health.Commits++
-					}
-					return nil
-				})
-			}
+		Objects: func(list []objects.Object) error {
+			return c.graph.take(list, func(o *objects.Object) error {
+				if c.health.Objects++; o.Kind == objects.KindCommit {
+					c.health.Commits++
+				}
+				return nil
+			})
 		},
 		Erased: func(t objects.Tombstone) error {
 			if c.graph.bury(t) {
@@ -300,7 +265,7 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 		case errors.As(err, &erased):
 			err = a.Erased(erased.Tombstone)
 		case err == nil:
-			err = a.Objects([]objects.Object{o})()
+			err = a.Objects([]objects.Object{o})
 		case errors.As(err, &c) && !c.ID.IsZero():
 			err = a.Damage(objects.Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
 		}

@@ -5,42 +5,37 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
 // graph is which objects there are and what they lead to, small enough for all of a
-// large store. It checks commits as they come, in any order.
+// large store.
 type graph struct {
 	nodes []node
 	ids   objects.IDTable // of the nodes
 	edges []int32         // parents and then links of all nodes
 
-	feet    []commit.Footing // of commits
-	waiting map[int32][]*commit.Commit
-	merges  []*commit.Commit
-	wrong   func(id objects.ID, what error) error // tells of an object that makes no sense
+	commit commit.Commit                         // the last one that was parsed
+	wrong  func(id objects.ID, what error) error // reports an object that is whole and makes no sense
 }
 
 // node is one object.
 type node struct {
 	kind    objects.Kind // 0: something leads to it, and it was not seen
 	erased  bool         // it is a tombstone
+	parsed  bool         // it is a commit, and its record makes sense
 	says    bool         // it is a commit with content
 	parents uint16
 	links   uint16
-	foot    int32 // where its footing is
-	edges   int64 // where its edges begin
-	size    int64 // of the content record; of a commit what it says of that
+	depth   uint64 // of a commit
+	edges   int64  // where its edges begin
+	size    int64  // of the content record; of a commit what it says of that
 }
 
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
-	g := &graph{
-		nodes: make([]node, 0, about), ids: objects.NewIDTable(about), edges: make([]int32, 0, 2*about),
-		feet:    make([]commit.Footing, 0, about/2),
-		waiting: map[int32][]*commit.Commit{}, wrong: wrong,
-	}
-	return g
+	return &graph{nodes: make([]node, 0, about), ids: objects.NewIDTable(about), edges: make([]int32, 0, 2*about), wrong: wrong}
 }
 
 // find gives the number of the node of an id.
@@ -88,49 +83,105 @@ func cause(err error) error {
 	return err
 }
 
-// derived checks what a commit derives from its parent, or keeps it until that comes.
-func (g *graph) derived(c *commit.Commit) error {
-	if c.Second() != (objects.ID{}) {
-		g.merges = append(g.merges, c) // what they bring is known when all is there
-		return nil
-	}
-	parent := g.number(c.Parent())
-	at := g.nodes[parent]
-	switch at.kind {
-	case 0:
-		g.waiting[parent] = append(g.waiting[parent], c)
-		return nil
-	case objects.KindCommit:
-		if err := g.feet[at.foot].Check(c); err != nil {
-			return g.wrong(c.ID, cause(err))
-		}
-		return nil
-	}
-	return g.wrong(c.ID, fmt.Errorf("its parent is a %s", at.kind))
-}
-
-// settle checks what could not be checked before everything had come: what commits say
-// of their content.
-func (g *graph) settle() error {
-	for n := range g.nodes {
-		at := &g.nodes[n]
-		if !at.says {
+// take adds objects, and passes on those that are new.
+func (g *graph) take(list []objects.Object, fresh func(*objects.Object) error) error {
+	for i := range list {
+		o := &list[i]
+		n := g.own(o.ID)
+		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 			continue
 		}
-		what := &g.nodes[g.content(int32(n))]
-		err := error(nil)
-		switch {
-		case what.kind == 0: // missing, or damaged, which is told
-		case what.kind != objects.KindContent && what.kind != objects.KindList:
-			err = fmt.Errorf("its content is a %s", what.kind)
-		case what.size != at.size:
-			err = fmt.Errorf("its content has %d bytes, and must have %d", what.size, at.size)
+		one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: int64(len(g.edges))}
+		bad := g.parse(o, &one)
+		for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
+			for _, id := range ids {
+				g.edges = append(g.edges, g.number(id))
+			}
 		}
-		if err != nil {
-			if err := g.wrong(g.ids.ID(int32(n)), err); err != nil {
+		g.nodes[n] = one
+		if bad != nil {
+			if err := g.wrong(o.ID, cause(bad)); err != nil {
 				return err
 			}
 		}
+		if err := fresh(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads the record of an object into its node.
+func (g *graph) parse(o *objects.Object, n *node) (err error) {
+	switch o.Kind {
+	case objects.KindCommit:
+		c := &g.commit
+		if err = c.Reparse(*o); err == nil {
+			n.parsed, n.says, n.depth, n.size = true, !c.Content.IsZero(), c.Depth, c.Size
+		}
+	case objects.KindContent:
+		n.size, err = int64(len(o.Data)), content.Check(o.Data)
+	case objects.KindList:
+		n.size, err = commit.ContentSize(*o)
+	case objects.KindOrigin:
+		_, err = commit.ParseOrigin(*o)
+	case objects.KindLabel:
+		_, err = commit.ParseLabel(*o)
+	}
+	return err
+}
+
+// settle checks what commits say of their parents and of their content, when everything
+// has come.
+func (g *graph) settle() error {
+	for n := range g.nodes {
+		if !g.nodes[n].parsed {
+			continue
+		}
+		for _, bad := range [2]error{g.checkDepth(int32(n)), g.checkContent(int32(n))} {
+			if bad == nil {
+				continue
+			}
+			if err := g.wrong(g.ids.ID(int32(n)), bad); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkDepth checks the depth of a commit whose parents are all known.
+func (g *graph) checkDepth(n int32) error {
+	at, want := &g.nodes[n], uint64(0)
+	for _, p := range g.out(n)[:at.parents] {
+		parent := &g.nodes[p]
+		switch {
+		case parent.kind == 0 || parent.kind == objects.KindCommit && !parent.parsed: // missing or damaged, which is reported
+			return nil
+		case parent.kind != objects.KindCommit:
+			return fmt.Errorf("its parent is a %s", parent.kind)
+		}
+		want = max(want, parent.depth+1)
+	}
+	if at.depth != want {
+		return fmt.Errorf("commit record: depth is %d, want %d", at.depth, want)
+	}
+	return nil
+}
+
+// checkContent checks what a commit says of its content.
+func (g *graph) checkContent(n int32) error {
+	at := &g.nodes[n]
+	if !at.says {
+		return nil
+	}
+	what := &g.nodes[g.content(n)]
+	switch {
+	case what.kind == 0: // missing or damaged, which is reported
+	case what.kind != objects.KindContent && what.kind != objects.KindList:
+		return fmt.Errorf("its content is a %s", what.kind)
+	case what.size != at.size:
+		return fmt.Errorf("its content has %d bytes, and must have %d", what.size, at.size)
 	}
 	return nil
 }

@@ -368,13 +368,7 @@ func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Ori
 			return o, err
 		}
 	}
-	if p.Before == 0 {
-		return nil, nil
-	}
-	if err := p.Complete(ctx, b.repo.store); err != nil {
-		return nil, err
-	}
-	return b.lastOrigin(ctx, p)
+	return nil, nil
 }
 
 // modelSettings is how the settings say the model is to be asked.

@@ -35,7 +35,7 @@ type Grep struct {
 // give a match without a line, with a *[DamagedError]; any other error is the last element.
 func (r *Repo) Grep(ctx context.Context, g Grep) iter.Seq2[Match, error] {
 	return func(yield func(Match, error) bool) {
-		tips, err := r.tips(ctx, g.Revs)
+		tips, err := r.tips(ctx, g.Revs...)
 		if err != nil {
 			yield(Match{}, fmt.Errorf("grep: %w", err))
 			return
@@ -142,7 +142,7 @@ func filled(ctx context.Context, r objects.Reader, header, record objects.Object
 	}
 	c, err := commit.Parse(header)
 	of := record.ID
-	if damage, ok := errors.AsType[*objects.CorruptError](bad); ok {
+	if damage := (*objects.CorruptError)(nil); errors.As(bad, &damage) {
 		of = damage.ID
 	}
 	if err != nil || c.Content != of {

@@ -72,9 +72,7 @@ func sourceOf(key string) string { return key[len(importKey):strings.LastIndexBy
 // transaction for every few thousand; all of them are one operation for Undo. What an
 // earlier import brought is not committed again, so that a source that has grown adds
 // what is new; one that differs from what was imported is a *[DivergedError]. An error
-// of the list ends the import: what came before it is committed and told. The list is
-// read ahead of what is committed; the parts of a message are not to be changed before
-// Import returns.
+// of the list ends the import: what came before it is committed and told.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], opts ...Option) ([]Imported, error) {
 	return r.importAll(ctx, list, false, opts)
 }
@@ -89,18 +87,17 @@ func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dr
 	if err != nil {
 		return nil, err
 	}
-	m := &importing{
-		repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{},
-		writer: c.writer(),
+	m := &importing{repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{}}
+	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
+	for f, bad := range list {
+		if err = cmp.Or(bad, ctx.Err()); err == nil {
+			err = m.add(kept, &f)
+		}
+		if err != nil {
+			break
+		}
 	}
-	m.begin()
-	m.pages.masks = *c.masking()
-	err = m.all(ctx, list)
-	bad := m.flush(context.WithoutCancel(ctx))
-	if bad == nil {
-		bad = m.landed()
-	}
-	if bad != nil && (err == nil || ctx.Err() == nil) {
+	if bad := m.flush(kept); bad != nil && (err == nil || ctx.Err() == nil) {
 		err = bad
 	}
 	return m.result(err)
@@ -115,14 +112,9 @@ type importing struct {
 	order    []*growing
 	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
 	traced   bool                  // at has every place
-	writer   writer                // of the batch
-	next     *landing              // the batch that is made
+	writer   commit.Writer         // of the batch
 	count    int                   // commits in it
 	size     int                   // bytes of what they say
-	landing  *landing              // the one before it, if that is not settled
-	last     *landing              // likewise, or settled; nil: there was none
-	spare    *commit.Writer        // of one that is
-	pages    pages                 // on their way to it
 }
 
 // growing is a branch that is being added to.
@@ -130,7 +122,6 @@ type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
 	tip     *commit.Commit // with what waits in the batch
-	last    commit.Commit  // it, if it was made here
 	known   map[string]*commit.Commit
 	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
 	foreign bool            // the branch has blocks of its own after what was imported
@@ -200,7 +191,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
+func (m *importing) add(ctx context.Context, f *Foreign) error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
@@ -212,7 +203,7 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	id, n := "", 0
 	var before *commit.Commit
-	for i, part := range f.Parts {
+	for _, part := range f.Parts {
 		if n++; part.ID != id {
 			id, n = part.ID, 0
 		}
@@ -223,7 +214,7 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 			g.Parts++
 			continue
 		}
-		if isEmpty(part.Block) {
+		if content.IsEmpty(part.Block) {
 			if g.tip != nil {
 				m.at[place] = g.tip.ID
 			}
@@ -233,10 +224,6 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 			return err
 		}
 		g.Parts++
-		if !m.dry {
-			part.Block = s.part(i, part.Block, m.writer.masks)
-			m.pages.grows.Store(true)
-		}
 		if before, err = m.write(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
@@ -247,11 +234,8 @@ func (m *importing) add(ctx context.Context, f *Foreign, s safe) error {
 			m.at[place] = before.ID
 		}
 	}
-	if m.lands() {
+	if m.count >= mostCommits || m.size >= mostBytes {
 		return m.flush(ctx)
-	}
-	if !m.dry {
-		m.next.checkSome(m.size)
 	}
 	return nil
 }
@@ -293,9 +277,6 @@ func (m *importing) trace(ctx context.Context) error {
 	if err := m.flush(ctx); err != nil {
 		return err
 	}
-	if err := m.landed(); err != nil {
-		return err
-	}
 	for _, g := range m.order {
 		var line []*commit.Commit
 		for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
@@ -314,39 +295,30 @@ func (m *importing) trace(ctx context.Context) error {
 	return nil
 }
 
-// write makes the commit of a part, whose secrets are masked, after the part before it
-// in its message, and puts it into the batch. The commit is nil when nothing is to be
+// write makes the commit of a part, after the part before it in its message, and puts it into the batch. The commit is nil when nothing is to be
 // written. A part that comes later than the rest of its message has what is known of the
-// message by then: a log may tell what it cost only with its last part. See [imported].
+// message by then: a log may tell what it cost only with its last part.
 func (m *importing) write(g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
-		g.waiting++
-		m.count++
+		g.Added++
 		return nil, nil
 	}
-	d := commit.Draft{
-		Block: part.Block, Role: content.RoleOf(part.Block), Time: part.Time, Author: m.call.author,
-		Key: key, Origin: &f.Origin, Label: f.Label,
-	}
-	if d.Time.IsZero() {
-		d.Time = m.call.time
+	d := m.call.draft(part.Block, &f.Origin)
+	d.Role, d.Key, d.Label = content.RoleOf(part.Block), key, f.Label
+	if !part.Time.IsZero() {
+		d.Time = part.Time
 	}
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	clear(m.writer.origins)
-	made, err := m.writer.writeMasked(g.tip, &d)
+	made, err := m.call.write(&m.writer, g.tip, d)
 	if err != nil {
 		return nil, err
 	}
-	m.call.tell(m.writer.masks.found)
-	m.writer.masks.found = nil
-	g.last = *made
-	g.tip = &g.last
-	m.writer.commits.Forget() // that was all of them
+	g.tip = made[0]
 	g.waiting++
 	m.count++
-	m.size += int(made.Size)
+	m.size += int(g.tip.Size)
 	return g.tip, nil
 }
 
@@ -372,9 +344,9 @@ func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...O
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {
 		if !saysNothing(block) {
-			drafts = append(drafts, commit.Draft{
-				Block: block, Index: len(drafts), Priority: c.priority, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label,
-			})
+			d := c.draft(block, origin)
+			d.Index, d.Priority = len(drafts), c.priority
+			drafts = append(drafts, d)
 		}
 	}
 	if len(drafts) == 0 {

@@ -69,6 +69,16 @@ func TestSecretsAllOverAnImport(t *testing.T) {
 	}
 }
 
+// TestAPlanLooksForNoSecrets: what is only planned is not stored, and to look through it
+// all takes longer than the rest.
+func TestAPlanLooksForNoSecrets(t *testing.T) {
+	repo := memory(t, tract.OnSecrets(func(found []tract.Secret) { t.Errorf("a plan tells of %+v", found) }))
+	done, err := repo.PlanImport(t.Context(), inOrder(one("b", "1", secretstest.Plant(1)[0].Text())))
+	if err != nil || len(done) != 1 || done[0].Added != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}
+
 // rulesIn is what is found in some texts, in their order.
 func rulesIn(with map[int]secretstest.Planted) (list []string) {
 	var order []int

@@ -17,8 +17,9 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"append.go isEmpty":             "a block of another kind is never refused as empty",
+	"check.go leftOut":              "only calls and results are listed",
 	"grep.go wordsOf":               "String of the block follows",
+	"results.go checkResults":       "only calls and results are paired",
 	"compile/prompt.go say":         "only results are sorted, by their calls",
 	"compile/summary.go callID":     "only calls and results have one",
 	"compile/tools.go pending":      "only calls and results are paired",

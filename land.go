@@ -109,6 +109,12 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 	if x.call.reasoning != nil {
 		keep = *x.call.reasoning
 	}
+	said := call{time: b.repo.clock(), key: x.call.key} // the author and the label of the call are not those of the response
+	add := func(block content.Block) {
+		d := said.draft(block, origin)
+		d.Index = len(drafts)
+		drafts = append(drafts, d)
+	}
 	unkept = map[int][]content.Block{}
 	for _, block := range reply.Blocks {
 		switch {
@@ -116,7 +122,7 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 			unkept[len(drafts)] = append(unkept[len(drafts)], block)
 			origin.Unkept++
 		case !saysNothing(block):
-			drafts = append(drafts, b.replyDraft(x, origin, block, len(drafts)))
+			add(block)
 		}
 	}
 	if len(drafts) == 0 {
@@ -124,22 +130,17 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 		if reply.Finish != "" {
 			note += "; finish reason: " + reply.Finish
 		}
-		drafts = append(drafts, b.replyDraft(x, origin, content.Note(note), 0))
+		add(content.Note(note))
 	}
 	return drafts, unkept
 }
 
-func (b *Branch) replyDraft(x *Exchange, origin *commit.Origin, block content.Block, index int) commit.Draft {
-	return commit.Draft{
-		Block: block, Index: index, Time: b.repo.clock(), Key: x.call.key, Origin: origin,
-	}
-}
-
-// saysNothing tells whether a block of a reply is text that says nothing and
-// holds nothing its provider wants back.
+// saysNothing reports whether a block of a response is white space that holds nothing its
+// provider wants back.
 func saysNothing(b content.Block) bool {
 	t, ok := b.(content.Text)
-	return ok && strings.TrimSpace(t.Text) == "" && t.Form().Seal.IsZero() && len(t.Form().Extra) == 0
+	t.Text = strings.TrimSpace(t.Text)
+	return ok && content.IsEmpty(t) && len(t.Form().Extra) == 0
 }
 
 func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
@@ -161,19 +162,27 @@ func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *com
 	return o
 }
 
-// applyReply moves the branch to the reply. A branch that has moved leaves the
-// reply under a rescue ref; an unknown outcome is found out by trying again.
-func (b *Branch) applyReply(ctx context.Context, r *Response, batch objects.Batch) error {
+// apply applies a batch that moves the branch, and again when the outcome is unknown: that
+// the first attempt moved the branch is no conflict.
+func (b *Branch) apply(ctx context.Context, batch objects.Batch) error {
 	err := b.repo.store.Apply(ctx, batch)
-	unknown := objects.IsUnknown(err)
-	if unknown {
-		err = b.repo.store.Apply(ctx, batch)
+	if !objects.IsUnknown(err) {
+		return err
 	}
+	err = b.repo.store.Apply(ctx, batch)
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) && b.landed(ctx, moved.Have, batch.Refs[0]) {
+		return nil
+	}
+	return err
+}
+
+// applyReply moves the branch to the reply. A branch that has moved leaves the
+// reply under a rescue ref.
+func (b *Branch) applyReply(ctx context.Context, r *Response, batch objects.Batch) error {
+	err := b.apply(ctx, batch)
 	var moved *objects.ConflictError
 	switch {
 	case err == nil:
-		return nil
-	case errors.As(err, &moved) && unknown && b.landed(ctx, moved.Have, batch.Refs[0]):
 		return nil
 	case errors.As(err, &moved):
 		rescued, rescueErr := b.rescue(ctx, batch)

@@ -54,41 +54,25 @@ const (
 
 // commits makes the commits of drafts as commit.Write does.
 func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
-	d := new(desk)
-	if commits, err = d.write(c, parent, drafts); err != nil {
-		return nil, nil, err
+	var w commit.Writer
+	commits, err = c.write(&w, parent, drafts...)
+	return commits, w.Put(), err
+}
+
+// write makes the commits of drafts with a writer. It is the one way into the store, and
+// so the place where secrets are masked.
+func (c *call) write(w *commit.Writer, parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, error) {
+	m := c.masking()
+	commits := make([]*commit.Commit, len(drafts))
+	for i, d := range m.all(drafts) {
+		made, err := w.Write(parent, &d)
+		if err != nil {
+			return nil, err
+		}
+		commits[i], parent = made, made
 	}
-	return commits, d.commits.Put(), nil
-}
-
-// writer makes commits for a call. It is the one way into the store, and so the place
-// where secrets are masked.
-type writer struct {
-	commits *commit.Writer
-	masks   *masking
-	origins map[*commit.Origin]*commit.Origin // as they are masked: drafts share them
-}
-
-func (c *call) writer() writer {
-	return writer{commits: new(commit.Writer), masks: c.masking()}
-}
-
-// write makes the commit of a draft, which stays as it is.
-func (w *writer) write(parent *commit.Commit, d *commit.Draft) (*commit.Commit, error) {
-	if w.masks.mode == maskOff {
-		return w.commits.Write(parent, d)
-	}
-	masked := w.masks.draft(*d, &w.origins)
-	return w.commits.Write(parent, &masked)
-}
-
-// writeMasked is write of a draft whose block is masked already.
-func (w *writer) writeMasked(parent *commit.Commit, d *commit.Draft) (*commit.Commit, error) {
-	if w.masks.mode == maskOff {
-		return w.commits.Write(parent, d)
-	}
-	masked := w.masks.beside(*d, &w.origins)
-	return w.commits.Write(parent, &masked)
+	c.tell(m.found)
+	return commits, nil
 }
 
 func (c *call) tell(found []Secret) {

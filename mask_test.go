@@ -43,13 +43,11 @@ func leaked(t *testing.T, dir string, repo *tract.Repo, planted []secretstest.Pl
 	if !ok {
 		t.Fatal("the store cannot be audited")
 	}
-	if err := auditor.Audit(t.Context(), objects.Audit{Objects: func(list []objects.Object) func() error {
-		return func() error {
-			for _, o := range list {
-				all = append(all, o.Clone().Data)
-			}
-			return nil
+	if err := auditor.Audit(t.Context(), objects.Audit{Objects: func(list []objects.Object) error {
+		for _, o := range list {
+			all = append(all, o.Clone().Data)
 		}
+		return nil
 	}}); err != nil {
 		t.Fatal(err)
 	}

@@ -248,7 +248,6 @@ func (b *Branch) joining(ctx context.Context, c *call, m Merging, r *MergeResult
 		return drafts, nil, err
 	}
 	d := b.draft(c, commit.Merge, objects.ID{})
-	d.Brings = r.Brings
 	if d.Second, err = b.repo.header(ctx, r.Theirs); err != nil {
 		return nil, nil, err
 	}

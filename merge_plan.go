@@ -215,7 +215,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commi
 	if err != nil {
 		return d, err
 	}
-	if d.Block, err = content.Edited(block, change.Text); err == nil && isEmpty(d.Block) {
+	if d.Block, err = content.Edited(block, change.Text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err

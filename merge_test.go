@@ -95,7 +95,8 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 	must(try.Annotate(t.Context(), ":/Where", priority.Skip, "drop"))(t)
 	tip := must(main.Tip(t.Context()))(t)
 	_, err := main.Merge(t.Context(), "try", tract.Merging{})
-	conflicts, ok := errors.AsType[*tract.MergeConflictError](err)
+	var conflicts *tract.MergeConflictError
+	ok := errors.As(err, &conflicts)
 	if !ok || len(conflicts.Conflicts) != 1 {
 		t.Fatalf("%v, want one conflict", err)
 	}

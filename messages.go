@@ -34,8 +34,8 @@ func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 	return messagesOf(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
 }
 
-// history is everything that was said up to a commit.
-type history struct {
+// branchHistory is everything that was said up to a commit.
+type branchHistory struct {
 	line   []*commit.Commit // as commit.Line gives it
 	own    []bool           // of each: it is on the way from the end by first parents
 	blocks []saidBlock
@@ -51,8 +51,8 @@ type saidBlock struct {
 }
 
 // readHistory reads what was said up to a commit; nothing for the zero id.
-func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*history, error) {
-	h := &history{}
+func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory, error) {
+	h := &branchHistory{}
 	if tip.IsZero() {
 		return h, nil
 	}
@@ -112,7 +112,7 @@ func readable(c *commit.Commit) content.Block {
 }
 
 // messagesOf joins blocks to messages. block says how each of them reads.
-func messagesOf(h *history, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
+func messagesOf(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
 	var list []content.Message
 	for i := range blocks {
 		s := &blocks[i]

@@ -84,7 +84,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 			if err := content.CheckBlocks(m.Blocks); err != nil {
 				return nil, err
 			}
-			drafts = append(drafts, new(desk).draft(b.name, c, nil, withWords(m.Blocks))...)
+			drafts = append(drafts, c.drafts(b.name, nil, withWords(m.Blocks))...)
 		}
 		return drafts, nil
 	})
@@ -126,11 +126,7 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 	if tip == from && len(commits) == 0 {
 		return nil, nil
 	}
-	err = b.repo.store.Apply(ctx, batch)
-	if objects.IsUnknown(err) {
-		err = b.repo.store.Apply(ctx, batch)
-	}
-	if err == nil {
+	if err = b.apply(ctx, batch); err == nil {
 		c.tell(m.found)
 	}
 	return ids, b.conflict(command, err)
@@ -140,7 +136,7 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 func withWords(blocks []content.Block) []content.Block {
 	kept := make([]content.Block, 0, len(blocks))
 	for _, block := range blocks {
-		if !isEmpty(block) {
+		if !content.IsEmpty(block) {
 			kept = append(kept, block)
 		}
 	}

@@ -1,6 +1,7 @@
 package tract_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -54,5 +55,39 @@ func TestContinueInsistsOnItsPlace(t *testing.T) {
 	}
 	if !slices.Equal(kinds, []string{"Q2", "Q1"}) {
 		t.Errorf("main has %q", kinds)
+	}
+}
+
+// overtaken is a store whose first batch is written, its outcome unknown, and then
+// followed by what another writer adds.
+type overtaken struct {
+	objects.Store
+	other func()
+}
+
+// Unwrap gives the store that does the work; see objects.As.
+func (s *overtaken) Unwrap() objects.Store { return s.Store }
+
+func (s *overtaken) Apply(ctx context.Context, b objects.Batch) error {
+	err := s.Store.Apply(ctx, b)
+	if other := s.other; err == nil && other != nil {
+		s.other = nil
+		other()
+		err = objects.Unknown(errors.New("the disk went away"))
+	}
+	return err
+}
+
+// TestContinueThatAnotherWriterOvertakes: a batch that was written although the store does
+// not know so is no conflict when another writer has gone on from it, and is there once.
+func TestContinueThatAnotherWriterOvertakes(t *testing.T) {
+	store := &overtaken{Store: objects.Memory()}
+	repo := repoOf(t, store)
+	main := repo.Branch("main")
+	store.other = func() { must(main.User(t.Context(), "more"))(t) }
+	messages := []content.Message{{Role: content.RoleUser, Blocks: []content.Block{content.User("words")}}}
+	ids, err := main.Continue(t.Context(), objects.ID{}, messages)
+	if have := branches(t, repo)["main"]; err != nil || len(ids) != 1 || len(have) != 2 || have[0].ID != ids[0] {
+		t.Errorf("%d commits, %v, %v", len(have), ids, err)
 	}
 }

@@ -55,24 +55,15 @@ type call struct {
 }
 
 func (r *Repo) call(opts []Option) (*call, error) {
-	c := new(call)
-	if err := r.begin(c, opts); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// begin fills in what the options of a call say.
-func (r *Repo) begin(c *call, opts []Option) error {
 	now := r.clock()
-	*c = call{settings: r.settings, author: r.author, time: now, now: now, found: r.found}
+	c := &call{settings: r.settings, author: r.author, time: now, now: now, found: r.found}
 	for _, opt := range opts {
 		if err := opt(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	c.tools = c.maskedTools()
-	return nil
+	return c, nil
 }
 
 // Set gives one setting another value for this call.

@@ -2,175 +2,239 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"time"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
 
-// Purging says whose words are to be taken away.
+// Purging says what content Purge removes: what Revs name, or with Reasoning or Secrets
+// what is found in the histories of Revs.
 type Purging struct {
-	Revs    []string     // commits, or ranges A..B of what B has and A has not
-	Objects []objects.ID // objects with words, whoever has them: contents, labels, the description of a branch, definitions of tools
-	Why     string       // what tombstones say; never the words themselves
-	Dry     bool         // only say what would go
+	Revs []string // commits, ranges A..B of what B has and A has not, or ids of other objects with content
 
+	Reasoning bool          // reasoning in the histories of Revs; without Revs, of all that a ref leads to or ever led to
+	OlderThan time.Duration // with Reasoning: only what was committed so long ago; 0: of any age
+
+	Secrets bool     // what Scan finds in the histories of Revs; without Revs, in everything
+	Rules   []string // with Secrets: only what these rules find; nil: all rules
+	Mask    bool     // with Secrets: blocks with masks replace those with secrets, on every branch
+
+	Why      string // what tombstones say; never the content itself
+	DryRun   bool   // only report what would be purged
 	Progress func(done, total int64)
 }
 
-// PurgeResult is what a Purge took away, or would.
+// PurgeResult is what a Purge removed, or would.
 type PurgeResult struct {
-	Erasure
-	Commits []*commit.Commit // that were named and had words, with the blocks that they had; and those whose words were named
-	Shared  []*commit.Commit // other commits that say the same: their words are the same object, and go too
-	Edits   []*commit.Commit // edits of them, which have words of their own, and stay
-	Others  []objects.ID     // objects that were named and are the words of no commit
-	Copies  []*commit.Commit // what a model was shown to write a summary, which has the words and goes whole; on no branch
+	Commits []*commit.Commit        // whose content or label is purged, because they were named or found
+	Shared  []*commit.Commit        // other commits with equal content, which is the same object: they lose it too
+	Edits   []*commit.Commit        // edits of Commits: their content is their own, and stays
+	Copies  []*commit.Commit        // what a model was shown to write a summary, with purged content in it: purged whole; on no branch
+	Others  []objects.ID            // purged objects that are the content of no commit
+	Masked  map[string][]objects.ID // by branch, the edits and annotations that brought masks; of a dry run none
+	Spared  Spared                  // of the reasoning
+	Left    []Leak                  // secrets that stay
+
+	Objects    int   // purged: 0 of a dry run
+	Bytes      int64 // of content that is purged
+	SizeBefore int64 // bytes of the store
+	SizeAfter  int64 // the same as before when nothing was done
 }
 
-// Purge takes the words and the labels of commits away, whatever they are: from every
-// branch that has them and from every file of the store. The commits stay, and every
-// hash still holds. An edit has words of its own: it goes when it is named. It cannot
-// be undone, and reaches no copy of the store, no remote and no provider. Commits that
-// were purged before are passed over, so that it is safe to repeat.
+// Spared counts reasoning that is not purged, each block once, by the first reason.
+type Spared struct {
+	Young  int // it is not old enough
+	Pinned int // a branch has pinned it
+	Open   int // an open tool loop needs it
+	Shared int // it equals reasoning that is spared
+}
+
+// Purge removes content: from every branch that has it and from every file of the
+// store. The commits stay, every hash still holds, and tombstones say when and why. An
+// edit has content of its own: it goes when it is named. Purge cannot be undone, and
+// reaches no copy of the store, no remote and no provider. Content that was purged
+// before is passed over, so that Purge is safe to repeat.
+//
+// With Reasoning, text and seals go, and usage is still counted. Spared is reasoning
+// that a branch has pinned, that of turns in which tools were used and after which
+// nobody has spoken, and what equals reasoning that stays. An edit goes with its block.
+//
+// With Secrets, every block, label, description and definition of tools with a secret
+// in it goes. With Mask, edits and annotations with masks replace the blocks first,
+// on every branch where they count; a seal goes with its block, and a block stays
+// whose seal an open tool loop needs. Origins, requests and names always stay.
 func (r *Repo) Purge(ctx context.Context, p Purging, opts ...Option) (*PurgeResult, error) {
 	c, err := r.call(opts)
 	if err != nil {
 		return nil, err
 	}
-	done, err := r.purge(ctx, c, p)
-	if err != nil {
+	w := &purge{
+		Purging: p, repo: r, call: c, has: map[objects.ID]bool{},
+		named: map[objects.ID]bool{}, wanted: map[objects.ID]bool{}, masked: map[objects.ID]content.Block{},
+		done: &PurgeResult{Masked: map[string][]objects.ID{}},
+	}
+	if err := w.run(ctx); err != nil {
 		return nil, fmt.Errorf("purge: %w", err)
 	}
-	return done, nil
+	return w.done, nil
 }
 
-func (r *Repo) purge(ctx context.Context, c *call, p Purging) (*PurgeResult, error) {
-	named, err := r.named(ctx, p.Revs)
+// purge is one Purge.
+type purge struct {
+	Purging
+	repo *Repo
+	call *call
+	done *PurgeResult
+
+	named  map[objects.ID]bool          // commits
+	wanted map[objects.ID]bool          // objects that were named by id, or have a secret
+	masked map[objects.ID]content.Block // what replaces contents
+	shown  []shown
+
+	has        map[objects.ID]bool // objects with a tombstone
+	tombstones []objects.Tombstone // of what was added
+	lists      []objects.ID        // those of content in chunks
+}
+
+func (w *purge) run(ctx context.Context) error {
+	if w.Reasoning && w.Secrets {
+		return errors.New("reasoning and secrets are purged one after the other")
+	}
+	err := w.findShown(ctx)
+	switch {
+	case err != nil:
+	case w.Reasoning:
+		err = w.reasoning(ctx)
+	case w.Secrets:
+		err = w.secrets(ctx)
+	default:
+		err = w.revs(ctx)
+	}
+	if err == nil && !w.Reasoning { // reasoning that is shared with other commits is spared
+		err = w.sharing(ctx)
+	}
+	w.done.SizeBefore = w.repo.size(ctx)
+	w.done.SizeAfter = w.done.SizeBefore
+	if err != nil || w.DryRun || len(w.tombstones) == 0 {
+		return err
+	}
+	if err := w.replace(ctx); err != nil {
+		return err
+	}
+	return w.erase(ctx)
+}
+
+// revs adds what Revs name.
+func (w *purge) revs(ctx context.Context) error {
+	list, err := w.commits(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := commit.LoadAll(ctx, r.store, named...); err != nil {
-		return nil, err
+	if len(list) == 1 && len(w.Revs) == 1 && list[0].Content.IsZero() && list[0].Label.IsZero() {
+		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no words", list[0].Op)}
 	}
-	done := &PurgeResult{}
-	e, err := r.newErasing(ctx, c, p.Why)
-	if err != nil {
-		return nil, err
+	if _, err := w.contents(ctx, list); err != nil {
+		return err
 	}
-	var going []*commit.Commit // done.Commits keep their blocks, so that they can be shown
-	for _, at := range named {
-		if at.Block != nil && at.Erased == nil || !at.Words.IsZero() {
-			e.label(at)
-			own := *at
-			done.Commits, going = append(done.Commits, at), append(going, &own)
-		}
-	}
-	if len(named) == 1 && named[0].Content.IsZero() && named[0].Label.IsZero() {
-		return nil, &refs.UnknownError{Rev: p.Revs[0], Why: fmt.Sprintf("the %s has no words", named[0].Op)}
-	}
-	if _, err := e.contents(ctx, going); err != nil {
-		return nil, err
-	}
-	for _, id := range p.Objects {
-		if err := e.object(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	done.Copies = e.copies
-	if err := r.sharing(ctx, e, p.Objects, done); err != nil {
-		return nil, err
-	}
-	done.Erasure, err = e.erase(ctx, p.Dry, p.Progress)
-	return done, err
-}
-
-// named lists the commits of revisions and ranges, each once.
-func (r *Repo) named(ctx context.Context, revs []string) (list []*commit.Commit, err error) {
-	seen := map[objects.ID]bool{}
-	add := func(c *commit.Commit) {
-		if own := *c; !seen[c.ID] {
-			seen[c.ID], list = true, append(list, &own)
-		}
-	}
-	for _, rev := range revs {
-		from, to, err := r.resolver().Range(ctx, rev)
-		if err != nil {
-			return nil, err
-		}
-		if from.IsZero() {
-			c, err := r.header(ctx, to)
-			if err != nil {
-				return nil, err
+	for _, c := range list {
+		if !c.Label.IsZero() {
+			if err := w.object(ctx, c.Label); err != nil {
+				return err
 			}
-			add(c)
-			continue
 		}
-		for c, err := range commit.History(ctx, r.store, []objects.ID{to}, []objects.ID{from}) {
-			if err != nil {
-				return nil, err
-			}
-			add(c)
-		}
-	}
-	return list, nil
-}
-
-// sharing finds the other commits that are concerned, and those that have objects which
-// were named.
-func (r *Repo) sharing(ctx context.Context, e *erasing, listed []objects.ID, done *PurgeResult) error {
-	named := map[objects.ID]bool{}
-	for _, c := range done.Commits {
-		named[c.ID] = true
-	}
-	if len(listed) > 0 {
-		if err := r.having(ctx, e, listed, named, done); err != nil {
-			return err
-		}
-	}
-	for c, err := range r.ever(ctx) {
-		switch {
-		case err != nil:
-			return err
-		case named[c.ID]:
-		case e.has[c.Content], !c.Label.IsZero() && e.has[c.Label]:
-			done.Shared = append(done.Shared, c)
-		case c.Op == commit.Edit && named[c.Target]:
-			done.Edits = append(done.Edits, c)
+		if w.has[c.Content] || w.has[c.Label] {
+			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
 		}
 	}
 	return nil
 }
 
-// having adds the commits that have objects of a list to those that were named, and
-// notes which objects are the words of none.
-func (r *Repo) having(ctx context.Context, e *erasing, listed []objects.ID, named map[objects.ID]bool, done *PurgeResult) error {
-	alone := map[objects.ID]bool{}
-	for _, id := range listed {
-		if e.has[id] {
-			alone[id] = true
+// commits lists the commits that Revs name, each once, and adds what else they name.
+func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) {
+	seen := map[objects.ID]bool{}
+	for _, rev := range w.Revs {
+		added, err := w.other(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			continue
+		}
+		from, to, err := w.repo.resolver().Range(ctx, rev)
+		if err != nil {
+			return nil, err
+		}
+		for c, err := range commit.History(ctx, w.repo.store, []objects.ID{to}, []objects.ID{from}) {
+			if err != nil {
+				return nil, err
+			}
+			if own := *c; !seen[c.ID] {
+				seen[c.ID], list = true, append(list, &own)
+			}
+			if from.IsZero() { // no range: the commit itself
+				break
+			}
 		}
 	}
-	wanted := maps.Clone(alone)
-	for c, err := range r.ever(ctx) {
+	return list, nil
+}
+
+// other adds the object that rev names, and reports whether it is no commit.
+func (w *purge) other(ctx context.Context, rev string) (bool, error) {
+	id, err := w.repo.resolver().Object(ctx, rev)
+	if err != nil {
+		return false, nil //nolint:nilerr // such as a range: it is resolved as one, with a better error
+	}
+	o, err := objects.Read(ctx, w.repo.store, id)
+	switch {
+	case errors.Is(err, objects.ErrErased):
+		return true, nil
+	case err != nil, o.Kind == objects.KindCommit:
+		return false, err
+	}
+	w.wanted[id] = true
+	return true, w.object(ctx, id)
+}
+
+// sharing finds the commits that have the objects that are wanted, and the other
+// commits that are concerned.
+func (w *purge) sharing(ctx context.Context) error {
+	var edits []*commit.Commit
+	used := map[objects.ID]bool{}
+	for c, err := range w.repo.ever(ctx) {
 		if err != nil {
 			return err
 		}
-		if (wanted[c.Content] || wanted[c.Label]) && !named[c.ID] {
-			named[c.ID], done.Commits = true, append(done.Commits, c)
+		goes := w.has[c.Content] || w.has[c.Label]
+		if goes {
+			used[c.Content], used[c.Label] = true, true
 		}
-		delete(alone, c.Content)
-		delete(alone, c.Label)
+		switch {
+		case w.named[c.ID]:
+		case goes && (w.wanted[c.Content] || w.wanted[c.Label]):
+			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
+		case goes:
+			w.done.Shared = append(w.done.Shared, c)
+		case c.Op == commit.Edit:
+			edits = append(edits, c)
+		}
 	}
-	for _, c := range done.Copies {
-		delete(alone, c.Content)
+	for _, c := range edits {
+		if w.named[c.Target] {
+			w.done.Edits = append(w.done.Edits, c)
+		}
 	}
-	for _, id := range listed {
-		if alone[id] {
-			done.Others = append(done.Others, id)
-			delete(alone, id)
+	for _, c := range w.done.Copies {
+		used[c.Content] = true
+	}
+	for _, t := range w.tombstones {
+		if w.wanted[t.ID] && !used[t.ID] {
+			w.done.Others = append(w.done.Others, t.ID)
 		}
 	}
 	return nil

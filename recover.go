@@ -114,10 +114,7 @@ func (w *recovery) audit() objects.Audit {
 			w.refs, w.entries, w.done.Damages = nil, nil, nil
 			return nil
 		},
-		Objects: func(list []objects.Object) func() error {
-			g := w.graph.glance(list)
-			return func() error { return g.take(w.save) }
-		},
+		Objects: func(list []objects.Object) error { return w.graph.take(list, w.save) },
 		Erased: func(t objects.Tombstone) error {
 			if w.graph.bury(t) {
 				w.erased = append(w.erased, t)

@@ -86,16 +86,8 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 			if err != nil {
 				return err
 			}
-			switch v := block.(type) {
-			case content.ToolCall:
-				if a := wanted[v.CallID]; a != nil && !a.made {
-					a.made, a.call, a.block, a.closed = true, c.ID, v, closed
-					missing--
-				}
-			case content.ToolResult:
-				if a := wanted[v.CallID]; a != nil && !a.made && a.result.IsZero() {
-					a.result = c.ID
-				}
+			if noteCall(wanted, c.ID, block, closed) {
+				missing--
 			}
 		}
 		if missing == 0 {
@@ -104,6 +96,25 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 		closed = closed || c.Op == commit.Merge || c.BeginsTurn()
 	}
 	return nil
+}
+
+// noteCall takes note of a call or a result of a history that is read from its end, and
+// reports whether it is a call that was looked for.
+func noteCall(wanted map[string]*askedCall, id objects.ID, block content.Block, closed bool) (found bool) {
+	if result, ok := block.(content.ToolResult); ok {
+		if a := wanted[result.CallID]; a != nil && !a.made && a.result.IsZero() {
+			a.result = id
+		}
+	}
+	call, ok := block.(content.ToolCall)
+	if !ok {
+		return false
+	}
+	a := wanted[call.CallID]
+	if found = a != nil && !a.made; found {
+		a.made, a.call, a.block, a.closed = true, id, call, closed
+	}
+	return found
 }
 
 // checkResults refuses drafts with a result that answers no call which waits for one: on the
@@ -123,7 +134,7 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 	}
 	if len(wanted) > 0 && tip != nil {
 		if err := b.findCalls(ctx, tip.ID, wanted); err != nil {
-			return nil
+			return nil //nolint:nilerr // see above
 		}
 	}
 	for i := range drafts {
@@ -133,19 +144,26 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 				a.closed = true
 			}
 		}
-		switch v := d.Block.(type) {
-		case content.ToolCall:
-			wanted[v.CallID] = &askedCall{made: true}
-		case content.ToolResult:
-			if v.Server {
-				continue
-			}
-			a := wanted[v.CallID]
-			if err := a.refusal(b.name, v.CallID); err != nil {
-				return err
-			}
-			a.twice = true
+		if err := b.matchResult(d.Block, wanted); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// matchResult takes note of a call, or of a result if a call waits for it.
+func (b *Branch) matchResult(block content.Block, wanted map[string]*askedCall) error {
+	if call, ok := block.(content.ToolCall); ok {
+		wanted[call.CallID] = &askedCall{made: true}
+	}
+	result, ok := block.(content.ToolResult)
+	if !ok || result.Server {
+		return nil
+	}
+	call := wanted[result.CallID]
+	if err := call.refusal(b.name, result.CallID); err != nil {
+		return err
+	}
+	call.twice = true
 	return nil
 }

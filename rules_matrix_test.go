@@ -709,7 +709,7 @@ func TestErasedReasoningHindersNoRequest(t *testing.T) {
 			repo := open(t)
 			s.converse(t, repo, 1)
 			must(repo.Branch("main").User(t.Context(), "And now?"))(t)
-			must(repo.Prune(t.Context(), tract.Pruning{}))(t)
+			must(repo.Purge(t.Context(), tract.Purging{Reasoning: true}))(t)
 			clear(s.said) // it knows of no text that would have to come back
 			problems := must(repo.Check(t.Context(), "main", s.client(t)))(t)
 			for _, p := range problems {

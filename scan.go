@@ -80,7 +80,7 @@ type scanning struct {
 	done, total int64
 	seen        map[objects.ID]bool // objects that hold words
 	names       map[string]bool     // of authors
-	open        map[objects.ID]bool // contents of open turns; nil until it is asked
+	open        map[objects.ID]bool // contents of open turns; nil before the first sealed secret
 	yield       func(Leak, error) bool
 	left        bool // nobody wants more
 }
@@ -93,7 +93,7 @@ func (k *scanning) begin(ctx context.Context) error {
 		}
 		k.tips, k.stop = []objects.ID{to}, []objects.ID{from}
 	} else {
-		tips, err := k.repo.tips(ctx, nil)
+		tips, err := k.repo.tips(ctx)
 		if err != nil {
 			return err
 		}
@@ -259,13 +259,19 @@ func (k *scanning) text(ctx context.Context, leak Leak, s string) error {
 	return nil
 }
 
-// isOpen tells whether words are part of a tool loop at the end of a branch or of a
-// reply that could not land.
-func (k *scanning) isOpen(ctx context.Context, words objects.ID) (open bool, err error) {
+// isOpen reports whether content is part of an open turn.
+func (k *scanning) isOpen(ctx context.Context, id objects.ID) (bool, error) {
 	if k.open == nil {
-		k.open, err = k.repo.openContents(ctx)
+		turns, err := k.repo.openTurns(ctx)
+		if err != nil {
+			return false, err
+		}
+		k.open = map[objects.ID]bool{}
+		for _, c := range turns {
+			k.open[c.Content] = true
+		}
 	}
-	return k.open[words], err
+	return k.open[id], nil
 }
 
 // descriptions looks at what branches are said to be about, or ever were, and at the

@@ -146,7 +146,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *call, list *syncList) (*SyncRe
 		for _, m := range reconcile.Rest(list.messages, at.listed) {
 			one := *c
 			one.role = m.Role
-			drafts = append(drafts, new(desk).draft(to.name, &one, parent, m.Blocks)...)
+			drafts = append(drafts, one.drafts(to.name, parent, m.Blocks)...)
 			parent = nil // a later message begins anew
 		}
 		return drafts, nil
@@ -225,7 +225,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
-	if m := reconcile.Compare(masked(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
+	if m := reconcile.Compare(maskedMessages(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
 		best = syncPlace{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
 	}
 	return best, nil
@@ -233,7 +233,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 
 // place finds where a list belongs, which is compared with the blocks as they read after
 // their edits, or before.
-func (h *history) place(list []content.Message, edited, masks bool) syncPlace {
+func (h *branchHistory) place(list []content.Message, edited, masks bool) syncPlace {
 	block := func(s *saidBlock) content.Block {
 		if edited {
 			return s.block
@@ -242,7 +242,7 @@ func (h *history) place(list []content.Message, edited, masks bool) syncPlace {
 	}
 	n := len(h.blocks)
 	for {
-		m := reconcile.Compare(masked(messagesOf(h, h.blocks[:n], block), masks), list)
+		m := reconcile.Compare(maskedMessages(messagesOf(h, h.blocks[:n], block), masks), list)
 		if m.Whole && n == len(h.blocks) {
 			at := syncPlace{listed: m.Listed, whole: true}
 			if len(h.line) > 0 {
@@ -265,7 +265,7 @@ func (h *history) place(list []content.Message, edited, masks bool) syncPlace {
 // forkAt returns the commit at which a fork has the first n blocks and no more: with the
 // annotations and the instructions that follow them, if these are not compared. There is
 // none where an edit of them came later, or where a merge brought the last of them.
-func (h *history) forkAt(n int, edited bool) (base objects.ID, can bool) {
+func (h *branchHistory) forkAt(n int, edited bool) (base objects.ID, can bool) {
 	at, last := -1, 0
 	if n > 0 {
 		at = h.blocks[n-1].at
@@ -300,7 +300,7 @@ func blocksOf(messages []content.Message) (n int) {
 
 // comparable returns the list of a client as it is compared with a history: secrets are
 // masked, and where a block was purged, its placeholder stands for it.
-func (h *history) comparable(list []content.Message, masks bool) ([]content.Message, error) {
+func (h *branchHistory) comparable(list []content.Message, masks bool) ([]content.Message, error) {
 	purged := map[objects.ID]content.Block{}
 	for _, s := range h.blocks {
 		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
@@ -309,7 +309,7 @@ func (h *history) comparable(list []content.Message, masks bool) ([]content.Mess
 			}
 		}
 	}
-	list = masked(list, masks)
+	list = maskedMessages(list, masks)
 	if len(purged) == 0 {
 		return list, nil
 	}
@@ -330,9 +330,9 @@ func (h *history) comparable(list []content.Message, masks bool) ([]content.Mess
 	return all, nil
 }
 
-// masked returns messages with their secrets masked. What is stored may be masked, and
+// maskedMessages returns messages with their secrets masked. What is stored may be masked, and
 // what a client sends again is not: secrets count as their masks on both sides.
-func masked(messages []content.Message, masks bool) []content.Message {
+func maskedMessages(messages []content.Message, masks bool) []content.Message {
 	if !masks {
 		return messages
 	}

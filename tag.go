@@ -65,7 +65,7 @@ func (r *Repo) newRef(ctx context.Context, command, folder, name string, at obje
 	if err == nil {
 		err = r.move(ctx, c, command, objects.RefUpdate{Name: folder + name, New: at})
 	}
-	if _, taken := errors.AsType[*objects.ConflictError](err); taken {
+	if errors.As(err, new(*objects.ConflictError)) {
 		err = objects.ErrExists
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -49,21 +50,12 @@ const tracePage = 64
 // read of it; any other error is the last element.
 func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2[*Trace, error] {
 	return func(yield func(*Trace, error) bool) {
-		c, err := r.call(opts)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		tips, err := r.roots(ctx, rev)
-		var turns map[objects.ID]int
-		if err == nil && c.numbered {
-			turns, err = r.turns(ctx, tips)
-		}
+		tips, turns, err := r.numbered(ctx, rev, opts)
 		if err != nil {
 			yield(nil, fmt.Errorf("traces: %w", err))
 			return
 		}
-		for t, err := range r.traced(ctx, r.every(ctx, tips)) {
+		for t, err := range r.traced(ctx, history.NewestFirst(ctx, r.store, tips)) {
 			if t != nil {
 				t.Turn = turns[t.Commit.ID]
 			}
@@ -75,6 +67,23 @@ func (r *Repo) Traces(ctx context.Context, rev string, opts ...Option) iter.Seq2
 			}
 		}
 	}
+}
+
+// numbered is the tips of a revision, of all refs when there is none, and the turns of all
+// that they reach if an option asks for them.
+func (r *Repo) numbered(ctx context.Context, rev string, opts []Option) (tips []objects.ID, turns map[objects.ID]int, err error) {
+	c, err := r.call(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var revs []string
+	if rev != "" {
+		revs = append(revs, rev)
+	}
+	if tips, err = r.tips(ctx, revs...); err == nil && c.numbered {
+		turns, err = history.Turns(ctx, r.store, tips)
+	}
+	return tips, turns, err
 }
 
 // traced finds the thoughts among commits. The thoughts of one reply are read

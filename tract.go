@@ -46,7 +46,6 @@ type Repo struct {
 	clock    func() time.Time
 	found    func([]Secret) // secrets; may be nil
 	headers  headers
-	desks    sync.Pool // see desk
 }
 
 // Open opens the store at url: a folder such as ".tract", or "mem:". A store
@@ -178,12 +177,7 @@ type headers struct {
 const maxHeaders = 4096
 
 func (h *headers) put(c *commit.Commit) {
-	own := &struct {
-		commit.Commit
-		parents [1]objects.ID
-	}{Commit: *c}
-	kept := &own.Commit
-	kept.Parents = append(own.parents[:0], c.Parents...) // those of c may lie on a desk
+	kept := *c
 	kept.Block, kept.From, kept.Words, kept.Erased = nil, nil, commit.Label{}, nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,7 +187,7 @@ func (h *headers) put(c *commit.Commit) {
 	if len(h.byID) >= maxHeaders {
 		clear(h.byID)
 	}
-	h.byID[c.ID] = kept
+	h.byID[c.ID] = &kept
 	for _, id := range c.Parents { // from now on it is written upon the new one
 		delete(h.byID, id)
 	}

@@ -19,9 +19,9 @@ type shown struct {
 
 // findShown finds what models were shown to write summaries, so that words which are
 // taken away do not stay there.
-func (e *erasing) findShown(ctx context.Context) error {
+func (w *purge) findShown(ctx context.Context) error {
 	seen := map[objects.ID]bool{{}: true}
-	for c, err := range e.repo.ever(ctx) {
+	for c, err := range w.repo.ever(ctx) {
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (e *erasing) findShown(ctx context.Context) error {
 			continue
 		}
 		seen[c.Origin] = true
-		if err := e.shownTo(ctx, c.Origin); err != nil {
+		if err := w.shownTo(ctx, c.Origin); err != nil {
 			return err
 		}
 	}
@@ -37,24 +37,24 @@ func (e *erasing) findShown(ctx context.Context) error {
 }
 
 // shownTo takes in what was asked of the model that a summary came from.
-func (e *erasing) shownTo(ctx context.Context, origin objects.ID) error {
-	from, err := commit.ReadOrigin(ctx, e.repo.store, origin)
+func (w *purge) shownTo(ctx context.Context, origin objects.ID) error {
+	from, err := commit.ReadOrigin(ctx, w.repo.store, origin)
 	if err != nil || from.Manifest.IsZero() {
 		return err
 	}
-	m, err := compile.ReadManifest(ctx, e.repo.store, from.Manifest)
+	m, err := compile.ReadManifest(ctx, w.repo.store, from.Manifest)
 	if err != nil {
 		return err
 	}
-	for c, err := range commit.Walk(ctx, e.repo.store, m.Head, 0) {
+	for c, err := range commit.Walk(ctx, w.repo.store, m.Head, 0) {
 		if err == nil {
-			err = commit.Load(ctx, e.repo.store, c)
+			err = commit.Load(ctx, w.repo.store, c)
 		}
 		if err != nil {
 			return err
 		}
 		if c.Kind == content.KindUser && c.Erased == nil {
-			e.shown = append(e.shown, shown{c, c.Block.String()})
+			w.shown = append(w.shown, shown{c, c.Block.String()})
 		}
 	}
 	return nil
@@ -62,15 +62,15 @@ func (e *erasing) shownTo(ctx context.Context, origin objects.ID) error {
 
 // copied adds what models were shown, where it has the words of a block as they are
 // written there (see Range.transcript).
-func (e *erasing) copied(b content.Block) {
+func (w *purge) copied(b content.Block) {
 	text := strings.TrimRight(b.String(), "\n")
 	if text == "" {
 		return
 	}
-	for _, s := range e.shown {
-		if !e.has[s.commit.Content] && strings.Contains(s.text, "\n"+text+"\n") {
-			e.addContent(s.commit)
-			e.copies = append(e.copies, s.commit)
+	for _, s := range w.shown {
+		if !w.has[s.commit.Content] && strings.Contains(s.text, "\n"+text+"\n") {
+			w.addContent(s.commit)
+			w.done.Copies = append(w.done.Copies, s.commit)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -32,12 +33,12 @@ type Reply struct {
 // usage are left out. An error is the last element.
 func (r *Repo) Replies(ctx context.Context, rev string, opts ...Option) iter.Seq2[Reply, error] {
 	return func(yield func(Reply, error) bool) {
-		tips, turns, err := r.walkable(ctx, rev, opts)
+		tips, turns, err := r.numbered(ctx, rev, opts)
 		if err != nil {
 			yield(Reply{}, fmt.Errorf("replies: %w", err))
 			return
 		}
-		for reply, err := range r.paid(ctx, r.every(ctx, tips)) {
+		for reply, err := range r.paid(ctx, history.NewestFirst(ctx, r.store, tips)) {
 			if err != nil {
 				err = fmt.Errorf("replies: %w", err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
@@ -92,7 +93,7 @@ func (r *Repo) remake(ctx context.Context, id, reply objects.ID, targets Targets
 	}
 	lost := prunedOf(x.Prompt, flags)
 	x.Request, err = r.askedAgain(ctx, m)
-	if left, ok := errors.AsType[*objects.ErasedError](err); ok {
+	if left := (*objects.ErasedError)(nil); errors.As(err, &left) {
 		lost, err = "its tools were "+string(compile.WhyErased(&left.Tombstone)), nil
 	}
 	if err != nil {
@@ -179,14 +180,14 @@ type reply struct{ commit, manifest objects.ID }
 
 // replies lists the replies on the histories of revisions, newest first.
 func (r *Repo) replies(ctx context.Context, looked func(commits, requests int), revs []string) ([]reply, error) {
-	tips, err := r.tips(ctx, revs)
+	tips, err := r.tips(ctx, revs...)
 	if err != nil {
 		return nil, err
 	}
 	var list []reply
 	origins := map[objects.ID]bool{{}: true}
 	commits := 0
-	for c, err := range r.everything(ctx, tips) {
+	for c, err := range history.All(ctx, r.store, tips, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -211,8 +212,12 @@ func (r *Repo) replies(ctx context.Context, looked func(commits, requests int), 
 	return list, nil
 }
 
-// tips is the commits of revisions; of all refs when there are none.
-func (r *Repo) tips(ctx context.Context, revs []string) ([]objects.ID, error) {
+// tips is the commits of revisions; of all branches, tags and rescued responses when there
+// are none.
+func (r *Repo) tips(ctx context.Context, revs ...string) ([]objects.ID, error) {
+	if len(revs) == 0 {
+		return history.Tips(ctx, r.store)
+	}
 	var ids []objects.ID
 	for _, rev := range revs {
 		id, err := r.Resolve(ctx, rev)
@@ -221,48 +226,5 @@ func (r *Repo) tips(ctx context.Context, revs []string) ([]objects.ID, error) {
 		}
 		ids = append(ids, id)
 	}
-	if len(revs) > 0 {
-		return ids, nil
-	}
-	for _, folder := range []string{refs.Heads, refs.Tags, refs.Rescued} {
-		list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: folder})
-		if err != nil {
-			return nil, err
-		}
-		for _, ref := range list {
-			ids = append(ids, ref.Target)
-		}
-	}
 	return ids, nil
-}
-
-// everything walks the histories of tips, by all parents, and yields each commit
-// once.
-func (r *Repo) everything(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
-	return r.unseen(ctx, tips, map[objects.ID]bool{})
-}
-
-// unseen is everything, but for the commits that were seen, and their histories.
-func (r *Repo) unseen(ctx context.Context, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*commit.Commit, error] {
-	return func(yield func(*commit.Commit, error) bool) {
-		for len(tips) > 0 {
-			tip := tips[0]
-			tips = tips[1:]
-			if seen[tip] {
-				continue
-			}
-			for c, err := range commit.Walk(ctx, r.store, tip, 0) {
-				if err == nil && seen[c.ID] {
-					break
-				}
-				if !yield(c, err) || err != nil {
-					return
-				}
-				seen[c.ID] = true
-				if len(c.Parents) > 1 {
-					tips = append(tips, c.Parents[1:]...)
-				}
-			}
-		}
-	}
 }

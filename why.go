@@ -153,9 +153,6 @@ func (r *Repo) saw(ctx context.Context, w *Why) (err error) {
 	if w.Prompt, err = compile.Chain(ctx, r.store, w.Request.Head, w.Request.Options); err != nil {
 		return err
 	}
-	if err := w.Prompt.Complete(ctx, r.store); err != nil {
-		return err
-	}
 	last := map[objects.ID]int{} // of the annotations of a commit
 	for i, e := range w.Prompt.Entries {
 		if e.Op == commit.Annotate {
@@ -202,9 +199,6 @@ func (r *Repo) WhyNot(ctx context.Context, rev, in string) (*Absence, error) {
 		p, err = r.Saw(ctx, reply.ID.String())
 	} else {
 		p, err = r.Compile(ctx, reply.ID.String())
-	}
-	if err == nil {
-		err = p.Complete(ctx, r.store)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("why not: %w", err)

@@ -87,10 +87,7 @@ type Commit struct {
 	Author   string
 	Key      string // idempotency key
 
-	// Derived from the parents when the commit is written, and checked by fsck.
-	Depth  uint64     // commits before this one, on the longest line
-	Mark   objects.ID // nearest ancestor by first parent that says more than a plain Append: see Marks
-	Weight Weight     // of all blocks up to and with this one
+	Depth uint64 // commits before this one, on the longest line; fsck checks it
 
 	Spot objects.Spot // where the content was seen to lie, if the walk that gave c knew: a help for Load
 
@@ -100,15 +97,6 @@ type Commit struct {
 	Words Label
 
 	Erased *objects.Tombstone // of the content, when its words were erased; found when it is loaded
-}
-
-// Weight is running sums over the blocks of a history, in bytes of prompt
-// (content.Kind.Weight). Edits do not change them: a commit with edits or
-// annotations before it has a Mark that says so. Of a Merge it is that of the
-// first parent and of each block that the second brings.
-type Weight struct {
-	All  int64 // every block
-	Sent int64 // those that are sent when nobody says otherwise
 }
 
 // Parent is the first parent, zero for a root.
@@ -134,74 +122,4 @@ func (c *Commit) Says() bool { return c.Op == Append || c.Op == Compress }
 // that is not only tool results.
 func (c *Commit) BeginsTurn() bool {
 	return c.Op == Append && c.Role == content.RoleUser && c.Index == 0
-}
-
-// Marks tells whether what follows c must know of it to compile a prompt, however
-// little of the history goes in: it is no append, a system block, or pinned.
-func (c *Commit) Marks() bool {
-	return c.Op != Append || c.Kind == content.KindSystem || c.Priority == priority.Pinned
-}
-
-// levelAlone is the priority of the commit when nobody annotates it.
-func (c *Commit) levelAlone() priority.Level {
-	if c.Priority != priority.Unset {
-		return c.Priority
-	}
-	return c.Kind.Traits().Level
-}
-
-// derive fills in what follows from the parent, nil for a root, and of a merge
-// from the second parent and what it brings.
-func (c *Commit) derive(parent, second *Commit, brings []*Commit) {
-	if parent != nil {
-		c.Depth = parent.Depth + 1
-		c.Weight = parent.Weight
-		c.Mark = parent.Mark
-		if parent.Marks() {
-			c.Mark = parent.ID
-		}
-	}
-	if second != nil {
-		c.Depth = max(c.Depth, second.Depth+1)
-	}
-	for _, b := range brings {
-		own := b.Own()
-		c.Weight.All += own.All
-		c.Weight.Sent += own.Sent
-	}
-	own := c.Own()
-	c.Weight.All += own.All
-	c.Weight.Sent += own.Sent
-}
-
-// Own is what c alone weighs.
-func (c *Commit) Own() (w Weight) {
-	if c.Op != Append {
-		return w
-	}
-	w.All = c.Kind.Weight(c.Size)
-	if c.levelAlone() != priority.Skip {
-		w.Sent = w.All
-	}
-	return w
-}
-
-// CheckDerived says what of c does not follow from its parents: the first, nil
-// for a root, and of a merge the second and what it brings (see [Brings]).
-func (c *Commit) CheckDerived(parent, second *Commit, brings []*Commit) error {
-	want := *c
-	want.Depth, want.Mark, want.Weight = 0, objects.ID{}, Weight{}
-	want.derive(parent, second, brings)
-	wrong := ""
-	switch {
-	case want.Depth != c.Depth:
-		wrong = fmt.Sprintf("depth is %d, want %d", c.Depth, want.Depth)
-	case want.Mark != c.Mark:
-		wrong = fmt.Sprintf("mark is %s, want %s", c.Mark.Short(), want.Mark.Short())
-	case want.Weight != c.Weight:
-		wrong = fmt.Sprintf("weight is %+v, want %+v", c.Weight, want.Weight)
-	default:
-		return nil
-	}
-	return &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("commit record: %s", wrong)}
 }

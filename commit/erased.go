@@ -24,7 +24,7 @@ func Left(t *objects.Tombstone, k content.Kind) content.Block {
 
 // erased takes the tombstone out of an error that is one.
 func erased(err error) (*objects.Tombstone, error) {
-	if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+	if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
 		return &e.Tombstone, nil
 	}
 	return nil, err

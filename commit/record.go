@@ -10,19 +10,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c with an encoder, and sets the id of c. The links are
-// put behind some room.
-func (c *Commit) object(e canon.Encoder, links []objects.ID) objects.Object {
+// object makes the object of c, and sets the id of c.
+func (c *Commit) object() objects.Object {
+	var links []objects.ID
 	has := c.has()
 	for i, id := range c.named() {
 		if has>>i&1 > 0 {
 			links = append(links, id)
 		}
 	}
-	if has == 0 {
-		links = nil
-	}
-	obj := objects.New(objects.KindCommit, c.Parents, links, c.record(e))
+	obj := objects.New(objects.KindCommit, c.Parents, links, c.record())
 	c.ID = obj.ID
 	return obj
 }
@@ -40,25 +37,41 @@ func (c *Commit) has() (bits uint64) {
 	return bits
 }
 
-// record makes the data of the object of c with an encoder.
-func (c *Commit) record(e canon.Encoder) []byte {
-	e.Uint(1, uint64(c.Op))
-	e.Uint(2, uint64(c.Kind))
-	e.Uint(3, uint64(c.Role))
-	e.Uint(4, uint64(c.Index))
-	e.Uint(5, uint64(c.Size))
-	c.Target.Encode(&e, 6)
-	e.Uint(7, uint64(c.Priority))
-	e.Int(8, c.Time.UnixMilli())
-	e.String(9, c.Author)
-	e.String(10, c.Key)
-	e.Uint(11, c.Depth)
-	c.Mark.Encode(&e, 12)
-	e.Uint(13, uint64(c.Weight.All))
-	e.Uint(14, uint64(c.Weight.Sent))
-	e.Uint(15, c.has())
-	c.First.Encode(&e, 16)
-	e.Uint(17, uint64(c.Covers))
+// The fields of a record.
+const (
+	fieldOp = iota + 1
+	fieldKind
+	fieldRole
+	fieldIndex
+	fieldSize
+	fieldTarget
+	fieldPriority
+	fieldTime
+	fieldAuthor
+	fieldKey
+	fieldDepth
+	fieldLinks // which of content, origin and label it links to, a bit for each
+	fieldFirst
+	fieldCovers
+)
+
+// record makes the data of the object of c.
+func (c *Commit) record() []byte {
+	var e canon.Encoder
+	e.Uint(fieldOp, uint64(c.Op))
+	e.Uint(fieldKind, uint64(c.Kind))
+	e.Uint(fieldRole, uint64(c.Role))
+	e.Uint(fieldIndex, uint64(c.Index))
+	e.Uint(fieldSize, uint64(c.Size))
+	c.Target.Encode(&e, fieldTarget)
+	e.Uint(fieldPriority, uint64(c.Priority))
+	e.Int(fieldTime, c.Time.UnixMilli())
+	e.String(fieldAuthor, c.Author)
+	e.String(fieldKey, c.Key)
+	e.Uint(fieldDepth, c.Depth)
+	e.Uint(fieldLinks, c.has())
+	c.First.Encode(&e, fieldFirst)
+	e.Uint(fieldCovers, uint64(c.Covers))
 	return e.Bytes()
 }
 
@@ -99,78 +112,45 @@ func (c *Commit) read(obj *objects.Object, author string) error {
 
 // parse reads a record field by field, and says what is wrong with it.
 func (c *Commit) parse(obj *objects.Object) error {
-	*c = Commit{ID: obj.ID, Parents: obj.Parents}
-	more, err := c.decode(obj.Data, recordFields)
-	if err != nil {
+	*c = Commit{ID: obj.ID, Parents: obj.Parents, Time: time.UnixMilli(0).UTC()}
+	var links uint64
+	d := canon.NewDecoder(obj.Data)
+	for d.Next() {
+		switch d.Field() {
+		case fieldOp:
+			c.Op = Op(d.Small(uint64(opEnd)))
+		case fieldKind:
+			c.Kind = content.Kind(d.Small(256))
+		case fieldRole:
+			c.Role = content.Role(d.Small(256))
+		case fieldIndex:
+			c.Index = int(d.Small(1 << 31))
+		case fieldSize:
+			c.Size = int64(d.Small(1 << 62))
+		case fieldTarget:
+			c.Target = objects.DecodeID(d)
+		case fieldPriority:
+			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
+		case fieldTime:
+			c.Time = time.UnixMilli(d.Int()).UTC()
+		case fieldAuthor:
+			c.Author = d.String()
+		case fieldKey:
+			c.Key = d.String()
+		case fieldDepth:
+			c.Depth = d.Uint()
+		case fieldLinks:
+			links = d.Small(1 << 3)
+		case fieldFirst:
+			c.First = objects.DecodeID(d)
+		case fieldCovers:
+			c.Covers = Cover(d.Small(uint64(coverEnd)))
+		}
+	}
+	if err := d.Err(); err != nil {
 		return err
 	}
-	c.Time = time.UnixMilli(more.ms).UTC()
-	return c.finish(obj.Links, more.has)
-}
-
-// unnamed is what a record says that no field of a commit holds.
-type unnamed struct {
-	has     uint64 // which links there are
-	follows uint64 // in the tag of a fold only: see folder
-	ms      int64  // the time
-}
-
-// fields is which a record may have, each a bit.
-type fields uint32
-
-const (
-	recordFields fields = 1<<18 - 1<<1
-	tagFields    fields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<7 | 1<<9 | 1<<15 | 1<<17 | 1<<18 // see folder
-	restFields   fields = 1<<5 | 1<<6 | 1<<10 | 1<<16
-)
-
-// decode reads a record of some fields into c. Any other is unknown.
-func (c *Commit) decode(b []byte, some fields) (more unnamed, err error) {
-	d := canon.NewDecoder(b)
-	for d.Next() {
-		if some>>d.Field()&1 == 0 {
-			continue
-		}
-		switch d.Field() {
-		case 1:
-			c.Op = Op(d.Small(uint64(opEnd)))
-		case 2:
-			c.Kind = content.Kind(d.Small(256))
-		case 3:
-			c.Role = content.Role(d.Small(256))
-		case 4:
-			c.Index = int(d.Small(1 << 31))
-		case 5:
-			c.Size = int64(d.Small(1 << 62))
-		case 6:
-			c.Target = objects.DecodeID(d)
-		case 7:
-			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
-		case 8:
-			more.ms = d.Int()
-		case 9:
-			c.Author = d.String()
-		case 10:
-			c.Key = d.String()
-		case 11:
-			c.Depth = d.Uint()
-		case 12:
-			c.Mark = objects.DecodeID(d)
-		case 13:
-			c.Weight.All = int64(d.Small(1 << 62))
-		case 14:
-			c.Weight.Sent = int64(d.Small(1 << 62))
-		case 15:
-			more.has = d.Small(1 << 3)
-		case 16:
-			c.First = objects.DecodeID(d)
-		case 17:
-			c.Covers = Cover(d.Small(uint64(coverEnd)))
-		case 18:
-			more.follows = d.Small(1 << 2)
-		}
-	}
-	return more, d.Err()
+	return c.finish(obj.Links, links)
 }
 
 // finish tells the links apart and checks the whole.
@@ -216,4 +196,14 @@ func (c *Commit) check() error {
 		return malformed("depth does not fit the parents")
 	}
 	return nil
+}
+
+// ContentSize gives the bytes of the content record that an object is, or stands for
+// as a list of chunks.
+func ContentSize(o objects.Object) (int64, error) {
+	if o.Kind != objects.KindList {
+		return int64(len(o.Data)), nil
+	}
+	size, err := listSize(o)
+	return int64(size), err
 }

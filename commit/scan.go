@@ -35,39 +35,33 @@ func (c *Commit) scan(b []byte, author string) (has uint64, ok bool) { //nolint:
 			raw, b = b[:v], b[v:]
 		}
 		switch tag {
-		case 1<<3 | number:
+		case fieldOp<<3 | number:
 			c.Op, ok = Op(v), v < uint64(opEnd)
-		case 2<<3 | number:
+		case fieldKind<<3 | number:
 			c.Kind, ok = content.Kind(v), v < 256
-		case 3<<3 | number:
+		case fieldRole<<3 | number:
 			c.Role, ok = content.Role(v), v < 256
-		case 4<<3 | number:
+		case fieldIndex<<3 | number:
 			c.Index, ok = int(v), v < 1<<31
-		case 5<<3 | number:
+		case fieldSize<<3 | number:
 			c.Size, ok = int64(v), v < 1<<62
-		case 6<<3 | bytes:
+		case fieldTarget<<3 | bytes:
 			ok = scanID(&c.Target, raw)
-		case 7<<3 | number:
+		case fieldPriority<<3 | number:
 			c.Priority, ok = priority.Level(v), v <= uint64(priority.Pinned)
-		case 8<<3 | number:
+		case fieldTime<<3 | number:
 			ms, ok = v, true
-		case 9<<3 | bytes:
+		case fieldAuthor<<3 | bytes:
 			if ok = true; string(raw) == author {
 				c.Author = author
 			} else {
 				c.Author = string(raw)
 			}
-		case 10<<3 | bytes:
+		case fieldKey<<3 | bytes:
 			c.Key, ok = string(raw), true
-		case 11<<3 | number:
+		case fieldDepth<<3 | number:
 			c.Depth, ok = v, true
-		case 12<<3 | bytes:
-			ok = scanID(&c.Mark, raw)
-		case 13<<3 | number:
-			c.Weight.All, ok = int64(v), v < 1<<62
-		case 14<<3 | number:
-			c.Weight.Sent, ok = int64(v), v < 1<<62
-		case 15<<3 | number:
+		case fieldLinks<<3 | number:
 			has, ok = v, v < 1<<3
 		default:
 			ok = false

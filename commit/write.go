@@ -3,7 +3,6 @@ package commit
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/canon"
@@ -29,9 +28,7 @@ type Draft struct {
 	Origin   *Origin // may be shared by drafts
 	Label    Label
 
-	// Of a Merge: the other history, and what it brings beyond the parent.
-	Second *Commit
-	Brings []*Commit
+	Second *Commit // of a Merge: the tip of the other history
 }
 
 // Write makes the commits of drafts, one upon the other, the first upon parent
@@ -55,51 +52,20 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 // for them. The zero value is ready for use.
 type Writer struct {
 	put     []objects.Object
-	origins []objects.Object // the last ones of put, each another
-	space   space
-	made    slab[Commit]
-	edges   slab[edges]
+	origins map[objects.ID]bool // that are in put
 }
 
-// edges is room for what a commit leads to.
-type edges struct {
-	parents [1]objects.ID
-	links   [2]objects.ID
-}
-
-// mostOrigins is among how many of the last origins an equal one is looked for: the two
-// sides of a conversation take turns.
-const mostOrigins = 4
-
-// Put is the objects gathered since the last Reset.
+// Put is the objects gathered so far.
 func (w *Writer) Put() []objects.Object { return w.put }
-
-// Reset forgets what was made, and uses its memory again: nobody may hold any of the
-// commits and objects by now. room is for how many objects there should be room.
-func (w *Writer) Reset(room int) {
-	clear(w.put)
-	w.put, w.origins = slices.Grow(w.put[:0], room), w.origins[:0]
-	w.Forget()
-	w.edges.reset()
-	w.space.reset()
-}
-
-// Forget uses the memory of the commits again that were made, which nobody may hold by
-// now. Their objects stay.
-func (w *Writer) Forget() { w.made.reset() }
-
-// Grow makes room for n more objects, so that those that were put stay where they are.
-func (w *Writer) Grow(n int) { w.put = slices.Grow(w.put, n) }
 
 // Write makes the commit of a draft upon parent (nil: a root), as the function does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
-	c, to := w.made.next(), w.edges.next()
-	*c = Commit{
+	c := &Commit{
 		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
 		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
 	}
 	if parent != nil {
-		c.Parents = append(to.parents[:0], parent.ID)
+		c.Parents = append(c.Parents, parent.ID)
 	}
 	if d.Second != nil {
 		c.Parents = append(c.Parents, d.Second.ID)
@@ -113,10 +79,12 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	if !d.Label.IsZero() {
 		c.Label = w.object(d.Label.Object())
 	}
-	c.derive(parent, d.Second, d.Brings)
-	o := c.object(w.space.encoder(commitRoom+len(c.Author)+len(c.Key)), to.links[:0])
-	o.Data = w.space.keep(o.Data)
-	w.object(o)
+	for _, p := range []*Commit{parent, d.Second} {
+		if p != nil {
+			c.Depth = max(c.Depth, p.Depth+1)
+		}
+	}
+	w.object(c.object())
 	return c, c.check()
 }
 
@@ -140,28 +108,20 @@ func (w *Writer) content(c *Commit, d *Draft) error {
 	return nil
 }
 
-// origin puts an origin once where drafts that follow one another share it, or have
-// equal ones.
+// origin puts an origin once, however many drafts share it or have equal ones.
 func (w *Writer) origin(o *Origin) objects.ID {
-	e := w.space.encoder(originRoom)
-	o.encode(&e)
-	for _, last := range w.origins {
-		if string(last.Data) == string(e.Bytes()) && slices.Equal(last.Links, o.links()) {
-			return last.ID
+	obj := o.Object()
+	if !w.origins[obj.ID] {
+		if w.origins == nil {
+			w.origins = map[objects.ID]bool{}
 		}
+		w.origins[obj.ID] = true
+		w.object(obj)
 	}
-	obj := objects.New(objects.KindOrigin, nil, o.links(), w.space.keep(e.Bytes()))
-	if len(w.origins) == mostOrigins {
-		w.origins = append(w.origins[:0], w.origins[1:]...)
-	}
-	w.origins = append(w.origins, obj)
-	return w.object(obj)
+	return obj.ID
 }
 
 func (w *Writer) object(o objects.Object) objects.ID {
-	if len(w.put) == cap(w.put) {
-		w.put = slices.Grow(w.put, max(len(w.put), 4)) // twice as many: long ones are copied less often
-	}
 	w.put = append(w.put, o)
 	return o.ID
 }
@@ -172,13 +132,7 @@ func (w *Writer) block(b content.Block) (size int64, err error) {
 	if err := content.CheckBlock(b); err != nil {
 		return 0, fmt.Errorf("commit %w", err)
 	}
-	about := contentRoom
-	if t, ok := b.(content.Text); ok {
-		about += len(t.Text)
-	}
-	e := w.space.encoder(about)
-	content.EncodeInto(&e, b)
-	record := w.space.keep(e.Bytes())
+	record := content.Encode(b)
 	size = int64(len(record))
 	if size > content.MaxSize {
 		return 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)

@@ -23,10 +23,7 @@ func (s *story) claim(size uint64) {
 	c.Target.Encode(&e, 6)
 	e.Int(8, c.Time.UnixMilli())
 	e.Uint(11, c.Depth)
-	c.Mark.Encode(&e, 12)
-	e.Uint(13, uint64(c.Weight.All))
-	e.Uint(14, uint64(c.Weight.Sent))
-	e.Uint(15, 1)
+	e.Uint(12, 1)
 	o := objects.New(objects.KindCommit, c.Parents, []objects.ID{c.Content}, e.Bytes())
 	if err := s.store.Apply(s.t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
 		s.t.Fatal(err)

@@ -36,15 +36,11 @@ type Prompt struct {
 	Head     objects.ID
 	Messages []content.Message
 	Said     []int32 // of each block of the messages, one after the other: the place of its commit among Entries
-	Entries  []Entry // every commit of the history, oldest first, but those Before
-	Before   int     // how many commits a budget left out unread; see Complete
+	Entries  []Entry // every commit of the history, oldest first
 	Tokens   Tokens
 	Pending  []Pending
 
 	Scale Scale // of Tokens
-
-	options Options
-	unread  unread
 }
 
 // Commits yields the number of each message, and the commits of its blocks. The list is
@@ -66,8 +62,7 @@ func (p *Prompt) Commits() iter.Seq2[int, []objects.ID] {
 }
 
 // Tokens counts a prompt: Estimate of every block, times the factor of a Scale. Raw is
-// the sum of the others. Where a budget left commits unread, only Effective is known, and
-// the others are zero until [Prompt.Complete].
+// the sum of the others.
 type Tokens struct {
 	Raw             int `json:"raw"`              // everything on the chain
 	Effective       int `json:"effective"`        // what is sent
@@ -96,23 +91,16 @@ func Estimate(weight int64) int { return int((weight + 3) / 4) }
 // A store that is an [objects.Rememberer] remembers the prompts compiled last. What
 // is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	p, err := chain(ctx, r, head, o, maxScan)
+	p, err := chain(ctx, r, head, o)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
 	return p, nil
 }
 
-// chain is Chain; of a prompt with a budget it reads at least so many commits.
-func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, least int) (*Prompt, error) {
-	var h *history
-	var err error
-	if o.Budget > 0 {
-		h, err = within(ctx, r, head, o, least)
-	}
-	if h == nil && err == nil {
-		h, err = whole(ctx, r, head, o)
-	}
+// chain is Chain, with errors that do not name the head.
+func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
+	h, err := whole(ctx, r, head, o)
 	for _, stage := range []func() error{
 		func() error { return h.load(ctx, r, h.toolTurns()) },
 		func() error { h.leaveErased(); h.pair(); h.releaseReasoning(o); return h.load(ctx, r, h.lacking()) },
@@ -126,13 +114,13 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options, le
 		return nil, err
 	}
 	p := h.prompt(head, h.memory)
-	p.options, p.unread, p.Scale = o, h.unread, h.scale
+	p.Scale = h.scale
 	if o.Budget <= 0 {
-		if p.Scale, _, err = h.scaled(ctx, r, p.Entries, p.Tokens.sums); err != nil {
+		if p.Scale, err = h.scaled(ctx, r, p.Entries, p.Tokens.sums); err != nil {
 			return nil, err
 		}
 	}
-	p.Tokens = p.Tokens.scaled(p.Scale, p.Before == 0)
+	p.Tokens = p.Tokens.scaled(p.Scale)
 	return p, nil
 }
 
@@ -161,7 +149,7 @@ func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err 
 	}
 	h.replaceSystems()
 	if o.Budget > 0 {
-		if h.scale, h.flags, err = h.scaled(ctx, r, h.entries, h.sums()); err != nil {
+		if h.scale, err = h.scaled(ctx, r, h.entries, h.sums()); err != nil {
 			return err
 		}
 	}

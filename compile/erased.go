@@ -72,7 +72,7 @@ func (h *history) leaveErased() {
 // are erased; nil: none is.
 func (p *Prompt) Lost(sent []bool) *Entry {
 	for i := range p.Entries {
-		if at := p.unread.place(i); at < len(sent) && sent[at] && p.Entries[i].Erased() != nil {
+		if i < len(sent) && sent[i] && p.Entries[i].Erased() != nil {
 			return &p.Entries[i]
 		}
 	}

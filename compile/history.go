@@ -28,11 +28,8 @@ type history struct {
 	tools      []*Entry // tool calls and results
 	compresses []int    // summaries, by place
 
-	scale  Scale    // of a budget
-	flags  [][]bool // what requests with a budget have sent, of those that scale is from
-	unread unread
-	cut    bool // the budget leaves out a turn
-	erased bool // of what was loaded some is
+	scale  Scale // of a budget
+	erased bool  // of what was loaded some is
 }
 
 // gather walks the chain once, to a base that is known or to the root, and numbers
@@ -138,7 +135,7 @@ func (h *history) number() {
 		case commit.Compress:
 			h.compresses = append(h.compresses, i)
 		}
-		if e.beginsTurn() && i >= len(h.unread.known) {
+		if e.beginsTurn() {
 			h.turns++
 			h.then = h.thought
 		}
@@ -258,10 +255,8 @@ func (h *history) replaceSystems() {
 	}
 }
 
-// sums is what the history weighs, with what of it is unread.
-func (h *history) sums() sums {
-	rest := h.unread.weight.All - h.unread.weight.Sent
-	s := sums{sent: h.unread.weight.Sent, thoughts: rest, kept: rest}
+// sums is what the history weighs.
+func (h *history) sums() (s sums) {
 	for i := range h.entries {
 		s.add(&h.entries[i], 1)
 	}
@@ -294,7 +289,6 @@ func (h *history) fit(budget int) error {
 	if err != nil {
 		return err
 	}
-	h.cut = h.turns > 0 && drop[1]
 	for _, e := range h.sent() {
 		if drop[e.sentTurn()] && e.Level != priority.Pinned && e.Kind != content.KindSystem {
 			e.leaveOut(whyBudget)

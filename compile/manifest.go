@@ -40,9 +40,9 @@ type Manifest struct {
 
 // Flags tells which commits of a prompt are sent, oldest first.
 func (p *Prompt) Flags() []bool {
-	flags := make([]bool, p.Before+len(p.Entries))
+	flags := make([]bool, len(p.Entries))
 	for i := range p.Entries {
-		flags[p.unread.place(i)] = p.Entries[i].Sent
+		flags[i] = p.Entries[i].Sent
 	}
 	return flags
 }

@@ -35,7 +35,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 	}
 	return &Prompt{
 		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Said: slices.Clip(whole.said),
-		Before: h.unread.count, Tokens: w.tokens, Pending: h.pending(),
+		Tokens: w.tokens, Pending: h.pending(),
 	}
 }
 
@@ -252,14 +252,10 @@ func (t *Tokens) of(e *Entry) *int {
 	return &t.Hidden
 }
 
-// scaled makes tokens from estimates. Of a history that was not all read only those of what
-// is sent are known.
-func (t Tokens) scaled(s Scale, whole bool) Tokens {
-	tokens := Tokens{Effective: s.Tokens(t.Effective)}
-	if whole {
-		tokens.Hidden, tokens.HiddenReasoning = s.Tokens(t.Hidden), s.Tokens(t.HiddenReasoning)
-		tokens.Raw = tokens.Effective + tokens.Hidden + tokens.HiddenReasoning
-	}
+// scaled makes tokens from estimates.
+func (t Tokens) scaled(s Scale) Tokens {
+	tokens := Tokens{Effective: s.Tokens(t.Effective), Hidden: s.Tokens(t.Hidden), HiddenReasoning: s.Tokens(t.HiddenReasoning)}
+	tokens.Raw = tokens.Effective + tokens.Hidden + tokens.HiddenReasoning
 	return tokens
 }
 

@@ -60,14 +60,10 @@ func (s Scale) estimate(tokens int) int {
 	return n
 }
 
-// ScaleOf gives the scale of the prompts of head, and reads no more than a prompt with a
-// budget does.
+// ScaleOf gives the scale of the prompts of head.
 func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, error) {
 	o := Options{Budget: 1} // nothing fits
-	h, err := within(ctx, r, head, o, maxScan)
-	if h == nil && err == nil {
-		h, err = whole(ctx, r, head, o)
-	}
+	h, err := whole(ctx, r, head, o)
 	if err != nil && !errors.As(err, new(*priority.OverBudgetError)) {
 		return Scale{}, fmt.Errorf("scale of %s: %w", head.Short(), err)
 	}
@@ -165,9 +161,8 @@ func reported(ctx context.Context, r objects.Reader, list []response) ([]respons
 	return kept, nil
 }
 
-// scaled finds the scale of some entries that are decided, the sums of which are s, and what
-// the requests with a budget have sent that it is from.
-func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry, s sums) (scale Scale, flags [][]bool, err error) {
+// scaled finds the scale of some entries that are decided, the sums of which are s.
+func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry, s sums) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
 	list, err := reported(ctx, r, lastResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
@@ -175,7 +170,7 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 		list, err = reported(ctx, r, lastResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
-		return Scale{}, nil, err
+		return Scale{}, err
 	}
 	if i := slices.IndexFunc(list, func(a response) bool { return a.changed }); i > 0 {
 		list = list[:i]
@@ -189,7 +184,7 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 	}
 	manifests, err := readRecent(ctx, r, asked, ParseManifest)
 	if err != nil {
-		return Scale{}, nil, fmt.Errorf("read what responses were asked: %w", err)
+		return Scale{}, fmt.Errorf("read what responses were asked: %w", err)
 	}
 	var factors []float64
 	for _, a := range list {
@@ -206,18 +201,18 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 				continue
 			}
 			if err != nil {
-				return Scale{}, nil, err
+				return Scale{}, err
 			}
-			flags, weight = append(flags, sent), h.unread.weigh(entries[:a.first], sent)
+			weight = weigh(entries[:a.first], sent)
 		}
 		if weight > 0 {
 			factors = append(factors, (float64(a.from.Usage.Input)+smoothing)/(float64(weight)/4+smoothing))
 		}
 	}
 	if len(factors) == 0 {
-		return Scale{}, flags, nil
+		return Scale{}, nil
 	}
-	return Scale{Model: list[0].from.Model, Factor: min(max(median(factors), leastFactor), mostFactor), Responses: len(factors)}, flags, nil
+	return Scale{Model: list[0].from.Model, Factor: min(max(median(factors), leastFactor), mostFactor), Responses: len(factors)}, nil
 }
 
 func median(list []float64) float64 {
@@ -239,9 +234,9 @@ func (a *response) weight(o Options) int64 {
 }
 
 // weigh is what those of some entries weigh that flags say were sent.
-func (u unread) weigh(entries []Entry, flags []bool) (sum int64) {
+func weigh(entries []Entry, flags []bool) (sum int64) {
 	for i := range entries {
-		if e, at := &entries[i], u.place(i); at < len(flags) && flags[at] && e.Says() {
+		if e := &entries[i]; i < len(flags) && flags[i] && e.Says() {
 			sum += int64(e.weight)
 		}
 	}
@@ -251,7 +246,7 @@ func (u unread) weigh(entries []Entry, flags []bool) (sum int64) {
 // asOf decides some entries as if nothing came after them, and gives their sums.
 func (h *history) asOf(entries []Entry) ([]Entry, sums) {
 	then := newHistory()
-	then.unread, then.ranges = h.unread, h.ranges
+	then.ranges = h.ranges
 	then.entries = make([]Entry, len(entries))
 	for i := range entries {
 		e := &entries[i]

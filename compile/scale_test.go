@@ -154,31 +154,3 @@ func TestARequestWithABudgetCountsWhatItSent(t *testing.T) {
 		t.Errorf("%+v, want about 2", c)
 	}
 }
-
-// TestTheEndOfALongHistoryHasItsScale: it is the same when little is read.
-func TestTheEndOfALongHistoryHasItsScale(t *testing.T) {
-	s := newStory(t)
-	for i := range maxScan {
-		s.say("q", 100+i%50)
-		if i%40 == 0 {
-			s.answer("a", "m", int64(60*i))
-		}
-		if i == 10 {
-			s.add("skip", commit.Draft{Op: commit.Annotate, Target: s.ids["q"], Priority: priority.Skip})
-		}
-	}
-	s.say("q", 10)
-	want := s.counted(Options{})
-	part := s.counted(Options{Budget: 2000})
-	got, err := ScaleOf(t.Context(), s.store, s.tip.ID)
-	if err != nil || part.Before == 0 || want.Scale.Responses != maxResponses || got != want.Scale || part.Scale != want.Scale {
-		t.Fatalf("%+v and %+v with %d unread, want %+v, %v", got, part.Scale, part.Before, want.Scale, err)
-	}
-	effective := part.Tokens.Effective
-	if err := part.Complete(t.Context(), s.store); err != nil {
-		t.Fatal(err)
-	}
-	if part.Tokens.Effective != effective || part.Tokens.Raw != want.Tokens.Raw || sumsOfRows(part) != part.Tokens {
-		t.Errorf("%+v, rows %+v, want %d and %d raw", part.Tokens, sumsOfRows(part), effective, want.Tokens.Raw)
-	}
-}

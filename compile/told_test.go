@@ -6,18 +6,16 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	_ "github.com/tract-vcs/tract/objects/bolt"
 	"pgregory.net/rapid"
 )
 
-// told is a history as it comes about at random.
+// told is a history that a test writes commit by commit.
 type told struct {
-	put  []objects.Object
-	all  []*commit.Commit
-	tip  *commit.Commit
-	gone []*commit.Commit // whose words are erased
+	put []objects.Object
+	all []*commit.Commit
+	tip *commit.Commit
 }
 
 func (h *told) write(t rapid.TB, d commit.Draft) {
@@ -28,35 +26,6 @@ func (h *told) write(t rapid.TB, d commit.Draft) {
 	}
 	h.put, h.tip = append(h.put, put...), commits[0]
 	h.all = append(h.all, commits[0])
-}
-
-// drawTold is a history in which much is said about what was said before: edits,
-// annotations, summaries, and now and then a merge.
-func drawTold(t *rapid.T) *told {
-	h := &told{all: []*commit.Commit{{Op: commit.Edit}}}
-	tells := rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "tells") // of summaries and merges
-	for range rapid.IntRange(60, 240).Draw(t, "commits") {
-		switch what := rapid.IntRange(0, 99).Draw(t, "what"); {
-		case what < tells && len(h.all) > 20:
-			last := len(h.all) - rapid.IntRange(1, 15).Draw(t, "last")
-			h.write(t, commit.Draft{Op: commit.Compress, Block: content.Text{Of: content.KindSummary, Text: "in short"}, First: h.all[last-4].ID, Target: h.all[last].ID})
-		case what > 99-tells && len(h.all) > 20:
-			tip := h.tip
-			h.tip = h.all[len(h.all)-8]
-			h.write(t, commit.Draft{Block: content.User("elsewhere")})
-			side := h.tip
-			h.tip = tip
-			h.write(t, commit.Draft{Op: commit.Merge, Second: side, Brings: []*commit.Commit{side}})
-		default:
-			h.write(t, drawDraft(t, h.all))
-		}
-	}
-	for range rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "erased") {
-		if c := rapid.SampledFrom(h.all[1:]).Draw(t, "gone"); c.Op == commit.Append {
-			h.gone = append(h.gone, c)
-		}
-	}
-	return h
 }
 
 // keep puts a history into a store, most of it into packs.
@@ -78,11 +47,6 @@ func (h *told) keep(t *testing.T) objects.Store {
 			t.Fatal(err)
 		}
 		if _, err := cleaner.Sweep(t.Context(), objects.Sweep{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range h.gone {
-		if _, err := objects.Erase(t.Context(), s, []objects.Tombstone{tombstoneOf(c)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

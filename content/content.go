@@ -48,6 +48,19 @@ type Block interface {
 	encode(e *canon.Encoder)
 }
 
+// IsEmpty reports whether a block is a text or a thought without a word, a seal, or, of a
+// thought, an id that its provider knows it by.
+func IsEmpty(b Block) bool {
+	switch f := b.Form(); b.(type) {
+	case Text:
+		return b.String() == "" && f.Seal.IsZero()
+	case Reasoning:
+		return b.String() == "" && f.Seal.IsZero() && f.ID == ""
+	default:
+		return false
+	}
+}
+
 // CheckBlocks returns the first error of [CheckBlock], with the number of the block in the
 // list, from 1.
 func CheckBlocks(list []Block) error {

@@ -259,3 +259,23 @@ func TestSharingReadsWhatDecodeReads(t *testing.T) {
 		}
 	})
 }
+
+// TestIsEmpty: a text or a thought is empty when neither a person nor its provider would
+// miss it. Other blocks never are.
+func TestIsEmpty(t *testing.T) {
+	known := Form{ID: "rs_1"}.Wire()
+	sealed := Form{Seal: Seal{Type: Signature, Data: "c2ln"}}.Wire()
+	for _, b := range []Block{User(""), Reasoning{}, Reasoning{Parts: []string{""}}, Text{Of: KindAssistant, Wire: known}} {
+		if !IsEmpty(b) {
+			t.Errorf("%#v holds something", b)
+		}
+	}
+	for _, b := range []Block{
+		User(" "), Assistant("x"), Text{Of: KindAssistant, Wire: sealed},
+		Reasoning{Text: "x"}, Reasoning{Wire: known}, Reasoning{Wire: sealed}, ToolCall{}, ToolResult{},
+	} {
+		if IsEmpty(b) {
+			t.Errorf("%#v is empty", b)
+		}
+	}
+}

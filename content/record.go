@@ -28,12 +28,6 @@ const (
 // Encode gives the canonical record of a block that [CheckBlock] accepts.
 func Encode(b Block) []byte {
 	var e canon.Encoder
-	EncodeInto(&e, b)
-	return e.Bytes()
-}
-
-// EncodeInto writes what Encode gives with an encoder that has written nothing yet.
-func EncodeInto(e *canon.Encoder, b Block) {
 	f := b.Form()
 	e.Uint(fieldKind, uint64(b.Kind()))
 	e.Uint(fieldRole, uint64(f.Role))
@@ -45,7 +39,8 @@ func EncodeInto(e *canon.Encoder, b Block) {
 	e.String(fieldSealData, f.Seal.Data)
 	e.String(fieldSealMinted, f.Seal.Minted)
 	e.Bool(fieldIncomplete, f.Incomplete)
-	b.encode(e)
+	b.encode(&e)
+	return e.Bytes()
 }
 
 // Decode reads a record. It refuses what Encode does not write, and returns a

@@ -3,41 +3,49 @@ package format
 import (
 	"time"
 
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Conflict is a commit of which two histories say something else.
-type Conflict struct {
-	Commit objects.ID   `json:"commit"`
-	Op     string       `json:"op"` // edit or annotate
-	Ours   ConflictSide `json:"ours"`
-	Theirs ConflictSide `json:"theirs"`
-}
-
-// ConflictSide is what one history says: the words of an edit, or a level and the
-// reason for it.
-type ConflictSide struct {
-	Commit objects.ID      `json:"commit"`
-	Author string          `json:"author,omitempty"`
-	Time   time.Time       `json:"time"`
-	Text   string          `json:"text"`
-	Level  *priority.Level `json:"level,omitempty"`
-}
-
 // Conflict writes a conflict in three lines.
-func (p *Printer) Conflict(c Conflict) {
+func (p *Printer) Conflict(c tract.Conflict) {
 	g := p.page()
-	g.line(paint(g.ink.changed, "conflict: "+c.Op), " of ", paint(g.ink.id, c.Commit.Short()))
-	g.side("ours", c.Ours)
-	g.side("theirs", c.Theirs)
+	g.line(paint(g.ink.changed, "conflict: "+c.Op.String()), " of ", paint(g.ink.id, c.Commit.Short()))
+	g.side("ours", c.Op, c.Ours)
+	g.side("theirs", c.Op, c.Theirs)
 	g.end()
 }
 
-func (g *page) side(name string, s ConflictSide) {
+func (g *page) side(name string, op commit.Op, s tract.Change) {
 	words := Line(clip(s.Text, 256))
-	if s.Level != nil {
+	if op == commit.Annotate {
 		words = joined(": ", s.Level.String(), words)
 	}
 	g.line("  ", pad(name, 7), paint(g.ink.id, s.Commit.Short()), " ", cut(words, g.after("  "+pad(name, 7)+s.Commit.Short()+" ")))
+}
+
+// ConflictJSON is a conflict for programs.
+func ConflictJSON(c tract.Conflict) any {
+	type changeJSON struct {
+		Commit objects.ID      `json:"commit"`
+		Author string          `json:"author,omitempty"`
+		Time   time.Time       `json:"time"`
+		Text   string          `json:"text"`
+		Level  *priority.Level `json:"level,omitempty"`
+	}
+	side := func(s tract.Change) changeJSON {
+		v := changeJSON{Commit: s.Commit, Author: s.Author, Time: s.Time.UTC(), Text: s.Text}
+		if c.Op == commit.Annotate {
+			v.Level = &s.Level
+		}
+		return v
+	}
+	return struct {
+		Commit objects.ID `json:"commit"`
+		Op     string     `json:"op"` // edit or annotate
+		Ours   changeJSON `json:"ours"`
+		Theirs changeJSON `json:"theirs"`
+	}{c.Commit, c.Op.String(), side(c.Ours), side(c.Theirs)}
 }

@@ -8,7 +8,7 @@ import (
 
 // damagedText stands in the place of words that cannot be read.
 func damagedText(err error) string {
-	if c, ok := errors.AsType[*objects.CorruptError](err); ok && c.Cause != nil {
+	if c := (*objects.CorruptError)(nil); errors.As(err, &c) && c.Cause != nil {
 		err = c.Cause
 	}
 	return "[damaged: " + err.Error() + "]"
@@ -19,7 +19,7 @@ func damagedJSON(err error) string {
 	if err == nil {
 		return ""
 	}
-	if c, ok := errors.AsType[*objects.CorruptError](err); ok {
+	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 		err = c
 	}
 	return valid(err.Error())

@@ -20,8 +20,8 @@ type ErrorJSON struct {
 	Hint    string `json:"hint,omitempty"`
 	Rescued string `json:"rescued,omitempty"` // the ref that keeps the reply
 
-	Errors    []string   `json:"errors,omitempty"`    // those that it sums up
-	Conflicts []Conflict `json:"conflicts,omitempty"` // of a merge
+	Errors    []string `json:"errors,omitempty"`    // those that it sums up
+	Conflicts []any    `json:"conflicts,omitempty"` // of a merge, as ConflictJSON gives them
 }
 
 // Encode writes one JSON value, indented, and a line feed. Characters that

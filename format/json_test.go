@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
@@ -56,8 +57,11 @@ func response() *llm.Response {
 // programs is everything that programs get.
 func programs(s *story) map[string]any {
 	r := response()
-	reply := NewReply(r.Blocks, r.Usage, r.Finish)
-	reply.Commits, reply.Manifest, reply.Rescued = []objects.ID{s.tip.ID}, objects.Hash(nil), "refs/rescued/main/1"
+	reply := NewReply(&tract.Response{
+		Text: r.Text(), Reasoning: r.Reasoning(), Blocks: r.Blocks, Usage: r.Usage, Finish: r.Finish,
+		Commits: []objects.ID{s.tip.ID}, Manifest: objects.Hash(nil),
+	})
+	reply.Rescued = "refs/rescued/main/1"
 	var log, show []any
 	for name := range s.named() {
 		log, show = append(log, CommitJSON(s.listed(name))), append(show, ShowJSON(s.listed(name)))
@@ -79,7 +83,7 @@ func programs(s *story) map[string]any {
 			DecodeJSON("chat", nil, llm.ErrProtocol),
 			map[string]ErrorJSON{"error": {Code: 6, Kind: "provider", Message: "no", Hint: "wait", Rescued: "refs/rescued/main/1"}},
 		},
-		"reply": []any{reply, NewReply(nil, content.Usage{}, "")},
+		"reply": []any{reply, NewReply(&tract.Response{})},
 		"events": []any{
 			EventJSON(llm.Event{Type: llm.ReasoningDelta, Text: "Hm"}),
 			EventJSON(llm.Event{Type: llm.TextDelta, Index: 1, Text: "\xe6\x9d"}),
@@ -219,7 +223,7 @@ func FuzzJSON(f *testing.F) {
 		for _, v := range []any{
 			EventJSON(llm.Event{Type: llm.BlockDone, Block: b}), EventJSON(llm.Event{Type: llm.TextDelta, Text: text}),
 			DecodeJSON(text, &llm.Response{Blocks: []content.Block{b, content.Native{JSON: text}, content.Reasoning{Text: text}}}, errors.New(text)),
-			NewReply([]content.Block{b, content.Assistant(text)}, content.Usage{}, text),
+			NewReply(&tract.Response{Text: text, Reasoning: text, Blocks: []content.Block{b, content.Assistant(text)}, Finish: text}),
 		} {
 			var out bytes.Buffer
 			if err := Encode(&out, v); err != nil {

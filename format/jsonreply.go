@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
@@ -33,21 +34,21 @@ type Warning struct {
 	Message string     `json:"message"`
 }
 
-// NewReply is the reply that says these blocks. Commits, Manifest, Rescued and
-// Warnings are for the caller to fill in.
-func NewReply(blocks []content.Block, usage content.Usage, finish string) Reply {
-	said := &llm.Response{Blocks: blocks}
-	text, reasoning := said.Text(), said.Reasoning()
-	r := Reply{
-		Text: text, TextBase64: base64Of(text), Reasoning: reasoning, ReasoningBase64: base64Of(reasoning),
-		ToolCalls: []*callJSON{}, Commits: []objects.ID{}, Usage: newUsage(usage), FinishReason: finish,
+// NewReply is an answer for programs. Rescued is for the caller to fill in.
+func NewReply(r *tract.Response) Reply {
+	v := Reply{
+		Text: r.Text, TextBase64: base64Of(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64Of(r.Reasoning),
+		ToolCalls: []*callJSON{}, Commits: append([]objects.ID{}, r.Commits...), Usage: newUsage(r.Usage), FinishReason: r.Finish, Manifest: r.Manifest,
 	}
-	for _, c := range newCalls(blocks) {
+	for _, c := range newCalls(r.Blocks) {
 		if !c.Server {
-			r.ToolCalls = append(r.ToolCalls, c)
+			v.ToolCalls = append(v.ToolCalls, c)
 		}
 	}
-	return r
+	for _, w := range r.Warnings {
+		v.Warnings = append(v.Warnings, Warning{Rule: w.Rule, Commit: w.Commit, Message: w.Message})
+	}
+	return v
 }
 
 type decodeJSON struct {

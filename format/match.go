@@ -1,22 +1,14 @@
 package format
 
 import (
-	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Match is a line of a block in which something was found.
-type Match struct {
-	Commit *commit.Commit
-	Line   int
-	Text   string
-	Spans  [][]int // where in Text, in order: pairs of beginning and end
-}
-
 // Match writes one line: the commit, its kind, the number of the line, and the line
 // with what was found highlighted.
-func (p *Printer) Match(m Match) {
+func (p *Printer) Match(m tract.Match) {
 	g := p.page()
 	g.add(paint(p.ink.id, m.Commit.ID.Short()), " ", paint(p.ink.of(m.Commit.Role), what(m.Commit)), paint(p.ink.dim, ":"), count(int64(m.Line)), paint(p.ink.dim, ":"), " ")
 	body := p.ink.plain
@@ -33,7 +25,7 @@ func (p *Printer) Match(m Match) {
 }
 
 // MatchJSON is a match for programs.
-func MatchJSON(m Match) any {
+func MatchJSON(m tract.Match) any {
 	v := struct {
 		Commit objects.ID   `json:"commit"`
 		Op     string       `json:"op"`

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tract-vcs/tract/content"
 )
 
 // OpenTelemetry: a reply is a span of a client, in the JSON encoding of OTLP
@@ -60,11 +58,11 @@ func SpanJSON(thoughts []Trace) any {
 	o := last.from()
 	start := o.Started
 	if start.IsZero() {
-		start = last.Time
+		start = last.Commit.Time
 	}
-	trace, span := last.Origin, thoughts[0].ID
+	trace, span := last.Commit.Origin, thoughts[0].Commit.ID
 	if trace.IsZero() {
-		trace = last.ID
+		trace = last.Commit.ID
 	}
 	s := otlpSpan{
 		TraceID: hex.EncodeToString(trace[:16]), SpanID: hex.EncodeToString(span[:8]), Name: strings.TrimSpace("chat " + valid(o.Model)), Kind: clientSpan,
@@ -142,8 +140,8 @@ func otelMessages(thoughts []Trace, finish string) string {
 	}
 	parts := []part{}
 	for _, t := range thoughts {
-		if r, ok := t.Block.(content.Reasoning); ok && t.Erased == nil {
-			parts = append(parts, part{"reasoning", valid(r.String())})
+		if t.Commit.Block != nil && t.Commit.Erased == nil {
+			parts = append(parts, part{"reasoning", valid(t.Block.String())})
 		}
 	}
 	b, err := json.Marshal([]any{map[string]any{"role": "assistant", "parts": parts, "finish_reason": valid(finish)}})

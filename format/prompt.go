@@ -70,11 +70,7 @@ func (p *Printer) Scale(s compile.Scale) {
 
 func tokensText(t compile.Tokens) string {
 	number := func(n int) string { return count(int64(n)) }
-	said := number(t.Effective) + " tokens effective"
-	if t.Raw < t.Effective { // a budget left the rest unread
-		return said + "; older turns are over the budget"
-	}
-	said += ", " + number(t.Raw) + " raw"
+	said := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
 	if t.Hidden+t.HiddenReasoning == 0 {
 		return said
 	}

@@ -1,22 +1,15 @@
 package format
 
 import (
-	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Secret is a secret that is stored. Excerpt has a mask in its place.
+// Secret is a secret that is stored, with what became of it.
 type Secret struct {
-	Commit  *commit.Commit
-	Rule    string
-	Object  objects.ID // that holds it
-	Where   string     // content, or what else
-	Line    int
-	Excerpt string
-	Sealed  bool
-	Open    bool
-	Why     string // it was left when others went; empty: it was not, or nobody asked
+	tract.Leak
+	Why string // it was left when others went; empty: it was not, or nobody asked
 }
 
 // Secret writes one line: the commit, its kind, where in it the secret stands, the

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
@@ -8,22 +9,16 @@ import (
 
 // Trace is a thought with what a list says beside it.
 type Trace struct {
-	*commit.Commit // with its block and its origin
-
-	Turn     int // number of its turn, when they are Numbered
-	Numbered bool
-	Estimate int   // by its size alone
-	Tokens   int   // that a scale makes from the estimate
-	Reported int64 // by its provider; 0: it reported none
-
+	*tract.Trace
+	Tokens  int   // that a scale makes from the estimate
 	Damaged error // why it cannot be read, or something beside it; nil: it is whole
 }
 
 func (t Trace) from() commit.Origin {
-	if t.From == nil {
+	if t.Commit.From == nil {
 		return commit.Origin{}
 	}
-	return *t.From
+	return *t.Commit.From
 }
 
 // Trace writes one thought of a list in two lines: when, where and by whom it was
@@ -31,7 +26,7 @@ func (t Trace) from() commit.Origin {
 func (p *Printer) Trace(t Trace) {
 	g := p.page()
 	o := t.from()
-	g.add(paint(g.ink.id, t.ID.Short()), " ", paint(g.ink.dim, p.when(t.Time)))
+	g.add(paint(g.ink.id, t.Commit.ID.Short()), " ", paint(g.ink.dim, p.when(t.Commit.Time)))
 	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
 		if part != "" {
 			g.add(" · ", part)
@@ -50,15 +45,15 @@ func (p *Printer) WholeTrace(t Trace) {
 		g.gap()
 	}
 	p.logged = true
-	g.line(paint(g.ink.id, "commit "+t.ID.String()))
+	g.line(paint(g.ink.id, "commit "+t.Commit.ID.String()))
 	o := t.from()
 	g.field("Session", o.Session)
 	if o.Model != "" {
 		g.field("Model", answered(&o))
 	}
-	g.field("Date", g.date(t.Time))
+	g.field("Date", g.date(t.Commit.Time))
 	g.field("Tokens", t.cost())
-	g.form(t.Block)
+	g.form(t.Commit.Block)
 	g.pruned(t.Commit)
 	g.gap()
 	g.damaged(t.Damaged)
@@ -76,20 +71,20 @@ func (t Trace) cost() string {
 
 // sealed is what a thought without words is, or that it has a seal.
 func (t Trace) sealed() string {
-	r, ok := t.Block.(content.Reasoning)
-	switch {
-	case !ok || r.Form().Seal.IsZero():
+	switch seal := t.Block.Form().Seal; {
+	case seal.IsZero():
 		return ""
-	case r.Form().Seal.Type == content.Signature:
+	case seal.Type == content.Signature:
 		return "signed"
+	default:
+		return seal.Type.String()
 	}
-	return r.Form().Seal.Type.String()
 }
 
 type traceJSON struct {
 	ID         objects.ID  `json:"id"`
 	Session    string      `json:"session,omitempty"`
-	Turn       *int        `json:"turn,omitempty"`
+	Turn       int         `json:"turn"`
 	Model      string      `json:"model,omitempty"`
 	Provider   string      `json:"provider,omitempty"`
 	ResponseID string      `json:"response_id,omitempty"`
@@ -108,21 +103,14 @@ type traceJSON struct {
 	Parts      []string    `json:"parts,omitempty"`
 }
 
-// TraceJSON is a thought for programs.
+// TraceJSON is a thought with the number of its turn, for programs.
 func TraceJSON(t Trace) any {
-	o := t.from()
-	v := traceJSON{
-		ID: t.ID, Session: o.Session, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
-		Time: moment(t.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
-		Pruned: newPruned(t.Erased, t.Size), Damaged: damagedJSON(t.Damaged),
+	o, text, form := t.from(), t.Block.String(), t.Block.Form()
+	return traceJSON{
+		ID: t.Commit.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
+		Time: moment(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
+		Pruned: newPruned(t.Commit.Erased, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
+		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
+		Text: valid(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
 	}
-	if t.Numbered {
-		v.Turn = &t.Turn
-	}
-	if r, ok := t.Block.(content.Reasoning); ok {
-		text, form := r.String(), r.Form()
-		v.Format, v.Source, v.Seal, v.Incomplete = string(r.Format), r.Source, newSeal(form.Seal), form.Incomplete
-		v.Text, v.TextBase64, v.Parts = valid(text), base64Of(text), r.Parts
-	}
-	return v
 }

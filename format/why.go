@@ -5,30 +5,16 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Why is what led to one block.
-type Why struct {
-	Commit    *commit.Commit
-	Question  *commit.Commit   // nil: none
-	Reasoning []*commit.Commit // with their blocks
-	Ref       objects.ID       // the call that the thoughts belong to, when it is another
-	Manifest  objects.ID       // zero: the block is no reply, or came from elsewhere
-	Request   *compile.Manifest
-	Prompt    *compile.Prompt
-	Shaped    []*commit.Commit
-	Verdict   string // whether the request can be made again: same, or why not
-	Problem   string // of another verdict
-}
-
 // Why writes what led to a block: its question, its thoughts, and what its model
-// was asked.
-func (p *Printer) Why(w Why) {
+// was asked. x is the request made again; nil: w has none.
+func (p *Printer) Why(w *tract.Why, x *tract.Remade) {
 	g := p.page()
 	g.add(paint(p.ink.id, w.Commit.ID.Short()), " ")
 	g.said(w.Commit.ID.Short()+" ", what(w.Commit), Commit{Commit: w.Commit})
@@ -40,8 +26,8 @@ func (p *Printer) Why(w Why) {
 		g.field("Model", answered(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
-	if w.Request != nil {
-		g.asked(w)
+	if x != nil {
+		g.asked(w, x)
 	}
 	g.gap()
 	if len(w.Reasoning) == 0 {
@@ -59,7 +45,7 @@ func (p *Printer) Why(w Why) {
 }
 
 // silence says why there are no thoughts.
-func (g *page) silence(w Why) string {
+func (g *page) silence(w *tract.Why) string {
 	o := w.Commit.From
 	switch {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
@@ -80,7 +66,7 @@ func firstOf(a, b string) string {
 }
 
 // asked adds what a model was asked.
-func (g *page) asked(w Why) {
+func (g *page) asked(w *tract.Why, x *tract.Remade) {
 	m := w.Request
 	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), many(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
 	g.field("Manifest", w.Manifest.String())
@@ -106,9 +92,7 @@ func (g *page) asked(w Why) {
 	if !m.Tools.IsZero() {
 		g.field("Tools", m.Tools.Short())
 	}
-	if w.Verdict != "" {
-		g.field("Body", joined(": ", w.Verdict, w.Problem))
-	}
+	g.field("Body", joined(": ", string(x.Verdict), x.Why))
 	for i, c := range w.Shaped {
 		name := ""
 		if i == 0 {
@@ -149,18 +133,18 @@ type whyThoughtJSON struct {
 }
 
 type whyPromptJSON struct {
-	Head     objects.ID `json:"head"`
-	Manifest objects.ID `json:"manifest"`
-	Messages int        `json:"messages"`
-	Tokens   int        `json:"tokens"`
-	Tools    objects.ID `json:"tools,omitzero"`
-	Body     objects.ID `json:"body,omitzero"` // hash of the request body
-	Verdict  string     `json:"verdict,omitempty"`
-	Why      string     `json:"why,omitempty"`
+	Head     objects.ID    `json:"head"`
+	Manifest objects.ID    `json:"manifest"`
+	Messages int           `json:"messages"`
+	Tokens   int           `json:"tokens"`
+	Tools    objects.ID    `json:"tools,omitzero"`
+	Body     objects.ID    `json:"body,omitzero"` // hash of the request body
+	Verdict  tract.Verdict `json:"verdict"`
+	Why      string        `json:"why,omitempty"`
 }
 
-// WhyJSON is what led to a block, for programs.
-func WhyJSON(w Why) any {
+// WhyJSON is what led to a block, for programs. x is as in Why.
+func WhyJSON(w *tract.Why, x *tract.Remade) any {
 	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyThoughtJSON{}, Ref: w.Ref}
 	if w.Question != nil {
 		v.Question = w.Question.ID
@@ -173,10 +157,11 @@ func WhyJSON(w Why) any {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
 		v.Duration = o.Duration.Milliseconds()
 	}
-	if m := w.Request; m != nil {
+	if x != nil {
+		m := w.Request
 		v.Prompt = &whyPromptJSON{
 			Head: m.Head, Manifest: w.Manifest, Messages: len(w.Prompt.Messages), Tokens: w.Prompt.Tokens.Effective, Tools: m.Tools,
-			Body: m.Compiled, Verdict: w.Verdict, Why: w.Problem,
+			Body: m.Compiled, Verdict: x.Verdict, Why: x.Why,
 		}
 		if m.Asked != nil {
 			v.Settings = m.Asked
@@ -188,18 +173,9 @@ func WhyJSON(w Why) any {
 	return v
 }
 
-// Absence is why a block is not in a prompt, or that it is.
-type Absence struct {
-	Commit *commit.Commit
-	Prompt objects.ID // the reply that it was for, or the head
-	Sent   bool
-	Level  priority.Level
-	Why    priority.Why
-	By     *commit.Commit // the annotation or the summary that did it; nil: none
-}
-
-// Absence writes why a block is not in a prompt.
-func (p *Printer) Absence(a Absence) {
+// Absence writes why a block is not in a prompt: that of a reply, or of any other
+// commit.
+func (p *Printer) Absence(a *tract.Absence, in objects.ID) {
 	g := p.page()
 	g.add(paint(p.ink.id, a.Commit.ID.Short()), " ")
 	g.said(a.Commit.ID.Short()+" ", what(a.Commit), Commit{Commit: a.Commit})
@@ -207,7 +183,7 @@ func (p *Printer) Absence(a Absence) {
 	if a.Sent {
 		verb = "was in the prompt of "
 	}
-	g.line(indent, verb, paint(p.ink.id, a.Prompt.Short()), ": ", a.Level.String(), " (", Line(string(a.Why)), ")")
+	g.line(indent, verb, paint(p.ink.id, in.Short()), ": ", a.Level.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
 		by := joined(", ", Line(a.By.Author), p.when(a.By.Time))
 		g.line(indent, "by ", paint(p.ink.id, a.By.ID.Short()), " ", what(a.By), suffix(a.By), paint(p.ink.dim, " ("+by+")"))
@@ -216,7 +192,7 @@ func (p *Printer) Absence(a Absence) {
 }
 
 // AbsenceJSON is Absence for programs.
-func AbsenceJSON(a Absence) any {
+func AbsenceJSON(a *tract.Absence, in objects.ID) any {
 	v := struct {
 		Commit objects.ID     `json:"commit"`
 		Prompt objects.ID     `json:"prompt"`
@@ -224,25 +200,16 @@ func AbsenceJSON(a Absence) any {
 		Level  priority.Level `json:"level"`
 		Why    priority.Why   `json:"why"`
 		By     *stepJSON      `json:"by,omitempty"`
-	}{Commit: a.Commit.ID, Prompt: a.Prompt, Sent: a.Sent, Level: a.Level, Why: a.Why}
+	}{Commit: a.Commit.ID, Prompt: in, Sent: a.Sent, Level: a.Level, Why: a.Why}
 	if a.By != nil {
 		v.By = &newSteps([]*commit.Commit{a.By})[0]
 	}
 	return v
 }
 
-// Blamed is one line of a prompt and who brought it.
-type Blamed struct {
-	Block objects.ID
-	Said  *commit.Commit // that brought the line, with its origin
-	Role  content.Role
-	Kind  content.Kind
-	Text  string
-}
-
 // Blame writes the lines of a prompt, each with the commit that brought it, who
 // made that, and when.
-func (p *Printer) Blame(lines []Blamed) {
+func (p *Printer) Blame(lines []tract.Line) {
 	rows := make([][]cell, len(lines))
 	for i, l := range lines {
 		when := l.Said.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
@@ -272,7 +239,7 @@ func speaker(c *commit.Commit) string {
 }
 
 // BlameJSON is Blame for programs.
-func BlameJSON(lines []Blamed) any {
+func BlameJSON(lines []tract.Line) any {
 	type lineJSON struct {
 		Commit objects.ID   `json:"commit"`
 		Block  objects.ID   `json:"block"`

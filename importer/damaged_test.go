@@ -23,7 +23,7 @@ func kept(t *testing.T, text string, piped bool) (blocks []string, bad []int) {
 		r = io.MultiReader(r)
 	}
 	for e, err := range Read("log", r, Auto) {
-		if line, is := errors.AsType[*LineError](err); is && !line.Last {
+		if line := (*LineError)(nil); errors.As(err, &line) && !line.Last {
 			bad = append(bad, line.Line)
 		} else if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestConversationsKeepTheirNumbers(t *testing.T) {
 		var have []string
 		var bad []int
 		for e, err := range Read("log", strings.NewReader(c.text), Auto) {
-			if line, is := errors.AsType[*LineError](err); is {
+			if line := (*LineError)(nil); errors.As(err, &line) {
 				bad = append(bad, line.Line)
 			} else {
 				have = append(have, e.Session+":"+e.Parts[0].Block.String())
@@ -194,7 +194,7 @@ func TestADamagedTextOverManyLines(t *testing.T) {
 		"{\n" + `"messages": [` + "\n" + `{"role":"user","content":"b"}` + "\n",
 	} {
 		list, err := read(text, Auto)
-		if line, is := errors.AsType[*LineError](err); !is || line.Line != 1 || len(list) != 0 {
+		if line := (*LineError)(nil); !errors.As(err, &line) || line.Line != 1 || len(list) != 0 {
 			t.Errorf("%q gives %d messages, %v", text, len(list), err)
 		}
 	}

@@ -288,7 +288,7 @@ func (l *lines) all() ([]byte, error) {
 // wrong is an error about the line read last.
 func (l *lines) wrong(err error) error {
 	e := &LineError{File: l.file, Line: l.n, Cause: err}
-	if _, syntax := errors.AsType[*rawjson.SyntaxError](err); syntax {
+	if errors.As(err, new(*rawjson.SyntaxError)) {
 		e.Last = l.atEnd()
 	}
 	return e

@@ -86,7 +86,8 @@ func (l *lines) first() (v rawjson.Value, whole bool, err error) {
 		case cut || l.passed+1 == mostNamed:
 			return nil, false, err
 		}
-		syntax, _ := errors.AsType[*rawjson.SyntaxError](err)
+		var syntax *rawjson.SyntaxError
+		_ = errors.As(err, &syntax)
 		if cut = syntax.Truncated; cut {
 			text, err := l.all()
 			if err != nil {

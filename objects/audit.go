@@ -14,9 +14,9 @@ type Damage struct {
 	Harmless bool   // no word and no name is lost by it
 }
 
-// Audit takes what an [Auditor] finds. Its functions are called one at a time, all
-// but Objects, a function may be nil, and an error from one ends the audit. What they
-// are given is theirs to keep, all but objects.
+// Audit takes what an [Auditor] finds. Its functions are called one at a time, a
+// function may be nil, and an error from one ends the audit. What they are given is
+// theirs to keep, all but objects.
 type Audit struct {
 	// Deep looks in places to which nothing leads any more as well, when there is
 	// damage: for who wants to save what can be saved.
@@ -26,20 +26,16 @@ type Audit struct {
 	// again, when so much was written meanwhile that what came so far is void.
 	Begin func(about int) error
 
-	Objects  Look
+	// Objects takes objects that are what their ids say, some that lie together at a
+	// time, and each perhaps more than once. They are good until it returns.
+	Objects func(list []Object) error
+
 	Erased   func(Tombstone) error // a sound tombstone; perhaps more than once
 	Ref      func(Ref) error       // a ref whose record is sound
 	Entry    func(LogEntry) error  // a log entry whose record is sound, the oldest first
 	Damage   func(Damage) error
 	Progress func(done, total int64) // bytes read, and about how many there are
 }
-
-// Look takes objects that are what their ids say, some that lie together at a time,
-// and each perhaps more than once. It is called by several goroutines at once, so that
-// it may look at what needs no other objects. What it gives is called in its turn
-// among the functions of the audit, unless that has ended; nil is nothing to do. When
-// that has returned, the objects and the list belong to the engine again.
-type Look func(list []Object) (inTurn func() error)
 
 // Auditor is a store whose engine can read all that it keeps, page by page and
 // whole or not. It is optional; ask with [As].

@@ -276,7 +276,7 @@ func (m *memory) Update(ctx context.Context, ref string, f func(tip ID) (Batch, 
 			return err
 		}
 		err = m.Apply(ctx, b)
-		if c, moved := errors.AsType[*ConflictError](err); !moved || c.Ref != ref || c.Have == at.Target {
+		if c := (*ConflictError)(nil); !errors.As(err, &c) || c.Ref != ref || c.Have == at.Target {
 			return err // the last: f does not move the ref from where it is
 		}
 	}

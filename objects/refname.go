@@ -17,7 +17,7 @@ const maxRefName = 255
 // what paths, shells and revisions could take for something else.
 func CheckRefName(name string) error {
 	if err := checkRefName(name); err != "" {
-		return fmt.Errorf("ref name %q: %s", name, err)
+		return fmt.Errorf("ref name %.100q: %s", name, err)
 	}
 	return nil
 }
@@ -86,11 +86,10 @@ func isPlainRef(name string) bool {
 	return parts > 1 && last != '/'
 }
 
-// checkBatch says what is wrong with a batch before an engine sees it. What was checked
-// ahead is not looked at again.
+// checkBatch says what is wrong with a batch before an engine sees it.
 func checkBatch(b Batch) error {
-	if err := b.CheckAhead(); err != nil {
-		return err
+	if err := checkAll(b.Put); err != nil {
+		return fmt.Errorf("put: %w", err)
 	}
 	if len(b.Refs) == 1 {
 		return CheckRefName(b.Refs[0].Name)

@@ -3,7 +3,6 @@ package objects
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -40,23 +39,6 @@ type Batch struct {
 	// Copies says that Put holds what was said before and is brought again: of it,
 	// what was erased stays erased. Otherwise it is said anew, and is there again.
 	Copies bool
-
-	checked []Object // Put, when it was
-}
-
-// CheckAhead checks what the batch puts before it is applied, which does not do so again:
-// while another batch is being written, or while the batch is made. From then on Put may
-// only grow; where what was checked still lies in it, the rest is looked at the next time.
-func (b *Batch) CheckAhead() error {
-	rest, n := b.Put, len(b.checked)
-	if n > 0 && n <= len(rest) && &b.checked[0] == &rest[0] {
-		rest = rest[n:]
-	}
-	if err := checkAll(rest); err != nil {
-		return fmt.Errorf("put: %w", err)
-	}
-	b.checked = b.Put
-	return nil
 }
 
 // LogEntry is one move of one or more refs. Entries of a store are numbered

@@ -200,7 +200,7 @@ func TestALargeBatchIsCheckedThroughout(t *testing.T) {
 		bad := slices.Clone(list)
 		bad[at].Data, bad[n-1].Data = []byte("another"), []byte("another")
 		err := s.Apply(t.Context(), objects.Batch{Put: bad})
-		if c, ok := errors.AsType[*objects.CorruptError](err); !ok || c.ID != list[at].ID {
+		if c := (*objects.CorruptError)(nil); !errors.As(err, &c) || c.ID != list[at].ID {
 			t.Errorf("objects %d and the last are spoiled: %v", at, err)
 		}
 		if missing, err := s.Missing(t.Context(), []objects.ID{list[1].ID}); err != nil || len(missing) != 1 {

@@ -12,7 +12,7 @@ type NameError struct {
 }
 
 // Error names the name and what is wrong with it.
-func (e *NameError) Error() string { return fmt.Sprintf("name %q: %s", e.Name, e.Why) }
+func (e *NameError) Error() string { return fmt.Sprintf("name %.100q: %s", e.Name, e.Why) }
 
 // Hint is a name that stands for the wrong one; empty when that would be wrong as well.
 func (e *NameError) Hint() string {

@@ -178,10 +178,10 @@ func document(text []byte) (map[string]any, []line, error) {
 }
 
 func lineOfError(err error) int {
-	if e, ok := errors.AsType[*limitError](err); ok {
+	if e := (*limitError)(nil); errors.As(err, &e) {
 		return e.line
 	}
-	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+	if e := (*toml.DecodeError)(nil); errors.As(err, &e) {
 		line, _ := e.Position()
 		return line
 	}

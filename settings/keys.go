@@ -63,7 +63,7 @@ var table = []Key{
 	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session; 0 is no limit"},
 	{Name: "reasoning.budget_warn", Type: Fraction, max: 1, Default: "0.8", Safety: Safe, Doc: "part of the budget at which to warn once"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
-	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract reasoning prune` erase"},
+	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
 	{Name: "context_window", Type: Number, Safety: Safe, Doc: "tokens that the model takes; what compress.at is a part of"},
 	{Name: "compress.at", Type: Amount, Safety: Safe, Doc: "tokens of a prompt, or part of context_window, from which on to suggest tract compress; 0 is never"},

@@ -8,12 +8,6 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-var (
-	_ = register("annotate", newAnnotate)
-	_ = register("pin", newPin)
-	_ = register("skip", newSkip)
-)
-
 func newAnnotate(a *app) *cobra.Command {
 	cmd := newPriority(a, "annotate REV skip|normal|pinned|default", "Give a block a priority from now on",
 		`Give a block a priority from now on: skip leaves it out of prompts, pinned keeps
@@ -45,7 +39,7 @@ func newSkip(a *app) *cobra.Command {
 func newPriority(a *app, use, short, long, example string) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, GroupID: groupShape,
+		Use: use, Short: short, Long: long, Example: example,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			word := map[string]string{"pin": "pinned", "skip": "skip"}[cmd.Name()]

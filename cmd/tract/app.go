@@ -331,6 +331,27 @@ func (a *app) spec(ctx context.Context, rev string) (string, error) {
 // printer is the pen on stdout.
 func (a *app) printer() *format.Printer { return a.screen.pen(a.out) }
 
+// emit writes a result: v as JSON for a program, else what show prints.
+func (a *app) emit(v any, show func(p *format.Printer)) error {
+	if a.json {
+		return format.Encode(a.out, v)
+	}
+	p := a.printer()
+	show(p)
+	return p.Err()
+}
+
+// emitPage is emit for a result that may be longer than the screen.
+func (a *app) emitPage(v any, show func(p *format.Printer)) error {
+	if a.json {
+		return format.Encode(a.out, v)
+	}
+	return a.page(func(p *format.Printer) error {
+		show(p)
+		return nil
+	})
+}
+
 // stories is the pen on stderr.
 func (a *app) stories() *format.Printer { return a.screen.pen(a.err) }
 

@@ -217,7 +217,7 @@ func (a *app) keepsReasoning(client llm.Target, noReasoning, tools bool, extra s
 }
 
 func (a *app) debugRequest(req *llm.Request) {
-	a.debug("request of %d bytes, %d messages, reasoning effort %q", len(req.Body), len(req.Messages), req.Settings.Reasoning.Effort)
+	a.debug("request of %d bytes, %d messages", len(req.Body), len(req.Messages))
 }
 
 // debugReply says where the reasoning of an answer came from, how it was asked for, and
@@ -381,16 +381,9 @@ func (s *asker) reply(r *tract.Response, err error) error {
 	if r == nil {
 		return err
 	}
-	v := format.NewReply(r.Blocks, r.Usage, r.Finish)
-	if r.Commits != nil && err == nil {
-		v.Commits = r.Commits
-	}
-	v.Manifest = r.Manifest
-	for _, w := range r.Warnings {
-		v.Warnings = append(v.Warnings, format.Warning{Rule: w.Rule, Commit: w.Commit, Message: w.Message})
-	}
+	v := format.NewReply(r)
 	if err != nil {
-		v.Rescued = classify(err).rescued
+		v.Commits, v.Rescued = v.Commits[:0], classify(err).rescued
 	}
 	write := format.Encode
 	if s.o.jsonl {

@@ -10,11 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("backup", newBackup)
-
 func newBackup(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy", GroupID: groupStore,
+		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy",
 		Long: `Copy the store, with HEAD and the settings in its folder, into the new folder DEST,
 as it is at one moment. Others may go on writing. The copy is looked through as tract fsck does,
 and DEST is there only when it is sound: a folder that tract --dir DEST opens.
@@ -63,10 +61,7 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	if err := putBeside(dest, beside); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, backupJSON{dest, health.Objects, health.Commits, health.Refs})
-	}
-	p := a.printer()
-	p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
-	return p.Err()
+	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {
+		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
+	})
 }

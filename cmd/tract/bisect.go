@@ -14,11 +14,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("bisect", newBisect)
-
 func newBisect(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "bisect", Short: "Find the commit that made the answer go wrong", GroupID: groupLook,
+		Use: "bisect", Short: "Find the commit that made the answer go wrong",
 		Long: `Find the commit after which a prompt is bad, by halving the commits between one
 whose prompt was good and one whose prompt is bad. Look at the prompt that is
 named each time, with tract compile REV or by asking a model, and say good or bad.

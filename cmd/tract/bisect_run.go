@@ -142,9 +142,6 @@ func (a *app) promptFor(ctx context.Context, o *bisectRunOptions, id objects.ID)
 		return nil, err
 	}
 	if o.style == "json" {
-		if err := p.Complete(ctx, a.repo.Store()); err != nil {
-			return nil, err
-		}
 		err := format.Encode(&b, format.PromptJSON(p, ""))
 		return b.Bytes(), err
 	}

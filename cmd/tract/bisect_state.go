@@ -193,12 +193,7 @@ func (a *app) bisectLog() error {
 	if _, err := parseBisect(path, text); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, strings.Split(strings.TrimSpace(string(text)), "\n"))
-	}
-	p := a.printer()
-	p.Text(string(text))
-	return p.Err()
+	return a.emit(strings.Split(strings.TrimSpace(string(text)), "\n"), func(p *format.Printer) { p.Text(string(text)) })
 }
 
 func (a *app) bisectReset() error {

@@ -7,12 +7,10 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("blame", newBlame)
-
 func newBlame(a *app) *cobra.Command {
 	o := &prompting{}
 	cmd := &cobra.Command{
-		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from", GroupID: groupLook,
+		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from",
 		Long: `Show the lines of the prompt of a revision, each with the commit that brought it,
 the author or the model, and the time. A line that an edit left as it was is that
 of the commit before the edit. Where merged histories both have the line, it is
@@ -33,19 +31,9 @@ func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.repo.Blame(ctx, id.String(), o.options()...)
+	lines, err := a.repo.Blame(ctx, id.String(), o.options()...)
 	if err != nil {
 		return err
 	}
-	lines := make([]format.Blamed, len(found))
-	for i, l := range found {
-		lines[i] = format.Blamed{Block: l.Block, Said: l.Said, Role: l.Role, Kind: l.Kind, Text: l.Text}
-	}
-	if a.json {
-		return format.Encode(a.out, format.BlameJSON(lines))
-	}
-	return a.page(func(p *format.Printer) error {
-		p.Blame(lines)
-		return nil
-	})
+	return a.emitPage(format.BlameJSON(lines), func(p *format.Printer) { p.Blame(lines) })
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("branch", newBranch)
-
 type branchOptions struct {
 	list, copy, delete, move, describe, dryRun bool
 	sort, contains                             string
@@ -26,7 +24,7 @@ type branchOptions struct {
 func newBranch(a *app) *cobra.Command {
 	o := &branchOptions{}
 	cmd := &cobra.Command{
-		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches", GroupID: groupShape,
+		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches",
 		Long: `Without a name, list the branches; with one, make a branch at a revision (HEAD).
 A deleted branch is brought back with tract undo.`,
 		Example: `  tract branch
@@ -134,7 +132,7 @@ func checkName(what, name string) error {
 		return nil
 	}
 	hint := "such as try-2 or agents/planner"
-	if bad, ok := errors.AsType[*refs.NameError](err); ok && bad.Hint() != "" {
+	if bad := (*refs.NameError)(nil); errors.As(err, &bad) && bad.Hint() != "" {
 		hint = bad.Hint()
 	}
 	return &failure{code: codeUsage, kind: "usage", hint: hint, cause: fmt.Errorf("%s %w", what, err)}
@@ -149,12 +147,9 @@ func branchError(err error) error {
 
 // saidBranch says what became of a branch.
 func (a *app) saidBranch(what, name string, at objects.ID) error {
-	if a.json {
-		return format.Encode(a.out, map[string]any{"branch": name, "target": at, "done": what})
-	}
-	p := a.printer()
-	p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
-	return p.Err()
+	return a.emit(map[string]any{"branch": name, "target": at, "done": what}, func(p *format.Printer) {
+		p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
+	})
 }
 
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {

@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("chat", newChat)
-
 type chatOptions struct {
 	asking
 	system  string
@@ -29,7 +27,7 @@ const unnamed = "chat-TIME"
 func newChat(a *app) *cobra.Command {
 	o := &chatOptions{}
 	cmd := &cobra.Command{
-		Use: "chat [TEXT|-]", Short: "Say something and commit what the model answers", GroupID: groupTalk,
+		Use: "chat [TEXT|-]", Short: "Say something and commit what the model answers",
 		Long: `Commit what you say, ask the model, and commit what it answers. What comes through
 a pipe is sent before the text. When asking fails what you said stays: tract
 generate asks again.

@@ -8,8 +8,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("check", newCheck)
-
 type checkOptions struct {
 	prompting
 	to string
@@ -18,7 +16,7 @@ type checkOptions struct {
 func newCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
-		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt", GroupID: groupLook,
+		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt",
 		Long: `Say whether a provider would accept the prompt of a revision, and if not, by which
 rule and because of which commit. Without --for it is the provider of the
 settings. Nothing is sent. The exit code is 1 when it would be refused.`,
@@ -75,7 +73,10 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		err = format.Encode(a.out, v)
 	} else {
 		p.Table(rows)
-		if v.OK {
+		switch {
+		case v.OK && len(rows) > 0:
+			p.Text("only warnings: no rule that is known refuses it\n")
+		case v.OK:
 			p.Text("nothing known speaks against it\n")
 		}
 		err = p.Err()

@@ -14,8 +14,6 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var _ = register("commit", newCommit)
-
 type commitOptions struct {
 	adding
 	kind, role, callID, name, path, edit string
@@ -24,7 +22,7 @@ type commitOptions struct {
 func newCommit(a *app) *cobra.Command {
 	o := &commitOptions{}
 	cmd := &cobra.Command{
-		Use: "commit [TEXT|-]", Short: "Commit a block of any kind", GroupID: groupTalk,
+		Use: "commit [TEXT|-]", Short: "Commit a block of any kind",
 		Long: `Commit a block of any kind. For most uses there is a shorter command: tract
 system, user, assistant, reasoning, tool-call and tool-result. An image or a
 file is given with --file, as a path or an address.`,

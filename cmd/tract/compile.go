@@ -17,8 +17,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("compile", newCompile)
-
 type compileOptions struct {
 	prompting
 	until, to, style string
@@ -47,7 +45,7 @@ func (o *prompting) options() []tract.Option {
 func newCompile(a *app) *cobra.Command {
 	o := &compileOptions{}
 	cmd := &cobra.Command{
-		Use: "compile [REV]", Short: "Show the prompt that a model would get", GroupID: groupLook,
+		Use: "compile [REV]", Short: "Show the prompt that a model would get",
 		Long: `Show the prompt that a model would get: of a revision as it was then, or of the
 time that --until names. --explain says for every commit whether it goes in, and
 by which rule. --for gives the body of the request for a dialect or a provider;
@@ -124,11 +122,6 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	p, err := a.repo.Compile(ctx, id.String(), opts...)
 	if err != nil {
 		return err
-	}
-	if asJSON || o.explain {
-		if err := p.Complete(ctx, a.repo.Store()); err != nil {
-			return err
-		}
 	}
 	switch {
 	case asJSON:

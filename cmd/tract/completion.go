@@ -4,11 +4,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var _ = register("completion", newCompletion)
-
 func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "completion bash|zsh|fish|powershell", Short: "Print a completion script for a shell", GroupID: groupStore,
+		Use: "completion bash|zsh|fish|powershell", Short: "Print a completion script for a shell",
 		Long: `Print a completion script for a shell. It completes commands, flags, branches,
 revisions, kinds and settings.`,
 		Example: `  tract completion bash > /etc/bash_completion.d/tract

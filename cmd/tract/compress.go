@@ -13,11 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var (
-	_ = register("compress", newCompress)
-	_ = register("expand", newExpand)
-)
-
 type compressOptions struct {
 	asking
 	file          string
@@ -28,7 +23,7 @@ type compressOptions struct {
 func newCompress(a *app) *cobra.Command {
 	o := &compressOptions{}
 	cmd := &cobra.Command{
-		Use: "compress [A..B|REV]", Short: "Let a summary stand for a range of commits", GroupID: groupShape,
+		Use: "compress [A..B|REV]", Short: "Let a summary stand for a range of commits",
 		Long: `Commit a summary that stands for a range of commits in every prompt from now on.
 A..B is what B has and A has not, one revision is all up to it, and without a
 range it is all turns but the newest. The summary is read from a file or stdin
@@ -142,31 +137,27 @@ func (a *app) changed() ([]tract.Option, error) {
 
 // printRange lists what a summary would stand for.
 func (a *app) printRange(r *tract.Range) error {
-	if a.json {
-		v := struct {
-			First   objects.ID `json:"first"`
-			Last    objects.ID `json:"last"`
-			Widened bool       `json:"widened,omitempty"`
-			Tokens  int        `json:"tokens"`
-			Commits []any      `json:"commits"`
-		}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
-		for _, c := range r.Commits {
-			v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
-		}
-		return format.Encode(a.out, v)
+	v := struct {
+		First   objects.ID `json:"first"`
+		Last    objects.ID `json:"last"`
+		Widened bool       `json:"widened,omitempty"`
+		Tokens  int        `json:"tokens"`
+		Commits []any      `json:"commits"`
+	}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
+	for _, c := range r.Commits {
+		v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.emitPage(v, func(p *format.Printer) {
 		for _, c := range r.Commits {
 			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
-		return nil
 	})
 }
 
 func newExpand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "expand REV", Short: "Bring back what a summary stands for", GroupID: groupShape,
+		Use: "expand REV", Short: "Bring back what a summary stands for",
 		Long: `Bring back what a summary stands for in every prompt from now on. The revision is
 the summary, or a commit that it stands for.`,
 		Example: `  tract expand :/SQLite

@@ -10,14 +10,12 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("config", newConfig)
-
 type configOptions struct{ global, origin, all bool }
 
 func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
 	cmd := &cobra.Command{
-		Use: "config", Short: "Get and set settings", GroupID: groupStore,
+		Use: "config", Short: "Get and set settings",
 		Long: `Get and set settings. They come from your own file, the file config.toml in the
 store's folder, the section about the store in your own file, the environment and
 flags; a later one wins. Keys of providers are no settings: they belong in the
@@ -173,9 +171,6 @@ func (a *app) configList(o *configOptions) error {
 			list = append(list, ignoredOf(i))
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, list)
-	}
 	var rows [][]string
 	for _, s := range list {
 		row := []string{s.Key, s.Value}
@@ -184,9 +179,7 @@ func (a *app) configList(o *configOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
 }
 
 // settingFiles is the files that set, unset and profiles change.
@@ -271,11 +264,9 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 			return fileError(err, files.own.Path)
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, settingJSON{Key: k.Name, Value: value, Origin: file.Path})
-	}
-	a.note("%s is %s in %s", k.Name, value, whichFile(file))
-	return nil
+	return a.emit(settingJSON{Key: k.Name, Value: value, Origin: file.Path}, func(*format.Printer) {
+		a.note("%s is %s in %s", k.Name, value, whichFile(file))
+	})
 }
 
 // knownProvider refuses a value of the setting provider that no provider has as its name.

@@ -17,7 +17,8 @@ type damage struct {
 
 // met takes note of damage that concerns one commit. Any other error comes back.
 func (d *damage) met(err error) error {
-	one, ok := errors.AsType[*tract.DamagedError](err)
+	var one *tract.DamagedError
+	ok := errors.As(err, &one)
 	if !ok {
 		return err
 	}
@@ -41,6 +42,7 @@ func (d *damage) told(err error) error {
 
 // isQuiet tells whether an error is only an answer.
 func isQuiet(err error) bool {
-	f, ok := errors.AsType[*failure](err)
+	var f *failure
+	ok := errors.As(err, &f)
 	return ok && f.quiet
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-var _ = register("decode", newDecode)
-
 type decodeOptions struct {
 	api, provider, model, stream string
 	replay, commit               bool
@@ -25,7 +23,7 @@ type decodeOptions struct {
 func newDecode(a *app) *cobra.Command {
 	o := &decodeOptions{}
 	cmd := &cobra.Command{
-		Use: "decode FILE|-", Short: "Read one provider response as blocks, without a store", GroupID: groupPlumb,
+		Use: "decode FILE|-", Short: "Read one provider response as blocks, without a store",
 		Long: `Read one provider response, JSON or a stream, and show the blocks in it: the
 thoughts with their seals, the text, the tool calls, and what it cost. No store
 is needed. --replay prints what stands for it in the next request. --commit adds

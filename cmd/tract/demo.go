@@ -13,14 +13,12 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-var _ = register("demo", newDemo)
-
 // demoPace is the time between two words of an answer, for an eye to follow.
 const demoPace = 25 * time.Millisecond
 
 func newDemo(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo [DIR]", Short: "See it work, without a key", GroupID: groupStore,
+		Use: "demo [DIR]", Short: "See it work, without a key",
 		Long: `See it work, without a key: a conversation of three turns with a model that is a
 recording, played by a server of tract's own on this machine. Everything else is
 real: the requests, the streams, the store. It is made in DIR, or in a new

@@ -14,8 +14,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("diff", newDiff)
-
 type diffOptions struct {
 	prompting
 	format.DiffStyle
@@ -25,7 +23,7 @@ type diffOptions struct {
 func newDiff(a *app) *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
-		Use: "diff A [B] | diff A..B", Short: "Compare two prompts", GroupID: groupLook,
+		Use: "diff A [B] | diff A..B", Short: "Compare two prompts",
 		Long: `Compare the prompts of two revisions: which blocks only one has, and which words
 changed. B is HEAD when it is not given. --history compares the commits instead.
 

@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("doctor", newDoctor)
-
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check the store, the settings and the terminal", GroupID: groupStore,
+		Use: "doctor", Short: "Check the store, the settings and the terminal",
 		Long: `Check what tract needs: the store and who may read it, HEAD, every branch, the
 settings, which keys the environment has (never their values), the terminal. It
 changes nothing. The exit code is 1 when something is wrong.`,
@@ -188,7 +186,7 @@ func (a *app) checkExpired(ctx context.Context) (string, error) {
 	case old.Blocks == 0:
 		return "none is older than reasoning.ttl (" + old.TTL + ")", nil
 	}
-	return old.String() + ": tract gc --prune erases that", nil
+	return old.String() + ", which tract gc --prune erases", nil
 }
 
 func (a *app) checkProvider(context.Context) (string, error) {

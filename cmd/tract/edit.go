@@ -11,12 +11,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("edit", newEdit)
-
 func newEdit(a *app) *cobra.Command {
 	o := &adding{}
 	cmd := &cobra.Command{
-		Use: "edit REV [TEXT|-]", Short: "Replace the text of a block from now on", GroupID: groupShape,
+		Use: "edit REV [TEXT|-]", Short: "Replace the text of a block from now on",
 		Long: `Replace the text of a block from now on. The old text stays in the history: it
 is what earlier prompts had, and tract show and tract diff find it. The kind and
 the role stay; a seal that proved the old text goes. On a terminal, without a

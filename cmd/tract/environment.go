@@ -10,8 +10,6 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("environment", newEnvironment)
-
 // newEnvironment is a topic of the help: it cannot be run.
 func newEnvironment(*app) *cobra.Command {
 	var b strings.Builder
@@ -25,7 +23,7 @@ func newEnvironment(*app) *cobra.Command {
 	b.WriteString("\nA flag wins over a variable, a variable over a file of settings. tract config list --all\n" +
 		"says what each setting does, and tract config list --show-origin who set it.")
 	return &cobra.Command{
-		Use: "environment", Short: "Environment variables that tract reads", GroupID: groupStore, Long: b.String(), DisableFlagsInUseLine: true,
+		Use: "environment", Short: "Environment variables that tract reads", Long: b.String(), DisableFlagsInUseLine: true,
 		Example: "  TRACT_BRANCH=try-2 TRACT_REASONING_EFFORT=high tract generate\n  NO_COLOR=1 PAGER=more tract log",
 	}
 }

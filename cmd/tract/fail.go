@@ -48,8 +48,8 @@ type failure struct {
 	hint    string
 	rescued string // ref that a reply is kept under
 
-	conflicts []format.Conflict // of a merge
-	errors    []error           // that it sums up
+	conflicts []any   // of a merge, as format.ConflictJSON gives them
+	errors    []error // that it sums up
 	cause     error
 	quiet     bool // there is nothing to say beside the code
 }
@@ -141,7 +141,8 @@ const (
 
 // unshown tells whether only the output could not be written.
 func unshown(err error) bool {
-	e, ok := errors.AsType[*fs.PathError](err)
+	var e *fs.PathError
+	ok := errors.As(err, &e)
 	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
 }
 

@@ -75,8 +75,8 @@ var verbs = [][]string{
 	{"gc", "--pack"},
 	{"gc", "--prune", "--grace", "0"},
 	{"purge", "HEAD~1", "v1", "--yes"},
-	{"reasoning", "prune", "--older-than", "0", "--yes"},
-	{"scan", "--fix", "--all", "--yes"},
+	{"purge", "--reasoning", "--older-than", "0", "--yes"},
+	{"purge", "--secrets", "--mask", "--yes"},
 	{"purge", "--secrets", "--yes"},
 	{"backup", "copy"},
 	{"recover", ".tract", "saved"},
@@ -375,7 +375,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		{"reasoning", "stats"},
 		{"profile", "list"},
 		{"purge", "HEAD", "--dry-run"},
-		{"reasoning", "prune", "--dry-run"},
+		{"purge", "--reasoning", "--dry-run"},
 	} {
 		out, err := program(t, dir, env, 0, args).CombinedOutput()
 		if err != nil && !errors.As(err, new(*exec.ExitError)) {

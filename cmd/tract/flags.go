@@ -12,14 +12,15 @@ import (
 
 // badFlag says what is wrong with the options of a command line, and what would be right.
 func badFlag(cmd *cobra.Command, err error) error {
-	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
 		name := "--" + bad.GetFlag().Name
 		if short := bad.GetFlag().Shorthand; short != "" {
 			name = "-" + short + ", " + name
 		}
 		return usage(cmd, "%s %q: %s", name, bad.GetValue(), wantedOf(bad))
 	}
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	var unknown *pflag.NotExistError
+	ok := errors.As(err, &unknown)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return usage(cmd, "%s", err)
 	}
@@ -42,7 +43,8 @@ func badFlag(cmd *cobra.Command, err error) error {
 // wantedOf is what a value should have been. The parsers of numbers and of yes and no talk of
 // themselves, all others of that.
 func wantedOf(bad *pflag.InvalidValueError) string {
-	number, ok := errors.AsType[*strconv.NumError](bad)
+	var number *strconv.NumError
+	ok := errors.As(bad, &number)
 	kind := bad.GetFlag().Value.Type()
 	switch {
 	case !ok:

@@ -12,11 +12,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("fsck", newFsck)
-
 func newFsck(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "fsck", Short: "Look through the whole store for damage", GroupID: groupStore,
+		Use: "fsck", Short: "Look through the whole store for damage",
 		Long: `Look through the whole store: every page of its files, every object against its
 hash, every link, what commits derive from their parents, the refs and the chain
 of the ref log. It says what each damage means and which branches it concerns.

@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("gc", newGC)
-
 type gcOptions struct {
 	prune, pack, dry, yes bool
 	grace                 string
@@ -22,7 +20,7 @@ type gcOptions struct {
 func newGC(a *app) *cobra.Command {
 	o := &gcOptions{}
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely", GroupID: groupStore,
+		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely",
 		Long: `Say what could be taken away: objects to which no branch, tag or rescued reply
 leads, and none ever did. What a branch once was stays, as long as the reflog names
 it. With --prune it is taken away, and the store is packed closely; with --pack the
@@ -32,9 +30,9 @@ A store that is packed closely answers as before and takes a half to a third of 
 room: conversations lie together, compressed. What is written after that lies as it
 is until the next time, since that is faster. Nothing does it by itself.
 
-Where the setting reasoning.ttl gives an age, --prune also erases the reasoning that is
-older, as tract reasoning prune does: its commits stay, its text and seals do not. Pinned
-reasoning and that of open turns is spared. It cannot be undone.
+Where the setting reasoning.ttl gives an age, --prune also purges the reasoning that is
+older, as tract purge --reasoning does: its commits stay, its text and seals do not.
+Pinned reasoning and that of open turns is spared. It cannot be undone.
 
 What was put within the time of grace stays, since another process may be about to
 name it. Others may use the store meanwhile. Nothing of a damaged store is taken.`,
@@ -137,9 +135,9 @@ func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
 	}
 	step, end := a.progress("erasing")
 	defer end()
-	p := old.pruning()
+	p := old.purging()
 	p.Progress = step
-	_, err = a.repo.Prune(ctx, p)
+	_, err = a.repo.Purge(ctx, p)
 	return old, err
 }
 

@@ -8,12 +8,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-var _ = register("generate", newGenerate)
-
 func newGenerate(a *app) *cobra.Command {
 	o := &asking{}
 	cmd := &cobra.Command{
-		Use: "generate", Short: "Ask the model what comes next, and commit what it says", GroupID: groupTalk,
+		Use: "generate", Short: "Ask the model what comes next, and commit what it says",
 		Long: `Ask the model what comes next on the branch, and commit what it says: the thoughts
 before the answer, in one transaction. A reply that breaks off, or whose branch
 moved meanwhile, is kept: see tract rescue.

@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("grep", newGrep)
-
 type grepOptions struct {
 	all, ignoreCase, names, jsonl, fixed bool
 	kinds                                []string
@@ -23,7 +21,7 @@ type grepOptions struct {
 func newGrep(a *app) *cobra.Command {
 	o := &grepOptions{}
 	cmd := &cobra.Command{
-		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done", GroupID: groupLook,
+		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done",
 		Long: `Find the lines that a regular expression matches in all blocks of a history: what
 was said and thought, the calls of tools and what they gave, edits and the reasons
 of annotations. The newest come first, as they are found. The exit code is 1 when
@@ -104,16 +102,16 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 	s := &grepping{matches: repo.Grep(ctx, g), limit: o.limit}
 	switch {
 	case o.jsonl:
-		err = s.show(func(m format.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
+		err = s.show(func(m tract.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
 	case a.json:
-		err = s.show(func(m format.Match) error { list = append(list, format.MatchJSON(m)); return nil })
+		err = s.show(func(m tract.Match) error { list = append(list, format.MatchJSON(m)); return nil })
 		if err == nil {
 			err = format.Encode(a.out, list)
 		}
 	default:
 		err = a.pageTo(func(w io.Writer, options format.Options) error {
 			p := format.New(w, options)
-			return s.show(func(m format.Match) error {
+			return s.show(func(m tract.Match) error {
 				o.print(p, m)
 				return p.Err()
 			})
@@ -133,7 +131,7 @@ type grepping struct {
 	damage  damage
 }
 
-func (s *grepping) show(one func(format.Match) error) error {
+func (s *grepping) show(one func(tract.Match) error) error {
 	for m, damaged := range s.matches {
 		if err := s.damage.met(damaged); err != nil {
 			return err
@@ -142,7 +140,7 @@ func (s *grepping) show(one func(format.Match) error) error {
 			continue
 		}
 		s.found++
-		if err := one(format.Match{Commit: m.Commit, Line: m.Line, Text: m.Text, Spans: m.Spans}); err != nil {
+		if err := one(m); err != nil {
 			return err
 		}
 		if s.limit > 0 && s.found >= s.limit {
@@ -152,7 +150,7 @@ func (s *grepping) show(one func(format.Match) error) error {
 	return nil
 }
 
-func (o *grepOptions) print(p *format.Printer, m format.Match) {
+func (o *grepOptions) print(p *format.Printer, m tract.Match) {
 	if o.names {
 		p.Log(format.Commit{Commit: m.Commit}, format.LogStyle{Oneline: true})
 		return

@@ -90,7 +90,7 @@ var everyCommand = [][]string{
 	{"reasoning"},
 	{"reasoning", "export"},
 	{"reasoning", "list"},
-	{"reasoning", "prune"},
+	{"purge", "--reasoning"},
 	{"reasoning", "show"},
 	{"reasoning", "stats"},
 	{"recover", ".tract", "saved"},

@@ -22,8 +22,6 @@ import (
 	"github.com/tract-vcs/tract/importer"
 )
 
-var _ = register("import", newImport)
-
 type importOptions struct {
 	as, format string
 	dry        bool
@@ -32,7 +30,7 @@ type importOptions struct {
 func newImport(a *app) *cobra.Command {
 	o := &importOptions{}
 	cmd := &cobra.Command{
-		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept", GroupID: groupTalk,
+		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept",
 		Long: `Bring in conversations: message arrays and request bodies of OpenAI and
 Anthropic, alone or one a line, and the session logs of Claude Code. What a file
 is, is found by looking; of a folder, every .json and .jsonl file in it is tried,
@@ -291,50 +289,36 @@ type namer struct {
 	within   bool   // as is the first part of all names
 	first    string // session that has the name given
 	sessions map[string]string
-
-	last conversation // that was named
-	name string       // of its branch
 }
 
-// conversation is what the name of a branch is made of.
-type conversation struct{ id, session, thread string }
-
+// branch is the name of the branch of the conversation that a message is in.
 func (n *namer) branch(e *importer.Entry) string {
-	c := conversation{e.Original["session"], e.Session, e.Thread}
-	if n.name == "" || n.last != c {
-		n.last, n.name = c, n.named(c)
-	}
-	return n.name
-}
-
-// named is the name of the branch of a conversation.
-func (n *namer) named(e conversation) string {
-	id := e.id
+	id := e.Original["session"]
 	own := cleanName(id)
 	if own == "" {
 		own = n.stem
-		if e.session != "" {
-			own += "/" + e.session
+		if e.Session != "" {
+			own += "/" + e.Session
 		}
 	}
 	if n.first == "" {
-		n.first = "=" + e.session
+		n.first = "=" + e.Session
 	}
 	name := own
 	switch {
-	case n.as != "" && !n.within && n.first == "="+e.session:
+	case n.as != "" && !n.within && n.first == "="+e.Session:
 		name = n.as
 	case n.as != "" && id == "" && !n.within:
-		name = n.as + "/" + e.session
+		name = n.as + "/" + e.Session
 	case n.as != "":
 		name = n.as + "/" + own
 	case strings.HasPrefix(own, "/"):
 		return "" // from stdin
 	}
-	if e.thread != "" && name != "" {
-		name += "/" + e.thread
+	if e.Thread != "" && name != "" {
+		name += "/" + e.Thread
 	}
-	n.sessions[name] = cmp.Or(id, e.session, name)
+	n.sessions[name] = cmp.Or(id, e.Session, name)
 	return name
 }
 

@@ -48,7 +48,7 @@ func (m *importing) kept(err error) error {
 
 // each is the errors that one is made of.
 func each(err error) []error {
-	if list, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // what is wrapped further is one
+	if list, is := err.(interface{ Unwrap() []error }); is {
 		return list.Unwrap()
 	}
 	if err == nil {

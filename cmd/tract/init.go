@@ -11,11 +11,9 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("init", newInit)
-
 func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "init [DIR]", Short: "Make a store", GroupID: groupStore,
+		Use: "init [DIR]", Short: "Make a store",
 		Long: `Make a store in the folder ` + folder + ` of DIR, or of this folder. It is for you
 alone (mode 0700), and git ignores it. Running it again is harmless.`,
 		Example: `  tract init
@@ -57,16 +55,13 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again})
-	}
 	verb := "Made a store in"
 	if again {
 		verb = "There is a store already in"
 	}
-	pen := a.printer()
-	pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
-	return pen.Err()
+	return a.emit(map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again}, func(pen *format.Printer) {
+		pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
+	})
 }
 
 // newPlace is where init makes the store.

@@ -16,8 +16,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("log", newLog)
-
 type logOptions struct {
 	format.LogStyle
 	graph, reverse, all, annotations, turns, follow, jsonl bool
@@ -29,7 +27,7 @@ type logOptions struct {
 func newLog(a *app) *cobra.Command {
 	o := &logOptions{}
 	cmd := &cobra.Command{
-		Use: "log [REV|A..B]", Short: "Show the history, newest first", GroupID: groupLook,
+		Use: "log [REV|A..B]", Short: "Show the history, newest first",
 		Long: `Show the commits of a revision, newest first. Reasoning is folded to one line
 unless -p is given; annotations are shown with --annotations.
 

@@ -8,14 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var _ = register("man", newMan)
-
 type manOptions struct{ format, dir string }
 
 func newMan(a *app) *cobra.Command {
 	o := &manOptions{}
 	cmd := &cobra.Command{
-		Use: "man [COMMAND]", Short: "Print the manual page of a command, or write them all", GroupID: groupStore,
+		Use: "man [COMMAND]", Short: "Print the manual page of a command, or write them all",
 		Long: `Print the manual page of a command (of tract itself when none is named), or write
 the pages of all commands into a folder. They are made from the same words as
 --help.`,

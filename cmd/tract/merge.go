@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("merge", newMerge)
-
 type mergeOptions struct {
 	asking
 	tract.Merging
@@ -25,7 +23,7 @@ type mergeOptions struct {
 func newMerge(a *app) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
-		Use: "merge REV", Short: "Bring in what another branch has", GroupID: groupShape,
+		Use: "merge REV", Short: "Bring in what another branch has",
 		Long: `Bring what another branch has into this one. Where this one has nothing of its
 own since they parted, the branch only moves forward. Else a merge is committed:
 prompts have what this branch said, then what the other one said beyond it
@@ -163,9 +161,8 @@ func (a *app) mergeFailed(err error) error {
 		f := classify(err)
 		p := a.stories()
 		for _, c := range conflicts.Conflicts {
-			shown := conflictOf(c)
-			if f.conflicts = append(f.conflicts, shown); !a.json {
-				p.Conflict(shown)
+			if f.conflicts = append(f.conflicts, format.ConflictJSON(c)); !a.json {
+				p.Conflict(c)
 			}
 		}
 		return f
@@ -177,29 +174,18 @@ func (a *app) mergeFailed(err error) error {
 	return err
 }
 
-func conflictOf(c tract.Conflict) format.Conflict {
-	side := func(s tract.Change) format.ConflictSide {
-		shown := format.ConflictSide{Commit: s.Commit, Author: s.Author, Time: s.Time.UTC(), Text: s.Text}
-		if c.Op == commit.Annotate {
-			shown.Level = &s.Level
-		}
-		return shown
-	}
-	return format.Conflict{Commit: c.Commit, Op: c.Op.String(), Ours: side(c.Ours), Theirs: side(c.Theirs)}
-}
-
 // mergeJSON is what a merge did.
 type mergeJSON struct {
-	Branch    string            `json:"branch"`
-	Kind      tract.MergeKind   `json:"kind"`
-	Done      string            `json:"done"`
-	Base      objects.ID        `json:"base,omitzero"`
-	Ours      objects.ID        `json:"ours,omitzero"`
-	Theirs    objects.ID        `json:"theirs"`
-	Tip       objects.ID        `json:"tip,omitzero"`
-	Commits   []objects.ID      `json:"commits"`
-	Brings    []any             `json:"brings"`
-	Conflicts []format.Conflict `json:"conflicts,omitempty"`
+	Branch    string          `json:"branch"`
+	Kind      tract.MergeKind `json:"kind"`
+	Done      string          `json:"done"`
+	Base      objects.ID      `json:"base,omitzero"`
+	Ours      objects.ID      `json:"ours,omitzero"`
+	Theirs    objects.ID      `json:"theirs"`
+	Tip       objects.ID      `json:"tip,omitzero"`
+	Commits   []objects.ID    `json:"commits"`
+	Brings    []any           `json:"brings"`
+	Conflicts []any           `json:"conflicts,omitempty"`
 }
 
 // merged says what a merge did.
@@ -220,7 +206,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c}))
 		}
 		for _, c := range r.Conflicts {
-			v.Conflicts = append(v.Conflicts, conflictOf(c))
+			v.Conflicts = append(v.Conflicts, format.ConflictJSON(c))
 		}
 		return format.Encode(a.out, v)
 	}

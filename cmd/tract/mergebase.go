@@ -7,14 +7,12 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("merge-base", newMergeBase)
-
 type mergeBaseOptions struct{ all, ancestor bool }
 
 func newMergeBase(a *app) *cobra.Command {
 	o := &mergeBaseOptions{}
 	cmd := &cobra.Command{
-		Use: "merge-base A B", Short: "Show where two histories part", GroupID: groupPlumb,
+		Use: "merge-base A B", Short: "Show where two histories part",
 		Long: `Print the last commit that two revisions share. The exit code is 1 when they share
 none. With --is-ancestor nothing is printed: the exit code says whether B has A.`,
 		Example: `  tract merge-base main try-2

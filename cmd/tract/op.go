@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("op", newOp)
-
 func newOp(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "op", Short: "Every command that moved a ref", GroupID: groupShape,
+		Use: "op", Short: "Every command that moved a ref",
 		Long: `The log of operations: every command that moved a ref, whoever gave it, and what
 was taken back. tract undo and tract redo walk along it.`,
 		Example: `  tract op log -n 10

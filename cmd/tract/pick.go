@@ -5,15 +5,9 @@ import (
 	"github.com/tract-vcs/tract"
 )
 
-var (
-	_ = register("cherry-pick", newCherryPick)
-	_ = register("revert", newRevert)
-	_ = register("restore", newRestore)
-)
-
 func newCherryPick(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "cherry-pick REV...", Short: "Commit blocks of other branches here", GroupID: groupShape,
+		Use: "cherry-pick REV...", Short: "Commit blocks of other branches here",
 		Long: `Commit blocks of other branches again on this one, in one transaction. A..B is
 what B has and A has not. A tool call takes its result and its reasoning along, a
 result its call, so that no prompt has half of them. Times and authors stay, and
@@ -47,7 +41,7 @@ what a reply cost is counted once.`,
 func newRevert(a *app) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "revert REV", Short: "Take a commit back from now on", GroupID: groupShape,
+		Use: "revert REV", Short: "Take a commit back from now on",
 		Long: `Take a commit back from now on; prompts of the past do not change. A block is left
 out of prompts, as tract skip does. An edit gives way to the words before it, an
 annotation to the priority before it. Of a merge, all that it brought is taken back.`,
@@ -75,7 +69,7 @@ annotation to the priority before it. Of a merge, all that it brought is taken b
 func newRestore(a *app) *cobra.Command {
 	source := ""
 	cmd := &cobra.Command{
-		Use: "restore REV", Short: "Give a block an earlier text from now on", GroupID: groupShape,
+		Use: "restore REV", Short: "Give a block an earlier text from now on",
 		Long: `Give an edited block the words it had before, from now on: its first ones, or with
 --source those that it had at a revision. A source that is an edit of the block is
 that text. The edits stay in the history.`,

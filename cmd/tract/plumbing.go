@@ -13,19 +13,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var (
-	_ = register("cat-file", newCatFile)
-	_ = register("rev-parse", newRevParse)
-	_ = register("hash-object", newHashObject)
-	_ = register("ls-refs", newLsRefs)
-)
-
 type catFileOptions struct{ pretty, kind, size bool }
 
 func newCatFile(a *app) *cobra.Command {
 	o := &catFileOptions{}
 	cmd := &cobra.Command{
-		Use: "cat-file -p|-t|-s ID", Short: "Show an object of the store", GroupID: groupPlumb,
+		Use: "cat-file -p|-t|-s ID", Short: "Show an object of the store",
 		Long: `Show an object of the store: its kind (-t), the bytes of its record (-s how many,
 without a flag the bytes themselves, on a terminal with escapes), or what it says
 (-p).`,
@@ -129,7 +122,7 @@ func (w textWriter) Write(b []byte) (int, error) {
 func newRevParse(a *app) *cobra.Command {
 	short := false
 	cmd := &cobra.Command{
-		Use: "rev-parse REV...", Short: "Print the ids that revisions name", GroupID: groupPlumb,
+		Use: "rev-parse REV...", Short: "Print the ids that revisions name",
 		Long: `Print the ids that revisions name, one a line. A range prints its end and then
 its begin after a ^, as git does.`,
 		Example: `  tract rev-parse HEAD~2 main@{yesterday}
@@ -175,7 +168,7 @@ func newHashObject(a *app) *cobra.Command {
 	o := &words{}
 	kind := "user"
 	cmd := &cobra.Command{
-		Use: "hash-object [TEXT|-]", Short: "Print the id that a text would have as a block", GroupID: groupPlumb,
+		Use: "hash-object [TEXT|-]", Short: "Print the id that a text would have as a block",
 		Long: `Print the id of the content object that a text would become as a block of a
 kind. Nothing is stored, and no store is needed.`,
 		Example: `  tract hash-object "Hello"
@@ -208,7 +201,7 @@ kind. Nothing is stored, and no store is needed.`,
 
 func newLsRefs(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "ls-refs [PREFIX]", Short: "List all refs of the store", GroupID: groupPlumb,
+		Use: "ls-refs [PREFIX]", Short: "List all refs of the store",
 		Long: `List all refs of the store, or those that begin with a prefix: the id and the
 name, in the order of their bytes.`,
 		Example: "  tract ls-refs refs/rescued/",

@@ -13,8 +13,6 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("profile", newProfile)
-
 type profileOptions struct {
 	global, dry bool
 }
@@ -22,7 +20,7 @@ type profileOptions struct {
 func newProfile(a *app) *cobra.Command {
 	o := &profileOptions{}
 	cmd := &cobra.Command{
-		Use: "profile", Short: "Keep and restore sets of settings", GroupID: groupStore,
+		Use: "profile", Short: "Keep and restore sets of settings",
 		Long: `Keep and restore sets of settings: whom to ask, with which model, and how it is to
 think. A profile is a file NAME.toml in the folder profiles beside the settings of
 the store, or, with --global, beside those of the user; one of the store hides one
@@ -44,7 +42,7 @@ secrets is in no profile.`,
 		return c
 	}
 	save := sub("save NAME", "Keep the settings as they are now",
-		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced.",
+		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced. A profile that you saved is trusted as you\nsaved it; one that came with the folder sets only what is safe (tract config trust).",
 		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.saveProfile(o, args[0]) })
 	load := sub("load NAME", "Restore the settings of a profile",
@@ -148,11 +146,9 @@ func (a *app) saveProfile(o *profileOptions, name string) error {
 	if err := file.WriteProfile(set); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"})
-	}
-	a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
-	return nil
+	return a.emit(profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"}, func(*format.Printer) {
+		a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
+	})
 }
 
 func (a *app) loadProfile(o *profileOptions, name string) error {
@@ -190,7 +186,14 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if a.json {
 		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
 	}
-	a.note("%s of profile %s are in %s", count(uint64(len(set)), "setting"), name, firstOf(files.folder.Path, files.own.Path))
+	if len(into) == 0 {
+		a.note("profile %s sets nothing", name)
+	}
+	for _, file := range []settings.File{files.folder, files.own} {
+		if n := len(into[file]); n > 0 {
+			a.note("profile %s: %s in %s", name, count(uint64(n), "setting"), whichFile(file))
+		}
+	}
 	return nil
 }
 
@@ -214,12 +217,7 @@ func (a *app) listProfiles() error {
 			list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, list)
-	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
 }
 
 func (a *app) showProfile(o *profileOptions, name string) error {
@@ -227,16 +225,11 @@ func (a *app) showProfile(o *profileOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set})
-	}
 	var rows [][]string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		rows = append(rows, []string{key, set[key]})
 	}
-	p := a.printer()
-	p.Table(rows)
-	return p.Err()
+	return a.emit(profileJSON{Name: name, Origin: path, Settings: set}, func(p *format.Printer) { p.Table(rows) })
 }
 
 func (a *app) deleteProfile(o *profileOptions, name string) error {
@@ -255,9 +248,7 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 		}
 		done = "deleted"
 	}
-	if a.json {
-		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Done: done})
-	}
-	a.note("profile %s %s", name, done)
-	return nil
+	return a.emit(profileJSON{Name: name, Origin: path, Done: done}, func(*format.Printer) {
+		a.note("profile %s %s", name, done)
+	})
 }

@@ -4,87 +4,98 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("purge", newPurge)
-
 type purgeOptions struct {
-	where
-	why               string
-	secrets, dry, yes bool
+	tract.Purging
+	older    string // the flag, and then the age that counts
+	dry, yes bool
 }
+
+// usualAge is the age from which on reasoning is purged, without --older-than and
+// reasoning.ttl.
+const usualAge = "7d"
 
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use: "purge REV... | --secrets [REV|A..B]", Short: "Take the words of commits away, for good", GroupID: groupStore,
-		Long: `Take the words and the labels of commits away, of whatever kind: from every branch
-that has them, and from every file of the store, which is rewritten for that. A REV may
-be a range A..B, what B has and A has not, or the id of another object with words, such
-as the description of a branch (tract ls-refs shows it).
+		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently erase the content of commits",
+		Long: `Permanently erase the content and the labels of commits, of any kind: from every
+branch that has them, and from every file of the store, which is rewritten for that. A
+REV may be a range A..B, what B has and A has not, or the id of another object with
+content, such as the description of a branch (tract ls-refs shows it).
 
-The commits stay with their ids, and a tombstone says when the words went and why. What
-is left is the kind, the role, and of a tool call and its result the id and the name of
-the tool. In prompts a block that was purged is left out; in the place of a tool result
-a placeholder is sent.
+The commits stay with their ids, and a tombstone says when the content was purged and
+why. The kind, the role, and of a tool call and its result the id and the name of the
+tool stay. A prompt leaves a purged block out; a placeholder replaces a tool result.
 
-Equal words are stored once: other commits that say exactly the same lose them too, and
-are named, and so are copies that a model was shown to write a summary. An edit has
-words of its own: purge the edit as well, or only the edit. The same words within other
-blocks, such as an answer that quotes them, are other words: tract grep finds them.
+Equal content is stored once: other commits with exactly the same content lose it too
+and are listed, and so are copies that a model was shown to write a summary. An edit has
+content of its own: purge the edit as well, or only the edit. Other blocks that quote
+the same text are other content: tract grep finds them.
+
+With --reasoning, reasoning and its seals go that are older than --older-than, or than
+the setting reasoning.ttl, or than 7 days: in the histories of the REVs, of the branch
+that -b names, or of the whole store. Its tokens are still counted. Three kinds of
+reasoning are spared: what was pinned; what a turn holds in which tools were used and
+after which nobody has spoken, since the next request needs it; and what equals reasoning
+that stays. Purge spared reasoning by its revision. An edit of reasoning goes with it.
+
+With --secrets, every block, label, description and definition of tools goes in which
+tract scan finds a secret: in the history of REV, of the branch that -b names, or in
+everything that a ref leads to or ever led to. With --mask, a block loses only its
+secrets: an edit with masks replaces it on every branch where it counts, without its
+seal; where an open tool loop needs the seal, the block stays. Origins, requests, and
+the names of authors, branches and tags always stay. Secrets that stay are listed, and
+the exit code is 1 then.
 
 It cannot be undone, by tract undo or otherwise: it asks on a terminal, and elsewhere
-refuses without --yes. It does not reach backups and other
-copies of the store, remotes, and what a provider has kept: a password that was sent
-somewhere has to be changed. The hash of the words stays in the commits, by which short
-words can be guessed. A later import of the same words leaves them out; whoever commits
-them anew brings them back.
-
-With --secrets, what tract scan finds goes whole: every block, label, description and
-definition of tools that has a secret in it, of the history of REV (HEAD) or of all.
-tract scan --fix takes only the secrets out, and leaves the words around them. Where
-words came from and how a model was asked is never erased; what is left is named, and
-the exit code is 1 then.`,
+refuses without --yes. It does not reach backups and other copies of the store, remotes,
+and what a provider has kept: change a password that was sent somewhere. The hash of the
+content stays in the commits, and short content can be guessed from it. A later import
+of the same content leaves it out; a commit of the same content brings it back.`,
 		Example: `  tract purge :/hunter2 --dry-run
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
   tract purge 3fa2c1d..9198ae4 --yes
-  tract purge --secrets --all --rule private-key --dry-run`,
+  tract purge --reasoning --older-than 30d --dry-run
+  tract purge --secrets --mask --yes
+  tract purge --secrets --rule private-key main`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.purge(cmd, o, args)) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.why, "message", "m", "purged", "what the tombstone says of the reason; not the words themselves")
-	f.BoolVar(&o.dry, "dry-run", false, "only say what would go")
+	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is old enough")
+	f.StringVar(&o.older, "older-than", "", "with --reasoning: the age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+usualAge+")")
+	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
+	f.BoolVar(&o.Mask, "mask", false, "with --secrets: keep the blocks, with masks in the place of their secrets")
+	a.ruleFlag(cmd, &o.Rules, "with --secrets: only what these rules find")
+	f.StringVarP(&o.Why, "message", "m", "", "the reason that the tombstone gives; not the content itself (default \"purged\", or the age)")
+	f.BoolVar(&o.dry, "dry-run", false, "only say what would be purged")
 	f.BoolVarP(&o.yes, "yes", "y", false, noQuestion)
-	f.BoolVar(&o.secrets, "secrets", false, "purge what tract scan finds")
-	o.flags(a, cmd, "with --secrets: look at everything that a ref leads to or ever led to", "with --secrets: only what these rules find")
+	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
 	cmd.ValidArgsFunction = a.completeRevisions
+	a.completeFlag(cmd, "older-than", cobra.FixedCompletions([]string{"7d", "30d", "12h", "0"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// erasureError says how words are got rid of where something is damaged: to take them
-// away the file is written anew, and nobody writes anew what cannot be read.
+// erasureError adds how to remove content where something is damaged: the file is
+// rewritten to remove it, and what cannot be read cannot be rewritten.
 func (a *app) erasureError(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.place == nil {
 		return err
 	}
-	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: take the other words away there, and remove the old one", shellWord(a.place.url))
-}
-
-type purgeJSON struct {
-	Purged  bool       `json:"purged"`
-	Commits []goneJSON `json:"commits"`
-	Shared  []goneJSON `json:"shared"`
-	Copies  []goneJSON `json:"copies"`
-	Edits   []goneJSON `json:"edits"`
-	Left    []any      `json:"left,omitempty"`
-	erasureJSON
+	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: purge there, and remove the old one", shellWord(a.place.url))
 }
 
 func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
@@ -96,108 +107,161 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := tract.Purging{Why: o.why, Dry: true}
-	var left []format.Secret
-	if o.secrets {
-		left, err = a.secretsToPurge(cmd, o, &p, args)
-		args = nil
+	if err := o.read(a, cmd, args); err != nil {
+		return err
 	}
-	for _, rev := range args {
-		if err == nil {
-			err = a.toPurge(ctx, &p, rev)
+	run := func(dry bool) (*tract.PurgeResult, error) {
+		step, end := a.progress("purging")
+		defer end()
+		o.DryRun, o.Progress = dry, step
+		return repo.Purge(ctx, o.Purging)
+	}
+	got, err := run(true)
+	if err != nil {
+		return err
+	}
+	r := receiptOf(got)
+	if !o.dry && r.blocks > 0 {
+		verb := "erase the content of"
+		if o.Mask {
+			verb = "mask the secrets in"
 		}
-	}
-	if err != nil {
-		return err
-	}
-	got, err := repo.Purge(ctx, p)
-	if err != nil {
-		return err
-	}
-	done := !o.dry && (got.Bytes > 0 || len(got.Commits) > 0)
-	if done {
-		what := fmt.Sprintf("erase the content of %s, %d bytes", bereft(got), got.Bytes)
-		if yes, err := a.sure(ctx, o.yes, what); err != nil || !yes {
+		if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("%s %s, %d bytes", verb, count(r.blocks, "block"), got.Bytes)); err != nil || !yes {
 			return cancelled(a, err)
 		}
-		step, end := a.progress("purging")
-		p.Dry, p.Progress = false, step
-		got, err = repo.Purge(ctx, p)
-		end()
-		if err != nil {
+		if got, err = run(false); err != nil {
 			return err
 		}
+		r = receiptOf(got)
+		r.Purged = true
 	}
-	p.Dry = o.dry
 	if a.json {
-		err = format.Encode(a.out, purgeJSON{done, gone(got.Commits), gone(got.Shared), gone(got.Copies), gone(got.Edits), secretsJSON(left), erasureOf(got.Erasure)})
+		err = format.Encode(a.out, r)
 	} else {
-		err = a.sayPurged(got, p)
+		err = a.printReceipt(r, got, o)
 	}
-	return a.leftOver(left, err)
+	return a.leftOver(got.Left, err)
 }
 
 // check refuses what does not go together.
 func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 	switch {
-	case len(o.why) > 1<<10:
-		return usage(cmd, "a message of %d bytes: at most 1024", len(o.why))
-	case !o.secrets && (o.all || len(o.rules) > 0):
-		return usage(cmd, "--all and --rule are for --secrets")
-	case !o.secrets && len(args) == 0:
-		return usage(cmd, "nothing is named: give a revision, or --secrets")
-	case o.secrets && len(args) > 1:
+	case len(o.Why) > 1<<10:
+		return usage(cmd, "a message of %d bytes: at most 1024", len(o.Why))
+	case !o.Reasoning && o.older != "":
+		return usage(cmd, "--older-than is for --reasoning")
+	case !o.Secrets && (o.Mask || len(o.Rules) > 0):
+		return usage(cmd, "--mask and --rule are for --secrets")
+	case !o.Reasoning && !o.Secrets && len(args) == 0:
+		return usage(cmd, "nothing is named: give a revision, --reasoning or --secrets")
+	case o.Secrets && len(args) > 1:
 		return usage(cmd, "--secrets looks at one revision or range, have %d", len(args))
+	}
+	return checkRules(cmd, o.Rules)
+}
+
+// read resolves what the flags and arguments name.
+func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
+	if o.Reasoning {
+		ttl, err := a.ttl()
+		if err != nil {
+			return err
+		}
+		if ttl != nil && o.older == "" {
+			o.older, o.OlderThan = ttl.TTL, ttl.length
+		} else {
+			o.older = firstOf(o.older, usualAge)
+			if o.OlderThan, err = parseGrace(o.older); err != nil {
+				return usage(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
+			}
+		}
+		if o.OlderThan > 0 {
+			o.Why = firstOf(o.Why, "older than "+o.older)
+		}
+	}
+	o.Why = firstOf(o.Why, "purged")
+	if len(args) == 0 && a.branch != "" {
+		args = []string{refs.Heads + a.branch}
+	}
+	for _, rev := range args {
+		spec, err := a.purgeSpec(cmd.Context(), rev)
+		if err != nil {
+			return err
+		}
+		o.Revs = append(o.Revs, spec)
 	}
 	return nil
 }
 
-// secretsToPurge adds what has a secret in it, and gives what cannot be purged.
-func (a *app) secretsToPurge(cmd *cobra.Command, o *purgeOptions, p *tract.Purging, args []string) (left []format.Secret, err error) {
-	s, err := o.look(cmd, args)
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := a.findSecrets(cmd.Context(), &s, !o.dry)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range list {
-		switch {
-		case !l.Erasable():
-			left = append(left, leftOf([]tract.Leak{l}, false)...)
-		case !slices.Contains(p.Objects, l.Object):
-			p.Objects = append(p.Objects, l.Object)
-		}
-	}
-	return left, nil
-}
-
-// toPurge adds what an argument names: a commit, a range, or another object by its id.
-func (a *app) toPurge(ctx context.Context, p *tract.Purging, rev string) error {
+// purgeSpec resolves an argument to a commit, a range, or another object by its id.
+func (a *app) purgeSpec(ctx context.Context, rev string) (string, error) {
 	r, err := a.resolver(ctx, rev)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if id, err := r.Object(ctx, rev); err == nil {
-		o, err := objects.Read(ctx, a.repo.Store(), id)
-		if errors.Is(err, objects.ErrErased) || err == nil && o.Kind != objects.KindCommit {
-			p.Objects = append(p.Objects, id)
-			return nil
-		}
+		return id.String(), nil
 	}
-	spec, err := a.spec(ctx, rev)
-	p.Revs = append(p.Revs, spec)
-	return err
+	return a.spec(ctx, rev)
 }
 
-// bereft is how many blocks, and other objects, lose their words.
-func bereft(got *tract.PurgeResult) string {
-	return count(uint64(len(got.Commits)+len(got.Shared)+len(got.Copies)+len(got.Others)), "block")
+// goneJSON is a commit whose content is purged.
+type goneJSON struct {
+	Commit  objects.ID   `json:"commit"`
+	Op      string       `json:"op"`
+	Kind    content.Kind `json:"kind"`
+	Content objects.ID   `json:"content_id,omitzero"`
+	Time    time.Time    `json:"time"`
+	Size    int64        `json:"size"`
 }
 
-// sayPurged lists the commits without their words: what is written here may stay.
-func (a *app) sayPurged(got *tract.PurgeResult, asked tract.Purging) error {
+func gone(list []*commit.Commit) []goneJSON {
+	all := []goneJSON{}
+	for _, c := range list {
+		all = append(all, goneJSON{c.ID, c.Op.String(), c.Kind, c.Content, c.Time, c.Size})
+	}
+	return all
+}
+
+// receipt is what a purge has removed, or would.
+type receipt struct {
+	Purged  bool                    `json:"purged"`
+	Commits []goneJSON              `json:"commits"`
+	Shared  []goneJSON              `json:"shared"`
+	Copies  []goneJSON              `json:"copies"`
+	Edits   []goneJSON              `json:"edits"`
+	Others  []objects.ID            `json:"others"`
+	Masked  map[string][]objects.ID `json:"masked"`
+	Spared  sparedJSON              `json:"spared"`
+	Left    []any                   `json:"left"`
+	Objects int                     `json:"objects"`
+	Bytes   int64                   `json:"bytes"`
+	Before  int64                   `json:"size_before"`
+	After   int64                   `json:"size_after"`
+
+	blocks uint64 // and other objects, that are purged
+}
+
+// sparedJSON is how much reasoning is spared.
+type sparedJSON struct {
+	Young  int `json:"young"`
+	Pinned int `json:"pinned"`
+	Open   int `json:"open"`
+	Shared int `json:"shared"`
+}
+
+func receiptOf(got *tract.PurgeResult) *receipt {
+	return &receipt{
+		Commits: gone(got.Commits), Shared: gone(got.Shared), Copies: gone(got.Copies), Edits: gone(got.Edits),
+		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
+		Spared: sparedJSON(got.Spared), Left: secretsJSON(leftOf(got.Left)),
+		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
+		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
+	}
+}
+
+// printReceipt lists the commits without their content: a receipt may be kept.
+func (a *app) printReceipt(r *receipt, got *tract.PurgeResult, o *purgeOptions) error {
 	p := a.printer()
 	var rows [][]string
 	add := func(list []*commit.Commit, note string) {
@@ -210,15 +274,74 @@ func (a *app) sayPurged(got *tract.PurgeResult, asked tract.Purging) error {
 		}
 	}
 	add(got.Commits, "")
-	add(got.Shared, "says the same, and goes with it")
-	add(got.Copies, "was shown to a model to write a summary, and goes with it")
-	add(got.Edits, "stays: an edit has words of its own")
+	add(got.Shared, "has the same content, and loses it too")
+	add(got.Copies, "was shown to a model to write a summary, and goes too")
+	add(got.Edits, "stays: an edit has content of its own")
+	for _, id := range got.Others {
+		rows = append(rows, []string{id.Short(), "no commit", "", ""})
+	}
 	p.Table(rows)
 	what := "purged"
-	if asked.Dry {
-		what = "would be purged"
+	if o.Mask {
+		what = "masked"
 	}
-	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", bereft(got), got.Bytes, what))
-	a.sayErased(p, got.Erasure)
+	if o.dry {
+		what = "would be " + what
+	}
+	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(r.blocks, "block"), r.Bytes, what))
+	var spared []string
+	for _, s := range []struct {
+		n   int
+		why string
+	}{
+		{r.Spared.Young, "not older than " + o.older}, {r.Spared.Pinned, "pinned"}, {r.Spared.Open, "in an open turn"}, {r.Spared.Shared, "equal to reasoning that stays"},
+	} {
+		if s.n > 0 {
+			spared = append(spared, fmt.Sprintf("%d %s", s.n, s.why))
+		}
+	}
+	if len(spared) > 0 {
+		p.Text("Spared: " + strings.Join(spared, ", ") + "\n")
+	}
+	for _, branch := range slices.Sorted(maps.Keys(r.Masked)) {
+		p.Line(fmt.Sprintf("%s on branch %s", count(uint64(len(r.Masked[branch])), "edit"), branch))
+	}
+	if r.Objects > 0 {
+		if r.Before > 0 {
+			p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (r.After+1023)/1024, (r.Before+1023)/1024))
+		}
+		a.note("copies of the store, remotes and providers keep what they have")
+	}
 	return p.Err()
+}
+
+// leftOf is secrets that stay, and why.
+func leftOf(list []tract.Leak) []format.Secret {
+	left := secretsOf(list)
+	for i, l := range list {
+		switch {
+		case l.Named():
+			left[i].Why = "a name is never purged, and the log of refs keeps it: give it another (tract branch -m, tract tag -d, user.name), and change the secret"
+		case !l.Erasable():
+			left[i].Why = "origins and requests are never purged"
+		default:
+			left[i].Why = "an open tool loop needs it under its seal; purge it when somebody has spoken after the loop"
+		}
+	}
+	return left
+}
+
+// leftOver lists the secrets that stay, and is the answer no when there are any.
+func (a *app) leftOver(list []tract.Leak, err error) error {
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	for _, s := range leftOf(list) {
+		what := s.Where
+		if what == "content" {
+			what = s.Commit.Kind.String()
+		}
+		a.note("left: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
+	}
+	return no()
 }

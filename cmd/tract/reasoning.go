@@ -97,7 +97,7 @@ the revision, else for HEAD, and as providers reported them.`,
 	o.flags(a, stats)
 	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
 	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(list, show, export, newPrune(a), stats)
+	cmd.AddCommand(list, show, export, stats)
 }
 
 // scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
@@ -141,7 +141,7 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 		return nil, err
 	}
 	var opts []tract.Option
-	if numbered = numbered || o.turn > 0; numbered {
+	if numbered || o.turn > 0 {
 		opts = append(opts, tract.Numbered())
 	}
 	w := &traceWalk{}
@@ -158,7 +158,7 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 			if !keep(t) {
 				continue
 			}
-			if !yield(traceOf(t, w.scale, numbered, damaged), nil) {
+			if !yield(traceOf(t, w.scale, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -187,11 +187,8 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 	return id.String(), nil
 }
 
-func traceOf(t *tract.Trace, scale compile.Scale, numbered bool, damaged error) format.Trace {
-	return format.Trace{
-		Commit: t.Commit, Turn: t.Turn, Numbered: numbered,
-		Estimate: t.Estimate, Tokens: scale.Tokens(t.Estimate), Reported: t.Reported, Damaged: damaged,
-	}
+func traceOf(t *tract.Trace, scale compile.Scale, damaged error) format.Trace {
+	return format.Trace{Trace: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
 }
 
 // filter reads the flags.
@@ -308,7 +305,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		if err := hurt.met(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Trace{traceOf(t, scale, a.json, damaged)}, found...)
+		found = append([]format.Trace{traceOf(t, scale, damaged)}, found...)
 		if own {
 			break
 		}

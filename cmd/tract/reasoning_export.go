@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -36,13 +35,13 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 		if err != nil {
 			return err
 		}
-		if len(reply) > 0 && (t.Origin != of || of.IsZero()) {
+		if len(reply) > 0 && (t.Commit.Origin != of || of.IsZero()) {
 			if err := write(); err != nil {
 				return err
 			}
 			reply = nil
 		}
-		of, reply = t.Origin, append([]format.Trace{t}, reply...)
+		of, reply = t.Commit.Origin, append([]format.Trace{t}, reply...)
 	}
 	return traces.damage.told(write())
 }
@@ -77,17 +76,17 @@ func (s *traceStat) add(t format.Trace) {
 	if t.Reported == 0 {
 		s.Unreported++
 	}
-	if r, ok := t.Block.(content.Reasoning); ok {
-		text := r.String()
+	if t.Commit.Block != nil {
+		text := t.Block.String()
 		s.Bytes += len(text)
 		if text == "" {
 			s.Unread++
 		}
-		if !r.Form().Seal.IsZero() {
+		if !t.Block.Form().Seal.IsZero() {
 			s.Sealed++
 		}
 	}
-	made := t.Time.UTC().Format(time.RFC3339)
+	made := t.Commit.Time.UTC().Format(time.RFC3339)
 	if s.First == "" || made < s.First {
 		s.First = made
 	}
@@ -111,22 +110,20 @@ func (s *traceStat) keyed(by string) {
 }
 
 func traceKey(t format.Trace, by string) string {
-	r, _ := t.Block.(content.Reasoning)
-	switch {
+	switch seal := t.Block.Form().Seal; {
 	case by == "day":
-		return t.Time.UTC().Format(time.DateOnly)
+		return t.Commit.Time.UTC().Format(time.DateOnly)
 	case by == "source":
-		return r.Source
-	case by == "seal" && r.Form().Seal.IsZero():
+		return t.Block.Source
+	case by == "seal" && seal.IsZero():
 		return "none"
 	case by == "seal":
-		return r.Form().Seal.Type.String()
-	case t.From == nil:
-		return ""
+		return seal.Type.String()
 	case by == "session":
-		return t.From.Session
+		return t.Session()
+	default:
+		return t.Model()
 	}
-	return t.From.Model
 }
 
 func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) error {

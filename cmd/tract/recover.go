@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("recover", newRecover)
-
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "recover SRC NEW", Short: "Make a new store of what is whole in a damaged one", GroupID: groupStore,
+		Use: "recover SRC NEW", Short: "Make a new store of what is whole in a damaged one",
 		Long: `Make the new store NEW of everything that is whole in SRC, however damaged that
 is: it looks into every page, also those to which nothing leads any more, and
 takes what hashes to its id. SRC is a folder with a store, or its file, and stays
@@ -101,6 +99,9 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	}
 	if got.Lost > 0 {
 		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellWord(to)))
+	}
+	if n := len(got.Damages); n > 0 {
+		p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck says what it means", count(uint64(n), "damage"), from, shellWord(from)))
 	}
 	return p.Err()
 }

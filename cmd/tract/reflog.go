@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("reflog", newReflog)
-
 type reflogOptions struct {
 	limit int
 	all   bool
@@ -22,7 +20,7 @@ type reflogOptions struct {
 func newReflog(a *app) *cobra.Command {
 	o := &reflogOptions{}
 	cmd := &cobra.Command{
-		Use: "reflog [BRANCH]", Short: "Show where a branch was", GroupID: groupShape,
+		Use: "reflog [BRANCH]", Short: "Show where a branch was",
 		Long: `Show how a branch moved, newest first. The first column can be given to any
 command, and BRANCH@{n} says the same.`,
 		Example: `  tract reflog

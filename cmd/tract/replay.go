@@ -12,8 +12,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("replay", newReplay)
-
 type replayOptions struct {
 	asking
 	format.DiffStyle
@@ -23,7 +21,7 @@ type replayOptions struct {
 func newReplay(a *app) *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
-		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers", GroupID: groupTalk,
+		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers",
 		Long: `Ask the same prompt again that the reply of a revision was given to, on a new
 branch, and show how the new reply differs from the old one. It is asked in the
 same way, of the same model, where flags do not say otherwise. HEAD stays where
@@ -76,7 +74,7 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 	if a.json {
 		return format.Encode(a.out, replayJSON{
 			Branch: name, Old: again.Old, Target: tip, Same: again.Same, Equal: d.Equal(), Model: again.Response.Model,
-			Reply: newReply(again.Response), Diff: format.DiffJSON(d),
+			Reply: format.NewReply(again.Response), Diff: format.DiffJSON(d),
 		})
 	}
 	return a.replayed(o, again, name, d)
@@ -91,12 +89,6 @@ type replayJSON struct {
 	Model  string       `json:"model,omitempty"`
 	Reply  format.Reply `json:"reply"`
 	Diff   any          `json:"diff"`
-}
-
-func newReply(r *tract.Response) format.Reply {
-	v := format.NewReply(r.Blocks, r.Usage, r.Finish)
-	v.Commits, v.Manifest = r.Commits, r.Manifest
-	return v
 }
 
 // replayed shows what came of it.

@@ -15,11 +15,9 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("rescue", newRescue)
-
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rescue", Short: "List and use responses that could not be committed to their branch", GroupID: groupTalk,
+		Use: "rescue", Short: "List and use responses that could not be committed to their branch",
 		Long: `A response that broke off, or whose branch moved while the model answered, is not
 lost: it is kept under a name of its own. List those responses, look at them,
 commit them to a branch, or take them off the list.`,
@@ -99,12 +97,7 @@ func (a *app) rescueList(ctx context.Context) error {
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), format.SummaryJSON(last, 0)})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", format.SummaryOf(last, 0)})
 	}
-	if a.json {
-		return hurt.told(format.Encode(a.out, list))
-	}
-	p := a.printer()
-	p.Table(rows)
-	return hurt.told(p.Err())
+	return hurt.told(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {
@@ -116,18 +109,14 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err != nil {
 		return rescueError(err)
 	}
-	if a.json {
-		list := []any{}
-		for _, c := range reply {
-			list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
-		}
-		return format.Encode(a.out, list)
+	list := []any{}
+	for _, c := range reply {
+		list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.emitPage(list, func(p *format.Printer) {
 		for _, c := range reply {
 			p.Show(format.Commit{Commit: c, Level: c.Priority})
 		}
-		return nil
 	})
 }
 
@@ -149,7 +138,7 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 		opts = append(opts, tract.Here())
 	}
 	ids, err := b.TakeRescue(ctx, name, opts...)
-	if misplaced, ok := errors.AsType[*tract.MisplacedError](err); ok {
+	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
 		return a.misplaced(ctx, misplaced, err)
 	}
 	if err != nil {

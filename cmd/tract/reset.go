@@ -6,12 +6,10 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("reset", newReset)
-
 func newReset(a *app) *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
-		Use: "reset REV", Short: "Move the branch to another commit", GroupID: groupShape,
+		Use: "reset REV", Short: "Move the branch to another commit",
 		Long: `Move the branch to another commit. Only the ref moves: what it leaves behind
 stays in the store, tract reflog says where it was, and tract undo goes back.`,
 		Example: `  tract reset 'HEAD^{turn}'

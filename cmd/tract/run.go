@@ -64,15 +64,6 @@ func exclusive(err error) error {
 	return fmt.Errorf("--%s given: give one", strings.ReplaceAll(flags, " ", " and --"))
 }
 
-// The groups of commands in the help.
-const (
-	groupTalk  = "talk"
-	groupLook  = "look"
-	groupShape = "shape"
-	groupStore = "store"
-	groupPlumb = "plumbing"
-)
-
 // newRoot is the program with all its commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -104,8 +95,10 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 		&cobra.Group{ID: groupPlumb, Title: "Plumbing:"},
 	)
 	a.globalFlags(root)
-	for _, c := range commands {
-		root.AddCommand(c.make(a))
+	for _, c := range commands() {
+		cmd := c.make(a)
+		cmd.GroupID = c.group
+		root.AddCommand(cmd)
 	}
 	root.SetHelpCommand(newHelp())
 	usageOf := root.UsageFunc() // no template: that would keep the linker from leaving out what nothing calls
@@ -115,21 +108,6 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	})
 	a.mark(root)
 	return root
-}
-
-// commands is how every command is made. The file of a command adds its constructor.
-var commands []constructor
-
-type constructor struct {
-	name string
-	make func(*app) *cobra.Command
-}
-
-// register adds the constructor of a command by the name that calls it; each file
-// does so once for each of its commands.
-func register(name string, command func(*app) *cobra.Command) struct{} {
-	commands = append(commands, constructor{name, command})
-	return struct{}{}
 }
 
 // unknownCommand says which command may have been meant.

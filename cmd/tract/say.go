@@ -9,13 +9,6 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var (
-	_ = register("system", newSystem)
-	_ = register("user", newUser)
-	_ = register("assistant", newAssistant)
-	_ = register("reasoning", newReasoning)
-)
-
 // sayOptions is for the commands that commit one block of text.
 type sayOptions struct {
 	adding
@@ -79,7 +72,7 @@ of them needs --: tract reasoning -- list.`,
 
 func newSay(a *app, o *sayOptions, name, short, long, example string, block maker) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: name + " [TEXT|-]", Short: short, GroupID: groupTalk,
+		Use: name + " [TEXT|-]", Short: short,
 		Long: long + `
 
 The text is the argument, a file (-F FILE), stdin (- or a pipe), or, on a

@@ -15,14 +15,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("show", newShow)
-
 type showOptions struct{ raw, prompt bool }
 
 func newShow(a *app) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
-		Use: "show [REV]", Short: "Show one commit: its content, notes and origin", GroupID: groupLook,
+		Use: "show [REV]", Short: "Show one commit: its content, notes and origin",
 		Long: `Show one commit: what it says, what was noted about it since, and where it came
 from. --prompt shows what the model saw when it said it; --raw gives the exact
 bytes of the content.`,
@@ -50,9 +48,6 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 			return err
 		}
 		if a.json {
-			if err := p.Complete(ctx, a.repo.Store()); err != nil {
-				return err
-			}
 			return format.Encode(a.out, format.PromptJSON(p, ""))
 		}
 		return a.page(func(pen *format.Printer) error {
@@ -84,13 +79,7 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 		return err
 	}
 	dressed.Damaged = damaged
-	if a.json {
-		return hurt.told(format.Encode(a.out, format.ShowJSON(dressed)))
-	}
-	return hurt.told(a.page(func(pen *format.Printer) error {
-		pen.Show(dressed)
-		return nil
-	}))
+	return hurt.told(a.emitPage(format.ShowJSON(dressed), func(pen *format.Printer) { pen.Show(dressed) }))
 }
 
 // writeRaw writes what a block holds: the bytes of media, else its words.

@@ -19,11 +19,9 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("status", newStatus)
-
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say where HEAD is and how large the prompt is", GroupID: groupLook,
+		Use: "status", Short: "Say where HEAD is and how large the prompt is",
 		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
 result, which replies could not land, what thoughts have used of a budget, and how much
 reasoning has passed reasoning.ttl.
@@ -117,7 +115,7 @@ func (a *app) status(ctx context.Context) error {
 	}
 	s.sayBudgets(p)
 	if s.Expired != nil && s.Expired.Blocks > 0 {
-		p.Text(s.Expired.String() + ": tract gc --prune erases that\n")
+		p.Text(s.Expired.String() + ", which tract gc --prune erases\n")
 	}
 	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
 	if s.Head.IsZero() {
@@ -199,7 +197,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Tokens, s.Commits = p.Tokens, uint64(p.Before+len(p.Entries))
+	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
 	at, yes, err := a.large(s.Tokens.Effective)
 	if err != nil {
 		return nil, err

@@ -39,3 +39,12 @@ func (a *app) sure(ctx context.Context, yes bool, what string) (bool, error) {
 		return said == "y" || said == "yes", nil
 	}
 }
+
+// cancelled is the end of a command that was not to go on.
+func cancelled(a *app, err error) error {
+	if err != nil {
+		return err
+	}
+	a.note("nothing was changed")
+	return no()
+}

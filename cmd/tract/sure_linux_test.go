@@ -49,7 +49,7 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 	if log := run("log"); strings.Contains(log, "hunter2") {
 		t.Errorf("it is still there: %s", log)
 	}
-	if said := onTerminal(t, dir, "reasoning", "prune").ended(); strings.Contains(said, "[y/N]") || !strings.Contains(said, "0 thoughts") {
+	if said := onTerminal(t, dir, "purge", "--reasoning").ended(); strings.Contains(said, "[y/N]") || !strings.Contains(said, "0 blocks") {
 		t.Errorf("there was nothing to ask: %q", said)
 	}
 }

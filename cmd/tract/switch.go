@@ -10,17 +10,12 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var (
-	_ = register("switch", newSwitch)
-	_ = register("checkout", newCheckout)
-)
-
 type switchOptions struct{ create, orphan string }
 
 func newSwitch(a *app) *cobra.Command {
 	o := &switchOptions{}
 	cmd := &cobra.Command{
-		Use: "switch BRANCH | switch -c NAME [REV] | switch --orphan NAME", Short: "Move HEAD to a branch", GroupID: groupShape,
+		Use: "switch BRANCH | switch -c NAME [REV] | switch --orphan NAME", Short: "Move HEAD to a branch",
 		Long: `Move HEAD to a branch. -c makes the branch first, at a revision (HEAD); --orphan
 begins an empty conversation.`,
 		Example: `  tract switch try-2
@@ -39,7 +34,7 @@ begins an empty conversation.`,
 func newCheckout(a *app) *cobra.Command {
 	create := ""
 	cmd := &cobra.Command{
-		Use: "checkout BRANCH|REV | checkout -b NAME [REV]", Short: "Move HEAD to a branch or to a commit", GroupID: groupShape,
+		Use: "checkout BRANCH|REV | checkout -b NAME [REV]", Short: "Move HEAD to a branch or to a commit",
 		Long: `Move HEAD to a branch, or to any commit to look at: there nothing can be added
 until you make a branch (tract switch -c NAME).`,
 		Example: `  tract checkout main

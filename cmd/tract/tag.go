@@ -14,14 +14,12 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var _ = register("tag", newTag)
-
 type tagOptions struct{ list, delete, dryRun bool }
 
 func newTag(a *app) *cobra.Command {
 	o := &tagOptions{}
 	cmd := &cobra.Command{
-		Use: "tag [NAME [REV]]", Short: "List, make or delete tags", GroupID: groupShape,
+		Use: "tag [NAME [REV]]", Short: "List, make or delete tags",
 		Long: `Without a name, list the tags; with one, give a commit (HEAD) a name that stays
 where it is.`,
 		Example: `  tract tag
@@ -78,12 +76,9 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 }
 
 func (a *app) saidTag(what, name string, at objects.ID) error {
-	if a.json {
-		return format.Encode(a.out, map[string]any{"tag": name, "target": at, "done": what})
-	}
-	p := a.printer()
-	p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
-	return p.Err()
+	return a.emit(map[string]any{"tag": name, "target": at, "done": what}, func(p *format.Printer) {
+		p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
+	})
 }
 
 func (a *app) listTags(ctx context.Context, args []string) error {
@@ -116,12 +111,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 		rows = append(rows, r)
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), format.SummaryOf(c, 0)})
 	}
-	if a.json {
-		return hurt.told(format.Encode(a.out, rows))
-	}
-	p := a.printer()
-	p.Table(table)
-	return hurt.told(p.Err())
+	return hurt.told(a.emit(rows, func(p *format.Printer) { p.Table(table) }))
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {

@@ -7,12 +7,10 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var _ = register("tool-call", newToolCall)
-
 func newToolCall(a *app) *cobra.Command {
 	o := &adding{}
 	cmd := &cobra.Command{
-		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand", GroupID: groupTalk,
+		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand",
 		Long: `Commit a tool call by hand, as if a model had made it. It waits for its result:
 tract tool-result ID. Without arguments it is called with {}.`,
 		Example: `  tract tool-call call_1 get_weather '{"city":"Paris"}'

@@ -10,8 +10,6 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-var _ = register("tool-result", newToolResult)
-
 // abandoned is what a call is told that nobody will run.
 const abandoned = "The call was abandoned: it was not run."
 
@@ -23,7 +21,7 @@ type toolResultOptions struct {
 func newToolResult(a *app) *cobra.Command {
 	o := &toolResultOptions{}
 	cmd := &cobra.Command{
-		Use: "tool-result ID [TEXT|-]", Short: "Commit what a tool call gave", GroupID: groupTalk,
+		Use: "tool-result ID [TEXT|-]", Short: "Commit what a tool call gave",
 		Long: `Commit the result of a tool call that waits for one. tract status lists those
 calls. A call that will never be run is ended with --abandon.`,
 		Example: `  tract tool-result call_1 "14 degrees, rain"
@@ -89,8 +87,7 @@ func toolResultCommand(id, flags string) string {
 
 // noCall gives the error for a result that answers no call a hint: the calls that wait.
 func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
-	var refused *tract.ResultError
-	if !errors.As(err, &refused) {
+	if !errors.As(err, new(*tract.ResultError)) {
 		return err
 	}
 	calls, bad := b.Pending(ctx)

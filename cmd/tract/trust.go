@@ -182,7 +182,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 }
 
 func whyUnsafe(err error) string {
-	if e, ok := errors.AsType[*safefile.Error](err); ok {
+	if e := (*safefile.Error)(nil); errors.As(err, &e) {
 		return e.Why
 	}
 	return "it is yours alone"

@@ -23,13 +23,13 @@ func (a *app) expired(ctx context.Context) (*expiry, error) {
 	if err != nil || e == nil {
 		return nil, err
 	}
-	p := e.pruning()
-	p.Dry = true
-	got, err := a.repo.Prune(ctx, p)
+	p := e.purging()
+	p.DryRun = true
+	got, err := a.repo.Purge(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	e.Blocks, e.Bytes = len(got.Thoughts), got.Bytes
+	e.Blocks, e.Bytes = len(got.Commits), got.Bytes
 	return e, nil
 }
 
@@ -46,9 +46,9 @@ func (a *app) ttl() (*expiry, error) {
 	return nil, err
 }
 
-// pruning erases what has passed the ttl.
-func (e *expiry) pruning() tract.Pruning {
-	return tract.Pruning{Before: time.Now().Add(-e.length), Why: "older than " + e.TTL}
+// purging is what purges the reasoning that has passed the ttl.
+func (e *expiry) purging() tract.Purging {
+	return tract.Purging{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
 }
 
 // String says how much has passed the ttl.

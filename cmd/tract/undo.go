@@ -13,15 +13,10 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-var (
-	_ = register("undo", newUndo)
-	_ = register("redo", newRedo)
-)
-
 func newUndo(a *app) *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
-		Use: "undo", Short: "Take back the last command that moved a ref", GroupID: groupShape,
+		Use: "undo", Short: "Take back the last command that moved a ref",
 		Long: `Take back the last command that moved a ref, whoever gave it: the refs go back
 to where they were. Its commits stay in the store. A second undo takes back the
 command before that one, tract redo does again what was taken back.`,
@@ -37,7 +32,7 @@ command before that one, tract redo does again what was taken back.`,
 func newRedo(a *app) *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
-		Use: "redo", Short: "Do again what was taken back last", GroupID: groupShape,
+		Use: "redo", Short: "Do again what was taken back last",
 		Long: `Do again what the last tract undo took back: the refs go where they were before
 it. Once another command has moved a ref there is nothing to do again.`,
 		Example: `  tract undo

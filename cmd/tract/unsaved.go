@@ -34,7 +34,8 @@ func writeReply(r *tract.Response) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(format.Encode(f, format.NewReply(r.Blocks, r.Usage, r.Finish)), f.Close())
+	said := &tract.Response{Text: r.Text, Reasoning: r.Reasoning, Blocks: r.Blocks, Usage: r.Usage, Finish: r.Finish} // without commits: there are none
+	err = errors.Join(format.Encode(f, format.NewReply(said)), f.Close())
 	if err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}

@@ -16,8 +16,6 @@ import (
 	"github.com/tract-vcs/tract/settings"
 )
 
-var _ = register("usage", newUsage)
-
 type usageOptions struct {
 	by                          []string
 	since, until, session, name string
@@ -26,7 +24,7 @@ type usageOptions struct {
 func newUsage(a *app) *cobra.Command {
 	o := &usageOptions{}
 	cmd := &cobra.Command{
-		Use: "usage [REV]", Short: "Say what replies cost, in tokens", GroupID: groupLook,
+		Use: "usage [REV]", Short: "Say what replies cost, in tokens",
 		Long: `Say what replies cost, as providers told it: of a revision, of the branch that -b
 names, or of all branches, tags and replies that could not land. A reply counts
 once, for the branch that it was asked on, so that a fork counts nothing twice.
@@ -174,9 +172,6 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, rows)
-	}
 	table := [][]string{}
 	for _, r := range rows {
 		table = append(table, r.cells())
@@ -184,9 +179,7 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	if len(rows) == 0 {
 		a.note("no reply told what it cost")
 	}
-	p := a.printer()
-	p.Table(table)
-	return p.Err()
+	return a.emit(rows, func(p *format.Printer) { p.Table(table) })
 }
 
 func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {

@@ -10,16 +10,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-var _ = register("verify", newVerify)
-
 func newVerify(a *app) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
-		Use: "verify [REV]", Short: "Make the requests of the past again and compare their hashes", GroupID: groupStore,
+		Use: "verify [REV]", Short: "Make the requests of the past again and compare their hashes",
 		Long: `Make the request of every reply on the history of a revision again, from what was
 stored with it, and compare the hash of the body: same, differs, made by an older
-encoder, pruned since (tract reasoning prune, tract purge), or not reproducible, with
-the reason. The exit code is 1 when one differs.`,
+encoder, pruned since (by tract purge), or not reproducible, with the reason. The exit
+code is 1 when one differs.`,
 		Example: `  tract verify
   tract verify main~20
   tract verify --all --json`,

@@ -8,14 +8,12 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-var _ = register("version", newVersion)
-
 // version is that of a release; make dist fills it in.
 var version = "0.1.0-dev"
 
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which tract this is", GroupID: groupStore, Args: cobra.NoArgs,
+		Use: "version", Short: "Say which tract this is", Args: cobra.NoArgs,
 		Long:    "Say which tract this is, and what it was built with.",
 		Example: "  tract version --json",
 		RunE: func(*cobra.Command, []string) error {
@@ -28,12 +26,9 @@ func newVersion(a *app) *cobra.Command {
 					}
 				}
 			}
-			if a.json {
-				return format.Encode(a.out, v)
-			}
-			p := a.printer()
-			p.Text("tract version " + version + " (" + v["go"] + " " + v["os"] + "/" + v["arch"] + ")\n")
-			return p.Err()
+			return a.emit(v, func(p *format.Printer) {
+				p.Text("tract version " + version + " (" + v["go"] + " " + v["os"] + "/" + v["arch"] + ")\n")
+			})
 		},
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
-
-var _ = register("why", newWhy)
 
 type whyOptions struct {
 	prompt bool
@@ -22,7 +21,7 @@ type whyOptions struct {
 func newWhy(a *app) *cobra.Command {
 	o := &whyOptions{}
 	cmd := &cobra.Command{
-		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost", GroupID: groupLook,
+		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost",
 		Long: `Say what led to a block: the thoughts that it belongs to, the prompt that its
 model saw, how the model was asked, what it cost, and the edits, annotations and
 summaries that shaped that prompt. The block is named by a revision or by the id
@@ -52,7 +51,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	}
 	switch {
 	case o.not != "":
-		return a.whyNot(ctx, o.not, id.String())
+		return a.whyNot(ctx, o.not, id)
 	case o.prompt:
 		return a.whyPrompt(ctx, id.String())
 	}
@@ -60,24 +59,13 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	shown := format.Why{
-		Commit: w.Commit, Question: w.Question, Reasoning: w.Reasoning, Ref: w.Ref,
-		Manifest: w.Manifest, Request: w.Request, Prompt: w.Prompt, Shaped: w.Shaped,
-	}
+	var x *tract.Remade
 	if w.Request != nil {
-		x, err := a.repo.Remake(ctx, w.Commit.ID.String(), targetOf)
-		if err != nil {
+		if x, err = a.repo.Remake(ctx, w.Commit.ID.String(), targetOf); err != nil {
 			return err
 		}
-		shown.Verdict, shown.Problem = string(x.Verdict), x.Why
 	}
-	if a.json {
-		return format.Encode(a.out, format.WhyJSON(shown))
-	}
-	return a.page(func(p *format.Printer) error {
-		p.Why(shown)
-		return nil
-	})
+	return a.emitPage(format.WhyJSON(w, x), func(p *format.Printer) { p.Why(w, x) })
 }
 
 // targetOf is the wire format that a manifest names.
@@ -104,23 +92,14 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	return a.writeJSON(x.Request.Body)
 }
 
-func (a *app) whyNot(ctx context.Context, rev, in string) error {
+func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
 	}
-	found, err := a.repo.WhyNot(ctx, id.String(), in)
+	found, err := a.repo.WhyNot(ctx, id.String(), in.String())
 	if err != nil {
 		return err
 	}
-	shown := format.Absence{Commit: found.Commit, Sent: found.Sent, Level: found.Level, Why: found.Why, By: found.By}
-	if shown.Prompt, err = a.resolve(ctx, in); err != nil {
-		return err
-	}
-	if a.json {
-		return format.Encode(a.out, format.AbsenceJSON(shown))
-	}
-	p := a.printer()
-	p.Absence(shown)
-	return p.Err()
+	return a.emit(format.AbsenceJSON(found, in), func(p *format.Printer) { p.Absence(found, in) })
 }

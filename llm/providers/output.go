@@ -137,7 +137,9 @@ func (o *output) done(p *part) {
 }
 
 func (o *output) give(p *part) {
-	if b := p.whole(); !empty(b) {
+	b := p.whole()
+	entry := b.Kind() == content.KindReasoning && b.Form().Extra != nil // the provider may want it back
+	if entry || !content.IsEmpty(b) {
 		o.event(llm.Event{Type: llm.BlockDone, Index: p.index, Block: b})
 	}
 }
@@ -164,18 +166,6 @@ func (p *part) whole() content.Block {
 		return b
 	}
 	return p.block
-}
-
-// empty tells whether there is nothing in a block that anybody could miss.
-func empty(b content.Block) bool {
-	w := b.Form()
-	switch b := b.(type) {
-	case content.Text:
-		return b.Text == "" && w.Seal.Data == ""
-	case content.Reasoning:
-		return b.String() == "" && w.Seal.Data == "" && w.ID == "" && w.Extra == nil
-	}
-	return false
 }
 
 // close ends the response: whole, or broken by an error, which then is the last

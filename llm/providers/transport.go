@@ -218,7 +218,7 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
 		return fmt.Errorf("ask %s: %w", r.target.profile.Name, cause)
 	}
-	if where, ok := errors.AsType[*url.Error](err); ok {
+	if where := (*url.Error)(nil); errors.As(err, &where) {
 		err = where.Err // the address may have a key in it
 	}
 	var name *net.DNSError

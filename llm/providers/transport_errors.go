@@ -169,7 +169,7 @@ func (s secrets) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	if api, ok := errors.AsType[*llm.APIError](err); ok {
+	if api := (*llm.APIError)(nil); errors.As(err, &api) {
 		for _, field := range []*string{&api.Type, &api.Message, &api.Param, &api.RequestID} {
 			*field = s.scrub(*field)
 		}

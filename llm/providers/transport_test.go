@@ -215,7 +215,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	if !errors.As(err, &e) || e.Host != l.Addr().String() || e.Provider != "anthropic" {
 		t.Fatal(err)
 	}
-	if _, ok := errors.AsType[*net.OpError](err); !ok {
+	if !errors.As(err, new(*net.OpError)) {
 		t.Errorf("the cause is gone: %v", err)
 	}
 	for _, secret := range []string{aKey, "passw0rd", "in-the-query"} {

@@ -83,13 +83,12 @@ func (a *auditor) abandon() {
 	a.checks, a.gathering, a.indexing = nil, nil, nil
 }
 
-// look shows objects to the one who listens. It is for any goroutine, and what it gives
-// is for that of the audit.
+// look gives what shows objects to the one who listens.
 func (a *auditor) look(list []objects.Object) (inTurn func() error) {
 	if a.to.Objects == nil || len(list) == 0 {
 		return nil
 	}
-	return a.to.Objects(list)
+	return func() error { return a.to.Objects(list) }
 }
 
 // wrongObject is an object that is not what its id says.
@@ -108,7 +107,7 @@ func (a *auditor) pass(inTurn func() error, wrong []wrongObject) error {
 	}
 	for _, w := range wrong {
 		err := w.err
-		if c, ok := errors.AsType[*objects.CorruptError](err); ok {
+		if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 			err = c.Cause
 		}
 		if err := a.tell(objects.Damage{ID: w.id, Where: w.where, What: err.Error()}); err != nil {
@@ -174,7 +173,7 @@ func (c *looseCheck) run(*arena) {
 	sound := make([]objects.Object, 0, len(c.list))
 	for _, r := range c.list {
 		o, err := decodeObject(r.id, r.value)
-		if e, ok := errors.AsType[*objects.ErasedError](err); ok {
+		if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
 			c.erased = append(c.erased, e.Tombstone)
 			continue
 		}

@@ -224,7 +224,7 @@ func kindOfErased(e entry) ([]byte, error) {
 		return nil, err
 	}
 	err = decodeTombstone(objects.ID(e.key), value)
-	if t, ok := errors.AsType[*objects.ErasedError](err); ok {
+	if t := (*objects.ErasedError)(nil); errors.As(err, &t) {
 		return []byte{byte(t.Kind)}, nil
 	}
 	return nil, err

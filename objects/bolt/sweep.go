@@ -112,14 +112,12 @@ func (w *sweeper) add(o objects.Object, pack uint32) {
 func (w *sweeper) look(s *store, h *steady) error {
 	a := &auditor{store: s, files: h, meta: h.meta}
 	a.to = objects.Audit{
-		Objects: func(list []objects.Object) func() error {
-			return func() error {
-				for _, o := range list {
-					w.add(o, a.told)
-					w.foundGrave(o)
-				}
-				return nil
+		Objects: func(list []objects.Object) error {
+			for _, o := range list {
+				w.add(o, a.told)
+				w.foundGrave(o)
 			}
+			return nil
 		},
 		Erased: func(t objects.Tombstone) error { w.foundTombstone(t); return nil },
 		Ref:    func(r objects.Ref) error { w.roots = append(w.roots, r.Target); return nil },

@@ -48,7 +48,8 @@ func tombstones(ids ...objects.ID) (list []objects.Tombstone) {
 func wantErased(t *testing.T, s objects.Store, o objects.Object) {
 	t.Helper()
 	_, err := objects.Read(t.Context(), s, o.ID)
-	e, ok := errors.AsType[*objects.ErasedError](err)
+	var e *objects.ErasedError
+	ok := errors.As(err, &e)
 	if !ok || !errors.Is(err, objects.ErrErased) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
 		t.Fatalf("an erased object reads as %v", err)
 	}

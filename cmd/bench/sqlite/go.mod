@@ -2,6 +2,6 @@
 // of its own so that whoever uses tract never sees it.
 module github.com/tract-vcs/tract/cmd/bench/sqlite
 
-go 1.26.0
+go 1.25.0
 
 require github.com/mattn/go-sqlite3 v1.14.53

@@ -47,9 +47,9 @@ func soundStore(t *testing.T, repo *tract.Repo, dir string, planted []secretstes
 	}
 }
 
-// TestFixedSecretsAreInNoFile masks the secrets of a store after the fact, wherever they
+// TestMaskedSecretsAreInNoFile masks the secrets of a store after the fact, wherever they
 // are. The prompts are as they were, but for the masks; and once is enough.
-func TestFixedSecretsAreInNoFile(t *testing.T) {
+func TestMaskedSecretsAreInNoFile(t *testing.T) {
 	all := secretstest.Plant(31)
 	planted := []secretstest.Planted{all[2], all[15], all[26], all[32]}
 	repo, dir := leakyStore(t, planted)
@@ -57,11 +57,10 @@ func TestFixedSecretsAreInNoFile(t *testing.T) {
 	for i := range planted {
 		before["b"+strconv.Itoa(i)] = sent(t, repo, "b"+strconv.Itoa(i))
 	}
-	p := tract.Fixing(scan(t, repo, tract.Scan{}))
-	p.Why = "scan --fix"
-	got := must(repo.Redact(t.Context(), p))(t)
-	if len(got.Sealed) > 0 || got.Objects == 0 || len(got.Edits) != 2*len(planted) {
-		t.Errorf("%d sealed, %d objects, edits on %d branches", len(got.Sealed), got.Objects, len(got.Edits))
+	p := tract.Purging{Secrets: true, Mask: true}
+	got := must(repo.Purge(t.Context(), p))(t)
+	if len(got.Left) > 0 || got.Objects == 0 || len(got.Masked) != 2*len(planted) {
+		t.Errorf("%d left, %d objects, edits on %d branches", len(got.Left), got.Objects, len(got.Masked))
 	}
 	soundStore(t, repo, dir, planted)
 	for name, was := range before {
@@ -69,9 +68,8 @@ func TestFixedSecretsAreInNoFile(t *testing.T) {
 			t.Errorf("%s was\n%s\nand is\n%s", name, secrets.Mask(was), now)
 		}
 	}
-	p = tract.Fixing(scan(t, repo, tract.Scan{}))
-	if again := must(repo.Redact(t.Context(), p))(t); again.Objects > 0 || len(again.Edits) > 0 {
-		t.Errorf("fixed again: %+v", again)
+	if again := must(repo.Purge(t.Context(), p))(t); again.Objects > 0 || len(again.Masked) > 0 {
+		t.Errorf("masked again: %+v", again)
 	}
 }
 
@@ -80,24 +78,24 @@ func TestPurgedSecretsAreInNoFile(t *testing.T) {
 	all := secretstest.Plant(32)
 	planted := []secretstest.Planted{all[0], all[30]}
 	repo, dir := leakyStore(t, planted)
-	p := tract.Purging{Why: "a leak"}
+	leaks := map[objects.ID]bool{}
 	for _, l := range scan(t, repo, tract.Scan{}) {
-		if !slices.Contains(p.Objects, l.Object) && l.Erasable() {
-			p.Objects = append(p.Objects, l.Object)
+		if l.Erasable() {
+			leaks[l.Object] = true
 		}
 	}
-	got := must(repo.Purge(t.Context(), p))(t)
-	if len(got.Commits) == 0 || len(got.Others) == 0 || got.Objects < len(p.Objects) {
-		t.Errorf("%d commits, %d other objects, %d erased", len(got.Commits), len(got.Others), got.Objects)
+	got := must(repo.Purge(t.Context(), tract.Purging{Secrets: true}))(t)
+	if len(got.Commits) == 0 || len(got.Others) == 0 || len(leaks) == 0 || got.Objects < len(leaks) {
+		t.Errorf("%d commits, %d other objects, %d erased of %d", len(got.Commits), len(got.Others), got.Objects, len(leaks))
 	}
 	soundStore(t, repo, dir, planted)
 	must(repo.Compile(t.Context(), "b0"))(t)
 }
 
-// TestFixLeavesWhatAnOpenLoopNeeds: the same sealed words on a branch whose loop is over
+// TestMaskLeavesWhatAnOpenLoopNeeds: the same sealed words on a branch whose loop is over
 // are the same object, and stay too until the other loop is over. Of a rule that was not
 // asked for nothing is masked, and what is never erased is not tried.
-func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
+func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	all := secretstest.Plant(33)
 	key, other := all[15].Secret, all[2].Secret
 	repo := open(t, tract.MaskSecrets("off"))
@@ -107,14 +105,16 @@ func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	must(b.Fork(t.Context(), "over", "main"))(t)
 	must(repo.Branch("over").Append(t.Context(), []content.Block{result("c1")}))(t)
 	must(repo.Branch("over").User(t.Context(), "and now?"))(t)
-	fix := func() (*tract.RedactResult, []tract.Leak) {
+	mask := func() *tract.PurgeResult {
 		t.Helper()
-		p := tract.Fixing(scan(t, repo, tract.Scan{Rules: []string{"github"}}), "github")
-		done := must(repo.Redact(t.Context(), p))(t)
-		return done, scan(t, repo, tract.Scan{Rules: []string{"github"}})
+		done := must(repo.Purge(t.Context(), tract.Purging{Secrets: true, Mask: true, Rules: []string{"github"}}))(t)
+		if left := scan(t, repo, tract.Scan{Rules: []string{"github"}}); len(left) != len(done.Left) {
+			t.Errorf("%+v are left, and it tells of %+v", left, done.Left)
+		}
+		return done
 	}
-	done, left := fix()
-	if len(done.Sealed) != 1 || len(done.Commits) != 1 || len(done.Edits["main"]) != 1 || len(done.Edits["over"]) != 1 {
+	done := mask()
+	if len(done.Left) != 2 || len(done.Commits) != 1 || len(done.Masked["main"]) != 1 || len(done.Masked["over"]) != 1 {
 		t.Errorf("%+v", done)
 	}
 	if err := repo.Branch("nowhere").Describe(t.Context(), "about "+other); err != nil {
@@ -124,7 +124,7 @@ func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 		t.Errorf("the last one found is %+v", list[len(list)-1])
 	}
 	places := []string{}
-	for _, l := range left {
+	for _, l := range done.Left {
 		places = append(places, l.Where)
 		if l.Where == "content" && !l.Open || l.Erasable() != (l.Where == "content") {
 			t.Errorf("left: %+v", l)
@@ -138,8 +138,8 @@ func TestFixLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	}
 	must(b.Append(t.Context(), []content.Block{result("c1")}))(t)
 	must(b.User(t.Context(), "and here?"))(t)
-	if done, left = fix(); len(done.Sealed) > 0 || len(left) != 1 || left[0].Where != "origin" {
-		t.Errorf("when both loops are over: %+v, left %+v", done, left)
+	if done = mask(); len(done.Left) != 1 || done.Left[0].Where != "origin" {
+		t.Errorf("when both loops are over: %+v", done)
 	}
 }
 
@@ -150,7 +150,10 @@ func TestScanPassesOverWhatWasErased(t *testing.T) {
 	kinds := map[objects.Kind]bool{}
 	for _, kind := range []objects.Kind{objects.KindContent, objects.KindLabel, objects.KindTools} {
 		ids := must(repo.Store().Find(t.Context(), kind, "", 0))(t)
-		kinds[kind], p.Objects = len(ids) > 0, append(p.Objects, ids...)
+		kinds[kind] = len(ids) > 0
+		for _, id := range ids {
+			p.Revs = append(p.Revs, id.String())
+		}
 	}
 	must(repo.Purge(t.Context(), p))(t)
 	if list := scan(t, repo, tract.Scan{}); len(list) > 0 || len(kinds) != 3 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
+	"github.com/tract-vcs/tract/secrets"
 )
 
 // onDisk is a repo in files, and the folder of them.
@@ -49,9 +51,9 @@ func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
 	}
 }
 
-// TestPrunedThoughtsAreInNoFile prunes what may be pruned, and looks at everything
-// that shows a thought.
-func TestPrunedThoughtsAreInNoFile(t *testing.T) {
+// TestPurgedReasoningIsInNoFile purges the reasoning that may go, and looks at everything
+// that shows reasoning.
+func TestPurgedReasoningIsInNoFile(t *testing.T) {
 	now := time.Now()
 	repo, dir := onDisk(t, tract.Clock(func() time.Time { return now }))
 	ctx := t.Context()
@@ -71,11 +73,11 @@ func TestPrunedThoughtsAreInNoFile(t *testing.T) {
 	now = young
 	before := sent(t, repo, "main")
 
-	p := tract.Pruning{Before: young.Add(-7 * 24 * time.Hour), Why: "older than 7d", Dry: true}
+	p := tract.Purging{Reasoning: true, OlderThan: 7 * 24 * time.Hour, Why: "older than 7d", DryRun: true}
 	for _, dry := range []bool{true, false} {
-		p.Dry = dry
-		got := must(repo.Prune(ctx, p))(t)
-		if len(got.Thoughts) != 1 || got.Thoughts[0].ID != gone.ReasoningCommits[0] || got.Pinned != 1 || got.Open != 1 || got.Shared != 1 || got.Young != 2 {
+		p.DryRun = dry
+		got := must(repo.Purge(ctx, p))(t)
+		if len(got.Commits) != 1 || got.Commits[0].ID != gone.ReasoningCommits[0] || got.Spared != (tract.Spared{Young: 2, Pinned: 1, Open: 1, Shared: 1}) {
 			t.Errorf("dry %t: %+v", dry, got)
 		}
 		if dry == (got.Objects == 1) || got.Bytes < int64(len("the-old-thought")) {
@@ -107,41 +109,41 @@ func TestPrunedThoughtsAreInNoFile(t *testing.T) {
 			t.Errorf("verify: %+v, %v", x, err)
 		}
 	}
-	if got := must(repo.Prune(ctx, p))(t); len(got.Thoughts) != 0 || got.Objects != 0 {
-		t.Errorf("pruned again: %+v", got)
+	if got := must(repo.Purge(ctx, p))(t); len(got.Commits) != 0 || got.Objects != 0 {
+		t.Errorf("purged again: %+v", got)
 	}
-	p.Before, p.Pinned = time.Time{}, true
-	if got := must(repo.Prune(ctx, p))(t); len(got.Thoughts) != 4 || got.Open != 1 { // the same thought on two branches
+	p.OlderThan = 0
+	if got := must(repo.Purge(ctx, p))(t); len(got.Commits) != 3 || got.Spared != (tract.Spared{Pinned: 1, Open: 1}) { // the same thought on two branches
 		t.Errorf("all of them: %+v", got)
+	}
+	if got := must(repo.Purge(ctx, tract.Purging{Revs: []string{pin.ReasoningCommits[0].String()}}))(t); len(got.Commits) != 1 {
+		t.Errorf("by its revision: %+v", got)
 	}
 	wantNoWord(t, dir, 4, "the-old-thought", "the-pinned-thought", "the-same-thought", "the-young-thought")
 }
 
 func noTargets(*compile.Manifest) (llm.Target, error) { return nil, nil }
 
-func TestPruneByRevisionSessionAndModel(t *testing.T) {
+func TestPurgeOfReasoningByHistory(t *testing.T) {
 	repo := open(t)
 	ctx := t.Context()
-	first := must(repo.Branch("main").Chat(ctx, &spender{model: "big-1", thought: "one", reasoning: []int64{5}}, "q"))(t)
-	must(repo.Branch("main").Chat(ctx, &spender{model: "small-1", thought: "two", reasoning: []int64{5}}, "q"))(t)
-	must(repo.Branch("side").Chat(ctx, &spender{model: "big-1", thought: "three", reasoning: []int64{5}}, "q"))(t)
+	first := must(repo.Branch("main").Chat(ctx, says(think("one"), content.Assistant("a")), "q"))(t)
+	tip := first.Commits[len(first.Commits)-1].String()
+	must(repo.Branch("main").Chat(ctx, says(think("two"), content.Assistant("a")), "q"))(t)
+	must(repo.Branch("side").Chat(ctx, says(think("three"), content.Assistant("a")), "q"))(t)
 	for _, c := range []struct {
-		p    tract.Pruning
+		revs []string
 		want int
-	}{
-		{tract.Pruning{Dry: true}, 3},
-		{tract.Pruning{Dry: true, Session: "main"}, 2},
-		{tract.Pruning{Dry: true, Model: "big*"}, 2},
-		{tract.Pruning{Dry: true, Model: "big*", Session: "side"}, 1},
-		{tract.Pruning{Dry: true, Revs: []string{first.Commits[len(first.Commits)-1].String()}}, 1},
-		{tract.Pruning{Dry: true, Revs: []string{"main", "side"}}, 3},
-	} {
-		if got := must(repo.Prune(ctx, c.p))(t); len(got.Thoughts) != c.want {
-			t.Errorf("%+v: %d thoughts go, want %d", c.p, len(got.Thoughts), c.want)
+	}{{nil, 3}, {[]string{"main"}, 2}, {[]string{tip}, 1}, {[]string{tip + "..main"}, 1}, {[]string{"main", "side"}, 3}} {
+		if got := must(repo.Purge(ctx, tract.Purging{Reasoning: true, Revs: c.revs, DryRun: true}))(t); len(got.Commits) != c.want {
+			t.Errorf("%v: %d blocks go, want %d", c.revs, len(got.Commits), c.want)
 		}
 	}
-	if _, err := repo.Prune(ctx, tract.Pruning{Revs: []string{"nowhere"}}); !errors.Is(err, objects.ErrNotFound) {
+	if _, err := repo.Purge(ctx, tract.Purging{Reasoning: true, Revs: []string{"nowhere"}}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("an unknown revision: %v", err)
+	}
+	if _, err := repo.Purge(ctx, tract.Purging{Reasoning: true, Secrets: true}); err == nil {
+		t.Error("reasoning and secrets were purged at once")
 	}
 }
 
@@ -165,7 +167,7 @@ func TestPurgedWordsAreInNoFile(t *testing.T) {
 	file := id(content.Media{Of: content.KindFile, MediaType: "text/plain", Data: pad + "hunter6" + common[:objects.MaxSize]})
 	id(content.Media{Of: content.KindFile, MediaType: "text/plain", Data: pad + "hunter7" + common[:objects.MaxSize]})
 
-	if got := must(repo.Purge(ctx, tract.Purging{Revs: []string{question}, Dry: true}))(t); len(got.Commits) != 1 || got.Commits[0].Block.String() == "" ||
+	if got := must(repo.Purge(ctx, tract.Purging{Revs: []string{question}, DryRun: true}))(t); len(got.Commits) != 1 ||
 		len(got.Shared) != 1 || len(got.Edits) != 1 || got.Edits[0].ID != edit || got.Objects != 0 {
 		t.Errorf("dry: %+v", got)
 	}
@@ -231,81 +233,63 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	_ = edit
 }
 
-func TestRedactedWordsAreReplacedWhereTheyCount(t *testing.T) {
-	repo, dir := onDisk(t)
+// TestMaskedBlocksReplaceThoseWithSecrets masks on every branch where a block counts:
+// also in the reason of an annotation, and under a seal that no open loop needs.
+func TestMaskedBlocksReplaceThoseWithSecrets(t *testing.T) {
+	repo, dir := onDisk(t, tract.MaskSecrets("off"))
 	ctx := t.Context()
 	main := repo.Branch("main")
-	sealed := content.Reasoning{Text: "key sk-1", Format: content.FormatAnthropic, Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: "sig", Minted: "messages/m"}}.Wire()}
-	r := must(main.Chat(ctx, says(sealed, content.Assistant("done")), "use sk-2"))(t)
-	note := must(main.Annotate(ctx, r.Commits[0].String(), priority.Pinned, "sk-3 is in it"))(t)
+	key := func(n int) string { return fmt.Sprintf("ghp_%daB3dE6aB3dE6aB3dE6aB3dE6aB3dE6aB3dE", n) }
+	sealed := content.Reasoning{Text: "key " + key(1), Format: content.FormatAnthropic, Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: "sig", Minted: "messages/m"}}.Wire()}
+	r := must(main.Chat(ctx, says(sealed, content.Assistant("done")), "use "+key(2)))(t)
+	must(main.Annotate(ctx, r.Commits[0].String(), priority.Pinned, key(3)+" is in it"))(t)
 	must(main.Fork(ctx, "fork", "main"))(t)
-	question := must(repo.Resolve(ctx, "main~3"))(t)
-	edited := must(main.Append(ctx, []content.Block{content.Assistant("sk-4")}))(t)[0]
+	edited := must(main.Append(ctx, []content.Block{content.Assistant(key(4))}))(t)[0]
 	must(main.Edit(ctx, edited.String(), "clean already"))(t)
-	open := must(repo.Branch("loop").Chat(ctx, says(content.Reasoning{Text: "key sk-5", Wire: sealed.Wire}, content.ToolCall{CallID: "1", Name: "f"}), "go"))(t)
+	must(repo.Branch("loop").Chat(ctx, says(content.Reasoning{Text: "key " + key(5), Wire: sealed.Wire}, content.ToolCall{CallID: "1", Name: "f"}), "go"))(t)
 
-	p := tract.Redacting{Why: "scan --fix", List: []tract.Redaction{
-		{Commit: r.Commits[0], Content: true, Block: content.Reasoning{Text: "key [masked]", Format: content.FormatAnthropic, Wire: sealed.Wire}},
-		{Commit: question, Content: true, Block: content.User("use [masked]")},
-		{Commit: note, Content: true, Block: content.Note("[masked] is in it")},
-		{Commit: edited, Content: true, Block: content.Assistant("[masked]")},
-		{Commit: open.Commits[0], Content: true, Block: content.Reasoning{Text: "key [masked]"}},
-	}}
-	got := must(repo.Redact(ctx, p))(t)
-	if len(got.Commits) != 4 || len(got.Sealed) != 1 || got.Sealed[0] != open.Commits[0] || len(got.Edits["main"]) != 3 || len(got.Edits["fork"]) != 3 || len(got.Edits["loop"]) != 0 {
+	p := tract.Purging{Secrets: true, Mask: true}
+	got := must(repo.Purge(ctx, p))(t)
+	if len(got.Commits) != 4 || len(got.Left) != 1 || !got.Left[0].Open || len(got.Masked["main"]) != 3 || len(got.Masked["fork"]) != 3 || len(got.Masked["loop"]) != 0 {
 		t.Errorf("%+v", got)
 	}
-	wantNoWord(t, dir, 4, "sk-1", "sk-2", "sk-3", "sk-4")
+	wantNoWord(t, dir, 4, key(1), key(2), key(3), key(4))
 	for branch, want := range map[string]string{
-		"main": "user:use [masked] | reasoning:key [masked] | assistant:done | assistant:clean already",
-		"fork": "user:use [masked] | reasoning:key [masked] | assistant:done",
+		"main": "user:use " + secrets.Mask(key(2)) + " | reasoning:key " + secrets.Mask(key(1)) + " | assistant:done | assistant:clean already",
+		"fork": "user:use " + secrets.Mask(key(2)) + " | reasoning:key " + secrets.Mask(key(1)) + " | assistant:done",
 	} {
-		if got := sent(t, repo, branch); strings.ReplaceAll(got, " | assistant:clean", " | assistant:clean") != want {
+		if got := sent(t, repo, branch); got != want {
 			t.Errorf("%s: %s", branch, got)
 		}
 		pr := must(repo.Compile(ctx, branch))(t)
 		for _, e := range pr.Entries {
-			if e.Kind == content.KindReasoning && e.Op == commit.Append && e.Why() != "annotated: [masked] is in it" {
-				t.Errorf("%s: the thought is sent because %q", branch, e.Why())
+			if e.Kind == content.KindReasoning && e.Op == commit.Append && string(e.Why()) != "annotated: "+secrets.Mask(key(3))+" is in it" {
+				t.Errorf("%s: the reasoning is sent because %q", branch, e.Why())
 			}
 		}
 	}
-	if again := must(repo.Redact(ctx, p))(t); len(again.Commits) != 0 || len(again.Edits) != 0 || again.Objects != 0 {
-		t.Errorf("redacted again: %+v", again)
-	}
-	bad := tract.Redacting{List: []tract.Redaction{{Commit: question, Content: true, Block: content.Assistant("x")}}}
-	if _, err := repo.Redact(ctx, bad); err == nil {
-		t.Error("a question became an answer")
+	if again := must(repo.Purge(ctx, p))(t); len(again.Commits) != 0 || len(again.Masked) != 0 || again.Objects != 0 {
+		t.Errorf("masked again: %+v", again)
 	}
 }
 
-// TestRedactedToolsAndLabels takes the definitions of tools away, and a label, and a
-// question without anything in its place.
-func TestRedactedToolsAndLabels(t *testing.T) {
+// TestVerifyAfterToolsWerePurged purges the definitions of tools by their id.
+func TestVerifyAfterToolsWerePurged(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
-	main := repo.Branch("main")
 	tool := llm.Tool{Name: "look", Description: "uses the key sk-1", Schema: []byte(`{"type":"object"}`)}
-	must(main.Chat(ctx, says(content.Assistant("done")), "the key is sk-2", tract.Tools(tool)))(t)
-	labelled := must(main.Append(ctx, []content.Block{content.User("kept")}, tract.Label("sk-3")))(t)[0]
-	var tools objects.ID
+	must(repo.Branch("main").Chat(ctx, says(content.Assistant("done")), "go on", tract.Tools(tool)))(t)
+	var tools string
 	for x, err := range repo.Verify(ctx, noTargets, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tools = x.Manifest.Tools
+		tools = x.Manifest.Tools.String()
 	}
-	got := must(repo.Redact(ctx, tract.Redacting{Why: "secrets", Objects: []objects.ID{tools}, List: []tract.Redaction{
-		{Commit: labelled, Label: true},
-		{Commit: must(repo.Resolve(ctx, "main~2"))(t), Content: true},
-	}}))(t)
-	if got.Objects != 3 || len(got.Commits) != 2 || len(got.Edits) != 0 {
+	if got := must(repo.Purge(ctx, tract.Purging{Revs: []string{tools}}))(t); got.Objects != 1 || len(got.Commits) != 0 || len(got.Others) != 1 {
 		t.Errorf("%+v", got)
 	}
-	wantNoWord(t, dir, 3, "sk-1", "sk-2", "sk-3")
-	if got := sent(t, repo, "main"); got != "assistant:done | user:kept" {
-		t.Error(got)
-	}
+	wantNoWord(t, dir, 1, "sk-1")
 	for x, err := range repo.Verify(ctx, noTargets, nil) {
 		if err != nil || x.Verdict != tract.Pruned || !strings.HasPrefix(x.Why, "its tools were pruned ") {
 			t.Errorf("verify: %+v, %v", x, err)

@@ -33,13 +33,13 @@ func TestWhatASummaryWasMadeOfGoesToo(t *testing.T) {
 			t.Errorf("verify of the request for the summary: %+v, %v", x, err)
 		}
 	}
-	must(repo.Prune(ctx, tract.Pruning{}))(t)
+	must(repo.Purge(ctx, tract.Purging{Reasoning: true}))(t)
 	wantNoWord(t, dir, 3, "hunter2", "hunter3")
 }
 
-// TestThoughtsOfTheRefLogArePrunedToo: what a branch once was stays in the store, and
-// its thoughts are as old as others.
-func TestThoughtsOfTheRefLogArePrunedToo(t *testing.T) {
+// TestPurgeReachesReasoningOfTheRefLog: what a branch once was stays in the store, and
+// its reasoning is as old as other reasoning.
+func TestPurgeReachesReasoningOfTheRefLog(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")
@@ -48,7 +48,7 @@ func TestThoughtsOfTheRefLogArePrunedToo(t *testing.T) {
 	if err := main.Reset(ctx, "main~2"); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(repo.Prune(ctx, tract.Pruning{}))(t); len(got.Thoughts) != 1 {
+	if got := must(repo.Purge(ctx, tract.Purging{Reasoning: true}))(t); len(got.Commits) != 1 {
 		t.Errorf("%+v", got)
 	}
 	wantNoWord(t, dir, 1, "hunter2")
@@ -89,11 +89,11 @@ func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
 	}
 	described := must(objects.ReadRef(ctx, repo.Store(), refs.Describe+"main"))(t)
 	c := must(repo.Show(ctx, id.String()))(t)
-	p := tract.Purging{Objects: []objects.ID{described.Target, c.Content}, Dry: true}
+	p := tract.Purging{Revs: []string{described.Target.String(), c.Content.String()}, DryRun: true}
 	if got := must(repo.Purge(ctx, p))(t); len(got.Commits) != 1 || got.Commits[0].ID != id || len(got.Others) != 1 || got.Objects != 0 {
 		t.Errorf("dry: %+v", got)
 	}
-	p.Dry = false
+	p.DryRun = false
 	must(repo.Purge(ctx, p))(t)
 	wantNoWord(t, dir, 2, "hunter2", "hunter3")
 	if text := must(main.Description(ctx))(t); text != "" {
@@ -102,7 +102,8 @@ func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
 	if left, ok := must(repo.Show(ctx, id.String()))(t).Block.(content.ToolCall); !ok || left.CallID != "c1" {
 		t.Errorf("of the call is left %+v", left)
 	}
-	if _, err := repo.Purge(ctx, tract.Purging{Objects: []objects.ID{id}}); err == nil {
-		t.Error("a commit was purged as an object")
+	call := must(repo.Show(ctx, id.String()))(t)
+	if _, err := repo.Purge(ctx, tract.Purging{Revs: []string{call.Origin.String()}}); err == nil {
+		t.Error("an origin was purged")
 	}
 }

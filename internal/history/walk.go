@@ -1,4 +1,7 @@
-package tract
+// Package history has what every question about histories begins with: the tips of all
+// refs, walks over several histories at once, and the numbers of turns. Its functions
+// read, and keep nothing open between the elements that they yield.
+package history
 
 import (
 	"container/heap"
@@ -11,15 +14,15 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
-// every yields the headers of all commits that tips reach, each once: those that
-// claim to be newest first, and of one history a commit before its parents. It
-// reads no further than it is asked.
-func (r *Repo) every(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
+// NewestFirst yields the headers of all commits that tips reach, each once: those that
+// claim to be newest first, and of one history a commit before its parents. It reads
+// no further than it is asked. An error is the last element.
+func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		w := &walks{seen: map[objects.ID]bool{}}
 		defer w.stop()
 		for _, tip := range tips {
-			if err := w.add(ctx, r.store, tip); err != nil {
+			if err := w.add(ctx, r, tip); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -31,7 +34,7 @@ func (r *Repo) every(ctx context.Context, tips []objects.ID) iter.Seq2[*commit.C
 				return
 			}
 			w.seen[c.ID] = true
-			if err := w.advance(ctx, r.store, fresh); err != nil {
+			if err := w.advance(ctx, r, fresh); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -131,17 +134,12 @@ func (w *walks) Pop() any {
 	return last
 }
 
-// roots is where a walk over one revision begins, or over all branches, tags and
-// replies that could not land when there is none.
-func (r *Repo) roots(ctx context.Context, rev string) ([]objects.ID, error) {
-	if rev != "" {
-		id, err := r.Resolve(ctx, rev)
-		return []objects.ID{id}, err
-	}
+// Tips returns the commits at which branches, tags and rescued responses are, each once.
+func Tips(ctx context.Context, r objects.RefReader) ([]objects.ID, error) {
 	var tips []objects.ID
 	seen := map[objects.ID]bool{}
 	for _, folder := range []string{refs.Heads, refs.Tags, refs.Rescued} {
-		list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: folder})
+		list, err := r.Refs(ctx, objects.RefQuery{Prefix: folder})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", folder, err)
 		}
@@ -154,26 +152,43 @@ func (r *Repo) roots(ctx context.Context, rev string) ([]objects.ID, error) {
 	return tips, nil
 }
 
-// walkable is the roots of a revision, and the turns of all they reach when they
-// are to be numbered.
-func (r *Repo) walkable(ctx context.Context, rev string, opts []Option) (tips []objects.ID, turns map[objects.ID]int, err error) {
-	c, err := r.call(opts)
-	if err == nil {
-		tips, err = r.roots(ctx, rev)
+// All yields the headers of all commits that tips reach by any parent, each once, line by
+// line, but for those that were seen and what lies before them. It adds to seen what it
+// yields; nil is none. An error is the last element.
+func All(ctx context.Context, r objects.Reader, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*commit.Commit, error] {
+	if seen == nil {
+		seen = map[objects.ID]bool{}
 	}
-	if err == nil && c.numbered {
-		turns, err = r.turns(ctx, tips)
+	return func(yield func(*commit.Commit, error) bool) {
+		for len(tips) > 0 {
+			tip := tips[0]
+			tips = tips[1:]
+			if seen[tip] {
+				continue
+			}
+			for c, err := range commit.Walk(ctx, r, tip, 0) {
+				if err == nil && seen[c.ID] {
+					break
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+				seen[c.ID] = true
+				if len(c.Parents) > 1 {
+					tips = append(tips, c.Parents[1:]...)
+				}
+			}
+		}
 	}
-	return tips, turns, err
 }
 
-// turns numbers the turn of every commit that tips reach by first parents.
-func (r *Repo) turns(ctx context.Context, tips []objects.ID) (map[objects.ID]int, error) {
+// Turns numbers the turn of every commit that tips reach by first parents.
+func Turns(ctx context.Context, r objects.Reader, tips []objects.ID) (map[objects.ID]int, error) {
 	turns := map[objects.ID]int{}
 	for _, tip := range tips {
 		var line []*commit.Commit
 		turn := 0
-		for c, err := range commit.Walk(ctx, r.store, tip, 0) {
+		for c, err := range commit.Walk(ctx, r, tip, 0) {
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,80 @@
+package tract_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// batchSizes is a store that notes how many bytes of text each batch has.
+type batchSizes struct {
+	objects.Store
+	sizes []int
+}
+
+// Unwrap gives the store that does the work; see objects.As.
+func (s *batchSizes) Unwrap() objects.Store { return s.Store }
+
+func (s *batchSizes) Apply(ctx context.Context, b objects.Batch) error {
+	size := 0
+	for _, o := range b.Put {
+		if o.Kind == objects.KindContent {
+			size += len(o.Data)
+		}
+	}
+	s.sizes = append(s.sizes, size)
+	return s.Store.Apply(ctx, b)
+}
+
+// TestImportBatchesAreBounded: an import of any length holds one batch at a time, and a
+// batch ends with the message that makes it large enough.
+func TestImportBatchesAreBounded(t *testing.T) {
+	const parts, most, one = 4800, 4 << 20, 9 << 10
+	store := &batchSizes{Store: objects.Memory()}
+	text := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat(" words", i*7%1300)) }
+	read, held := 0, 0
+	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+		for i := range parts {
+			part := tract.ForeignPart{ID: fmt.Sprint(i), Block: content.User(text(i))}
+			if read += len(text(i)); !yield(tract.Foreign{Branch: []string{"a", "b"}[i%2], Parts: []tract.ForeignPart{part}}, nil) {
+				return
+			}
+			written := 0
+			for _, size := range store.sizes {
+				written += size
+			}
+			held = max(held, read-written)
+		}
+	}
+	repo := repoOf(t, store)
+	store.sizes = nil
+	if _, err := repo.Import(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	for i, size := range store.sizes {
+		if last := i == len(store.sizes)-1; size > most+one || size < most && !last {
+			t.Errorf("batch %d of %d has %d bytes", i, len(store.sizes), size)
+		}
+	}
+	if len(store.sizes) < 3 || held > most+one {
+		t.Errorf("%d bytes in %d batches, %d held", read, len(store.sizes), held)
+	}
+	for k, name := range []string{"a", "b"} {
+		have := branches(t, repo)[name]
+		if len(have) != parts/2 {
+			t.Fatalf("%d commits on %s", len(have), name)
+		}
+		for i, c := range have {
+			got, err := repo.Show(t.Context(), c.ID.String())
+			if want := text(2*i + k); err != nil || got.Block.String() != want {
+				t.Fatalf("commit %d on %s: %v, %.20q, want %.20q", i, name, err, got.Block, want)
+			}
+		}
+	}
+}
