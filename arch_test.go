@@ -43,19 +43,20 @@ var floors = map[string][]string{
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
 	"refs":          {"commit", "content", "nearest", "objects"},
 
-	// 4: two prompts compared | what other programs kept | walks over all histories
-	"internal/history": {"commit", "objects", "refs"},
-	"diff":             {"commit", "compile", "content", "objects"},
-	"importer":         {"content", "llm", "llm/providers", "llm/rawjson"},
+	// 4: two prompts compared | what other programs kept | walks over all histories | a whole conversation compared with a history
+	"internal/history":   {"commit", "objects", "refs"},
+	"internal/reconcile": {"content", "llm/rawjson", "objects"},
+	"diff":               {"commit", "compile", "content", "objects"},
+	"importer":           {"content", "llm", "llm/providers", "llm/rawjson"},
 
 	// 5: the facade
-	"": {"commit", "compile", "content", "diff", "internal/history", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
+	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
 
 	// 6: results for people and programs
 	"format": {"", "commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
 
 	// 7: what goes over the wire is committed | flags, exit codes, hints
-	"record": {"", "commit", "compile", "content", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
+	"record": {"", "commit", "compile", "content", "internal/reconcile", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
 		"nearest", "objects", "priority", "refs", "safefile", "secrets", "settings",

@@ -29,8 +29,9 @@ var someKinds = map[string]string{
 	"format/prompt.go heading":      "the role and the kind are there already",
 	"format/summary.go gist":        "the first line of String follows",
 	"importer/messages.go chained":  "only calls and results tie messages together",
-	"record/key.go unitOf":          "what no dialect sends does not come back from a client",
 	"cmd/tract/commit.go blockOf":   "a refusal follows",
+
+	"internal/reconcile/key.go unitOf": "what no dialect sends does not come back from a client",
 }
 
 // TestEveryPlaceThatTellsKindsApartIsComplete: a switch over the types of blocks, or over

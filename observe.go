@@ -78,35 +78,48 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	if err != nil {
 		return nil, err
 	}
+	return b.continueAt(ctx, c, "continue", from, false, func(*commit.Commit) ([]commit.Draft, error) {
+		var drafts []commit.Draft
+		for _, m := range messages {
+			if err := content.CheckBlocks(m.Blocks); err != nil {
+				return nil, err
+			}
+			drafts = append(drafts, c.drafts(b.name, nil, withWords(m.Blocks))...)
+		}
+		return drafts, nil
+	})
+}
+
+// continueAt adds drafts after a commit, as Continue does. With copies, objects that were
+// purged stay purged.
+func (b *Branch) continueAt(ctx context.Context, c *call, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	if err := refs.Check(b.name); err != nil {
-		return nil, fmt.Errorf("continue: branch %w", err)
+		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	tip, err := b.Tip(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !tip.IsZero() && tip != from {
-		return nil, &ConflictError{Operation: "continue", Branch: b.name, Expected: from, Actual: tip}
+		return nil, &ConflictError{Operation: command, Branch: b.name, Expected: from, Actual: tip}
 	}
 	parent, err := b.repo.header(ctx, from)
 	if err != nil {
-		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
-	var drafts []commit.Draft
-	for _, m := range messages {
-		if err := content.CheckBlocks(m.Blocks); err != nil {
-			return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
-		}
-		drafts = append(drafts, c.drafts(b.name, nil, withWords(m.Blocks))...)
+	drafts, err := draft(parent)
+	if err != nil {
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	m := c.masking()
 	m.brought = true
 	commits, put, err := commit.Write(parent, m.all(drafts)...)
 	if err != nil {
-		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	var ids []objects.ID
-	batch := b.batch(c, "continue", tip, commits, put, &ids)
+	batch := b.batch(c, command, tip, commits, put, &ids)
+	batch.Copies = copies
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
 	}
@@ -116,7 +129,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 	if err = b.apply(ctx, batch); err == nil {
 		c.tell(m.found)
 	}
-	return ids, b.conflict("continue", err)
+	return ids, b.conflict(command, err)
 }
 
 // withWords is blocks without those that say nothing.

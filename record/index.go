@@ -10,6 +10,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 )
@@ -97,18 +98,18 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 	return nil
 }
 
-// prompt puts the spots of a prompt in. The head of a history says the same as the
+// prompt puts the positions of a prompt in. The head of a history says the same as the
 // last block that is sent, when nothing follows it but what is not.
 func (x *index) prompt(p *compile.Prompt, branch string) {
-	list, _ := spots(x.masked(p.Messages))
+	list, _ := reconcile.Positions(x.masked(p.Messages))
 	if len(list) == 0 {
 		x.on[p.Head] = branch
 		return
 	}
 	rest := list
 	for i, commits := range p.Commits() {
-		for ; len(rest) > 0 && rest[0].message == i; rest = rest[1:] {
-			x.put(rest[0], commits[rest[0].block], branch)
+		for ; len(rest) > 0 && rest[0].Message == i; rest = rest[1:] {
+			x.put(rest[0], commits[rest[0].Block], branch)
 		}
 	}
 	x.put(list[len(list)-1], p.Head, branch)
@@ -130,25 +131,25 @@ func (x *index) masked(messages []content.Message) []content.Message {
 	return all
 }
 
-func (x *index) put(s spot, at objects.ID, branch string) {
+func (x *index) put(s reconcile.Position, at objects.ID, branch string) {
 	x.on[at] = branch
-	if !slices.Contains(x.whole[s.whole], at) {
-		x.whole[s.whole] = append(x.whole[s.whole], at)
+	if !slices.Contains(x.whole[s.Key], at) {
+		x.whole[s.Key] = append(x.whole[s.Key], at)
 	}
-	if s.replied && !slices.Contains(x.talk[s.talk], at) {
-		x.talk[s.talk] = append(x.talk[s.talk], at)
+	if s.Replied && !slices.Contains(x.talk[s.DialogueKey], at) {
+		x.talk[s.DialogueKey] = append(x.talk[s.DialogueKey], at)
 	}
 }
 
-// says gives the last spot of what a commit compiles to, and the instructions that
+// says gives the last position of what a commit compiles to, and the instructions that
 // it begins with.
-func (x *index) says(ctx context.Context, at objects.ID) (last spot, lead []content.Block, err error) {
+func (x *index) says(ctx context.Context, at objects.ID) (last reconcile.Position, lead []content.Block, err error) {
 	p, err := compile.Chain(ctx, x.repo.Store(), at, compile.Options{})
 	if err != nil {
-		return spot{}, nil, err
+		return reconcile.Position{}, nil, err
 	}
 	seen := x.masked(p.Messages)
-	list, n := spots(seen)
+	list, n := reconcile.Positions(seen)
 	for _, m := range seen[:n] {
 		lead = append(lead, m.Blocks...)
 	}
@@ -165,7 +166,7 @@ func (x *index) same(ctx context.Context, a, b objects.ID) (bool, error) {
 		return false, err
 	}
 	other, _, err := x.says(ctx, b)
-	return one.whole == other.whole, err
+	return one.Key == other.Key, err
 }
 
 // response finds the last block of the reply with a provider's id; zero when there

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/rawjson"
 	"github.com/tract-vcs/tract/objects"
@@ -154,33 +155,33 @@ func (t *Transport) find(ctx context.Context, req *llm.Request, body []byte, wan
 // match finds the place of a conversation.
 func (t *Transport) match(ctx context.Context, all []content.Message, wanted string) (place, error) {
 	seen := t.index.masked(all)
-	list, n := spots(seen)
+	list, n := reconcile.Positions(seen)
 	var lead []content.Block
 	for _, m := range seen[:n] {
 		lead = append(lead, m.Blocks...)
 	}
 	for _, s := range slices.Backward(list) {
-		base, err := t.choose(ctx, t.index.whole[s.whole], wanted, func(last spot, _ []content.Block) bool { return last.whole == s.whole })
+		base, err := t.choose(ctx, t.index.whole[s.Key], wanted, func(last reconcile.Position, _ []content.Block) bool { return last.Key == s.Key })
 		if err != nil {
 			return place{}, err
 		}
 		if !base.IsZero() {
-			return place{base: base, rest: after(all, s), talk: s.message >= n}, nil
+			return place{base: base, rest: reconcile.After(all, s), talk: s.Message >= n}, nil
 		}
-		if !s.replied {
+		if !s.Replied {
 			continue
 		}
 		var changed []content.Message
-		base, err = t.choose(ctx, t.index.talk[s.talk], wanted, func(last spot, was []content.Block) bool {
+		base, err = t.choose(ctx, t.index.talk[s.DialogueKey], wanted, func(last reconcile.Position, was []content.Block) bool {
 			var can bool
 			changed, can = instead(was, lead)
-			return can && last.talk == s.talk
+			return can && last.DialogueKey == s.DialogueKey
 		})
 		if err != nil {
 			return place{}, err
 		}
 		if !base.IsZero() {
-			return place{base: base, rest: append(changed, after(all, s)...), talk: true}, nil
+			return place{base: base, rest: append(changed, reconcile.After(all, s)...), talk: true}, nil
 		}
 	}
 	return place{rest: all}, nil
@@ -188,7 +189,7 @@ func (t *Transport) match(ctx context.Context, all []content.Message, wanted str
 
 // choose gives a commit that fits, zero when none does: one that a branch stands at
 // before others, and of these the newest.
-func (t *Transport) choose(ctx context.Context, candidates []objects.ID, wanted string, fits func(last spot, lead []content.Block) bool) (best objects.ID, err error) {
+func (t *Transport) choose(ctx context.Context, candidates []objects.ID, wanted string, fits func(last reconcile.Position, lead []content.Block) bool) (best objects.ID, err error) {
 	for _, at := range slices.Backward(candidates) {
 		stands := t.standing(at, wanted) != ""
 		if !best.IsZero() && !stands {
@@ -208,15 +209,6 @@ func (t *Transport) choose(ctx context.Context, candidates []objects.ID, wanted 
 		}
 	}
 	return best, nil
-}
-
-// after is what a conversation says after a spot.
-func after(all []content.Message, s spot) []content.Message {
-	var rest []content.Message
-	if m := all[s.message]; s.block+1 < len(m.Blocks) {
-		rest = append(rest, content.Message{Role: m.Role, Blocks: m.Blocks[s.block+1:]})
-	}
-	return append(rest, all[s.message+1:]...)
 }
 
 // leadName begins the names of the instructions that a request begins with, so that

@@ -35,19 +35,26 @@ const (
 	Describe = "refs/describe/" // what a branch is about: a label
 )
 
-// Check says what is wrong with the name of a branch or a tag.
+// Check returns a *[NameError] that says what is wrong with the name of a branch or a tag.
 func Check(name string) error {
+	if why := wrongName(name); why != "" {
+		return &NameError{Name: name, Why: why}
+	}
+	return nil
+}
+
+func wrongName(name string) string {
 	if name == "" {
-		return fmt.Errorf("name %q: empty", name)
+		return "empty"
 	}
 	if name == "HEAD" || name == "@" {
-		return fmt.Errorf("name %q: has a meaning of its own", name)
+		return "has a meaning of its own"
 	}
 	if err := objects.CheckRefName(Heads + name); err != nil {
 		_, why, _ := strings.Cut(err.Error(), `": `)
-		return fmt.Errorf("name %.100q: %s", name, why)
+		return why
 	}
-	return nil
+	return ""
 }
 
 // Query selects branches.

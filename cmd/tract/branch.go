@@ -137,7 +137,11 @@ func checkName(what, name string) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{code: codeUsage, kind: "usage", hint: "such as try-2 or agents/planner", cause: fmt.Errorf("%s %w", what, err)}
+	hint := "such as try-2 or agents/planner"
+	if bad := (*refs.NameError)(nil); errors.As(err, &bad) && bad.Hint() != "" {
+		hint = bad.Hint()
+	}
+	return &failure{code: codeUsage, kind: "usage", hint: hint, cause: fmt.Errorf("%s %w", what, err)}
 }
 
 func branchError(err error) error {

@@ -1,4 +1,4 @@
-package record
+package reconcile
 
 import (
 	"testing"
@@ -37,8 +37,8 @@ func TestKeysTellConversationsApart(t *testing.T) {
 	}
 	result := func(id, text string) content.Block { return content.ToolResult{CallID: id, Text: text} }
 	key := func(messages ...content.Message) string {
-		list, _ := spots(messages)
-		return list[len(list)-1].whole.String()
+		list, _ := Positions(messages)
+		return list[len(list)-1].Key.String()
 	}
 	user, assistant, tool := content.RoleUser, content.RoleAssistant, content.RoleTool
 	base := key(say(user, content.User("Q")), say(assistant, content.Assistant("I look."), call("1", `{"a":1}`), call("2", `{"a":2}`)), say(tool, result("1", "x"), result("2", "y")))

@@ -1,4 +1,4 @@
-package record
+package reconcile
 
 import (
 	"bytes"
@@ -13,29 +13,22 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// A match key is the hash of a conversation up to one block of it, over what a
-// client cannot change when it sends the conversation again: who speaks, the
-// words, the names and arguments of calls, and results; secrets in them count as their
-// masks (see [index.masked]). Thoughts, marks for
-// caches, ids, the order of parallel calls and of their results, and white space
-// around words do not count; nor what a provider did by itself, which clients drop
-// or keep as they like.
-
-// spot is a block of a conversation and the keys of what leads up to it.
-type spot struct {
-	message, block int
-	whole          objects.ID // key of all
-	talk           objects.ID // key without the instructions at the beginning; zero inside them
-	replied        bool       // the model has spoken by then
+// Position is a block of a conversation that counts, with the keys of the conversation
+// up to and including it.
+type Position struct {
+	Message, Block int
+	Key            objects.ID // of everything
+	DialogueKey    objects.ID // without the instructions at the beginning; zero inside them
+	Replied        bool       // the model has spoken by then
 }
 
-// spots gives the spots of a conversation, and how many messages of instructions
-// it begins with. Blocks that do not count are no spots of their own.
-func spots(messages []content.Message) (list []spot, lead int) {
-	for lead < len(messages) && messages[lead].Role == content.RoleSystem {
-		lead++
+// Positions returns the positions of a conversation, and the number of messages of
+// instructions at its beginning. Blocks that do not count have no position.
+func Positions(messages []content.Message) (list []Position, instructions int) {
+	for instructions < len(messages) && messages[instructions].Role == content.RoleSystem {
+		instructions++
 	}
-	var whole, talk trail
+	var all, dialogue trail
 	calls := map[string]objects.ID{}
 	replied := false
 	for i, m := range messages {
@@ -44,26 +37,36 @@ func spots(messages []content.Message) (list []spot, lead int) {
 			if !counts {
 				continue
 			}
-			s := spot{message: i, block: j, whole: whole.add(m.Role, u)}
-			if i >= lead {
+			p := Position{Message: i, Block: j, Key: all.add(m.Role, u)}
+			if i >= instructions {
 				replied = replied || m.Role == content.RoleAssistant
-				s.talk, s.replied = talk.add(m.Role, u), replied
+				p.DialogueKey, p.Replied = dialogue.add(m.Role, u), replied
 			}
-			list = append(list, s)
+			list = append(list, p)
 		}
 	}
-	return list, lead
+	return list, instructions
 }
 
-// unit is what counts of one block.
+// After returns what a conversation says after a position.
+func After(messages []content.Message, p Position) []content.Message {
+	var rest []content.Message
+	if m := messages[p.Message]; p.Block+1 < len(m.Blocks) {
+		rest = append(rest, content.Message{Role: m.Role, Blocks: m.Blocks[p.Block+1:]})
+	}
+	return append(rest, messages[p.Message+1:]...)
+}
+
+// unit is the part of one block that a key covers.
 type unit struct {
-	hash  objects.ID // of all but what a model says in words
-	words string     // these, without white space
-	loose bool       // its order among its like does not count
+	hash  objects.ID // of everything but text
+	words string     // the text of a model, without white space
+	lines string     // any other text, without empty lines
+	loose bool       // the order among units of this sort does not count
 }
 
-// unitOf is what counts of a block. calls is the calls so far, by id, which
-// results are told apart by.
+// unitOf returns the unit of a block, and whether keys count it. calls holds the hashes
+// of the calls so far by id; they tell results apart.
 func unitOf(role content.Role, b content.Block, calls map[string]objects.ID) (u unit, counts bool) {
 	switch b := b.(type) {
 	case content.Text:
@@ -71,8 +74,14 @@ func unitOf(role content.Role, b content.Block, calls map[string]objects.ID) (u 
 			u.words = strings.Join(strings.Fields(b.Text), "")
 			return u, u.words != ""
 		}
-		text := strings.TrimSpace(b.Text)
-		return unit{hash: digest("text", text)}, text != ""
+		u.lines = withoutEmptyLines(b.Text)
+		return u, u.lines != ""
+	case content.Reasoning:
+		text := strings.TrimSpace(b.String())
+		if text == "" {
+			text = b.Form().Seal.Data
+		}
+		return unit{hash: digest("reasoning", text)}, false
 	case content.ToolCall:
 		u = unit{hash: digest("call", b.Name, canonical(b.Arguments)), loose: true}
 		calls[b.CallID] = u.hash
@@ -88,12 +97,25 @@ func unitOf(role content.Role, b content.Block, calls map[string]objects.ID) (u 
 	return u, false
 }
 
+// withoutEmptyLines returns a text without empty lines and without white space at its
+// ends, so that joined texts have the same lines as their parts.
+func withoutEmptyLines(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if line = strings.TrimRightFunc(line, unicode.IsSpace); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // trail is a conversation up to some block. What one side says in a row counts
 // together, however it is cut into messages and blocks.
 type trail struct {
 	before objects.ID // key of all that was said before the row
 	role   content.Role
 	row    []byte    // hashes of what counts in order
+	lines  []byte    // text after that, as lines
 	words  []byte    // of the model
 	loose  [4]uint64 // sum of the hashes of what counts in any order
 }
@@ -110,8 +132,11 @@ func (t *trail) add(role content.Role, u unit) objects.ID {
 		}
 	case u.words != "":
 		t.words = append(t.words, u.words...)
+	case u.lines != "":
+		t.lines = append(append(t.lines, u.lines...), '\n')
 	default:
-		t.row = append(t.row, u.hash[:]...)
+		hash := digest("lines", string(t.lines), string(u.hash[:]))
+		t.row, t.lines = append(t.row, hash[:]...), nil
 	}
 	return t.key()
 }
@@ -124,7 +149,7 @@ func (t *trail) key() objects.ID {
 	for _, part := range t.loose {
 		loose = binary.LittleEndian.AppendUint64(loose, part)
 	}
-	return digest(string(t.before[:]), t.role.String(), string(t.row), string(t.words), string(loose))
+	return digest(string(t.before[:]), t.role.String(), string(t.row), string(t.lines), string(t.words), string(loose))
 }
 
 // digest is the hash of parts that cannot run into one another.

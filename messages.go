@@ -1,0 +1,126 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Messages returns everything that was said on the branch, oldest first: instructions,
+// user messages, reasoning, text, tool calls and results. A block that was edited has the
+// text of its last edit. A purged block keeps its place, its kind and its call id, and
+// [compile.Erased] stands for its content; so it does for a purged image, as text. A branch
+// without commits has no messages.
+//
+// [Repo.Compile] differs: it returns what a model is sent next. Priorities, summaries,
+// budgets and the settings of reasoning decide what a prompt has; Messages ignores all
+// of these. A prompt has a summary in place of what it stands for, replaces an
+// instruction by a later one of its name, brings results into the order of their calls
+// and leaves out what was purged; Messages has every block where it was said. Neither
+// has notes, and Messages has no summaries: nobody said them.
+func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h, err := b.repo.readHistory(ctx, tip)
+	if err != nil {
+		return nil, fmt.Errorf("messages of branch %s: %w", b.name, err)
+	}
+	return messagesOf(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
+}
+
+// branchHistory is everything that was said up to a commit.
+type branchHistory struct {
+	line   []*commit.Commit // as commit.Line gives it
+	own    []bool           // of each: it is on the way from the end by first parents
+	blocks []saidBlock
+}
+
+// saidBlock is a block of a history.
+type saidBlock struct {
+	at    int           // index of the commit in the line
+	edit  int           // index of the edit that counts; 0: there is none
+	first content.Block // as it was said
+	block content.Block // with the edit
+	begin bool          // a message begins here
+}
+
+// readHistory reads what was said up to a commit; nothing for the zero id.
+func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory, error) {
+	h := &branchHistory{}
+	if tip.IsZero() {
+		return h, nil
+	}
+	line, err := commit.Line(ctx, r.store, tip)
+	if err != nil {
+		return nil, err
+	}
+	h.line, h.own = line, make([]bool, len(line))
+	edits := map[objects.ID]int{}
+	var wanted []*commit.Commit
+	for i, c := range line {
+		if c.Op == commit.Edit {
+			edits[c.Target] = i
+		}
+		if c.Op == commit.Edit || isSaid(c) {
+			wanted = append(wanted, c)
+		}
+	}
+	if err := commit.Load(ctx, r.store, wanted...); err != nil {
+		return nil, err
+	}
+	before := -1 // index of the last commit that says something
+	for i, c := range line {
+		if !isSaid(c) {
+			continue
+		}
+		s := saidBlock{at: i, edit: edits[c.ID], first: readable(c)}
+		if s.block = s.first; s.edit > 0 && line[s.edit].Content != c.Content {
+			s.block = readable(line[s.edit])
+		}
+		apart := i > 0 && c.Parent() != line[i-1].ID
+		s.begin = before < 0 || line[before].Role != c.Role || c.Role != content.RoleTool && (c.Index == 0 || apart)
+		h.blocks, before = append(h.blocks, s), i
+	}
+	next := tip
+	for i := len(line) - 1; i >= 0; i-- {
+		if line[i].ID == next {
+			h.own[i], next = true, line[i].Parent()
+		}
+	}
+	return h, nil
+}
+
+// isSaid reports whether a commit adds a block that one side said to the other.
+func isSaid(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != content.NoRole }
+
+// readable returns the block of a commit, with a placeholder for purged content.
+func readable(c *commit.Commit) content.Block {
+	if c.Erased == nil {
+		return c.Block
+	}
+	block, err := content.Edited(c.Block, compile.Erased)
+	if err != nil {
+		return content.User(compile.Erased)
+	}
+	return block
+}
+
+// messagesOf joins blocks to messages. block says how each of them reads.
+func messagesOf(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
+	var list []content.Message
+	for i := range blocks {
+		s := &blocks[i]
+		if i == 0 || s.begin {
+			list = append(list, content.Message{Role: h.line[s.at].Role})
+		}
+		m := &list[len(list)-1]
+		m.Blocks = append(m.Blocks, block(s))
+	}
+	return list
+}

@@ -1,0 +1,84 @@
+package refs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NameError says that a branch or a tag cannot have a name.
+type NameError struct {
+	Name string
+	Why  string
+}
+
+// Error names the name and what is wrong with it.
+func (e *NameError) Error() string { return fmt.Sprintf("name %.100q: %s", e.Name, e.Why) }
+
+// Hint is a name that stands for the wrong one; empty when that would be wrong as well.
+func (e *NameError) Hint() string {
+	escaped := Escape(e.Name)
+	if e.Name == "" || wrongName(escaped) != "" {
+		return ""
+	}
+	return "use " + escaped + ": tract.BranchName escapes a name so"
+}
+
+// emptyName stands for the empty name: a lone percent sign stands for nothing else.
+const emptyName = "%"
+
+// Escape returns a name of a branch that stands for any string. A name that is allowed and
+// has no percent sign stands for itself. In any other string, a percent sign and two
+// digits stand for each byte that is not an ASCII letter, a digit, "_", or a "-" or "/" where
+// those are allowed. Different strings have different names, and [Unescape] gives the
+// string back. The name of a string that is too long is too long as well.
+func Escape(name string) string {
+	switch {
+	case name == "":
+		return emptyName
+	case !strings.Contains(name, "%") && wrongName(name) == "":
+		return name
+	}
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		begins := i == 0 || name[i-1] == '/' // a part of the name
+		ends := i == len(name)-1
+		switch {
+		case name == "HEAD" && i == 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-' && !begins, c == '/' && !begins && !ends:
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+// Unescape returns the string that a name of a branch stands for. A name that Escape makes
+// of no string is an error.
+func Unescape(name string) (string, error) {
+	if name == emptyName {
+		return "", nil
+	}
+	var b strings.Builder
+	for rest := name; rest != ""; {
+		before, after, found := strings.Cut(rest, "%")
+		b.WriteString(before)
+		if rest = after; !found {
+			break
+		}
+		var c byte
+		if len(rest) < 2 {
+			return "", fmt.Errorf("name %q: want two digits after %%", name)
+		}
+		if _, err := fmt.Sscanf(rest[:2], "%02X", &c); err != nil {
+			return "", fmt.Errorf("name %q: want two digits after %%, not %q", name, rest[:2])
+		}
+		b.WriteByte(c)
+		rest = rest[2:]
+	}
+	if want := Escape(b.String()); want != name {
+		return "", fmt.Errorf("name %q: want %q", name, want)
+	}
+	return b.String(), nil
+}
