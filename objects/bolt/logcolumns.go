@@ -20,8 +20,10 @@ import (
 //	texts    how many, a varint; then each of authors, commands and names of refs,
 //	         a varint length and the bytes
 //	times    milliseconds since the entry before (of the first: since 1970), zigzag
-//	notes    for each entry the numbers of author and command in texts, and how many
-//	         refs it moves
+//	groups   how many, a varint; then each group of 16 bytes
+//	notes    for each entry the numbers of author and command in texts; twice the number
+//	         of its group in groups, from 1 (0: none), and 1 more when it continues; the
+//	         number of the group that it reverts; and how many refs it moves
 //	moves    for each the number of the name in texts, and what old and new are: a
 //	         byte, 4 times that of the old one and that of the new
 //	places   how much pack and slot are above those of the place before, zigzag
@@ -44,14 +46,15 @@ type (
 type logWriter struct {
 	where  placeOf           // nil: no place is known
 	number map[string]uint64 // of a text
+	group  map[objects.Group]uint64
 	last   place
 	left   map[string]objects.ID
 
-	texts, times, notes, moves, places, ids []byte
+	texts, times, groups, notes, moves, places, ids []byte
 }
 
 func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
-	w := &logWriter{where: where, number: map[string]uint64{}, left: map[string]objects.ID{}}
+	w := &logWriter{where: where, number: map[string]uint64{}, group: map[objects.Group]uint64{{}: 0}, left: map[string]objects.ID{}}
 	before := int64(0)
 	for _, e := range list {
 		now := e.Note.Time.UnixMilli()
@@ -59,6 +62,12 @@ func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 		before = now
 		w.notes = binary.AppendUvarint(w.notes, w.text(e.Note.Author))
 		w.notes = binary.AppendUvarint(w.notes, w.text(e.Note.Command))
+		group := 2 * w.groupNumber(e.Note.Group)
+		if e.Note.Continues {
+			group++
+		}
+		w.notes = binary.AppendUvarint(w.notes, group)
+		w.notes = binary.AppendUvarint(w.notes, w.groupNumber(e.Note.Reverts))
 		w.notes = binary.AppendUvarint(w.notes, uint64(len(e.Refs)))
 		for _, u := range e.Refs {
 			w.moves = binary.AppendUvarint(w.moves, w.text(u.Name))
@@ -76,7 +85,8 @@ func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 	b = append(b, list[len(list)-1].Hash[:]...)
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	b = binary.AppendUvarint(b, uint64(len(w.number)))
-	for _, column := range [][]byte{w.texts, w.times, w.notes, w.moves, w.places, w.ids} {
+	groups := binary.AppendUvarint(nil, uint64(len(w.group)-1))
+	for _, column := range [][]byte{w.texts, w.times, groups, w.groups, w.notes, w.moves, w.places, w.ids} {
 		b = append(b, column...)
 	}
 	return b
@@ -89,6 +99,17 @@ func (w *logWriter) text(s string) uint64 {
 		n = uint64(len(w.number))
 		w.number[s] = n
 		w.texts = append(binary.AppendUvarint(w.texts, uint64(len(s))), s...)
+	}
+	return n
+}
+
+// groupNumber gives the number of a group; that of the zero group is 0.
+func (w *logWriter) groupNumber(g objects.Group) uint64 {
+	n, ok := w.group[g]
+	if !ok {
+		n = uint64(len(w.group))
+		w.group[g] = n
+		w.groups = append(w.groups, g[:]...)
 	}
 	return n
 }
@@ -262,9 +283,16 @@ func (r *logReader) shapes() []shape {
 		now += r.int()
 		list[i].note.Time = time.UnixMilli(now).UTC()
 	}
+	groups := make([]objects.Group, 1+r.below(len(r.b)/len(objects.Group{})+1))
+	for i := range groups[1:] {
+		copy(groups[1+i][:], r.take(uint64(len(objects.Group{}))))
+	}
 	for i := range list {
 		s := &list[i]
 		s.note.Author, s.note.Command = text(), text()
+		group := r.below(2 * len(groups))
+		s.note.Group, s.note.Continues = groups[group/2], group%2 == 1
+		s.note.Reverts = groups[r.below(len(groups))]
 		n := r.below(len(r.b) + 1 - moves)
 		moves += n
 		s.moves = make([]shapeOfMove, n)
