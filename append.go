@@ -158,7 +158,7 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: c.note(command)}
+		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: c.note(ctx, command)}
 		b.moveTo(&batch, at, commits, &d.ids)
 		return batch, nil
 	})
@@ -169,8 +169,8 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 }
 
 // batch is the batch that moves the branch from at to the last of commits.
-func (b *Branch) batch(c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
-	batch := objects.Batch{Put: put, Note: c.note(command)}
+func (b *Branch) batch(ctx context.Context, c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+	batch := objects.Batch{Put: put, Note: c.note(ctx, command)}
 	b.moveTo(&batch, at, commits, ids)
 	return batch
 }
@@ -194,12 +194,13 @@ func (c *call) verb(command string) string {
 	return command
 }
 
-func (c *call) note(command string) objects.Note {
-	command = c.verb(command)
-	if c.with > 0 {
-		command += fmt.Sprintf(withFormat, c.with)
+// note is the note of a batch. The first of a call says which operation the call is of.
+func (c *call) note(ctx context.Context, command string) objects.Note {
+	if c.group.IsZero() {
+		op := operationOf(ctx)
+		c.group, c.continues = op.group, op.begun.Swap(true)
 	}
-	return objects.Note{Time: c.now, Author: c.author, Command: command}
+	return objects.Note{Time: c.now, Author: c.author, Command: c.verb(command), Group: c.group, Continues: c.continues}
 }
 
 // repeated finds the commits that an earlier call made with the idempotency key of this

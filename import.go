@@ -120,7 +120,6 @@ type importing struct {
 	count    int                   // commits in it
 	size     int                   // bytes of what they say
 	landing  *landing              // the one before it, if that is not settled
-	last     *landing              // likewise, or settled; nil: there was none
 	spare    *commit.Writer        // of one that is
 	pages    pages                 // on their way to it
 }

@@ -101,7 +101,7 @@ func (m *importing) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
-	next, before := m.next, m.last
+	next := m.next
 	if !m.dry {
 		next.check()
 	}
@@ -124,7 +124,7 @@ func (m *importing) flush(ctx context.Context) error {
 		}
 		g.waiting = 0
 	}
-	m.landing, m.last = next, next
+	m.landing = next
 	m.begin()
 	if m.dry {
 		close(next.done)
@@ -132,25 +132,18 @@ func (m *importing) flush(ctx context.Context) error {
 	}
 	go func() {
 		defer close(next.done)
-		next.err = m.apply(ctx, next, before)
+		next.err = m.apply(ctx, next)
 	}()
 	return nil
 }
 
-// apply writes a batch behind the one before.
-func (m *importing) apply(ctx context.Context, l, before *landing) error {
-	if before != nil && m.call.with == 0 { // it is part of the operation that the first one began
-		first := before.moves[0]
-		n, err := m.repo.Branch(first.branch.name).Moved(ctx, first.tip)
-		if err != nil {
-			return err
-		}
-		m.call.with = n
-	}
+// apply writes a batch.
+func (m *importing) apply(ctx context.Context, l *landing) error {
 	if <-l.checked; l.bad != nil {
 		return l.bad
 	}
-	l.batch.Copies, l.batch.Note = true, m.call.note("import")
+	l.batch.Copies, l.batch.Note = true, m.call.note(ctx, "import")
+	m.call.continues = true // from now on
 	return m.repo.store.Apply(ctx, l.batch)
 }
 

@@ -106,7 +106,7 @@ func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []conte
 		return nil, fmt.Errorf("continue branch %s: %w", b.name, err)
 	}
 	var ids []objects.ID
-	batch := b.batch(c, "continue", tip, commits, put, &ids)
+	batch := b.batch(ctx, c, "continue", tip, commits, put, &ids)
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
 	}

@@ -104,7 +104,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 				return objects.Batch{}, err
 			}
 		}
-		batch := b.batch(c, "rescue take", at, commits, put, &ids)
+		batch := b.batch(ctx, c, "rescue take", at, commits, put, &ids)
 		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
 		batch.Copies = true
 		return batch, nil
