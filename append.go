@@ -137,6 +137,7 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
+	note := c.note(ctx, command)
 	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
 		d.ids = nil
 		if c.key != "" && !at.IsZero() {
@@ -158,7 +159,7 @@ func (b *Branch) writeAt(ctx context.Context, d *desk, c *call, command string, 
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: c.note(ctx, command)}
+		batch := objects.Batch{Put: d.commits.Put(), Refs: d.moves[:0], Note: note}
 		b.moveTo(&batch, at, commits, &d.ids)
 		return batch, nil
 	})
@@ -194,13 +195,15 @@ func (c *call) verb(command string) string {
 	return command
 }
 
-// note is the note of a batch. The first of a call says which operation the call is of.
+// note is the note of one batch, however often that is tried.
 func (c *call) note(ctx context.Context, command string) objects.Note {
-	if c.group.IsZero() {
-		op := operationOf(ctx)
-		c.group, c.continues = op.group, op.begun.Swap(true)
+	if c.operation == nil {
+		c.operation = operationOf(ctx)
 	}
-	return objects.Note{Time: c.now, Author: c.author, Command: c.verb(command), Group: c.group, Continues: c.continues}
+	return objects.Note{
+		Time: c.now, Author: c.author, Command: c.verb(command),
+		Group: c.operation.group, Continues: c.operation.begun.Swap(true),
+	}
 }
 
 // repeated finds the commits that an earlier call made with the idempotency key of this

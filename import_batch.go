@@ -143,7 +143,6 @@ func (m *importing) apply(ctx context.Context, l *landing) error {
 		return l.bad
 	}
 	l.batch.Copies, l.batch.Note = true, m.call.note(ctx, "import")
-	m.call.continues = true // from now on
 	return m.repo.store.Apply(ctx, l.batch)
 }
 

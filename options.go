@@ -7,7 +7,6 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"github.com/tract-vcs/tract/settings"
 )
@@ -21,8 +20,7 @@ type call struct {
 	settings  settings.Values
 	author    string
 	command   string
-	group     objects.Group // of the operation, from the first batch on
-	continues bool          // an earlier batch of the operation may be in the log
+	operation *operation // that it is of, from the first batch on
 	key       string
 	label     commit.Label
 	time      time.Time // that the commits are given

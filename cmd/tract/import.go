@@ -90,7 +90,6 @@ type importing struct {
 
 	failed int     // files
 	errors []error // of them
-
 }
 
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {

@@ -90,8 +90,10 @@ func TestLogEntriesOfAnyShape(t *testing.T) {
 		}
 		var list []objects.LogEntry
 		for range rapid.IntRange(2, 30).Draw(t, "entries") {
-			note := objects.Note{Time: time.UnixMilli(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "time")), Author: text.Draw(t, "author"), Command: text.Draw(t, "command"),
-				Group: objects.Group{rapid.Byte().Draw(t, "group")}, Continues: rapid.Bool().Draw(t, "continues"), Reverts: objects.Group{rapid.Byte().Draw(t, "reverts")}}
+			note := objects.Note{
+				Time: time.UnixMilli(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "time")), Author: text.Draw(t, "author"), Command: text.Draw(t, "command"),
+				Group: objects.Group{rapid.Byte().Draw(t, "group")}, Continues: rapid.Bool().Draw(t, "continues"), Reverts: objects.Group{rapid.Byte().Draw(t, "reverts")},
+			}
 			var moves []objects.RefUpdate
 			for range rapid.IntRange(0, 4).Draw(t, "moves") {
 				moves = append(moves, objects.RefUpdate{Name: text.Draw(t, "name"), Old: id("old"), New: id("new")})
