@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ import (
 //	         a varint length and the bytes
 //	times    milliseconds since the entry before (of the first: since 1970), zigzag
 //	groups   how many, a varint; then each group of 16 bytes
-//	notes    for each entry the numbers of author and command in texts; twice the number
-//	         of its group in groups, from 1 (0: none), and 1 more when it continues; the
-//	         number of the group that it reverts; and how many refs it moves
+//	notes    for each entry the numbers of author and command in texts; twice its group,
+//	         and 1 more when it continues; the group that it reverts; and how many refs it
+//	         moves. A group is 0: none, 1: the next of groups, or 2 and how many of groups
+//	         were used first after it
 //	moves    for each the number of the name in texts, and what old and new are: a
 //	         byte, 4 times that of the old one and that of the new
 //	places   how much pack and slot are above those of the place before, zigzag
@@ -54,7 +56,7 @@ type logWriter struct {
 }
 
 func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
-	w := &logWriter{where: where, number: map[string]uint64{}, group: map[objects.Group]uint64{{}: 0}, left: map[string]objects.ID{}}
+	w := &logWriter{where: where, number: map[string]uint64{}, group: map[objects.Group]uint64{}, left: map[string]objects.ID{}}
 	before := int64(0)
 	for _, e := range list {
 		now := e.Note.Time.UnixMilli()
@@ -85,7 +87,7 @@ func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 	b = append(b, list[len(list)-1].Hash[:]...)
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	b = binary.AppendUvarint(b, uint64(len(w.number)))
-	groups := binary.AppendUvarint(nil, uint64(len(w.group)-1))
+	groups := binary.AppendUvarint(nil, uint64(len(w.group)))
 	for _, column := range [][]byte{w.texts, w.times, groups, w.groups, w.notes, w.moves, w.places, w.ids} {
 		b = append(b, column...)
 	}
@@ -103,15 +105,18 @@ func (w *logWriter) text(s string) uint64 {
 	return n
 }
 
-// groupNumber gives the number of a group; that of the zero group is 0.
+// groupNumber gives the number of a group.
 func (w *logWriter) groupNumber(g objects.Group) uint64 {
-	n, ok := w.group[g]
-	if !ok {
-		n = uint64(len(w.group))
-		w.group[g] = n
-		w.groups = append(w.groups, g[:]...)
+	at, used := w.group[g]
+	switch {
+	case g.IsZero():
+		return 0
+	case used:
+		return 1 + uint64(len(w.group)) - at
 	}
-	return n
+	w.group[g] = uint64(len(w.group))
+	w.groups = append(w.groups, g[:]...)
+	return 1
 }
 
 // id writes an id in the shortest way and says in which.
@@ -283,16 +288,30 @@ func (r *logReader) shapes() []shape {
 		now += r.int()
 		list[i].note.Time = time.UnixMilli(now).UTC()
 	}
-	groups := make([]objects.Group, 1+r.below(len(r.b)/len(objects.Group{})+1))
-	for i := range groups[1:] {
-		copy(groups[1+i][:], r.take(uint64(len(objects.Group{}))))
+	groups, used := make([]objects.Group, r.below(len(r.b)/len(objects.Group{})+1)), 0
+	for i := range groups {
+		copy(groups[i][:], r.take(uint64(len(objects.Group{}))))
+	}
+	group := func(n int) (g objects.Group) {
+		switch {
+		case n == 0:
+			return g
+		case n == 1:
+			used++
+			n++
+		}
+		if at := used - (n - 1); at >= 0 && used <= len(groups) {
+			return groups[at]
+		}
+		r.err = cmp.Or(r.err, errors.New("it names a group that is not there"))
+		return g
 	}
 	for i := range list {
 		s := &list[i]
 		s.note.Author, s.note.Command = text(), text()
-		group := r.below(2 * len(groups))
-		s.note.Group, s.note.Continues = groups[group/2], group%2 == 1
-		s.note.Reverts = groups[r.below(len(groups))]
+		own := r.below(2 * (len(groups) + 2))
+		s.note.Group, s.note.Continues = group(own/2), own%2 == 1
+		s.note.Reverts = group(r.below(len(groups) + 2))
 		n := r.below(len(r.b) + 1 - moves)
 		moves += n
 		s.moves = make([]shapeOfMove, n)
