@@ -288,30 +288,13 @@ func (r *logReader) shapes() []shape {
 		now += r.int()
 		list[i].note.Time = time.UnixMilli(now).UTC()
 	}
-	groups, used := make([]objects.Group, r.below(len(r.b)/len(objects.Group{})+1)), 0
-	for i := range groups {
-		copy(groups[i][:], r.take(uint64(len(objects.Group{}))))
-	}
-	group := func(n int) (g objects.Group) {
-		switch {
-		case n == 0:
-			return g
-		case n == 1:
-			used++
-			n++
-		}
-		if at := used - (n - 1); at >= 0 && used <= len(groups) {
-			return groups[at]
-		}
-		r.err = cmp.Or(r.err, errors.New("it names a group that is not there"))
-		return g
-	}
+	count, group := r.groups()
 	for i := range list {
 		s := &list[i]
 		s.note.Author, s.note.Command = text(), text()
-		own := r.below(2 * (len(groups) + 2))
+		own := r.below(2 * (count + 2))
 		s.note.Group, s.note.Continues = group(own/2), own%2 == 1
-		s.note.Reverts = group(r.below(len(groups) + 2))
+		s.note.Reverts = group(r.below(count + 2))
 		n := r.below(len(r.b) + 1 - moves)
 		moves += n
 		s.moves = make([]shapeOfMove, n)
@@ -329,6 +312,29 @@ func (r *logReader) shapes() []shape {
 		}
 	}
 	return list
+}
+
+// groups reads the column of groups. It returns how many there are, and what gives the
+// group that a number of the notes stands for, in their order.
+func (r *logReader) groups() (count int, group func(n int) objects.Group) {
+	groups, used := make([]objects.Group, r.below(len(r.b)/len(objects.Group{})+1)), 0
+	for i := range groups {
+		copy(groups[i][:], r.take(uint64(len(objects.Group{}))))
+	}
+	return len(groups), func(n int) (g objects.Group) {
+		switch {
+		case n == 0:
+			return g
+		case n == 1:
+			used++
+			n++
+		}
+		if at := used - (n - 1); at >= 0 && used <= len(groups) {
+			return groups[at]
+		}
+		r.err = cmp.Or(r.err, errors.New("it names a group that is not there"))
+		return g
+	}
 }
 
 // resolve reads places and ids, and gives them in the order in which they are needed.
