@@ -28,6 +28,7 @@ type Replayed struct {
 // otherwise. Calls of tools wait for their results there as they did before. A
 // branch of that name must not exist: objects.ErrExists.
 func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, opts ...Option) (*Replayed, error) {
+	ctx = inOperation(ctx)
 	x, err := r.Remake(ctx, rev, func(*compile.Manifest) (llm.Target, error) { return nil, nil })
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)

@@ -101,6 +101,7 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	var ids []objects.ID
+	note := c.note(ctx, command)
 	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
 		ids = nil
 		if c.key != "" && !at.IsZero() {
@@ -122,7 +123,7 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 		if err != nil {
 			return objects.Batch{}, err
 		}
-		return b.batch(c, command, at, commits, put, &ids), nil
+		return b.batch(note, at, commits, put, &ids), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.verb(command), b.name, err)
@@ -131,8 +132,8 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 }
 
 // batch is the batch that moves the branch from at to the last of commits.
-func (b *Branch) batch(c *call, command string, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
-	batch := objects.Batch{Put: put, Note: c.note(command)}
+func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+	batch := objects.Batch{Put: put, Note: note}
 	for _, written := range commits {
 		*ids = append(*ids, written.ID)
 		b.repo.headers.put(written)
@@ -150,12 +151,15 @@ func (c *call) verb(command string) string {
 	return command
 }
 
-func (c *call) note(command string) objects.Note {
-	command = c.verb(command)
-	if c.with > 0 {
-		command += fmt.Sprintf(withFormat, c.with)
+// note is the note of one batch, however often that is tried.
+func (c *call) note(ctx context.Context, command string) objects.Note {
+	if c.operation == nil {
+		c.operation = operationOf(ctx)
 	}
-	return objects.Note{Time: c.now, Author: c.author, Command: command}
+	return objects.Note{
+		Time: c.now, Author: c.author, Command: c.verb(command),
+		Group: c.operation.group, Continues: c.operation.begun.Swap(true),
+	}
 }
 
 // repeated finds the commits that an earlier call made with the idempotency key of this

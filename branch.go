@@ -34,7 +34,7 @@ func (b *Branch) Fork(ctx context.Context, name, at string, opts ...Option) (*Br
 
 // move moves refs in one transaction.
 func (r *Repo) move(ctx context.Context, c *call, command string, updates ...objects.RefUpdate) error {
-	return r.store.Apply(ctx, objects.Batch{Refs: updates, Note: c.note(command)})
+	return r.store.Apply(ctx, objects.Batch{Refs: updates, Note: c.note(ctx, command)})
 }
 
 // Reset moves the branch to a revision. What it leaves behind stays in the
@@ -172,7 +172,7 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (ob
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}
 	var ids []objects.ID
-	if err := b.repo.store.Apply(ctx, b.batch(c, "edit", at, commits, put, &ids)); err != nil {
+	if err := b.repo.store.Apply(ctx, b.batch(c.note(ctx, "edit"), at, commits, put, &ids)); err != nil {
 		return objects.ID{}, b.conflict("edit", err)
 	}
 	return ids[0], nil

@@ -148,7 +148,7 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 		tips = append(tips, must(main.Tip(t.Context()))(t))
 		step()
 	}
-	undone := func() string { return must(repo.Undo(t.Context()))(t).Note.Command }
+	undone := func() string { return must(repo.Undo(t.Context(), tract.UndoOptions{}))(t).Note.Command }
 	for i, want := range []string{"edit", "annotate", "chat", "append"} {
 		if got := undone(); got != want {
 			t.Errorf("undo %d took back %q, want %q", i, got, want)
@@ -157,14 +157,14 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 			t.Errorf("undo %d left another tip", i)
 		}
 	}
-	if _, err := repo.Undo(t.Context()); !errors.Is(err, objects.ErrNotFound) {
+	if _, err := repo.Undo(t.Context(), tract.UndoOptions{}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("undo of nothing: %v", err)
 	}
 	if tip := must(main.Tip(t.Context()))(t); !tip.IsZero() {
 		t.Error("the branch is still there")
 	}
 	for range tips {
-		must(repo.Redo(t.Context()))(t)
+		must(repo.Redo(t.Context(), tract.UndoOptions{}))(t)
 	}
 	var log []string
 	for op, err := range repo.Operations(t.Context()) {
@@ -182,11 +182,11 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 	before := refsOf(t, repo)
 	must(main.Rename(t.Context(), "other"))(t) // moves several refs
 	after := refsOf(t, repo)
-	must(repo.Undo(t.Context()))(t)
+	must(repo.Undo(t.Context(), tract.UndoOptions{}))(t)
 	if got := refsOf(t, repo); got != before {
 		t.Errorf("undo of a rename gives\n%swant\n%s", got, before)
 	}
-	must(repo.Redo(t.Context()))(t)
+	must(repo.Redo(t.Context(), tract.UndoOptions{}))(t)
 	if got := refsOf(t, repo); got != after {
 		t.Errorf("redo of a rename gives\n%swant\n%s", got, after)
 	}
@@ -197,30 +197,153 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 func TestOperationsOfSeveralCommandsAtOnce(t *testing.T) {
 	repo := open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
-	add := func(b *tract.Branch, text string, opts ...tract.Option) uint64 {
-		id := must(b.User(t.Context(), text, opts...))(t)
-		return must(b.Moved(t.Context(), id))(t)
-	}
-	one := add(main, "one")
-	two := add(side, "two", tract.Command("other"))
-	add(main, "three", tract.With(one))
-	add(side, "four", tract.With(two), tract.Command("other"))
-	add(main, "five", tract.With(one))
+	one, two := tract.AsOperation(t.Context()), tract.AsOperation(t.Context())
+	must(main.User(one, "one"))(t)
+	must(side.User(two, "two", tract.Command("other")))(t)
+	must(main.User(one, "three"))(t)
+	must(side.User(two, "four", tract.Command("other")))(t)
+	must(main.User(one, "five"))(t)
 	tip := must(main.Tip(t.Context()))(t)
-	if none := must(main.Moved(t.Context(), objects.ID{1}))(t); none != 0 {
-		t.Errorf("a move to nowhere has the number %d", none)
-	}
-	first := must(repo.Undo(t.Context()))(t)
-	if first.Seq != 5 || !must(main.Tip(t.Context()))(t).IsZero() || must(side.Tip(t.Context()))(t).IsZero() {
+	first := must(repo.Undo(t.Context(), tract.UndoOptions{}))(t)
+	if first.Seq != 5 || !slices.Equal(first.Parts, []uint64{3, 1}) || !must(main.Tip(t.Context()))(t).IsZero() || must(side.Tip(t.Context()))(t).IsZero() {
 		t.Errorf("undo took back %+v", first)
 	}
-	if second := must(repo.Undo(t.Context()))(t); second.Seq != 4 || second.Note.Command != "other" || !must(side.Tip(t.Context()))(t).IsZero() {
+	if second := must(repo.Undo(t.Context(), tract.UndoOptions{}))(t); second.Seq != 4 || second.Note.Command != "other" || !must(side.Tip(t.Context()))(t).IsZero() {
 		t.Errorf("the second undo took back %+v", second)
 	}
-	must(repo.Redo(t.Context()))(t)
-	must(repo.Redo(t.Context()))(t)
+	must(repo.Redo(t.Context(), tract.UndoOptions{}))(t)
+	must(repo.Redo(t.Context(), tract.UndoOptions{}))(t)
 	if must(main.Tip(t.Context()))(t) != tip {
 		t.Error("redo leads elsewhere")
+	}
+}
+
+// TestUndoIsOfABranch takes back what moved a branch, whatever others did since, and one
+// operation by its number.
+func TestUndoIsOfABranch(t *testing.T) {
+	ctx, repo := t.Context(), open(t)
+	main, side := repo.Branch("main"), repo.Branch("side")
+	first := must(main.User(ctx, "first"))(t)
+	latest := must(main.User(ctx, "second"))(t)
+	foreign := must(side.User(ctx, "foreign"))(t)
+	ofMain := tract.UndoOptions{Branch: "main"}
+	at := func(want objects.ID) {
+		t.Helper()
+		if got := must(main.Tip(ctx))(t); got != want || must(side.Tip(ctx))(t) != foreign {
+			t.Errorf("main is at %s, want %s", got.Short(), want.Short())
+		}
+	}
+	if op := must(repo.Undo(ctx, tract.UndoOptions{Branch: "main", DryRun: true}))(t); op.Seq != 2 {
+		t.Errorf("it would take back %+v", op)
+	}
+	at(latest)
+	must(repo.Undo(ctx, ofMain))(t)
+	at(first)
+	must(repo.Undo(ctx, ofMain))(t)
+	at(objects.ID{})
+	if _, err := repo.Undo(ctx, ofMain); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("a third undo: %v", err)
+	}
+	must(repo.Redo(ctx, ofMain))(t)
+	at(first)
+	must(repo.Undo(ctx, ofMain))(t) // what was done again
+	at(objects.ID{})
+	must(repo.Redo(ctx, ofMain))(t)
+	must(repo.Redo(ctx, ofMain))(t)
+	at(latest)
+	for name, err := range map[string]error{
+		"nothing to redo":  second(repo.Redo(ctx, ofMain)),
+		"nothing of side":  second(repo.Redo(ctx, tract.UndoOptions{Branch: "side"})),
+		"no such number":   second(repo.Undo(ctx, tract.UndoOptions{Operation: 99})),
+		"no such number 2": second(repo.Redo(ctx, tract.UndoOptions{Operation: 99})),
+	} {
+		if !errors.Is(err, objects.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(repo.Undo(ctx, tract.UndoOptions{Operation: 2}))(t)
+	at(first)
+	for o, want := range map[tract.UndoOptions]string{{Operation: 2}: "undone already", {Operation: 4}: "an undo or a redo"} {
+		if _, err := repo.Undo(ctx, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("undo of %d: %v, want %q", o.Operation, err, want)
+		}
+	}
+	if _, err := repo.Redo(ctx, tract.UndoOptions{Operation: 1}); err == nil || !strings.Contains(err.Error(), "is not undone") {
+		t.Errorf("redo of what is not undone: %v", err)
+	}
+	must(repo.Redo(ctx, tract.UndoOptions{Operation: 2}))(t)
+	at(latest)
+}
+
+// TestUndoRefusesWhatMovedSince: an operation that moved several refs is taken back whole
+// or not at all, and the error names the ref and what moved it.
+func TestUndoRefusesWhatMovedSince(t *testing.T) {
+	ctx, repo := t.Context(), open(t)
+	main, side := repo.Branch("main"), repo.Branch("side")
+	one := tract.AsOperation(ctx)
+	must(main.User(one, "one"))(t)
+	must(side.User(one, "two"))(t)
+	must(side.User(ctx, "of another process", tract.Author("eve"), tract.Command("user")))(t)
+	before := refsOf(t, repo)
+	for _, o := range []tract.UndoOptions{{Branch: "main"}, {Operation: 1}, {Operation: 2, DryRun: true}} {
+		_, err := repo.Undo(ctx, o)
+		var moved *tract.MovedError
+		if !errors.As(err, &moved) || moved.Operation != 2 || moved.Ref != "refs/heads/side" || moved.By.Seq != 3 {
+			t.Errorf("undo %+v: %v", o, err)
+		} else if want := `undo: operation 2: side was moved since by operation 3, "user" of eve`; err.Error() != want {
+			t.Errorf("%s, want %s", err, want)
+		}
+	}
+	if refsOf(t, repo) != before {
+		t.Error("a ref has moved")
+	}
+	must(repo.Undo(ctx, tract.UndoOptions{Branch: "side"}))(t)
+	must(repo.Undo(ctx, tract.UndoOptions{Branch: "main"}))(t)
+	must(main.User(ctx, "else"))(t)
+	if _, err := repo.Redo(ctx, tract.UndoOptions{Operation: 2}); !errors.As(err, new(*tract.MovedError)) {
+		t.Errorf("redo of what moved since: %v", err)
+	}
+}
+
+// TestUndoRefusesWhatMovedBetween: what another operation did to a ref between two moves
+// of one operation is not taken back with it.
+func TestUndoRefusesWhatMovedBetween(t *testing.T) {
+	ctx, repo := t.Context(), open(t)
+	main := repo.Branch("main")
+	one := tract.AsOperation(ctx)
+	must(main.User(one, "question"))(t)
+	must(main.User(ctx, "of another process"))(t)
+	tip := must(main.User(one, "result"))(t)
+	var moved *tract.MovedError
+	if _, err := repo.Undo(ctx, tract.UndoOptions{Branch: "main"}); !errors.As(err, &moved) || moved.By.Seq != 2 {
+		t.Errorf("undo: %v", err)
+	}
+	if must(main.Tip(ctx))(t) != tip {
+		t.Error("the branch has moved")
+	}
+}
+
+// TestUndoTakesNothingFromTheTextOfACommand: a command may be called anything.
+func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
+	ctx, repo := t.Context(), open(t)
+	main := repo.Branch("main")
+	first := must(main.User(ctx, "first"))(t)
+	must(main.User(ctx, "second", tract.Command("undo 1")))(t)
+	third := must(main.User(ctx, "third", tract.Command("user (with 2)")))(t)
+	for op, err := range repo.Operations(ctx) {
+		if err != nil || op.Of != 0 || op.Undone || len(op.Parts) > 0 {
+			t.Errorf("operation %+v, %v", op, err)
+		}
+	}
+	must(repo.Undo(ctx, tract.UndoOptions{}))(t)
+	must(repo.Undo(ctx, tract.UndoOptions{}))(t)
+	if got := must(main.Tip(ctx))(t); got != first {
+		t.Errorf("main is at %s", got.Short())
+	}
+	must(repo.Redo(ctx, tract.UndoOptions{}))(t)
+	must(repo.Redo(ctx, tract.UndoOptions{}))(t)
+	if got := must(main.Tip(ctx))(t); got != third {
+		t.Errorf("main is at %s", got.Short())
 	}
 }
 

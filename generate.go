@@ -107,16 +107,9 @@ func (b *Branch) Ask(ctx context.Context, client llm.Client, blocks []content.Bl
 	if c.key != "" {
 		reply = append(reply[:len(reply):len(reply)], Key(c.key+"#reply"))
 	}
-	said, err := b.Append(ctx, blocks, opts...)
-	if err != nil {
+	ctx = inOperation(ctx)
+	if _, err := b.Append(ctx, blocks, opts...); err != nil {
 		return nil, err
-	}
-	if c.with == 0 {
-		first, err := b.Moved(ctx, said[len(said)-1])
-		if err != nil {
-			return nil, err
-		}
-		reply = append(reply[:len(reply):len(reply)], With(first))
 	}
 	return b.Generate(ctx, client, reply...)
 }

@@ -324,7 +324,7 @@ func TestAKeptReplyBeginsABranch(t *testing.T) {
 	if kinds(t, repo, "main") != "user user" || len(must(repo.Rescues(t.Context()))(t)) != 0 {
 		t.Error(kinds(t, repo, "main"))
 	}
-	must(repo.Undo(t.Context()))(t)
+	must(repo.Undo(t.Context(), tract.UndoOptions{}))(t)
 	if tip := must(late.Tip(t.Context()))(t); !tip.IsZero() || len(must(repo.Rescues(t.Context()))(t)) != 1 {
 		t.Error("undo does not take it back")
 	}

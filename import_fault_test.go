@@ -93,7 +93,7 @@ func TestAnImportIsOneOperation(t *testing.T) {
 	if entries, err := repo.Moves(ctx, "refs/heads/b", 0); err != nil || len(entries) < 3 {
 		t.Fatalf("it took %d batches, %v: the test wants several", len(entries), err)
 	}
-	if _, err := repo.Undo(ctx); err != nil {
+	if _, err := repo.Undo(ctx, tract.UndoOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if all = branches(t, repo); len(all) != 1 || len(all["mine"]) != 1 {

@@ -47,7 +47,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 		put = append(put, *x.tools)
 	}
 	r.Manifest = manifest.ID
-	batch := b.batch(x.call, "generate", x.tip, commits, put, &r.Commits)
+	batch := b.batch(x.call.note(ctx, "generate"), x.tip, commits, put, &r.Commits)
 	for _, c := range commits {
 		if c.Kind == content.KindReasoning {
 			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)

@@ -225,7 +225,7 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 		r.Tip = r.Ours
 		return err
 	}
-	batch := b.batch(c, "merge", r.Ours, commits, append(more, put...), &r.Commits)
+	batch := b.batch(c.note(ctx, "merge"), r.Ours, commits, append(more, put...), &r.Commits)
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
 	}

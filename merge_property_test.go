@@ -221,13 +221,13 @@ func (w *world) undoes(before []string) {
 		if after == before[i] {
 			continue
 		}
-		if _, err := repo.Undo(w.t.Context()); err != nil {
+		if _, err := repo.Undo(w.t.Context(), tract.UndoOptions{}); err != nil {
 			w.t.Fatalf("undo: %v", err)
 		}
 		if got := refsOf(w.t, repo); got != before[i] {
 			w.t.Fatalf("undo gives\n%swant\n%s", got, before[i])
 		}
-		if _, err := repo.Redo(w.t.Context()); err != nil {
+		if _, err := repo.Redo(w.t.Context(), tract.UndoOptions{}); err != nil {
 			w.t.Fatalf("redo: %v", err)
 		}
 		if got := refsOf(w.t, repo); got != after {

@@ -118,7 +118,7 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	var ids []objects.ID
-	batch := b.batch(c, command, tip, commits, put, &ids)
+	batch := b.batch(c.note(ctx, command), tip, commits, put, &ids)
 	batch.Copies = copies
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}

@@ -20,7 +20,7 @@ type call struct {
 	settings  settings.Values
 	author    string
 	command   string
-	with      uint64 // the operation that it goes on with; 0: it is one of its own
+	operation *operation // that it is of, from the first batch on
 	key       string
 	label     commit.Label
 	time      time.Time // that the commits are given
@@ -199,10 +199,6 @@ func checkTime(t time.Time) error {
 // Command names the command that moves a ref, for the ref log: a word, never
 // arguments.
 func Command(name string) Option { return func(c *call) error { c.command = name; return nil } }
-
-// With says that a command moves a ref once more: it goes on with the operation of
-// that number, which [Branch].Moved gives, and is taken back together with it.
-func With(operation uint64) Option { return func(c *call) error { c.with = operation; return nil } }
 
 // Limit is the most commits of a Log.
 func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }

@@ -313,7 +313,7 @@ func (w *recovery) move(want map[string]objects.ID) error {
 	for _, r := range have {
 		at[r.Name] = r.Target
 	}
-	b := objects.Batch{Note: objects.Note{Time: time.Now(), Command: "recover"}}
+	b := objects.Batch{Note: objects.Note{Time: time.Now(), Command: "recover", Group: operationOf(w.ctx).group}}
 	for name, id := range want {
 		if at[name] != id {
 			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: at[name], New: id})

@@ -88,6 +88,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 		return nil, err
 	}
 	var ids []objects.ID
+	note := c.note(ctx, "rescue take")
 	err = b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
 		ids = nil
 		commits, put := reply, []objects.Object(nil)
@@ -104,7 +105,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 				return objects.Batch{}, err
 			}
 		}
-		batch := b.batch(c, "rescue take", at, commits, put, &ids)
+		batch := b.batch(note, at, commits, put, &ids)
 		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
 		batch.Copies = true
 		return batch, nil

@@ -135,7 +135,7 @@ func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) erro
 	if err != nil {
 		return err
 	}
-	batch := objects.Batch{Note: c.note("describe")}
+	batch := objects.Batch{Note: c.note(ctx, "describe")}
 	update := objects.RefUpdate{Name: refs.Describe + b.name, Old: old.Target}
 	m := c.masking()
 	if text != "" {

@@ -32,7 +32,7 @@ func (e LogEntry) Record() []byte { return e.record(nil) }
 
 func (e *LogEntry) record(room []byte) []byte {
 	const head = 16 // what stands before an item takes less
-	size := 64 + head + len(e.Note.Author) + len(e.Note.Command)
+	size := 64 + 2*(len(Group{})+2) + head + len(e.Note.Author) + len(e.Note.Command)
 	for i := range e.Refs {
 		size += len(e.Refs[i].Name) + 2*len(ID{}) + head
 	}
@@ -50,6 +50,9 @@ func (e *LogEntry) record(room []byte) []byte {
 		u.New.Encode(&sub, 3)
 		enc.Item(6, sub.Bytes())
 	}
+	e.Note.Group.encode(&enc, 7)
+	enc.Bool(8, e.Note.Continues)
+	e.Note.Reverts.encode(&enc, 9)
 	return enc.Bytes()
 }
 
@@ -76,6 +79,12 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 				d.Refuse(err.Error())
 			}
 			e.Refs = append(e.Refs, u)
+		case 7:
+			e.Note.Group = decodeGroup(d)
+		case 8:
+			e.Note.Continues = d.Bool()
+		case 9:
+			e.Note.Reverts = decodeGroup(d)
 		}
 	}
 	if err := d.Err(); err != nil {
@@ -84,6 +93,23 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 	e.Note.Time = time.UnixMilli(ms).UTC()
 	e.Hash = Hash(logPrefix, record)
 	return e, nil
+}
+
+// encode writes the group as a field, unless it is zero.
+func (g *Group) encode(e *canon.Encoder, field int) {
+	if !g.IsZero() {
+		e.Raw(field, g[:])
+	}
+}
+
+// decodeGroup reads what encode wrote; anything but the bytes of a group is refused.
+func decodeGroup(d *canon.Decoder) (g Group) {
+	b := d.Raw()
+	if d.Err() == nil && (len(b) != len(g) || Group(b).IsZero()) {
+		d.Refuse("a group is 16 bytes that are not all zero")
+	}
+	copy(g[:], b)
+	return g
 }
 
 func parseRefUpdate(record []byte) (RefUpdate, error) {

@@ -21,6 +21,7 @@ func someEntry(t *rapid.T) objects.LogEntry {
 	note := objects.Note{
 		Time:   time.UnixMilli(rapid.Int64().Draw(t, "ms")).Add(time.Duration(rapid.IntRange(0, 999_999).Draw(t, "ns"))),
 		Author: text.Draw(t, "author"), Command: text.Draw(t, "command"),
+		Group: objects.Group{rapid.Byte().Draw(t, "group")}, Continues: rapid.Bool().Draw(t, "continues"), Reverts: objects.Group{rapid.Byte().Draw(t, "reverts")},
 	}
 	moves := rapid.SliceOf(rapid.Custom(func(t *rapid.T) objects.RefUpdate {
 		return objects.RefUpdate{Name: text.Draw(t, "name"), Old: id.Draw(t, "old"), New: id.Draw(t, "new")}
@@ -62,10 +63,13 @@ func TestParseLogEntryRefuses(t *testing.T) {
 	for name, record := range map[string][]byte{
 		"a cut record":       good[:len(good)-1],
 		"a byte too many":    append(bytes.Clone(good), 0),
-		"an unknown field":   append(bytes.Clone(good), 0x38, 1),
+		"an unknown field":   append(bytes.Clone(good), 0x50, 1),
 		"a short id":         {0x12, 1, 7},
 		"a long id":          append([]byte{0x12, 33}, bytes.Repeat([]byte{7}, 33)...),
 		"the zero id":        append([]byte{0x12, 32}, make([]byte, 32)...),
+		"a short group":      append(bytes.Clone(good), 0x3a, 1, 7),
+		"a long group":       append(append(bytes.Clone(good), 0x3a, 17), bytes.Repeat([]byte{7}, 17)...),
+		"the zero group":     append(append(bytes.Clone(good), 0x4a, 16), make([]byte, 16)...),
 		"a ref in a bad way": {0x32, 2, 0x12, 0},
 	} {
 		if e, err := objects.ParseLogEntry(record); !errors.Is(err, objects.ErrCorrupt) {
@@ -76,7 +80,7 @@ func TestParseLogEntryRefuses(t *testing.T) {
 
 func FuzzParseLogEntry(f *testing.F) {
 	id := objects.Hash([]byte("x"))
-	first := objects.NewLogEntry(objects.LogEntry{}, objects.Note{Time: time.UnixMilli(1), Author: "a", Command: "c"},
+	first := objects.NewLogEntry(objects.LogEntry{}, objects.Note{Time: time.UnixMilli(1), Author: "a", Command: "c", Group: objects.Group{1}, Continues: true, Reverts: objects.Group{2}},
 		[]objects.RefUpdate{{Name: "refs/heads/x", New: id}})
 	f.Add(first.Record())
 	f.Add(objects.NewLogEntry(first, objects.Note{}, []objects.RefUpdate{{Name: "refs/heads/x", Old: id}, {Name: "", Old: id, New: id}}).Record())

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"iter"
 	"time"
@@ -22,12 +23,29 @@ type RefUpdate struct {
 	New  ID // zero: the ref is deleted
 }
 
+// Group identifies an operation: all that one command of a user did. It is chosen at
+// random before the first batch of the operation. The zero Group is none.
+type Group [16]byte
+
+// IsZero reports whether g is the zero Group.
+func (g Group) IsZero() bool { return g == Group{} }
+
+// String is 32 hexadecimal digits.
+func (g Group) String() string { return hex.EncodeToString(g[:]) }
+
+// MarshalText gives what String does.
+func (g Group) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
 // Note says who moved refs, when, and with which command: its name and ids,
 // never its arguments.
 type Note struct {
 	Time    time.Time // UTC milliseconds are kept
 	Author  string
 	Command string
+
+	Group     Group // the operation that the batch belongs to
+	Continues bool  // earlier entries of the log may have the same Group; false: none has
+	Reverts   Group // of an undo: the operation that it takes back
 }
 
 // Batch is what one [Writer].Apply does. Put may hold an object more than once.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/record"
 )
@@ -25,6 +26,20 @@ func TestBranchesAreNamedForkedAndFoundAgain(t *testing.T) {
 	w.want(map[string]string{
 		"a": "Q1 | A1 | Q2 | A2 | Q3 | A3 | Q4 | D1", "b": "Q1 | B1", "a-2": "Q1 | A1 | Q2 in other words | C1",
 	})
+}
+
+// TestARecordedExchangeIsOneOperation: undo takes the question back with its answer, and
+// no other exchange, although one context is of all of them.
+func TestARecordedExchangeIsOneOperation(t *testing.T) {
+	w := newWire(t, "mem:", says("A1", "A2"))
+	main := tract.AsOperation(record.On(t.Context(), "main"))
+	w.ask(main, "Q1")
+	w.ask(main, "Q1", "A1", "Q2")
+	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2"})
+	if op, err := w.repo.Undo(t.Context(), tract.UndoOptions{Branch: "main"}); err != nil || len(op.Parts) != 1 {
+		t.Errorf("undo took back %+v, %v", op, err)
+	}
+	w.want(map[string]string{"main": "Q1 | A1"})
 }
 
 func TestADeletedBranchIsMadeAnew(t *testing.T) {

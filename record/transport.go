@@ -128,7 +128,7 @@ func (t *Transport) begin(req *http.Request) *call {
 	}
 	wanted, _ := req.Context().Value(onKey{}).(string)
 	c := &call{
-		Transport: t, ctx: context.WithoutCancel(req.Context()), wanted: wanted, api: api, provider: provider, model: model,
+		Transport: t, ctx: tract.AsOperation(context.WithoutCancel(req.Context())), wanted: wanted, api: api, provider: provider, model: model,
 		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, secrets: secretsOf(req), at: t.clock(),
 		body: newCopied(), came: newCopied(), answered: make(chan *http.Response, 1), landed: make(chan struct{}),
 	}

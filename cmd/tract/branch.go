@@ -26,7 +26,7 @@ func newBranch(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches",
 		Long: `Without a name, list the branches; with one, make a branch at a revision (HEAD).
-A deleted branch is brought back with tract undo.`,
+A deleted branch is brought back with tract undo --any.`,
 		Example: `  tract branch
   tract branch -l --sort=-time -n 20 'agents/'
   tract branch --all
@@ -329,9 +329,9 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 	switch {
 	case o.dryRun:
 	case len(gone) == 1:
-		a.note("its commits stay; tract undo brings it back")
+		a.note("its commits stay; tract undo --any brings it back")
 	default:
-		a.note("their commits stay; tract undo brings them back")
+		a.note("their commits stay; tract undo --any brings them back")
 	}
 	return nil
 }

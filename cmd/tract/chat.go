@@ -76,11 +76,9 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	first, err := a.instruct(ctx, b, o.system)
-	if err != nil {
+	if err := a.instruct(ctx, b, o.system); err != nil {
 		return err
 	}
-	opts = append(opts, tract.With(first))
 	s, err := a.asker(&o.asking)
 	if err != nil {
 		return err
@@ -196,34 +194,31 @@ func (a *app) beginNew(ctx context.Context, name string) error {
 const chatSystem = "chat"
 
 // instruct commits an instruction, unless it is the one that holds already.
-func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) (operation uint64, err error) {
+func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error {
 	if text == "" {
-		return 0, nil
+		return nil
 	}
 	block := content.System(text)
 	block.Name = chatSystem
 	tip, err := b.Tip(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if !tip.IsZero() {
 		p, err := a.repo.Compile(ctx, tip.String())
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for _, m := range p.Messages {
 			for _, said := range m.Blocks {
 				if t, ok := said.(content.Text); ok && t.Of == content.KindSystem && t.Name == chatSystem && t.Text == text {
-					return 0, nil
+					return nil
 				}
 			}
 		}
 	}
-	ids, err := b.Append(ctx, []content.Block{block}, tract.Command("chat"))
-	if err != nil {
-		return 0, err
-	}
-	return b.Moved(ctx, ids[0])
+	_, err = b.Append(ctx, []content.Block{block}, tract.Command("chat"))
+	return err
 }
 
 // dryChat prints the request that a chat would send.

@@ -161,7 +161,7 @@ func (d *demo) next() {
 		{"  tract log -p", "the whole content, reasoning too"},
 		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},
 		{"  tract compile --include-reasoning", "the prompt with past reasoning"},
-		{"  tract undo", "take the last command back"},
+		{"  tract undo", "undo the newest operation on the branch"},
 		{"  tract switch -c try-2 '" + demoCall + "^{message}~1'", "fork the conversation before the tool call"},
 	})
 	p.Text("With a model of your own: tract init, tract config set provider anthropic, tract chat \"…\"\n")

@@ -85,6 +85,7 @@ var kinds = []struct {
 	{unread, codePipe, kindPipe, ""},
 	{unshown, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
 	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
+	{as[*tract.MovedError], codeBusy, "moved", "tract op log shows what came in between"},
 	{as[*tract.MisplacedError], codeBusy, "moved", ""},
 	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},

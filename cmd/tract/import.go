@@ -88,8 +88,6 @@ type importing struct {
 
 	failed int     // files
 	errors []error // of them
-
-	operation uint64 // that the first file began; 0: nothing has come yet
 }
 
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
@@ -223,26 +221,15 @@ func (m *importing) file(ctx context.Context, path string) error {
 		add = m.repo.PlanImport
 	}
 	var bad error
-	list, err := add(ctx, m.read(name, in, &n, &bad), tract.Command("import"), tract.With(m.operation))
+	list, err := add(ctx, m.read(name, in, &n, &bad), tract.Command("import"))
 	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	for _, b := range list {
-		m.begun(ctx, b)
 		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
 	}
 	m.progress(name, true)
 	return err
-}
-
-// begun makes what comes later part of the operation that the first blocks began.
-func (m *importing) begun(ctx context.Context, b tract.Imported) {
-	if m.operation > 0 || m.o.dry || b.Added == 0 {
-		return
-	}
-	if n, err := m.repo.Branch(b.Branch).Moved(ctx, b.Tip); err == nil {
-		m.operation = n // else the rest is undone apart
-	}
 }
 
 // read yields the messages of a file with their branches, and then its errors as one, which

@@ -165,6 +165,7 @@ var masks = []struct {
 	with string
 }{
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "ID"},
+	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "GROUP"},
 	{regexp.MustCompile(`\b[0-9a-f]{7}\b`), "id"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "TIME"},

@@ -17,9 +17,9 @@ import (
 
 func newOp(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "op", Short: "Every command that moved a ref",
-		Long: `The log of operations: every command that moved a ref, whoever gave it, and what
-was taken back. tract undo and tract redo walk along it.`,
+		Use: "op", Short: "List the operations that moved refs",
+		Long: `List the operations of the store, newest first. An operation is all that one command
+did to refs; in a session each turn is one. tract undo NUMBER undoes an operation.`,
 		Example: `  tract op log -n 10
   tract op show 12`,
 		Args: cobra.NoArgs,
@@ -140,6 +140,9 @@ func moveRow(op tract.Operation, ref string, n int) []string {
 // opRow is an operation in one line.
 func opRow(op tract.Operation) []string {
 	what := op.Note.Command
+	if op.Of > 0 {
+		what += " " + strconv.FormatUint(op.Of, 10)
+	}
 	if op.Undone {
 		what += " (undone)"
 	}
@@ -161,8 +164,8 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 	}
 	var seq uint64
 	if len(args) == 1 {
-		if seq, err = strconv.ParseUint(args[0], 10, 64); err != nil {
-			return usage(cmd, "operation %q: want its number, as tract op log shows it", args[0])
+		if seq, err = operationNumber(cmd, args[0]); err != nil {
+			return err
 		}
 	}
 	for op, err := range repo.Operations(ctx) {

@@ -35,6 +35,8 @@ type moveJSON struct {
 	Command string        `json:"command"`
 	Refs    []moveRefJSON `json:"refs"`
 	Hash    objects.ID    `json:"hash"`
+	Group   objects.Group `json:"group,omitzero"`
+	Reverts objects.Group `json:"reverts,omitzero"`
 }
 
 type moveRefJSON struct {
@@ -44,7 +46,7 @@ type moveRefJSON struct {
 }
 
 func moveOf(e objects.LogEntry) moveJSON {
-	m := moveJSON{Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash}
+	m := moveJSON{Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts}
 	for _, u := range e.Refs {
 		m.Refs = append(m.Refs, moveRefJSON(u))
 	}

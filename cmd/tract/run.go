@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 )
 
 // run executes one command line and returns its exit code. It is main without
@@ -19,7 +20,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	ctx, a.cancel = context.WithCancel(ctx)
+	ctx, a.cancel = context.WithCancel(tract.AsOperation(ctx))
 	defer a.cancel()
 	root := newRoot(a)
 	root.SetArgs(args)

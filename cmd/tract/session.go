@@ -50,7 +50,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.instruct(ctx, b, o.system); err != nil {
+	if err := a.instruct(ctx, b, o.system); err != nil {
 		return err
 	}
 	s := &session{a: a, cmd: cmd, o: o, edit: newEditline(in, a.out)}
@@ -64,7 +64,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if _, err := s.waiting(ctx, b); err != nil {
 		a.report(ctx, err)
 	}
-	for !s.over {
+	for turn := ctx; !s.over; {
 		name, err := a.branchName(ctx)
 		if err != nil {
 			return err
@@ -80,11 +80,25 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := s.do(ctx, text); err != nil {
+		if beginsTurn(text) {
+			turn = tract.AsOperation(ctx)
+		}
+		if err := s.do(turn, text); err != nil {
 			a.report(ctx, err) // and go on
 		}
 	}
 	return nil
+}
+
+// beginsTurn reports whether a text begins a turn, which is one operation.
+func beginsTurn(text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	for _, c := range sessionCommands() {
+		if c.name == word {
+			return c.turn
+		}
+	}
+	return true
 }
 
 // do does what one text says.
@@ -149,26 +163,35 @@ func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Bran
 
 type sessionCommand struct {
 	name, args, about string
+	turn              bool // it begins a turn
 	run               func(s *session, ctx context.Context, rest string) error
 }
 
 // sessionCommands is what can be typed instead of a text.
 func sessionCommands() []sessionCommand {
 	return []sessionCommand{
-		{"/thinking", "effort|clear [VALUE], on, off", "how to think: effort high, clear true; without a value, show it", (*session).thinking},
-		{"/set", "KEY VALUE", "give a setting another value for this session", (*session).set},
-		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", (*session).profile},
-		{"/edit", "", "write the text in $EDITOR", (*session).write},
-		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", (*session).result},
-		{"/attach", "FILE|URL", "send an image or a file with the next text", (*session).attachFile},
-		{"/new", "[NAME]", "begin an empty conversation", (*session).begin},
-		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", (*session).branch},
-		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", (*session).retry},
-		{"/log", "", "show the last commits", (*session).log},
-		{"/undo", "", "take back the last command that moved a ref", func(s *session, ctx context.Context, _ string) error { return s.a.undo(ctx, false) }},
-		{"/help", "", "this list", (*session).help},
-		{"/quit", "", "leave", func(s *session, _ context.Context, _ string) error { s.over = true; return nil }},
+		{"/thinking", "effort|clear [VALUE], on, off", "how to think: effort high, clear true; without a value, show it", false, (*session).thinking},
+		{"/set", "KEY VALUE", "give a setting another value for this session", false, (*session).set},
+		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", false, (*session).profile},
+		{"/edit", "", "write the text in $EDITOR", true, (*session).write},
+		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", false, (*session).result},
+		{"/attach", "FILE|URL", "send an image or a file with the next text", false, (*session).attachFile},
+		{"/new", "[NAME]", "begin an empty conversation", true, (*session).begin},
+		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", true, (*session).branch},
+		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", true, (*session).retry},
+		{"/log", "", "show the last commits", false, (*session).log},
+		{"/undo", "", "undo the newest operation on the branch: the last turn", true, (*session).undo},
+		{"/help", "", "this list", false, (*session).help},
+		{"/quit", "", "leave", false, func(s *session, _ context.Context, _ string) error { s.over = true; return nil }},
 	}
+}
+
+func (s *session) undo(ctx context.Context, _ string) error {
+	name, err := s.a.branchName(ctx)
+	if err != nil {
+		return err
+	}
+	return s.a.undo(ctx, tract.UndoOptions{Branch: name})
 }
 
 func (s *session) help(context.Context, string) error {

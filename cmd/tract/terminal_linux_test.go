@@ -331,6 +331,44 @@ func TestSessionAnswersACall(t *testing.T) {
 	}
 }
 
+// TestSessionUndoesATurn: a question, the calls of the model, their results and the answer
+// are undone together, whatever was looked at in between, and no other turn with them.
+func TestSessionUndoesATurn(t *testing.T) {
+	answer := func(text string) llmtest.Exchange {
+		return llmtest.Exchange{Body: `{"id":"` + text + `","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"` + text + `"}}]}`}
+	}
+	server := llmtest.Start(t, answer("Hello yourself."),
+		llmtest.Exchange{Body: `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[` +
+			`{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"call_2","type":"function","function":{"name":"clock","arguments":"{}"}}]}}]}`},
+		answer("Go out at noon."), answer("Good night."))
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--no-stream")
+	c.until("main> ")
+	for _, step := range []struct{ typed, shown string }{
+		{"Hello.", "Hello yourself."},
+		{"When?", "clock waits for its result: /result call_2 TEXT"},
+		{"/result call_1 sunny", "clock waits for its result: /result call_2 TEXT"},
+		{"/log", "sunny"},
+		{"/result call_2 12:00", "Go out at noon."},
+		{"/undo", `Took back "chat" of`},
+		{"/undo", `Took back "chat" of`},
+		{"/undo", "there is nothing left to undo on branch main"},
+		{"Bye.", "Good night."},
+	} {
+		c.keys(step.typed + "\r")
+		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
+			t.Errorf("%s shows %q, want %q", step.typed, shown, step.shown)
+		}
+	}
+	c.keys("/quit\r")
+	c.ended()
+	log, _ := command(t, codeOK, "--dir", dir, "log", "--oneline")
+	if lines := strings.Count(log, "\n"); lines != 2 || !strings.Contains(log, "Bye.") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
 // TestSessionTakesTheIDOfItsHint: a call whose id has a space can be answered as the hint
 // writes it.
 func TestSessionTakesTheIDOfItsHint(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,97 +14,148 @@ import (
 	"github.com/tract-vcs/tract/refs"
 )
 
+type undoOptions struct {
+	any    bool
+	dryRun bool
+}
+
 func newUndo(a *app) *cobra.Command {
-	dryRun := false
+	o := &undoOptions{}
 	cmd := &cobra.Command{
-		Use: "undo", Short: "Take back the last command that moved a ref",
-		Long: `Take back the last command that moved a ref, whoever gave it: the refs go back
-to where they were. Its commits stay in the store. A second undo takes back the
-command before that one, tract redo does again what was taken back.`,
+		Use: "undo [OPERATION]", Short: "Undo the newest operation on the current branch",
+		Long: `Undo the newest operation that moved the current branch and is not undone yet: all
+refs that it moved go back to where they were. Its commits stay in the store. A
+second undo takes back the operation before that one, tract redo does again what
+was undone.
+
+An operation is all that one command did: a whole import, replay or chat. In a
+session each turn is an operation. OPERATION is a number that tract op log shows.
+When another operation has moved a ref of it since, nothing is undone, and the
+error names that operation.`,
 		Example: `  tract undo --dry-run
-  tract undo`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.undo(cmd.Context(), dryRun) },
+  tract undo
+  tract undo 12
+  tract undo --any`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			choice, err := a.choice(cmd, o, args)
+			if err != nil {
+				return err
+			}
+			return a.undo(cmd.Context(), choice)
+		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be taken back")
+	cmd.Flags().BoolVar(&o.any, "any", false, "undo the newest operation of the store, whatever it moved")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be undone")
 	return cmd
 }
 
 func newRedo(a *app) *cobra.Command {
-	dryRun := false
+	o := &undoOptions{}
 	cmd := &cobra.Command{
-		Use: "redo", Short: "Do again what was taken back last",
-		Long: `Do again what the last tract undo took back: the refs go where they were before
-it. Once another command has moved a ref there is nothing to do again.`,
+		Use: "redo [OPERATION]", Short: "Do again what was undone last",
+		Long: `Do again the operation on the current branch that was undone last: the refs go
+where they were before tract undo. Once another operation has moved the branch
+there is nothing to do again. OPERATION is the number of an undone operation, as
+tract op log shows it.`,
 		Example: `  tract undo
-  tract redo`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.redo(cmd.Context(), dryRun) },
+  tract redo
+  tract redo 12`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			choice, err := a.choice(cmd, o, args)
+			if err != nil {
+				return err
+			}
+			return a.redo(cmd.Context(), choice)
+		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done again")
+	cmd.Flags().BoolVar(&o.any, "any", false, "redo the operation of the store that was undone last, whatever it moved")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be done again")
 	return cmd
 }
 
-func (a *app) undo(ctx context.Context, dryRun bool) error {
-	repo, err := a.open(ctx, !dryRun)
+// choice is the operation that the arguments of undo and redo name.
+func (a *app) choice(cmd *cobra.Command, o *undoOptions, args []string) (tract.UndoOptions, error) {
+	choice := tract.UndoOptions{DryRun: o.dryRun}
+	switch {
+	case len(args) == 1 && o.any:
+		return choice, usage(cmd, "give an operation or --any, not both")
+	case len(args) == 1:
+		number, err := operationNumber(cmd, args[0])
+		choice.Operation = number
+		return choice, err
+	case o.any:
+		return choice, nil
+	}
+	name, err := a.branchName(cmd.Context())
+	if err == nil && name == "" {
+		err = hinted(errors.New("HEAD is on no branch"), "tract %s --any is of the whole store, -b NAME of a branch", cmd.Name())
+	}
+	choice.Branch = name
+	return choice, err
+}
+
+func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || number == 0 {
+		return 0, usage(cmd, "operation %q: want its number, as tract op log shows it", text)
+	}
+	return number, nil
+}
+
+func (a *app) undo(ctx context.Context, choice tract.UndoOptions) error {
+	op, err := a.reverse(ctx, choice, (*tract.Repo).Undo)
 	if err != nil {
 		return err
 	}
-	var entry objects.LogEntry
-	if dryRun {
-		entry, err = repo.LastMove(ctx)
-	} else {
-		entry, err = repo.Undo(ctx, tract.Command("undo"))
-	}
-	if as[*refs.UnknownError](err) {
-		return &failure{code: codeNotFound, kind: "not_found", cause: errors.New("undo: there is nothing left to take back"), hint: "tract op log shows what moved"}
-	}
-	if err != nil {
-		return err
-	}
-	moves := make([]objects.RefUpdate, len(entry.Refs))
-	for i, u := range entry.Refs {
+	moves := make([]objects.RefUpdate, len(op.Refs))
+	for i, u := range op.Refs {
 		moves[i] = objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
 	}
 	word := "Took back"
-	if dryRun {
+	if choice.DryRun {
 		word = "Would take back"
 	} else if err := a.headAlong(moves); err != nil {
 		return err
 	}
 	if a.json {
-		return format.Encode(a.out, map[string]any{"undone": moveOf(entry), "dry_run": dryRun})
+		return format.Encode(a.out, map[string]any{"undone": opOf(op), "dry_run": choice.DryRun})
 	}
-	return a.saidMoves(word, "back to", entry, moves)
+	return a.saidMoves(word, "back to", op.LogEntry, moves)
 }
 
-func (a *app) redo(ctx context.Context, dryRun bool) error {
-	repo, err := a.open(ctx, !dryRun)
-	if err != nil {
-		return err
-	}
-	var entry objects.LogEntry
-	if dryRun {
-		entry, err = repo.LastUndone(ctx)
-	} else {
-		entry, err = repo.Redo(ctx, tract.Command("redo"))
-	}
-	if as[*refs.UnknownError](err) {
-		return hinted(err, "tract op log shows what was done and taken back")
-	}
+func (a *app) redo(ctx context.Context, choice tract.UndoOptions) error {
+	op, err := a.reverse(ctx, choice, (*tract.Repo).Redo)
 	if err != nil {
 		return err
 	}
 	word := "Did again"
-	if dryRun {
+	if choice.DryRun {
 		word = "Would do again"
-	} else if err := a.headAlong(entry.Refs); err != nil {
+	} else if err := a.headAlong(op.Refs); err != nil {
 		return err
 	}
 	if a.json {
-		return format.Encode(a.out, map[string]any{"redone": moveOf(entry), "dry_run": dryRun})
+		return format.Encode(a.out, map[string]any{"redone": opOf(op), "dry_run": choice.DryRun})
 	}
-	return a.saidMoves(word, "to", entry, entry.Refs)
+	return a.saidMoves(word, "to", op.LogEntry, op.Refs)
+}
+
+// reverse undoes an operation or does it again.
+func (a *app) reverse(ctx context.Context, choice tract.UndoOptions, do func(*tract.Repo, context.Context, tract.UndoOptions, ...tract.Option) (tract.Operation, error)) (tract.Operation, error) {
+	repo, err := a.open(ctx, !choice.DryRun)
+	if err != nil {
+		return tract.Operation{}, err
+	}
+	op, err := do(repo, ctx, choice)
+	if moved := (*tract.MovedError)(nil); errors.As(err, &moved) && moved.By.Seq > 0 {
+		return op, hinted(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
+	}
+	if errors.Is(err, objects.ErrNotFound) {
+		return op, hinted(err, "tract op log lists the operations of the store")
+	}
+	return op, err
 }
 
 // saidMoves says how refs moved.

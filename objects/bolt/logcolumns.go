@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,8 +21,11 @@ import (
 //	texts    how many, a varint; then each of authors, commands and names of refs,
 //	         a varint length and the bytes
 //	times    milliseconds since the entry before (of the first: since 1970), zigzag
-//	notes    for each entry the numbers of author and command in texts, and how many
-//	         refs it moves
+//	groups   how many, a varint; then each group of 16 bytes
+//	notes    for each entry the numbers of author and command in texts; twice its group,
+//	         and 1 more when it continues; the group that it reverts; and how many refs it
+//	         moves. A group is 0: none, 1: the next of groups, or 2 and how many of groups
+//	         were used first after it
 //	moves    for each the number of the name in texts, and what old and new are: a
 //	         byte, 4 times that of the old one and that of the new
 //	places   how much pack and slot are above those of the place before, zigzag
@@ -44,14 +48,15 @@ type (
 type logWriter struct {
 	where  placeOf           // nil: no place is known
 	number map[string]uint64 // of a text
+	group  map[objects.Group]uint64
 	last   place
 	left   map[string]objects.ID
 
-	texts, times, notes, moves, places, ids []byte
+	texts, times, groups, notes, moves, places, ids []byte
 }
 
 func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
-	w := &logWriter{where: where, number: map[string]uint64{}, left: map[string]objects.ID{}}
+	w := &logWriter{where: where, number: map[string]uint64{}, group: map[objects.Group]uint64{}, left: map[string]objects.ID{}}
 	before := int64(0)
 	for _, e := range list {
 		now := e.Note.Time.UnixMilli()
@@ -59,6 +64,12 @@ func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 		before = now
 		w.notes = binary.AppendUvarint(w.notes, w.text(e.Note.Author))
 		w.notes = binary.AppendUvarint(w.notes, w.text(e.Note.Command))
+		group := 2 * w.groupNumber(e.Note.Group)
+		if e.Note.Continues {
+			group++
+		}
+		w.notes = binary.AppendUvarint(w.notes, group)
+		w.notes = binary.AppendUvarint(w.notes, w.groupNumber(e.Note.Reverts))
 		w.notes = binary.AppendUvarint(w.notes, uint64(len(e.Refs)))
 		for _, u := range e.Refs {
 			w.moves = binary.AppendUvarint(w.moves, w.text(u.Name))
@@ -76,7 +87,8 @@ func encodeColumns(list []objects.LogEntry, where placeOf) (b []byte) {
 	b = append(b, list[len(list)-1].Hash[:]...)
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	b = binary.AppendUvarint(b, uint64(len(w.number)))
-	for _, column := range [][]byte{w.texts, w.times, w.notes, w.moves, w.places, w.ids} {
+	groups := binary.AppendUvarint(nil, uint64(len(w.group)))
+	for _, column := range [][]byte{w.texts, w.times, groups, w.groups, w.notes, w.moves, w.places, w.ids} {
 		b = append(b, column...)
 	}
 	return b
@@ -91,6 +103,20 @@ func (w *logWriter) text(s string) uint64 {
 		w.texts = append(binary.AppendUvarint(w.texts, uint64(len(s))), s...)
 	}
 	return n
+}
+
+// groupNumber gives the number of a group.
+func (w *logWriter) groupNumber(g objects.Group) uint64 {
+	at, used := w.group[g]
+	switch {
+	case g.IsZero():
+		return 0
+	case used:
+		return 1 + uint64(len(w.group)) - at
+	}
+	w.group[g] = uint64(len(w.group))
+	w.groups = append(w.groups, g[:]...)
+	return 1
 }
 
 // id writes an id in the shortest way and says in which.
@@ -262,9 +288,13 @@ func (r *logReader) shapes() []shape {
 		now += r.int()
 		list[i].note.Time = time.UnixMilli(now).UTC()
 	}
+	count, group := r.groups()
 	for i := range list {
 		s := &list[i]
 		s.note.Author, s.note.Command = text(), text()
+		own := r.below(2 * (count + 2))
+		s.note.Group, s.note.Continues = group(own/2), own%2 == 1
+		s.note.Reverts = group(r.below(count + 2))
 		n := r.below(len(r.b) + 1 - moves)
 		moves += n
 		s.moves = make([]shapeOfMove, n)
@@ -282,6 +312,29 @@ func (r *logReader) shapes() []shape {
 		}
 	}
 	return list
+}
+
+// groups reads the column of groups. It returns how many there are, and what gives the
+// group that a number of the notes stands for, in their order.
+func (r *logReader) groups() (count int, group func(n int) objects.Group) {
+	groups, used := make([]objects.Group, r.below(len(r.b)/len(objects.Group{})+1)), 0
+	for i := range groups {
+		copy(groups[i][:], r.take(uint64(len(objects.Group{}))))
+	}
+	return len(groups), func(n int) (g objects.Group) {
+		switch {
+		case n == 0:
+			return g
+		case n == 1:
+			used++
+			n++
+		}
+		if at := used - (n - 1); at >= 0 && used <= len(groups) {
+			return groups[at]
+		}
+		r.err = cmp.Or(r.err, errors.New("it names a group that is not there"))
+		return g
+	}
 }
 
 // resolve reads places and ids, and gives them in the order in which they are needed.

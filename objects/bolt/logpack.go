@@ -95,7 +95,7 @@ func (r *entryRun) add(e objects.LogEntry) (list []change) {
 
 // roughSize is about as long as the record of an entry.
 func roughSize(e objects.LogEntry) int {
-	n := 64 + len(e.Note.Author) + len(e.Note.Command)
+	n := 64 + 2*len(objects.Group{}) + len(e.Note.Author) + len(e.Note.Command)
 	for _, u := range e.Refs {
 		n += 2*(idSize+2) + 4 + len(u.Name)
 	}

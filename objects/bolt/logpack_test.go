@@ -20,7 +20,10 @@ func someEntries(first uint64, n int) (list []objects.LogEntry) {
 		last.Hash = objects.ID{7}
 	}
 	for i := range n {
-		note := objects.Note{Time: time.UnixMilli(int64(i)), Author: "ada", Command: "commit"}
+		note := objects.Note{Time: time.UnixMilli(int64(i)), Author: "ada", Command: "commit", Group: objects.Group{1, byte(i / 2)}, Continues: i%2 == 1}
+		if i%5 == 4 {
+			note.Reverts = objects.Group{1, byte(i / 3)}
+		}
 		moves := []objects.RefUpdate{{Name: "refs/heads/main", Old: objects.ID{byte(i)}, New: objects.ID{byte(i + 1)}}}
 		if i%3 == 0 {
 			moves = append(moves, objects.RefUpdate{Name: fmt.Sprint("refs/tags/", i), New: objects.ID{byte(i)}})
@@ -87,7 +90,10 @@ func TestLogEntriesOfAnyShape(t *testing.T) {
 		}
 		var list []objects.LogEntry
 		for range rapid.IntRange(2, 30).Draw(t, "entries") {
-			note := objects.Note{Time: time.UnixMilli(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "time")), Author: text.Draw(t, "author"), Command: text.Draw(t, "command")}
+			note := objects.Note{
+				Time: time.UnixMilli(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "time")), Author: text.Draw(t, "author"), Command: text.Draw(t, "command"),
+				Group: objects.Group{rapid.Byte().Draw(t, "group")}, Continues: rapid.Bool().Draw(t, "continues"), Reverts: objects.Group{rapid.Byte().Draw(t, "reverts")},
+			}
 			var moves []objects.RefUpdate
 			for range rapid.IntRange(0, 4).Draw(t, "moves") {
 				moves = append(moves, objects.RefUpdate{Name: text.Draw(t, "name"), Old: id("old"), New: id("new")})
@@ -125,10 +131,11 @@ func decodedPlaces(t *rapid.T, key, value []byte, at idAt) (leads bool) {
 // TestLogColumnsOfMoreMovesThanBytes has the first of two entries move as many refs as
 // there are bytes left, and the second more than there can be anywhere.
 func TestLogColumnsOfMoreMovesThanBytes(t *testing.T) {
-	b := make([]byte, idSize)                               // hash of the last
-	b = append(b, 2, 1, 0, 0, 0)                            // two entries, one empty text, two times
-	rest := binary.AppendUvarint([]byte{0, 0}, 1<<62)       // of the second
-	b = append(append(b, 0, 0, byte(1+len(rest))), rest...) // of the first
+	b := make([]byte, idSize)                                     // hash of the last
+	b = append(b, 2, 1, 0, 0, 0)                                  // two entries, one empty text, two times
+	b = append(b, 0)                                              // no groups
+	rest := binary.AppendUvarint([]byte{0, 0, 0, 0}, 1<<62)       // of the second
+	b = append(append(b, 0, 0, 0, 0, byte(1+len(rest))), rest...) // of the first
 	if _, err := decodeColumns(1, b, nil); err == nil {
 		t.Error("it is read")
 	}

@@ -14,6 +14,7 @@ var logs = []promise{
 	{"Log/entries are numbered and linked", logLinked},
 	{"Log/of one ref and of all", logQueries},
 	{"Log/keeps the note, in UTC milliseconds", logNote},
+	{"Log/keeps what operation an entry belongs to and which it reverts", logGroups},
 	{"Log/a deleted ref keeps its entries", logDeleted},
 }
 
@@ -126,6 +127,25 @@ func logNote(t *testing.T, s objects.Store) {
 			t.Errorf("the ref was updated at %v, %v; want %v", ref.Updated, err, c.want)
 		}
 	}
+}
+
+func logGroups(t *testing.T, s objects.Store) {
+	var tip objects.ID
+	one, two := objects.Group{1}, objects.Group{15: 2}
+	for i, want := range []objects.Note{
+		{Group: one}, {Group: one, Continues: true}, {Group: two, Reverts: one}, {}, {Continues: true}, {Reverts: two},
+	} {
+		next := content(fmt.Sprint("group ", i))
+		b := move(branch, tip, next)
+		want.Time = noon
+		b.Note = want
+		apply(t, s, b)
+		tip = next.ID
+		if e := log(t, s, branch, 0, 1)[0]; e.Note != want {
+			t.Errorf("the log has %+v, want %+v", e.Note, want)
+		}
+	}
+	wantLinked(t, log(t, s, "", 0, 0), 6)
 }
 
 func logDeleted(t *testing.T, s objects.Store) {
