@@ -17,17 +17,17 @@ import (
 // are without the module's; "" is the facade.
 var floors = map[string][]string{
 	// 0: who goes in, and why | which name was meant | files of folders that are not trusted | bytes under their hash
-	"canon":    {},
-	"priority": {},
-	"nearest":  {},
-	"safefile": {},
-	"objects":  {"canon", "safefile"},
+	"canon":            {},
+	"priority":         {},
+	"internal/suggest": {},
+	"safefile":         {},
+	"objects":          {"canon", "safefile"},
 
 	// 1: words of a conversation, and what is to be kept out of them | engines
 	"content":             {"canon", "priority"},
 	"objects/bolt":        {"canon", "objects", "safefile"},
 	"objects/objectstest": {"objects"},
-	"objects/faulttest":   {},
+	"internal/faulttest":  {},
 	"secrets":             {},
 	"secrets/secretstest": {},
 
@@ -35,13 +35,13 @@ var floors = map[string][]string{
 	"llm/rawjson": {},
 	"llm":         {"content", "llm/rawjson"},
 	"commit":      {"canon", "content", "objects", "priority"},
-	"settings":    {"nearest", "priority", "safefile", "secrets"},
+	"settings":    {"internal/suggest", "priority", "safefile", "secrets"},
 
 	// 3: model dialects | the prompt | names people type
-	"llm/providers": {"content", "llm", "llm/rawjson", "nearest", "secrets"},
+	"llm/providers": {"content", "llm", "llm/rawjson", "internal/suggest", "secrets"},
 	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
 	"compile":       {"canon", "commit", "content", "objects", "priority"},
-	"refs":          {"commit", "content", "nearest", "objects"},
+	"refs":          {"commit", "content", "internal/suggest", "objects"},
 
 	// 4: two prompts compared | what other programs kept | walks over all histories | a whole conversation compared with a history
 	"internal/history":   {"commit", "objects", "refs"},
@@ -59,7 +59,7 @@ var floors = map[string][]string{
 	"record": {"", "commit", "compile", "content", "internal/reconcile", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
-		"nearest", "objects", "priority", "refs", "safefile", "secrets", "settings",
+		"internal/suggest", "objects", "priority", "refs", "safefile", "secrets", "settings",
 	},
 	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
 }

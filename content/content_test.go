@@ -271,8 +271,13 @@ func TestIsEmpty(t *testing.T) {
 		}
 	}
 	for _, b := range []Block{
-		User(" "), Assistant("x"), Text{Of: KindAssistant, Wire: sealed},
-		Reasoning{Text: "x"}, Reasoning{Wire: known}, Reasoning{Wire: sealed}, ToolCall{}, ToolResult{},
+		User(" "), Assistant("x"),
+		Text{Of: KindAssistant, Wire: sealed},
+		Reasoning{Text: "x"},
+		Reasoning{Wire: known},
+		Reasoning{Wire: sealed},
+		ToolCall{},
+		ToolResult{},
 	} {
 		if IsEmpty(b) {
 			t.Errorf("%#v is empty", b)

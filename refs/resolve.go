@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/nearest"
+	"github.com/tract-vcs/tract/internal/suggest"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -315,7 +315,7 @@ func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 			return e
 		}
 	}
-	search := nearest.To(base, max(min(2, len(base)-1), len(base)/3)) // something has to be right
+	search := suggest.To(base, max(min(2, len(base)-1), len(base)/3)) // something has to be right
 	for _, folder := range []string{Heads, Tags} {
 		all, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: folder, Limit: 1000})
 		if err != nil || len(base) > 255 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tract-vcs/tract/nearest"
+	"github.com/tract-vcs/tract/internal/suggest"
 )
 
 // Type is the sort of value that a setting has.
@@ -177,7 +177,7 @@ func meant(name string) string {
 		return ""
 	}
 	given := fold(name)
-	search := nearest.To(given, 1+len(given)/4)
+	search := suggest.To(given, 1+len(given)/4)
 	for _, k := range table {
 		full := fold(k.Name)
 		search.Try(full, k.Name)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/nearest"
+	"github.com/tract-vcs/tract/internal/suggest"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/settings"
@@ -225,7 +225,7 @@ func (a *app) checkBranch(ctx context.Context) error {
 		return nil
 	}
 	unknown := refs.None(refs.Heads + a.branch)
-	search := nearest.To(a.branch, (len(a.branch)+2)/4)
+	search := suggest.To(a.branch, (len(a.branch)+2)/4)
 	for info, err := range repo.Branches(ctx, refs.Query{Limit: 1000}) {
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tract-vcs/tract/objects/faulttest"
+	"github.com/tract-vcs/tract/internal/faulttest"
 )
 
 // traced runs a command with a fault, or none.

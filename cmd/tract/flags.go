@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tract-vcs/tract/nearest"
+	"github.com/tract-vcs/tract/internal/suggest"
 )
 
 // badFlag says what is wrong with the options of a command line, and what would be right.
@@ -28,7 +28,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if given == "version" {
 		return hinted(usage(cmd, "%s", err), "tract version")
 	}
-	search := nearest.To(given, (len(given)+2)/4)
+	search := suggest.To(given, (len(given)+2)/4)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			search.Try(f.Name, f.Name)

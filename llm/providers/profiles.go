@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tract-vcs/tract/nearest"
+	"github.com/tract-vcs/tract/internal/suggest"
 )
 
 // Profile is what is known of a provider: facts of its wire, not of its models.
@@ -293,7 +293,7 @@ func (e *UnknownError) Hint() string {
 
 func unknown(name string) *UnknownError {
 	given := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	search := nearest.To(given, (len(given)+2)/4)
+	search := suggest.To(given, (len(given)+2)/4)
 	for _, known := range Names() {
 		search.Try(known, known)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/faulttest"
 )
 
 // roleCrash does of everything that writes, and says what is acknowledged: PATH

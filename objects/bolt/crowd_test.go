@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/faulttest"
 )
 
 // TestCrowd has many goroutines write, each on what it wrote before, while folds go on

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/faulttest"
 )
 
 // crashes is which states are tried of a trace.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tract-vcs/tract/objects/faulttest"
+	"github.com/tract-vcs/tract/internal/faulttest"
 )
 
 // roleEnv makes the test binary be the program that is followed.

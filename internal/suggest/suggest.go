@@ -1,7 +1,7 @@
-// Package nearest tells which of some names a person may have meant by one that is
+// Package suggest tells which of some names a person may have meant by one that is
 // none of them: [Search.Try] each, then ask for the [Search.Name]. It knows neither
 // what the names are of nor how the guess is put.
-package nearest
+package suggest
 
 // Search looks for the name that is nearest to a given one.
 type Search struct {
