@@ -33,12 +33,8 @@ func (b *bench) compiles(ctx context.Context) error {
 		}
 		const coldRaw, coldPacked, warm = "cold compile in a new process", "cold compile after gc in a new process", "warm compile in a new process"
 		at100k := func(g goal) goal { return g.only(size == hundredThousand) }
-		raw := at100k(atMost(2.3, 1.3))
-		if size == million {
-			raw = atMost(1.5, 1.1)
-		}
 		if canDrop {
-			if err := b.compiling(ctx, h, true, coldRaw, raw); err != nil {
+			if err := b.compiling(ctx, h, true, coldRaw, at100k(atMost(2.3, 1.3))); err != nil {
 				return err
 			}
 		}

@@ -47,7 +47,7 @@ func (b *bench) imports(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.hold("import of "+count(size)+" messages", atLeast(15, 30).only(size == importSize), per("", size, took[0]), per("git fast-import", size, took[1]))
+	b.hold("import of "+count(size)+" messages", atLeast(7, 15).only(size == importSize), per("", size, took[0]), per("git fast-import", size, took[1]))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (b *bench) fscks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	goal, limit := atLeast(10, 25).only(size >= importSize), per("git fsck", size, took[1])
+	goal, limit := atLeast(5, 12).only(size >= importSize), per("git fsck", size, took[1])
 	b.hold(named("fsck", size), goal, per("", size, took[0]), limit)
 	b.hold(named("fsck after gc", size), goal, per("", size, took[2]), limit)
 	return nil

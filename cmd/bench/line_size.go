@@ -145,7 +145,7 @@ func (b *bench) conversation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.hold(name+" after gc", atMost(0.5, 0.4), megabytes("", after), megabytes("its words", h.text))
+	b.hold(name+" after gc", atMost(0.75, 0.6), megabytes("", after), megabytes("its words", h.text))
 	return nil
 }
 
