@@ -96,6 +96,7 @@ func (l *listing) before(c *commit.Commit) {
 
 func (l *listing) grow(more int) {
 	list := make([]Entry, more, spare(more+len(l.list)))
+	objects.AdviseHugePages(list)
 	l.list = append(list, l.list[l.free:]...)
 	l.free = more
 }

@@ -73,6 +73,8 @@ func (h *history) writer() *writer {
 	}
 	w := &writer{blocks: make([]content.Block, 0, sent), order: map[string]int{}}
 	w.messages, w.said = make([]content.Message, 0, spare(sent)), make([]int32, 0, spare(sent))
+	objects.AdviseHugePages(w.blocks[:sent])
+	objects.AdviseHugePages(w.messages[:cap(w.messages)])
 	b := h.base
 	if b == nil {
 		return w

@@ -40,6 +40,8 @@ const (
 	// portionLeast and portionMost bound what one of them reads at one look: a writer
 	// waits so long.
 	portionLeast, portionMost = 512 << 10, 4 << 20
+	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in.
+	roomLeast, roomMost = 4 << 20, 64 << 20
 	// bodyMore is room for what is in a body and not wanted, where that is little.
 	bodyMore = 1 << 10
 	// loadFew is how many objects of one pack are got by their ids.
@@ -70,6 +72,7 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 		slices.SortFunc(aims, aim.compare)
 	}
 	l.cut(aims)
+	l.makeRoom()
 	l.workBeside(ctx, own)
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
@@ -120,6 +123,29 @@ func (l *loading) cut(aims []aim) {
 	}
 	if from < len(aims) {
 		l.portions = append(l.portions, portion{aims: aims[from:], size: size})
+	}
+}
+
+// makeRoom allocates the memory of all portions in a few large pieces, which the system
+// may give in huge pages. A block that is kept keeps the piece that it lies in.
+func (l *loading) makeRoom() {
+	all := 0
+	for i := range l.portions {
+		all += l.portions[i].size
+	}
+	enough := min(max(all/4, roomLeast), roomMost)
+	for from := 0; from < len(l.portions); {
+		to, size := from, 0
+		for to < len(l.portions) && size < enough {
+			size += l.portions[to].size
+			to++
+		}
+		room := make([]byte, size)
+		objects.AdviseHugePages(room)
+		for ; from < to; from++ {
+			size := l.portions[from].size
+			l.portions[from].room.bytes, room = room[:0:size], room[size:]
+		}
 	}
 }
 
