@@ -212,6 +212,7 @@ type MovedError struct {
 	By        objects.LogEntry // the entry of another operation that moved the ref last
 }
 
+// Error names the ref, and the operation that moved it since.
 func (e *MovedError) Error() string {
 	by := ""
 	if e.By.Seq > 0 {

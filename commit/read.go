@@ -88,7 +88,8 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 	}
 }
 
-// yieldRun yields the commits of a run, each as c, and tells whether there may be more.
+// yieldRun parses each commit of a run into c and yields it. It reports whether the walk goes
+// on with the next run.
 func (c *Commit) yieldRun(run *objects.Run, yield func(*Commit, error) bool) bool {
 	sheet, places := run.Sheet()
 	i := 0

@@ -237,8 +237,8 @@ type sheetVector struct {
 }
 
 // TestSheetVector reads a sheet of every kind of commit, and one of many objects and of
-// edges that no form has, as they were written when the format was made. What is
-// written now must be the same.
+// edges that no form has, as they were written when the format was made. The
+// code must still write the same bytes.
 func TestSheetVector(t *testing.T) {
 	_, every, err := Write(nil, conversation()...)
 	if err != nil {

@@ -55,7 +55,8 @@ type recentKey[T any] struct{}
 // keptRecent is how many of them are remembered.
 const keptRecent = 16 * maxOrigins
 
-// readRecent gives those of some objects that are there. Nobody changes them.
+// readRecent returns the parsed objects of some ids, without those that are missing. They
+// are shared, and callers do not change them.
 func readRecent[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
 	kept := &recent[T]{}
 	if store, ok := r.(objects.Rememberer); ok {

@@ -38,7 +38,7 @@ type variables struct {
 // environment is every variable that the program reads.
 func environment() []variables {
 	groups := []variables{
-		{"What to work on", []variable{
+		{"Store, branch and messages", []variable{
 			{"TRACT_DIR", "folder that holds the store, as --dir"},
 			{"TRACT_BRANCH", "branch to work on, as --branch"},
 			{"TRACT_DEBUG", "1: say what goes on, as --verbose"},

@@ -20,7 +20,7 @@ import (
 )
 
 // evil is text that would take over a terminal, and that writes lines of tract's own.
-// What else has words in it begins with evil.
+// Every other hostile text in this file begins with it.
 const evil = "E\x1b[95;41mred\x1b]0;title\a\u009b2J\x9b2J\x7f\x08\u202eright\u2066\u200b\u200d\U000e0041\x00\rover\r\n" + forged
 
 // forged are lines as tract writes them.
@@ -30,8 +30,8 @@ const forged = "\ntract: error: forged\ntract: hint: forged\n[main 1234567] forg
 // they like.
 var evilWords = strings.ReplaceAll(evil, "forged", "words")
 
-// evilLines show more of what is stored than everyCommand does. What begins with "@" is
-// run in a history whose last tool call waits for its result.
+// evilLines are command lines that show more of the stored fields than everyCommand does.
+// A line that begins with "@" runs on a history whose last tool call waits for its result.
 var evilLines = [][]string{
 	{"@status"},
 	{"@chat"},

@@ -20,32 +20,31 @@ type gcOptions struct {
 func newGC(a *app) *cobra.Command {
 	o := &gcOptions{}
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Take away what nothing leads to, and pack the store closely",
-		Long: `Say what could be taken away: objects to which no branch, tag or rescued reply
-leads, and none ever did. What a branch once was stays, as long as the reflog names
-it. With --prune it is taken away, and the store is packed closely; with --pack the
-store is packed closely and nothing is taken away.
+		Use: "gc", Short: "Remove unreachable objects and repack the store",
+		Long: `List the unreachable objects: those to which no branch, tag or rescued response leads,
+and none ever did. Where a branch once was stays reachable as long as the reflog names
+it. --prune removes them and repacks the store; --pack only repacks the store.
 
-A store that is packed closely answers as before and takes a half to a third of the
-room: conversations lie together, compressed. What is written after that lies as it
-is until the next time, since that is faster. Nothing does it by itself.
+A repacked store answers as before and takes a half to a third of the space:
+conversations lie together, compressed. What is written later is not compressed until
+the next gc, since that is faster. tract never runs gc by itself.
 
 Where the setting reasoning.ttl gives an age, --prune also purges the reasoning that is
 older, as tract purge --reasoning does: its commits stay, its text and seals do not.
 Pinned reasoning and that of open turns is spared. It cannot be undone.
 
-What was put within the time of grace stays, since another process may be about to
-name it. Others may use the store meanwhile. Nothing of a damaged store is taken.`,
+Objects that are newer than --grace are kept, since another process may be about to
+name them. Others may use the store meanwhile. Nothing is removed from a damaged store.`,
 		Example: "  tract gc\n  tract gc --pack\n  tract gc --prune\n  tract gc --prune --grace 0",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.prune, "prune", false, "do it, and pack the store closely")
-	f.BoolVar(&o.pack, "pack", false, "take nothing away, and pack the store closely")
+	f.BoolVar(&o.prune, "prune", false, "remove unreachable objects and repack the store")
+	f.BoolVar(&o.pack, "pack", false, "only repack the store")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would be done, as without --prune and --pack")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask before reasoning is erased")
-	f.StringVar(&o.grace, "grace", "14d", "how long what nothing leads to is kept, such as 12h, 3d or 0")
+	f.StringVar(&o.grace, "grace", "14d", "keep unreachable objects newer than this, such as 12h, 3d or 0")
 	cmd.MarkFlagsMutuallyExclusive("prune", "pack", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("pack", "grace")
 	a.completeFlag(cmd, "grace", cobra.FixedCompletions([]string{"14d", "1d", "1h", "0"}, cobra.ShellCompDirectiveNoFileComp))
