@@ -1,18 +1,19 @@
 package tract
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // Replayed is the prompt of a reply, asked again.
@@ -23,25 +24,38 @@ type Replayed struct {
 	Same     bool // the body was the same, byte for byte
 }
 
-// Replay asks the prompt of a reply again on a new branch, which begins where the
-// prompt was: of the same model in the same way, where the options do not say
-// otherwise. Calls of tools wait for their results there as they did before. A
-// branch of that name must not exist: objects.ErrExists.
-func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, opts ...Option) (*Replayed, error) {
-	ctx = inOperation(ctx)
-	x, err := r.Remake(ctx, rev, func(*compile.Manifest) (llm.Target, error) { return nil, nil })
+// Replay sends the prompt of an earlier response again, on a new branch that begins where
+// the prompt ended. The model, the settings, the tools and the budget are those of the
+// earlier request unless o sets them. Tool calls wait for their results there as they did
+// before. A branch of that name must not exist: [objects.ErrExists]. When asking fails, the
+// result still names the new branch.
+func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, o AskOptions) (*Replayed, error) {
+	ctx = history.InOperation(ctx, "replay")
+	c, err := r.Show(ctx, rev)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	again := &Replayed{}
-	if again.Old, err = r.endOfReply(ctx, x.Commit); err != nil {
+	asked, err := history.Manifest(ctx, r.store, c)
+	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if err := r.newRef(ctx, "replay on branch", refs.Heads, branch, x.Manifest.Head, opts); err != nil {
+	req, err := history.Request(ctx, r.store, asked)
+	if err != nil && !errors.Is(err, objects.ErrErased) { // its tools were purged: it is asked without
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	again := &Replayed{}
+	if again.Old, err = r.endOfReply(ctx, c.ID); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	call, err := r.askedBefore(asked, req, o)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	if err := r.newRef(ctx, "replay on branch", refs.Heads, branch, asked.Head); err != nil {
 		return nil, err
 	}
 	again.Branch = r.Branch(branch)
-	again.Response, err = again.Branch.Generate(ctx, client, append(asBefore(x), opts...)...)
+	again.Response, err = again.Branch.generate(ctx, call, client, req.Stream && !o.NoStream)
 	if again.Response == nil || err != nil {
 		return again, err
 	}
@@ -49,31 +63,38 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 	if err != nil {
 		return again, err
 	}
-	again.Same = !m.Compiled.IsZero() && m.Compiled == x.Manifest.Compiled
+	again.Same = !m.Compiled.IsZero() && m.Compiled == asked.Compiled
 	return again, nil
 }
 
-// asBefore is the options that ask as a request was asked.
-func asBefore(x *Remade) []Option {
-	m := x.Manifest
-	opts := []Option{
-		onlyCommit,
-		Tools(x.Request.Tools...), Budget(m.Options.Budget), Stream(x.Request.Stream),
-		Set("reasoning.strip_from_context", m.Options.Policy.Strip.String()),
-		Set("reasoning.include_in_context", strconv.FormatBool(m.Options.Policy.IncludeReasoning)),
+// askedBefore is the call that asks as a request was asked, where the options do not say
+// otherwise. Of the settings of today only those count that say what is stored.
+func (r *Repo) askedBefore(m *compile.Manifest, req *llm.Request, o AskOptions) (*call, error) {
+	set := map[string]string{
+		"reasoning.commit":             strconv.FormatBool(r.settings.Bool("reasoning.commit")),
+		maskSetting:                    r.settings.Text(maskSetting),
+		"reasoning.strip_from_context": m.Options.Policy.Strip.String(),
+		"reasoning.include_in_context": strconv.FormatBool(m.Options.Policy.IncludeReasoning),
+		"model":                        m.Model,
+		"tool_choice":                  m.ToolChoice,
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Asked)) {
+	for name, value := range m.Asked {
 		if repeats(name) {
-			opts = append(opts, Set(name, m.Asked[name]))
+			set[name] = value
 		}
 	}
-	if m.Model != "" {
-		opts = append(opts, Set("model", m.Model))
+	v, err := settings.Values{}.WithAll(set)
+	if err == nil {
+		v, err = v.WithAll(o.Settings)
 	}
-	if m.ToolChoice != "" {
-		opts = append(opts, Set("tool_choice", m.ToolChoice))
+	if err != nil {
+		return nil, err
 	}
-	return opts
+	if o.Tools == nil {
+		o.Tools = req.Tools
+	}
+	o.Budget = cmp.Or(o.Budget, m.Options.Budget)
+	return r.askingWith(v, o)
 }
 
 // repeats reports whether a setting is the same again. A store may come from somebody
@@ -81,17 +102,7 @@ func asBefore(x *Remade) []Option {
 // else.
 func repeats(name string) bool {
 	key, err := settings.Find(name)
-	return err == nil && (key.Safety == settings.Safe || key.Name == askedExtra)
-}
-
-// onlyCommit forgets the settings of today, but for what becomes of thoughts.
-func onlyCommit(c *call) (err error) {
-	kept := c.settings.Text("secrets.mask")
-	commits := c.settings.Bool("reasoning.commit")
-	if c.settings, err = (settings.Values{}).With("reasoning.commit", strconv.FormatBool(commits)); err == nil {
-		c.settings, err = c.settings.With("secrets.mask", kept)
-	}
-	return err
+	return err == nil && (key.Safety == settings.Safe || key.Name == history.AskedExtra)
 }
 
 // endOfReply is the last block of the reply that a commit belongs to, on the

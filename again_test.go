@@ -2,10 +2,11 @@ package tract
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // TestAManifestShapesOnlyTheRequest repeats a request of a store that somebody forged:
@@ -20,11 +21,10 @@ func TestAManifestShapesOnlyTheRequest(t *testing.T) {
 		"secrets.mask": "off", "base_url": "http://evil.example", "provider": "evil", "request.headers.X-Evil": "1", "core.pager": "evil",
 		"no such setting": "1", "temperature": "0.5", "request.extra": `{"top_k":1}`,
 	}
-	c := &call{settings: own}
-	for _, opt := range asBefore(&Remade{Manifest: &compile.Manifest{Asked: forged}, Request: &llm.Request{}}) {
-		if err := opt(c); err != nil {
-			t.Fatal(err)
-		}
+	repo := &Repo{settings: own, clock: time.Now}
+	c, err := repo.askedBefore(&compile.Manifest{Asked: forged}, &llm.Request{}, AskOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	got := c.settings.Changed()
 	for name, want := range map[string]string{

@@ -8,9 +8,10 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // ErrEmpty says that a block has nothing in it.
@@ -21,12 +22,14 @@ const maxKeyed = 1000
 
 // Append adds blocks to the branch as one turn, in one transaction, and returns
 // their commits. It lands on the tip as it is by then, whoever else adds. Blocks
-// of one role that follow one another are one message; with [Key] a repeated
-// call returns the commits of the first. [OnWarning] is told of each tool call that
-// waits for a result when the user speaks: prompts leave it out from then on. The result
-// of a tool has to answer a call that waits for one: else it is a *[ResultError].
-func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
+// of one role that follow one another are one message. An idempotency key makes a call safe
+// to repeat: when one of the last 1,000 commits of the branch has the key, nothing is done
+// and the commits of the first call are returned; other content under the same key is a
+// *[KeyError]. OnWarning is told of each tool call that waits for a result when the user
+// speaks: prompts leave it out from then on. The result of a tool has to answer a call that
+// waits for one: else it is a *[ResultError].
+func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOptions) ([]objects.ID, error) {
+	c, err := b.repo.appending(o)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +46,7 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, opts ...Opt
 			}
 		}
 	}
-	if c.warn != nil {
+	if o.OnWarning != nil {
 		b.warnUnanswered(ctx, c, blocks)
 	}
 	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
@@ -67,28 +70,9 @@ func (b *Branch) warnUnanswered(ctx context.Context, c *call, blocks []content.B
 	}
 }
 
-// System adds an instruction.
-func (b *Branch) System(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
-	return b.one(ctx, content.System(text), opts)
-}
-
-// User adds what a person says.
-func (b *Branch) User(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
-	return b.one(ctx, content.User(text), opts)
-}
-
-// Assistant adds an answer.
-func (b *Branch) Assistant(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
-	return b.one(ctx, content.Assistant(text), opts)
-}
-
-// Reasoning adds a thought. It is left out of prompts unless asked for.
-func (b *Branch) Reasoning(ctx context.Context, text string, opts ...Option) (objects.ID, error) {
-	return b.one(ctx, content.Reasoning{Text: text, Format: content.FormatParsed}, opts)
-}
-
-func (b *Branch) one(ctx context.Context, block content.Block, opts []Option) (objects.ID, error) {
-	ids, err := b.Append(ctx, []content.Block{block}, opts...)
+// User adds what a person says: an Append of one block.
+func (b *Branch) User(ctx context.Context, text string) (objects.ID, error) {
+	ids, err := b.Append(ctx, []content.Block{content.User(text)}, AppendOptions{})
 	if err != nil {
 		return objects.ID{}, err
 	}
@@ -101,32 +85,22 @@ func (b *Branch) write(ctx context.Context, c *call, command string, make func(t
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	var ids []objects.ID
-	note := c.note(ctx, command)
-	err := b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
+	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), b.repo.header, func(tip *commit.Commit) (drafts []commit.Draft, err error) {
 		ids = nil
-		if c.key != "" && !at.IsZero() {
-			done, err := b.repeated(ctx, c, at, make)
-			if err != nil || len(done) > 0 {
-				ids = done
-				return objects.Batch{}, err
+		if !c.key.IsZero() && tip != nil {
+			if ids, err = b.repeated(ctx, c, tip.ID, make); err != nil || len(ids) > 0 {
+				return nil, err
 			}
 		}
-		tip, err := b.repo.header(ctx, at)
-		if err != nil {
-			return objects.Batch{}, err
-		}
-		drafts, err := make(tip)
-		if err != nil {
-			return objects.Batch{}, err
-		}
-		commits, put, err := c.commits(tip, drafts...)
-		if err != nil {
-			return objects.Batch{}, err
-		}
-		return b.batch(note, at, commits, put, &ids), nil
+		drafts, err = make(tip)
+		return c.masked(drafts), err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.verb(command), b.name, err)
+	}
+	for _, written := range commits {
+		ids = append(ids, written.ID)
+		b.repo.headers.put(written)
 	}
 	return ids, nil
 }
@@ -144,22 +118,20 @@ func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commi
 	return batch
 }
 
+// verb is the command that the operation of a call is named by.
 func (c *call) verb(command string) string {
-	if c.command != "" {
-		return c.command
+	if c.operation == nil {
+		return command
 	}
-	return command
+	return c.operation.Command(command)
 }
 
 // note is the note of one batch, however often that is tried.
 func (c *call) note(ctx context.Context, command string) objects.Note {
 	if c.operation == nil {
-		c.operation = operationOf(ctx)
+		c.operation = history.OperationOf(ctx)
 	}
-	return objects.Note{
-		Time: c.now, Author: c.author, Command: c.verb(command),
-		Group: c.operation.group, Continues: c.operation.begun.Swap(true),
-	}
+	return c.operation.Note(c.now, c.author, command)
 }
 
 // repeated finds the commits that an earlier call made with the idempotency key of this
@@ -193,7 +165,7 @@ func (b *Branch) repeated(ctx context.Context, c *call, tip objects.ID, make fun
 	if err != nil {
 		return nil, err
 	}
-	if c.ofReply && len(done) > len(wanted) {
+	if c.key.Kind == commit.KeyResponse && len(done) > len(wanted) {
 		done = done[len(done)-len(wanted):] // replies with one id, one behind the other
 	}
 	same := len(done) == len(wanted)
@@ -207,9 +179,9 @@ func (b *Branch) repeated(ctx context.Context, c *call, tip objects.ID, make fun
 	switch {
 	case same:
 		return done, nil
-	case !c.ofReply:
-		return nil, &KeyError{Key: c.key, Commit: done[0]}
-	case c.warn != nil:
+	case c.key.Kind != commit.KeyResponse:
+		return nil, &KeyError{Key: c.key.Text, Commit: done[0]}
+	default:
 		c.warn(Problem{Commit: done[0], Problem: llm.Problem{Rule: ruleReplyID, Warning: true, Message: "another reply has the same id: both are kept"}})
 	}
 	return nil, nil
@@ -222,7 +194,7 @@ func sameContent(a, b *commit.Commit) bool {
 }
 
 // keyed finds the commits with an idempotency key, oldest first.
-func (b *Branch) keyed(ctx context.Context, tip objects.ID, key string) ([]objects.ID, error) {
+func (b *Branch) keyed(ctx context.Context, tip objects.ID, key commit.Key) ([]objects.ID, error) {
 	var ids []objects.ID
 	for c, err := range commit.Walk(ctx, b.repo.store, tip, maxKeyed) {
 		if err != nil {

@@ -16,52 +16,59 @@ import (
 // what stands below it. A package that is not here may not exist. Package paths
 // are without the module's; "" is the facade.
 var floors = map[string][]string{
-	// 0: who goes in, and why | which name was meant | files of folders that are not trusted | bytes under their hash
-	"canon":            {},
-	"priority":         {},
-	"internal/suggest": {},
-	"safefile":         {},
-	"objects":          {"canon", "safefile"},
+	// 0: who goes in, and why | which name was meant | locks on files | files of folders that are not trusted | bytes under their hash
+	"internal/canonical": {},
+	"priority":           {},
+	"internal/suggest":   {},
+	"internal/filelock":  {},
+	"safefile":           {},
+	"objects":            {"internal/canonical", "safefile"},
 
 	// 1: words of a conversation, and what is to be kept out of them | engines
-	"content":             {"canon", "priority"},
-	"objects/bolt":        {"canon", "objects", "safefile"},
-	"objects/objectstest": {"objects"},
-	"internal/faulttest":  {},
-	"secrets":             {},
-	"secrets/secretstest": {},
+	"content":                      {"internal/canonical", "priority"},
+	"internal/compression":         {},
+	"internal/pack":                {"objects"},
+	"objects/bolt":                 {"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "safefile"},
+	"objects/objectstest":          {"objects"},
+	"internal/faulttest":           {},
+	"internal/secrets":             {},
+	"internal/secrets/secretstest": {},
 
 	// 2: neutral talk with models | the chain
-	"llm/rawjson": {},
-	"llm":         {"content", "llm/rawjson"},
-	"commit":      {"canon", "content", "objects", "priority"},
-	"settings":    {"internal/suggest", "priority", "safefile", "secrets"},
+	"internal/llm/rawjson": {},
+	"llm":                  {"content", "internal/llm/rawjson"},
+	"commit":               {"internal/canonical", "content", "objects", "priority"},
+	"internal/settings":    {"internal/suggest", "priority", "safefile", "internal/secrets"},
 
 	// 3: model dialects | the prompt | names people type
-	"llm/providers": {"content", "llm", "llm/rawjson", "internal/suggest", "secrets"},
-	"llm/llmtest":   {"content", "llm", "llm/rawjson"},
-	"compile":       {"canon", "commit", "content", "objects", "priority"},
-	"refs":          {"commit", "content", "internal/suggest", "objects"},
+	"llm/providers": {"content", "llm", "internal/llm/rawjson", "internal/suggest", "internal/secrets"},
+	"llm/llmtest":   {"content", "llm", "internal/llm/rawjson"},
+	"compile":       {"internal/canonical", "commit", "content", "objects", "priority"},
+	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
 
 	// 4: two prompts compared | what other programs kept | walks over all histories | a whole conversation compared with a history
-	"internal/history":   {"commit", "objects", "refs"},
-	"internal/reconcile": {"content", "llm/rawjson", "objects"},
+	"internal/history":   {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
+	"internal/reconcile": {"content", "internal/llm/rawjson", "objects"},
 	"diff":               {"commit", "compile", "content", "objects"},
-	"importer":           {"content", "llm", "llm/providers", "llm/rawjson"},
+	"importer":           {"content", "llm", "llm/providers", "internal/llm/rawjson"},
 
 	// 5: the facade
-	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "refs", "safefile", "secrets", "settings"},
+	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},
 
-	// 6: results for people and programs
-	"format": {"", "commit", "compile", "content", "diff", "llm", "llm/rawjson", "objects", "priority", "refs", "settings"},
+	// 6: questions about a history | upkeep of stores
+	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs"},
+	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "objects", "priority", "internal/refs", "safefile", "internal/secrets"},
 
-	// 7: what goes over the wire is committed | flags, exit codes, hints
-	"record": {"", "commit", "compile", "content", "internal/reconcile", "llm", "llm/providers", "llm/rawjson", "objects", "refs", "secrets"},
+	// 7: results for people and programs
+	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
+
+	// 8: what goes over the wire is committed | flags, exit codes, hints
+	"record": {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
-		"", "commit", "compile", "content", "diff", "format", "importer", "llm", "llm/llmtest", "llm/providers", "llm/rawjson",
-		"internal/suggest", "objects", "priority", "refs", "safefile", "secrets", "settings",
+		"", "commit", "compile", "content", "diff", "format", "importer", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
+		"internal/suggest", "maintain", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
 	},
-	"cmd/bench": {"", "canon", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "refs"},
+	"cmd/bench": {"", "internal/canonical", "commit", "compile", "content", "llm", "llm/providers", "objects", "objects/bolt", "internal/refs"},
 }
 
 // owners says which package imports an outside module: exactly one.
@@ -69,11 +76,11 @@ var owners = map[string]string{
 	"github.com/zeebo/blake3":              "objects",
 	"golang.org/x/text":                    "objects",
 	"golang.org/x/sys":                     "objects/bolt",
-	"google.golang.org/protobuf":           "canon", // in tests
+	"google.golang.org/protobuf":           "internal/canonical", // in tests
 	"go.etcd.io/bbolt":                     "objects/bolt",
-	"github.com/klauspost/compress":        "objects/bolt",
+	"github.com/klauspost/compress":        "internal/compression",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests
-	"github.com/pelletier/go-toml/v2":      "settings",
+	"github.com/pelletier/go-toml/v2":      "internal/settings",
 	"github.com/sergi/go-diff":             "diff",
 	"github.com/fatih/color":               "format",
 	"github.com/clipperhouse/displaywidth": "format",

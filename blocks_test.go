@@ -78,28 +78,26 @@ func wantRefused(t *testing.T, what string, err error) {
 
 // TestOddBlocksAreRefused: at every door: nothing of them is stored, unmasked or at all.
 func TestOddBlocksAreRefused(t *testing.T) {
-	repo, dir := onDisk(t, tract.MaskSecrets("all"))
+	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
 	must(main.User(ctx, "Hello"))(t)
 	tip := must(main.Tip(ctx))(t)
 	anthropic := must(providers.Open("anthropic", providers.Config{Model: "m", APIKey: "k"}))(t)
 	for name, odd := range oddBlocks() {
 		blocks := []content.Block{content.User("fine"), odd}
-		_, err := main.Append(ctx, blocks)
+		_, err := main.Append(ctx, blocks, tract.AppendOptions{})
 		wantRefused(t, name+": append", err)
-		_, err = main.Ask(ctx, usageClient{}, blocks)
-		wantRefused(t, name+": ask", err)
-		_, err = repo.Branch("other").Continue(ctx, objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks}})
+		_, err = repo.Branch("other").Continue(ctx, objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks}}, tract.AppendOptions{})
 		wantRefused(t, name+": continue", err)
-		_, err = main.AppendReply(ctx, &llm.Response{Blocks: blocks})
+		_, err = main.AppendReply(ctx, &llm.Response{Blocks: blocks}, tract.AppendOptions{})
 		wantRefused(t, name+": append reply", err)
 		log := tract.Foreign{Branch: "log", Parts: []tract.ForeignPart{{ID: "1", Block: odd}}}
-		_, err = repo.Import(ctx, inOrder(log))
+		_, err = repo.Import(ctx, inOrder(log), tract.ImportOptions{})
 		wantRefused(t, name+": import", err)
-		_, err = repo.PlanImport(ctx, inOrder(log))
+		_, err = repo.Import(ctx, inOrder(log), tract.ImportOptions{DryRun: true})
 		wantRefused(t, name+": plan of an import", err)
-		_, err = main.Prepare(ctx, anthropic, tract.Also(odd))
-		wantRefused(t, name+": also", err)
+		_, err = repo.Request(ctx, "main", anthropic, tract.RequestOptions{Then: []content.Block{odd}})
+		wantRefused(t, name+": request", err)
 		_, err = anthropic.Encode(&llm.Request{Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks}}})
 		wantRefused(t, name+": encode", err)
 		_, err = providers.Replay("messages", "anthropic", "m", blocks)
@@ -108,7 +106,7 @@ func TestOddBlocksAreRefused(t *testing.T) {
 			_, _, err = commit.Write(nil, commit.Draft{Block: odd})
 			wantRefused(t, name+": write", err)
 		}
-		_, err = main.Summarize(ctx, &blockClient{blocks: blocks}, tip.String())
+		_, err = summaryID(main.Compress(ctx, tip.String(), tract.CompressOptions{Client: &blockClient{blocks: blocks}}))
 		wantRefused(t, name+": summary", err)
 	}
 	if now := must(main.Tip(ctx))(t); now != tip {
@@ -120,22 +118,22 @@ func TestOddBlocksAreRefused(t *testing.T) {
 // TestOddBlocksOfAResponse: what else a response has is kept, and the error says why it is
 // not on the branch.
 func TestOddBlocksOfAResponse(t *testing.T) {
-	repo, dir := onDisk(t, tract.MaskSecrets("all"))
+	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
 	must(main.User(ctx, "Hello"))(t)
 	for name, odd := range oddBlocks() {
 		blocks := []content.Block{content.Assistant("paid for"), odd}
 		whole, streams := &blockClient{blocks: blocks}, &blockStream{blockClient{blocks: blocks}}
 		asks := map[string]func() (*tract.Response, error){
-			"generate": func() (*tract.Response, error) { return main.Generate(ctx, whole) },
+			"generate": func() (*tract.Response, error) { return main.Generate(ctx, whole, tract.AskOptions{}) },
 			"extract": func() (*tract.Response, error) {
-				return main.Generate(ctx, &blockClient{blocks: blocks[:1], opens: blocks})
+				return main.Generate(ctx, &blockClient{blocks: blocks[:1], opens: blocks}, tract.AskOptions{})
 			},
 		}
 		if odd != nil { // an event without a block says nothing
-			asks["stream"] = func() (*tract.Response, error) { return main.Generate(ctx, streams) }
+			asks["stream"] = func() (*tract.Response, error) { return main.Generate(ctx, streams, tract.AskOptions{}) }
 			asks["accept"] = func() (*tract.Response, error) {
-				return main.Accept(ctx, must(main.Prepare(ctx, streams))(t), strings.NewReader(""))
+				return main.Accept(ctx, must(main.Prepare(ctx, streams, tract.PrepareOptions{}))(t), strings.NewReader(""))
 			}
 		}
 		for how, ask := range asks {
@@ -151,7 +149,7 @@ func TestOddBlocksOfAResponse(t *testing.T) {
 				t.Errorf("%s: %s: %s holds %q", name, how, broken.Rescued, kept.Block)
 			}
 		}
-		_, err := main.Generate(ctx, &blockClient{blocks: blocks[1:]})
+		_, err := main.Generate(ctx, &blockClient{blocks: blocks[1:]}, tract.AskOptions{})
 		wantRefused(t, name+": alone", err)
 	}
 	wantNoWord(t, dir, 0, oddSecret)

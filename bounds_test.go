@@ -13,8 +13,10 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/record"
 )
 
@@ -42,7 +44,7 @@ var usageResponses = map[string]string{
 // wantSound requires that the store is sound, and that all of it can be read.
 func wantSound(t *testing.T, repo *tract.Repo, dir string) {
 	t.Helper()
-	if h := must(tract.Fsck(t.Context(), dir, nil))(t); !h.Sound() || len(h.Damages) > 0 {
+	if h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t); !h.OK() || len(h.Damages) > 0 {
 		t.Errorf("fsck: %+v", h)
 	}
 	for _, list := range branches(t, repo) {
@@ -51,11 +53,11 @@ func wantSound(t *testing.T, repo *tract.Repo, dir string) {
 		}
 	}
 	total := int64(0)
-	for reply, err := range repo.Replies(t.Context(), "") {
+	for reply, err := range inspect.Usage(t.Context(), repo, inspect.UsageOptions{}) {
 		if err != nil {
 			t.Error(err)
 		}
-		for _, n := range []int64{reply.Usage.Input, reply.Usage.Output, reply.Usage.Reasoning, reply.Usage.Cached, reply.Usage.CacheWrite} {
+		for _, n := range []int64{reply.Commit.From.Usage.Input, reply.Commit.From.Usage.Output, reply.Commit.From.Usage.Reasoning, reply.Commit.From.Usage.Cached, reply.Commit.From.Usage.CacheWrite} {
 			if n < 0 || n > content.MaxTokens {
 				t.Errorf("%d tokens of a reply", n)
 			}
@@ -77,7 +79,7 @@ func TestNoResponseDamagesAStore(t *testing.T) {
 		main := repo.Branch(strings.ReplaceAll(name, " ", "-"))
 		for _, n := range oddNumbers {
 			must(main.User(t.Context(), "Hello"))(t)
-			x := must(main.Prepare(t.Context(), target))(t)
+			x := must(main.Prepare(t.Context(), target, tract.PrepareOptions{}))(t)
 			r, err := main.Accept(t.Context(), x, strings.NewReader(strings.ReplaceAll(response, "N", n)))
 			if err != nil || r.Text != "Hi" {
 				t.Fatalf("%s, %s: %+v, %v", name, n, r, err)
@@ -97,7 +99,7 @@ func TestNoLengthDamagesAResponse(t *testing.T) {
 	for _, at := range []string{`"model":"m"`, `"done_reason":"stop"`, `"total_duration":N`} {
 		response := strings.Replace(usageResponses["ollama"], at, at[:strings.Index(at, ":")]+`:"`+long+`"`, 1)
 		must(main.User(t.Context(), "Hello"))(t)
-		x := must(main.Prepare(t.Context(), target))(t)
+		x := must(main.Prepare(t.Context(), target, tract.PrepareOptions{}))(t)
 		must(main.Accept(t.Context(), x, strings.NewReader(strings.ReplaceAll(response, "N", "7"))))(t)
 	}
 	wantSound(t, repo, dir)
@@ -114,24 +116,24 @@ func (c usageClient) Generate(context.Context, *llm.Request) (*llm.Response, err
 // of what it imports leave a sound store, or are refused.
 func TestNoClientDamagesAStore(t *testing.T) {
 	now := time.Now()
-	repo, dir := onDisk(t, tract.Clock(func() time.Time { return now }))
+	repo, dir := onDisk(t, tract.OpenOptions{Now: func() time.Time { return now }})
 	main := repo.Branch("main")
 	for i, n := range []int64{-1, 1 << 62, math.MaxInt64, math.MinInt64} {
 		u := content.Usage{Input: n, Output: n, Reasoning: n, Cached: n, CacheWrite: n, Raw: make([]byte, 2<<20)}
-		must(main.Chat(t.Context(), usageClient{u}, "Hello", tract.Budget(math.MaxInt)))(t)
-		must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{Usage: u}, Blocks: []content.Block{content.Assistant("Hi")}}))(t)
+		must(main.Ask(t.Context(), usageClient{u}, "Hello", tract.AskOptions{Budget: math.MaxInt}))(t)
+		must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{Usage: u}, Blocks: []content.Block{content.Assistant("Hi")}}, tract.AppendOptions{}))(t)
 		part := tract.ForeignPart{ID: string(rune('a' + i)), Block: content.Assistant("Hi")}
 		must(repo.Import(t.Context(), inOrder(tract.Foreign{Branch: "log-" + string(rune('a'+i)), Origin: commit.Origin{
 			Usage: u, FirstToken: time.Duration(n), Duration: time.Duration(n),
-		}, Parts: []tract.ForeignPart{part}})))(t)
+		}, Parts: []tract.ForeignPart{part}}), tract.ImportOptions{}))(t)
 		now = now.AddDate(-250, 0, 0)
 	}
 	for _, at := range []time.Time{time.Unix(1<<60, 0), time.Unix(-1<<60, 0), time.Unix(math.MaxInt64, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if _, err := main.User(t.Context(), "Hello", tract.Time(at)); err == nil || !strings.Contains(err.Error(), "want a year from 0 to 9999") {
+		if _, err := onlyID(main.Append(t.Context(), []content.Block{content.User("Hello")}, tract.AppendOptions{Time: at})); err == nil || !strings.Contains(err.Error(), "want a year from 0 to 9999") {
 			t.Errorf("a commit of %d: %v", at.Unix(), err)
 		}
 		part := tract.ForeignPart{ID: "p", Time: at, Block: content.User("Hello")}
-		if _, err := repo.Import(t.Context(), inOrder(tract.Foreign{Branch: "late", Parts: []tract.ForeignPart{part}})); err == nil || !strings.Contains(err.Error(), `part "p"`) {
+		if _, err := repo.Import(t.Context(), inOrder(tract.Foreign{Branch: "late", Parts: []tract.ForeignPart{part}}), tract.ImportOptions{}); err == nil || !strings.Contains(err.Error(), `part "p"`) {
 			t.Errorf("an import of %d: %v", at.Unix(), err)
 		}
 	}
@@ -165,7 +167,7 @@ func TestNoLogDamagesAStore(t *testing.T) {
 		}
 		list = append(list, f)
 	}
-	done := must(repo.Import(t.Context(), inOrder(list...)))(t)
+	done := must(repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{}))(t)
 	if len(done) != 1 || done[0].Added != strings.Count(log, "\n") {
 		t.Errorf("%+v of %d lines", done, strings.Count(log, "\n"))
 	}

@@ -9,20 +9,20 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // Fork makes a new branch at a revision of this one and returns it, with the reasoning
-// that b remembers (see [WithReasoning]). A branch of that name must not exist:
+// that b remembers (see [Branch.Generate]). A branch of that name must not exist:
 // objects.ErrExists.
-func (b *Branch) Fork(ctx context.Context, name, at string, opts ...Option) (*Branch, error) {
+func (b *Branch) Fork(ctx context.Context, name, at string) (*Branch, error) {
 	id, err := b.resolver().Resolve(ctx, at)
 	if err != nil {
 		return nil, fmt.Errorf("fork: %w", err)
 	}
-	if err := b.repo.newRef(ctx, "fork branch", refs.Heads, name, id, opts); err != nil {
+	if err := b.repo.newRef(ctx, "fork branch", refs.Heads, name, id); err != nil {
 		return nil, err
 	}
 	forked := b.repo.Branch(name)
@@ -40,34 +40,16 @@ func (r *Repo) move(ctx context.Context, c *call, command string, updates ...obj
 // Reset moves the branch to a revision. What it leaves behind stays in the
 // store, and the ref log says where it was. It insists on the tip it saw:
 // *[ConflictError].
-func (b *Branch) Reset(ctx context.Context, rev string, opts ...Option) error {
+func (b *Branch) Reset(ctx context.Context, rev string) error {
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
-	}
-	return b.moveTip(ctx, "reset", id, opts)
-}
-
-// Delete removes the branch. Its commits stay in the store, and the ref log says
-// where it was.
-func (b *Branch) Delete(ctx context.Context, opts ...Option) error {
-	return b.moveTip(ctx, "delete branch", objects.ID{}, opts)
-}
-
-func (b *Branch) moveTip(ctx context.Context, command string, to objects.ID, opts []Option) error {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return err
 	}
 	tip, err := b.Tip(ctx)
 	if err != nil {
 		return err
 	}
-	if tip.IsZero() && to.IsZero() {
-		return b.errNoCommits(command)
-	}
-	err = b.repo.move(ctx, c, command, objects.RefUpdate{Name: b.ref(), Old: tip, New: to})
-	return b.conflict(c.verb(command), err)
+	return b.conflict("reset", b.repo.move(ctx, b.repo.call(), "reset", objects.RefUpdate{Name: b.ref(), Old: tip, New: id}))
 }
 
 // conflict makes a moved ref an error of this package.
@@ -84,16 +66,17 @@ func (b *Branch) conflict(operation string, err error) error {
 // Annotate gives a commit of the branch a priority from here on, with a reason
 // that may be empty; priority.Unset takes an earlier one back. It is a commit
 // of its own, whose id is returned.
-func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, reason string, opts ...Option) (objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return objects.ID{}, err
-	}
+func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, reason string) (objects.ID, error) {
+	return b.annotate(ctx, "annotate", rev, l, reason)
+}
+
+func (b *Branch) annotate(ctx context.Context, command, rev string, l priority.Level, reason string) (objects.ID, error) {
+	c := b.repo.call()
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {
-		return objects.ID{}, fmt.Errorf("annotate: %w", err)
+		return objects.ID{}, fmt.Errorf("%s: %w", command, err)
 	}
-	ids, err := b.write(ctx, c, "annotate", func(tip *commit.Commit) ([]commit.Draft, error) {
+	ids, err := b.write(ctx, c, command, func(tip *commit.Commit) ([]commit.Draft, error) {
 		target, err := b.target(ctx, tip, id)
 		if err != nil {
 			return nil, err
@@ -143,11 +126,14 @@ func (b *Branch) target(ctx context.Context, tip *commit.Commit, id objects.ID) 
 }
 
 // Edit replaces the words of a block of the branch from here on; the last edit
-// counts, and the kind and the role stay. With [TextAt] the words are those of a
+// counts, and the kind and the role stay. With a Source the text is that of a
 // revision; [ErrNoChange] when the block has them already. It is a commit of its own,
 // whose id is returned. It insists on the tip it saw: *[ConflictError].
-func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (objects.ID, error) {
-	c, err := b.repo.call(opts)
+func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (objects.ID, error) {
+	if o.Source != "" && text != "" {
+		return objects.ID{}, fmt.Errorf("edit: both a text and a source are given: want one")
+	}
+	c, err := b.repo.appending(AppendOptions{Author: o.Author, Label: o.Label, Meta: o.Meta, Key: o.Key, Time: o.Time})
 	if err != nil {
 		return objects.ID{}, err
 	}
@@ -163,16 +149,28 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, opts ...Option) (ob
 	if err != nil {
 		return objects.ID{}, err
 	}
-	d, err := b.editDraft(ctx, c, tip, id, text)
+	draft := func(tip *commit.Commit) ([]commit.Draft, error) {
+		d, err := b.editDraft(ctx, c, tip, id, text, o.Source)
+		return []commit.Draft{d}, err
+	}
+	if !c.key.IsZero() && tip != nil {
+		if done, err := b.repeated(ctx, c, at, draft); err != nil || len(done) > 0 {
+			if err != nil {
+				return objects.ID{}, fmt.Errorf("edit: %w", err)
+			}
+			return done[0], nil
+		}
+	}
+	drafts, err := draft(tip)
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}
-	commits, put, err := c.commits(tip, d)
+	commits, put, err := c.commits(tip, drafts...)
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}
 	var ids []objects.ID
-	if err := b.repo.store.Apply(ctx, b.batch(c.note(ctx, "edit"), at, commits, put, &ids)); err != nil {
+	if err := b.apply(ctx, b.batch(c.note(ctx, "edit"), at, commits, put, &ids)); err != nil {
 		return objects.ID{}, b.conflict("edit", err)
 	}
 	return ids[0], nil
@@ -186,13 +184,13 @@ func (r *Repo) blockOf(ctx context.Context, c *commit.Commit) (content.Block, er
 	return own.Block, err
 }
 
-func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id objects.ID, text string) (commit.Draft, error) {
+func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id objects.ID, text, source string) (commit.Draft, error) {
 	target, err := b.target(ctx, tip, id)
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	if c.textAt != "" {
-		at, err := b.resolver().Resolve(ctx, c.textAt)
+	if source != "" {
+		at, err := b.resolver().Resolve(ctx, source)
 		if err != nil {
 			return commit.Draft{}, fmt.Errorf("source: %w", err)
 		}

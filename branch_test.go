@@ -13,9 +13,9 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
@@ -36,10 +36,10 @@ func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
 	} {
 		repo := open(t)
 		for _, blocks := range c.appends {
-			must(repo.Branch("main").Append(t.Context(), blocks))(t)
+			must(repo.Branch("main").Append(t.Context(), blocks, tract.AppendOptions{}))(t)
 		}
 		var got []string
-		for c, err := range repo.Log(t.Context(), "main") {
+		for c, err := range repo.Log(t.Context(), "main", tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,8 +51,8 @@ func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
 	}
 	repo := open(t)
 	main := repo.Branch("main")
-	must(main.Chat(t.Context(), says(think("hm")), "Q"))(t)
-	if id := must(main.Assistant(t.Context(), "by hand"))(t); must(repo.Show(t.Context(), id.String()))(t).Index != 0 {
+	must(main.Ask(t.Context(), says(think("hm")), "Q", tract.AskOptions{}))(t)
+	if id := must(onlyID(main.Append(t.Context(), []content.Block{content.Assistant("by hand")}, tract.AppendOptions{})))(t); must(repo.Show(t.Context(), id.String()))(t).Index != 0 {
 		t.Error("a block by hand became part of a model's message")
 	}
 }
@@ -60,28 +60,28 @@ func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
 func TestNothingIsNoCommit(t *testing.T) {
 	main := open(t).Branch("main")
 	for _, b := range []content.Block{content.User(""), content.System(""), content.Reasoning{}} {
-		if _, err := main.Append(t.Context(), []content.Block{b}); !errors.Is(err, tract.ErrEmpty) {
+		if _, err := main.Append(t.Context(), []content.Block{b}, tract.AppendOptions{}); !errors.Is(err, tract.ErrEmpty) {
 			t.Errorf("%s: %v", b.Kind(), err)
 		}
 	}
-	must(main.Append(t.Context(), []content.Block{content.ToolCall{CallID: "1", Name: "t"}, content.ToolResult{CallID: "1"}}))(t)
-	if ids := must(main.Append(t.Context(), nil))(t); ids != nil {
+	must(main.Append(t.Context(), []content.Block{content.ToolCall{CallID: "1", Name: "t"}, content.ToolResult{CallID: "1"}}, tract.AppendOptions{}))(t)
+	if ids := must(main.Append(t.Context(), nil, tract.AppendOptions{}))(t); ids != nil {
 		t.Errorf("no blocks made %v", ids)
 	}
 }
 
 func TestWhatACommitSaysOfItself(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	repo := open(t, tract.As("ada"), tract.Clock(func() time.Time { return noon }))
+	repo := open(t, tract.OpenOptions{Author: "ada", Now: func() time.Time { return noon }})
 	main := repo.Branch("main")
-	id := must(main.User(t.Context(), "hi", tract.Label("greeting"), tract.Meta("ticket", "42"), tract.Priority(priority.Pinned)))(t)
+	id := must(onlyID(main.Append(t.Context(), []content.Block{content.User("hi")}, tract.AppendOptions{Label: "greeting", Priority: priority.Pinned, Meta: map[string]string{"ticket": "42"}})))(t)
 	c := must(repo.Show(t.Context(), id.String()))(t)
 	if c.Author != "ada" || !c.Time.Equal(noon) || c.Words.Text != "greeting" || c.Words.Meta["ticket"] != "42" || c.Priority != priority.Pinned || c.From.Session != "main" {
 		t.Errorf("%+v %+v", c, c.From)
 	}
-	id = must(main.User(t.Context(), "hi", tract.Author("bob"), tract.Time(noon.Add(time.Hour)), tract.Command("user")))(t)
+	id = must(onlyID(main.Append(tract.AsOperation(t.Context(), "user"), []content.Block{content.User("hi")}, tract.AppendOptions{Author: "bob", Time: noon.Add(time.Hour)})))(t)
 	c = must(repo.Show(t.Context(), id.String()))(t)
-	moves := must(repo.Moves(t.Context(), "refs/heads/main", 1))(t)
+	moves := must(repo.Store().Log(t.Context(), "refs/heads/main", 0, 1))(t)
 	if c.Author != "bob" || !c.Time.Equal(noon.Add(time.Hour)) || moves[0].Note.Command != "user" || moves[0].Note.Author != "bob" {
 		t.Errorf("%+v, %+v", c, moves)
 	}
@@ -90,15 +90,15 @@ func TestWhatACommitSaysOfItself(t *testing.T) {
 func TestAKeyMakesAnAppendSafeToRepeat(t *testing.T) {
 	main := open(t).Branch("main")
 	blocks := []content.Block{content.User("a"), content.Assistant("b")}
-	first := must(main.Append(t.Context(), blocks, tract.Key("k")))(t)
+	first := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t)
 	must(main.User(t.Context(), "between"))(t)
-	if again := must(main.Append(t.Context(), blocks, tract.Key("k")))(t); !slices.Equal(first, again) {
+	if again := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t); !slices.Equal(first, again) {
 		t.Errorf("%v, again %v", first, again)
 	}
 	for range 1000 {
 		must(main.User(t.Context(), "x"))(t)
 	}
-	if late := must(main.Append(t.Context(), blocks, tract.Key("k")))(t); slices.Equal(first, late) {
+	if late := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t); slices.Equal(first, late) {
 		t.Error("a key is remembered for longer than 1,000 commits")
 	}
 }
@@ -124,10 +124,10 @@ func TestForkResetDelete(t *testing.T) {
 	if err := main.Reset(t.Context(), second.String()); err != nil || must(main.Tip(t.Context()))(t) != second {
 		t.Errorf("reset forward: %v", err)
 	}
-	if err := side.Delete(t.Context()); err != nil || !must(side.Tip(t.Context()))(t).IsZero() {
+	if err := repo.Delete(t.Context(), []string{"refs/heads/side"}); err != nil || !must(side.Tip(t.Context()))(t).IsZero() {
 		t.Errorf("delete: %v", err)
 	}
-	if err := side.Delete(t.Context()); !errors.Is(err, objects.ErrNotFound) {
+	if err := repo.Delete(t.Context(), []string{"refs/heads/side"}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("delete again: %v", err)
 	}
 	if _, err := repo.Branch("-x").User(t.Context(), "a"); err == nil {
@@ -141,15 +141,17 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 	var tips []objects.ID
 	for _, step := range []func(){
 		func() { must(main.User(t.Context(), "a"))(t) },
-		func() { must(main.Chat(t.Context(), says(think("hm"), content.Assistant("x")), "b"))(t) },
+		func() {
+			must(main.Ask(t.Context(), says(think("hm"), content.Assistant("x")), "b", tract.AskOptions{}))(t)
+		},
 		func() { must(main.Annotate(t.Context(), "HEAD", priority.Skip, ""))(t) },
-		func() { must(main.Edit(t.Context(), "HEAD~3", "B"))(t) },
+		func() { must(main.Edit(t.Context(), "HEAD~3", "B", tract.EditOptions{}))(t) },
 	} {
 		tips = append(tips, must(main.Tip(t.Context()))(t))
 		step()
 	}
 	undone := func() string { return must(repo.Undo(t.Context(), tract.UndoOptions{}))(t).Note.Command }
-	for i, want := range []string{"edit", "annotate", "chat", "append"} {
+	for i, want := range []string{"edit", "annotate", "ask", "append"} {
 		if got := undone(); got != want {
 			t.Errorf("undo %d took back %q, want %q", i, got, want)
 		}
@@ -175,7 +177,7 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 			log = append(log, fmt.Sprint(op.Seq, op.Parts, op.Note.Command, op.Undone))
 		}
 	}
-	if got := strings.Join(log, " "); got != "5 []editfalse 4 []annotatefalse 3 [2]chatfalse 1 []appendfalse" {
+	if got := strings.Join(log, " "); got != "5 []editfalse 4 []annotatefalse 3 [2]askfalse 1 []appendfalse" {
 		t.Errorf("the operations are %s", got)
 	}
 
@@ -197,11 +199,11 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 func TestOperationsOfSeveralCommandsAtOnce(t *testing.T) {
 	repo := open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
-	one, two := tract.AsOperation(t.Context()), tract.AsOperation(t.Context())
+	one, two := tract.AsOperation(t.Context(), ""), tract.AsOperation(t.Context(), "other")
 	must(main.User(one, "one"))(t)
-	must(side.User(two, "two", tract.Command("other")))(t)
+	must(side.User(two, "two"))(t)
 	must(main.User(one, "three"))(t)
-	must(side.User(two, "four", tract.Command("other")))(t)
+	must(side.User(two, "four"))(t)
 	must(main.User(one, "five"))(t)
 	tip := must(main.Tip(t.Context()))(t)
 	first := must(repo.Undo(t.Context(), tract.UndoOptions{}))(t)
@@ -280,10 +282,10 @@ func TestUndoIsOfABranch(t *testing.T) {
 func TestUndoRefusesWhatMovedSince(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
-	one := tract.AsOperation(ctx)
+	one := tract.AsOperation(ctx, "")
 	must(main.User(one, "one"))(t)
 	must(side.User(one, "two"))(t)
-	must(side.User(ctx, "of another process", tract.Author("eve"), tract.Command("user")))(t)
+	must(onlyID(side.Append(tract.AsOperation(ctx, "user"), []content.Block{content.User("of another process")}, tract.AppendOptions{Author: "eve"})))(t)
 	before := refsOf(t, repo)
 	for _, o := range []tract.UndoOptions{{Branch: "main"}, {Operation: 1}, {Operation: 2, DryRun: true}} {
 		_, err := repo.Undo(ctx, o)
@@ -310,7 +312,7 @@ func TestUndoRefusesWhatMovedSince(t *testing.T) {
 func TestUndoRefusesWhatMovedBetween(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main := repo.Branch("main")
-	one := tract.AsOperation(ctx)
+	one := tract.AsOperation(ctx, "")
 	must(main.User(one, "question"))(t)
 	must(main.User(ctx, "of another process"))(t)
 	tip := must(main.User(one, "result"))(t)
@@ -328,8 +330,8 @@ func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main := repo.Branch("main")
 	first := must(main.User(ctx, "first"))(t)
-	must(main.User(ctx, "second", tract.Command("undo 1")))(t)
-	third := must(main.User(ctx, "third", tract.Command("user (with 2)")))(t)
+	must(main.User(tract.AsOperation(ctx, "undo 1"), "second"))(t)
+	third := must(main.User(tract.AsOperation(ctx, "user (with 2)"), "third"))(t)
 	for op, err := range repo.Operations(ctx) {
 		if err != nil || op.Of != 0 || op.Undone || len(op.Parts) > 0 {
 			t.Errorf("operation %+v, %v", op, err)
@@ -352,10 +354,10 @@ func TestAnnotateAndEditSpeakOfBlocksOnTheBranch(t *testing.T) {
 	main, other := repo.Branch("main"), repo.Branch("other")
 	block := must(main.User(t.Context(), "first"))(t)
 	foreign := must(other.User(t.Context(), "elsewhere"))(t)
-	edit := must(main.Edit(t.Context(), block.String(), "second"))(t)
-	must(main.Edit(t.Context(), edit.String(), "third"))(t)
+	edit := must(main.Edit(t.Context(), block.String(), "second", tract.EditOptions{}))(t)
+	must(main.Edit(t.Context(), edit.String(), "third", tract.EditOptions{}))(t)
 	note := must(main.Annotate(t.Context(), edit.String(), priority.Pinned, "why"))(t)
-	notes := must(repo.Notes(t.Context(), must(main.Tip(t.Context()))(t), block))(t)
+	notes := must(inspect.Changes(t.Context(), repo, must(main.Tip(t.Context()))(t), block))(t)
 	if len(notes) != 3 || notes[2].Block.String() != "why" || sent(t, repo, "main") != "user:third" {
 		t.Errorf("notes %v, sent %s", notes, sent(t, repo, "main"))
 	}
@@ -364,16 +366,16 @@ func TestAnnotateAndEditSpeakOfBlocksOnTheBranch(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"annotate": second(main.Annotate(t.Context(), foreign.String(), priority.Skip, "")),
-		"edit":     second(main.Edit(t.Context(), foreign.String(), "x")),
+		"edit":     second(main.Edit(t.Context(), foreign.String(), "x", tract.EditOptions{})),
 	} {
 		if !errors.Is(err, objects.ErrNotFound) || !strings.Contains(err.Error(), "not on branch main") {
 			t.Errorf("%s of a block elsewhere: %v", name, err)
 		}
 	}
-	if _, err := main.Edit(t.Context(), "HEAD~9", "x"); !errors.Is(err, objects.ErrNotFound) {
+	if _, err := main.Edit(t.Context(), "HEAD~9", "x", tract.EditOptions{}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if _, err := main.Edit(t.Context(), block.String(), ""); !errors.Is(err, tract.ErrEmpty) {
+	if _, err := main.Edit(t.Context(), block.String(), "", tract.EditOptions{}); !errors.Is(err, tract.ErrEmpty) {
 		t.Errorf("%v", err)
 	}
 }
@@ -386,7 +388,7 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	must(main.User(t.Context(), "before"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	changes := make(chan refs.Change)
+	changes := make(chan tract.BranchChange)
 	go func() {
 		defer close(changes)
 		for c, err := range main.Follow(ctx, objects.ID{}) {
@@ -396,14 +398,14 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 			changes <- c
 		}
 	}()
-	if c := <-changes; c.Type != refs.Appended || len(c.Added) != 1 {
+	if c := <-changes; c.Type != tract.Appended || len(c.Added) != 1 {
 		t.Fatalf("at first: %+v", c)
 	}
 	var want, got []objects.ID
 	for i := range 100 {
 		want = append(want, must(main.User(t.Context(), fmt.Sprint(i)))(t))
 	}
-	for last := (refs.Change{}); last.New != want[len(want)-1]; {
+	for last := (tract.BranchChange{}); last.New != want[len(want)-1]; {
 		last = <-changes
 		got = append(got, last.Added...)
 	}
@@ -419,13 +421,13 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	if err := main.Reset(t.Context(), "HEAD~1"); err != nil {
 		t.Fatal(err)
 	}
-	if c := <-changes; c.Type != refs.Moved || c.New != want[98] {
+	if c := <-changes; c.Type != tract.Moved || c.New != want[98] {
 		t.Errorf("after a reset: %+v", c)
 	}
-	if err := main.Delete(t.Context()); err != nil {
+	if err := repo.Delete(t.Context(), []string{"refs/heads/main"}); err != nil {
 		t.Fatal(err)
 	}
-	if c := <-changes; c.Type != refs.Deleted {
+	if c := <-changes; c.Type != tract.Deleted {
 		t.Errorf("after a delete: %+v", c)
 	}
 	cancel()
@@ -439,7 +441,7 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 func TestManyWriters(t *testing.T) {
 	for name, url := range map[string]string{"memory": "mem:", "bolt": filepath.Join(t.TempDir(), "store")} {
 		t.Run(name, func(t *testing.T) {
-			repo, err := tract.Open(t.Context(), url, tract.Create())
+			repo, err := tract.Open(t.Context(), url, tract.OpenOptions{Create: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -449,7 +451,7 @@ func TestManyWriters(t *testing.T) {
 			write := func(branch string, n int) {
 				for i := range n {
 					text := fmt.Sprintf("%s %d", branch, i)
-					if _, err := repo.Branch(branch).Append(t.Context(), []content.Block{content.User(text), content.Assistant("ok")}); err != nil {
+					if _, err := repo.Branch(branch).Append(t.Context(), []content.Block{content.User(text), content.Assistant("ok")}, tract.AppendOptions{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -462,7 +464,7 @@ func TestManyWriters(t *testing.T) {
 			}
 			group.Wait()
 			branches := 0
-			for _, err := range repo.Branches(t.Context(), refs.Query{}) {
+			for _, err := range repo.Refs(t.Context(), tract.RefQuery{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -479,7 +481,7 @@ func TestManyWriters(t *testing.T) {
 }
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
-	if _, err := tract.Open(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, objects.ErrNotFound) {
+	if _, err := tract.Open(t.Context(), filepath.Join(t.TempDir(), "none"), tract.OpenOptions{}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	repo := open(t)
@@ -487,7 +489,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if _, err := repo.Branch("main").User(t.Context(), "x"); !errors.Is(err, objects.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if err := second(repo.Branch("main").User(t.Context(), "x", tract.Set("reasoning.strip_from_context", "maybe"))); err == nil {
+	if err := second(repo.Compile(t.Context(), "main", tract.CompileOptions{Settings: map[string]string{"reasoning.strip_from_context": "maybe"}})); err == nil || errors.Is(err, objects.ErrClosed) {
 		t.Error("a setting with a bad value")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // Spent is what the thoughts of a session have used of one budget, in tokens.
@@ -40,9 +40,10 @@ func (e *BudgetError) Error() string {
 // which comes first and has the sum even where there is no limit, and of each of
 // reasoning.budgets. A reply counts in the session that it was committed on, so
 // that a fork begins at nothing.
-func (b *Branch) Spent(ctx context.Context, opts ...Option) ([]Spent, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
+// Settings are laid over those of the Repo.
+func (b *Branch) Spent(ctx context.Context, settings map[string]string) ([]Spent, error) {
+	c := b.repo.call()
+	if err := c.set(settings); err != nil {
 		return nil, err
 	}
 	tip, err := b.Tip(ctx)
@@ -72,24 +73,25 @@ func (b *Branch) budgets(v settings.Values) []Spent {
 // countSpent adds what the replies on a history have used.
 func (b *Branch) countSpent(ctx context.Context, budgets []Spent, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
-	for reply, err := range b.repo.paid(ctx, history.NewestFirst(ctx, b.repo.store, []objects.ID{tip})) {
+	for response, err := range history.Responses(ctx, b.repo.store, []objects.ID{tip}) {
 		if err != nil {
 			return err
 		}
-		if reply.Session != b.name {
+		origin := response.Last.From
+		if origin.Session != b.name {
 			continue
 		}
 		for i := range budgets {
-			if s := &budgets[i]; s.counts(reply.Model) {
-				s.Used += reply.Reasoning
-				s.Estimated = s.Estimated || reply.Estimated
-				estimates[i] += reply.Estimate
+			if s := &budgets[i]; s.counts(origin.Model) {
+				s.Used += response.Tokens
+				s.Estimated = s.Estimated || response.Estimated
+				estimates[i] += response.Estimate
 			}
 		}
 	}
 	if slices.Max(estimates) > 0 {
 		scale, err := compile.ScaleOf(ctx, b.repo.store, tip)
-		if err != nil && !isDamage(err) { // of what is damaged the estimates stay as they are
+		if err != nil && !history.IsDamage(err) { // of what is damaged the estimates stay as they are
 			return err
 		}
 		for i := range budgets {
@@ -127,16 +129,16 @@ type meter struct {
 func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model string) (*meter, error) {
 	budgets := b.budgets(c.settings)
 	limited := slices.ContainsFunc(budgets, func(s Spent) bool { return s.Limit > 0 })
-	if !limited || c.spent == nil && !c.enforce {
+	if !limited || c.ask.OnBudget == nil && !c.ask.Enforce {
 		return nil, nil
 	}
 	if err := b.countSpent(ctx, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
-	m := &meter{budgets: budgets, model: model, scale: p.Scale, tell: c.spent, told: make([]bool, len(budgets))}
+	m := &meter{budgets: budgets, model: model, scale: p.Scale, tell: c.ask.OnBudget, told: make([]bool, len(budgets))}
 	for i, s := range budgets {
 		m.told[i] = s.Warn // it was told when it happened
-		if c.enforce && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
+		if c.ask.Enforce && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
 			return nil, &BudgetError{Spent: s}
 		}
 	}
@@ -157,12 +159,8 @@ func (m *meter) done(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
 	}
-	var a answer
-	for _, c := range commits {
-		a.add(c)
-	}
-	tokens, estimate, estimated := a.reasoning(o.Usage, o.Unkept)
-	m.check(o.Model, tokens+int64(m.scale.Tokens(estimate)), estimated)
+	cost := history.CostOf(o, commits)
+	m.check(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
 }
 
 // check tells, once for each budget, that the part at which to warn is reached.

@@ -20,7 +20,7 @@ type Problem struct {
 
 // RuleError says that a provider would refuse the request, and by which rules.
 type RuleError struct {
-	Problems []Problem // the first is no warning
+	Problems []Problem // at least one; none is a warning
 }
 
 // Error names the first rule.
@@ -38,8 +38,8 @@ func (e *RuleError) Error() string {
 
 // Check says why a target would refuse the prompt of a revision: nothing known
 // when the list is empty. Generate does the same before it asks.
-func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, opts ...Option) ([]Problem, error) {
-	c, err := r.call(append(opts[:len(opts):len(opts)], For(t)))
+func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOptions) ([]Problem, error) {
+	c, err := r.requesting(o, t)
 	if err != nil {
 		return nil, err
 	}

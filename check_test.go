@@ -23,7 +23,7 @@ func claude(t *testing.T) *providers.Client {
 // rules lists the rules that a revision breaks, and the commits they name.
 func rules(t *testing.T, repo *tract.Repo, rev string) (names []string, commits []objects.ID) {
 	t.Helper()
-	for _, p := range must(repo.Check(t.Context(), rev, claude(t)))(t) {
+	for _, p := range must(repo.Check(t.Context(), rev, claude(t), tract.RequestOptions{}))(t) {
 		names, commits = append(names, p.Rule), append(commits, p.Commit)
 	}
 	return names, commits
@@ -40,7 +40,7 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 			return r.ReasoningCommits[0]
 		}, []string{"reasoning-left-out"}},
 		"a thought was edited": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
-			must(main.Edit(t.Context(), r.ReasoningCommits[0].String(), "something else"))(t)
+			must(main.Edit(t.Context(), r.ReasoningCommits[0].String(), "something else", tract.EditOptions{}))(t)
 			return r.ReasoningCommits[0]
 		}, []string{"reasoning-edited", "block-not-sent"}},
 		"a block breaks a rule of the provider": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
@@ -55,8 +55,8 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			repo := open(t)
 			main := repo.Branch("main")
-			r := must(main.Chat(t.Context(), says(think("hm"), call("1")), "Weather?"))(t)
-			must(main.Append(t.Context(), []content.Block{result("1")}))(t)
+			r := must(main.Ask(t.Context(), says(think("hm"), call("1")), "Weather?", tract.AskOptions{}))(t)
+			must(main.Append(t.Context(), []content.Block{result("1")}, tract.AppendOptions{}))(t)
 			culprit := tell.spoil(t, main, r)
 			got, commits := rules(t, repo, "main")
 			if !slices.Equal(got, tell.want) {
@@ -71,7 +71,7 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 
 func TestCheckSaysAPendingCallOnce(t *testing.T) {
 	repo := open(t)
-	r := must(repo.Branch("main").Chat(t.Context(), says(think("hm"), call("1")), "Weather?"))(t)
+	r := must(repo.Branch("main").Ask(t.Context(), says(think("hm"), call("1")), "Weather?", tract.AskOptions{}))(t)
 	got, commits := rules(t, repo, "main")
 	if !slices.Equal(got, []string{"pending-call"}) || commits[0] != r.Commits[1] {
 		t.Errorf("rules %v at %v", got, commits)
@@ -84,19 +84,19 @@ func TestAnUnansweredCallIsSaid(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	var said []tract.Problem
-	warn := tract.OnWarning(func(p tract.Problem) { said = append(said, p) })
+	warn := func(p tract.Problem) { said = append(said, p) }
 	m := says(think("hm"), call("1"), call("2")).then(content.Assistant("Never mind."))
-	asked := must(main.Chat(t.Context(), m, "Weather?", warn))(t)
-	must(main.Append(t.Context(), []content.Block{content.System("Be brief.")}, warn))(t)
-	must(main.Append(t.Context(), []content.Block{result("1")}, warn))(t)
+	asked := must(main.Ask(t.Context(), m, "Weather?", tract.AskOptions{OnWarning: warn}))(t)
+	must(main.Append(t.Context(), []content.Block{content.System("Be brief.")}, tract.AppendOptions{OnWarning: warn}))(t)
+	must(main.Append(t.Context(), []content.Block{result("1")}, tract.AppendOptions{OnWarning: warn}))(t)
 	if len(said) > 0 {
 		t.Fatalf("said while the loop is open: %+v", said)
 	}
-	must(main.Ask(t.Context(), m, []content.Block{content.User("And tomorrow?")}, warn))(t)
+	must(main.Ask(t.Context(), m, "And tomorrow?", tract.AskOptions{OnWarning: warn}))(t)
 	if len(said) != 1 || said[0].Rule != tract.RuleUnanswered || said[0].CallID != "2" || said[0].Commit != asked.Commits[2] || !said[0].Warning {
 		t.Fatalf("said: %+v", said)
 	}
-	must(main.User(t.Context(), "Thanks.", warn))(t)
+	must(main.Append(t.Context(), []content.Block{content.User("Thanks.")}, tract.AppendOptions{OnWarning: warn}))(t)
 	if len(said) != 1 {
 		t.Errorf("said again: %+v", said[1:])
 	}
@@ -109,17 +109,17 @@ func TestAnUnansweredCallIsSaid(t *testing.T) {
 func TestGenerateChecksFirst(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	r := must(main.Chat(t.Context(), says(think("hm"), call("1")), "Weather?"))(t)
-	must(main.Append(t.Context(), []content.Block{result("1")}))(t)
+	r := must(main.Ask(t.Context(), says(think("hm"), call("1")), "Weather?", tract.AskOptions{}))(t)
+	must(main.Append(t.Context(), []content.Block{result("1")}, tract.AppendOptions{}))(t)
 	must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Skip, ""))(t)
 
 	var refused *tract.RuleError
-	_, err := main.Prepare(t.Context(), claude(t))
+	_, err := main.Prepare(t.Context(), claude(t), tract.PrepareOptions{})
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "reasoning-left-out") {
 		t.Fatalf("prepare: %v", err)
 	}
 	var warned []string
-	x := must(main.Prepare(t.Context(), claude(t), tract.Force(), tract.OnWarning(func(p tract.Problem) { warned = append(warned, p.Rule) })))(t)
+	x := must(main.Prepare(t.Context(), claude(t), tract.PrepareOptions{AskOptions: tract.AskOptions{Force: true, OnWarning: func(p tract.Problem) { warned = append(warned, p.Rule) }}}))(t)
 	if len(x.Body) == 0 || !slices.Equal(warned, []string{"reasoning-left-out"}) {
 		t.Errorf("forced: %d bytes, warned of %v", len(x.Body), warned)
 	}

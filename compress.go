@@ -10,36 +10,52 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
-// Range is a part of a history that a summary may stand for.
-type Range struct {
+// CompressOptions say what a summary stands for and who writes it: Client, or else the
+// caller, in Text. Without both the error is [ErrEmpty], unless DryRun is set.
+type CompressOptions struct {
+	Covers commit.Cover // what of the range the summary stands for
+	Text   string       // the summary; not used with a Client
+	Client llm.Client   // writes the summary
+	Ask    AskOptions   // how Client is asked; Tools, Budget, Key, NoStream and OnEvent are not used
+	DryRun bool         // find the range and write nothing
+	Author string       // of the commit; empty: the author of the Repo
+	Label  string       // a line for people, never sent
+}
+
+// Summary is a summary and the part of a history that it stands for.
+type Summary struct {
+	ID          objects.ID // of its commit; zero of a dry run
 	First, Last objects.ID
 	Widened     bool             // beyond what was asked, so that nothing is cut in the middle
-	Commits     []*commit.Commit // what the summary would leave out of prompts, oldest first, with their blocks
-	Tokens      int              // that these take in the prompt, by estimate
+	Commits     []*commit.Commit // what the summary leaves out of prompts, oldest first, with their blocks
+	Tokens      int              // of Commits in the prompt, by estimate
 
 	covers commit.Cover
 	tip    objects.ID
 }
 
-// Covers says what of its range a summary stands for.
-func Covers(c commit.Cover) Option { return func(o *call) error { o.covers = c; return nil } }
-
-// Compressible finds what a summary of a range would stand for: A..B is what B
-// has and A has not, a single revision all up to it, and the empty range all turns
-// but the newest, as far as these take a quarter of the prompt. The commits that
-// are pinned, of the system or left out stay as they are. The error for a range
-// that cannot be compressed is a *[compile.RangeError].
-func (b *Branch) Compressible(ctx context.Context, rng string, opts ...Option) (*Range, error) {
-	c, err := b.repo.call(opts)
+// Compress commits a summary that stands for a range in every prompt from here on. The
+// originals stay on the history: [Branch.Expand] brings them back. The range A..B is what B
+// has and A has not, a single revision all up to it, and the empty range all turns but the
+// newest, as far as these take a quarter of the prompt. The commits that are pinned, of the
+// system or left out stay as they are. The error for a range that cannot be compressed is a
+// *[compile.RangeError]. A branch that was moved elsewhere meanwhile is a *[ConflictError].
+//
+// When a client writes the summary, the request and its manifest are kept like those of any
+// response.
+func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*Summary, error) {
+	c, err := b.repo.asking(o.Ask)
 	if err != nil {
 		return nil, err
 	}
+	c.by(o.Author)
+	c.key, c.label.Text = commit.Key{}, o.Label
 	tip, err := b.Tip(ctx)
 	if err != nil {
 		return nil, err
@@ -47,16 +63,34 @@ func (b *Branch) Compressible(ctx context.Context, rng string, opts ...Option) (
 	if tip.IsZero() {
 		return nil, b.errNoCommits("compress")
 	}
-	found, err := b.compressible(ctx, c, tip, rng)
+	if o.Client == nil && !o.DryRun && strings.TrimSpace(o.Text) == "" {
+		return nil, fmt.Errorf("compress: %w", ErrEmpty)
+	}
+	s, err := b.compressible(ctx, c, tip, rng, o.Covers)
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
-	return found, nil
+	if o.DryRun {
+		return s, nil
+	}
+	text, origin := o.Text, (*commit.Origin)(nil)
+	if o.Client != nil {
+		var manifest []objects.Object
+		text, origin, manifest, err = b.askSummary(ctx, c, o.Client, s)
+		if err == nil {
+			err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compress: %w", err)
+		}
+	}
+	s.ID, err = b.compress(ctx, c, s, text, origin)
+	return s, err
 }
 
-func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string) (*Range, error) {
+func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string, covers commit.Cover) (*Summary, error) {
 	o := compile.Options{Policy: c.compileOptions().Policy}
-	if c.covers == commit.CoverReasoning {
+	if covers == commit.CoverReasoning {
 		o.Policy = priority.Policy{IncludeReasoning: true}
 	}
 	p, err := compile.Chain(ctx, b.repo.store, tip, o)
@@ -78,13 +112,13 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	if err := compile.Load(ctx, b.repo.store, tools...); err != nil {
 		return nil, err
 	}
-	from, to, err := p.Range(first, last, c.covers)
+	from, to, err := p.Range(first, last, covers)
 	if err != nil {
 		return nil, err
 	}
-	r := &Range{First: p.Entries[from].ID, Last: p.Entries[to].ID, covers: c.covers, tip: tip}
+	r := &Summary{First: p.Entries[from].ID, Last: p.Entries[to].ID, covers: covers, tip: tip}
 	r.Widened = from < p.Index(first) || to > p.Index(last)
-	covered := p.Covered(from, to, c.covers)
+	covered := p.Covered(from, to, covers)
 	estimate := 0
 	for _, e := range covered {
 		estimate += int(e.Tokens)
@@ -141,28 +175,10 @@ func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first
 	return first, last, err
 }
 
-// Compress commits a summary that stands for a range in every prompt from here
-// on, and returns its id. The originals stay on the history: [Branch.Expand] brings
-// them back. A branch that was moved elsewhere meanwhile is a *[ConflictError].
-func (b *Branch) Compress(ctx context.Context, rng, text string, opts ...Option) (objects.ID, error) {
-	if strings.TrimSpace(text) == "" {
-		return objects.ID{}, fmt.Errorf("compress: %w", ErrEmpty)
-	}
-	r, err := b.Compressible(ctx, rng, opts...)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return b.compress(ctx, r, text, nil, opts)
-}
-
 // compress commits the summary of a range; origin is of the model that wrote it,
 // nil when a person did. What was added meanwhile does not matter: the range is
 // where it was.
-func (b *Branch) compress(ctx context.Context, r *Range, text string, origin *commit.Origin, opts []Option) (objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return objects.ID{}, err
-	}
+func (b *Branch) compress(ctx context.Context, c *call, r *Summary, text string, origin *commit.Origin) (objects.ID, error) {
 	ids, err := b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
 		if err := b.grewFrom(ctx, r.tip, tip); err != nil {
 			return nil, err
@@ -200,34 +216,16 @@ const Instruction = "You keep the memory of a conversation between a user and an
 	"and identifiers exactly as they are, what was tried and how it ended, and what is still open. Leave out small talk and what was " +
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
 
-// Summarize lets a model write the summary of a range and commits it as Compress
-// does. The request and its manifest are kept like those of any reply.
-func (b *Branch) Summarize(ctx context.Context, client llm.Client, rng string, opts ...Option) (objects.ID, error) {
-	r, err := b.Compressible(ctx, rng, opts...)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	text, origin, manifest, err := b.askSummary(ctx, c, client, r)
-	if err == nil {
-		err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
-	}
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("compress: %w", err)
-	}
-	return b.compress(ctx, r, text, origin, opts)
-}
-
 // askSummary lets a model sum up a range. put is the manifest of the request.
-func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Range) (text string, origin *commit.Origin, put []objects.Object, err error) {
+func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Summary) (text string, origin *commit.Origin, put []objects.Object, err error) {
+	if len(r.Commits) > compile.MaxSources {
+		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
+	}
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
 	drafts := c.drafts(b.name, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
 	for i := range drafts {
-		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, "", commit.Label{}
+		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}
 	question, put, err := c.commits(nil, drafts...)
 	if err == nil {
@@ -237,10 +235,14 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 		return "", nil, nil, err
 	}
 	target, _ := client.(llm.Target)
-	x := &Exchange{Target: target, call: c, tip: question[len(question)-1].ID, started: b.repo.clock()}
-	c.target, c.tools, c.plain = target, nil, true
+	asked := *c
+	asked.target, asked.tools, asked.plain, asked.budget = target, nil, true, 0
+	x := &Exchange{Target: target, call: &asked, tip: question[len(question)-1].ID, started: b.repo.clock()}
 	if err := b.fill(ctx, x, false); err != nil {
 		return "", nil, nil, err
+	}
+	for _, c := range r.shown() {
+		x.Manifest.Sources = append(x.Manifest.Sources, c.ID)
 	}
 	x.Request.OnSent = func(body []byte) { x.sent = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
@@ -261,13 +263,15 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
 }
 
-// transcript is what a range says, for a model to read.
-func (r *Range) transcript() string {
+// shown returns the commits of a range that still have content: a model is shown these.
+func (r *Summary) shown() []*commit.Commit {
+	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Erased != nil })
+}
+
+// transcript is the content of a range, for a model to read.
+func (r *Summary) transcript() string {
 	var b strings.Builder
-	for _, c := range r.Commits {
-		if c.Erased != nil {
-			continue
-		}
+	for _, c := range r.shown() {
 		switch said := c.Block.(type) {
 		case content.ToolCall:
 			fmt.Fprintf(&b, "[tool call %s %s]\n%s\n\n", said.Name, said.CallID, said.Arguments)
@@ -283,7 +287,7 @@ func (r *Range) transcript() string {
 // Expand takes a summary out of prompts from here on, and brings back what it
 // stands for: an annotation whose id is returned. The revision may be the summary
 // or a commit that it stands for.
-func (b *Branch) Expand(ctx context.Context, rev string, opts ...Option) (objects.ID, error) {
+func (b *Branch) Expand(ctx context.Context, rev string) (objects.ID, error) {
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("expand: %w", err)
@@ -311,5 +315,5 @@ func (b *Branch) Expand(ctx context.Context, rev string, opts ...Option) (object
 			return objects.ID{}, fmt.Errorf("expand: %w", &refs.UnknownError{Rev: rev, Why: "no summary stands for it"})
 		}
 	}
-	return b.Annotate(ctx, id.String(), priority.Skip, "expanded", append([]Option{Command("expand")}, opts...)...)
+	return b.annotate(ctx, "expand", id.String(), priority.Skip, "expanded")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 	"pgregory.net/rapid"
@@ -35,7 +36,7 @@ func toldStory(t *testing.T) (*tract.Repo, *tract.Branch) {
 		{user("three")},
 		{assistant("tres")},
 	} {
-		must(main.Append(t.Context(), turn))(t)
+		must(main.Append(t.Context(), turn, tract.AppendOptions{}))(t)
 	}
 	return repo, main
 }
@@ -44,14 +45,14 @@ func TestASummaryStandsForItsRange(t *testing.T) {
 	repo, main := toldStory(t)
 	before := sent(t, repo, "main")
 	old := must(repo.Resolve(t.Context(), "main"))(t)
-	id := must(main.Compress(t.Context(), "main~2", "They counted to two."))(t)
+	id := must(summaryID(main.Compress(t.Context(), "main~2", tract.CompressOptions{Text: "They counted to two."})))(t)
 	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:They counted to two. | user:three | assistant:tres"; got != want {
 		t.Errorf("prompt %q\nwant   %q", got, want)
 	}
 	if got := sent(t, repo, old.String()); got != before {
 		t.Errorf("the prompt of the past has changed: %q", got)
 	}
-	p := must(repo.Compile(t.Context(), "main"))(t)
+	p := must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t)
 	if hidden := p.Summarized(id); len(hidden) != 6 || hidden[0].Why() != priority.Why("summary "+id.Short()) {
 		t.Errorf("%d commits are hidden, the first because of %q", len(hidden), hidden[0].Why())
 	}
@@ -64,7 +65,7 @@ func TestASummaryStandsForItsRange(t *testing.T) {
 func TestWhatIsPinnedStaysBesideTheSummary(t *testing.T) {
 	repo, main := toldStory(t)
 	must(main.Annotate(t.Context(), ":/uno", priority.Pinned, "a fact"))(t)
-	must(main.Compress(t.Context(), ":/dos", "They counted."))(t)
+	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "They counted."})))(t)
 	want := "system:Be brief. | summary:They counted. | assistant:uno | user:three | assistant:tres"
 	if got := sent(t, repo, "main"); got != want {
 		t.Errorf("prompt %q\nwant   %q", got, want)
@@ -79,21 +80,21 @@ func TestWhatIsPinnedStaysBesideTheSummary(t *testing.T) {
 func TestARangeIsWidenedRatherThanCut(t *testing.T) {
 	repo, main := toldStory(t)
 	callID := must(repo.Resolve(t.Context(), "c1"))(t)
-	r := must(main.Compressible(t.Context(), callID.String()+"~1.."+callID.String()))(t)
+	r := must(main.Compress(t.Context(), callID.String()+"~1.."+callID.String(), tract.CompressOptions{DryRun: true}))(t)
 	if !r.Widened || len(r.Commits) != 2 {
 		t.Errorf("a call was cut from its result: %d commits, widened %v", len(r.Commits), r.Widened)
 	}
 	thought := must(repo.Resolve(t.Context(), callID.String()+"~1"))(t).String()
-	if r = must(main.Compressible(t.Context(), thought+"~1.."+thought))(t); !r.Widened {
+	if r = must(main.Compress(t.Context(), thought+"~1.."+thought, tract.CompressOptions{DryRun: true}))(t); !r.Widened {
 		t.Error("a message was cut after its thought")
 	}
-	must(main.Compress(t.Context(), ":/uno", "First."))(t)
+	must(summaryID(main.Compress(t.Context(), ":/uno", tract.CompressOptions{Text: "First."})))(t)
 	part := must(repo.Resolve(t.Context(), ":/one"))(t).String() + ".." + must(repo.Resolve(t.Context(), ":/dos"))(t).String()
-	r = must(main.Compressible(t.Context(), part))(t)
+	r = must(main.Compress(t.Context(), part, tract.CompressOptions{DryRun: true}))(t)
 	if !r.Widened || r.Commits[0].Op != commit.Compress {
 		t.Errorf("an earlier summary was cut: widened %v, begins with %s", r.Widened, r.Commits[0].Op)
 	}
-	must(main.Compress(t.Context(), part, "Both."))(t)
+	must(summaryID(main.Compress(t.Context(), part, tract.CompressOptions{Text: "Both."})))(t)
 	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:Both. | user:three | assistant:tres"; got != want {
 		t.Errorf("prompt %q\nwant   %q", got, want)
 	}
@@ -101,13 +102,13 @@ func TestARangeIsWidenedRatherThanCut(t *testing.T) {
 
 func TestThoughtsAreCompressedApart(t *testing.T) {
 	repo, main := toldStory(t)
-	must(main.Compress(t.Context(), ":/dos", "It thought.", tract.Covers(commit.CoverReasoning)))(t)
-	if got := sent(t, repo, "main", tract.IncludeReasoning()); strings.Contains(got, "reasoning:") || !strings.Contains(got, "summary:It thought. | tool-call") {
+	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "It thought.", Covers: commit.CoverReasoning})))(t)
+	if got := sent(t, repo, "main", tract.CompileOptions{IncludeReasoning: true}); strings.Contains(got, "reasoning:") || !strings.Contains(got, "summary:It thought. | tool-call") {
 		t.Errorf("the summary of thoughts is not in their place: %q", got)
 	}
 	repo, main = toldStory(t)
-	must(main.Compress(t.Context(), ":/dos", "They spoke.", tract.Covers(commit.CoverDialogue)))(t)
-	if got := sent(t, repo, "main", tract.IncludeReasoning()); !strings.Contains(got, "reasoning:hm") || strings.Contains(got, "user:two") {
+	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "They spoke.", Covers: commit.CoverDialogue})))(t)
+	if got := sent(t, repo, "main", tract.CompileOptions{IncludeReasoning: true}); !strings.Contains(got, "reasoning:hm") || strings.Contains(got, "user:two") {
 		t.Errorf("the thoughts were not kept: %q", got)
 	}
 }
@@ -115,14 +116,14 @@ func TestThoughtsAreCompressedApart(t *testing.T) {
 func TestAnOpenTurnIsNotCompressed(t *testing.T) {
 	_, main := toldStory(t)
 	must(main.User(t.Context(), "four"))(t)
-	must(main.Append(t.Context(), []content.Block{think("so"), call("c2")}))(t)
+	must(main.Append(t.Context(), []content.Block{think("so"), call("c2")}, tract.AppendOptions{}))(t)
 	for _, rng := range []string{"main", "main~4..main", "main..main", "main~2..main~4"} {
-		_, err := main.Compress(t.Context(), rng, "x")
+		_, err := summaryID(main.Compress(t.Context(), rng, tract.CompressOptions{Text: "x"}))
 		if bad := (*compile.RangeError)(nil); !errors.As(err, &bad) {
 			t.Errorf("%s: %v, %v", rng, err, bad)
 		}
 	}
-	if _, err := main.Compress(t.Context(), ":/dos", " "); !errors.Is(err, tract.ErrEmpty) {
+	if _, err := summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: " "})); !errors.Is(err, tract.ErrEmpty) {
 		t.Errorf("an empty summary: %v", err)
 	}
 }
@@ -130,7 +131,7 @@ func TestAnOpenTurnIsNotCompressed(t *testing.T) {
 func TestAModelWritesTheSummary(t *testing.T) {
 	repo, main := toldStory(t)
 	m := says(assistant(" They counted to two. "))
-	id := must(main.Summarize(t.Context(), m, "", tract.Set("temperature", "0")))(t)
+	id := must(summaryID(main.Compress(t.Context(), "", tract.CompressOptions{Client: m, Ask: tract.AskOptions{Settings: map[string]string{"temperature": "0"}}})))(t)
 	if asked := messages(m.asked[0].Messages); !strings.Contains(asked, "[user]\ntwo") || !strings.Contains(asked, "[tool result c1]\n4 degrees") || strings.Contains(asked, "three") {
 		t.Errorf("asked %q", asked)
 	}
@@ -138,11 +139,11 @@ func TestAModelWritesTheSummary(t *testing.T) {
 	if c.Block.String() != "They counted to two." || c.From.Model != "test-model" || c.From.Usage.Input != 10 || c.From.Manifest.IsZero() {
 		t.Errorf("summary %q of %+v", c.Block, c.From)
 	}
-	saw := must(repo.Saw(t.Context(), id.String()))(t)
+	saw := must(inspect.Prompt(t.Context(), repo, id.String()))(t)
 	if messages(saw.Messages) != messages(m.asked[0].Messages) {
 		t.Errorf("the prompt of the summary is not kept: %q", messages(saw.Messages))
 	}
-	if _, err := main.Summarize(t.Context(), says(), "main~3..main~2"); err == nil {
+	if _, err := summaryID(main.Compress(t.Context(), "main~3..main~2", tract.CompressOptions{Client: says()})); err == nil {
 		t.Error("a model that fails wrote a summary")
 	}
 }
@@ -151,7 +152,7 @@ func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
 	repo, main := toldStory(t)
 	m := says(assistant("They counted."))
 	m.between = func() { must(main.User(t.Context(), "four"))(t) }
-	must(main.Summarize(t.Context(), m, ""))(t)
+	must(summaryID(main.Compress(t.Context(), "", tract.CompressOptions{Client: m})))(t)
 	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:They counted. | user:three | assistant:tres | user:four"; got != want {
 		t.Errorf("prompt %q\nwant   %q", got, want)
 	}
@@ -161,7 +162,7 @@ func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := main.Summarize(t.Context(), m, "main~2..main~1"); !errors.As(err, new(*tract.ConflictError)) {
+	if _, err := summaryID(main.Compress(t.Context(), "main~2..main~1", tract.CompressOptions{Client: m})); !errors.As(err, new(*tract.ConflictError)) {
 		t.Errorf("on a branch that went elsewhere: %v", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
 // block is sent once or stood for, and a prompt never changes afterwards.
 func TestSummariesInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		repo := must(tract.Open(t.Context(), "mem:"))(t)
+		repo := must(tract.Open(t.Context(), "mem:", tract.OpenOptions{}))(t)
 		defer repo.Close()
 		main := repo.Branch("main")
 		known := map[objects.ID]string{}
@@ -179,17 +180,17 @@ func TestSummariesInRandomHistories(t *testing.T) {
 			name := fmt.Sprint("c", step)
 			switch rapid.SampledFrom([]string{"turn", "turn", "tool", "pin", "skip", "normal", "compress", "expand"}).Draw(rt, "do") {
 			case "turn":
-				must(main.Append(t.Context(), []content.Block{user(name)}))(t)
-				must(main.Append(t.Context(), []content.Block{think(name), assistant(name)}))(t)
+				must(main.Append(t.Context(), []content.Block{user(name)}, tract.AppendOptions{}))(t)
+				must(main.Append(t.Context(), []content.Block{think(name), assistant(name)}, tract.AppendOptions{}))(t)
 			case "tool":
-				must(main.Append(t.Context(), []content.Block{user(name)}))(t)
-				must(main.Append(t.Context(), []content.Block{think(name), call(name)}))(t)
-				must(main.Append(t.Context(), []content.Block{result(name)}))(t)
+				must(main.Append(t.Context(), []content.Block{user(name)}, tract.AppendOptions{}))(t)
+				must(main.Append(t.Context(), []content.Block{think(name), call(name)}, tract.AppendOptions{}))(t)
+				must(main.Append(t.Context(), []content.Block{result(name)}, tract.AppendOptions{}))(t)
 			case "pin", "skip", "normal":
 				_, _ = main.Annotate(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")), rapid.SampledFrom([]priority.Level{priority.Pinned, priority.Skip, priority.Normal, priority.Unset}).Draw(rt, "level"), "")
 			case "compress":
 				a, n := rapid.IntRange(0, 15).Draw(rt, "from"), rapid.IntRange(1, 15).Draw(rt, "length")
-				_, _ = main.Compress(t.Context(), fmt.Sprintf("main~%d..main~%d", a+n, a), "summary "+name, tract.Covers(commit.Cover(rapid.IntRange(0, 2).Draw(rt, "covers"))))
+				_, _ = summaryID(main.Compress(t.Context(), fmt.Sprintf("main~%d..main~%d", a+n, a), tract.CompressOptions{Text: "summary " + name, Covers: commit.Cover(rapid.IntRange(0, 2).Draw(rt, "covers"))}))
 			case "expand":
 				_, _ = main.Expand(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")))
 			}
@@ -197,9 +198,9 @@ func TestSummariesInRandomHistories(t *testing.T) {
 			if tip.IsZero() {
 				continue
 			}
-			include := tract.Set("reasoning.include_in_context", fmt.Sprint(rapid.Bool().Draw(rt, "include")))
-			budget := tract.Budget(rapid.IntRange(0, 60).Draw(rt, "budget"))
-			if p, err := repo.Compile(t.Context(), tip.String(), include, budget); err == nil {
+			include := map[string]string{"reasoning.include_in_context": fmt.Sprint(rapid.Bool().Draw(rt, "include"))}
+			budget := rapid.IntRange(0, 60).Draw(rt, "budget")
+			if p, err := repo.Compile(t.Context(), tip.String(), tract.CompileOptions{Settings: include, Budget: budget}); err == nil {
 				checkPrompt(rt, p)
 			} else if !errors.As(err, new(*priority.OverBudgetError)) {
 				rt.Fatal(err)
@@ -265,26 +266,38 @@ func TestManyLookAtOnePromptAtOnce(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for range 4 {
-		must(main.Chat(t.Context(), says(think("hm"), content.ToolCall{CallID: "c", Name: "look", Arguments: "{}"}), "q"))(t)
-		must(main.Append(t.Context(), []content.Block{content.ToolResult{CallID: "c", Text: "seen"}}))(t)
-		must(main.Generate(t.Context(), says(think("so"), content.Assistant("a"))))(t)
+		must(main.Ask(t.Context(), says(think("hm"), content.ToolCall{CallID: "c", Name: "look", Arguments: "{}"}), "q", tract.AskOptions{}))(t)
+		must(main.Append(t.Context(), []content.Block{content.ToolResult{CallID: "c", Text: "seen"}}, tract.AppendOptions{}))(t)
+		must(main.Generate(t.Context(), says(think("so"), content.Assistant("a")), tract.AskOptions{}))(t)
 	}
-	for _, c := range must(repo.Compile(t.Context(), "main"))(t).Entries {
+	for _, c := range must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t).Entries {
 		if c.Turn == 1 && c.Kind != content.KindUser { // compiling need not read it
 			must(main.Annotate(t.Context(), c.ID.String(), priority.Skip, ""))(t)
 		}
 	}
-	must(main.Chat(t.Context(), says(content.Assistant("a")), "q"))(t)
+	must(main.Ask(t.Context(), says(content.Assistant("a")), "q", tract.AskOptions{}))(t)
 	var all sync.WaitGroup
 	for range 4 {
 		for name, look := range map[string]func() error{
-			"compile":  func() error { _, err := repo.Compile(t.Context(), "main", tract.IncludeReasoning()); return err },
-			"compress": func() error { _, err := main.Compressible(t.Context(), ""); return err },
-			"blame":    func() error { _, err := repo.Blame(t.Context(), "main"); return err },
-			"why":      func() error { _, err := repo.Why(t.Context(), "main"); return err },
-			"why not":  func() error { _, err := repo.WhyNot(t.Context(), "main~2", "main"); return err },
+			"compile": func() error {
+				_, err := repo.Compile(t.Context(), "main", tract.CompileOptions{IncludeReasoning: true})
+				return err
+			},
+			"compress": func() error {
+				_, err := main.Compress(t.Context(), "", tract.CompressOptions{DryRun: true})
+				return err
+			},
+			"blame": func() error {
+				p, err := repo.Compile(t.Context(), "main", tract.CompileOptions{})
+				if err == nil {
+					_, err = inspect.Blame(t.Context(), repo, p)
+				}
+				return err
+			},
+			"why":     func() error { _, err := inspect.Why(t.Context(), repo, "main"); return err },
+			"why not": func() error { _, err := inspect.WhyNot(t.Context(), repo, "main~2", "main"); return err },
 			"chat": func() error {
-				_, err := repo.Branch("other").Chat(t.Context(), says(think("x"), content.Assistant("y")), "z")
+				_, err := repo.Branch("other").Ask(t.Context(), says(think("x"), content.Assistant("y")), "z", tract.AskOptions{})
 				return err
 			},
 		} {

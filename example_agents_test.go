@@ -25,14 +25,14 @@ func Example_resume() {
 		{content.ToolCall{CallID: "call_1", Name: "weather", Arguments: `{"city":"Oslo"}`}},
 		{content.Assistant("It is 4 degrees in Oslo.")},
 	}}
-	tools := tract.Tools(llm.Tool{Name: "weather", Schema: []byte(`{"type":"object"}`)})
+	tools := []llm.Tool{{Name: "weather", Schema: []byte(`{"type":"object"}`)}}
 
 	// The first process ends before it runs the tool.
-	repo, err := tract.Open(ctx, folder+"/store", tract.Create())
+	repo, err := tract.Open(ctx, folder+"/store", tract.OpenOptions{Create: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := repo.Branch("main").Chat(ctx, client, "How cold is it in Oslo?", tools); err != nil {
+	if _, err := repo.Branch("main").Ask(ctx, client, "How cold is it in Oslo?", tract.AskOptions{Tools: tools}); err != nil {
 		log.Fatal(err)
 	}
 	if err := repo.Close(); err != nil {
@@ -40,7 +40,7 @@ func Example_resume() {
 	}
 
 	// The second process finds everything that was committed.
-	repo, err = tract.Open(ctx, folder+"/store")
+	repo, err = tract.Open(ctx, folder+"/store", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,11 +54,11 @@ func Example_resume() {
 		fmt.Println("run", call.Name, call.Arguments)
 		// With a key, the result is committed once, however often the program starts again.
 		result := []content.Block{content.ToolResult{CallID: call.CallID, Text: "4 degrees"}}
-		if _, err := main.Append(ctx, result, tract.Key("result/"+call.CallID)); err != nil {
+		if _, err := main.Append(ctx, result, tract.AppendOptions{Key: "result/" + call.CallID}); err != nil {
 			log.Fatal(err)
 		}
 	}
-	reply, err := main.Generate(ctx, client, tools)
+	reply, err := main.Generate(ctx, client, tract.AskOptions{Tools: tools})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func Example_resume() {
 // started it, and its history stays beside that of the parent.
 func Example_subAgent() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,24 +82,28 @@ func Example_subAgent() {
 		{content.Reasoning{Text: "The moon matters most."}, content.Assistant("The moon pulls the sea.")},
 		{content.Assistant("Tides come from the moon.")},
 	}}
-	tools := tract.Tools(llm.Tool{Name: "research", Schema: []byte(`{"type":"object"}`)})
+	tools := []llm.Tool{{Name: "research", Schema: []byte(`{"type":"object"}`)}}
 
 	main := repo.Branch("main")
-	reply, err := main.Chat(ctx, client, "Why are there tides?", tools)
+	reply, err := main.Ask(ctx, client, "Why are there tides?", tract.AskOptions{Tools: tools})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, call := range reply.ToolCalls {
 		agent := repo.Branch("main/" + tract.BranchName(call.CallID))
-		found, err := agent.Chat(ctx, client, call.Arguments, tract.Meta("parent_call", call.CallID))
+		task := []content.Block{content.User(call.Arguments)}
+		if _, err := agent.Append(ctx, task, tract.AppendOptions{Meta: map[string]string{"parent_call": call.CallID}}); err != nil {
+			log.Fatal(err)
+		}
+		found, err := agent.Generate(ctx, client, tract.AskOptions{})
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := main.Append(ctx, []content.Block{content.ToolResult{CallID: call.CallID, Text: found.Text}}); err != nil {
+		if _, err := main.Append(ctx, []content.Block{content.ToolResult{CallID: call.CallID, Text: found.Text}}, tract.AppendOptions{}); err != nil {
 			log.Fatal(err)
 		}
 	}
-	if reply, err = main.Generate(ctx, client, tools); err != nil {
+	if reply, err = main.Generate(ctx, client, tract.AskOptions{Tools: tools}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(reply.Text)
@@ -121,7 +125,7 @@ func Example_subAgent() {
 // too long. Nothing is lost: Messages still has every block.
 func Example_compaction() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -131,10 +135,10 @@ func Example_compaction() {
 	main := repo.Branch("main")
 	for _, city := range []string{"Oslo", "Rome", "Lima", "Kiev"} {
 		client := &parrot{replies: [][]content.Block{{content.Assistant("I have written down that you went to " + city + ".")}}}
-		if _, err := main.Chat(ctx, client, "Last year I went to "+city+"."); err != nil {
+		if _, err := main.Ask(ctx, client, "Last year I went to "+city+".", tract.AskOptions{}); err != nil {
 			log.Fatal(err)
 		}
-		prompt, err := repo.Compile(ctx, "main")
+		prompt, err := repo.Compile(ctx, "main", tract.CompileOptions{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -142,13 +146,13 @@ func Example_compaction() {
 			continue
 		}
 		writer := &parrot{replies: [][]content.Block{{content.Assistant("The user travels a lot.")}}}
-		if _, err := main.Summarize(ctx, writer, "", tract.Covers(commit.CoverAll)); err != nil {
+		if _, err := main.Compress(ctx, "", tract.CompressOptions{Client: writer, Covers: commit.CoverAll}); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("summary after", city)
 	}
 
-	prompt, err := repo.Compile(ctx, "main")
+	prompt, err := repo.Compile(ctx, "main", tract.CompileOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // gives the answer back. No transaction is open meanwhile.
 func Example_prepareAndAccept() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func Example_prepareAndAccept() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, err := main.Prepare(ctx, target)
+	x, err := main.Prepare(ctx, target, tract.PrepareOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func Example_prepareAndAccept() {
 // where the client changed its past.
 func ExampleBranch_Sync() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func Example_tenants() {
 	ctx := context.Background()
 	stores := map[string]*tract.Repo{}
 	for _, tenant := range []string{"acme", "globex"} {
-		repo, err := tract.Open(ctx, "mem:", tract.As(tenant)) // or a folder for each
+		repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{Author: tenant}) // or a folder for each
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func Example_tenants() {
 			return
 		}
 		client := &parrot{replies: [][]content.Block{{content.Assistant("You said " + string(text) + ".")}}}
-		reply, err := repo.Branch(tract.BranchName(r.PathValue("thread"))).Chat(r.Context(), client, string(text))
+		reply, err := repo.Branch(tract.BranchName(r.PathValue("thread"))).Ask(r.Context(), client, string(text), tract.AskOptions{})
 		if err != nil {
 			http.Error(w, "try again", http.StatusServiceUnavailable)
 			return

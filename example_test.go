@@ -23,7 +23,7 @@ func (p *parrot) Generate(context.Context, *llm.Request) (*llm.Response, error) 
 
 func Example_chat() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:") // or ".tract", with tract.Create()
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{}) // or ".tract", with OpenOptions{Create: true}
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,17 +35,17 @@ func Example_chat() {
 	}}}
 
 	main := repo.Branch("main")
-	if _, err := main.System(ctx, "Be brief."); err != nil {
+	if _, err := main.Append(ctx, []content.Block{content.System("Be brief.")}, tract.AppendOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	reply, err := main.Chat(ctx, client, "Why is the sky blue?")
+	reply, err := main.Ask(ctx, client, "Why is the sky blue?", tract.AskOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("thought:", reply.Reasoning)
 	fmt.Println("said:", reply.Text)
 
-	for c, err := range repo.Log(ctx, "main") {
+	for c, err := range repo.Log(ctx, "main", tract.LogOptions{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func Example_chat() {
 
 func Example_toolLoop() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -72,18 +72,18 @@ func Example_toolLoop() {
 		{content.Reasoning{Text: "I need the weather."}, content.ToolCall{CallID: "call_1", Name: "weather", Arguments: `{"city":"Oslo"}`}},
 		{content.Assistant("It is 4 degrees in Oslo.")},
 	}}
-	tools := tract.Tools(llm.Tool{Name: "weather", Description: "The weather of a city.", Schema: []byte(`{"type":"object"}`)})
+	tools := []llm.Tool{{Name: "weather", Description: "The weather of a city.", Schema: []byte(`{"type":"object"}`)}}
 
 	main := repo.Branch("main")
-	reply, err := main.Chat(ctx, client, "How cold is it in Oslo?", tools)
+	reply, err := main.Ask(ctx, client, "How cold is it in Oslo?", tract.AskOptions{Tools: tools})
 	for err == nil && len(reply.ToolCalls) > 0 {
 		var results []content.Block
 		for _, call := range reply.ToolCalls {
 			fmt.Println("run", call.Name, call.Arguments)
 			results = append(results, content.ToolResult{CallID: call.CallID, Text: "4 degrees"})
 		}
-		if _, err = main.Append(ctx, results); err == nil {
-			reply, err = main.Generate(ctx, client, tools)
+		if _, err = main.Append(ctx, results, tract.AppendOptions{}); err == nil {
+			reply, err = main.Generate(ctx, client, tract.AskOptions{Tools: tools})
 		}
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func Example_toolLoop() {
 
 func Example_timeTravel() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func Example_timeTravel() {
 
 	main := repo.Branch("main")
 	blocks := []content.Block{content.User("My name is Ada."), content.Assistant("Hello, Ada.")}
-	if _, err := main.Append(ctx, blocks); err != nil {
+	if _, err := main.Append(ctx, blocks, tract.AppendOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	then, err := main.Tip(ctx)
@@ -117,7 +117,7 @@ func Example_timeTravel() {
 	}
 
 	for _, rev := range []string{then.String(), "main"} {
-		p, err := repo.Compile(ctx, rev)
+		p, err := repo.Compile(ctx, rev, tract.CompileOptions{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -132,14 +132,14 @@ func Example_timeTravel() {
 // its text, so what it says is committed as it is.
 func Example_customClient() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:")
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = repo.Close() }()
 
 	client := &parrot{replies: [][]content.Block{{content.Assistant("<think>no tags here</think> Hi!")}}}
-	reply, err := repo.Branch("main").Chat(ctx, client, "Hello")
+	reply, err := repo.Branch("main").Ask(ctx, client, "Hello", tract.AskOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

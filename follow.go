@@ -8,7 +8,6 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // followEvery is how often a store is asked that cannot tell by itself.
@@ -18,12 +17,12 @@ const followEvery = 200 * time.Millisecond
 // (after zero: all of it), then each change as it comes, until ctx is done.
 // Changes between two looks may come as one; none is lost. It ends with ctx's
 // error.
-func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[refs.Change, error] {
-	return func(yield func(refs.Change, error) bool) {
+func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchChange, error] {
+	return func(yield func(BranchChange, error) bool) {
 		last := after
 		for ref, err := range b.repo.watch(ctx, b.ref()) {
 			if err != nil {
-				yield(refs.Change{Branch: b.name}, err)
+				yield(BranchChange{Branch: b.name}, err)
 				return
 			}
 			if ref.Target == last {
@@ -38,10 +37,10 @@ func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[refs.Ch
 	}
 }
 
-func (b *Branch) change(ctx context.Context, from, to objects.ID) (refs.Change, error) {
-	c := refs.Change{Type: refs.Appended, Branch: b.name, Old: from, New: to}
+func (b *Branch) change(ctx context.Context, from, to objects.ID) (BranchChange, error) {
+	c := BranchChange{Type: Appended, Branch: b.name, Old: from, New: to}
 	if to.IsZero() {
-		c.Type = refs.Deleted
+		c.Type = Deleted
 		return c, nil
 	}
 	if !from.IsZero() {
@@ -50,7 +49,7 @@ func (b *Branch) change(ctx context.Context, from, to objects.ID) (refs.Change, 
 			return c, err
 		}
 		if !on {
-			c.Type = refs.Moved
+			c.Type = Moved
 			return c, nil
 		}
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // Response is what came of asking a model.
@@ -37,8 +38,8 @@ type Response struct {
 // to land.
 type Exchange struct {
 	Target   llm.Target        // nil: the client's own form
-	Request  *llm.Request      // what is asked
-	Body     []byte            // the whole request body; nil without a Target
+	Request  *llm.Request      // what is asked; nil when a response under the same key was committed before: send nothing then, and Accept returns it
+	Body     []byte            // the whole request body; nil without a Target, or when the response is known
 	Manifest *compile.Manifest // what it was made of
 	Prompt   *compile.Prompt
 
@@ -58,11 +59,26 @@ type Exchange struct {
 // answer, in one transaction. The answer lands on the tip that the question was
 // compiled from. When it cannot, because the branch moved (*[ConflictError]) or
 // the answer broke off (*[IncompleteError]), it is kept under a rescue ref and
-// is on the error. Calls that wait for a result are a *[PendingError].
-func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option) (*Response, error) {
-	target, _ := client.(llm.Target)
+// is on the error. When the store could not take it, that is an *[UnsavedError]. While tool
+// calls wait for results nothing is sent: *[PendingError]. A request that the provider would
+// refuse is a *[RuleError].
+//
+// With the setting reasoning.commit=false the reasoning is not committed; it is on the
+// Response either way. Reasoning that led to a tool call whose provider wants it back stays
+// with the Branch, in memory, until the tool loop closes: go on with the same *Branch.
+// Another one, or another process, refuses before it sends (rule reasoning-not-kept).
+func (b *Branch) Generate(ctx context.Context, client llm.Client, o AskOptions) (*Response, error) {
+	c, err := b.repo.asking(o)
+	if err != nil {
+		return nil, err
+	}
+	return b.generate(ctx, c, client, !o.NoStream)
+}
+
+func (b *Branch) generate(ctx context.Context, c *call, client llm.Client, stream bool) (*Response, error) {
+	c.target, _ = client.(llm.Target)
 	streamer, streams := client.(llm.Streamer)
-	x, err := b.prepare(ctx, target, streams, streams, opts)
+	x, err := b.prepare(ctx, c, streams && stream)
 	if err != nil {
 		return nil, err
 	}
@@ -90,52 +106,48 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, opts ...Option
 	return b.land(ctx, x, reply, err)
 }
 
-// Chat adds what a person says and asks the model. When asking fails what was
-// said stays, and Generate asks again.
-func (b *Branch) Chat(ctx context.Context, client llm.Client, text string, opts ...Option) (*Response, error) {
-	return b.Ask(ctx, client, []content.Block{content.User(text)}, opts...)
-}
-
-// Ask is Chat for a turn of any blocks, such as an image and a question.
-func (b *Branch) Ask(ctx context.Context, client llm.Client, blocks []content.Block, opts ...Option) (*Response, error) {
-	opts = append([]Option{Command("chat")}, opts...)
-	c, err := b.repo.call(opts)
-	if err != nil {
+// Ask appends a user message and calls Generate, as one [Operation]. When Generate fails the
+// message stays: call Generate to ask again, or Ask with the same key, which does not append
+// it twice.
+func (b *Branch) Ask(ctx context.Context, client llm.Client, text string, o AskOptions) (*Response, error) {
+	ctx = history.InOperation(ctx, "ask")
+	if _, err := b.Append(ctx, []content.Block{content.User(text)}, AppendOptions{Author: o.Author, Key: o.Key, OnWarning: o.OnWarning}); err != nil {
 		return nil, err
 	}
-	reply := opts
-	if c.key != "" {
-		reply = append(reply[:len(reply):len(reply)], Key(c.key+"#reply"))
-	}
-	ctx = inOperation(ctx)
-	if _, err := b.Append(ctx, blocks, opts...); err != nil {
-		return nil, err
-	}
-	return b.Generate(ctx, client, reply...)
+	return b.Generate(ctx, client, o)
 }
 
 // Prepare makes the request that Generate would send, for programs with their
 // own transport: send Body, then give the answer to [Branch.Accept]. It uses no
 // network and writes nothing.
-func (b *Branch) Prepare(ctx context.Context, target llm.Target, opts ...Option) (*Exchange, error) {
-	return b.prepare(ctx, target, true, false, opts)
+func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOptions) (*Exchange, error) {
+	c, err := b.repo.asking(o.AskOptions)
+	if err != nil {
+		return nil, err
+	}
+	c.target = target
+	stream := o.Stream
+	if o.Observed != nil {
+		if err := c.observing(o.Observed); err != nil {
+			return nil, err
+		}
+		stream = o.Observed.Request.Stream
+	}
+	return b.prepare(ctx, c, stream)
 }
 
 // Accept reads the answer to an exchange, in whatever framing it came, and
 // commits it as Generate does.
-func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader, opts ...Option) (*Response, error) {
+func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader) (*Response, error) {
 	if x.Target == nil {
 		return nil, fmt.Errorf("accept: the exchange was prepared without a target, so nothing can read its answer")
-	}
-	for _, opt := range opts {
-		if err := opt(x.call); err != nil {
-			return nil, err
-		}
 	}
 	if len(x.done) > 0 {
 		return b.recall(ctx, x.done)
 	}
-	x.observe()
+	if err := x.observe(); err != nil {
+		return nil, err
+	}
 	reply, err := known(llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock)))
 	x.replied(reply)
 	return b.land(ctx, x, reply, err)
@@ -172,15 +184,15 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 			x.first = clock().Sub(x.started)
 		}
 		x.meter.event(e)
-		if x.call.watch != nil {
-			x.call.watch(e)
+		if x.call.ask.OnEvent != nil {
+			x.call.ask.OnEvent(e)
 		}
 	}
 }
 
 // replied tells the caller of an answer.
 func (x *Exchange) replied(reply *llm.Response) {
-	if x.call.replied == nil || reply == nil {
+	if x.call.ask.OnReply == nil || reply == nil {
 		return
 	}
 	req, from := *x.Request, *reply
@@ -190,20 +202,11 @@ func (x *Exchange) replied(reply *llm.Response) {
 	if x.Target != nil {
 		from.From = x.Target.Address()
 	}
-	x.call.replied(&req, &from)
+	x.call.ask.OnReply(&req, &from)
 }
 
-// prepare makes an exchange. canStream is whether its answer may come as it is
-// made, stream whether it does when nobody says otherwise.
-func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stream bool, opts []Option) (*Exchange, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
-	c.target = target
-	if c.stream != nil {
-		stream = canStream && *c.stream
-	}
+// prepare makes an exchange.
+func (b *Branch) prepare(ctx context.Context, c *call, stream bool) (*Exchange, error) {
 	tip, err := b.Tip(ctx)
 	if err != nil {
 		return nil, err
@@ -211,8 +214,8 @@ func (b *Branch) prepare(ctx context.Context, target llm.Target, canStream, stre
 	if tip.IsZero() {
 		return nil, b.errNoCommits("generate")
 	}
-	x := &Exchange{Target: target, call: c, tip: tip, started: b.repo.clock()}
-	if c.key != "" {
+	x := &Exchange{Target: c.target, call: c, tip: tip, started: b.repo.clock()}
+	if !c.key.IsZero() {
 		if x.done, err = b.keyed(ctx, tip, c.key); err != nil || len(x.done) > 0 {
 			return x, err
 		}
@@ -253,8 +256,8 @@ func (b *Branch) fill(ctx context.Context, x *Exchange, stream bool) (err error)
 	if x.meter, err = b.meter(ctx, c, x.Prompt, x.asks()); err != nil {
 		return err
 	}
-	if c.ready != nil {
-		c.ready(x.Request)
+	if c.ask.OnRequest != nil {
+		c.ask.OnRequest(x.Request)
 	}
 	return b.manifest(ctx, x)
 }
@@ -275,7 +278,7 @@ func (b *Branch) check(ctx context.Context, x *Exchange, kept map[objects.ID][]c
 	}
 	var refused []Problem
 	for _, p := range problems {
-		if !p.Warning && !x.call.force {
+		if !p.Warning && !x.call.ask.Force {
 			refused = append(refused, p)
 		} else {
 			x.warn(p)
@@ -290,9 +293,7 @@ func (b *Branch) check(ctx context.Context, x *Exchange, kept map[objects.ID][]c
 // warn tells the caller, and keeps it for the response.
 func (x *Exchange) warn(p Problem) {
 	x.warned = append(x.warned, p)
-	if x.call.warn != nil {
-		x.call.warn(p)
-	}
+	x.call.warn(p)
 }
 
 func pendingError(branch string, pending []compile.Pending) error {
@@ -308,11 +309,11 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 	s := x.Request.Settings
 	m := &compile.Manifest{
 		Head: x.tip, Options: x.call.compileOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
-		Asked: asked(x.Request), Unkept: x.unkept,
+		Asked: history.Asked(x.Request), Unkept: x.unkept,
 	}
-	if extra := m.Asked[askedExtra]; extra != "" {
+	if extra := m.Asked[history.AskedExtra]; extra != "" {
 		masking := x.call.masking()
-		m.Asked[askedExtra] = masking.setting(extra)
+		m.Asked[history.AskedExtra] = masking.Setting(extra)
 		x.call.tell(masking.found)
 	}
 	if x.Target != nil {
@@ -362,24 +363,4 @@ func (b *Branch) lastOrigin(ctx context.Context, p *compile.Prompt) (*commit.Ori
 		}
 	}
 	return nil, nil
-}
-
-// modelSettings is how the settings say the model is to be asked.
-func (c *call) modelSettings() llm.Settings {
-	if c.observed != nil {
-		return c.observed.Request.Settings
-	}
-	v := c.settings
-	s := llm.Settings{
-		Model: v.Text("model"), MaxOutputTokens: v.Int("max_output_tokens"), Temperature: v.Float("temperature"), ToolChoice: v.Text("tool_choice"),
-		Reasoning: llm.Reasoning{
-			Disabled: !v.Bool("reasoning.enabled"), Effort: v.Text("reasoning.effort"), Summary: v.Text("reasoning.summary"),
-			MaxTokens: v.Int("reasoning.max_tokens"), Native: v.Text("reasoning.format") == "native",
-		},
-		Extra: []byte(v.Text("request.extra")),
-	}
-	if c.plain {
-		s.ToolChoice = ""
-	}
-	return s
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -29,12 +31,12 @@ func init() {
 var patterns = []string{"text", "text 1", "words 2$", "TEXT", "(?i)TEXT 7", "3|words 1", "^call", `\d\d$`, "^", "needle", "(?i)n[e]edle|zzz", "e n+e", "nowhere"}
 
 // grepped is what a search finds, in its order.
-func grepped(t *testing.T, repo *tract.Repo, g tract.Grep) []string {
+func grepped(t *testing.T, repo *tract.Repo, pattern *regexp.Regexp, o inspect.GrepOptions) []string {
 	t.Helper()
 	var list []string
-	for m, err := range repo.Grep(t.Context(), g) {
+	for m, err := range inspect.Grep(t.Context(), repo, pattern, o) {
 		if err != nil {
-			t.Fatalf("grep %v: %v", g, err)
+			t.Fatalf("grep %v: %v", pattern, err)
 		}
 		list = append(list, fmt.Sprintf("%s:%d:%s %v", m.Commit.ID, m.Line, m.Text, m.Spans))
 	}
@@ -42,16 +44,16 @@ func grepped(t *testing.T, repo *tract.Repo, g tract.Grep) []string {
 }
 
 // read finds the same by reading everything.
-func read(t *testing.T, repo *tract.Repo, g tract.Grep) []string {
+func read(t *testing.T, repo *tract.Repo, pattern *regexp.Regexp, o inspect.GrepOptions) []string {
 	t.Helper()
 	var list []string
 	seen := map[objects.ID]bool{}
-	for _, rev := range g.Revs {
-		for c, err := range repo.Log(t.Context(), rev) {
+	for _, rev := range o.Revs {
+		for c, err := range repo.Log(t.Context(), rev, tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Block == nil || seen[c.ID] || len(g.Kinds) > 0 && !slices.Contains(g.Kinds, c.Kind) {
+			if c.Block == nil || seen[c.ID] || len(o.Kinds) > 0 && !slices.Contains(o.Kinds, c.Kind) {
 				continue
 			}
 			seen[c.ID] = true
@@ -61,12 +63,12 @@ func read(t *testing.T, repo *tract.Repo, g tract.Grep) []string {
 			}
 			for i, line := range slices.Collect(strings.Lines(text)) {
 				line = strings.TrimSuffix(line, "\n")
-				spans := g.Pattern.FindAllStringIndex(line, -1)
+				spans := pattern.FindAllStringIndex(line, -1)
 				if spans == nil {
 					continue
 				}
 				list = append(list, fmt.Sprintf("%s:%d:%s %v", c.ID, i+1, line, spans))
-				if g.First {
+				if o.First {
 					break
 				}
 			}
@@ -87,36 +89,37 @@ func TestGrepFindsWhatReadingFinds(t *testing.T) {
 				_, err := repo.Branch("main").Append(ctx, []content.Block{
 					content.User(strings.Repeat("hay ", 1<<18) + "\nthe needle\n" + strings.Repeat("hay ", 99)),
 					content.User(strings.Repeat("hay ", 3000) + "the Needle"), content.User("line\n\nneedle needle"),
-				})
+				}, tract.AppendOptions{})
 				if errors.As(err, new(*tract.OpenTurnError)) {
 					return tract.ErrNoChange
 				}
 				return err
 			})
-			if _, err := w.repos[2].GC(t.Context(), objects.Sweep{}); err != nil {
+			if _, err := maintain.GC(t.Context(), w.repos[2], objects.Sweep{}); err != nil {
 				t.Fatal(err)
 			}
 			w.all("annotate", func(ctx context.Context, repo *tract.Repo) error { // which lies beside the packs
 				_, err := repo.Branch("main").Annotate(ctx, "main", priority.Skip, "a needle in the text")
 				return err
 			})
-			plain := must(tract.Open(t.Context(), "powerless:"+packed, tract.ReadOnly()))(t)
+			plain := must(tract.Open(t.Context(), "powerless:"+packed, tract.OpenOptions{ReadOnly: true}))(t)
 			defer func() { _ = plain.Close() }()
 			for i, expression := range patterns {
-				g := tract.Grep{Pattern: regexp.MustCompile(expression), First: i%3 == 0, Revs: w.branches}
+				pattern := regexp.MustCompile(expression)
+				o := inspect.GrepOptions{First: i%3 == 0, Revs: w.branches}
 				if i%4 == 1 {
-					g.Revs = w.branches[:1]
+					o.Revs = w.branches[:1]
 				}
 				if i%5 == 1 {
-					g.Kinds = []content.Kind{content.KindUser, content.KindReasoning}
+					o.Kinds = []content.Kind{content.KindUser, content.KindReasoning}
 				}
-				want := grepped(t, plain, g)
+				want := grepped(t, plain, pattern, o)
 				for _, repo := range w.repos {
-					if got := grepped(t, repo, g); !slices.Equal(got, want) {
+					if got := grepped(t, repo, pattern, o); !slices.Equal(got, want) {
 						t.Fatalf("%q: %d matches, want %d:\n%s\n%s", expression, len(got), len(want), cut(got), cut(want))
 					}
 				}
-				all := read(t, plain, g)
+				all := read(t, plain, pattern, o)
 				slices.Sort(all)
 				if slices.Sort(want); !slices.Equal(want, all) {
 					t.Fatalf("%q: %d matches, and by reading %d:\n%s\n%s", expression, len(want), len(all), cut(want), cut(all))

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // Foreign is one message that another program kept.
@@ -61,34 +59,21 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// importKey begins the idempotency keys of what was imported. After it come the place
-// of a part in its source, and which block of the part it is.
-const importKey = "import/"
-
-// sourceOf is the place that a key of an imported block tells.
-func sourceOf(key string) string { return key[len(importKey):strings.LastIndexByte(key, '#')] }
+// positionOf is the key of the first block of a part in the source of an importer.
+func positionOf(importer, part string) commit.Key {
+	return commit.Key{Kind: commit.KeyImport, Text: part, Importer: importer}
+}
 
 // Import commits messages that another program kept, in their order, in a
 // transaction for every few thousand; all of them are one operation for Undo. What an
 // earlier import brought is not committed again, so that a source that has grown adds
 // what is new; one that differs from what was imported is a *[DivergedError]. An error
-// of the list ends the import: what came before it is committed and told.
-func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], opts ...Option) ([]Imported, error) {
-	return r.importAll(ctx, list, false, opts)
-}
-
-// PlanImport tells what Import would do, and writes nothing.
-func (r *Repo) PlanImport(ctx context.Context, list iter.Seq2[Foreign, error], opts ...Option) ([]Imported, error) {
-	return r.importAll(ctx, list, true, opts)
-}
-
-func (r *Repo) importAll(ctx context.Context, list iter.Seq2[Foreign, error], dry bool, opts []Option) ([]Imported, error) {
-	c, err := r.call(opts)
-	if err != nil {
-		return nil, err
-	}
-	m := &importing{repo: r, call: c, dry: dry, branches: map[string]*growing{}, at: map[string]objects.ID{}}
+// of the list, or the end of ctx, ends the import: what came before it is committed and
+// returned with the error.
+func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], o ImportOptions) ([]Imported, error) {
+	m := &importing{repo: r, call: r.call(), dry: o.DryRun, branches: map[string]*growing{}, at: map[commit.Key]objects.ID{}}
 	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
+	var err error
 	for f, bad := range list {
 		if err = cmp.Or(bad, ctx.Err()); err == nil {
 			err = m.add(kept, &f)
@@ -110,11 +95,11 @@ type importing struct {
 	dry      bool
 	branches map[string]*growing
 	order    []*growing
-	at       map[string]objects.ID // by the place of a part: the commit of its last block; see trace
-	traced   bool                  // at has every place
-	writer   commit.Writer         // of the batch
-	count    int                   // commits in it
-	size     int                   // bytes of what they say
+	at       map[commit.Key]objects.ID // by positionOf a part: the commit of its last block; see trace
+	traced   bool                      // at has every place
+	writer   commit.Writer             // of the batch
+	count    int                       // commits in it
+	size     int                       // bytes of what they say
 }
 
 // growing is a branch that is being added to.
@@ -122,10 +107,10 @@ type growing struct {
 	name    string
 	stored  objects.ID     // its tip in the store
 	tip     *commit.Commit // with what waits in the batch
-	known   map[string]*commit.Commit
-	ends    map[string]bool // keys of the last answer and its results: what is new may follow these
-	foreign bool            // the branch has blocks of its own after what was imported
-	reached bool            // one of them was seen
+	known   map[commit.Key]*commit.Commit
+	ends    map[commit.Key]bool // keys of the last answer and its results: what is new may follow these
+	foreign bool                // the branch has blocks of its own after what was imported
+	reached bool                // one of them was seen
 	grows   bool
 	Imported
 	waiting int // parts in the batch
@@ -152,7 +137,7 @@ func (m *importing) branch(ctx context.Context, name string) (*growing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &growing{name: name, stored: tip, known: map[string]*commit.Commit{}, ends: map[string]bool{}}
+	g := &growing{name: name, stored: tip, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
 	if !tip.IsZero() {
 		if err := m.look(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -174,13 +159,13 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 		if c.Op != commit.Append && c.Op != commit.Merge {
 			continue
 		}
-		if !strings.HasPrefix(c.Key, importKey) {
+		if c.Key.Kind != commit.KeyImport {
 			g.foreign = g.foreign || len(g.known) == 0
 			continue
 		}
 		g.known[c.Key] = c
-		if at := sourceOf(c.Key); m.at[at].IsZero() {
-			m.at[at] = c.ID
+		if part := positionOf(c.Key.Importer, c.Key.Text); m.at[part].IsZero() {
+			m.at[part] = c.ID
 		}
 		if !closed {
 			g.ends[c.Key] = true
@@ -201,14 +186,15 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 	}
 	f.Origin.Usage = f.Origin.Usage.Bounded()
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
-	id, n := "", 0
+	var key commit.Key
 	var before *commit.Commit
-	for _, part := range f.Parts {
-		if n++; part.ID != id {
-			id, n = part.ID, 0
+	for i, part := range f.Parts {
+		position := positionOf(f.Origin.Importer, part.ID)
+		if i > 0 && part.ID == f.Parts[i-1].ID {
+			key.Block++
+		} else {
+			key = position
 		}
-		key := importKey + f.Origin.Importer + "/" + part.ID + "#" + strconv.Itoa(n)
-		place := sourceOf(key)
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
 			g.Parts++
@@ -216,7 +202,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 		}
 		if content.IsEmpty(part.Block) {
 			if g.tip != nil {
-				m.at[place] = g.tip.ID
+				m.at[position] = g.tip.ID
 			}
 			continue
 		}
@@ -229,9 +215,9 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 		}
 		switch {
 		case m.dry:
-			m.at[place] = objects.ID{}
+			m.at[position] = objects.ID{}
 		case m.traced:
-			m.at[place] = before.ID
+			m.at[position] = before.ID
 		}
 	}
 	if m.count >= mostCommits || m.size >= mostBytes {
@@ -251,7 +237,7 @@ func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
 		if err := m.trace(ctx); err != nil {
 			return err
 		}
-		at, known := m.at[f.Origin.Importer+"/"+f.From]
+		at, known := m.at[positionOf(f.Origin.Importer, f.From)]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
 		}
@@ -283,12 +269,12 @@ func (m *importing) trace(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if (c.Op == commit.Append || c.Op == commit.Merge) && strings.HasPrefix(c.Key, importKey) {
+			if (c.Op == commit.Append || c.Op == commit.Merge) && c.Key.Kind == commit.KeyImport {
 				line = append(line, c)
 			}
 		}
 		for _, c := range slices.Backward(line) {
-			m.at[sourceOf(c.Key)] = c.ID
+			m.at[positionOf(c.Key.Importer, c.Key.Text)] = c.ID
 		}
 	}
 	m.traced = true
@@ -298,7 +284,7 @@ func (m *importing) trace(ctx context.Context) error {
 // write makes the commit of a part, after the part before it in its message, and puts it into the batch. The commit is nil when nothing is to be
 // written. A part that comes later than the rest of its message has what is known of the
 // message by then: a log may tell what it cost only with its last part.
-func (m *importing) write(g *growing, part ForeignPart, key string, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
+func (m *importing) write(g *growing, part ForeignPart, key commit.Key, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
 		g.Added++
 		return nil, nil
@@ -326,16 +312,16 @@ func (m *importing) write(g *growing, part ForeignPart, key string, f *Foreign, 
 // saved: its thoughts, its answer and its calls, as one message with where it came
 // from. A reply whose id is among the last 1,000 commits of the branch already is
 // not added again, unless it says something else; what was added then is returned.
-func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...Option) ([]objects.ID, error) {
+func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, o AppendOptions) ([]objects.ID, error) {
 	if err := content.CheckBlocks(reply.Blocks); err != nil {
 		return nil, fmt.Errorf("append reply: %w", err)
 	}
-	c, err := b.repo.call(opts)
+	c, err := b.repo.appending(o)
 	if err != nil {
 		return nil, err
 	}
-	if c.key == "" && reply.ID != "" {
-		c.key, c.ofReply = "reply/"+reply.ID, true
+	if c.key.IsZero() && reply.ID != "" {
+		c.key = commit.Key{Kind: commit.KeyResponse, Text: reply.ID}
 	}
 	origin := &commit.Origin{
 		Source: commit.SourceImport, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
@@ -343,7 +329,7 @@ func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, opts ...O
 	}
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {
-		if !saysNothing(block) {
+		if !content.IsBlank(block) {
 			d := c.draft(block, origin)
 			d.Index, d.Priority = len(drafts), c.priority
 			drafts = append(drafts, d)

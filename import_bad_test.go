@@ -37,7 +37,7 @@ func TestImportOfAPartThatCannotBe(t *testing.T) {
 			"on a fork":   {[]tract.Foreign{first, {Branch: "fork", From: "1", Parts: []tract.ForeignPart{part}}}, 1},
 		} {
 			repo := memory(t)
-			done, err := repo.Import(t.Context(), inOrder(c.list...))
+			done, err := repo.Import(t.Context(), inOrder(c.list...), tract.ImportOptions{})
 			if err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s, %s: %v", what, name, err)
 			}
@@ -67,10 +67,10 @@ func TestImportOfAPartWithoutABlock(t *testing.T) {
 		f.Parts[at].Block = nil
 		repo := memory(t)
 		want := "part \"" + strconv.Itoa(at) + "\": no block"
-		if done, err := repo.PlanImport(t.Context(), inOrder(f)); err == nil || !strings.Contains(err.Error(), want) || len(done) > 0 {
+		if done, err := repo.Import(t.Context(), inOrder(f), tract.ImportOptions{DryRun: true}); err == nil || !strings.Contains(err.Error(), want) || len(done) > 0 {
 			t.Errorf("a plan gives %+v, %v", done, err)
 		}
-		done, err := repo.Import(t.Context(), inOrder(f))
+		done, err := repo.Import(t.Context(), inOrder(f), tract.ImportOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) || len(done) > 0 || len(branches(t, repo)) > 0 {
 			t.Errorf("%+v, %v, want %s", done, err, want)
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // How many commits of an import are written in one transaction, and how many bytes of what

@@ -28,7 +28,7 @@ func init() {
 func repoOf(t *testing.T, store objects.Store) *tract.Repo {
 	t.Helper()
 	theStore = store
-	repo, err := tract.Open(t.Context(), "of-a-test:", tract.Create())
+	repo, err := tract.Open(t.Context(), "of-a-test:", tract.OpenOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
 		fork("written", "1"), fork("made", "3"),
 	}
 	repo := memory(t)
-	done, err := repo.Import(t.Context(), inOrder(list...))
+	done, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{})
 	if err != nil || len(done) != 4 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -83,7 +83,7 @@ func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 	store := objects.Memory()
 	list := []tract.Foreign{one("b", "0", batchful), one("b", "1", "1"+batchful), one("c", "2", "2"+batchful), one("d", "3", "words")}
 	repo := repoOf(t, objectstest.Faulty(store, objectstest.Plan{objectstest.Apply: {2: objectstest.Before}}))
-	done, err := repo.Import(t.Context(), inOrder(list...))
+	done, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{})
 	all := branches(t, repo)
 	if !errors.Is(err, objectstest.ErrFault) || len(all) != 1 || len(all["b"]) != 1 {
 		t.Errorf("%d branches, %d commits on b, %v", len(all), len(all["b"]), err)
@@ -93,7 +93,7 @@ func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 			t.Errorf("%+v is told, %d commits are there", b, want)
 		}
 	}
-	done, err = repo.Import(t.Context(), inOrder(list...))
+	done, err = repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{})
 	if err != nil || len(done) != 3 || done[0].Added != 1 || done[1].Added != 1 || done[2].Added != 1 {
 		t.Errorf("the next import: %+v, %v", done, err)
 	}
@@ -103,7 +103,7 @@ func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 func TestABranchThatRestsForManyBatches(t *testing.T) {
 	repo := memory(t)
 	list := []tract.Foreign{one("a", "a0", "a0")}
-	if _, err := repo.Import(t.Context(), inOrder(list...)); err != nil {
+	if _, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	list = append(list, one("a", "a1", "a1"))
@@ -111,7 +111,7 @@ func TestABranchThatRestsForManyBatches(t *testing.T) {
 		list = append(list, one("b", "b"+strconv.Itoa(i), strconv.Itoa(i)+batchful))
 	}
 	list = append(list, one("a", "a2", "a2"), one("a", "a3", "a3"))
-	if _, err := repo.Import(t.Context(), inOrder(list...)); err != nil {
+	if _, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var words []string
@@ -140,7 +140,7 @@ func TestEveryMessageHasItsOwnOrigin(t *testing.T) {
 			}
 		}
 	}
-	if _, err := repo.Import(t.Context(), list); err != nil {
+	if _, err := repo.Import(t.Context(), list, tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wrong := 0

@@ -54,7 +54,7 @@ func TestImportBatchesAreBounded(t *testing.T) {
 	}
 	repo := repoOf(t, store)
 	store.sizes = nil
-	if _, err := repo.Import(t.Context(), list); err != nil {
+	if _, err := repo.Import(t.Context(), list, tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for i, size := range store.sizes {

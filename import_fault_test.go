@@ -40,16 +40,16 @@ func TestImportThatCannotBeWritten(t *testing.T) {
 	})
 	for _, scheme = range []string{"b1", "b2", "b4", "a1", "a2", "a4"} {
 		store = objects.Memory()
-		repo, err := tract.Open(t.Context(), "failing:", tract.Create())
+		repo, err := tract.Open(t.Context(), "failing:", tract.OpenOptions{Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := repo.Import(t.Context(), list)
+		done, err := repo.Import(t.Context(), list, tract.ImportOptions{})
 		have := branches(t, repo)["b"]
 		if !errors.Is(err, objectstest.ErrFault) || len(have) == parts || done[0].Added > len(have) {
 			t.Errorf("%s: %+v, %d commits, %v", scheme, done, len(have), err)
 		}
-		done, err = repo.Import(t.Context(), list)
+		done, err = repo.Import(t.Context(), list, tract.ImportOptions{})
 		again := branches(t, repo)["b"]
 		if err != nil || len(again) != parts || done[0].Added != parts-len(have) {
 			t.Fatalf("%s: the second import gives %+v, %d commits, %v", scheme, done, len(again), err)
@@ -82,7 +82,7 @@ func TestAnImportIsOneOperation(t *testing.T) {
 	if _, err := repo.Branch("mine").User(ctx, "before"); err != nil {
 		t.Fatal(err)
 	}
-	done, err := repo.Import(ctx, list)
+	done, err := repo.Import(ctx, list, tract.ImportOptions{})
 	if err != nil || len(done) != 2 || done[0].Added != 19 || done[1].Added != 1 {
 		t.Fatal(done, err)
 	}
@@ -90,7 +90,7 @@ func TestAnImportIsOneOperation(t *testing.T) {
 	if len(all["fork"]) != 9 || all["fork"][7].ID != all["b"][7].ID {
 		t.Errorf("the fork has %d commits", len(all["fork"]))
 	}
-	if entries, err := repo.Moves(ctx, "refs/heads/b", 0); err != nil || len(entries) < 3 {
+	if entries, err := repo.Store().Log(ctx, "refs/heads/b", 0, 0); err != nil || len(entries) < 3 {
 		t.Fatalf("it took %d batches, %v: the test wants several", len(entries), err)
 	}
 	if _, err := repo.Undo(ctx, tract.UndoOptions{}); err != nil {
@@ -99,7 +99,7 @@ func TestAnImportIsOneOperation(t *testing.T) {
 	if all = branches(t, repo); len(all) != 1 || len(all["mine"]) != 1 {
 		t.Errorf("after an undo there are %d branches", len(all))
 	}
-	if again, err := repo.Import(ctx, list); err != nil || again[0].Added != 19 {
+	if again, err := repo.Import(ctx, list, tract.ImportOptions{}); err != nil || again[0].Added != 19 {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
 }

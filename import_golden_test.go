@@ -71,9 +71,9 @@ func TestImportGivesTheIDsItAlwaysGave(t *testing.T) {
 	logs := goldenLogs(t)
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		at := func() time.Time { return time.UnixMilli(1_750_000_000_000) }
-		repo := memory(t, tract.Clock(at), tract.As("golden"))
+		repo := memory(t, tract.OpenOptions{Now: at, Author: "golden"})
 		var cut *importer.LineError
-		if _, err := repo.Import(t.Context(), foreign(logs[name])); err != nil && !errors.As(err, &cut) {
+		if _, err := repo.Import(t.Context(), foreign(logs[name]), tract.ImportOptions{}); err != nil && !errors.As(err, &cut) {
 			t.Fatal(name, err)
 		}
 		var have []string

@@ -14,7 +14,7 @@ import (
 // has.
 func TestHeadersAfterAnImport(t *testing.T) {
 	ctx := t.Context()
-	repo, err := Open(ctx, "mem:", Create())
+	repo, err := Open(ctx, "mem:", OpenOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestHeadersAfterAnImport(t *testing.T) {
 					return
 				}
 			}
-		}); err != nil {
+		}, ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/secrets"
-	"github.com/tract-vcs/tract/secrets/secretstest"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 )
 
 // TestSecretsAllOverAnImport: wherever in a source a secret stands, it is masked and told
@@ -40,16 +40,16 @@ func TestSecretsAllOverAnImport(t *testing.T) {
 	}
 	for _, first := range []int{0, 1, 100, 128, 650, 1200} {
 		var told []string
-		repo := memory(t, tract.OnSecrets(func(found []tract.Secret) {
+		repo := memory(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) {
 			for _, f := range found {
 				if !f.Masked {
 					t.Errorf("%+v is stored as it came", f)
 				}
 				told = append(told, f.Rule)
 			}
-		}))
+		}})
 		for _, n := range []int{first, 1200} {
-			if _, err := repo.Import(t.Context(), source(n)); err != nil {
+			if _, err := repo.Import(t.Context(), source(n), tract.ImportOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -72,8 +72,8 @@ func TestSecretsAllOverAnImport(t *testing.T) {
 // TestAPlanLooksForNoSecrets: what is only planned is not stored, and to look through it
 // all takes longer than the rest.
 func TestAPlanLooksForNoSecrets(t *testing.T) {
-	repo := memory(t, tract.OnSecrets(func(found []tract.Secret) { t.Errorf("a plan tells of %+v", found) }))
-	done, err := repo.PlanImport(t.Context(), inOrder(one("b", "1", secretstest.Plant(1)[0].Text())))
+	repo := memory(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) { t.Errorf("a plan tells of %+v", found) }})
+	done, err := repo.Import(t.Context(), inOrder(one("b", "1", secretstest.Plant(1)[0].Text())), tract.ImportOptions{DryRun: true})
 	if err != nil || len(done) != 1 || done[0].Added != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // foreign is the messages of a log, each session on the branch of its id.
@@ -60,9 +60,9 @@ func sessionLogs(t *testing.T) map[string][]byte {
 	return logs
 }
 
-func memory(t *testing.T, opts ...tract.OpenOption) *tract.Repo {
+func memory(t *testing.T, o ...tract.OpenOptions) *tract.Repo {
 	t.Helper()
-	repo, err := tract.Open(t.Context(), "mem:", append(opts, tract.Create())...)
+	repo, err := tract.Open(t.Context(), "mem:", opt(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +74,11 @@ func memory(t *testing.T, opts ...tract.OpenOption) *tract.Repo {
 func branches(t *testing.T, repo *tract.Repo) map[string][]*commit.Commit {
 	t.Helper()
 	all := map[string][]*commit.Commit{}
-	for b, err := range repo.Branches(t.Context(), refs.Query{}) {
+	for b, err := range repo.Refs(t.Context(), tract.RefQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for c, err := range repo.Log(t.Context(), b.Name) {
+		for c, err := range repo.Log(t.Context(), b.Name, tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,15 +98,15 @@ func TestImportBringsASessionOnce(t *testing.T) {
 	for name, log := range sessionLogs(t) {
 		t.Run(name, func(t *testing.T) {
 			repo := memory(t)
-			plan, err := repo.PlanImport(t.Context(), foreign(log))
+			plan, err := repo.Import(t.Context(), foreign(log), tract.ImportOptions{DryRun: true})
 			if err != nil || len(branches(t, repo)) != 0 {
 				t.Fatalf("a plan wrote, or %v", err)
 			}
-			first, err := repo.Import(t.Context(), foreign(log))
+			first, err := repo.Import(t.Context(), foreign(log), tract.ImportOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := repo.Import(t.Context(), foreign(log))
+			again, err := repo.Import(t.Context(), foreign(log), tract.ImportOptions{})
 			if err != nil || len(first) != len(again) || len(first) != len(plan) {
 				t.Fatal(first, again, plan, err)
 			}
@@ -124,7 +124,7 @@ func TestImportBringsASessionOnce(t *testing.T) {
 						t.Errorf("%s: %s is %s, %s, of %s", branch, c.ID.Short(), c.Kind, c.Priority, c.Time)
 					}
 				}
-				req, err := repo.Request(t.Context(), branch, target, tract.IncludeReasoning())
+				req, err := repo.Request(t.Context(), branch, target, tract.RequestOptions{IncludeReasoning: true})
 				if err != nil {
 					t.Fatalf("%s cannot be sent: %v", branch, err)
 				}
@@ -150,7 +150,7 @@ func TestImportOfALogThatGrows(t *testing.T) {
 		bit, whole := memory(t), memory(t)
 		total := 0
 		for n := range lines {
-			done, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)))
+			done, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)), tract.ImportOptions{})
 			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
 				t.Fatalf("%s: after line %d: %v", name, n+1, err)
 			}
@@ -158,7 +158,7 @@ func TestImportOfALogThatGrows(t *testing.T) {
 				total += b.Added
 			}
 		}
-		if _, err := whole.Import(t.Context(), foreign(logs[name])); err != nil {
+		if _, err := whole.Import(t.Context(), foreign(logs[name]), tract.ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		have, want := branches(t, bit), branches(t, whole)
@@ -166,8 +166,8 @@ func TestImportOfALogThatGrows(t *testing.T) {
 			t.Errorf("%s: %d branches, want %d", name, len(have), len(want))
 		}
 		for branch := range want {
-			keys := func(list []*commit.Commit) map[string]int {
-				m := map[string]int{}
+			keys := func(list []*commit.Commit) map[commit.Key]int {
+				m := map[commit.Key]int{}
 				for _, c := range list {
 					m[c.Key]++
 				}
@@ -203,20 +203,20 @@ func TestImportCountsAMessageOnce(t *testing.T) {
 		bit, whole := memory(t), memory(t)
 		lines := bytes.SplitAfter(log, []byte("\n"))
 		for n := range lines {
-			_, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)))
+			_, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)), tract.ImportOptions{})
 			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
 				t.Fatal(name, err)
 			}
 		}
-		if _, err := whole.Import(t.Context(), foreign(log)); err != nil && len(log) > 0 {
+		if _, err := whole.Import(t.Context(), foreign(log), tract.ImportOptions{}); err != nil && len(log) > 0 {
 			t.Fatal(name, err)
 		}
 		cost := func(repo *tract.Repo) (list []string) {
-			for reply, err := range repo.Replies(t.Context(), "") {
+			for reply, err := range inspect.Usage(t.Context(), repo, inspect.UsageOptions{}) {
 				if err != nil {
 					t.Fatal(name, err)
 				}
-				list = append(list, fmt.Sprintf("%s %d %d %v", reply.Model, reply.Reasoning, reply.Usage.Input, reply.Usage.Output))
+				list = append(list, fmt.Sprintf("%s %d %d %v", reply.Commit.From.Model, reply.Reasoning, reply.Commit.From.Usage.Input, reply.Commit.From.Usage.Output))
 			}
 			slices.Sort(list)
 			return list
@@ -244,33 +244,33 @@ func TestImportRefusesToMix(t *testing.T) {
 			}
 		}
 	}
-	if _, err := repo.Import(ctx, say("one", "two")); err != nil {
+	if _, err := repo.Import(ctx, say("one", "two"), tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var diverged *tract.DivergedError
-	if _, err := repo.Import(ctx, say("one", "TWO")); !errors.As(err, &diverged) || diverged.Branch != "b" {
+	if _, err := repo.Import(ctx, say("one", "TWO"), tract.ImportOptions{}); !errors.As(err, &diverged) || diverged.Branch != "b" {
 		t.Errorf("another source gives %v", err)
 	}
 	if _, err := repo.Branch("b").Annotate(ctx, "b", priority.Pinned, ""); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := repo.Import(ctx, say("one", "two", "three")); err != nil || done[0].Added != 1 {
+	if done, err := repo.Import(ctx, say("one", "two", "three"), tract.ImportOptions{}); err != nil || done[0].Added != 1 {
 		t.Errorf("after an annotation: %+v, %v", done, err)
 	}
 	if _, err := repo.Branch("b").User(ctx, "my own"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := repo.Import(ctx, say("one", "two", "three")); err != nil || done[0].Added != 0 || done[0].Parts != 3 {
+	if done, err := repo.Import(ctx, say("one", "two", "three"), tract.ImportOptions{}); err != nil || done[0].Added != 0 || done[0].Parts != 3 {
 		t.Errorf("the same once more: %+v, %v", done, err)
 	}
-	if _, err := repo.Import(ctx, say("one", "two", "three", "four")); !errors.As(err, &diverged) {
+	if _, err := repo.Import(ctx, say("one", "two", "three", "four"), tract.ImportOptions{}); !errors.As(err, &diverged) {
 		t.Errorf("a branch with words of its own gives %v", err)
 	}
-	if _, err := repo.Import(ctx, say("no ..name")); err != nil {
+	if _, err := repo.Import(ctx, say("no ..name"), tract.ImportOptions{}); err != nil {
 		t.Logf("an id may be anything: %v", err)
 	}
 	for _, bad := range []tract.Foreign{{Branch: "a..b"}, {Branch: "c", From: "nothing", Parts: []tract.ForeignPart{{ID: "x", Block: content.User("x")}}}} {
-		_, err := repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(bad, nil) })
+		_, err := repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(bad, nil) }, tract.ImportOptions{})
 		if err == nil {
 			t.Errorf("%+v is imported", bad)
 		}
@@ -297,7 +297,7 @@ func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
 			return damage
 		}
 		return nil
-	}))
+	}), tract.ImportOptions{})
 	if !errors.Is(err, damage) || done[0].Added != 300 || len(branches(t, repo)["b"]) != 300 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -307,7 +307,7 @@ func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
 			cancel()
 		}
 		return nil
-	}))
+	}), tract.ImportOptions{})
 	if have := len(branches(t, repo)["b"]); !errors.Is(err, context.Canceled) || done[0].Added != have-300 || have <= 300 || have >= 1000 {
 		t.Errorf("%+v, %d commits, %v", done, have, err)
 	}
@@ -325,15 +325,45 @@ func TestAppendReplyAddsASavedReply(t *testing.T) {
 		From:   llm.Address{Provider: "anthropic", Dialect: "messages"},
 		Blocks: []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("Because.")},
 	}
-	first, err := b.AppendReply(ctx, reply)
+	first, err := b.AppendReply(ctx, reply, tract.AppendOptions{})
 	if err != nil || len(first) != 2 {
 		t.Fatal(first, err)
 	}
-	again, err := b.AppendReply(ctx, reply)
+	again, err := b.AppendReply(ctx, reply, tract.AppendOptions{})
 	if err != nil || len(again) != 2 || again[1] != first[1] {
 		t.Errorf("a second time gives %v, %v", again, err)
 	}
-	if _, err := b.AppendReply(ctx, &llm.Response{}); !errors.Is(err, tract.ErrEmpty) {
+	if _, err := b.AppendReply(ctx, &llm.Response{}, tract.AppendOptions{}); !errors.Is(err, tract.ErrEmpty) {
 		t.Errorf("a reply without a block gives %v", err)
+	}
+}
+
+// TestKeysOfDifferentKindsDiffer: who chose a key, and of which importer it is a position,
+// are fields of it; no text that a caller or a source chooses counts as another key.
+func TestKeysOfDifferentKindsDiffer(t *testing.T) {
+	ctx := t.Context()
+	repo := memory(t)
+	main := repo.Branch("main")
+	must(main.Ask(ctx, says(content.Assistant("Blue.")), "Colour?", tract.AskOptions{Key: "k"}))(t)
+	must(main.AppendReply(ctx, &llm.Response{Head: llm.Head{ID: "r1"}, Blocks: []content.Block{content.Assistant("Red.")}}, tract.AppendOptions{}))(t)
+	for _, key := range []string{"k#reply", "k (reply)", "r1", "reply/r1"} {
+		before := must(main.Tip(ctx))(t)
+		if id := must(onlyID(main.Append(ctx, []content.Block{content.User("of key " + key)}, tract.AppendOptions{Key: key})))(t); id == before {
+			t.Errorf("key %q was taken for another", key)
+		}
+	}
+	must(repo.Branch("log").Append(ctx, []content.Block{content.User("begins")}, tract.AppendOptions{Key: "import//1#0"}))(t)
+	var diverged *tract.DivergedError
+	if _, err := repo.Import(ctx, inOrder(one("log", "1", "begins")), tract.ImportOptions{}); !errors.As(err, &diverged) {
+		t.Errorf("a key of a caller was taken for a position: %v", err)
+	}
+	of := func(importer, id, text string) tract.Foreign {
+		f := one("two", id, text)
+		f.Origin.Importer = importer
+		return f
+	}
+	must(repo.Import(ctx, inOrder(of("x", "y/z", "first")), tract.ImportOptions{}))(t)
+	if done, err := repo.Import(ctx, inOrder(of("x/y", "z", "second")), tract.ImportOptions{}); !errors.As(err, &diverged) {
+		t.Errorf("the position of one importer was taken for that of another: %+v, %v", done, err)
 	}
 }

@@ -18,7 +18,6 @@ import (
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
 	"check.go leftOut":              "only calls and results are listed",
-	"grep.go wordsOf":               "String of the block follows",
 	"results.go checkResults":       "only calls and results are paired",
 	"compile/prompt.go say":         "only results are sorted, by their calls",
 	"compile/summary.go callID":     "only calls and results have one",
@@ -28,6 +27,7 @@ var someKinds = map[string]string{
 	"format/jsonreply.go blockName": "what no model says counts as text",
 	"format/prompt.go heading":      "the role and the kind are there already",
 	"format/summary.go gist":        "the first line of String follows",
+	"inspect/grep.go textOf":        "String of the block follows",
 	"importer/messages.go chained":  "only calls and results tie messages together",
 	"cmd/tract/commit.go blockOf":   "a refusal follows",
 

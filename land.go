@@ -9,9 +9,10 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // rescueTime is how long keeping a reply may take after its context is done.
@@ -106,9 +107,6 @@ func (x *Exchange) finish(reply *llm.Response) objects.Object {
 func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (drafts []commit.Draft, unkept map[int][]content.Block) {
 	origin := b.replyOrigin(x, reply, broken)
 	keep := x.call.settings.Bool("reasoning.commit")
-	if x.call.reasoning != nil {
-		keep = *x.call.reasoning
-	}
 	said := call{time: b.repo.clock(), key: x.call.key} // the author and the label of the call are not those of the response
 	add := func(block content.Block) {
 		d := said.draft(block, origin)
@@ -121,7 +119,7 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 		case block.Kind() == content.KindReasoning && !keep:
 			unkept[len(drafts)] = append(unkept[len(drafts)], block)
 			origin.Unkept++
-		case !saysNothing(block):
+		case !content.IsBlank(block):
 			add(block)
 		}
 	}
@@ -133,14 +131,6 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 		add(content.Note(note))
 	}
 	return drafts, unkept
-}
-
-// saysNothing reports whether a block of a response is white space that holds nothing its
-// provider wants back.
-func saysNothing(b content.Block) bool {
-	t, ok := b.(content.Text)
-	t.Text = strings.TrimSpace(t.Text)
-	return ok && content.IsEmpty(t) && len(t.Form().Extra) == 0
 }
 
 func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
@@ -222,7 +212,7 @@ func (b *Branch) keep(ctx context.Context, r *Response, batch objects.Batch, cau
 func (b *Branch) rescue(ctx context.Context, batch objects.Batch) (ref string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
 	defer cancel()
-	base := refs.Rescued + b.name + "/" + b.repo.clock().UTC().Format(rescueStamp)
+	base := refs.Rescued + b.name + "/" + b.repo.clock().UTC().Format(history.RescueTime)
 	to := batch.Refs[0].New
 	for n := 1; n < 100; n++ {
 		ref = base
@@ -245,9 +235,6 @@ func (b *Branch) recall(ctx context.Context, ids []objects.ID) (*Response, error
 		c, err := commit.Read(ctx, b.repo.store, id)
 		if err != nil {
 			return nil, fmt.Errorf("generate: %w", err)
-		}
-		if c.Role == content.RoleUser || c.Role == content.RoleSystem {
-			return nil, fmt.Errorf("generate: %w", &KeyError{Key: c.Key, Commit: id})
 		}
 		commits[i] = c
 	}

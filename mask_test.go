@@ -16,11 +16,12 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/secrets"
-	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 // plain is a thought without a seal.
@@ -39,7 +40,7 @@ func inJSON(t *testing.T, text string) string {
 func leaked(t *testing.T, dir string, repo *tract.Repo, planted []secretstest.Planted) (rules []string) {
 	t.Helper()
 	var all [][]byte
-	auditor, ok := objects.As[objects.Auditor](repo.Store())
+	auditor, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {
 		t.Fatal("the store cannot be audited")
 	}
@@ -80,30 +81,30 @@ func leaked(t *testing.T, dir string, repo *tract.Repo, planted []secretstest.Pl
 func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 	t.Helper()
 	b, ctx := repo.Branch(branch), t.Context()
-	must(b.System(ctx, "Keep it: "+text))(t)
-	first := must(b.User(ctx, text, tract.Label(text), tract.Meta("note", text)))(t)
-	must(b.Append(ctx, []content.Block{content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "a.env", Data: text}}))(t)
+	must(onlyID(b.Append(ctx, []content.Block{content.System("Keep it: " + text)}, tract.AppendOptions{})))(t)
+	first := must(onlyID(b.Append(ctx, []content.Block{content.User(text)}, tract.AppendOptions{Label: text, Meta: map[string]string{"note": text}})))(t)
+	must(b.Append(ctx, []content.Block{content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "a.env", Data: text}}, tract.AppendOptions{}))(t)
 	reply := must(b.Generate(ctx, says(
 		plain(text), content.Text{Of: content.KindAssistant, Text: text, Wire: content.Form{Extra: []byte(inJSON(t, text))}.Wire()},
 		content.ToolCall{CallID: "c1", Name: "run", Arguments: inJSON(t, text)},
-	), tract.Tools(llm.Tool{Name: "run", Description: text, Schema: []byte(inJSON(t, text))})))(t)
+	), tract.AskOptions{Tools: []llm.Tool{{Name: "run", Description: text, Schema: []byte(inJSON(t, text))}}}))(t)
 	if reply.Reasoning != text || reply.Text != text || reply.ToolCalls[0].Arguments != inJSON(t, text) {
 		t.Error("the response in hand does not have the true bytes")
 	}
-	must(b.Append(ctx, []content.Block{content.ToolResult{CallID: "c1", Text: text}}))(t)
-	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: inJSON(t, text)}, content.Note("noted: " + text)}))(t)
-	must(b.Edit(ctx, first.String(), "no: "+text))(t)
+	must(b.Append(ctx, []content.Block{content.ToolResult{CallID: "c1", Text: text}}, tract.AppendOptions{}))(t)
+	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: inJSON(t, text)}, content.Note("noted: " + text)}, tract.AppendOptions{}))(t)
+	must(b.Edit(ctx, first.String(), "no: "+text, tract.EditOptions{}))(t)
 	must(b.Annotate(ctx, first.String(), priority.Pinned, text))(t)
 	must(b.User(ctx, "and now?"))(t)
 	m := streaming{says()}
 	m.answers = []answer{{blocks: []content.Block{plain(text), content.Assistant(text)}, err: llm.ErrTruncated}}
 	var broken *tract.IncompleteError
-	if _, err := b.Generate(ctx, m); !errors.As(err, &broken) || !strings.HasPrefix(text, broken.Response.Reasoning) {
+	if _, err := b.Generate(ctx, m, tract.AskOptions{}); !errors.As(err, &broken) || !strings.HasPrefix(text, broken.Response.Reasoning) {
 		t.Fatalf("%v", err)
 	}
-	must(b.TakeRescue(ctx, broken.Rescued))(t)
+	must(b.TakeRescue(ctx, broken.Rescued, tract.RescueOptions{}))(t)
 	must(b.User(ctx, "go on"))(t)
-	must(b.Compress(ctx, "", "in short: "+text))(t)
+	must(summaryID(b.Compress(ctx, "", tract.CompressOptions{Text: "in short: " + text})))(t)
 	must(repo.Branch(branch+"-pick").CherryPick(ctx, []string{first.String()}))(t)
 }
 
@@ -112,7 +113,7 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 func TestSecretsAreMaskedEverywhere(t *testing.T) {
 	for mode, want := range map[string]bool{"all": false, "off": true} { // off shows that the test can fail
 		dir := t.TempDir()
-		repo := must(tract.Open(t.Context(), dir, tract.Create(), tract.MaskSecrets(mode)))(t)
+		repo := must(tract.Open(t.Context(), dir, tract.OpenOptions{Create: true, Settings: map[string]string{"secrets.mask": mode}}))(t)
 		planted := secretstest.Plant(11)
 		for i, p := range planted {
 			tellEverything(t, repo, "b"+strconv.Itoa(i), p.Text())
@@ -134,25 +135,25 @@ func TestSecretsAreMaskedEverywhere(t *testing.T) {
 // of one that broke off, what an import brings and replies that are added by hand.
 func TestTracesAreMaskedByDefault(t *testing.T) {
 	dir := t.TempDir()
-	repo := must(tract.Open(t.Context(), dir, tract.Create()))(t)
+	repo := must(tract.Open(t.Context(), dir, tract.OpenOptions{Create: true}))(t)
 	defer repo.Close()
 	planted := secretstest.Plant(12)
 	for i, p := range planted {
 		b, text := repo.Branch("b"+strconv.Itoa(i)), p.Text()
 		must(b.User(t.Context(), "hello"))(t)
-		must(b.Reasoning(t.Context(), text))(t)
-		must(b.Generate(t.Context(), says(content.Reasoning{Format: content.FormatResponses, Parts: []string{"so", text}}, content.Assistant("hm"))))(t)
+		must(onlyID(b.Append(t.Context(), []content.Block{content.Reasoning{Format: content.FormatParsed, Text: text}}, tract.AppendOptions{})))(t)
+		must(b.Generate(t.Context(), says(content.Reasoning{Format: content.FormatResponses, Parts: []string{"so", text}}, content.Assistant("hm")), tract.AskOptions{}))(t)
 		m := streaming{says()}
 		m.answers = []answer{{blocks: []content.Block{plain(text), plain("or " + text)}, err: llm.ErrTruncated}}
-		if _, err := b.Generate(t.Context(), m); !errors.As(err, new(*tract.IncompleteError)) {
+		if _, err := b.Generate(t.Context(), m, tract.AskOptions{}); !errors.As(err, new(*tract.IncompleteError)) {
 			t.Fatal(err)
 		}
-		must(b.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r1", Finish: "error: " + text}, Blocks: []content.Block{content.Assistant(text), content.ToolCall{CallID: "c", Name: "run", Arguments: inJSON(t, text)}}}))(t)
-		list := must(repo.Import(t.Context(), brought("s"+strconv.Itoa(i), text)))(t)
+		must(b.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r1", Finish: "error: " + text}, Blocks: []content.Block{content.Assistant(text), content.ToolCall{CallID: "c", Name: "run", Arguments: inJSON(t, text)}}}, tract.AppendOptions{}))(t)
+		list := must(repo.Import(t.Context(), brought("s"+strconv.Itoa(i), text), tract.ImportOptions{}))(t)
 		if len(list) != 1 || list[0].Added != 3 {
 			t.Errorf("imported %+v", list)
 		}
-		if again := must(repo.Import(t.Context(), brought("s"+strconv.Itoa(i), text)))(t); again[0].Added != 0 {
+		if again := must(repo.Import(t.Context(), brought("s"+strconv.Itoa(i), text), tract.ImportOptions{}))(t); again[0].Added != 0 {
 			t.Errorf("a second import adds %d blocks", again[0].Added)
 		}
 	}
@@ -177,10 +178,10 @@ func brought(branch, text string) iter.Seq2[tract.Foreign, error] {
 func TestWhatIsNotMaskedIsTold(t *testing.T) {
 	key := secretstest.Plant(13)[2].Secret
 	var told []tract.Secret
-	repo := open(t, tract.OnSecrets(func(found []tract.Secret) { told = append(told, found...) }))
+	repo := open(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) { told = append(told, found...) }})
 	b := repo.Branch("main")
 	must(b.User(t.Context(), "my key is "+key))(t)
-	must(b.Generate(t.Context(), says(think("they gave me "+key), plain("again "+key), content.Assistant("Thanks."))))(t)
+	must(b.Generate(t.Context(), says(think("they gave me "+key), plain("again "+key), content.Assistant("Thanks.")), tract.AskOptions{}))(t)
 	must(b.User(t.Context(), "nothing here"))(t)
 	want := []tract.Secret{
 		{Rule: "anthropic", Kind: content.KindUser},
@@ -190,7 +191,7 @@ func TestWhatIsNotMaskedIsTold(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("told %+v\nwant %+v", told, want)
 	}
-	p := must(repo.Compile(t.Context(), "main", tract.IncludeReasoning()))(t)
+	p := must(repo.Compile(t.Context(), "main", tract.CompileOptions{IncludeReasoning: true}))(t)
 	got := messages(p.Messages)
 	if !strings.Contains(got, "user:my key is "+key) || !strings.Contains(got, "they gave me "+key) || !strings.Contains(got, "again "+secrets.Mask(key)) {
 		t.Error(got)
@@ -201,13 +202,13 @@ func TestWhatIsNotMaskedIsTold(t *testing.T) {
 // the mask, in messages, results and the definitions of tools, and it can be verified.
 func TestAMaskedToolResultIsWhatTheModelSees(t *testing.T) {
 	key := secretstest.Plant(14)[15].Secret
-	repo := open(t, tract.MaskSecrets("all"))
+	repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	b := repo.Branch("main")
 	m := says(content.ToolCall{CallID: "c1", Name: "cat", Arguments: `{"path":".env"}`}).then(content.Assistant("I see a mask."))
-	tools := tract.Tools(llm.Tool{Name: "cat", Description: "uses " + key})
-	must(b.Chat(t.Context(), m, "What is in .env?", tools))(t)
-	must(b.Append(t.Context(), []content.Block{content.ToolResult{CallID: "c1", Text: "TOKEN=" + key}}))(t)
-	must(b.Generate(t.Context(), m, tools))(t)
+	tools := []llm.Tool{{Name: "cat", Description: "uses " + key}}
+	must(b.Ask(t.Context(), m, "What is in .env?", tract.AskOptions{Tools: tools}))(t)
+	must(b.Append(t.Context(), []content.Block{content.ToolResult{CallID: "c1", Text: "TOKEN=" + key}}, tract.AppendOptions{}))(t)
+	must(b.Generate(t.Context(), m, tract.AskOptions{Tools: tools}))(t)
 	last := m.asked[len(m.asked)-1]
 	if got := messages(last.Messages); !strings.Contains(got, "TOKEN="+secrets.Mask(key)) || strings.Contains(got, key) {
 		t.Error(got)
@@ -222,16 +223,16 @@ func TestAMaskedToolResultIsWhatTheModelSees(t *testing.T) {
 func TestMaskedBlocksKeepTheirForm(t *testing.T) {
 	key := secretstest.Plant(15)[15].Secret
 	sealed := think("see " + key).(content.Reasoning)
-	masked, rules := tract.Masked(sealed)
+	masked, rules := history.Masked(sealed)
 	if r := masked.(content.Reasoning); !slices.Equal(rules, []string{"github"}) || r.Text != "see "+secrets.Mask(key) || !r.Form().Seal.IsZero() || r.Format != sealed.Format {
 		t.Errorf("%v %+v", rules, r)
 	}
 	for _, same := range []content.Block{think("hm"), call("c1"), result("c1"), content.System("Be brief.")} {
-		if b, rules := tract.Masked(same); len(rules) > 0 || !bytes.Equal(content.Encode(b), content.Encode(same)) {
+		if b, rules := history.Masked(same); len(rules) > 0 || !bytes.Equal(content.Encode(b), content.Encode(same)) {
 			t.Errorf("%v: %+v", rules, b)
 		}
 	}
-	masked, _ = tract.Masked(content.ToolCall{CallID: "c1", Name: "run", Arguments: `{"env":{"token":"` + key + `"},"n":1.50}`})
+	masked, _ = history.Masked(content.ToolCall{CallID: "c1", Name: "run", Arguments: `{"env":{"token":"` + key + `"},"n":1.50}`})
 	if c := masked.(content.ToolCall); c.CallID != "c1" || c.Arguments != `{"env":{"token":"`+secrets.Mask(key)+`"},"n":1.50}` {
 		t.Errorf("%+v", c)
 	}
@@ -248,7 +249,7 @@ func BenchmarkAppend2KB(b *testing.B) {
 				if where == "disk" {
 					url = b.TempDir()
 				}
-				repo, err := tract.Open(b.Context(), url, tract.Create(), tract.MaskSecrets(mode))
+				repo, err := tract.Open(b.Context(), url, tract.OpenOptions{Create: true, Settings: map[string]string{"secrets.mask": mode}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -86,7 +86,7 @@ func (c *told) answer(t *testing.T, r *tract.Response) {
 		results = append(results, content.ToolResult{CallID: call.CallID, Name: call.Name, Text: resultText(at)})
 	}
 	slices.Reverse(results) // they end as they like
-	must(c.repo.Branch("main").Append(t.Context(), results))(t)
+	must(c.repo.Branch("main").Append(t.Context(), results, tract.AppendOptions{}))(t)
 }
 
 func resultText(call int) string { return fmt.Sprintf("the result of call %d.", call) }
@@ -101,7 +101,7 @@ func (c *told) user(t *testing.T, text string) {
 func begin(t *testing.T) *told {
 	t.Helper()
 	c := &told{repo: open(t)}
-	must(c.repo.Branch("main").System(t.Context(), "Be “brief”."))(t)
+	must(onlyID(c.repo.Branch("main").Append(t.Context(), []content.Block{content.System("Be “brief”.")}, tract.AppendOptions{})))(t)
 	c.texts = append(c.texts, "Be “brief”.")
 	c.user(t, "Where is it colder \\ wetter, Bergen or Oslo?")
 	return c
@@ -123,12 +123,12 @@ func TestAConversationGoesOnElsewhere(t *testing.T) {
 			client := from.client(t, llmtest.Start(t, script...).URL())
 			c := begin(t)
 			for range 2 {
-				r := must(c.repo.Branch("main").Generate(t.Context(), client))(t)
+				r := must(c.repo.Branch("main").Generate(t.Context(), client, tract.AskOptions{}))(t)
 				c.hear(r)
 				c.answer(t, r)
 			}
 			goesOn(t, c, from, "inside the loop")
-			c.hear(must(c.repo.Branch("main").Generate(t.Context(), client))(t))
+			c.hear(must(c.repo.Branch("main").Generate(t.Context(), client, tract.AskOptions{}))(t))
 			c.user(t, "And tomorrow?")
 			if len(c.calls) != 3 {
 				t.Fatalf("%d calls", len(c.calls))
@@ -162,7 +162,7 @@ func TestRecordedLoopsGoOnElsewhere(t *testing.T) {
 				BaseURL: llmtest.Start(t, llmtest.Exchange{Body: string(body)}).URL() + "/v1",
 			}))(t)
 			c := begin(t)
-			reply := must(c.repo.Branch("main").Generate(t.Context(), client, tract.Stream(r.Container != "json")))(t)
+			reply := must(c.repo.Branch("main").Generate(t.Context(), client, tract.AskOptions{NoStream: !(r.Container != "json")}))(t)
 			c.hear(reply)
 			if len(reply.ToolCalls) == 0 {
 				t.Fatal("no call waits")
@@ -170,7 +170,7 @@ func TestRecordedLoopsGoOnElsewhere(t *testing.T) {
 			c.answer(t, reply)
 			from := party{r.Provider + "/" + client.Address().Dialect, r.Model}
 			goesOn(t, c, from, "inside the loop")
-			must(c.repo.Branch("main").Assistant(t.Context(), "In Bergen."))(t)
+			must(onlyID(c.repo.Branch("main").Append(t.Context(), []content.Block{content.Assistant("In Bergen.")}, tract.AppendOptions{})))(t)
 			c.texts = append(c.texts, "In Bergen.")
 			c.user(t, "And tomorrow?")
 			goesOn(t, c, from, "after it")
@@ -186,18 +186,18 @@ func goesOn(t *testing.T, c *told, from party, when string) {
 	t.Helper()
 	for _, to := range hearers {
 		client := to.client(t, "http://127.0.0.1:9")
-		for with, opts := range map[string][]tract.Option{
-			"": nil, " with thoughts": {tract.IncludeReasoning()}, ", to think hard": {tract.Set("reasoning.effort", "high")},
+		for with, opts := range map[string]tract.RequestOptions{
+			"": {}, " with thoughts": {IncludeReasoning: true}, ", to think hard": {Settings: map[string]string{"reasoning.effort": "high"}},
 		} {
 			t.Run(fmt.Sprintf("%s to %s %s%s", when, to, to.model, with), func(t *testing.T) {
-				for _, p := range must(c.repo.Check(t.Context(), "main", client, opts...))(t) {
+				for _, p := range must(c.repo.Check(t.Context(), "main", client, opts))(t) {
 					// A model that did not think when the loop began is not to begin inside it.
 					late := p.Rule == "thinking-first" && len(c.seals) == 0 && dialectOf(from) == client.Address().Dialect
 					if !p.Warning && !late {
 						t.Errorf("rule %s at %s: %s", p.Rule, p.Path, p.Message)
 					}
 				}
-				req := must(c.repo.Request(t.Context(), "main", client, opts...))(t)
+				req := must(c.repo.Request(t.Context(), "main", client, opts))(t)
 				arrives(t, c, client, req.Body)
 				seals := find(t, req.Body, c.seals...)
 				switch {

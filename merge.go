@@ -9,13 +9,14 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Merging says how to merge. The zero value moves the branch forward where that is
+// MergeOptions say how to merge. The zero value moves the branch forward where that is
 // enough, and else puts what the other history says after what this one says.
-type Merging struct {
+type MergeOptions struct {
 	OnlyForward bool       // refuse what needs a merge commit: [ErrNotForward]
 	NoForward   bool       // make a merge commit although moving forward is enough
 	Unrelated   bool       // allow histories that share no commit
@@ -24,6 +25,9 @@ type Merging struct {
 	DryRun      bool       // write nothing
 	Summary     string     // stands in the prompt for what is brought
 	Summarize   llm.Client // asked for a summary when there is something to sum up
+	Ask         AskOptions // how Summarize is asked; Tools, Budget, Key, NoStream and OnEvent are not used
+	Author      string     // of the commits; empty: the author of the Repo
+	Label       string     // on the merge: a line for people, never sent
 
 	// Resolve ends a conflict: it gives c.Ours, c.Theirs, or a change with a Text of
 	// its own. Nil, and a nil change, leave the conflict as it is.
@@ -76,13 +80,15 @@ func (e *OpenTurnError) Error() string {
 }
 
 // Merge brings what another history has into the branch. A commit that both have
-// edited, or annotated, is a conflict, and those that m.Resolve does not end are a
+// edited, or annotated, is a conflict, and those that o.Resolve does not end are a
 // *[MergeConflictError]. It insists on the tip it saw: *[ConflictError].
-func (b *Branch) Merge(ctx context.Context, rev string, m Merging, opts ...Option) (*MergeResult, error) {
-	c, err := b.repo.call(opts)
+func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeResult, error) {
+	c, err := b.repo.asking(o.Ask)
 	if err != nil {
 		return nil, err
 	}
+	c.by(o.Author)
+	c.key, c.label.Text = commit.Key{}, o.Label
 	r := &MergeResult{}
 	if r.Ours, err = b.Tip(ctx); err != nil {
 		return nil, err
@@ -90,7 +96,7 @@ func (b *Branch) Merge(ctx context.Context, rev string, m Merging, opts ...Optio
 	if r.Theirs, err = b.resolver().Resolve(ctx, rev); err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
 	}
-	if err := b.merge(ctx, c, m, r, rev); err != nil {
+	if err := b.merge(ctx, c, o, r, rev); err != nil {
 		if errors.As(err, new(*objects.ConflictError)) {
 			return nil, b.conflict("merge", err)
 		}
@@ -99,7 +105,7 @@ func (b *Branch) Merge(ctx context.Context, rev string, m Merging, opts ...Optio
 	return r, nil
 }
 
-func (b *Branch) merge(ctx context.Context, c *call, m Merging, r *MergeResult, rev string) (err error) {
+func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
 		if r.Brings, err = commit.Line(ctx, store, r.Theirs); err != nil {
@@ -135,7 +141,7 @@ func (b *Branch) merge(ctx context.Context, c *call, m Merging, r *MergeResult, 
 }
 
 // forward moves the branch to the other history.
-func (b *Branch) forward(ctx context.Context, c *call, m Merging, r *MergeResult) error {
+func (b *Branch) forward(ctx context.Context, c *call, m MergeOptions, r *MergeResult) error {
 	r.Kind, r.Tip = FastForward, r.Theirs
 	if err := commit.LoadAll(ctx, b.repo.store, r.Brings...); err != nil || m.DryRun || m.NoMove {
 		return err
@@ -146,7 +152,7 @@ func (b *Branch) forward(ctx context.Context, c *call, m Merging, r *MergeResult
 // closed refuses a history that ends inside a tool loop: what came after it there
 // would not be an answer to it.
 func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
-	used, err := r.usedTools(ctx, tip)
+	used, err := history.UsedTools(ctx, r.store, tip)
 	if err != nil || !used {
 		return err
 	}
@@ -164,24 +170,8 @@ func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
 	return nil
 }
 
-// usedTools tells whether tools were used in the last turn of a history, or since its
-// last merge, which is made where no loop is open.
-func (r *Repo) usedTools(ctx context.Context, tip objects.ID) (bool, error) {
-	for c, err := range commit.Walk(ctx, r.store, tip, 0) {
-		switch {
-		case err != nil:
-			return false, err
-		case c.Op == commit.Merge || c.BeginsTurn():
-			return false, nil
-		case c.Op == commit.Append && (c.Kind == content.KindToolCall || c.Kind == content.KindToolResult):
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // join writes what joins two histories that went apart.
-func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) error {
+func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResult) error {
 	store := b.repo.store
 	tip, err := b.repo.header(ctx, r.Ours)
 	if err != nil {
@@ -229,13 +219,13 @@ func (b *Branch) join(ctx context.Context, c *call, m Merging, r *MergeResult) e
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
 	}
-	return store.Apply(ctx, batch)
+	return b.apply(ctx, batch)
 }
 
 // joining is the drafts of the merge itself: a merge commit, or for a squash the
 // blocks, and a summary behind the one, or in place of the others. put is what has
 // to be put besides.
-func (b *Branch) joining(ctx context.Context, c *call, m Merging, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
+func (b *Branch) joining(ctx context.Context, c *call, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
 	summary, put, err := b.summary(ctx, c, m, r)
 	switch {
 	case err != nil:

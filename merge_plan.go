@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -44,30 +45,6 @@ func (e *MergeConflictError) Error() string {
 	return text
 }
 
-// subject is what a change is about: the words of a commit, or its priority.
-type subject struct {
-	of objects.ID
-	op commit.Op
-}
-
-// said is the last changes of a history.
-type said map[subject]*commit.Commit
-
-func sayings(line []*commit.Commit) (last said, order []subject) {
-	last = said{}
-	for _, c := range line {
-		if c.Op != commit.Edit && c.Op != commit.Annotate {
-			continue
-		}
-		s := subject{c.Target, c.Op}
-		if last[s] == nil {
-			order = append(order, s)
-		}
-		last[s] = c
-	}
-	return last, order
-}
-
 // same tells whether two changes of one subject come to the same.
 func same(a, b *commit.Commit) bool {
 	if a == nil || b == nil {
@@ -89,7 +66,7 @@ type mergePlan struct {
 }
 
 func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
-	brought, order := sayings(r.Brings)
+	brought, order := history.LatestChanges(r.Brings)
 	if len(order) == 0 {
 		return nil
 	}
@@ -109,9 +86,9 @@ func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
 	if err != nil {
 		return err
 	}
-	own, _ := sayings(ownLine)
-	oursLast, _ := sayings(ours)
-	theirsLast, _ := sayings(theirs)
+	own, _ := history.LatestChanges(ownLine)
+	oursLast, _ := history.LatestChanges(ours)
+	theirsLast, _ := history.LatestChanges(theirs)
 	for _, s := range order {
 		if err := p.settle(ctx, s, own[s] != nil, oursLast[s], theirsLast[s], brought[s]); err != nil {
 			return err
@@ -124,7 +101,7 @@ func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
 }
 
 // settle decides on one subject. natural is the change that would hold by order.
-func (p *mergePlan) settle(ctx context.Context, s subject, both bool, ours, theirs, natural *commit.Commit) error {
+func (p *mergePlan) settle(ctx context.Context, s history.ChangeKey, both bool, ours, theirs, natural *commit.Commit) error {
 	winner := theirs
 	if both && !same(ours, theirs) {
 		change, err := p.decide(ctx, s, ours, theirs)
@@ -143,7 +120,7 @@ func (p *mergePlan) settle(ctx context.Context, s subject, both bool, ours, thei
 	if err != nil {
 		return err
 	}
-	if !same(winner, ours) && !p.new[s.of] {
+	if !same(winner, ours) && !p.new[s.Target] {
 		p.brought = append(p.brought, change)
 	}
 	if !same(winner, natural) {
@@ -153,8 +130,8 @@ func (p *mergePlan) settle(ctx context.Context, s subject, both bool, ours, thei
 }
 
 // decide asks for the end of a conflict; nil when it stays open.
-func (p *mergePlan) decide(ctx context.Context, s subject, ours, theirs *commit.Commit) (*Change, error) {
-	c := Conflict{Commit: s.of, Op: s.op}
+func (p *mergePlan) decide(ctx context.Context, s history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
+	c := Conflict{Commit: s.Target, Op: s.Op}
 	var err error
 	if c.Ours, err = p.change(ctx, ours); err != nil {
 		return nil, err
@@ -174,7 +151,7 @@ func (p *mergePlan) decide(ctx context.Context, s subject, ours, theirs *commit.
 	}
 	p.resolved = append(p.resolved, c)
 	decided := *change
-	decided.of, decided.op = s.of, s.op
+	decided.of, decided.op = s.Target, s.Op
 	return &decided, nil
 }
 

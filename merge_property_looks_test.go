@@ -18,7 +18,7 @@ func (w *world) look() {
 	for _, name := range w.branches {
 		var first string
 		for i, repo := range w.repos {
-			p, err := repo.Compile(w.t.Context(), name, tract.IncludeReasoning())
+			p, err := repo.Compile(w.t.Context(), name, tract.CompileOptions{IncludeReasoning: true})
 			if err != nil {
 				w.t.Fatal(err)
 			}

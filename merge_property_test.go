@@ -35,7 +35,7 @@ func newWorld(t *testing.T, seed uint64, urls ...string) *world {
 		t: t, r: rand.New(rand.NewPCG(seed, 1)), branches: []string{"main"}, now: time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC), seen: map[objects.ID]string{}, did: map[string]int{},
 	}
 	for _, url := range urls {
-		repo, err := tract.Open(t.Context(), url, tract.Create(), tract.Clock(func() time.Time { return w.now }), tract.As("ada"))
+		repo, err := tract.Open(t.Context(), url, tract.OpenOptions{Create: true, Now: func() time.Time { return w.now }, Author: "ada"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func newWorld(t *testing.T, seed uint64, urls ...string) *world {
 		w.repos = append(w.repos, repo)
 	}
 	w.all("append", func(ctx context.Context, repo *tract.Repo) error {
-		_, err := repo.Branch("main").Append(ctx, []content.Block{content.System("Be brief.")})
+		_, err := repo.Branch("main").Append(ctx, []content.Block{content.System("Be brief.")}, tract.AppendOptions{})
 		return err
 	})
 	return w
@@ -79,7 +79,7 @@ func pick[T any](w *world, list []T) T { return list[w.r.IntN(len(list))] }
 func (w *world) block(branch string) string {
 	w.t.Helper()
 	var ids []string
-	for c, err := range w.repos[0].Log(w.t.Context(), branch) {
+	for c, err := range w.repos[0].Log(w.t.Context(), branch, tract.LogOptions{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -121,12 +121,12 @@ func (w *world) step() {
 			for _, c := range pending {
 				blocks = []content.Block{result(c.CallID)}
 			}
-			_, err = repo.Branch(on).Append(ctx, blocks)
+			_, err = repo.Branch(on).Append(ctx, blocks, tract.AppendOptions{})
 			return err
 		})
 	case n < 7:
 		w.all("edit", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Edit(ctx, at, text)
+			_, err := repo.Branch(on).Edit(ctx, at, text, tract.EditOptions{})
 			if err != nil && !expected(err) {
 				return tract.ErrNoChange // a block without words
 			}
@@ -154,7 +154,7 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 	side, kind := w.r.IntN(4), w.r.IntN(8)
 	switch {
 	case n < 15:
-		m := tract.Merging{Squash: kind == 0, NoForward: kind == 1, OnlyForward: kind == 2, NoMove: kind == 3}
+		m := tract.MergeOptions{Squash: kind == 0, NoForward: kind == 1, OnlyForward: kind == 2, NoMove: kind == 3}
 		if kind == 4 {
 			m.Summary = text
 		}
@@ -175,7 +175,7 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 		})
 	case n < 18 && kind < 4:
 		w.all("compress", func(ctx context.Context, repo *tract.Repo) error {
-			_, err := repo.Branch(on).Compress(ctx, at+".."+on, text)
+			_, err := summaryID(repo.Branch(on).Compress(ctx, at+".."+on, tract.CompressOptions{Text: text}))
 			return err
 		})
 	case n < 18:
@@ -192,7 +192,7 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 					first = c.Target.String()
 				}
 			}
-			_, err := repo.Branch(on).Edit(ctx, at, "", tract.TextAt(first))
+			_, err := repo.Branch(on).Edit(ctx, at, "", tract.EditOptions{Source: first})
 			return err
 		})
 	default:
@@ -249,7 +249,7 @@ func (w *world) run(steps int) {
 		w.undoes(before)
 	}
 	for head, text := range w.seen {
-		p := must(w.repos[0].Compile(w.t.Context(), head.String(), tract.IncludeReasoning()))(w.t)
+		p := must(w.repos[0].Compile(w.t.Context(), head.String(), tract.CompileOptions{IncludeReasoning: true}))(w.t)
 		if got := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.Flags()); got != text {
 			w.t.Fatalf("the prompt of %s has changed:\n%s\n%s", head.Short(), text, got)
 		}

@@ -13,7 +13,7 @@ import (
 
 // summary is the draft of what stands for all that a merge brings, nil when no
 // summary is asked for, and what has to be put with it.
-func (b *Branch) summary(ctx context.Context, c *call, m Merging, r *MergeResult) (*commit.Draft, []objects.Object, error) {
+func (b *Branch) summary(ctx context.Context, c *call, m MergeOptions, r *MergeResult) (*commit.Draft, []objects.Object, error) {
 	if m.Summary == "" && m.Summarize == nil {
 		return nil, nil, nil
 	}
@@ -38,7 +38,7 @@ func (b *Branch) summary(ctx context.Context, c *call, m Merging, r *MergeResult
 }
 
 // brought is what a merge brings and a summary would stand for.
-func (r *Repo) brought(ctx context.Context, m *MergeResult) (*Range, error) {
+func (r *Repo) brought(ctx context.Context, m *MergeResult) (*Summary, error) {
 	p, err := compile.Chain(ctx, r.store, m.Theirs, compile.Options{})
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (r *Repo) brought(ctx context.Context, m *MergeResult) (*Range, error) {
 		}
 		entries = append(entries, e)
 	}
-	found := &Range{}
+	found := &Summary{}
 	found.Commits, err = r.said(ctx, entries)
 	return found, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -20,8 +21,8 @@ func parted(t *testing.T, ours, theirs []content.Block) (repo *tract.Repo, main,
 	main = repo.Branch("main")
 	must(main.User(t.Context(), "Where to?"))(t)
 	try = must(main.Fork(t.Context(), "try", "HEAD"))(t)
-	must(main.Append(t.Context(), ours))(t)
-	must(try.Append(t.Context(), theirs))(t)
+	must(main.Append(t.Context(), ours, tract.AppendOptions{}))(t)
+	must(try.Append(t.Context(), theirs, tract.AppendOptions{}))(t)
 	return repo, main, try
 }
 
@@ -38,7 +39,7 @@ func said(words ...string) (blocks []content.Block) {
 
 func TestAMergePutsTheirsAfterOurs(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen.", "When?", "May."))
-	r := must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	r := must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	must(main.User(t.Context(), "Go on."))(t)
 	want := "user:Where to? | assistant:Oslo. | assistant:Bergen. | user:When? | assistant:May. | user:Go on."
 	if got := sent(t, repo, "main"); got != want || r.Kind != tract.Merged || len(r.Brings) != 3 {
@@ -57,11 +58,11 @@ func TestWhatAMergeBringsBeginsAMessage(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	must(main.User(t.Context(), "Think."))(t)
-	ids := must(main.Append(t.Context(), []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("One.")}))(t)
+	ids := must(main.Append(t.Context(), []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("One.")}, tract.AppendOptions{}))(t)
 	try := must(main.Fork(t.Context(), "try", ids[0].String()))(t)
-	must(try.Append(t.Context(), []content.Block{content.Assistant("Two.")}))(t)
-	must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
-	p := must(repo.Compile(t.Context(), "main"))(t)
+	must(try.Append(t.Context(), []content.Block{content.Assistant("Two.")}, tract.AppendOptions{}))(t)
+	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
+	p := must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t)
 	if len(p.Messages) != 3 {
 		t.Errorf("%d messages, want the answers of two branches apart: %v", len(p.Messages), p.Messages)
 	}
@@ -71,19 +72,19 @@ func TestWhatAMergeBringsBeginsAMessage(t *testing.T) {
 // line would make of their edits is not what either of them says.
 func TestWhatBothAgreeOnHolds(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo."), said("Bergen."))
-	must(main.Edit(t.Context(), ":/Where", "Ours?"))(t)
-	must(try.Edit(t.Context(), ":/Where", "Theirs?"))(t)
+	must(main.Edit(t.Context(), ":/Where", "Ours?", tract.EditOptions{}))(t)
+	must(try.Edit(t.Context(), ":/Where", "Theirs?", tract.EditOptions{}))(t)
 	ours := func(c tract.Conflict) (*tract.Change, error) { return &c.Ours, nil }
 	theirs := func(c tract.Conflict) (*tract.Change, error) { return &c.Theirs, nil }
 	must(main.Fork(t.Context(), "other", "HEAD"))(t)
-	must(try.Merge(t.Context(), "other", tract.Merging{Resolve: theirs}))(t)
-	must(main.Merge(t.Context(), "try~1", tract.Merging{Resolve: ours}))(t)
+	must(try.Merge(t.Context(), "other", tract.MergeOptions{Resolve: theirs}))(t)
+	must(main.Merge(t.Context(), "try~1", tract.MergeOptions{Resolve: ours}))(t)
 	for _, name := range []string{"main", "try"} {
 		if got := sent(t, repo, name); !strings.Contains(got, "Ours?") {
 			t.Fatalf("%s says %s", name, got)
 		}
 	}
-	r := must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	r := must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	if got := sent(t, repo, "main"); !strings.Contains(got, "Ours?") || strings.Contains(got, "Theirs?") || len(r.Conflicts) > 0 {
 		t.Errorf("both say Ours?, and the merge says %s", got)
 	}
@@ -94,7 +95,7 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 	must(main.Annotate(t.Context(), ":/Where", priority.Pinned, "keep"))(t)
 	must(try.Annotate(t.Context(), ":/Where", priority.Skip, "drop"))(t)
 	tip := must(main.Tip(t.Context()))(t)
-	_, err := main.Merge(t.Context(), "try", tract.Merging{})
+	_, err := main.Merge(t.Context(), "try", tract.MergeOptions{})
 	var conflicts *tract.MergeConflictError
 	ok := errors.As(err, &conflicts)
 	if !ok || len(conflicts.Conflicts) != 1 {
@@ -107,7 +108,7 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 	if got := must(main.Tip(t.Context()))(t); got != tip {
 		t.Errorf("main has moved to %s", got.Short())
 	}
-	if r := must(main.Merge(t.Context(), "try", tract.Merging{NoMove: true, Resolve: func(tract.Conflict) (*tract.Change, error) {
+	if r := must(main.Merge(t.Context(), "try", tract.MergeOptions{NoMove: true, Resolve: func(tract.Conflict) (*tract.Change, error) {
 		return &tract.Change{Level: priority.Normal, Text: "both"}, nil
 	}}))(t); sent(t, repo, r.Tip.String()) != "user:Where to? | assistant:Oslo. | assistant:Bergen." || must(main.Tip(t.Context()))(t) != tip {
 		t.Errorf("what was decided compiles to %s", sent(t, repo, r.Tip.String()))
@@ -118,8 +119,8 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 // other commits within its range.
 func TestASummaryOfALineStandsForThatLine(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo.", "When?", "May."), said("Bergen.", "How?", "By train."))
-	must(try.Compress(t.Context(), "try~3..try~1", "They talked."))(t)
-	must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	must(summaryID(try.Compress(t.Context(), "try~3..try~1", tract.CompressOptions{Text: "They talked."})))(t)
+	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	got := sent(t, repo, "main")
 	for _, word := range []string{"Oslo", "When?", "May", "They talked", "By train"} {
 		if !strings.Contains(got, word) {
@@ -130,9 +131,9 @@ func TestASummaryOfALineStandsForThatLine(t *testing.T) {
 		t.Errorf("what the summary stands for is sent: %s", got)
 	}
 	// The first of its range is in the middle of the other line.
-	must(try.Compress(t.Context(), "try~4", "All of it."))(t)
+	must(summaryID(try.Compress(t.Context(), "try~4", tract.CompressOptions{Text: "All of it."})))(t)
 	must(main.User(t.Context(), "And?"))(t)
-	must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	if got := sent(t, repo, "main"); !strings.Contains(got, "Oslo") || !strings.Contains(got, "May") || !strings.Contains(got, "All of it") {
 		t.Errorf("a summary of the other line hides what it never saw: %s", got)
 	}
@@ -141,7 +142,7 @@ func TestASummaryOfALineStandsForThatLine(t *testing.T) {
 func TestAMergedBranchIsFollowedAsGrown(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen."))
 	before := must(main.Tip(t.Context()))(t)
-	must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	for change, err := range main.Follow(t.Context(), before) {
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +152,7 @@ func TestAMergedBranchIsFollowedAsGrown(t *testing.T) {
 		}
 		break
 	}
-	with := must(repo.Containing(t.Context(), "try"))(t)
+	with := must(inspect.Containing(t.Context(), repo, "try"))(t)
 	if len(with) != 2 {
 		t.Errorf("%v have the tip of try", with)
 	}
@@ -163,27 +164,27 @@ func TestAPickedCallComesWhole(t *testing.T) {
 	if got := kinds(t, repo, "main"); got != "user assistant reasoning reasoning tool-call tool-result" || len(ids) != 4 {
 		t.Errorf("main is %s", got)
 	}
-	if problems, err := repo.Check(t.Context(), "main", plainTarget{wantsTurn: true}); err != nil || len(problems) > 0 {
+	if problems, err := repo.Check(t.Context(), "main", plainTarget{wantsTurn: true}, tract.RequestOptions{}); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	must(try.Append(t.Context(), []content.Block{call("call_c")}))(t)
+	must(try.Append(t.Context(), []content.Block{call("call_c")}, tract.AppendOptions{}))(t)
 	if _, err := main.CherryPick(t.Context(), []string{"call_c"}); !errors.As(err, new(*tract.OpenTurnError)) {
 		t.Errorf("a call without a result is picked: %v", err)
 	}
-	if _, err := main.Merge(t.Context(), "try", tract.Merging{}); !errors.As(err, new(*tract.OpenTurnError)) {
+	if _, err := main.Merge(t.Context(), "try", tract.MergeOptions{}); !errors.As(err, new(*tract.OpenTurnError)) {
 		t.Errorf("an open loop is merged: %v", err)
 	}
 }
 
 func TestLogAllShowsATipThatAnotherHasOnce(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen."))
-	must(main.Merge(t.Context(), "try", tract.Merging{}))(t)
+	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	var tips []objects.ID
 	for _, rev := range []string{"try", "main", "main~1", "try"} {
 		tips = append(tips, must(repo.Resolve(t.Context(), rev))(t))
 	}
 	var seen []objects.ID
-	for c, err := range repo.LogAll(t.Context(), tips) {
+	for c, err := range repo.Log(t.Context(), "", tract.LogOptions{Tips: tips}) {
 		if err != nil || slices.Contains(seen, c.ID) {
 			t.Fatalf("%v, or %v twice", err, c)
 		}

@@ -165,9 +165,9 @@ func call(id string) content.Block {
 
 func result(id string) content.Block { return content.ToolResult{CallID: id, Text: "4 degrees"} }
 
-func open(t *testing.T, opts ...tract.OpenOption) *tract.Repo {
+func open(t *testing.T, o ...tract.OpenOptions) *tract.Repo {
 	t.Helper()
-	repo, err := tract.Open(t.Context(), "mem:", opts...)
+	repo, err := tract.Open(t.Context(), "mem:", opt(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func open(t *testing.T, opts ...tract.OpenOption) *tract.Repo {
 func kinds(t *testing.T, repo *tract.Repo, rev string) string {
 	t.Helper()
 	var list []string
-	for c, err := range repo.Log(t.Context(), rev) {
+	for c, err := range repo.Log(t.Context(), rev, tract.LogOptions{}) {
 		if errors.Is(err, objects.ErrNotFound) {
 			return ""
 		}
@@ -196,9 +196,9 @@ func kinds(t *testing.T, repo *tract.Repo, rev string) string {
 }
 
 // sent tells what a revision compiles to.
-func sent(t *testing.T, repo *tract.Repo, rev string, opts ...tract.Option) string {
+func sent(t *testing.T, repo *tract.Repo, rev string, o ...tract.CompileOptions) string {
 	t.Helper()
-	p, err := repo.Compile(t.Context(), rev, opts...)
+	p, err := repo.Compile(t.Context(), rev, opt(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,4 +223,28 @@ func must[T any](v T, err error) func(t *testing.T) T {
 		}
 		return v
 	}
+}
+
+// opt is options that may be left out.
+func opt[T any](o []T) (v T) {
+	if len(o) > 0 {
+		v = o[0]
+	}
+	return v
+}
+
+// onlyID is the id of an append of one block.
+func onlyID(ids []objects.ID, err error) (objects.ID, error) {
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return ids[0], nil
+}
+
+// summaryID is the id of a summary.
+func summaryID(s *tract.Summary, err error) (objects.ID, error) {
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return s.ID, nil
 }

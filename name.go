@@ -1,6 +1,6 @@
 package tract
 
-import "github.com/tract-vcs/tract/refs"
+import "github.com/tract-vcs/tract/internal/refs"
 
 // BranchName returns the name of a branch that stands for any string, such as the id of a
 // thread, a user or a session in another system: "thread 1" is "thread%201", "user@host:7"

@@ -8,13 +8,15 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
-// Observed is an exchange that another program has with a model, seen from beside:
-// package record makes them.
+// Observed is an exchange that another program has with a model: package record makes them.
+// The request is stored as it was sent, beside what was compiled. Sent and IDs may be set
+// until the Accept.
 type Observed struct {
 	By      string            // the program that brings it, for where the reply came from
 	Request *llm.Request      // how the model was asked; its messages are not looked at
@@ -23,29 +25,25 @@ type Observed struct {
 	IDs     map[string]string // the provider's names for the exchange, by name; kept with the reply
 }
 
-// Observe tells Prepare and Accept of an exchange that another program has. The
-// request is made in the way of that one, whatever the settings say, and what was
-// sent is written down beside what was compiled.
-func Observe(o Observed) Option {
-	return func(c *call) error {
-		if o.Request == nil {
-			return fmt.Errorf("observe: want the request")
-		}
-		if err := checkTime(o.Sent); err != nil {
-			return fmt.Errorf("observe: %w", err)
-		}
-		c.observed, c.tools = &o, o.Request.Tools
-		stream := o.Request.Stream
-		c.stream = &stream
-		return nil
+// observing makes a call that of an exchange which another program has: the request is made
+// in the way of that one, whatever the settings say.
+func (c *call) observing(o *Observed) error {
+	if o.Request == nil {
+		return fmt.Errorf("observe: want the request")
 	}
+	if err := checkTime(o.Sent); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	c.observed, c.foreign = o, true
+	c.tools = c.maskedTools(o.Request.Tools)
+	return nil
 }
 
 // settings is what of an observed request an origin keeps.
 func (o *Observed) settings() map[string]string {
-	all := asked(&llm.Request{Settings: o.Request.Settings})
+	all := history.Asked(&llm.Request{Settings: o.Request.Settings})
 	maps.DeleteFunc(all, func(name, value string) bool {
-		return name == askedStream || name == askedExtra || name == askedHidden || name == askedEnabled && value == "true"
+		return name == history.AskedStream || name == history.AskedExtra || name == history.AskedHidden || name == history.AskedEnabled && value == "true"
 	})
 	if model := o.Request.Settings.Model; model != "" {
 		all["model"] = model
@@ -57,14 +55,15 @@ func (o *Observed) settings() map[string]string {
 }
 
 // observe puts what was seen of an exchange in the place of what was done here.
-func (x *Exchange) observe() {
+func (x *Exchange) observe() error {
 	o := x.call.observed
 	if o == nil {
-		return
+		return nil
 	}
 	if x.sent = o.Body; !o.Sent.IsZero() {
 		x.started = o.Sent
 	}
+	return checkTime(o.Sent)
 }
 
 // Continue adds messages after a commit, in one transaction: as they are, and
@@ -72,9 +71,10 @@ func (x *Exchange) observe() {
 // not be there yet: then it begins at it, and from nothing when from is zero. A
 // branch that stands elsewhere is a *[ConflictError]. Blocks that say nothing are
 // left out. What it brings was said elsewhere: its secrets are masked as those of an
-// import are. It returns the new commits, none when only the branch is new.
-func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []content.Message, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
+// import are. It returns the new commits, none when only the branch is new. The roles of the
+// messages are not used; of the options Key and OnWarning are not.
+func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []content.Message, o AppendOptions) ([]objects.ID, error) {
+	c, err := b.repo.appending(o)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	m := c.masking()
-	m.brought = true
-	commits, put, err := commit.Write(parent, m.all(drafts)...)
+	m.Brought = true
+	commits, put, err := commit.Write(parent, m.Drafts(drafts)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}

@@ -5,181 +5,251 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/settings"
 )
 
-// Option says more about one call. An option that a call has no use for is
-// ignored.
-type Option func(*call) error
+// AppendOptions say what the commits of an Append carry beside their blocks.
+type AppendOptions struct {
+	Author    string            // empty: the author of the Repo
+	Label     string            // a line for people, never sent
+	Meta      map[string]string // named values
+	Key       string            // idempotency key, see [Branch.Append]
+	Time      time.Time         // when the blocks were said, in the years 0 to 9999 of UTC; zero: now
+	Priority  priority.Level    // Unset: the rules decide
+	Role      content.Role      // NoRole: the usual role of each block; not used by AppendReply
+	Outside   bool              // the blocks come from another program: their secrets are masked as those of an import
+	OnWarning func(Problem)     // Append: is told of tool calls that stay without a result; AppendReply: of another response with the same id
+}
+
+// EditOptions say what an Edit commits.
+type EditOptions struct {
+	Source string            // a revision: the block gets the text that it has there; the text to Edit has to be empty then
+	Author string            // empty: the author of the Repo
+	Label  string            // a line for people, never sent
+	Meta   map[string]string // named values
+	Key    string            // idempotency key, see [Branch.Append]
+	Time   time.Time         // zero: now
+}
+
+// CompileOptions say how a prompt is compiled.
+type CompileOptions struct {
+	Settings         map[string]string // by name, such as "reasoning.effort"; laid over those of the Repo; an empty value stands for the default
+	Budget           int               // most tokens of the prompt, by estimate; 0: no limit
+	IncludeReasoning bool              // send past reasoning that is left out only by default
+	Until            time.Time         // compile the history as it was at this time; zero: all of it
+	Target           llm.Target        // decides which reasoning and which open calls are sent; nil: as for no provider in particular
+}
+
+// RequestOptions say how a request is made that is not sent.
+type RequestOptions struct {
+	Settings         map[string]string // as in [CompileOptions]
+	Budget           int               // most tokens of the prompt, by estimate; 0: no limit
+	IncludeReasoning bool              // send past reasoning that is left out only by default
+	Until            time.Time         // compile the history as it was at this time; zero: all of it
+	Tools            []llm.Tool        // that the model may call
+	Stream           bool              // ask for the answer as it is made
+	Then             []content.Block   // a user message after the prompt, as if it had been appended; not used by Check
+}
+
+// AskOptions say how a model is asked and who is told what. The functions are called by the
+// goroutine that asks.
+type AskOptions struct {
+	Settings         map[string]string // as in [CompileOptions]
+	Author           string            // of the entry in the ref log; empty: the author of the Repo
+	Key              string            // idempotency key: when one of the last 1,000 commits is of a response under it, that response is returned and nothing is sent
+	Budget           int               // most tokens of the prompt, by estimate; 0: no limit
+	IncludeReasoning bool              // send past reasoning that is left out only by default
+	Tools            []llm.Tool        // that the model may call
+	NoStream         bool              // wait for the whole answer, although the client can stream
+	Force            bool              // send a request that a rule says will be refused; calls that wait for a result are refused all the same
+	Enforce          bool              // fail with a *[BudgetError] when a reasoning budget of the session is used up
+
+	OnRequest func(*llm.Request)                // is called with the request before it is sent
+	OnEvent   func(llm.Event)                   // is called with each part of the answer as it comes
+	OnReply   func(*llm.Request, *llm.Response) // is called before the commit, with the request as it was sent and the answer, whole or broken off
+	OnWarning func(Problem)                     // is called with each problem that does not stop the request, also with those that Force passes over
+	OnBudget  func(Spent)                       // is called once for each reasoning budget, when 80 % of it is used
+}
+
+// PrepareOptions say how an [Exchange] is prepared. Its functions are called by Prepare
+// and by Accept.
+type PrepareOptions struct {
+	AskOptions           // NoStream is not used
+	Stream     bool      // ask for the answer as it is made
+	Observed   *Observed // an exchange of another program: its request decides in place of Settings, Tools and Stream; nil: this program sends the request
+}
+
+// LogOptions say what a Log yields.
+type LogOptions struct {
+	Limit int          // most commits; 0: all
+	Tips  []objects.ID // more histories, beside that of the revision; an empty revision adds none
+}
+
+// ImportOptions say how an Import works.
+type ImportOptions struct {
+	DryRun bool // say what would be done, and write nothing
+}
+
+// RescueOptions say where a rescued response may be committed.
+type RescueOptions struct {
+	Anywhere bool // on a branch that is no longer at the commit that the response answered, too
+}
 
 // call is what the options of a call say.
 type call struct {
 	settings  settings.Values
 	author    string
-	command   string
-	operation *operation // that it is of, from the first batch on
-	key       string
+	operation *history.Operation // that it is of, from the first batch on
+	key       commit.Key
 	label     commit.Label
 	time      time.Time // that the commits are given
 	now       time.Time
 	priority  priority.Level
 	role      content.Role
 	source    commit.Source
-	limit     int
-	first     int // commits that a Log reads before it yields one; 0: some
 	until     time.Time
 	budget    int
 	target    llm.Target
-	reasoning *bool
 	include   bool
-	stream    *bool
 	tools     []llm.Tool
-	also      []content.Block
-	textAt    string // revision that an edit takes its text from
-	covers    commit.Cover
-	ofReply   bool // the idempotency key is the id of a reply
 	plain     bool // no tools, whatever the settings say
-	force     bool
-	here      bool // a rescued response goes where the branch is
-	numbered  bool
-	enforce   bool
-	spent     func(Spent)
-	warn      func(Problem)
-	ready     func(*llm.Request)
-	replied   func(*llm.Request, *llm.Response)
-	observed  *Observed // nil: the exchange is ours
-	watch     func(llm.Event)
+	foreign   bool // another program said it all
+	ask       AskOptions
+	observed  *Observed      // nil: the exchange is ours
 	found     func([]Secret) // secrets; may be nil
 }
 
-func (r *Repo) call(opts []Option) (*call, error) {
+// call is a call without options.
+func (r *Repo) call() *call {
 	now := r.clock()
-	c := &call{settings: r.settings, author: r.author, time: now, now: now, found: r.found}
-	for _, opt := range opts {
-		if err := opt(c); err != nil {
-			return nil, err
-		}
-	}
-	c.tools = c.maskedTools()
-	return c, nil
+	return &call{settings: r.settings, author: r.author, time: now, now: now, found: r.found}
 }
 
-// Set gives one setting another value for this call.
-func Set(key, value string) Option {
-	return func(c *call) (err error) {
-		c.settings, err = c.settings.With(key, value)
-		return err
-	}
+// set lays settings over those of the Repo.
+func (c *call) set(values map[string]string) (err error) {
+	c.settings, err = c.settings.WithAll(values)
+	return err
 }
 
-// Settings gives the call other settings than those of the Repo.
-func Settings(v settings.Values) Option {
-	return func(c *call) error { c.settings = v; return nil }
-}
-
-// IncludeReasoning sends past reasoning that is left out only by default.
-func IncludeReasoning() Option { return func(c *call) error { c.include = true; return nil } }
-
-// WithReasoning says whether the thoughts of a reply are committed. They are on
-// the Response either way. When they led to a tool call whose provider wants them back,
-// the Branch remembers them until the tool loop closes: go on with the same *Branch.
-// Another one, or another process, refuses before it sends (rule reasoning-not-kept).
-func WithReasoning(yes bool) Option {
-	return func(c *call) error { c.reasoning = &yes; return nil }
-}
-
-// Budget is the most tokens that a prompt may take.
-func Budget(tokens int) Option {
-	return func(c *call) error {
-		if tokens < 0 {
-			return fmt.Errorf("budget of %d tokens: want 0 or more", tokens)
-		}
-		c.budget = tokens
+// at is when the commits of the call say that they were made; zero: now.
+func (c *call) at(t time.Time) error {
+	if t.IsZero() {
 		return nil
 	}
+	c.time = t
+	return checkTime(t)
 }
 
-// Tools is what the model may call.
-func Tools(tools ...llm.Tool) Option { return func(c *call) error { c.tools = tools; return nil } }
-
-// OnRequest sees each request when it is ready, before it is sent.
-func OnRequest(f func(*llm.Request)) Option { return func(c *call) error { c.ready = f; return nil } }
-
-// OnReply sees each answer when all of it is there, or what came before it broke off,
-// with the request as it was sent. It is called before anything is committed.
-func OnReply(f func(*llm.Request, *llm.Response)) Option {
-	return func(c *call) error { c.replied = f; return nil }
+// limit is the most tokens of the prompt.
+func (c *call) limit(tokens int) error {
+	if tokens < 0 {
+		return fmt.Errorf("budget of %d tokens: want 0 or more", tokens)
+	}
+	c.budget = tokens
+	return nil
 }
 
-// OnWarning sees what a provider may answer less well because of, and, with
-// [Force], what it would refuse.
-func OnWarning(f func(Problem)) Option { return func(c *call) error { c.warn = f; return nil } }
-
-// Force sends a request although a rule says that it will be refused. Calls that
-// wait for a result are refused all the same.
-func Force() Option { return func(c *call) error { c.force = true; return nil } }
-
-// Here lets [Branch.TakeRescue] commit a response on top of a branch that is no longer
-// at the commit which the response answered.
-func Here() Option { return func(c *call) error { c.here = true; return nil } }
-
-// Also puts a message of the user after the prompt of a Request, as if its
-// blocks had been added.
-func Also(blocks ...content.Block) Option {
-	return func(c *call) error {
-		c.also = blocks
-		return content.CheckBlocks(blocks)
+func (c *call) by(author string) {
+	if author != "" {
+		c.author = author
 	}
 }
 
-// TextAt gives an Edit without a text that which the block has at a revision. A revision
-// that is an edit of the block, or the block itself, is that text.
-func TextAt(rev string) Option { return func(c *call) error { c.textAt = rev; return nil } }
+// appending is the call of an Append.
+func (r *Repo) appending(o AppendOptions) (*call, error) {
+	c := r.call()
+	c.by(o.Author)
+	c.label, c.key.Text, c.priority, c.role = commit.Label{Text: o.Label, Meta: o.Meta}, o.Key, o.Priority, o.Role
+	c.foreign, c.ask.OnWarning = o.Outside, o.OnWarning
+	return c, c.at(o.Time)
+}
 
-// OnEvent sees the answer as it comes. It is called by the goroutine that asks.
-func OnEvent(f func(llm.Event)) Option { return func(c *call) error { c.watch = f; return nil } }
+// asking is the call of a question.
+func (r *Repo) asking(o AskOptions) (*call, error) {
+	v, err := r.settings.WithAll(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	return r.askingWith(v, o)
+}
 
-// Stream says whether to ask for the answer as it comes. Generate and Chat do
-// when the client can; Prepare does when told.
-func Stream(yes bool) Option { return func(c *call) error { c.stream = &yes; return nil } }
+// askingWith is the call of a question with these settings.
+func (r *Repo) askingWith(v settings.Values, o AskOptions) (*call, error) {
+	c := r.call()
+	c.by(o.Author)
+	c.settings, c.include, c.ask = v, o.IncludeReasoning, o
+	if o.Key != "" {
+		c.key = commit.Key{Kind: commit.KeyReply, Text: o.Key}
+	}
+	c.tools = c.maskedTools(o.Tools)
+	return c, c.limit(o.Budget)
+}
 
-// Key makes a call safe to repeat: when one of the last 1,000 commits of the
-// branch has the key, nothing is done and what was done then is returned. Other content
-// under the same key is a *[KeyError].
-func Key(k string) Option { return func(c *call) error { c.key = k; return nil } }
+// compiling is the call of a Compile.
+func (r *Repo) compiling(o CompileOptions) (*call, error) {
+	c := r.call()
+	c.include, c.until, c.target = o.IncludeReasoning, o.Until, o.Target
+	if err := c.limit(o.Budget); err != nil {
+		return nil, err
+	}
+	return c, c.set(o.Settings)
+}
 
-// Author names who makes the commits.
-func Author(name string) Option { return func(c *call) error { c.author = name; return nil } }
+// requesting is the call of a Request.
+func (r *Repo) requesting(o RequestOptions, t llm.Target) (*call, error) {
+	c, err := r.compiling(CompileOptions{Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Until: o.Until, Target: t})
+	if err != nil {
+		return nil, err
+	}
+	c.tools = c.maskedTools(o.Tools)
+	return c, content.CheckBlocks(o.Then)
+}
 
-// Label puts a line on the commit.
-func Label(text string) Option { return func(c *call) error { c.label.Text = text; return nil } }
-
-// Meta puts a named value on the commit.
-func Meta(key, value string) Option {
-	return func(c *call) error {
-		if c.label.Meta == nil {
-			c.label.Meta = map[string]string{}
-		}
-		c.label.Meta[key] = value
-		return nil
+func (c *call) warn(p Problem) {
+	if c.ask.OnWarning != nil {
+		c.ask.OnWarning(p)
 	}
 }
 
-// Priority gives the commit a priority of its own.
-func Priority(l priority.Level) Option { return func(c *call) error { c.priority = l; return nil } }
-
-// Role says who says the block, when not who usually does.
-func Role(r content.Role) Option { return func(c *call) error { c.role = r; return nil } }
-
-// Time is when the commit says it was made, in the years 0 to 9999 of UTC.
-func Time(t time.Time) Option {
-	return func(c *call) error {
-		c.time = t
-		return checkTime(t)
+// compileOptions is what decides on a prompt, for compile and for generate.
+func (c *call) compileOptions() compile.Options {
+	o := compile.Options{
+		Policy: priority.Policy{Strip: c.settings.Strip(), IncludeReasoning: c.include || c.settings.IncludeReasoning()},
+		Budget: c.budget,
 	}
+	if c.target != nil {
+		o.DropOpen = !c.target.WantsTurn()
+	}
+	if k, ok := c.target.(llm.ReasoningKeeper); ok {
+		o.KeepToolTurns = k.KeepsToolTurns(c.modelSettings())
+	}
+	return o
+}
+
+// modelSettings is how the settings say the model is to be asked.
+func (c *call) modelSettings() llm.Settings {
+	if c.observed != nil {
+		return c.observed.Request.Settings
+	}
+	v := c.settings
+	s := llm.Settings{
+		Model: v.Text("model"), MaxOutputTokens: v.Int("max_output_tokens"), Temperature: v.Float("temperature"), ToolChoice: v.Text("tool_choice"),
+		Reasoning: llm.Reasoning{
+			Disabled: !v.Bool("reasoning.enabled"), Effort: v.Text("reasoning.effort"), Summary: v.Text("reasoning.summary"),
+			MaxTokens: v.Int("reasoning.max_tokens"), Native: v.Text("reasoning.format") == "native",
+		},
+		Extra: []byte(v.Text("request.extra")),
+	}
+	if c.plain {
+		s.ToolChoice = ""
+	}
+	return s
 }
 
 // The times that RFC 3339 can express in UTC: from minTime to before maxTime.
@@ -195,32 +265,3 @@ func checkTime(t time.Time) error {
 	}
 	return nil
 }
-
-// Command names the command that moves a ref, for the ref log: a word, never
-// arguments.
-func Command(name string) Option { return func(c *call) error { c.command = name; return nil } }
-
-// Limit is the most commits of a Log.
-func Limit(n int) Option { return func(c *call) error { c.limit = n; return nil } }
-
-// First is how many commits a Log reads together at first, for who knows about how
-// many it will take. What comes after them is read when it is asked for.
-func First(n int) Option { return func(c *call) error { c.first = n; return nil } }
-
-// Numbered counts the turns of what Traces and Replies yield, which takes a walk
-// to the root before the first.
-func Numbered() Option { return func(c *call) error { c.numbered = true; return nil } }
-
-// OnBudget is told once when the thoughts of a session reach the part of a budget
-// at which to warn (80 % of reasoning.budget or reasoning.budgets):
-// by estimate while they come, else when the reply tells what they cost.
-func OnBudget(f func(Spent)) Option { return func(c *call) error { c.spent = f; return nil } }
-
-// Enforce refuses to ask when a budget of the session is used up: *[BudgetError].
-func Enforce() Option { return func(c *call) error { c.enforce = true; return nil } }
-
-// Until compiles the history as it was at a time.
-func Until(t time.Time) Option { return func(c *call) error { c.until = t; return nil } }
-
-// For compiles for a target.
-func For(t llm.Target) Option { return func(c *call) error { c.target = t; return nil } }

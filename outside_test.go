@@ -153,7 +153,7 @@ func internalType(file *ast.File, d ast.Decl) (found string) {
 		case *ast.BlockStmt: // of a function
 			return false
 		case *ast.Field: // parameters have names that do not matter
-			return len(n.Names) == 0 || !inStruct(d, n) || slices.ContainsFunc(n.Names, (*ast.Ident).IsExported)
+			return len(n.Names) == 0 || !isMember(d, n) || slices.ContainsFunc(n.Names, (*ast.Ident).IsExported)
 		case *ast.SelectorExpr:
 			if of, ok := n.X.(*ast.Ident); ok && internal[of.Name] && n.Sel.IsExported() {
 				found = of.Name + "." + n.Sel.Name
@@ -167,11 +167,14 @@ func internalType(file *ast.File, d ast.Decl) (found string) {
 // exported reports whether a receiver is of an exported type.
 func exported(of ast.Expr) bool { return embedded(of).IsExported() }
 
-// inStruct reports whether a field is one of a struct.
-func inStruct(d ast.Decl, field *ast.Field) (in bool) {
+// isMember reports whether a field is one of a struct, or a method of an interface.
+func isMember(d ast.Decl, field *ast.Field) (in bool) {
 	ast.Inspect(d, func(n ast.Node) bool {
-		if s, ok := n.(*ast.StructType); ok {
-			in = in || slices.Contains(s.Fields.List, field)
+		switch n := n.(type) {
+		case *ast.StructType:
+			in = in || slices.Contains(n.Fields.List, field)
+		case *ast.InterfaceType:
+			in = in || slices.Contains(n.Methods.List, field)
 		}
 		return !in
 	})

@@ -8,20 +8,18 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // CherryPick commits blocks of other histories again on the branch, in one
 // transaction, and returns the new commits. A revision may be a range A..B. A tool
 // call takes its result and its reasoning along, a result its call. An edit or an
 // annotation is made anew of the block it speaks of, or of that block's copy.
-func (b *Branch) CherryPick(ctx context.Context, revs []string, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
+func (b *Branch) CherryPick(ctx context.Context, revs []string) ([]objects.ID, error) {
+	c := b.repo.call()
 	p := &picking{repo: b.repo, has: map[objects.ID]bool{}}
 	for _, rev := range revs {
 		if err := p.rev(ctx, b, rev); err != nil {
@@ -200,7 +198,7 @@ func (b *Branch) copies(ctx context.Context, c *call, tip *commit.Commit, list [
 	last := tip
 	for i, original := range list {
 		d := again([]*commit.Commit{original})[0]
-		d.Key = ""
+		d.Key = commit.Key{}
 		switch {
 		case original.Op == commit.Append:
 			d.Index = 0
@@ -214,7 +212,7 @@ func (b *Branch) copies(ctx context.Context, c *call, tip *commit.Commit, list [
 				return nil, fmt.Errorf("%s of %s: %w", original.Op, original.Target.Short(), err)
 			}
 		}
-		commits, _, err := commit.Write(last, c.masking().all([]commit.Draft{d})...) // for its id
+		commits, _, err := commit.Write(last, c.masking().Drafts([]commit.Draft{d})...) // for its id
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +237,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 	for i := range entries {
 		at[entries[i].ID] = &entries[i]
 	}
-	last, _ := sayings(m.Brings)
+	last, _ := history.LatestChanges(m.Brings)
 	var drafts []commit.Draft
 	var before *commit.Commit
 	for _, c := range m.Brings {
@@ -247,14 +245,14 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 			continue
 		}
 		d := again([]*commit.Commit{c})[0]
-		d.Op, d.Key, d.Index, d.Target, d.First, d.Covers = commit.Append, "", 0, objects.ID{}, objects.ID{}, commit.CoverAll
+		d.Op, d.Key, d.Index, d.Target, d.First, d.Covers = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.CoverAll
 		if before != nil && goesOn(before, c) {
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
-		if edit := last[subject{c.ID, commit.Edit}]; edit != nil {
+		if edit := last[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil {
 			sameWords(&d, edit)
 		}
-		if note := last[subject{c.ID, commit.Annotate}]; note != nil {
+		if note := last[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
 		if e := at[c.ID]; e != nil && !e.Hidden().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {

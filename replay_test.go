@@ -3,6 +3,7 @@ package tract_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +14,11 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
 
 // recording is a recorded response, and what is in it.
@@ -97,8 +100,8 @@ func TestRecordedAnswersLandAndGoBack(t *testing.T) {
 			}
 			repo := open(t)
 			main := repo.Branch("main")
-			streams := tract.Stream(r.Container != "json")
-			first, err := main.Chat(t.Context(), client, "Go on.", streams)
+			asked := tract.AskOptions{NoStream: r.Container == "json"}
+			first, err := main.Ask(t.Context(), client, "Go on.", asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,10 +112,10 @@ func TestRecordedAnswersLandAndGoBack(t *testing.T) {
 			} else if len(r.Expected.Reasoning) > 0 {
 				looped++
 			}
-			if _, err := main.Append(t.Context(), results); err != nil {
+			if _, err := main.Append(t.Context(), results, tract.AppendOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := main.Generate(t.Context(), client, streams); err != nil {
+			if _, err := main.Generate(t.Context(), client, asked); err != nil {
 				t.Fatal(err)
 			}
 			if len(first.ToolCalls) > 0 {
@@ -136,12 +139,12 @@ func targetOf(m *compile.Manifest) (llm.Target, error) {
 func checkRemade(t *testing.T, repo *tract.Repo, last []byte) {
 	t.Helper()
 	n := 0
-	for x, err := range repo.Verify(t.Context(), targetOf, nil) {
+	for x, err := range inspect.Verify(t.Context(), repo, targetOf, inspect.VerifyOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; x.Verdict != tract.Same {
-			t.Errorf("request %d: %s: %s", n, x.Verdict, x.Why)
+		if n++; x.Outcome != inspect.Same {
+			t.Errorf("request %d: %s: %s", n, x.Outcome, x.Why)
 		}
 		if n == 2 && string(x.Request.Body) != string(last) {
 			t.Errorf("the request is made again as\n%s\nit was sent as\n%s", x.Request.Body, last)
@@ -258,4 +261,36 @@ func contains(v any, want map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// speaking is a model with a wire format.
+type speaking struct {
+	*model
+	plainTarget
+}
+
+func TestReplayAsksTheSameAgain(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	tool := llm.Tool{Name: "weather", Description: "d", Schema: []byte(`{"type":"object"}`)}
+	m := speaking{model: says(think("a"), assistant("one")).then(assistant("two"))}
+	must(main.Ask(t.Context(), m, "hello", tract.AskOptions{Tools: []llm.Tool{tool}, Settings: map[string]string{"temperature": "0.5", "reasoning.effort": "high", "tool_choice": "auto"}}))(t)
+	must(main.User(t.Context(), "later"))(t)
+	again := must(repo.Replay(t.Context(), m, ":/one", "again", tract.AskOptions{Settings: map[string]string{"model": "other"}}))(t)
+	if got := kinds(t, repo, "again"); got != "user assistant" || again.Response.Text != "two" || !again.Same {
+		t.Errorf("branch %q, reply %q, same %v", got, again.Response.Text, again.Same)
+	}
+	first, second := *m.asked[0], *m.asked[1]
+	first.Settings.Model = "other"
+	first.OnSent, second.OnSent = nil, nil
+	if fmt.Sprintf("%+v", first.Tools) != fmt.Sprintf("%+v", second.Tools) || *second.Settings.Temperature != 0.5 ||
+		first.Settings.Reasoning != second.Settings.Reasoning || second.Settings.ToolChoice != "auto" || second.Settings.Model != "other" {
+		t.Errorf("asked %+v\nthen  %+v", first, second)
+	}
+	if must(repo.Show(t.Context(), again.Old.String()))(t).Block.String() != "one" {
+		t.Error("the old reply is not the one that was named")
+	}
+	if _, err := repo.Replay(t.Context(), m, ":/one", "again", tract.AskOptions{}); !errors.Is(err, objects.ErrExists) {
+		t.Errorf("on a branch that is there: %v", err)
+	}
 }

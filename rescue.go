@@ -2,25 +2,29 @@ package tract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
-// Rescue is a reply that could not land.
+// Rescue is a response that could not be committed to its branch.
 type Rescue struct {
-	Name   string // BRANCH/TIME
-	Branch string
-	Tip    objects.ID
-	Time   time.Time
+	Name    string // BRANCH/TIME
+	Branch  string
+	Tip     objects.ID
+	Time    time.Time
+	Commits []*commit.Commit // oldest first, as Show gives them
+	Damage  error            // they cannot be read, or not whole: see [commit.DamagedError]
 }
 
-// Rescues lists the replies that could not land, oldest first.
+// Rescues lists the responses that could not be committed, oldest first.
 func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 	list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: refs.Rescued})
 	if err != nil {
@@ -30,23 +34,27 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 	for _, ref := range list {
 		name := strings.TrimPrefix(ref.Name, refs.Rescued)
 		branch := name[:max(strings.LastIndexByte(name, '/'), 0)]
-		all = append(all, Rescue{Name: name, Branch: branch, Tip: ref.Target, Time: ref.Updated})
+		rescue := Rescue{Name: name, Branch: branch, Tip: ref.Target, Time: ref.Updated}
+		rescue.Commits, err = r.rescued(ctx, ref)
+		if errors.As(err, new(*commit.DamagedError)) || history.IsDamage(err) {
+			rescue.Damage, err = err, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rescue)
 	}
 	slices.SortStableFunc(all, func(a, b Rescue) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }
 
-// Rescued gives the commits of a rescued reply, oldest first, as Show gives
-// them; with a *[DamagedError] when one is damaged.
-func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, error) {
-	ref, err := r.rescueRef(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+// rescued returns the commits of a rescued response, oldest first, as Show gives them; with
+// a *[commit.DamagedError] when one is damaged.
+func (r *Repo) rescued(ctx context.Context, ref objects.Ref) ([]*commit.Commit, error) {
 	var reply []*commit.Commit
 	for c, err := range commit.Walk(ctx, r.store, ref.Target, 0) {
 		if err != nil {
-			return nil, fmt.Errorf("rescue %s: %w", name, err)
+			return nil, fmt.Errorf("rescue %s: %w", refs.Name(ref.Name), err)
 		}
 		if len(reply) > 0 && c.Origin != reply[0].Origin {
 			break
@@ -54,8 +62,7 @@ func (r *Repo) Rescued(ctx context.Context, name string) ([]*commit.Commit, erro
 		reply = append(reply, c)
 	}
 	slices.Reverse(reply)
-	damaged, err := r.loadEach(ctx, reply)
-	return reply, firstDamage(err, damaged...)
+	return reply, history.LoadAll(ctx, r.store, reply)
 }
 
 func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) {
@@ -70,20 +77,17 @@ func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) 
 // TakeRescue commits a rescued response to the branch and removes its rescue ref, in
 // one transaction. The response has to follow the commit that it answered: a branch
 // without commits begins there, and one whose tip is another commit is a
-// *[MisplacedError], unless [Here] is given.
-func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
+// *[MisplacedError], unless Anywhere is set.
+func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) ([]objects.ID, error) {
+	c := b.repo.call()
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("rescue take: branch %w", err)
 	}
-	reply, err := b.repo.Rescued(ctx, name)
+	ref, err := b.repo.rescueRef(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := b.repo.rescueRef(ctx, name)
+	reply, err := b.repo.rescued(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +97,8 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, opts ...Option) ([
 		ids = nil
 		commits, put := reply, []objects.Object(nil)
 		switch answered := reply[0].Parent(); {
-		case answered == at || at.IsZero() && !c.here:
-		case !c.here:
+		case answered == at || at.IsZero() && !o.Anywhere:
+		case !o.Anywhere:
 			return objects.Batch{}, &MisplacedError{Rescued: ref.Name, Branch: b.name, Answered: answered, Tip: at}
 		default:
 			tip, err := b.repo.header(ctx, at)

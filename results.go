@@ -34,20 +34,6 @@ func (e *ResultError) Error() string {
 	return fmt.Sprintf("tool result %q: %s", e.CallID, why)
 }
 
-// Waiting returns the call of a tool that waits for its result on the branch. For any other
-// id it returns a *[ResultError], with the newest call of the id if there is one.
-func (b *Branch) Waiting(ctx context.Context, callID string) (content.ToolCall, error) {
-	tip, err := b.Tip(ctx)
-	if err != nil {
-		return content.ToolCall{}, err
-	}
-	found := &askedCall{}
-	if err := b.findCalls(ctx, tip, map[string]*askedCall{callID: found}); err != nil {
-		return content.ToolCall{}, err
-	}
-	return found.block, found.refusal(b.name, callID)
-}
-
 // askedCall is what is known of the newest call of an id, for a result of it.
 type askedCall struct {
 	made         bool             // there is a call
@@ -144,19 +130,20 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 				a.closed = true
 			}
 		}
-		if err := b.matchResult(d.Block, wanted); err != nil {
+		if err := b.matchResult(d, wanted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// matchResult takes note of a call, or of a result if a call waits for it.
-func (b *Branch) matchResult(block content.Block, wanted map[string]*askedCall) error {
-	if call, ok := block.(content.ToolCall); ok {
-		wanted[call.CallID] = &askedCall{made: true}
+// matchResult takes note of a call, or of a result if a call waits for it. A result without
+// the name of its tool gets that of the call.
+func (b *Branch) matchResult(d *commit.Draft, wanted map[string]*askedCall) error {
+	if call, ok := d.Block.(content.ToolCall); ok {
+		wanted[call.CallID] = &askedCall{made: true, block: call}
 	}
-	result, ok := block.(content.ToolResult)
+	result, ok := d.Block.(content.ToolResult)
 	if !ok || result.Server {
 		return nil
 	}
@@ -165,5 +152,9 @@ func (b *Branch) matchResult(block content.Block, wanted map[string]*askedCall) 
 		return err
 	}
 	call.twice = true
+	if result.Name == "" {
+		result.Name = call.block.Name
+		d.Block = result
+	}
 	return nil
 }

@@ -48,10 +48,10 @@ func TestAResultAnswersACallThatWaits(t *testing.T) {
 		repo := open(t)
 		main := repo.Branch("main")
 		for _, b := range c.before {
-			must(main.Append(t.Context(), []content.Block{b}))(t)
+			must(main.Append(t.Context(), []content.Block{b}, tract.AppendOptions{}))(t)
 		}
 		tip := must(main.Tip(t.Context()))(t)
-		ids, err := main.Append(t.Context(), c.blocks)
+		ids, err := main.Append(t.Context(), c.blocks, tract.AppendOptions{})
 		var refused *tract.ResultError
 		switch {
 		case c.want == "" && (err != nil || len(ids) != len(c.blocks)):
@@ -67,27 +67,9 @@ func TestAResultAnswersACallThatWaits(t *testing.T) {
 // TestAResultOfACallThatIsLeftOut is accepted: the call may come back.
 func TestAResultOfACallThatIsLeftOut(t *testing.T) {
 	main := open(t).Branch("main")
-	call := must(main.Append(t.Context(), []content.Block{content.User("Q"), callOf("1")}))(t)[1]
+	call := must(main.Append(t.Context(), []content.Block{content.User("Q"), callOf("1")}, tract.AppendOptions{}))(t)[1]
 	must(main.Annotate(t.Context(), call.String(), priority.Skip, ""))(t)
-	must(main.Append(t.Context(), []content.Block{resultOf("1")}))(t)
-}
-
-// TestWaiting tells which call a result would answer.
-func TestWaiting(t *testing.T) {
-	main := open(t).Branch("main")
-	if _, err := main.Waiting(t.Context(), "1"); err == nil {
-		t.Error("a call waits on an empty branch")
-	}
-	ids := must(main.Append(t.Context(), []content.Block{content.User("Q"), callOf("1")}))(t)
-	if call := must(main.Waiting(t.Context(), "1"))(t); call.Name != "search" {
-		t.Errorf("%+v", call)
-	}
-	result := must(main.Append(t.Context(), []content.Block{resultOf("1")}))(t)[0]
-	call, err := main.Waiting(t.Context(), "1")
-	var refused *tract.ResultError
-	if !errors.As(err, &refused) || refused.Call != ids[1] || refused.Result != result || call.Name != "search" {
-		t.Errorf("%+v, %v", call, err)
-	}
+	must(main.Append(t.Context(), []content.Block{resultOf("1")}, tract.AppendOptions{}))(t)
 }
 
 // TestCheckNotesResultsThatAnswerNoCall where they were imported or recorded: there they are
@@ -99,11 +81,11 @@ func TestCheckNotesResultsThatAnswerNoCall(t *testing.T) {
 	for i, b := range blocks {
 		f.Parts = append(f.Parts, tract.ForeignPart{ID: string(rune('a' + i)), Block: b})
 	}
-	must(repo.Import(t.Context(), inOrder(f)))(t)
-	must(repo.Branch("call").Continue(t.Context(), objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}))(t)
+	must(repo.Import(t.Context(), inOrder(f), tract.ImportOptions{}))(t)
+	must(repo.Branch("call").Continue(t.Context(), objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}, tract.AppendOptions{}))(t)
 	for _, branch := range []string{"log", "call"} {
 		var noted []string
-		for _, p := range must(repo.Check(t.Context(), branch, claude(t)))(t) {
+		for _, p := range must(repo.Check(t.Context(), branch, claude(t), tract.RequestOptions{}))(t) {
 			if p.Rule == "unmatched-result" && p.Warning && !p.Commit.IsZero() {
 				noted = append(noted, p.CallID)
 			}
@@ -118,35 +100,35 @@ func TestCheckNotesResultsThatAnswerNoCall(t *testing.T) {
 func TestAKeyIsForOneContent(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
-	key := tract.Key("k")
+	key := tract.AppendOptions{Key: "k"}
 	first := must(main.Append(ctx, []content.Block{content.User("Q"), callOf("1")}, key))(t)
-	result := must(main.Append(ctx, []content.Block{resultOf("1")}, tract.Key("r")))(t)
-	if again := must(main.Append(ctx, []content.Block{resultOf("1")}, tract.Key("r")))(t); !slices.Equal(again, result) {
+	result := must(main.Append(ctx, []content.Block{resultOf("1")}, tract.AppendOptions{Key: "r"}))(t)
+	if again := must(main.Append(ctx, []content.Block{resultOf("1")}, tract.AppendOptions{Key: "r"}))(t); !slices.Equal(again, result) {
 		t.Errorf("a result again: %v, want %v", again, result)
 	}
-	must(main.Annotate(ctx, first[0].String(), priority.Pinned, "", tract.Key("p")))(t)
 	tip := must(main.Tip(ctx))(t)
 	for name, other := range map[string]func() error{
 		"another text": func() error {
 			_, err := main.Append(ctx, []content.Block{content.User("P"), callOf("1")}, key)
 			return err
 		},
-		"fewer blocks": func() error { _, err := main.User(ctx, "Q", key); return err },
+		"fewer blocks": func() error {
+			_, err := main.Append(ctx, []content.Block{content.User("Q")}, key)
+			return err
+		},
 		"another kind": func() error {
 			_, err := main.Append(ctx, []content.Block{content.System("Q"), callOf("1")}, key)
 			return err
 		},
 		"another result": func() error {
-			_, err := main.Append(ctx, []content.Block{content.ToolResult{CallID: "1", Text: "else"}}, tract.Key("r"))
+			_, err := main.Append(ctx, []content.Block{content.ToolResult{CallID: "1", Text: "else"}}, tract.AppendOptions{Key: "r"})
 			return err
 		},
-		"another command": func() error { _, err := main.Annotate(ctx, first[0].String(), priority.Skip, "", key); return err },
-		"another level": func() error {
-			_, err := main.Annotate(ctx, first[0].String(), priority.Skip, "", tract.Key("p"))
+		"another command": func() error {
+			_, err := main.Edit(ctx, first[0].String(), "P", tract.EditOptions{Key: "k"})
 			return err
 		},
-		"a question": func() error { _, err := main.Chat(ctx, usageClient{}, "else", key); return err },
-		"a reply":    func() error { _, err := main.Generate(ctx, usageClient{}, key); return err },
+		"a question": func() error { _, err := main.Ask(ctx, usageClient{}, "else", tract.AskOptions{Key: "k"}); return err },
 		"a reply by hand": func() error {
 			_, err := main.AppendReply(ctx, &llm.Response{Blocks: []content.Block{content.Assistant("A")}}, key)
 			return err
@@ -167,8 +149,7 @@ func TestTwoRepliesWithOneID(t *testing.T) {
 	main := open(t).Branch("main")
 	var noted []tract.Problem
 	reply := func(text string) []objects.ID {
-		return must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r"}, Blocks: []content.Block{content.Assistant(text)}},
-			tract.OnWarning(func(p tract.Problem) { noted = append(noted, p) })))(t)
+		return must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r"}, Blocks: []content.Block{content.Assistant(text)}}, tract.AppendOptions{OnWarning: func(p tract.Problem) { noted = append(noted, p) }}))(t)
 	}
 	first := reply("one")
 	if again := reply("one"); !slices.Equal(first, again) || len(noted) != 0 {

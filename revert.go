@@ -7,9 +7,10 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // ErrNoChange says that a block already is as it was asked to be.
@@ -19,11 +20,8 @@ var ErrNoChange = errors.New("nothing to change: it is so already")
 // the commits that do it. A block is left out of prompts; an edit gives way to the
 // words before it, an annotation to the priority before it; of a merge all that it
 // brought is taken back. What prompts of the past had stays.
-func (b *Branch) Revert(ctx context.Context, rev, reason string, opts ...Option) ([]objects.ID, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
+func (b *Branch) Revert(ctx context.Context, rev, reason string) ([]objects.ID, error) {
+	c := b.repo.call()
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {
 		return nil, fmt.Errorf("revert: %w", err)
@@ -58,7 +56,7 @@ func (b *Branch) on(ctx context.Context, tip *commit.Commit, id objects.ID) erro
 func (b *Branch) reverting(ctx context.Context, c *call, tip, reverted *commit.Commit, reason string) ([]commit.Draft, error) {
 	switch reverted.Op {
 	case commit.Edit, commit.Annotate:
-		d, err := b.before(ctx, c, tip, subject{reverted.Target, reverted.Op}, reverted.Parent(), reason)
+		d, err := b.before(ctx, c, tip, history.ChangeKey{Target: reverted.Target, Op: reverted.Op}, reverted.Parent(), reason)
 		return []commit.Draft{d}, err
 	case commit.Merge:
 		return b.revertingMerge(ctx, c, tip, reverted, reason)
@@ -80,9 +78,9 @@ func (b *Branch) revertingMerge(ctx context.Context, c *call, tip, merge *commit
 			drafts = append(drafts, b.noted(c, of.ID, priority.Skip, reason))
 		}
 	}
-	_, order := sayings(brought)
+	_, order := history.LatestChanges(brought)
 	for _, s := range order {
-		if in[s.of] {
+		if in[s.Target] {
 			continue
 		}
 		last, err := b.repo.lastSaid(ctx, tip.ID, s)
@@ -104,16 +102,16 @@ func (b *Branch) revertingMerge(ctx context.Context, c *call, tip, merge *commit
 }
 
 // before is the draft that makes a subject be what it was at a commit.
-func (b *Branch) before(ctx context.Context, c *call, tip *commit.Commit, s subject, at objects.ID, reason string) (commit.Draft, error) {
-	if s.op == commit.Edit {
-		return b.wordsOf(ctx, c, tip, s.of, at)
+func (b *Branch) before(ctx context.Context, c *call, tip *commit.Commit, s history.ChangeKey, at objects.ID, reason string) (commit.Draft, error) {
+	if s.Op == commit.Edit {
+		return b.wordsOf(ctx, c, tip, s.Target, at)
 	}
 	level := priority.Unset
 	last, err := b.repo.lastSaid(ctx, at, s)
 	if err == nil && last != nil {
 		level = last.Priority
 	}
-	return b.noted(c, s.of, level, reason), err
+	return b.noted(c, s.Target, level, reason), err
 }
 
 // noted is the draft of an annotation.
@@ -139,7 +137,7 @@ func (b *Branch) wordsOf(ctx context.Context, c *call, tip *commit.Commit, id, a
 		return commit.Draft{}, err
 	}
 	said := func(tip objects.ID) (objects.ID, error) {
-		edit, err := b.repo.lastSaid(ctx, tip, subject{id, commit.Edit})
+		edit, err := b.repo.lastSaid(ctx, tip, history.ChangeKey{Target: id, Op: commit.Edit})
 		if err != nil || edit == nil {
 			return target.Content, err
 		}
@@ -163,13 +161,13 @@ func (b *Branch) wordsOf(ctx context.Context, c *call, tip *commit.Commit, id, a
 }
 
 // lastSaid is the last change of a subject on a history; nil when there is none.
-func (r *Repo) lastSaid(ctx context.Context, tip objects.ID, s subject) (*commit.Commit, error) {
-	notes, err := r.Notes(ctx, tip, s.of)
+func (r *Repo) lastSaid(ctx context.Context, tip objects.ID, s history.ChangeKey) (*commit.Commit, error) {
+	notes, err := history.Changes(ctx, r.store, tip, s.Target)
 	if err != nil {
 		return nil, err
 	}
 	for i := len(notes) - 1; i >= 0; i-- {
-		if notes[i].Op == s.op {
+		if notes[i].Op == s.Op {
 			return notes[i], nil
 		}
 	}

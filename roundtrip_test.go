@@ -12,9 +12,9 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // kept is a recorded response on its way through a store.
@@ -90,22 +90,22 @@ func (k *kept) replay(t *testing.T, blocks []content.Block) rawjson.Value {
 func TestEveryRecordingComesThroughTheStore(t *testing.T) {
 	list := everyRecording(t)
 	store := filepath.Join(t.TempDir(), "store")
-	repo := must(tract.Open(t.Context(), store, tract.Create()))(t)
+	repo := must(tract.Open(t.Context(), store, tract.OpenOptions{Create: true}))(t)
 	for i, k := range list {
-		if _, err := repo.Branch(fmt.Sprint("b", i)).AppendReply(t.Context(), k.reply); err != nil {
+		if _, err := repo.Branch(fmt.Sprint("b", i)).AppendReply(t.Context(), k.reply, tract.AppendOptions{}); err != nil {
 			t.Errorf("%s: %v", k.File, err)
 		}
 	}
 	if err := repo.Close(); err != nil {
 		t.Fatal(err)
 	}
-	repo = must(tract.Open(t.Context(), store, tract.ReadOnly()))(t)
+	repo = must(tract.Open(t.Context(), store, tract.OpenOptions{ReadOnly: true}))(t)
 	defer repo.Close()
 	whole := 0
 	for i, k := range list {
 		t.Run(k.File, func(t *testing.T) {
 			var blocks []content.Block
-			for c, err := range repo.Log(t.Context(), fmt.Sprint("b", i)) {
+			for c, err := range repo.Log(t.Context(), fmt.Sprint("b", i), tract.LogOptions{}) {
 				if err != nil {
 					t.Fatal(err)
 				}

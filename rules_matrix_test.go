@@ -18,6 +18,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -633,20 +634,21 @@ func (s *ruleServer) client(t *testing.T) *providers.Client {
 	return must(providers.Open(s.provider, providers.Config{Model: s.model, Dialect: s.ruled.dialect, BaseURL: s.url, APIKey: "k", Retries: -1}))(t)
 }
 
-var weatherTool = tract.Tools(llm.Tool{Name: "weather"})
+var weatherTool = []llm.Tool{{Name: "weather"}}
 
 // converse has turns of conversation with a server, each with its tool loops.
-func (s *ruleServer) converse(t *testing.T, repo *tract.Repo, turns int, opts ...tract.Option) (replies []*tract.Response) {
+func (s *ruleServer) converse(t *testing.T, repo *tract.Repo, turns int, o ...tract.AskOptions) (replies []*tract.Response) {
 	t.Helper()
 	client, main := s.client(t), repo.Branch("main")
-	opts = append([]tract.Option{weatherTool, tract.OnWarning(func(tract.Problem) {})}, opts...)
+	options := opt(o)
+	options.Tools, options.OnWarning = weatherTool, func(tract.Problem) {}
 	for turn := range turns {
 		must(main.User(t.Context(), fmt.Sprintf("Question %d?", turn)))(t)
 		for range stepsOfTurn {
-			r := must(main.Generate(t.Context(), client, opts...))(t)
+			r := must(main.Generate(t.Context(), client, options))(t)
 			replies = append(replies, r)
 			if results := resultsOf(r); len(results) > 0 {
-				must(main.Append(t.Context(), results))(t)
+				must(main.Append(t.Context(), results, tract.AppendOptions{}))(t)
 			}
 		}
 	}
@@ -667,14 +669,11 @@ func TestNoRequestIsRefused(t *testing.T) {
 						t.Run(fmt.Sprintf("%s/strip %s include %s enabled %s stream %t", name, strip, include, enabled, stream), func(t *testing.T) {
 							t.Parallel()
 							s := serveRule(t, r)
-							opts := []tract.Option{
-								tract.Set("reasoning.strip_from_context", strip), tract.Set("reasoning.include_in_context", include),
-								tract.Set("reasoning.enabled", enabled), tract.Stream(stream),
-							}
-							if r.effort != "" {
-								opts = append(opts, tract.Set("reasoning.effort", r.effort))
-							}
-							s.converse(t, open(t), 3, opts...)
+							asked := tract.AskOptions{NoStream: !stream, Settings: map[string]string{
+								"reasoning.strip_from_context": strip, "reasoning.include_in_context": include,
+								"reasoning.enabled": enabled, "reasoning.effort": r.effort,
+							}}
+							s.converse(t, open(t), 3, asked)
 							if len(s.refused) > 0 {
 								t.Error(s.refused)
 							}
@@ -692,7 +691,7 @@ func TestUncommittedReasoningGoesBack(t *testing.T) {
 	for _, name := range []string{"DeepSeek", "Kimi", "Anthropic"} {
 		t.Run(name, func(t *testing.T) {
 			s := serveRule(t, rulesOfProviders[name])
-			s.converse(t, open(t), 3, tract.WithReasoning(false), tract.Set("reasoning.effort", "high"))
+			s.converse(t, open(t), 3, tract.AskOptions{Settings: map[string]string{"reasoning.commit": "false", "reasoning.effort": "high"}})
 			if len(s.refused) > 0 {
 				t.Error(s.refused)
 			}
@@ -709,9 +708,9 @@ func TestErasedReasoningHindersNoRequest(t *testing.T) {
 			repo := open(t)
 			s.converse(t, repo, 1)
 			must(repo.Branch("main").User(t.Context(), "And now?"))(t)
-			must(repo.Purge(t.Context(), tract.Purging{Reasoning: true}))(t)
+			must(maintain.Purge(t.Context(), repo, maintain.PurgeOptions{Reasoning: true}))(t)
 			clear(s.said) // it knows of no text that would have to come back
-			problems := must(repo.Check(t.Context(), "main", s.client(t)))(t)
+			problems := must(repo.Check(t.Context(), "main", s.client(t), tract.RequestOptions{}))(t)
 			for _, p := range problems {
 				if p.Rule != "reasoning-left-out" || !p.Warning {
 					t.Errorf("%+v", p)
@@ -720,7 +719,7 @@ func TestErasedReasoningHindersNoRequest(t *testing.T) {
 			if len(problems) != 2 {
 				t.Errorf("%d problems, want one for each message with calls", len(problems))
 			}
-			must(repo.Branch("main").Generate(t.Context(), s.client(t), weatherTool))(t)
+			must(repo.Branch("main").Generate(t.Context(), s.client(t), tract.AskOptions{Tools: weatherTool}))(t)
 			if len(s.refused) > 0 {
 				t.Error(s.refused)
 			}
@@ -735,13 +734,11 @@ func TestTheServersRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serveRule(t, r)
 			repo := open(t)
-			var opts []tract.Option
-			if r.effort != "" {
-				opts = append(opts, tract.Set("reasoning.effort", r.effort))
-			}
-			s.converse(t, repo, 1, opts...)
+			asked := tract.AskOptions{Settings: map[string]string{"reasoning.effort": r.effort}}
+			s.converse(t, repo, 1, asked)
+			asked.Tools = weatherTool
 			must(repo.Branch("main").User(t.Context(), "More?"))(t)
-			must(repo.Branch("main").Generate(t.Context(), s.client(t), append(opts, weatherTool)...))(t)
+			must(repo.Branch("main").Generate(t.Context(), s.client(t), asked))(t)
 			h := http.Header{"Anthropic-Beta": {"interleaved-thinking-2025-05-14"}}
 			if why := s.refuse(s, s.last, h); why != "" {
 				t.Fatalf("a good request is refused: %s", why)
@@ -782,28 +779,28 @@ func TestASkippedThoughtIsObeyedAndRefused(t *testing.T) {
 			first := s.converse(t, repo, 1)[0]
 			main, client := repo.Branch("main"), s.client(t)
 			must(main.User(t.Context(), "And now?"))(t)
-			if problems := must(repo.Check(t.Context(), "main", client))(t); len(problems) > 0 {
+			if problems := must(repo.Check(t.Context(), "main", client, tract.RequestOptions{}))(t); len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			must(main.Annotate(t.Context(), first.ReasoningCommits[0].String(), priority.Skip, "not this one"))(t)
-			problems := must(repo.Check(t.Context(), "main", client))(t)
+			problems := must(repo.Check(t.Context(), "main", client, tract.RequestOptions{}))(t)
 			if len(problems) != 1 || problems[0].Rule != "reasoning-left-out" || problems[0].Warning || problems[0].Commit != first.ReasoningCommits[0] {
 				t.Errorf("%+v", problems)
 			}
 			var refused *tract.RuleError
-			if _, err := main.Generate(t.Context(), client, weatherTool); !errors.As(err, &refused) {
+			if _, err := main.Generate(t.Context(), client, tract.AskOptions{Tools: weatherTool}); !errors.As(err, &refused) {
 				t.Errorf("generate: %v", err)
 			}
-			req := must(repo.Request(t.Context(), "main", client))(t)
+			req := must(repo.Request(t.Context(), "main", client, tract.RequestOptions{}))(t)
 			if len(find(t, req.Body, first.Reasoning)) > 0 {
 				t.Errorf("what was skipped is sent: %s", req.Body)
 			}
 			// Elsewhere nobody minds, and nothing of closed turns is sent.
 			other := must(providers.Open("zai", providers.Config{Model: "glm-5"}))(t)
-			if problems := must(repo.Check(t.Context(), "main", other))(t); len(problems) > 0 {
+			if problems := must(repo.Check(t.Context(), "main", other, tract.RequestOptions{}))(t); len(problems) > 0 {
 				t.Error(problems)
 			}
-			if req := must(repo.Request(t.Context(), "main", other))(t); len(find(t, req.Body, "Thought")) > 0 {
+			if req := must(repo.Request(t.Context(), "main", other, tract.RequestOptions{}))(t); len(find(t, req.Body, "Thought")) > 0 {
 				t.Errorf("reasoning goes to a provider that does not demand it: %s", req.Body)
 			}
 		})

@@ -16,7 +16,6 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // off is by what part an estimate misses what was reported.
@@ -74,11 +73,11 @@ func estimates(t *testing.T, dir string, first, second recording) (plain, scaled
 	main := open(t)
 	b := main.Branch("main")
 	for _, m := range blocksOf(t, dir, first.Request) {
-		if _, err := b.Append(t.Context(), m.Parts, tract.Role(m.role)); err != nil {
+		if _, err := b.Append(t.Context(), m.Parts, tract.AppendOptions{Role: m.role}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reply, err := b.Generate(t.Context(), client, tract.Stream(first.Container != "json"), tract.Force())
+	reply, err := b.Generate(t.Context(), client, tract.AskOptions{NoStream: !(first.Container != "json"), Force: true})
 	if err != nil {
 		t.Fatalf("%s: %v", first.File, err)
 	}
@@ -101,11 +100,11 @@ func estimates(t *testing.T, dir string, first, second recording) (plain, scaled
 				m.Parts[i] = result
 			}
 		}
-		if _, err := b.Append(t.Context(), m.Parts, tract.Role(m.role)); err != nil {
+		if _, err := b.Append(t.Context(), m.Parts, tract.AppendOptions{Role: m.role}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p, err := main.Compile(t.Context(), "main", tract.For(client))
+	p, err := main.Compile(t.Context(), "main", tract.CompileOptions{Target: client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +154,16 @@ func TestEstimateOfRealSessions(t *testing.T) {
 	var all []float64
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		repo := open(t)
-		if _, err := repo.Import(t.Context(), foreign(logs[name])); err != nil {
+		if _, err := repo.Import(t.Context(), foreign(logs[name]), tract.ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var errors []float64
-		for info, err := range repo.Branches(t.Context(), refs.Query{}) {
+		for info, err := range repo.Refs(t.Context(), tract.RefQuery{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			last := ""
-			for c, err := range repo.Log(t.Context(), info.Name) {
+			for c, err := range repo.Log(t.Context(), info.Name, tract.LogOptions{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +171,7 @@ func TestEstimateOfRealSessions(t *testing.T) {
 					continue
 				}
 				last = c.From.ResponseID
-				p, err := repo.Compile(t.Context(), c.Parent().String())
+				p, err := repo.Compile(t.Context(), c.Parent().String(), tract.CompileOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}

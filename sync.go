@@ -10,9 +10,10 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // SyncResult is what Sync found and did.
@@ -45,11 +46,8 @@ const maxSyncRaces = 16
 // What is committed was said elsewhere: its secrets are masked as those of an import are,
 // and tool results need no call. The role of a message counts before the usual role of its
 // blocks; a message without one has the roles of its blocks. A note is an error.
-func (b *Branch) Sync(ctx context.Context, messages []content.Message, opts ...Option) (*SyncResult, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
+func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncResult, error) {
+	c := b.repo.call()
 	list, err := newSyncList(messages)
 	if err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
@@ -201,7 +199,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 	if !list.instructions {
 		h.blocks = slices.DeleteFunc(h.blocks, func(s saidBlock) bool { return h.line[s.at].Role == content.RoleSystem })
 	}
-	masks := c.masking().mode != maskOff
+	masks := c.masking().Mode != history.MaskOff
 	theirs, err := h.comparable(list.messages, masks)
 	if err != nil {
 		return syncPlace{}, err
@@ -340,7 +338,7 @@ func maskedMessages(messages []content.Message, masks bool) []content.Message {
 	for i, m := range all {
 		all[i].Blocks = slices.Clone(m.Blocks)
 		for j, b := range m.Blocks {
-			all[i].Blocks[j], _ = Masked(b)
+			all[i].Blocks[j], _ = history.Masked(b)
 		}
 	}
 	return all

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
+	"pgregory.net/rapid"
 )
 
 // say makes a message.
@@ -60,17 +60,17 @@ func TestMessagesAreEverythingThatWasSaid(t *testing.T) {
 	if list := must(main.Messages(ctx))(t); len(list) != 0 {
 		t.Errorf("an empty branch has %v", list)
 	}
-	must(main.System(ctx, "Be brief."))(t)
-	must(main.Append(ctx, []content.Block{content.User("Q1"), content.Note("for people")}))(t)
-	must(main.Append(ctx, []content.Block{content.Reasoning{Text: "R1", Format: content.FormatParsed}, content.Assistant("I look."), callOf("1"), callOf("2")}))(t)
-	must(main.Append(ctx, []content.Block{resultOf("2")}))(t)
-	must(main.Append(ctx, []content.Block{resultOf("1")}))(t)
-	answer := must(main.Assistant(ctx, "A1"))(t)
+	must(onlyID(main.Append(ctx, []content.Block{content.System("Be brief.")}, tract.AppendOptions{})))(t)
+	must(main.Append(ctx, []content.Block{content.User("Q1"), content.Note("for people")}, tract.AppendOptions{}))(t)
+	must(main.Append(ctx, []content.Block{content.Reasoning{Text: "R1", Format: content.FormatParsed}, content.Assistant("I look."), callOf("1"), callOf("2")}, tract.AppendOptions{}))(t)
+	must(main.Append(ctx, []content.Block{resultOf("2")}, tract.AppendOptions{}))(t)
+	must(main.Append(ctx, []content.Block{resultOf("1")}, tract.AppendOptions{}))(t)
+	answer := must(onlyID(main.Append(ctx, []content.Block{content.Assistant("A1")}, tract.AppendOptions{})))(t)
 	must(main.User(ctx, "Q2"))(t)
 	must(main.User(ctx, "Q3"))(t)
 	must(main.Annotate(ctx, answer.String(), priority.Skip, "hidden"))(t)
-	must(main.Edit(ctx, answer.String(), "A1 was wrong"))(t)
-	must(main.Edit(ctx, answer.String(), "A1, corrected"))(t)
+	must(main.Edit(ctx, answer.String(), "A1 was wrong", tract.EditOptions{}))(t)
+	must(main.Edit(ctx, answer.String(), "A1, corrected", tract.EditOptions{}))(t)
 	want := "s Be brief. | u Q1 | a reasoning=R1 I look. tool-call={} tool-call={} | t tool-result=found tool-result=found | a A1, corrected | u Q2 | u Q3"
 	if have := saidOn(t, main); have != want {
 		t.Errorf("have %s\nwant %s", have, want)
@@ -89,15 +89,15 @@ func TestMessagesShowWhatWasPurged(t *testing.T) {
 		content.Media{Of: content.KindImage, MediaType: "image/png", Data: "secret"},
 		content.Assistant("A"),
 	} {
-		ids = append(ids, must(main.Append(ctx, []content.Block{b}))(t)...)
+		ids = append(ids, must(main.Append(ctx, []content.Block{b}, tract.AppendOptions{}))(t)...)
 	}
 	original := must(main.Messages(ctx))(t)
-	edited := must(main.Edit(ctx, ids[5].String(), "secret answer"))(t)
+	edited := must(main.Edit(ctx, ids[5].String(), "secret answer", tract.EditOptions{}))(t)
 	var revs []string
 	for _, id := range append(ids[:5:5], edited) {
 		revs = append(revs, id.String())
 	}
-	must(repo.Purge(ctx, tract.Purging{Revs: revs}))(t)
+	must(maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: revs}))(t)
 	want := "u [erased] | a reasoning=[erased] tool-call=[erased] | t tool-result=[erased] | u [erased] | a [erased]"
 	if have := saidOn(t, main); have != want {
 		t.Errorf("have %s\nwant %s", have, want)
@@ -271,10 +271,10 @@ func TestSyncGoesOnBehindEdits(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
 	first := must(main.Sync(ctx, dialogue("Q1", "A1", "Q2", "A2")))(t).Commits
-	must(main.Edit(ctx, first[1].String(), "A1 edited"))(t)
+	must(main.Edit(ctx, first[1].String(), "A1 edited", tract.EditOptions{}))(t)
 	must(main.Annotate(ctx, first[0].String(), priority.Skip, ""))(t)
-	must(main.Append(ctx, []content.Block{content.Note("for people")}))(t)
-	prompt := must(repo.Compile(ctx, "main"))(t).Messages
+	must(main.Append(ctx, []content.Block{content.Note("for people")}, tract.AppendOptions{}))(t)
+	prompt := must(repo.Compile(ctx, "main", tract.CompileOptions{}))(t).Messages
 	for name, list := range map[string][]content.Message{
 		"as it was": dialogue("Q1", "A1", "Q2", "A2"), "as it is": dialogue("Q1", "A1 edited", "Q2", "A2"), "the prompt": prompt,
 	} {
@@ -301,9 +301,9 @@ func TestSyncOfAMergedBranch(t *testing.T) {
 	ctx, main := t.Context(), repo.Branch("main")
 	must(main.Sync(ctx, dialogue("Q1", "A1")))(t)
 	side := must(main.Fork(ctx, "side", "main"))(t)
-	must(side.Append(ctx, []content.Block{content.User("S1"), content.Assistant("S2")}))(t)
+	must(side.Append(ctx, []content.Block{content.User("S1"), content.Assistant("S2")}, tract.AppendOptions{}))(t)
 	must(main.User(ctx, "Q2"))(t)
-	must(main.Merge(ctx, "side", tract.Merging{}))(t)
+	must(main.Merge(ctx, "side", tract.MergeOptions{}))(t)
 	list := must(main.Messages(ctx))(t)
 	if have := transcript(list); have != "u Q1 | a A1 | u Q2 | u S1 | a S2" {
 		t.Fatal(have)
@@ -375,7 +375,7 @@ func TestSyncAtOnce(t *testing.T) {
 // TestSyncSaysWhatTheListSays draws lists that grow, shrink and change.
 func TestSyncSaysWhatTheListSays(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		repo, err := tract.Open(t.Context(), "mem:")
+		repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -407,8 +407,8 @@ func TestSyncAfterCompress(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
 	first := must(main.Sync(ctx, dialogue("Q1", "A1", "Q2", "A2")))(t).Commits
-	must(main.Compress(ctx, first[0].String()+".."+first[1].String(), "They greeted."))(t)
-	prompt := must(repo.Compile(ctx, "main"))(t).Messages
+	must(summaryID(main.Compress(ctx, first[0].String()+".."+first[1].String(), tract.CompressOptions{Text: "They greeted."})))(t)
+	prompt := must(repo.Compile(ctx, "main", tract.CompileOptions{}))(t).Messages
 	for range 2 {
 		got := must(main.Sync(ctx, append(prompt[:len(prompt):len(prompt)], dialogue("Q3")...)))(t)
 		if got.Branch != "main" || got.Known < len(prompt) {

@@ -4,37 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
-
-// Tags lists the tags.
-func (r *Repo) Tags(ctx context.Context, q refs.Query) iter.Seq2[refs.Info, error] {
-	return r.infos(ctx, refs.Tags, q)
-}
 
 // Tag gives a commit a name that stays where it is. A tag of that name must not
 // exist: objects.ErrExists.
-func (r *Repo) Tag(ctx context.Context, name, rev string, opts ...Option) error {
+func (r *Repo) Tag(ctx context.Context, name, rev string) error {
 	id, err := r.Resolve(ctx, rev)
 	if err != nil {
 		return fmt.Errorf("tag: %w", err)
 	}
-	return r.newRef(ctx, "tag", refs.Tags, name, id, opts)
+	return r.newRef(ctx, "tag", refs.Tags, name, id)
 }
 
 // Delete removes branches, tags and rescued replies, by the names of their refs, such
 // as refs/tags/v1: all in one transaction, or none. What they named stays in the store,
 // and the ref log says where they were.
-func (r *Repo) Delete(ctx context.Context, names []string, opts ...Option) error {
-	c, err := r.call(opts)
-	if err != nil {
-		return err
-	}
+func (r *Repo) Delete(ctx context.Context, names []string) error {
 	var moves []objects.RefUpdate
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		ref, err := objects.ReadRef(ctx, r.store, name)
@@ -46,24 +36,20 @@ func (r *Repo) Delete(ctx context.Context, names []string, opts ...Option) error
 		}
 		moves = append(moves, objects.RefUpdate{Name: name, Old: ref.Target})
 	}
-	if err := r.move(ctx, c, "delete", moves...); err != nil {
+	if err := r.move(ctx, r.call(), "delete", moves...); err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return nil
 }
 
 // newRef makes a ref that must not exist yet.
-func (r *Repo) newRef(ctx context.Context, command, folder, name string, at objects.ID, opts []Option) error {
-	c, err := r.call(opts)
-	if err != nil {
-		return err
-	}
+func (r *Repo) newRef(ctx context.Context, command, folder, name string, at objects.ID) error {
 	if err := refs.Check(name); err != nil {
 		return fmt.Errorf("%s %w", command, err)
 	}
-	err = r.vacant(ctx, folder+name)
+	err := r.vacant(ctx, folder+name)
 	if err == nil {
-		err = r.move(ctx, c, command, objects.RefUpdate{Name: folder + name, New: at})
+		err = r.move(ctx, r.call(), command, objects.RefUpdate{Name: folder + name, New: at})
 	}
 	if errors.As(err, new(*objects.ConflictError)) {
 		err = objects.ErrExists
@@ -86,11 +72,7 @@ func (r *Repo) vacant(ctx context.Context, ref string) error {
 
 // Rename gives the branch another name, with its description. A branch of that
 // name must not exist: objects.ErrExists.
-func (b *Branch) Rename(ctx context.Context, name string, opts ...Option) (*Branch, error) {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return nil, err
-	}
+func (b *Branch) Rename(ctx context.Context, name string) (*Branch, error) {
 	if err := refs.Check(name); err != nil {
 		return nil, fmt.Errorf("rename: branch %w", err)
 	}
@@ -112,7 +94,7 @@ func (b *Branch) Rename(ctx context.Context, name string, opts ...Option) (*Bran
 	if err := b.repo.vacant(ctx, refs.Heads+name); err != nil {
 		return nil, fmt.Errorf("rename: branch %q: %w", name, err)
 	}
-	err = b.repo.move(ctx, c, "rename", moves...)
+	err = b.repo.move(ctx, b.repo.call(), "rename", moves...)
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Ref == refs.Heads+name {
 		return nil, fmt.Errorf("rename: branch %q: %w", name, objects.ErrExists)
 	}
@@ -123,11 +105,8 @@ func (b *Branch) Rename(ctx context.Context, name string, opts ...Option) (*Bran
 }
 
 // Describe says what the branch is about; the empty text takes that back.
-func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) error {
-	c, err := b.repo.call(opts)
-	if err != nil {
-		return err
-	}
+func (b *Branch) Describe(ctx context.Context, text string) error {
+	c := b.repo.call()
 	if err := refs.Check(b.name); err != nil {
 		return fmt.Errorf("describe: branch %w", err)
 	}
@@ -139,7 +118,7 @@ func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) erro
 	update := objects.RefUpdate{Name: refs.Describe + b.name, Old: old.Target}
 	m := c.masking()
 	if text != "" {
-		label := m.labelOf(commit.Label{Text: text}).Object()
+		label := m.Label(commit.Label{Text: text}).Object()
 		update.New, batch.Put = label.ID, []objects.Object{label}
 	}
 	if update.Old == update.New {
@@ -153,8 +132,8 @@ func (b *Branch) Describe(ctx context.Context, text string, opts ...Option) erro
 	return nil
 }
 
-// Description is what Describe said of the branch, or empty.
-func (b *Branch) Description(ctx context.Context) (string, error) {
+// description is what Describe said of the branch, or empty.
+func (b *Branch) description(ctx context.Context) (string, error) {
 	ref, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
 	if err != nil || ref.Target.IsZero() {
 		return "", err

@@ -4,20 +4,24 @@
 //
 // For most uses:
 //
-//	repo, err := tract.Open(ctx, ".tract", tract.Create())
+//	repo, err := tract.Open(ctx, ".tract", tract.OpenOptions{Create: true})
 //	main := repo.Branch("main")
-//	_, err = main.System(ctx, "You are brief.")
-//	reply, err := main.Chat(ctx, client, "Why is the sky blue?")
+//	_, err = main.Append(ctx, []content.Block{content.System("You are brief.")}, tract.AppendOptions{})
+//	reply, err := main.Ask(ctx, client, "Why is the sky blue?", tract.AskOptions{})
 //
 // A [Repo] looks at histories; a [Branch] adds to one and asks models. Both may
 // be used by any number of goroutines, and a store by any number of processes.
 // There is no current branch here: HEAD belongs to a working folder, and in the
 // revisions given to a Branch it means that branch.
 //
-// What is promised: a reply and the thoughts before it are written in one
-// transaction, or not at all; a reply that cannot land where it belongs, because
-// the branch moved or the stream broke, is kept under a rescue ref and named in
-// the error; no transaction is open while the network works; nothing is deleted.
+// What is promised: a response and the reasoning before it are written in one transaction,
+// or not at all. A response that cannot be committed to its branch, because the branch moved
+// or the stream broke, is kept under a rescue ref that the error names; if even that write
+// fails, the response is on an *[UnsavedError]. No transaction is open during network calls.
+// This package removes refs but never commits or content; package maintain does.
+//
+// Options are structs whose zero value is the default. Settings in them are those of
+// "tract config", by name.
 //
 // The package reads no environment, no home directory and no configuration, and
 // has no state of its own.
@@ -31,11 +35,11 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
 	_ "github.com/tract-vcs/tract/objects/bolt" // the embedded engine
-	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/safefile"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // Repo is a store of histories.
@@ -48,18 +52,22 @@ type Repo struct {
 	headers  headers
 }
 
-// Open opens the store at url: a folder such as ".tract", or "mem:". A store
+// Open opens the store at url: a folder such as ".tract", or "mem:", a new store in memory.
+// A store
 // that is not there is an [objects.ErrNotFound], unless Create is given.
-func Open(ctx context.Context, url string, opts ...OpenOption) (*Repo, error) {
-	o, err := openingOf(opts)
+func Open(ctx context.Context, url string, o OpenOptions) (*Repo, error) {
+	v, err := settings.Values{}.WithAll(o.Settings)
 	if err != nil {
 		return nil, err
 	}
-	store, err := objects.Open(ctx, url, o.Options)
+	store, err := objects.Open(ctx, url, objects.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, Files: o.Files})
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{store: store, settings: o.settings, author: o.author, clock: o.clock, found: o.found}, nil
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Repo{store: store, settings: v, author: o.Author, clock: o.Now, found: o.OnSecrets}, nil
 }
 
 // Close waits for running writes and closes the store. Later calls give
@@ -69,64 +77,20 @@ func (r *Repo) Close() error { return r.store.Close() }
 // Store is the objects and refs below the repo.
 func (r *Repo) Store() objects.Store { return r.store }
 
-// opening is what the options of Open say.
-type opening struct {
-	objects.Options
-	settings settings.Values
-	author   string
-	clock    func() time.Time
-	found    func([]Secret)
-}
+// OpenOptions say how a store is opened.
+type OpenOptions struct {
+	Create   bool              // make the store when there is none
+	ReadOnly bool              // never write to the store
+	Wait     time.Duration     // longest wait for another process that holds the store; 0: the default of the engine
+	Files    safefile.Policy   // whose files are accepted in a folder that holds a store; zero: see [objects.ErrUnsafe]
+	Settings map[string]string // for every call that does not say otherwise, by name; a setting without an entry has its default
+	Author   string            // of commits and of entries in the ref log; empty: none
+	Now      func() time.Time  // the time of commits, for tests and imports; nil: time.Now
 
-func openingOf(opts []OpenOption) (*opening, error) {
-	o := &opening{clock: time.Now}
-	for _, opt := range opts {
-		if err := opt(o); err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
-}
-
-// OpenOption changes how a store is opened.
-type OpenOption func(*opening) error
-
-// Create makes the store when there is none.
-func Create() OpenOption { return func(o *opening) error { o.Create = true; return nil } }
-
-// ReadOnly never writes to the store.
-func ReadOnly() OpenOption { return func(o *opening) error { o.ReadOnly = true; return nil } }
-
-// Files says whose files are accepted, in a folder that holds a store. Without it, files
-// of another user than that of this process, and files that another user can write, are
-// [objects.ErrUnsafe].
-func Files(p safefile.Policy) OpenOption {
-	return func(o *opening) error { o.Files = p; return nil }
-}
-
-// Wait is the longest wait for another process that holds the store.
-func Wait(d time.Duration) OpenOption { return func(o *opening) error { o.Wait = d; return nil } }
-
-// As names the author of commits that do not say their own.
-func As(author string) OpenOption { return func(o *opening) error { o.author = author; return nil } }
-
-// Clock gives the time of commits, for tests and imports.
-func Clock(now func() time.Time) OpenOption {
-	return func(o *opening) error { o.clock = now; return nil }
-}
-
-// Defaults are the settings that hold where a call does not say otherwise.
-func Defaults(v settings.Values) OpenOption {
-	return func(o *opening) error { o.settings = v; return nil }
-}
-
-// CommitReasoning says whether thoughts are committed, where a call does not say
-// otherwise. They are unless told.
-func CommitReasoning(yes bool) OpenOption {
-	return func(o *opening) (err error) {
-		o.settings, err = o.settings.With("reasoning.commit", fmt.Sprint(yes))
-		return err
-	}
+	// OnSecrets is told of every secret that was found in what is about to be committed,
+	// masked or not; with the setting secrets.mask=off nothing is looked for. It is called
+	// by the goroutine that commits, and again when a write is done again. May be nil.
+	OnSecrets func([]Secret)
 }
 
 // Branch is one conversation. It need not exist yet: the first commit makes it.
@@ -139,7 +103,9 @@ type Branch struct {
 	unkept map[objects.ID][]content.Block // thoughts that were not committed, by the commit they come before
 }
 
-// Branch gives the branch with a name. It does no I/O.
+// Branch returns the branch of a name. It does no I/O; a name that is not valid is an error
+// of the first call on the branch. Two calls return two Branches, which do not share the
+// reasoning that [Branch.Generate] keeps in memory.
 func (r *Repo) Branch(name string) *Branch {
 	full := refs.Heads + name
 	return &Branch{repo: r, full: full, name: full[len(refs.Heads):]}

@@ -8,14 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
-// Moves lists how a ref moved, newest first; the empty name is all refs. limit
-// 0 is no limit.
-func (r *Repo) Moves(ctx context.Context, ref string, limit int) ([]objects.LogEntry, error) {
-	return r.store.Log(ctx, ref, 0, limit)
+// AsOperation returns a context under which all calls are one [Operation]: what they do to
+// refs is undone together. Without it each call is an operation. The ref log names the
+// operation by command, a word such as "import" without arguments; when it is empty, by
+// what each call does.
+func AsOperation(ctx context.Context, command string) context.Context {
+	return history.AsOperation(ctx, command)
 }
 
 // UndoOptions says which operation Undo takes back, or Redo does again. The zero value is
@@ -40,11 +43,8 @@ func (o UndoOptions) picks(op *Operation) bool {
 // stay under their rescue refs. When another operation has moved a ref of it since, that
 // is a *[MovedError], and nothing is undone. When there is none to undo, it is an
 // [objects.ErrNotFound].
-func (r *Repo) Undo(ctx context.Context, o UndoOptions, opts ...Option) (Operation, error) {
-	c, err := r.call(opts)
-	if err != nil {
-		return Operation{}, err
-	}
+func (r *Repo) Undo(ctx context.Context, o UndoOptions) (Operation, error) {
+	c := r.call()
 	op, err := r.standing(ctx, o)
 	if err == nil {
 		back := make([]objects.RefUpdate, len(op.Refs))
@@ -59,15 +59,11 @@ func (r *Repo) Undo(ctx context.Context, o UndoOptions, opts ...Option) (Operati
 	return op, nil
 }
 
-// Redo does an operation again that is undone, and returns it: of the newest operations
-// that one which was undone last. Once another operation has moved the branch, or with no
+// Redo does the operation again that was undone last, and returns it. Once another operation has moved the branch, or with no
 // branch any ref, there is nothing to do again: [objects.ErrNotFound]. When another
 // operation has moved a ref of it since, that is a *[MovedError], and nothing is done.
-func (r *Repo) Redo(ctx context.Context, o UndoOptions, opts ...Option) (Operation, error) {
-	c, err := r.call(opts)
-	if err != nil {
-		return Operation{}, err
-	}
+func (r *Repo) Redo(ctx context.Context, o UndoOptions) (Operation, error) {
+	c := r.call()
 	op, undo, err := r.undone(ctx, o)
 	if err == nil {
 		err = r.reverse(ctx, c, "redo", o, op, undo, op.Refs)

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 // TestSecretsOfTheWireAreInNoFile has a secret of every form in the headers and in the
@@ -24,7 +24,7 @@ import (
 // a byte of it is in the store, in an error or in what the client logs.
 func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 	for mode, want := range map[string]int{"traces": 0, "all": 0, "off": 1} {
-		repo, dir := onDisk(t, tract.MaskSecrets(mode))
+		repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": mode}})
 		planted, logged := secretstest.Plant(41), 0
 		for i, p := range planted {
 			wire := newLeakyWire(t, p)
@@ -33,9 +33,9 @@ func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 			for _, how := range []string{"refused", "busy", "stopped", "said", "broken", "in the stream"} {
 				wire.how = how
 				logged += len(wire.log)
-				_, err := b.Generate(t.Context(), wire.client, tract.Stream(how == "broken" || how == "in the stream"))
+				_, err := b.Generate(t.Context(), wire.client, tract.AskOptions{NoStream: !(how == "broken" || how == "in the stream")})
 				if broken := (*tract.IncompleteError)(nil); errors.As(err, &broken) {
-					must(b.TakeRescue(t.Context(), broken.Rescued))(t)
+					must(b.TakeRescue(t.Context(), broken.Rescued, tract.RescueOptions{}))(t)
 				} else if (how == "stopped" || how == "said") != (err == nil) {
 					t.Fatalf("%s, %s: %v", p.Rule, how, err)
 				}

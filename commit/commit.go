@@ -85,7 +85,7 @@ type Commit struct {
 	Priority priority.Level // given by a person, else Unset
 	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
 	Author   string
-	Key      string // idempotency key
+	Key      Key // idempotency key
 
 	Depth uint64 // commits before this one, on the longest line; fsck checks it
 

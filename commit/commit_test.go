@@ -34,7 +34,7 @@ func conversation() []Draft {
 	user := &Origin{Source: SourceUser, Session: "main"}
 	return []Draft{
 		{Block: content.System("Be kind."), Origin: user, Time: noon},
-		{Block: content.User("Why?"), Origin: user, Time: noon, Author: "ada", Key: "k1", Label: Label{Text: "first", Meta: map[string]string{"b": "2", "a": "1"}}},
+		{Block: content.User("Why?"), Origin: user, Time: noon, Author: "ada", Key: Key{Text: "k1"}, Label: Label{Text: "first", Meta: map[string]string{"b": "2", "a": "1"}}},
 		{Block: content.Reasoning{Format: content.FormatAnthropic, Text: "because"}, Origin: reply, Time: noon},
 		{Block: content.Assistant("Because."), Index: 1, Origin: reply, Time: noon, Priority: priority.Pinned},
 		{Op: Annotate, Target: objects.Hash([]byte("x")), Priority: priority.Skip, Block: content.Note("noise"), Time: noon},
@@ -45,6 +45,10 @@ func conversation() []Draft {
 			Op: Compress, First: objects.Hash([]byte("a")), Target: objects.Hash([]byte("b")), Covers: CoverDialogue,
 			Block: content.Text{Of: content.KindSummary, Text: "Somebody asked why."}, Time: noon,
 		},
+		{Block: content.Assistant("Yes."), Key: Key{Kind: KeyReply, Text: "k1"}, Time: noon},
+		{Block: content.Assistant("No."), Key: Key{Kind: KeyResponse, Text: "msg_2"}, Time: noon},
+		{Block: content.User("And?"), Key: Key{Kind: KeyImport, Text: "6f0c2d1e", Importer: "claude-code", Block: 1}, Time: noon},
+		{Block: content.User("So?"), Key: Key{Kind: KeyImport}, Time: noon},
 	}
 }
 
@@ -166,6 +170,17 @@ func TestParseRefuses(t *testing.T) {
 	op, kind, role := good.Data[1], good.Data[3], good.Data[5] // fields 1 to 3; the next is 5
 	without := &Commit{Op: Append, Kind: content.KindUser}
 	joined := &Commit{Op: Merge, Kind: content.KindNote, Parents: good.Links, Depth: 1}
+	keyed := func(k Key) objects.Object {
+		c, err := Parse(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Key = k
+		return c.object()
+	}
+	if _, err := Parse(keyed(Key{Kind: KeyImport, Importer: "x", Block: 1})); err != nil {
+		t.Error(err)
+	}
 	for name, obj := range map[string]objects.Object{
 		"another kind":   objects.New(objects.KindContent, good.Parents, good.Links, good.Data),
 		"no content":     objects.New(good.Kind, good.Parents, nil, good.Data),
@@ -173,6 +188,10 @@ func TestParseRefuses(t *testing.T) {
 		"a parent more":  objects.New(good.Kind, []objects.ID{put[0].ID}, good.Links, good.Data),
 		"a field more":   objects.New(good.Kind, good.Parents, good.Links, append(bytes.Clone(good.Data), 0xf8, 0x01, 0x01)),
 		"no words":       without.object(),
+		"no such key":    keyed(Key{Kind: keyEnd, Text: "k"}),
+		"no key":         keyed(Key{Kind: KeyReply}),
+		"no import":      keyed(Key{Text: "k", Importer: "x"}),
+		"no position":    keyed(Key{Kind: KeyResponse, Text: "k", Block: 1}),
 		"half a merge":   joined.object(),
 		"a long number":  spelled(2, 0x08, 0x80|op, 0x00),
 		"a zero":         spelled(6, 0x08, op, 0x10, kind, 0x18, role, 0x20, 0x00),

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -197,7 +197,7 @@ func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]b
 
 // listSize is the size that a list says the whole has.
 func listSize(list objects.Object) (size uint64, err error) {
-	d := canon.NewDecoder(list.Data)
+	d := canonical.NewDecoder(list.Data)
 	for d.Next() {
 		if d.Field() == 1 {
 			size = d.Small(content.MaxSize + 1)

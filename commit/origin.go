@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -49,7 +49,7 @@ type Origin struct {
 
 // Object makes the object of o.
 func (o *Origin) Object() objects.Object {
-	var e canon.Encoder
+	var e canonical.Encoder
 	o.encode(&e)
 	return objects.New(objects.KindOrigin, nil, o.links(), e.Bytes())
 }
@@ -61,7 +61,7 @@ func (o *Origin) links() []objects.ID {
 	return []objects.ID{o.Manifest}
 }
 
-func (o *Origin) encode(e *canon.Encoder) {
+func (o *Origin) encode(e *canonical.Encoder) {
 	e.String(1, string(o.Source))
 	e.String(2, o.Session)
 	e.String(3, o.Provider)
@@ -96,7 +96,7 @@ func count(n int64) uint64 { return uint64(max(n, 0)) }
 // *[objects.CorruptError].
 func ParseOrigin(obj objects.Object) (*Origin, error) {
 	o := &Origin{}
-	d := canon.NewDecoder(obj.Data)
+	d := canonical.NewDecoder(obj.Data)
 	if obj.Kind != objects.KindOrigin || len(obj.Links) > 1 || len(obj.Parents) > 0 {
 		d.Refuse(fmt.Sprintf("a %s with %d links", obj.Kind, len(obj.Links)))
 	}
@@ -112,7 +112,7 @@ func ParseOrigin(obj objects.Object) (*Origin, error) {
 	return o, nil
 }
 
-func (o *Origin) decode(d *canon.Decoder) {
+func (o *Origin) decode(d *canonical.Decoder) {
 	count := func() int64 { return int64(d.Small(1 << 63)) } // whatever encode writes
 	millis := func() time.Duration {
 		return time.Duration(d.Small(math.MaxInt64/uint64(time.Millisecond)+1)) * time.Millisecond
@@ -165,7 +165,7 @@ func (o *Origin) decode(d *canon.Decoder) {
 	}
 }
 
-func pair(d *canon.Decoder, m map[string]string) map[string]string {
+func pair(d *canonical.Decoder, m map[string]string) map[string]string {
 	if m == nil {
 		m = map[string]string{}
 	}
@@ -185,7 +185,7 @@ func (l Label) IsZero() bool { return l.Text == "" && len(l.Meta) == 0 }
 
 // Object makes the object of l.
 func (l Label) Object() objects.Object {
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.String(1, l.Text)
 	e.Map(2, l.Meta)
 	return objects.New(objects.KindLabel, nil, nil, e.Bytes())
@@ -195,7 +195,7 @@ func (l Label) Object() objects.Object {
 // *[objects.CorruptError].
 func ParseLabel(obj objects.Object) (Label, error) {
 	var l Label
-	d := canon.NewDecoder(obj.Data)
+	d := canonical.NewDecoder(obj.Data)
 	if obj.Kind != objects.KindLabel || len(obj.Links)+len(obj.Parents) > 0 {
 		d.Refuse("a " + obj.Kind.String())
 	}

@@ -76,7 +76,7 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		var c Commit
-		for run, err := range objects.Line(ctx, r, tip, limit, stop...) {
+		for run, err := range objects.ChainRuns(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -91,22 +91,15 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 // yieldRun parses each commit of a run into c and yields it. It reports whether the walk goes
 // on with the next run.
 func (c *Commit) yieldRun(run *objects.Run, yield func(*Commit, error) bool) bool {
-	sheet, places := run.Sheet()
-	i := 0
-	for o, err := range run.All() {
+	for i := range run.Objects {
 		author := c.Author
 		*c = Commit{}
-		if err == nil {
-			err = c.read(&o, author)
-		}
-		if err != nil {
+		if err := c.read(&run.Objects[i], author); err != nil {
 			yield(nil, err)
 			return false
 		}
-		if sheet != nil {
-			c.Spot = run.Spot(int(places[i]))
-		}
-		if i++; !yield(c, nil) {
+		c.Spot = run.Spot(i)
+		if !yield(c, nil) {
 			return false
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -51,26 +51,32 @@ const (
 	fieldKey
 	fieldDepth
 	fieldLinks // which of content, origin and label it links to, a bit for each
+	fieldKeyKind
+	fieldImporter
+	fieldKeyBlock
 	fieldFirst
 	fieldCovers
 )
 
 // record makes the data of the object of c.
 func (c *Commit) record() []byte {
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uint(fieldOp, uint64(c.Op))
 	e.Uint(fieldKind, uint64(c.Kind))
 	e.Uint(fieldRole, uint64(c.Role))
 	e.Uint(fieldIndex, uint64(c.Index))
 	e.Uint(fieldSize, uint64(c.Size))
-	c.Target.Encode(&e, fieldTarget)
+	e.Hash(fieldTarget, c.Target)
 	e.Uint(fieldPriority, uint64(c.Priority))
 	e.Int(fieldTime, c.Time.UnixMilli())
 	e.String(fieldAuthor, c.Author)
-	e.String(fieldKey, c.Key)
+	e.String(fieldKey, c.Key.Text)
 	e.Uint(fieldDepth, c.Depth)
 	e.Uint(fieldLinks, c.has())
-	c.First.Encode(&e, fieldFirst)
+	e.Uint(fieldKeyKind, uint64(c.Key.Kind))
+	e.String(fieldImporter, c.Key.Importer)
+	e.Uint(fieldKeyBlock, uint64(c.Key.Block))
+	e.Hash(fieldFirst, c.First)
 	e.Uint(fieldCovers, uint64(c.Covers))
 	return e.Bytes()
 }
@@ -114,7 +120,7 @@ func (c *Commit) read(obj *objects.Object, author string) error {
 func (c *Commit) parse(obj *objects.Object) error {
 	*c = Commit{ID: obj.ID, Parents: obj.Parents, Time: time.UnixMilli(0).UTC()}
 	var links uint64
-	d := canon.NewDecoder(obj.Data)
+	d := canonical.NewDecoder(obj.Data)
 	for d.Next() {
 		switch d.Field() {
 		case fieldOp:
@@ -128,7 +134,7 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case fieldSize:
 			c.Size = int64(d.Small(1 << 62))
 		case fieldTarget:
-			c.Target = objects.DecodeID(d)
+			c.Target = objects.ID(d.Hash())
 		case fieldPriority:
 			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
 		case fieldTime:
@@ -136,13 +142,19 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case fieldAuthor:
 			c.Author = d.String()
 		case fieldKey:
-			c.Key = d.String()
+			c.Key.Text = d.String()
 		case fieldDepth:
 			c.Depth = d.Uint()
 		case fieldLinks:
 			links = d.Small(1 << 3)
+		case fieldKeyKind:
+			c.Key.Kind = KeyKind(d.Small(uint64(keyEnd)))
+		case fieldImporter:
+			c.Key.Importer = d.String()
+		case fieldKeyBlock:
+			c.Key.Block = int(d.Small(1 << 31))
 		case fieldFirst:
-			c.First = objects.DecodeID(d)
+			c.First = objects.ID(d.Hash())
 		case fieldCovers:
 			c.Covers = Cover(d.Small(uint64(coverEnd)))
 		}
@@ -162,12 +174,14 @@ func (c *Commit) finish(links []objects.ID, has uint64) error {
 		}
 	}
 	if has != 0 || len(links) != 0 {
-		return fmt.Errorf("commit record: %w: its links do not match it", canon.ErrMalformed)
+		return fmt.Errorf("commit record: %w: its links do not match it", canonical.ErrMalformed)
 	}
 	return c.check()
 }
 
-func malformed(why string) error { return fmt.Errorf("commit record: %w: %s", canon.ErrMalformed, why) }
+func malformed(why string) error {
+	return fmt.Errorf("commit record: %w: %s", canonical.ErrMalformed, why)
+}
 
 func known(k content.Kind) bool { return k.Traits().Name != "" }
 
@@ -195,7 +209,7 @@ func (c *Commit) check() error {
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return malformed("depth does not fit the parents")
 	}
-	return nil
+	return c.Key.check()
 }
 
 // ContentSize gives the bytes of the content record that an object is, or stands for

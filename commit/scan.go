@@ -58,11 +58,17 @@ func (c *Commit) scan(b []byte, author string) (has uint64, ok bool) { //nolint:
 				c.Author = string(raw)
 			}
 		case fieldKey<<3 | bytes:
-			c.Key, ok = string(raw), true
+			c.Key.Text, ok = string(raw), true
 		case fieldDepth<<3 | number:
 			c.Depth, ok = v, true
 		case fieldLinks<<3 | number:
 			has, ok = v, v < 1<<3
+		case fieldKeyKind<<3 | number:
+			c.Key.Kind, ok = KeyKind(v), v < uint64(keyEnd)
+		case fieldImporter<<3 | bytes:
+			c.Key.Importer, ok = string(raw), true
+		case fieldKeyBlock<<3 | number:
+			c.Key.Block, ok = int(v), v < 1<<31
 		default:
 			ok = false
 		}

@@ -16,7 +16,8 @@ func FuzzScan(f *testing.F) {
 	var tip *Commit
 	for i, d := range []Draft{
 		{Block: content.System("rules"), Author: "ada", Time: time.UnixMilli(-5)},
-		{Block: content.User("why?"), Key: "k", Index: 300, Priority: priority.Pinned, Time: time.UnixMilli(1784000000000)},
+		{Block: content.User("why?"), Key: Key{Text: "k"}, Index: 300, Priority: priority.Pinned, Time: time.UnixMilli(1784000000000)},
+		{Block: content.User("because"), Key: Key{Kind: KeyImport, Text: "7", Importer: "claude-code", Block: 2}, Time: time.UnixMilli(1784000000000)},
 		{Op: Annotate, Target: objects.ID{7}, Priority: priority.Skip},
 	} {
 		commits, put, err := Write(tip, d)

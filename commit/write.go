@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -24,7 +24,7 @@ type Draft struct {
 	Priority priority.Level
 	Time     time.Time
 	Author   string
-	Key      string
+	Key      Key
 	Origin   *Origin // may be shared by drafts
 	Label    Label
 
@@ -147,7 +147,7 @@ func (w *Writer) block(b content.Block) (size int64, err error) {
 		chunks = append(chunks, w.object(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
 		record = record[n:]
 	}
-	var list canon.Encoder
+	var list canonical.Encoder
 	list.Uint(1, uint64(size))
 	w.object(objects.New(objects.KindList, nil, chunks, list.Bytes()))
 	return size, nil

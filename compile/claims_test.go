@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -15,12 +15,12 @@ import (
 func (s *story) claim(size uint64) {
 	s.t.Helper()
 	c := s.tip
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uint(1, uint64(c.Op))
 	e.Uint(2, uint64(c.Kind))
 	e.Uint(3, uint64(c.Role))
 	e.Uint(5, size)
-	c.Target.Encode(&e, 6)
+	e.Hash(6, c.Target)
 	e.Int(8, c.Time.UnixMilli())
 	e.Uint(11, c.Depth)
 	e.Uint(12, 1)

@@ -29,25 +29,10 @@ func (h *history) openFrom() int {
 	return 0
 }
 
-// rule is what the policy said of the last commit of a kind that nobody annotated. It says
-// the same of nearly all of them.
-type rule struct {
-	of    asked
-	level priority.Level
-	why   why
-}
-
-// asked is what of the facts differs among commits of a kind.
-type asked struct {
-	explicit                     priority.Level
-	open, tools, last, something bool
-}
-
 // decide gives every commit its level by the policy.
 func (h *history) decide(o Options) {
 	open := h.openFrom()
-	tools := h.tools                  // of this turn and later ones
-	var rules [math.MaxUint8 + 1]rule // by kind
+	tools := h.tools // of this turn and later ones
 	for i := range h.entries {
 		e := &h.entries[i]
 		e.place &^= counted | inToolTurn
@@ -64,27 +49,19 @@ func (h *history) decide(o Options) {
 			tools = tools[1:]
 		}
 		hasTools := len(tools) > 0 && tools[0].Turn == e.Turn
-		of := asked{
-			explicit: e.Priority,
-			open:     i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen,
-			tools:    o.KeepToolTurns && hasTools,
-			last:     e.Turn == h.thought, something: true,
-		}
 		note := h.note(e)
-		if r := &rules[e.Kind]; note == nil && r.of == of {
-			e.Level, e.why = r.level, r.why
-		} else {
-			level, reason := o.Policy.Decide(of.facts(e, note))
-			e.Level = level
-			if e.because(reason); note == nil {
-				*r = rule{of, level, e.why}
-			}
-		}
+		facts := e.facts(note)
+		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen
+		facts.ToolTurn = o.KeepToolTurns && hasTools
+		facts.LastTurn = e.Turn == h.thought
+		level, reason := o.Policy.Decide(facts)
+		e.Level = level
+		e.because(reason)
 		e.Sent = e.Level != priority.Skip
 		if e.Role == content.NoRole && e.Sent {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		h.weigh(e, of.explicit != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+		h.weigh(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
 	}
 }
 
@@ -113,16 +90,9 @@ func (h *history) note(e *Entry) *commit.Commit {
 	return h.notes[e.ID]
 }
 
-// facts is what the policy asks about an entry.
-func (a asked) facts(e *Entry, note *commit.Commit) priority.Facts {
-	facts := priority.Facts{
-		Default:   e.Kind.Traits().Level,
-		Explicit:  a.explicit,
-		Reasoning: e.Kind == content.KindReasoning,
-		OpenTurn:  a.open,
-		ToolTurn:  a.tools,
-		LastTurn:  a.last,
-	}
+// facts is what the policy asks about an entry, but for its turn.
+func (e *Entry) facts(note *commit.Commit) priority.Facts {
+	facts := priority.Facts{Default: e.Kind.Traits().Level, Explicit: e.Priority, Reasoning: e.Kind == content.KindReasoning}
 	if note != nil {
 		facts.Explicit = note.Priority
 		if note.Block != nil {

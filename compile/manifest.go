@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -34,9 +34,16 @@ type Manifest struct {
 	Same uint64
 	Runs []uint64
 
+	// Sources are the commits whose content the transcript in a request for a summary
+	// repeats, oldest first, at most [MaxSources]; nil in any other manifest.
+	Sources []objects.ID
+
 	Compiled objects.ID // hash of the request body as it was compiled
 	Sent     objects.ID // and as it was sent, where that differs; else zero
 }
+
+// MaxSources is the most sources that a manifest has, so that it fits into an object.
+const MaxSources = 28_000
 
 // Flags tells which commits of a prompt are sent, oldest first.
 func (p *Prompt) Flags() []bool {
@@ -95,7 +102,7 @@ func (m *Manifest) Object() objects.Object {
 	if !m.Tools.IsZero() {
 		links = append(links, m.Tools)
 	}
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uint(1, uint64(m.Options.Policy.Strip))
 	e.Bool(2, m.Options.Policy.IncludeReasoning)
 	e.Uint(3, uint64(max(m.Options.Budget, 0)))
@@ -107,11 +114,14 @@ func (m *Manifest) Object() objects.Object {
 	e.Uint(9, uint64(max(m.Encoder, 0)))
 	e.Uint(10, m.Same)
 	e.Uints(11, m.Runs)
-	m.Compiled.Encode(&e, 12)
-	m.Sent.Encode(&e, 13)
+	e.Hash(12, m.Compiled)
+	e.Hash(13, m.Sent)
 	e.Map(14, m.Asked)
 	e.Uint(15, uint64(max(m.Unkept, 0)))
 	e.Bool(16, m.Options.KeepToolTurns)
+	for _, id := range m.Sources {
+		e.Item(17, id[:])
+	}
 	return objects.New(objects.KindManifest, parents, links, e.Bytes())
 }
 
@@ -119,7 +129,7 @@ func (m *Manifest) Object() objects.Object {
 // *[objects.CorruptError].
 func ParseManifest(obj objects.Object) (*Manifest, error) {
 	m := &Manifest{}
-	d := canon.NewDecoder(obj.Data)
+	d := canonical.NewDecoder(obj.Data)
 	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) < 1 || len(obj.Links) > 2 {
 		d.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
 	}
@@ -139,7 +149,7 @@ func ParseManifest(obj objects.Object) (*Manifest, error) {
 	return m, nil
 }
 
-func (m *Manifest) decode(d *canon.Decoder) {
+func (m *Manifest) decode(d *canonical.Decoder) {
 	switch d.Field() {
 	case 1:
 		m.Options.Policy.Strip = priority.Strip(d.Small(uint64(priority.StripAll) + 1))
@@ -164,9 +174,9 @@ func (m *Manifest) decode(d *canon.Decoder) {
 	case 11:
 		m.Runs = d.Uints()
 	case 12:
-		m.Compiled = objects.DecodeID(d)
+		m.Compiled = objects.ID(d.Hash())
 	case 13:
-		m.Sent = objects.DecodeID(d)
+		m.Sent = objects.ID(d.Hash())
 	case 14:
 		if m.Asked == nil {
 			m.Asked = map[string]string{}
@@ -177,6 +187,8 @@ func (m *Manifest) decode(d *canon.Decoder) {
 		m.Unkept = int(d.Small(1 << 31))
 	case 16:
 		m.Options.KeepToolTurns = d.Bool()
+	case 17:
+		m.Sources = append(m.Sources, objects.ID(d.HashItem()))
 	}
 }
 

@@ -17,15 +17,15 @@ import (
 // when it has come to its end.
 type interrupted struct {
 	objects.Store
-	objects.Bulk
+	objects.BulkReader
 	begun, ended func() error
 }
 
-func (i *interrupted) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
+func (i *interrupted) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
 	return func(yield func(objects.Run, error) bool) {
 		begun, ended := i.begun, i.ended
 		i.begun, i.ended = nil, nil
-		for run, err := range i.Bulk.Line(ctx, tip, limit) {
+		for run, err := range i.BulkReader.ChainRuns(ctx, tip, limit) {
 			if begun != nil {
 				err = errors.Join(err, begun())
 				begun = nil
@@ -61,7 +61,7 @@ func TestAPromptIsRememberedMeanwhile(t *testing.T) {
 		if _, err := commit.Read(t.Context(), s, tip.ID); err != nil { // it notices that the file is another one
 			t.Fatal(err)
 		}
-		r := &interrupted{Store: s, Bulk: s.(objects.Bulk)}
+		r := &interrupted{Store: s, BulkReader: s.(objects.BulkReader)}
 		r.begun = func() error {
 			_, err := Chain(t.Context(), r, other.ID, Options{})
 			return err
@@ -75,8 +75,8 @@ func TestAPromptIsRememberedMeanwhile(t *testing.T) {
 		}
 		want, err := Chain(t.Context(), struct {
 			objects.Reader
-			objects.Bulk
-		}{s, r.Bulk}, tip.ID, Options{})
+			objects.BulkReader
+		}{s, r.BulkReader}, tip.ID, Options{})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, %s", err, difference(got, want))
 		}
@@ -95,7 +95,7 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 	if _, err := commit.Read(t.Context(), s, h.tip.ID); err != nil { // it notices that the file is another one
 		t.Fatal(err)
 	}
-	r := &interrupted{Store: s, Bulk: s.(objects.Bulk)}
+	r := &interrupted{Store: s, BulkReader: s.(objects.BulkReader)}
 	r.ended = func() error {
 		_, err := objects.Erase(t.Context(), s, []objects.Tombstone{tombstoneOf(gone)}, nil)
 		return err

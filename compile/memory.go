@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"context"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,56 +38,6 @@ func recall(r objects.Reader, o Options) *memory {
 		return nil
 	}
 	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
-}
-
-// recent is the objects of one kind that the last responses of the histories that were
-// compiled last lead to: origins and manifests.
-type recent[T any] struct {
-	mu    sync.Mutex
-	known map[objects.ID]*T
-}
-
-// recentKey is that of recent in the memo of a store.
-type recentKey[T any] struct{}
-
-// keptRecent is how many of them are remembered.
-const keptRecent = 16 * maxOrigins
-
-// readRecent returns the parsed objects of some ids, without those that are missing. They
-// are shared, and callers do not change them.
-func readRecent[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
-	kept := &recent[T]{}
-	if store, ok := r.(objects.Rememberer); ok {
-		kept = store.Memo().Get(recentKey[T]{}, func() any { return kept }).(*recent[T])
-	}
-	found := make(map[objects.ID]*T, len(ids))
-	var rest []objects.ID
-	kept.mu.Lock()
-	for _, id := range ids {
-		if found[id] = kept.known[id]; found[id] == nil {
-			delete(found, id)
-			rest = append(rest, id)
-		}
-	}
-	kept.mu.Unlock()
-	if len(rest) == 0 {
-		return found, nil
-	}
-	for obj, err := range r.Get(ctx, rest) {
-		if err != nil {
-			return nil, err
-		}
-		if found[obj.ID], err = parse(obj); err != nil {
-			return nil, err
-		}
-	}
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	if kept.known == nil || len(kept.known) > keptRecent {
-		kept.known = map[objects.ID]*T{}
-	}
-	maps.Copy(kept.known, found)
-	return found, nil
 }
 
 // sentFlags is what the requests read last have sent, by manifest: that of the next one

@@ -89,7 +89,7 @@ func TestRememberedPromptsAreTheSame(t *testing.T) {
 				known = []*commit.Commit{{Op: commit.Edit}}
 			}
 			d := drawDraft(t, known)
-			d.Key = fmt.Sprint(i)
+			d.Key.Text = fmt.Sprint(i)
 			commits, put, err := commit.Write(tip, d)
 			if err == nil {
 				err = store.Apply(ctx, objects.Batch{Put: put})

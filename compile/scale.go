@@ -140,6 +140,23 @@ func lastResponses(entries []Entry, s sums, low int) (list []response) {
 	return list
 }
 
+// readParsed returns the parsed objects of some ids, without those that are missing.
+func readParsed[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
+	found := make(map[objects.ID]*T, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	for obj, err := range r.Get(ctx, ids) {
+		if err != nil {
+			return nil, err
+		}
+		if found[obj.ID], err = parse(obj); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // reported reads the origins of responses and keeps those that reported their input, of the
 // model that did so last.
 func reported(ctx context.Context, r objects.Reader, list []response) ([]response, error) {
@@ -147,7 +164,7 @@ func reported(ctx context.Context, r objects.Reader, list []response) ([]respons
 	for i := range list {
 		ids[i] = list[i].origin
 	}
-	origins, err := readRecent(ctx, r, ids, commit.ParseOrigin)
+	origins, err := readParsed(ctx, r, ids, commit.ParseOrigin)
 	if err != nil {
 		return nil, fmt.Errorf("read what responses reported: %w", err)
 	}
@@ -182,7 +199,7 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 			asked = append(asked, a.from.Manifest)
 		}
 	}
-	manifests, err := readRecent(ctx, r, asked, ParseManifest)
+	manifests, err := readParsed(ctx, r, asked, ParseManifest)
 	if err != nil {
 		return Scale{}, fmt.Errorf("read what responses were asked: %w", err)
 	}

@@ -19,7 +19,7 @@ type told struct {
 }
 
 func (h *told) write(t rapid.TB, d commit.Draft) {
-	d.Key = fmt.Sprint(len(h.all)) // so that no commit comes twice
+	d.Key.Text = fmt.Sprint(len(h.all)) // so that no commit comes twice
 	commits, put, err := commit.Write(h.tip, d)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func (h *told) keep(t *testing.T) objects.Store {
 			t.Error(err)
 		}
 	})
-	cleaner, _ := objects.As[objects.Cleaner](s)
+	cleaner, _ := objects.As[objects.Maintainer](s)
 	late := len(h.put) * 9 / 10
 	for _, put := range [][]objects.Object{h.put[:late], h.put[late:]} {
 		if err := s.Apply(t.Context(), objects.Batch{Put: put}); err != nil {

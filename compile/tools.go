@@ -184,7 +184,9 @@ func (h *history) releaseReasoning(o Options) {
 		if !e.Sent || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
 			continue
 		}
-		level, why := o.Policy.Decide(asked{last: e.Turn == h.thought}.facts(e, nil))
+		facts := e.facts(nil)
+		facts.Explicit, facts.LastTurn = priority.Unset, e.Turn == h.thought
+		level, why := o.Policy.Decide(facts)
 		e.Level = level
 		if e.because(why); level == priority.Skip {
 			e.Sent, e.Block = false, nil // it may have been loaded ahead

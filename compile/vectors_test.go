@@ -34,6 +34,7 @@ func TestVectors(t *testing.T) {
 		},
 		{Head: id("head"), Runs: []uint64{1}},
 		{Head: id("head"), Options: Options{KeepToolTurns: true}, Provider: "moonshotai", Runs: []uint64{2}},
+		{Head: id("question"), Runs: []uint64{2}, Sources: []objects.ID{id("first"), id("second"), id("first")}},
 	} {
 		o := m.Object()
 		back, err := ParseManifest(o)
@@ -61,5 +62,21 @@ func TestVectors(t *testing.T) {
 	}
 	if !bytes.Equal(b, want) {
 		t.Errorf("objects differ from %s (-update writes them anew):\n%s", file, b)
+	}
+}
+
+// TestTheMostSourcesFitIntoAManifest: the request for a summary is refused before it is
+// sent, and not when its manifest is stored.
+func TestTheMostSourcesFitIntoAManifest(t *testing.T) {
+	m := &Manifest{Head: objects.Hash([]byte("head"))}
+	for range MaxSources {
+		m.Sources = append(m.Sources, m.Head)
+	}
+	o := m.Object()
+	if room := objects.MaxSize - len(o.Data); room < 16<<10 {
+		t.Errorf("%d bytes are left for everything else", room)
+	}
+	if err := o.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -14,8 +14,9 @@ package content
 
 import (
 	"fmt"
+	"strings"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 )
 
 // MaxSize is the most bytes the record of one block may have.
@@ -45,7 +46,7 @@ type Block interface {
 	// nothing that was said, but what other blocks know it by.
 	left(w Wire) Block
 	// encode writes the fields of its kind.
-	encode(e *canon.Encoder)
+	encode(e *canonical.Encoder)
 }
 
 // IsEmpty reports whether a block is a text or a thought without a word, a seal, or, of a
@@ -59,6 +60,14 @@ func IsEmpty(b Block) bool {
 	default:
 		return false
 	}
+}
+
+// IsBlank reports whether a block of a response is white space alone, with no seal and
+// nothing else that its provider wants back.
+func IsBlank(b Block) bool {
+	t, ok := b.(Text)
+	t.Text = strings.TrimSpace(t.Text)
+	return ok && IsEmpty(t) && len(t.Form().Extra) == 0
 }
 
 // CheckBlocks returns the first error of [CheckBlock], with the number of the block in the

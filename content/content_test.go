@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 	"pgregory.net/rapid"
 )
@@ -149,7 +149,7 @@ func TestDecodeRefuses(t *testing.T) {
 		for how, decode := range map[string]func([]byte) (Block, error){
 			"decode": Decode, "decode keeping": DecodeKeeping, "check": func(b []byte) (Block, error) { return nil, Check(b) },
 		} {
-			if b, err := decode(record); !errors.Is(err, canon.ErrMalformed) {
+			if b, err := decode(record); !errors.Is(err, canonical.ErrMalformed) {
 				t.Errorf("%s, %s: %v, %v", how, name, b, err)
 			}
 		}
@@ -282,5 +282,14 @@ func TestIsEmpty(t *testing.T) {
 		if IsEmpty(b) {
 			t.Errorf("%#v is empty", b)
 		}
+	}
+	extra := Form{Extra: []byte(`{"phase":"final"}`)}.Wire()
+	for _, b := range []Block{User("x"), Text{Of: KindAssistant, Text: " ", Wire: sealed}, Text{Of: KindAssistant, Text: " ", Wire: extra}, ToolCall{}} {
+		if IsBlank(b) {
+			t.Errorf("%#v is blank", b)
+		}
+	}
+	if !IsBlank(User(" \n")) {
+		t.Error("white space is not blank")
 	}
 }

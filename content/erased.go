@@ -1,6 +1,6 @@
 package content
 
-import "github.com/tract-vcs/tract/canon"
+import "github.com/tract-vcs/tract/internal/canonical"
 
 // Left is what stays of a block when its words are erased: its kind, its role, and
 // what other blocks know it by. It holds nothing that was said, thought, called with
@@ -13,5 +13,5 @@ func Bare(k Kind) Block {
 	if t.decode == nil {
 		return nil
 	}
-	return t.decode(k, Wire{}, canon.NewDecoder(nil))
+	return t.decode(k, Wire{}, canonical.NewDecoder(nil))
 }

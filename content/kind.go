@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -19,8 +19,8 @@ type Traits struct {
 	Level priority.Level // whether it goes into the prompt, unless someone tells
 	Text  bool           // a [Text], which a person may make from words alone
 
-	decode func(k Kind, w Wire, d *canon.Decoder) Block // reads the fields of its kind
-	block  reflect.Type                                 // what decode returns; register sets it
+	decode func(k Kind, w Wire, d *canonical.Decoder) Block // reads the fields of its kind
+	block  reflect.Type                                     // what decode returns; register sets it
 }
 
 // kinds holds the traits by number. Numbers are in records and never change.
@@ -31,7 +31,7 @@ func register(number Kind, t Traits) Kind {
 	if kinds[number].Name != "" {
 		panic(fmt.Sprintf("content: two kinds with number %d", number))
 	}
-	t.block = reflect.TypeOf(t.decode(number, Wire{}, canon.NewDecoder(nil)))
+	t.block = reflect.TypeOf(t.decode(number, Wire{}, canonical.NewDecoder(nil)))
 	kinds[number] = t
 	return number
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -59,14 +59,14 @@ func (m Media) rewrite(r *rewriter) Block {
 
 func (m Media) left(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
 
-func (m Media) encode(e *canon.Encoder) {
+func (m Media) encode(e *canonical.Encoder) {
 	e.String(16, m.MediaType)
 	e.String(17, m.Name)
 	e.String(18, m.URL)
 	e.String(19, m.Data)
 }
 
-func decodeMedia(k Kind, w Wire, d *canon.Decoder) Block {
+func decodeMedia(k Kind, w Wire, d *canonical.Decoder) Block {
 	m := Media{Wire: w, Of: k}
 	for f := range d.Fields() {
 		switch f {

@@ -1,7 +1,7 @@
 package content
 
 import (
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -40,9 +40,9 @@ func (n Native) rewrite(r *rewriter) Block {
 
 func (n Native) left(Wire) Block { return Native{} }
 
-func (n Native) encode(e *canon.Encoder) { e.String(16, n.JSON) }
+func (n Native) encode(e *canonical.Encoder) { e.String(16, n.JSON) }
 
-func decodeNative(_ Kind, w Wire, d *canon.Decoder) Block {
+func decodeNative(_ Kind, w Wire, d *canonical.Decoder) Block {
 	n := Native{Wire: w}
 	for f := range d.Fields() {
 		if f == 16 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -85,7 +85,7 @@ func (r Reasoning) rewrite(by *rewriter) Block {
 
 func (r Reasoning) left(w Wire) Block { return Reasoning{Wire: w, Format: r.Format, Source: r.Source} }
 
-func (r Reasoning) encode(e *canon.Encoder) {
+func (r Reasoning) encode(e *canonical.Encoder) {
 	e.String(16, string(r.Format))
 	e.String(17, r.Source)
 	e.String(18, r.Text)
@@ -94,7 +94,7 @@ func (r Reasoning) encode(e *canon.Encoder) {
 	e.String(21, r.Close)
 }
 
-func decodeReasoning(_ Kind, w Wire, d *canon.Decoder) Block {
+func decodeReasoning(_ Kind, w Wire, d *canonical.Decoder) Block {
 	r := Reasoning{Wire: w}
 	for f := range d.Fields() {
 		switch f {

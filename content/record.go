@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 )
 
 // Fields that every record of a block begins with; those of a kind come after.
@@ -27,7 +27,7 @@ const (
 
 // Encode gives the canonical record of a block that [CheckBlock] accepts.
 func Encode(b Block) []byte {
-	var e canon.Encoder
+	var e canonical.Encoder
 	f := b.Form()
 	e.Uint(fieldKind, uint64(b.Kind()))
 	e.Uint(fieldRole, uint64(f.Role))
@@ -85,7 +85,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // decoder reads one record after another.
 type decoder struct {
-	canon.Decoder
+	canonical.Decoder
 	forms sharedForms
 }
 
@@ -129,7 +129,7 @@ func decode(record []byte, text string) (Block, error) {
 	return b, nil
 }
 
-func (f *Form) decode(d *canon.Decoder) {
+func (f *Form) decode(d *canonical.Decoder) {
 	switch d.Field() {
 	case fieldRole:
 		f.Role = Role(d.Small(uint64(roleEnd)))

@@ -1,7 +1,7 @@
 package content
 
 import (
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -78,12 +78,12 @@ func (t Text) left(w Wire) Block {
 	return left
 }
 
-func (t Text) encode(e *canon.Encoder) {
+func (t Text) encode(e *canonical.Encoder) {
 	e.String(16, t.Name)
 	e.String(17, t.Text)
 }
 
-func decodeText(k Kind, w Wire, d *canon.Decoder) Block {
+func decodeText(k Kind, w Wire, d *canonical.Decoder) Block {
 	t := Text{Wire: w, Of: k}
 	for f := range d.Fields() {
 		switch f {

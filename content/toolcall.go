@@ -1,7 +1,7 @@
 package content
 
 import (
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -45,14 +45,14 @@ func (c ToolCall) left(w Wire) Block {
 	return ToolCall{Wire: w, CallID: c.CallID, Name: c.Name, Server: c.Server}
 }
 
-func (c ToolCall) encode(e *canon.Encoder) {
+func (c ToolCall) encode(e *canonical.Encoder) {
 	e.String(16, c.CallID)
 	e.String(17, c.Name)
 	e.String(18, c.Arguments)
 	e.Bool(19, c.Server)
 }
 
-func decodeToolCall(_ Kind, w Wire, d *canon.Decoder) Block {
+func decodeToolCall(_ Kind, w Wire, d *canonical.Decoder) Block {
 	c := ToolCall{Wire: w}
 	for f := range d.Fields() {
 		switch f {

@@ -1,7 +1,7 @@
 package content
 
 import (
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -52,7 +52,7 @@ func (r ToolResult) left(w Wire) Block {
 	return ToolResult{Wire: w, CallID: r.CallID, Name: r.Name, IsError: r.IsError, Server: r.Server}
 }
 
-func (r ToolResult) encode(e *canon.Encoder) {
+func (r ToolResult) encode(e *canonical.Encoder) {
 	e.String(16, r.CallID)
 	e.String(17, r.Name)
 	e.String(18, r.Text)
@@ -61,7 +61,7 @@ func (r ToolResult) encode(e *canon.Encoder) {
 	e.Bool(21, r.Server)
 }
 
-func decodeToolResult(_ Kind, w Wire, d *canon.Decoder) Block {
+func decodeToolResult(_ Kind, w Wire, d *canonical.Decoder) Block {
 	r := ToolResult{Wire: w}
 	for f := range d.Fields() {
 		switch f {

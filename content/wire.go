@@ -115,5 +115,8 @@ func (s *sharedForms) wire(f Form) Wire {
 	return Wire{form: own}
 }
 
+// WithForm returns a block with another form.
+func WithForm(b Block, f Form) Block { return b.withWire(f.Wire()) }
+
 // edited is the form that is left when the words of a block were replaced.
 func (w Wire) edited() Wire { return Form{Role: w.Form().Role}.Wire() }

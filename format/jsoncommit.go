@@ -23,6 +23,8 @@ type commitJSON struct {
 	Time      string            `json:"time"`
 	Author    string            `json:"author,omitempty"`
 	Key       string            `json:"key,omitempty"`
+	KeyKind   string            `json:"key_kind,omitempty"`  // who chose the key, if not the caller: reply, response or import
+	KeyBlock  int               `json:"key_block,omitempty"` // of an import: which of the blocks at the position
 	Label     string            `json:"label,omitempty"`
 	Summary   string            `json:"summary"`
 	Pruned    *prunedJSON       `json:"pruned,omitempty"`
@@ -85,9 +87,12 @@ func CommitJSON(c Commit) any { return newCommit(c) }
 func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
-		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key, Label: c.Words.Text,
+		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Words.Text,
 		Summary: c.summary(summaryCells, ""), Pruned: newPruned(c.Erased, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
 		Refs: c.Refs, Origin: newOrigin(c.From), Meta: c.Words.Meta,
+	}
+	if c.Key.Kind != commit.KeyCaller {
+		v.KeyKind = c.Key.Kind.String()
 	}
 	if c.Op == commit.Compress {
 		v.First, v.Covers = c.First, c.Covers.String()

@@ -1,14 +1,14 @@
 package format
 
 import (
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 )
 
 // Match writes one line: the commit, its kind, the number of the line, and the line
 // with what was found highlighted.
-func (p *Printer) Match(m tract.Match) {
+func (p *Printer) Match(m inspect.Match) {
 	g := p.page()
 	g.add(paint(p.ink.id, m.Commit.ID.Short()), " ", paint(p.ink.of(m.Commit.Role), what(m.Commit)), paint(p.ink.dim, ":"), count(int64(m.Line)), paint(p.ink.dim, ":"), " ")
 	body := p.ink.plain
@@ -25,7 +25,7 @@ func (p *Printer) Match(m tract.Match) {
 }
 
 // MatchJSON is a match for programs.
-func MatchJSON(m tract.Match) any {
+func MatchJSON(m inspect.Match) any {
 	v := struct {
 		Commit objects.ID   `json:"commit"`
 		Op     string       `json:"op"`

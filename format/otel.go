@@ -53,9 +53,9 @@ const clientSpan = 3 // SPAN_KIND_CLIENT
 
 // SpanJSON is the thoughts of one reply, oldest first, as an OpenTelemetry span: a
 // value that is one line of an OTLP file. Seals are not in it.
-func SpanJSON(thoughts []Trace) any {
+func SpanJSON(thoughts []Reasoning) any {
 	last := thoughts[len(thoughts)-1]
-	o := last.from()
+	o := last.Origin()
 	start := o.Started
 	if start.IsZero() {
 		start = last.Commit.Time
@@ -133,7 +133,7 @@ func otelProvider(name string) string {
 }
 
 // otelMessages is the thoughts as gen_ai.output.messages has them, in JSON.
-func otelMessages(thoughts []Trace, finish string) string {
+func otelMessages(thoughts []Reasoning, finish string) string {
 	type part struct {
 		Type    string `json:"type"`
 		Content string `json:"content"`

@@ -1,14 +1,14 @@
 package format
 
 import (
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
 
 // Secret is a secret that is stored, with what became of it.
 type Secret struct {
-	tract.Leak
+	maintain.Leak
 	Why string // it was left when others went; empty: it was not, or nobody asked
 }
 

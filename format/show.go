@@ -26,7 +26,7 @@ func (p *Printer) Show(c Commit) {
 	g.field("Author", c.Author)
 	g.field("Date", p.date(c.Time))
 	g.place(c)
-	g.field("Key", c.Key)
+	g.field("Key", c.Key.String())
 	g.field("Label", c.Words.Text)
 	g.pairs("Meta", c.Words.Meta)
 	g.origin(c.From)

@@ -91,7 +91,7 @@ func weather(t testing.TB) *story {
 		Started:  began, FirstToken: 800 * time.Millisecond, Duration: 4200 * time.Millisecond,
 	}
 	s.add("rules", commit.Draft{Block: content.Text{Of: content.KindSystem, Name: "rules", Text: "Answer in one sentence.\nSay °C."}, Author: "Ada"})
-	s.add("ask", commit.Draft{Block: content.User("What is the weather in 東京?\n\nAnd in Zürich?"), Author: "Ada", Key: "k1", Label: commit.Label{Text: "first try", Meta: map[string]string{"ticket": "T-7"}}})
+	s.add("ask", commit.Draft{Block: content.User("What is the weather in 東京?\n\nAnd in Zürich?"), Author: "Ada", Key: commit.Key{Text: "k1"}, Label: commit.Label{Text: "first try", Meta: map[string]string{"ticket": "T-7"}}})
 	s.add("think", commit.Draft{Block: content.Reasoning{
 		Format: content.FormatAnthropic, Source: "thinking", Text: "Two cities.\n\tI need the tool.\n",
 		Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2VhbA==", Minted: "messages/claude-sonnet-4-5"}}.Wire(),
@@ -133,7 +133,7 @@ func attack(t testing.TB, bad string) *story {
 		content.Native{Wire: wire, JSON: bad},
 		content.Native{JSON: `{"type":"` + "\u202e\x7f" + `\u001b[31m"}`},
 	} {
-		s.add(string(rune('a'+i)), commit.Draft{Block: b, Author: bad, Key: bad, Origin: origin, Label: commit.Label{Text: bad, Meta: map[string]string{bad: bad}}})
+		s.add(string(rune('a'+i)), commit.Draft{Block: b, Author: bad, Key: commit.Key{Text: bad}, Origin: origin, Label: commit.Label{Text: bad, Meta: map[string]string{bad: bad}}})
 	}
 	s.add("note", commit.Draft{Op: commit.Annotate, Target: s.names["b"].ID, Priority: priority.Pinned, Block: content.Note(bad), Author: bad})
 	s.add("edit", commit.Draft{Op: commit.Edit, Target: s.names["b"].ID, Block: content.User(bad + "!"), Author: bad})

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Summary is a block in one line, for lists: the first line of it that says

@@ -5,16 +5,16 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
 // Why writes what led to a block: its question, its thoughts, and what its model
 // was asked. x is the request made again; nil: w has none.
-func (p *Printer) Why(w *tract.Why, x *tract.Remade) {
+func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g := p.page()
 	g.add(paint(p.ink.id, w.Commit.ID.Short()), " ")
 	g.said(w.Commit.ID.Short()+" ", what(w.Commit), Commit{Commit: w.Commit})
@@ -35,8 +35,8 @@ func (p *Printer) Why(w *tract.Why, x *tract.Remade) {
 	}
 	for _, c := range w.Reasoning {
 		about := ""
-		if !w.Ref.IsZero() {
-			about = paint(p.ink.dim, " of the call beside it, "+w.Ref.Short())
+		if !w.Owner.IsZero() {
+			about = paint(p.ink.dim, " of the call beside it, "+w.Owner.Short())
 		}
 		g.line(paint(p.ink.id, c.ID.Short()), about)
 		g.words(c)
@@ -45,7 +45,7 @@ func (p *Printer) Why(w *tract.Why, x *tract.Remade) {
 }
 
 // silence says why there are no thoughts.
-func (g *page) silence(w *tract.Why) string {
+func (g *page) silence(w *inspect.Explanation) string {
 	o := w.Commit.From
 	switch {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
@@ -66,10 +66,10 @@ func firstOf(a, b string) string {
 }
 
 // asked adds what a model was asked.
-func (g *page) asked(w *tract.Why, x *tract.Remade) {
-	m := w.Request
+func (g *page) asked(w *inspect.Explanation, x *inspect.Reproduction) {
+	m := w.Manifest
 	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), many(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
-	g.field("Manifest", w.Manifest.String())
+	g.field("Manifest", w.ManifestID.String())
 	settings := maps.Clone(m.Asked)
 	if settings == nil {
 		settings = map[string]string{}
@@ -92,7 +92,7 @@ func (g *page) asked(w *tract.Why, x *tract.Remade) {
 	if !m.Tools.IsZero() {
 		g.field("Tools", m.Tools.Short())
 	}
-	g.field("Body", joined(": ", string(x.Verdict), x.Why))
+	g.field("Body", joined(": ", string(x.Outcome), x.Why))
 	for i, c := range w.Shaped {
 		name := ""
 		if i == 0 {
@@ -133,19 +133,19 @@ type whyThoughtJSON struct {
 }
 
 type whyPromptJSON struct {
-	Head     objects.ID    `json:"head"`
-	Manifest objects.ID    `json:"manifest"`
-	Messages int           `json:"messages"`
-	Tokens   int           `json:"tokens"`
-	Tools    objects.ID    `json:"tools,omitzero"`
-	Body     objects.ID    `json:"body,omitzero"` // hash of the request body
-	Verdict  tract.Verdict `json:"verdict"`
-	Why      string        `json:"why,omitempty"`
+	Head     objects.ID      `json:"head"`
+	Manifest objects.ID      `json:"manifest"`
+	Messages int             `json:"messages"`
+	Tokens   int             `json:"tokens"`
+	Tools    objects.ID      `json:"tools,omitzero"`
+	Body     objects.ID      `json:"body,omitzero"` // hash of the request body
+	Verdict  inspect.Outcome `json:"verdict"`
+	Why      string          `json:"why,omitempty"`
 }
 
 // WhyJSON is what led to a block, for programs. x is as in Why.
-func WhyJSON(w *tract.Why, x *tract.Remade) any {
-	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyThoughtJSON{}, Ref: w.Ref}
+func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
+	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyThoughtJSON{}, Ref: w.Owner}
 	if w.Question != nil {
 		v.Question = w.Question.ID
 	}
@@ -158,10 +158,10 @@ func WhyJSON(w *tract.Why, x *tract.Remade) any {
 		v.Duration = o.Duration.Milliseconds()
 	}
 	if x != nil {
-		m := w.Request
+		m := w.Manifest
 		v.Prompt = &whyPromptJSON{
-			Head: m.Head, Manifest: w.Manifest, Messages: len(w.Prompt.Messages), Tokens: w.Prompt.Tokens.Effective, Tools: m.Tools,
-			Body: m.Compiled, Verdict: x.Verdict, Why: x.Why,
+			Head: m.Head, Manifest: w.ManifestID, Messages: len(w.Prompt.Messages), Tokens: w.Prompt.Tokens.Effective, Tools: m.Tools,
+			Body: m.Compiled, Verdict: x.Outcome, Why: x.Why,
 		}
 		if m.Asked != nil {
 			v.Settings = m.Asked
@@ -175,7 +175,7 @@ func WhyJSON(w *tract.Why, x *tract.Remade) any {
 
 // Absence writes why a block is not in a prompt: that of a reply, or of any other
 // commit.
-func (p *Printer) Absence(a *tract.Absence, in objects.ID) {
+func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g := p.page()
 	g.add(paint(p.ink.id, a.Commit.ID.Short()), " ")
 	g.said(a.Commit.ID.Short()+" ", what(a.Commit), Commit{Commit: a.Commit})
@@ -192,7 +192,7 @@ func (p *Printer) Absence(a *tract.Absence, in objects.ID) {
 }
 
 // AbsenceJSON is Absence for programs.
-func AbsenceJSON(a *tract.Absence, in objects.ID) any {
+func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 	v := struct {
 		Commit objects.ID     `json:"commit"`
 		Prompt objects.ID     `json:"prompt"`
@@ -209,16 +209,16 @@ func AbsenceJSON(a *tract.Absence, in objects.ID) any {
 
 // Blame writes the lines of a prompt, each with the commit that brought it, who
 // made that, and when.
-func (p *Printer) Blame(lines []tract.Line) {
+func (p *Printer) Blame(lines []inspect.Line) {
 	rows := make([][]cell, len(lines))
 	for i, l := range lines {
-		when := l.Said.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
+		when := l.Commit.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
 		body := p.ink.plain
 		if l.Kind == content.KindReasoning {
 			body = p.ink.thought
 		}
 		rows[i] = []cell{
-			inked(p.ink.id, l.Said.ID.Short()), inked(p.ink.plain, cut(p.flat(speaker(l.Said)), speakerCells)),
+			inked(p.ink.id, l.Commit.ID.Short()), inked(p.ink.plain, cut(p.flat(speaker(l.Commit)), speakerCells)),
 			inked(p.ink.dim, when), inked(p.ink.of(l.Role), l.Kind.String()), inked(body, p.one(strings.ReplaceAll(l.Text, "\t", "    "))),
 		}
 	}
@@ -239,7 +239,7 @@ func speaker(c *commit.Commit) string {
 }
 
 // BlameJSON is Blame for programs.
-func BlameJSON(lines []tract.Line) any {
+func BlameJSON(lines []inspect.Line) any {
 	type lineJSON struct {
 		Commit objects.ID   `json:"commit"`
 		Block  objects.ID   `json:"block"`
@@ -254,11 +254,11 @@ func BlameJSON(lines []tract.Line) any {
 	list := make([]lineJSON, len(lines))
 	for i, l := range lines {
 		list[i] = lineJSON{
-			Commit: l.Said.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Said.Author, Time: moment(l.Said.Time),
+			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: moment(l.Commit.Time),
 			Text: l.Text, Base64: base64Of(l.Text),
 		}
-		if l.Said.From != nil {
-			list[i].Model = l.Said.From.Model
+		if l.Commit.From != nil {
+			list[i].Model = l.Commit.From.Model
 		}
 	}
 	return list

@@ -1,14 +1,15 @@
 package importer
 
 import (
+	"encoding/json"
 	"io"
-	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // claudeLine is what is looked at of one line of a session log. A line is one
@@ -134,7 +135,7 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 	message.Set("content", l.message.Get("content"))
 	model := l.message.Get("model").Text()
 	var blocks []content.Block
-	for m, err := range providers.DecodeMessages("messages", "anthropic", model, one(message.Bytes())) {
+	for m, err := range providers.DecodeMessages("messages", "anthropic", model, slices.Values([]json.RawMessage{json.RawMessage(message.Bytes())})) {
 		if err != nil {
 			return nil, err
 		}
@@ -146,11 +147,6 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 		}
 	}
 	return blocks, nil
-}
-
-// one is a list of one value.
-func one(v rawjson.Value) iter.Seq[rawjson.Value] {
-	return func(yield func(rawjson.Value) bool) { yield(v) }
 }
 
 // said tells whether a line is part of the conversation. Caveats and the output of

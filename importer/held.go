@@ -1,11 +1,12 @@
 package importer
 
 import (
+	"encoding/json"
 	"io"
 	"iter"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // mostHeld is how many bytes of a conversation with a message on each line are held
@@ -23,9 +24,7 @@ func (m *messageReader) listed(v rawjson.Value) (l listed) {
 		if err != nil {
 			return l // it comes again
 		}
-		if size += len(line); plain(line) {
-			continue
-		}
+		size += len(line)
 		if v, err = m.l.parse(line); err == nil {
 			l.look(v)
 		}
@@ -40,8 +39,8 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 	l := m.listed(v)
 	_, api := l.dialect(m.format)
 	var ended error // the reading
-	var list iter.Seq[rawjson.Value] = func(yield func(rawjson.Value) bool) {
-		for ended == nil && yield(v) {
+	var list iter.Seq[json.RawMessage] = func(yield func(json.RawMessage) bool) {
+		for ended == nil && yield(json.RawMessage(v)) {
 			if v, ended = m.l.value(); ended == nil {
 				at = m.l.n
 			}

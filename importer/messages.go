@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // readMessages reads message arrays and request bodies: one, or one a line, or an

@@ -6,54 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
-
-// TestPlainLines: what counts as plain says nothing of its format, and what only looks so
-// does not count.
-func TestPlainLines(t *testing.T) {
-	for line, want := range map[string]bool{
-		`{"role":"user","content":"words"}`:                        true,
-		`{"role": "assistant", "content": "words"}`:                true,
-		`{"role":"user","content":""}`:                             true,
-		`{"role":"user","content":"a \"word\" \\"}`:                true,
-		`{"role":"user","content":"{\"tool_calls\":[\\\"1\\\"]}"}`: true,
-		`{"role":"user","content":"a word\"}`:                      false,
-		`{"role":"user","content":"a","type":"b"}`:                 false,
-		`{"role":"user","content":"a\\","type":"b"}`:               false,
-		`{"role":"user","content":["a"}`:                           false,
-		`{"role":"user","content":"}`:                              false,
-		`{"role":"user","content":`:                                false,
-		`{"role":"user"}`:                                          false,
-		`["role","user"]`:                                          false,
-		`{"role":"tool","content":"a"}`:                            false,
-		`{"content":"a","role":"user"}`:                            false,
-	} {
-		if plain([]byte(line)) != want {
-			t.Errorf("%s: it is plain: %v", line, !want)
-		}
-		looksPlain(t, line)
-	}
-}
-
-// looksPlain says so when a line counts as plain that tells of a format.
-func looksPlain(t *testing.T, line string) {
-	t.Helper()
-	v, err := rawjson.Parse([]byte(line))
-	if err != nil || !plain([]byte(line)) {
-		return
-	}
-	if m := lookAt(v); m.isItem() || m.format() != Auto {
-		t.Fatalf("%s counts as plain and is %q, an item: %v", line, m.format(), m.isItem())
-	}
-}
-
-func FuzzPlain(f *testing.F) {
-	f.Add(`{"role":"user","content":"a \"word\" \\"}`)
-	f.Add(`{"role": "assistant", "content": "a","tool_calls":[]}`)
-	f.Fuzz(func(t *testing.T, line string) { looksPlain(t, line) })
-}
 
 // TestPlainLinesAreReadLikeOthers: how a file is written makes no difference to what is
 // read, nor to where it is damaged.

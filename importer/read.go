@@ -6,7 +6,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Read reads a file in a format, or finds that out by looking, and yields its

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // spoken is the format of a request body, by what only one of the two has. What

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // AppendTools appends tool definitions as one JSON array, in a form of its own
@@ -15,9 +15,7 @@ func AppendTools(dst []byte, tools []Tool) []byte {
 	for _, t := range tools {
 		var o rawjson.Object
 		o.SetString("name", t.Name)
-		if t.Description != "" {
-			o.SetString("description", t.Description)
-		}
+		o.SetNonEmpty("description", t.Description)
 		o.Set("schema", t.Schema)
 		o.Set("native", t.Native)
 		list.Add(o.Bytes())

@@ -13,7 +13,7 @@ import (
 // bulkLiar is a liar that gives many objects at once.
 type bulkLiar struct{ liar }
 
-func (l bulkLiar) Line(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
+func (l bulkLiar) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
 	return func(yield func(objects.Run, error) bool) {
 		var all []objects.Object
 		for o, err := range l.Chain(ctx, tip, objects.ChainOptions{Limit: limit}) {
@@ -45,24 +45,7 @@ func (l bulkLiar) Load(ctx context.Context, w objects.Wanted) (rest []int, err e
 	return nil, nil
 }
 
-func (bulkLiar) Expect(int64) func(context.Context) { return nil }
-
-var _ objects.Bulk = bulkLiar{}
-
-// believed is an engine that verifies what it gives, and begins every line at one
-// place of a sheet.
-type believed struct {
-	bulkLiar
-
-	sheet *objects.Sheet
-	place int
-}
-
-func (believed) ChecksObjects() bool { return true }
-
-func (b believed) Line(context.Context, objects.ID, int) iter.Seq2[objects.Run, error] {
-	return func(yield func(objects.Run, error) bool) { yield(objects.SheetRun(b.sheet, b.place, 0, nil), nil) }
-}
+var _ objects.BulkReader = bulkLiar{}
 
 // TestVerifyRunsNeverHoldWrongBytes lies about one object of a run: it and what comes
 // with it and after it is not given out.
@@ -77,7 +60,7 @@ func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
 		}}})
 		n := 0
 		var last error
-		for run, err := range objects.Line(t.Context(), lying, commits[0].ID, 0) {
+		for run, err := range objects.ChainRuns(t.Context(), lying, commits[0].ID, 0) {
 			if last = err; err == nil {
 				n += len(run.Objects)
 			}
@@ -102,32 +85,22 @@ func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
 	}
 }
 
-// TestVerifyLineKeepsToFirstParents gives a good commit in the place of another.
-func TestVerifyLineKeepsToFirstParents(t *testing.T) {
+// TestVerifyRunsFollowFirstParents gives a good commit in the place of another.
+func TestVerifyRunsFollowFirstParents(t *testing.T) {
 	s, commits, _ := story(t)
-	lying := objects.Verify(bulkLiar{liar{s, func(o objects.Object) objects.Object {
+	lying := bulkLiar{liar{s, func(o objects.Object) objects.Object {
 		if o.ID == commits[3].ID {
 			return commits[4]
 		}
 		return o
-	}}})
-	var last error
-	for _, err := range objects.Line(t.Context(), lying, commits[0].ID, 0) {
-		last = err
-	}
-	if !errors.Is(last, objects.ErrCorrupt) {
-		t.Errorf("a line that skips a commit: %v", last)
-	}
-	slices.Reverse(commits)
-	ids, table, _ := objects.LaySheet(commits, 0, nil)
-	sheet, err := objects.OpenSheet(len(commits), ids, table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range objects.Line(t.Context(), objects.Verify(believed{bulkLiar{liar{Store: s}}, sheet, 3}), commits[4].ID, 0) {
-		last = err
-	}
-	if !errors.Is(last, objects.ErrCorrupt) {
-		t.Errorf("a sheet that begins with another commit: %v", last)
+	}}}
+	for _, store := range []objects.Store{objects.Verify(lying), objects.Trust(lying, nil)} {
+		var last error
+		for _, err := range objects.ChainRuns(t.Context(), store, commits[0].ID, 0) {
+			last = err
+		}
+		if !errors.Is(last, objects.ErrCorrupt) {
+			t.Errorf("a chain that skips a commit: %v", last)
+		}
 	}
 }

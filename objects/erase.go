@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 )
 
 // Tombstone is what is left of an object that was erased. Its id stays, so that
@@ -28,7 +28,7 @@ const (
 
 // Record is the canonical record of the tombstone. Its id is not in it.
 func (t Tombstone) Record() []byte {
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uint(1, uint64(t.Kind))
 	e.Uint(2, uint64(t.Size))
 	e.Int(3, t.Time.UnixMilli())
@@ -40,7 +40,7 @@ func (t Tombstone) Record() []byte {
 // ParseTombstone reads the record of the tombstone of an object.
 func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 	t, ms := Tombstone{ID: id}, int64(0)
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
 		case 1:
@@ -105,23 +105,10 @@ func (e *ErasedError) Error() string {
 // Is makes the error an ErrErased.
 func (e *ErasedError) Is(target error) bool { return target == ErrErased }
 
-// Eraser is a store that can take the bytes of objects away and keep their place.
-// It is optional; call [Erase], which finds it.
-type Eraser interface {
-	// Erase puts a tombstone in the place of each object: all of them, durably, or
-	// none. When it returns nil the bytes are in no file of the store. Kind and Size
-	// are filled in from an object that is there. One that is not there gets its
-	// tombstone all the same, if that says its kind; else it is a *[NotFoundError].
-	// One that was erased before keeps the tombstone that it has. Others may use the
-	// store meanwhile; a damaged store is not changed. erased counts the new
-	// tombstones.
-	Erase(ctx context.Context, list []Tombstone, progress func(done, total int64)) (erased int, err error)
-}
-
-// Erase erases objects of a store, see [Eraser]. What was worked out from them, here
+// Erase erases objects of a store, see [Maintainer]. What was worked out from them, here
 // or by another process, is forgotten. progress may be nil.
 func Erase(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (erased int, err error) {
-	in, ok := As[Eraser](s)
+	in, ok := As[Maintainer](s)
 	if !ok {
 		return 0, errors.New("erase objects: this engine keeps everything")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/tract-vcs/tract/canon"
 	"github.com/zeebo/blake3"
 )
 
@@ -53,28 +52,6 @@ func (id *ID) UnmarshalText(b []byte) (err error) {
 	}
 	*id, err = ParseID(string(b))
 	return err
-}
-
-// Encode writes the id into a record, or nothing when it is zero.
-func (id ID) Encode(e *canon.Encoder, field int) {
-	if !id.IsZero() {
-		e.Raw(field, id[:])
-	}
-}
-
-// DecodeID reads what Encode wrote; anything but the bytes of an id is refused.
-func DecodeID(d *canon.Decoder) (id ID) {
-	b := d.Raw()
-	switch {
-	case d.Err() != nil:
-	case len(b) != len(id):
-		d.Refuse(fmt.Sprintf("an id has %d bytes, not %d", len(id), len(b)))
-	case ID(b).IsZero():
-		d.Refuse("the zero id is written")
-	default:
-		id = ID(b)
-	}
-	return id
 }
 
 // Hash is the BLAKE3-256 hash of pieces, one behind the other: for bytes that are

@@ -5,27 +5,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 )
 
-// NewLogEntry makes the entry that follows prev (the zero LogEntry: the first
-// of its store) and computes its hash.
-func NewLogEntry(prev LogEntry, note Note, refs []RefUpdate) LogEntry {
-	e, _ := NewLogRecord(nil, prev, note, refs)
+// NewLogEntry makes an entry and computes its hash. The updates have their Prev.
+func NewLogEntry(seq uint64, note Note, refs []RefUpdate) LogEntry {
+	e, _ := NewLogRecord(nil, seq, note, refs)
 	return e
 }
 
 // NewLogRecord is NewLogEntry, and gives the Record of the entry as well: in the free room
 // behind room, where that is enough.
-func NewLogRecord(room []byte, prev LogEntry, note Note, refs []RefUpdate) (LogEntry, []byte) {
+func NewLogRecord(room []byte, seq uint64, note Note, refs []RefUpdate) (LogEntry, []byte) {
 	note.Time = utcMillis(note.Time)
-	e := LogEntry{Seq: prev.Seq + 1, Prev: prev.Hash, Note: note, Refs: refs}
+	e := LogEntry{Seq: seq, Note: note, Refs: refs}
 	record := e.record(room)
 	e.Hash = Hash(logPrefix, record)
 	return e, record
 }
 
-var logPrefix = []byte("tract log 1\x00")
+// maxSeq leaves room for the entries after it, whatever a record says.
+const maxSeq = 1 << 62
+
+var logPrefix = []byte("tract log 2\x00")
 
 // Record is the canonical record of the entry, which its hash covers.
 func (e LogEntry) Record() []byte { return e.record(nil) }
@@ -34,25 +36,25 @@ func (e *LogEntry) record(room []byte) []byte {
 	const head = 16 // what stands before an item takes less
 	size := 64 + 2*(len(Group{})+2) + head + len(e.Note.Author) + len(e.Note.Command)
 	for i := range e.Refs {
-		size += len(e.Refs[i].Name) + 2*len(ID{}) + head
+		size += len(e.Refs[i].Name) + 3*len(ID{}) + head
 	}
-	enc := canon.NewEncoder(slices.Grow(room, size))
+	enc := canonical.NewEncoder(slices.Grow(room, size))
 	enc.Uint(1, e.Seq)
-	e.Prev.Encode(&enc, 2)
-	enc.Int(3, e.Note.Time.UnixMilli())
-	enc.String(4, e.Note.Author)
-	enc.String(5, e.Note.Command)
+	enc.Int(2, e.Note.Time.UnixMilli())
+	enc.String(3, e.Note.Author)
+	enc.String(4, e.Note.Command)
 	for i := range e.Refs {
 		u, b := &e.Refs[i], enc.Bytes()
-		sub := canon.NewEncoder(b[:len(b)+head]) // it is made behind where it will be
+		sub := canonical.NewEncoder(b[:len(b)+head]) // it is made behind where it will be
 		sub.String(1, u.Name)
-		u.Old.Encode(&sub, 2)
-		u.New.Encode(&sub, 3)
-		enc.Item(6, sub.Bytes())
+		sub.Hash(2, u.Old)
+		sub.Hash(3, u.New)
+		sub.Hash(4, u.Prev)
+		enc.Item(5, sub.Bytes())
 	}
-	e.Note.Group.encode(&enc, 7)
-	enc.Bool(8, e.Note.Continues)
-	e.Note.Reverts.encode(&enc, 9)
+	e.Note.Group.encode(&enc, 6)
+	enc.Bool(7, e.Note.Continues)
+	e.Note.Reverts.encode(&enc, 8)
 	return enc.Bytes()
 }
 
@@ -60,30 +62,30 @@ func (e *LogEntry) record(room []byte) []byte {
 func ParseLogEntry(record []byte) (LogEntry, error) {
 	var e LogEntry
 	ms := int64(0)
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
 		case 1:
-			e.Seq = d.Uint()
+			if e.Seq = d.Uint(); e.Seq > maxSeq {
+				d.Refuse("the sequence number is too large")
+			}
 		case 2:
-			e.Prev = DecodeID(d)
-		case 3:
 			ms = d.Int()
-		case 4:
+		case 3:
 			e.Note.Author = d.String()
-		case 5:
+		case 4:
 			e.Note.Command = d.String()
-		case 6:
+		case 5:
 			u, err := parseRefUpdate(d.Item())
 			if err != nil {
 				d.Refuse(err.Error())
 			}
 			e.Refs = append(e.Refs, u)
-		case 7:
+		case 6:
 			e.Note.Group = decodeGroup(d)
-		case 8:
+		case 7:
 			e.Note.Continues = d.Bool()
-		case 9:
+		case 8:
 			e.Note.Reverts = decodeGroup(d)
 		}
 	}
@@ -96,14 +98,14 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 }
 
 // encode writes the group as a field, unless it is zero.
-func (g *Group) encode(e *canon.Encoder, field int) {
+func (g *Group) encode(e *canonical.Encoder, field int) {
 	if !g.IsZero() {
 		e.Raw(field, g[:])
 	}
 }
 
 // decodeGroup reads what encode wrote; anything but the bytes of a group is refused.
-func decodeGroup(d *canon.Decoder) (g Group) {
+func decodeGroup(d *canonical.Decoder) (g Group) {
 	b := d.Raw()
 	if d.Err() == nil && (len(b) != len(g) || Group(b).IsZero()) {
 		d.Refuse("a group is 16 bytes that are not all zero")
@@ -114,15 +116,17 @@ func decodeGroup(d *canon.Decoder) (g Group) {
 
 func parseRefUpdate(record []byte) (RefUpdate, error) {
 	var u RefUpdate
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
 		case 1:
 			u.Name = d.String()
 		case 2:
-			u.Old = DecodeID(d)
+			u.Old = ID(d.Hash())
 		case 3:
-			u.New = DecodeID(d)
+			u.New = ID(d.Hash())
+		case 4:
+			u.Prev = ID(d.Hash())
 		}
 	}
 	return u, d.Err()

@@ -16,7 +16,7 @@ func someEntry(t *rapid.T) objects.LogEntry {
 		copy(id[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "id"))
 		return id
 	})
-	prev := objects.LogEntry{Seq: rapid.Uint64Max(1<<63).Draw(t, "seq"), Hash: id.Draw(t, "prev")}
+	seq := rapid.Uint64Max(1<<62).Draw(t, "seq")
 	text := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
 	note := objects.Note{
 		Time:   time.UnixMilli(rapid.Int64().Draw(t, "ms")).Add(time.Duration(rapid.IntRange(0, 999_999).Draw(t, "ns"))),
@@ -24,12 +24,12 @@ func someEntry(t *rapid.T) objects.LogEntry {
 		Group: objects.Group{rapid.Byte().Draw(t, "group")}, Continues: rapid.Bool().Draw(t, "continues"), Reverts: objects.Group{rapid.Byte().Draw(t, "reverts")},
 	}
 	moves := rapid.SliceOf(rapid.Custom(func(t *rapid.T) objects.RefUpdate {
-		return objects.RefUpdate{Name: text.Draw(t, "name"), Old: id.Draw(t, "old"), New: id.Draw(t, "new")}
+		return objects.RefUpdate{Name: text.Draw(t, "name"), Old: id.Draw(t, "old"), New: id.Draw(t, "new"), Prev: id.Draw(t, "prev")}
 	})).Draw(t, "refs")
 	if len(moves) == 0 {
 		moves = nil
 	}
-	return objects.NewLogEntry(prev, note, moves)
+	return objects.NewLogEntry(seq, note, moves)
 }
 
 func TestLogEntryRoundTrip(t *testing.T) {
@@ -59,18 +59,19 @@ func TestLogEntryHashCoversEverything(t *testing.T) {
 
 func TestParseLogEntryRefuses(t *testing.T) {
 	id := objects.Hash([]byte("x"))
-	good := objects.NewLogEntry(objects.LogEntry{}, objects.Note{}, []objects.RefUpdate{{Name: "refs/heads/x", New: id}}).Record()
+	good := objects.NewLogEntry(1, objects.Note{}, []objects.RefUpdate{{Name: "refs/heads/x", New: id}}).Record()
 	for name, record := range map[string][]byte{
 		"a cut record":       good[:len(good)-1],
 		"a byte too many":    append(bytes.Clone(good), 0),
+		"a huge number":      {0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},
 		"an unknown field":   append(bytes.Clone(good), 0x50, 1),
-		"a short id":         {0x12, 1, 7},
-		"a long id":          append([]byte{0x12, 33}, bytes.Repeat([]byte{7}, 33)...),
-		"the zero id":        append([]byte{0x12, 32}, make([]byte, 32)...),
-		"a short group":      append(bytes.Clone(good), 0x3a, 1, 7),
-		"a long group":       append(append(bytes.Clone(good), 0x3a, 17), bytes.Repeat([]byte{7}, 17)...),
-		"the zero group":     append(append(bytes.Clone(good), 0x4a, 16), make([]byte, 16)...),
-		"a ref in a bad way": {0x32, 2, 0x12, 0},
+		"a short id":         {0x2a, 3, 0x12, 1, 7},
+		"a long id":          append([]byte{0x2a, 35, 0x12, 33}, bytes.Repeat([]byte{7}, 33)...),
+		"the zero id":        append([]byte{0x2a, 34, 0x22, 32}, make([]byte, 32)...),
+		"a short group":      append(bytes.Clone(good), 0x32, 1, 7),
+		"a long group":       append(append(bytes.Clone(good), 0x32, 17), bytes.Repeat([]byte{7}, 17)...),
+		"the zero group":     append(append(bytes.Clone(good), 0x42, 16), make([]byte, 16)...),
+		"a ref in a bad way": {0x2a, 2, 0x12, 0},
 	} {
 		if e, err := objects.ParseLogEntry(record); !errors.Is(err, objects.ErrCorrupt) {
 			t.Errorf("%s: %+v, %v", name, e, err)
@@ -80,10 +81,10 @@ func TestParseLogEntryRefuses(t *testing.T) {
 
 func FuzzParseLogEntry(f *testing.F) {
 	id := objects.Hash([]byte("x"))
-	first := objects.NewLogEntry(objects.LogEntry{}, objects.Note{Time: time.UnixMilli(1), Author: "a", Command: "c", Group: objects.Group{1}, Continues: true, Reverts: objects.Group{2}},
+	first := objects.NewLogEntry(1, objects.Note{Time: time.UnixMilli(1), Author: "a", Command: "c", Group: objects.Group{1}, Continues: true, Reverts: objects.Group{2}},
 		[]objects.RefUpdate{{Name: "refs/heads/x", New: id}})
 	f.Add(first.Record())
-	f.Add(objects.NewLogEntry(first, objects.Note{}, []objects.RefUpdate{{Name: "refs/heads/x", Old: id}, {Name: "", Old: id, New: id}}).Record())
+	f.Add(objects.NewLogEntry(5, objects.Note{}, []objects.RefUpdate{{Name: "refs/heads/x", Old: id, Prev: first.Hash}, {Name: "", Old: id, New: id}}).Record())
 	f.Fuzz(func(t *testing.T, record []byte) {
 		if e, err := objects.ParseLogEntry(record); err == nil && !bytes.Equal(e.Record(), record) {
 			t.Errorf("%x was accepted and is written %x", record, e.Record())

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +16,7 @@ import (
 
 // Memory is a store that lives as long as the process: the engine "mem:".
 func Memory() Store {
-	return Verify(&memory{objects: map[ID]Object{}, erased: map[ID]Tombstone{}, refs: map[string]Ref{}, moved: make(chan struct{})})
+	return Verify(&memory{objects: map[ID]Object{}, erased: map[ID]Tombstone{}, refs: map[string]Ref{}, newest: map[string]ID{}, moved: make(chan struct{})})
 }
 
 type memory struct {
@@ -24,6 +26,7 @@ type memory struct {
 	erased  map[ID]Tombstone
 	refs    map[string]Ref
 	log     []LogEntry
+	newest  map[string]ID // ref name -> hash of the newest entry that moves it
 	moved   chan struct{} // closed at the next move of a ref
 
 	updating sync.Map     // ref name -> *sync.Mutex: writers of one ref wait for one another
@@ -185,13 +188,26 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	if len(moves) == 0 {
 		return nil
 	}
-	var last LogEntry
-	if n := len(m.log); n > 0 {
-		last = m.log[n-1]
+	moves = slices.Clone(moves)
+	for i := range moves {
+		moves[i].Prev = m.newest[moves[i].Name]
 	}
-	entry := NewLogEntry(last, b.Note, slices.Clone(moves))
+	m.move(NewLogEntry(m.lastSeq()+1, b.Note, moves))
+	return nil
+}
+
+func (m *memory) lastSeq() (n uint64) {
+	if len(m.log) > 0 {
+		n = m.log[len(m.log)-1].Seq
+	}
+	return n
+}
+
+// move appends an entry and moves its refs. mu is held.
+func (m *memory) move(entry LogEntry) {
 	m.log = append(m.log, entry)
-	for _, u := range moves {
+	for _, u := range entry.Refs {
+		m.newest[u.Name] = entry.Hash
 		if u.New.IsZero() {
 			delete(m.refs, u.Name)
 			continue
@@ -200,10 +216,94 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	}
 	close(m.moved)
 	m.moved = make(chan struct{})
+}
+
+// Audit is Maintainer.
+func (m *memory) Audit(ctx context.Context, a Audit) error {
+	var list []Object
+	var erased []Tombstone
+	var refs []Ref
+	var entries []LogEntry
+	err := m.look(func() {
+		list, erased = slices.Collect(maps.Values(m.objects)), slices.Collect(maps.Values(m.erased))
+		refs, entries = slices.Collect(maps.Values(m.refs)), slices.Clone(m.log)
+	})
+	if err == nil && a.Begin != nil {
+		err = a.Begin(len(list))
+	}
+	if err == nil {
+		err = each(ctx, list, func(o Object) error {
+			if a.Objects == nil {
+				return nil
+			}
+			return a.Objects([]Object{o.Clone()})
+		})
+	}
+	if err == nil {
+		err = each(ctx, erased, a.Erased)
+	}
+	if err == nil {
+		err = each(ctx, refs, a.Ref)
+	}
+	if err == nil {
+		err = each(ctx, entries, a.Entry)
+	}
+	return err
+}
+
+// each calls f, which may be nil, with the elements of a list, up to an error.
+func each[T any](ctx context.Context, list []T, f func(T) error) error {
+	for i := 0; i < len(list) && f != nil; i++ {
+		if err := cmp.Or(ctx.Err(), f(list[i])); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// Erase is Eraser.
+// Copy is Maintainer.
+func (*memory) Copy(context.Context, string, func(done, total int64)) error {
+	return fmt.Errorf("copy a store in memory: %w", errors.ErrUnsupported)
+}
+
+// Restore is Maintainer.
+func (m *memory) Restore(ctx context.Context, list []LogEntry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range list {
+		if m.closed {
+			return ErrClosed
+		}
+		moves, err := Moves(e.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			return err
+		}
+		follows := e.Seq > m.lastSeq() && len(moves) == len(e.Refs)
+		for _, u := range moves {
+			follows = follows && u.Prev == m.newest[u.Name]
+		}
+		if !follows {
+			return &CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, m.lastSeq())}
+		}
+		m.move(NewLogEntry(e.Seq, e.Note, moves))
+	}
+	return nil
+}
+
+// Sweep is Maintainer.
+func (*memory) Sweep(context.Context, Sweep) (Swept, error) {
+	return Swept{}, fmt.Errorf("sweep a store in memory: %w", errors.ErrUnsupported)
+}
+
+// Size is Maintainer.
+func (*memory) Size(context.Context) (string, int64, error) {
+	return "", 0, fmt.Errorf("measure a store in memory: %w", errors.ErrUnsupported)
+}
+
+// Leftovers is Maintainer.
+func (*memory) Leftovers(context.Context) ([]string, error) { return nil, nil }
+
+// Erase is Maintainer.
 func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total int64)) (erased int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Create   bool          // make the store when there is none
 	ReadOnly bool          // never write; Apply gives ErrReadOnly
-	Damaged  bool          // open what is there, unchecked and for reading only: for an [Auditor]
+	Damaged  bool          // open what is there, unchecked and for reading only: for [Maintainer].Audit
 	Wait     time.Duration // longest wait for another process; 0 is the engine's own
 
 	Files safefile.Policy // whose files an engine with files accepts; others are ErrUnsafe

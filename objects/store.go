@@ -21,6 +21,10 @@ type RefUpdate struct {
 	Name string
 	Old  ID // zero: the ref must not exist
 	New  ID // zero: the ref is deleted
+
+	// Prev is the hash of the newest earlier log entry that moves this name, across
+	// deletions; zero: there is none. The engine sets it and ignores it in a batch.
+	Prev ID
 }
 
 // Group identifies an operation: all that one command of a user did. It is chosen at
@@ -59,11 +63,11 @@ type Batch struct {
 	Copies bool
 }
 
-// LogEntry is one move of one or more refs. Entries of a store are numbered
-// from 1 and linked: Hash covers the entry and the hash of the one before it.
+// LogEntry is one move of one or more refs. Seq grows from entry to entry of a store
+// and may have gaps. Entries are linked per ref: Hash covers the entry and, as
+// [RefUpdate].Prev, the entry before it in the chain of each ref that it moves.
 type LogEntry struct {
 	Seq  uint64
-	Prev ID
 	Hash ID
 	Note Note
 	Refs []RefUpdate
@@ -169,13 +173,7 @@ type Watcher interface {
 	Watch(ctx context.Context, name string) iter.Seq2[Ref, error]
 }
 
-// Sizer is a store that lies in a file. It is optional; ask with [As].
-type Sizer interface {
-	// Size says where the store lies and how many bytes it takes.
-	Size(ctx context.Context) (path string, bytes int64, err error)
-}
-
-// As finds an optional power of a store: in s itself or in what it wraps.
+// As finds an optional interface of a store: in s itself or in what it wraps.
 func As[T any](s Store) (T, bool) {
 	for {
 		if t, ok := s.(T); ok {

@@ -3,7 +3,6 @@ package objects
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -13,35 +12,33 @@ import (
 
 // Verify wraps an engine so that every object read is hashed and compared with
 // its id, and every batch is checked before the engine sees it. Engines return
-// their stores wrapped. One that is a [Checker] is trusted with the hashing.
-func Verify(s Store) Store {
-	c, ok := s.(Checker)
-	return &verified{Store: s, checks: ok && c.ChecksObjects()}
-}
+// their stores wrapped, by Verify or by [Trust].
+func Verify(s Store) Store { return &verified{Store: s} }
 
-// Checker is an engine that verifies the objects it gives by itself: each by its
-// hash, or many at once by a checksum that it made after it had verified the hash
-// of every one of them.
-type Checker interface {
-	// ChecksObjects tells whether it does.
-	ChecksObjects() bool
+// Trust is Verify for an engine that verifies the objects it returns by itself: each by
+// its hash, or many at once by a checksum that it made after it had verified the hash of
+// every one of them. erasures returns a number that grows when another process may have
+// erased objects.
+func Trust(s Store, erasures func() uint64) Store {
+	return &verified{Store: s, checks: true, erasures: erasures}
 }
 
 type verified struct {
 	Store
-	checks bool // the engine verifies what it gives
+	checks bool // the engine verifies what it returns
 	memo   Memo
 
-	erasures atomic.Uint64
+	erasures func() uint64 // nil: no other process erases
+	erased   atomic.Uint64 // what it returned last
 }
 
 // Memo is Rememberer. It is empty again when the engine has noticed that objects
 // may have been erased by another process.
 func (v *verified) Memo() *Memo {
-	if e, ok := v.Store.(interface{ Erasures() uint64 }); ok {
-		if n := e.Erasures(); v.erasures.Load() != n {
+	if v.erasures != nil {
+		if n := v.erasures(); v.erased.Load() != n {
 			v.memo.forget() // first: nobody gets it as it was
-			v.erasures.Store(n)
+			v.erased.Store(n)
 		}
 	}
 	return &v.memo
@@ -58,7 +55,7 @@ func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 		}
 		for o, err := range v.Store.Get(ctx, ids) {
 			if err == nil && !asked[o.ID] {
-				err = &CorruptError{ID: o.ID, Cause: errors.New("the store gave it unasked")}
+				err = &CorruptError{ID: o.ID, Cause: errUnasked}
 			}
 			if o, err = v.check(o, err); !yield(o, err) {
 				return
@@ -78,7 +75,7 @@ func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[
 				want, content = content, ID{}
 			}
 			if err == nil && obj.ID != want {
-				err = &CorruptError{ID: obj.ID, Cause: errors.New("the store gave it in the place of another")}
+				err = &CorruptError{ID: obj.ID, Cause: errElsewhere}
 			}
 			obj, err = v.check(obj, err)
 			if err == nil && !isContent {

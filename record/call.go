@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,10 +43,11 @@ type call struct {
 	landed   chan struct{}       // closed when nothing more is done
 	end      sync.Once           // of the answer
 
-	request *llm.Request
-	branch  *tract.Branch
-	head    objects.ID // the last block that was asked with
-	target  *providers.Client
+	request  *llm.Request
+	exchange *tract.Observed // nil before it is prepared
+	branch   *tract.Branch
+	head     objects.ID // the last block that was asked with
+	target   *providers.Client
 }
 
 // ended is called when no more of the answer is read. It waits a moment for the
@@ -141,20 +141,15 @@ func (c *call) place() (err error) {
 	return err
 }
 
-// observed is the options that tell of the exchange.
-func (c *call) observed(ids map[string]string) []tract.Option {
-	return append([]tract.Option{tract.Observe(tract.Observed{By: importer, Request: c.request, Body: c.sent, Sent: c.at, IDs: ids})}, c.o.With...)
-}
-
 // prepare makes the exchange that the answer will land with. Where the branch has
 // moved on meanwhile, a fork takes it.
 func (c *call) prepare() (*tract.Exchange, error) {
-	opts := append(c.observed(nil), tract.Force())
-	if repeatsThoughts(c.request.Messages) {
-		opts = append(opts, tract.IncludeReasoning())
-	}
+	c.exchange = &tract.Observed{By: importer, Request: c.request, Body: c.sent, Sent: c.at}
+	o := tract.PrepareOptions{Observed: c.exchange, AskOptions: tract.AskOptions{
+		Author: c.o.Author, OnEvent: c.o.OnEvent, Force: true, IncludeReasoning: repeatsThoughts(c.request.Messages),
+	}}
 	for range maxRaces {
-		x, err := c.branch.Prepare(c.ctx, c.target, opts...)
+		x, err := c.branch.Prepare(c.ctx, c.target, o)
 		if err != nil || x.Manifest.Head == c.head {
 			return x, err
 		}
@@ -198,11 +193,11 @@ func (c *call) fork(at objects.ID, rescued string) error {
 		return err
 	}
 	b := c.repo.Branch(name)
-	if _, err := b.Continue(c.ctx, at, nil, c.o.With...); err != nil {
+	if _, err := b.Continue(c.ctx, at, nil, tract.AppendOptions{Author: c.o.Author}); err != nil {
 		return err
 	}
 	if rescued != "" {
-		if err := c.repo.Delete(c.ctx, []string{rescued}, append([]tract.Option{tract.Command("rescue drop")}, c.o.With...)...); err != nil {
+		if err := c.repo.Delete(c.ctx, []string{rescued}); err != nil {
 			return err
 		}
 	}
@@ -220,7 +215,8 @@ func (c *call) land(x *tract.Exchange, unprepared error, res *http.Response) (*t
 	if unprepared != nil {
 		return c.append(body, res, unprepared)
 	}
-	reply, err := c.branch.Accept(c.ctx, x, body, c.observed(c.ids(res.Header))...)
+	c.exchange.IDs = c.ids(res.Header)
+	reply, err := c.branch.Accept(c.ctx, x, body)
 	var moved *tract.ConflictError
 	var broken *tract.IncompleteError
 	var unsaved *tract.UnsavedError
@@ -251,7 +247,7 @@ func (c *call) append(body io.Reader, res *http.Response, why error) (*tract.Res
 		return nil, c.unread(res, errors.Join(err, why))
 	}
 	reply.From, reply.Incomplete = c.target.Address(), err != nil
-	ids, err := c.branch.AppendReply(c.ctx, reply, c.observed(nil)...)
+	ids, err := c.branch.AppendReply(c.ctx, reply, tract.AppendOptions{Author: c.o.Author, Outside: true})
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +265,7 @@ func (c *call) take(moved *tract.ConflictError) error {
 		return err
 	}
 	if same {
-		moved.Response.Commits, err = c.branch.TakeRescue(c.ctx, moved.Rescued, append(slices.Clip(c.o.With), tract.Here())...)
+		moved.Response.Commits, err = c.branch.TakeRescue(c.ctx, moved.Rescued, tract.RescueOptions{Anywhere: true})
 		return err
 	}
 	rescued, err := objects.ReadRef(c.ctx, c.repo.Store(), moved.Rescued)

@@ -16,12 +16,12 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 	"github.com/tract-vcs/tract/record"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // wire is a server that answers as it is told, a repo, and a client that records.
@@ -36,7 +36,7 @@ type wire struct {
 
 func newWire(t *testing.T, url string, handler http.HandlerFunc) *wire {
 	t.Helper()
-	repo, err := tract.Open(t.Context(), url, tract.Create())
+	repo, err := tract.Open(t.Context(), url, tract.OpenOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func (w *wire) ask(ctx context.Context, lines ...string) string {
 func (w *wire) branches() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
-	for b, err := range w.repo.Branches(w.t.Context(), refs.Query{}) {
+	for b, err := range w.repo.Refs(w.t.Context(), tract.RefQuery{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		var words []string
-		for c, err := range w.repo.Log(w.t.Context(), b.Name) {
+		for c, err := range w.repo.Log(w.t.Context(), b.Name, tract.LogOptions{}) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -284,7 +284,7 @@ func TestAnAnswerThatIsLeftIsRescued(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Branch != "main" {
 		t.Fatalf("rescued: %v, %v", list, err)
 	}
-	reply, err := w.repo.Rescued(t.Context(), list[0].Name)
+	reply := list[0].Commits
 	if err != nil || len(reply) != 1 || reply[0].Block.String() != "Half of" || !reply[0].From.Incomplete {
 		t.Errorf("rescued: %v, %v", reply, err)
 	}
@@ -336,7 +336,7 @@ func TestAnswersOfGenerateAreNotRecordedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.repo.Branch("main").Chat(t.Context(), client, "Hi", tract.Stream(false)); err != nil {
+	if _, err := w.repo.Branch("main").Ask(t.Context(), client, "Hi", tract.AskOptions{NoStream: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.want(map[string]string{"main": "Hi | Hello"})
@@ -368,12 +368,12 @@ func TestRecordedRequestsCanBeProved(t *testing.T) {
 		return providers.Open(m.Provider, providers.Config{Dialect: m.Dialect, Model: m.Model})
 	}
 	n := 0
-	for x, err := range w.repo.Verify(t.Context(), targets, nil) {
+	for x, err := range inspect.Verify(t.Context(), w.repo, targets, inspect.VerifyOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; x.Verdict != tract.Same {
-			t.Errorf("%v: %s", x.Verdict, x.Why)
+		if n++; x.Outcome != inspect.Same {
+			t.Errorf("%v: %s", x.Outcome, x.Why)
 		}
 		sent := x.Manifest.Sent
 		if sent.IsZero() {

@@ -3,7 +3,7 @@ package record_test
 import (
 	"testing"
 
-	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/record"
 )
 
@@ -21,7 +21,7 @@ func TestWhatWasPurgedIsNotStoredAgain(t *testing.T) {
 			main := record.On(t.Context(), "main")
 			w.ask(main, "it is 4711")
 			w.ask(main, "it is 4711", "A1", "Q2")
-			if _, err := w.repo.Purge(t.Context(), tract.Purging{Revs: []string{c.rev}, Why: "told"}); err != nil {
+			if _, err := maintain.Purge(t.Context(), w.repo, maintain.PurgeOptions{Revs: []string{c.rev}, Why: "told"}); err != nil {
 				t.Fatal(err)
 			}
 			if again {

@@ -17,7 +17,7 @@ import (
 // given a Transport.
 func Example() {
 	ctx := context.Background()
-	repo, err := tract.Open(ctx, "mem:") // or ".tract", with tract.Create()
+	repo, err := tract.Open(ctx, "mem:", tract.OpenOptions{}) // or ".tract", with OpenOptions{Create: true}
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	for c, err := range repo.Log(ctx, "main") {
+	for c, err := range repo.Log(ctx, "main", tract.LogOptions{}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -10,9 +10,10 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // index finds the commits that may compile to a conversation, by match keys. It is
@@ -125,7 +126,7 @@ func (x *index) masked(messages []content.Message) []content.Message {
 	for i, m := range all {
 		all[i].Blocks = slices.Clone(m.Blocks)
 		for j, b := range m.Blocks {
-			all[i].Blocks[j], _ = tract.Masked(b)
+			all[i].Blocks[j], _ = history.Masked(b)
 		}
 	}
 	return all
@@ -179,7 +180,7 @@ func (x *index) response(ctx context.Context, id string) (objects.ID, error) {
 	for _, tip := range x.tips {
 		tips = append(tips, tip)
 	}
-	for c, err := range x.repo.LogAll(ctx, tips) {
+	for c, err := range x.repo.Log(ctx, "", tract.LogOptions{Tips: tips}) {
 		if err != nil {
 			return objects.ID{}, err
 		}

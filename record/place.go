@@ -10,11 +10,11 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // place is where a request belongs.
@@ -73,7 +73,7 @@ func (t *Transport) add(ctx context.Context, at place, wanted string) (*tract.Br
 			return nil, objects.ID{}, err
 		}
 	}
-	ids, err := b.Continue(ctx, at.base, at.rest, t.o.With...)
+	ids, err := b.Continue(ctx, at.base, at.rest, tract.AppendOptions{Author: t.o.Author})
 	if err != nil || len(ids) == 0 {
 		return b, at.base, err
 	}

@@ -32,7 +32,7 @@ func TestBranchesAreNamedForkedAndFoundAgain(t *testing.T) {
 // no other exchange, although one context is of all of them.
 func TestARecordedExchangeIsOneOperation(t *testing.T) {
 	w := newWire(t, "mem:", says("A1", "A2"))
-	main := tract.AsOperation(record.On(t.Context(), "main"))
+	main := tract.AsOperation(record.On(t.Context(), "main"), "")
 	w.ask(main, "Q1")
 	w.ask(main, "Q1", "A1", "Q2")
 	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2"})
@@ -46,7 +46,7 @@ func TestADeletedBranchIsMadeAnew(t *testing.T) {
 	w := newWire(t, "mem:", says("A1", "A2"))
 	main := record.On(t.Context(), "main")
 	w.ask(main, "Q1")
-	if err := w.repo.Branch("main").Delete(t.Context()); err != nil {
+	if err := w.repo.Delete(t.Context(), []string{"refs/heads/main"}); err != nil {
 		t.Fatal(err)
 	}
 	w.ask(main, "Q1", "A1", "Q2")
@@ -88,7 +88,7 @@ func TestSameQuestionAtOnce(t *testing.T) {
 	first := map[objects.ID]bool{}
 	for name := range have {
 		ids := []objects.ID{}
-		for c, err := range w.repo.Log(t.Context(), name) {
+		for c, err := range w.repo.Log(t.Context(), name, tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestInstructionsThatChangeStayInPlace(t *testing.T) {
 	w.ask(main, "system: It is Tuesday.", "Q1", "A1", "Q2")
 	w.ask(main, "system: It is Tuesday.", "Q1", "A1", "Q2", "A2", "Q3")
 	w.want(map[string]string{"main": "It is Monday. | Q1 | A1 | It is Tuesday. | Q2 | A2 | Q3 | A3"})
-	p, err := w.repo.Compile(t.Context(), "main")
+	p, err := w.repo.Compile(t.Context(), "main", tract.CompileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

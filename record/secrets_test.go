@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 	"github.com/tract-vcs/tract/record"
-	"github.com/tract-vcs/tract/secrets"
-	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 // TestSecretsOnTheWireAreNotRecorded has a secret of every form in the headers, the
@@ -57,7 +57,7 @@ func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
 			t.Errorf("a secret of %s is stored", p.Rule)
 		}
 		var words []string
-		for c, err := range w.repo.Log(t.Context(), branch) {
+		for c, err := range w.repo.Log(t.Context(), branch, tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,13 +83,13 @@ func TestInstructionsWithSecretsStayAsTheyAre(t *testing.T) {
 // TestWithMaskingOffEveryByteCounts: what is stored is what was said, and two questions
 // with another password, whose masks are the same, are two.
 func TestWithMaskingOffEveryByteCounts(t *testing.T) {
-	repo, err := tract.Open(t.Context(), "mem:", tract.MaskSecrets("off"))
+	repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWire(t, "mem:", says("A1", "A2"))
 	w.repo = repo
-	w.records(repo)
+	w.client = &http.Client{Transport: record.New(repo, record.Options{Unmasked: true, Patience: 1 << 40})}
 	one, other := "redis://:Tr0ub4dorX@cache:6379", "redis://:Tr0ub4dorY@cache:6379"
 	if secrets.Mask(one) != secrets.Mask(other) {
 		t.Fatal("the masks tell the passwords apart")

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/secrets"
 )
 
 // Options is what may be said about a [Transport]. The zero value is good.
@@ -24,9 +24,12 @@ type Options struct {
 	// Patience is the longest that the end of an answer waits for the answer to be
 	// committed. 0 stands for 2 seconds; less does not wait.
 	Patience time.Duration
-	// With is said with everything that is committed: an author, whether thoughts
-	// are kept, who watches the events.
-	With []tract.Option
+	// Author makes the commits; empty: the author of the Repo.
+	Author string
+	// Unmasked says that the Repo masks no secrets: its setting secrets.mask is "off".
+	Unmasked bool
+	// OnEvent sees the answers as they come. It is called by several goroutines.
+	OnEvent func(llm.Event)
 	// OnReply is told of each answer that was committed, and on which branch.
 	OnReply func(branch string, reply *tract.Response)
 	// OnError is told of each call that was not recorded as it should have been. It
@@ -75,9 +78,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Second
 	}
-	masks, err := repo.Masks(o.With...)
-	masks = masks || err != nil // which is told when something is recorded
-	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo, masks), calls: map[*call]bool{}}
+	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo, !o.Unmasked), calls: map[*call]bool{}}
 }
 
 type onKey struct{}
@@ -128,7 +129,7 @@ func (t *Transport) begin(req *http.Request) *call {
 	}
 	wanted, _ := req.Context().Value(onKey{}).(string)
 	c := &call{
-		Transport: t, ctx: tract.AsOperation(context.WithoutCancel(req.Context())), wanted: wanted, api: api, provider: provider, model: model,
+		Transport: t, ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), wanted: wanted, api: api, provider: provider, model: model,
 		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, secrets: secretsOf(req), at: t.clock(),
 		body: newCopied(), came: newCopied(), answered: make(chan *http.Response, 1), landed: make(chan struct{}),
 	}

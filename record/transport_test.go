@@ -14,10 +14,9 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/record"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/secrets/secretstest"
 )
 
 // run is agents that talk with a server through a recording transport.
@@ -46,7 +45,7 @@ type landed struct {
 }
 
 func newRun(t *testing.T) *run {
-	repo, err := tract.Open(t.Context(), "mem:")
+	repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,14 +253,14 @@ func manyAgents(t *testing.T, plants []string) *tract.Repo {
 	for _, l := range r.landed {
 		branches[l.branch] = true
 	}
-	for b, err := range r.repo.Branches(t.Context(), refs.Query{}) {
+	for b, err := range r.repo.Refs(t.Context(), tract.RefQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !branches[b.Name] {
 			t.Errorf("branch %s has no reply", b.Name)
 		}
-		for c, err := range r.repo.Log(t.Context(), b.Name) {
+		for c, err := range r.repo.Log(t.Context(), b.Name, tract.LogOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

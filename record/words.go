@@ -120,10 +120,7 @@ func (c *call) words(res *http.Response) (string, error) {
 // note adds words for people after the question: what became of it. They are never
 // sent, so the question asked again finds its place.
 func (c *call) note(text string, meta map[string]string) error {
-	opts := c.observed(nil)
-	for name, value := range meta {
-		opts = append(opts, tract.Meta(name, value))
-	}
-	_, err := c.branch.Append(c.ctx, []content.Block{content.Note(strings.TrimSpace(text))}, opts...)
+	note := []content.Block{content.Note(strings.TrimSpace(text))}
+	_, err := c.branch.Append(c.ctx, note, tract.AppendOptions{Author: c.o.Author, Meta: meta, Outside: true})
 	return err
 }

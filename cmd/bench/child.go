@@ -63,11 +63,11 @@ func child(args []string, in io.Reader, out io.Writer) error {
 
 func childCompiles(ctx context.Context, store string) (f findings, err error) {
 	start := time.Now()
-	repo, err := tract.Open(ctx, store, tract.ReadOnly())
+	repo, err := tract.Open(ctx, store, tract.OpenOptions{ReadOnly: true})
 	if err != nil {
 		return f, err
 	}
-	p, err := repo.Compile(ctx, "main")
+	p, err := repo.Compile(ctx, "main", tract.CompileOptions{})
 	if err != nil {
 		return f, errors.Join(err, repo.Close())
 	}
@@ -96,7 +96,7 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 	if err != nil {
 		return f, err
 	}
-	repo, err := tract.Open(ctx, store)
+	repo, err := tract.Open(ctx, store, tract.OpenOptions{})
 	if err != nil {
 		return f, err
 	}
@@ -104,7 +104,7 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 	err = untilTold(in, out, func(n int) {
 		said := block(n, message(writerSeed+writer, n))
 		start := time.Now()
-		if _, err := branch.Append(ctx, []content.Block{said}); err != nil {
+		if _, err := branch.Append(ctx, []content.Block{said}, tract.AppendOptions{}); err != nil {
 			f.Failed++
 		}
 		f.Waits = append(f.Waits, time.Since(start))
@@ -114,12 +114,12 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 
 // childLooks reads the newest commits again and again.
 func childLooks(ctx context.Context, store string, in io.Reader, out io.Writer) (f findings, err error) {
-	repo, err := tract.Open(ctx, store, tract.ReadOnly())
+	repo, err := tract.Open(ctx, store, tract.OpenOptions{ReadOnly: true})
 	if err != nil {
 		return f, err
 	}
 	err = untilTold(in, out, func(int) {
-		for _, err := range repo.Log(ctx, "main", tract.Limit(20)) {
+		for _, err := range repo.Log(ctx, "main", tract.LogOptions{Limit: 20}) {
 			if err != nil {
 				f.Failed++
 			}

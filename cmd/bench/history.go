@@ -62,7 +62,7 @@ func (h *history) make(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, files[i].Flush(), f.Close()) }()
 	}
 	now := int64(firstTime)
-	repo, err := tract.Open(ctx, h.store(), tract.Create(), tract.Clock(func() time.Time { now += 1000; return time.UnixMilli(now) }))
+	repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{Create: true, Now: func() time.Time { now += 1000; return time.UnixMilli(now) }})
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (h *history) make(ctx context.Context) (err error) {
 			texts[i] = message(historySeed, from+i)
 			blocks[i] = block(from+i, texts[i])
 		}
-		ids, err := repo.Branch("main").Append(ctx, blocks)
+		ids, err := repo.Branch("main").Append(ctx, blocks, tract.AppendOptions{})
 		if err != nil {
 			return err
 		}

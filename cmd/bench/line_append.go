@@ -104,12 +104,12 @@ func adding(add func(ctx context.Context, n int, text string) error) side {
 
 // commits is what is measured: a message in a transaction of its own.
 func commits(ctx context.Context, store string) (appender, error) {
-	repo, err := tract.Open(ctx, store, tract.Create())
+	repo, err := tract.Open(ctx, store, tract.OpenOptions{Create: true})
 	if err != nil {
 		return appender{}, err
 	}
 	return appender{"commit", adding(func(ctx context.Context, n int, text string) error {
-		_, err := repo.Branch("main").Append(ctx, []content.Block{block(n, text)})
+		_, err := repo.Branch("main").Append(ctx, []content.Block{block(n, text)}, tract.AppendOptions{})
 		return err
 	}), repo.Close}, nil
 }

@@ -176,7 +176,7 @@ func (b *bench) compilesAfter(ctx context.Context) error {
 }
 
 func (b *bench) compilingAfter(ctx context.Context, h *history) (err error) {
-	repo, err := tract.Open(ctx, h.store())
+	repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{})
 	if err != nil {
 		return err
 	}
@@ -184,11 +184,11 @@ func (b *bench) compilingAfter(ctx context.Context, h *history) (err error) {
 	n := h.size
 	took, err := inTurns(ctx, 20*b.rounds, 0, func(ctx context.Context) (time.Duration, error) {
 		n++
-		if _, err := repo.Branch("main").Append(ctx, []content.Block{block(n, message(writerSeed, n))}); err != nil {
+		if _, err := repo.Branch("main").Append(ctx, []content.Block{block(n, message(writerSeed, n))}, tract.AppendOptions{}); err != nil {
 			return 0, err
 		}
 		start := time.Now()
-		_, err := repo.Compile(ctx, "main")
+		_, err := repo.Compile(ctx, "main", tract.CompileOptions{})
 		return time.Since(start), err
 	})
 	if err != nil {

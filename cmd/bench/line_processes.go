@@ -67,12 +67,12 @@ func (b *bench) processes(ctx context.Context) error {
 
 // seed makes the store and what its readers read.
 func seed(ctx context.Context, store string) error {
-	repo, err := tract.Open(ctx, store, tract.Create())
+	repo, err := tract.Open(ctx, store, tract.OpenOptions{Create: true})
 	if err != nil {
 		return err
 	}
 	for n := range 100 {
-		if _, err = repo.Branch("main").Append(ctx, []content.Block{block(n, message(historySeed, n))}); err != nil {
+		if _, err = repo.Branch("main").Append(ctx, []content.Block{block(n, message(historySeed, n))}, tract.AppendOptions{}); err != nil {
 			break
 		}
 	}

@@ -156,7 +156,7 @@ func (h *history) converse(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	repo, err := tract.Open(ctx, h.store(), tract.Create())
+	repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{Create: true})
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (h *history) converse(ctx context.Context) (err error) {
 		if _, err := branch.User(ctx, said[0]); err != nil {
 			return err
 		}
-		x, err := branch.Prepare(ctx, target)
+		x, err := branch.Prepare(ctx, target, tract.PrepareOptions{})
 		if err != nil {
 			return err
 		}

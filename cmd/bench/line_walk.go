@@ -27,7 +27,7 @@ func (b *bench) walks(ctx context.Context) error {
 }
 
 func (b *bench) walking(ctx context.Context, h *history) (err error) {
-	repo, err := tract.Open(ctx, h.store(), tract.ReadOnly())
+	repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (b *bench) budgets(ctx context.Context) error {
 			return err
 		}
 		sides[i] = clocked(func(ctx context.Context) error {
-			repo, err := tract.Open(ctx, h.store(), tract.ReadOnly())
+			repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{ReadOnly: true})
 			if err != nil {
 				return err
 			}
-			_, err = repo.Compile(ctx, "main", tract.Budget(budget))
+			_, err = repo.Compile(ctx, "main", tract.CompileOptions{Budget: budget})
 			return errors.Join(err, repo.Close())
 		})
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // adding is what every command that commits a block can say about the commit.
@@ -35,37 +35,31 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 }
 
 // options is what the flags say, for the library.
-func (o *adding) options(a *app, cmd *cobra.Command) ([]tract.Option, error) {
-	opts := []tract.Option{tract.Command(strings.TrimPrefix(cmd.CommandPath(), "tract ")), tract.OnWarning(a.warn)}
-	if o.label != "" {
-		opts = append(opts, tract.Label(o.label))
-	}
+func (o *adding) options(a *app, cmd *cobra.Command) (tract.AppendOptions, error) {
+	opts := tract.AppendOptions{Author: o.author, Label: o.label, Key: o.key, OnWarning: a.warn}
 	for _, pair := range o.meta {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
-			return nil, usage(cmd, "--meta %q: want KEY=VALUE", pair)
+			return opts, usage(cmd, "--meta %q: want KEY=VALUE", pair)
 		}
-		opts = append(opts, tract.Meta(k, v))
-	}
-	if o.author != "" {
-		opts = append(opts, tract.Author(o.author))
+		if opts.Meta == nil {
+			opts.Meta = map[string]string{}
+		}
+		opts.Meta[k] = v
 	}
 	if o.level != "" {
 		l, err := priority.ParseLevel(o.level)
 		if err != nil {
-			return nil, usage(cmd, "--%s", err)
+			return opts, usage(cmd, "--%s", err)
 		}
-		opts = append(opts, tract.Priority(l))
+		opts.Priority = l
 	}
 	if o.date != "" {
 		t, err := refs.ParseTime(o.date, time.Now())
 		if err != nil {
-			return nil, usage(cmd, "--date: %s", err)
+			return opts, usage(cmd, "--date: %s", err)
 		}
-		opts = append(opts, tract.Time(t))
-	}
-	if o.key != "" {
-		opts = append(opts, tract.Key(o.key))
+		opts.Time = t
 	}
 	return opts, nil
 }

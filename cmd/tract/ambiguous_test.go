@@ -35,7 +35,7 @@ func TestAmbiguousDigits(t *testing.T) {
 // twins commits until two ids begin with the same four digits.
 func twins(t *testing.T, dir string) (begin, one, other string) {
 	t.Helper()
-	repo, err := tract.Open(t.Context(), filepath.Join(dir, folder), tract.Create())
+	repo, err := tract.Open(t.Context(), filepath.Join(dir, folder), tract.OpenOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func twins(t *testing.T, dir string) (begin, one, other string) {
 		for i := range 200 {
 			blocks = append(blocks, content.User(fmt.Sprint("block ", n+i)))
 		}
-		ids, err := repo.Branch(firstBranch).Append(t.Context(), blocks)
+		ids, err := repo.Branch(firstBranch).Append(t.Context(), blocks, tract.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

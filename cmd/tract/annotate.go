@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -61,7 +60,7 @@ func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
 	if err != nil {
 		return err
 	}
-	id, err := b.Annotate(ctx, at.String(), level, reason, tract.Command(cmd.Name()))
+	id, err := b.Annotate(ctx, at.String(), level, reason)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/internal/suggest"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // app is what all commands of one process share. Nothing is opened before it is
@@ -35,6 +35,7 @@ type app struct {
 	place    *place
 	values   *settings.Values
 	repo     *tract.Repo
+	opened   settings.Values // that repo was opened with
 	readOnly bool
 	began    bool     // the command itself runs
 	showing  bool     // an answer is being shown: its last line may be open
@@ -146,17 +147,14 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []tract.OpenOption{tract.Defaults(v), tract.As(author(v)), tract.OnSecrets(a.noteSecrets), tract.Files(p.files)}
-	switch {
-	case !write:
-		opts = append(opts, tract.ReadOnly())
-	case p.personal:
-		opts = append(opts, tract.Create())
+	opts := tract.OpenOptions{
+		ReadOnly: !write, Create: write && p.personal, Files: p.files,
+		Settings: v.Changed(), Author: author(v), OnSecrets: a.noteSecrets,
 	}
 	if err := a.close(); err != nil {
 		return nil, err
 	}
-	repo, err := tract.Open(ctx, p.url, opts...)
+	repo, err := tract.Open(ctx, p.url, opts)
 	if errors.Is(err, objects.ErrNotFound) {
 		return nil, hinted(err, "tract init makes a store here")
 	}
@@ -166,8 +164,14 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if p.personal {
 		a.note("no store here or above; using your own in %s", p.root)
 	}
-	a.repo, a.readOnly = repo, !write
+	a.repo, a.readOnly, a.opened = repo, !write, v
 	return repo, nil
+}
+
+// changes is the settings of now, for a call of the library.
+func (a *app) changes() (map[string]string, error) {
+	v, err := a.settings()
+	return v.Over(a.opened), err
 }
 
 // storeError makes an address that no engine can do with one of usage.
@@ -226,7 +230,7 @@ func (a *app) checkBranch(ctx context.Context) error {
 	}
 	unknown := refs.None(refs.Heads + a.branch)
 	search := suggest.To(a.branch, (len(a.branch)+2)/4)
-	for info, err := range repo.Branches(ctx, refs.Query{Limit: 1000}) {
+	for info, err := range repo.Refs(ctx, tract.RefQuery{Limit: 1000}) {
 		if err != nil {
 			return err
 		}
@@ -268,7 +272,7 @@ func (a *app) current(ctx context.Context) (*tract.Branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Fork(ctx, name, at.String(), tract.Command("branch"))
+	return b.Fork(ctx, name, at.String())
 }
 
 // resolver turns the revisions revs into ids. HEAD is the branch asked for, else
@@ -312,7 +316,7 @@ func (a *app) emptyBranch(ctx context.Context, name string) error {
 // firstStep says what can be done on a branch without commits: after an import the
 // conversations are on branches of their own. The store is open.
 func (a *app) firstStep(ctx context.Context) string {
-	for b, err := range a.repo.Branches(ctx, refs.Query{Newest: true, Limit: 1}) {
+	for b, err := range a.repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 		if err == nil {
 			return "tract switch " + shellWord(b.Name) + " goes to where commits are, tract branch lists branches"
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/llm/rawjson"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // asking is what generate and chat can say about the request.
@@ -146,45 +146,36 @@ func providerWithKey() string {
 }
 
 // options is what the flags say, for the library.
-func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) ([]tract.Option, error) {
-	v, err := a.settings()
+func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
+	opts, err := a.watching()
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
-	opts := append(a.watching(), tract.Settings(v), tract.Command(cmd.Name()), tract.Stream(!o.noStream))
-	if o.enforce {
-		opts = append(opts, tract.Enforce())
-	}
-	if o.key != "" {
-		opts = append(opts, tract.Key(o.key))
-	}
-	if o.force {
-		opts = append(opts, tract.Force())
-	}
+	opts.NoStream, opts.Enforce, opts.Key, opts.Force = o.noStream, o.enforce, o.key, o.force
 	if o.noReasoning {
-		opts = append(opts, tract.WithReasoning(false))
+		opts.Settings["reasoning.commit"] = "false"
 	}
-	if err := a.keepsReasoning(client, o.noReasoning, o.tools != "", v.Text("request.extra")); err != nil {
-		return nil, err
+	if err := a.keepsReasoning(client, o.noReasoning, o.tools != "", a.values.Text("request.extra")); err != nil {
+		return opts, err
 	}
 	if o.tools == "" {
 		return opts, nil
 	}
 	text, err := readFile(cmd.Context(), o.tools)
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
-	tools, err := providers.ParseTools([]byte(text))
-	if err != nil {
-		return nil, usage(cmd, "--tools %s: %s", o.tools, err)
+	if opts.Tools, err = providers.ParseTools([]byte(text)); err != nil {
+		return opts, usage(cmd, "--tools %s: %s", o.tools, err)
 	}
-	return append(opts, tract.Tools(tools...)), nil
+	return opts, nil
 }
 
-// watching is the options of a command that asks a model: what may go wrong is said, and
-// with -v what goes on.
-func (a *app) watching() []tract.Option {
-	return []tract.Option{tract.OnWarning(a.warn), tract.OnRequest(a.debugRequest), tract.OnReply(a.debugReply)}
+// watching is the options of a command that asks a model with the settings of now: what may
+// go wrong is said, and with -v what goes on.
+func (a *app) watching() (tract.AskOptions, error) {
+	set, err := a.changes()
+	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnReply: a.debugReply}, err
 }
 
 // keepsReasoning refuses a question with tools whose reasoning is not to be committed, when
@@ -322,10 +313,11 @@ func (s *asker) event(e llm.Event) {
 }
 
 // ask runs one question and shows what comes of it.
-func (s *asker) ask(b *tract.Branch, provider string, ask func(opts ...tract.Option) (*tract.Response, error)) error {
+func (s *asker) ask(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
 	s.a.showing = true
 	defer s.a.shown()
-	r, err := ask(tract.OnEvent(s.event), tract.OnBudget(s.budget))
+	opts.OnEvent, opts.OnBudget = s.event, s.budget
+	r, err := ask(opts)
 	defer s.a.tellSecrets()
 	defer s.warnBudgets()
 	if r == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -48,7 +49,7 @@ func (a *app) backup(ctx context.Context, dest string) error {
 		}
 	}
 	step, end := a.progress("backing up")
-	health, err := repo.Backup(ctx, dest, step)
+	health, err := maintain.Backup(ctx, repo, dest, maintain.BackupOptions{Progress: step})
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):

@@ -37,7 +37,7 @@ func readBeside(root string, files safefile.Policy, failed func(error) error) (m
 func putBeside(root string, found map[string][]byte) error {
 	for _, name := range besideFiles {
 		if b, ok := found[name]; ok {
-			if err := putFile(filepath.Join(root, name), b); err != nil {
+			if err := safefile.Write(filepath.Join(root, name), b, nil); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -131,13 +132,13 @@ func (a *app) promptFor(ctx context.Context, o *bisectRunOptions, id objects.ID)
 		if err != nil {
 			return nil, err
 		}
-		req, err := a.repo.Request(ctx, id.String(), target, asTarget(target)...)
+		req, err := a.repo.Request(ctx, id.String(), target, requestOptions(asTarget(target, tract.CompileOptions{})))
 		if err != nil {
 			return nil, err
 		}
 		return req.Body, nil
 	}
-	p, err := a.repo.Compile(ctx, id.String())
+	p, err := a.repo.Compile(ctx, id.String(), tract.CompileOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (a *app) bisectSay(begin bool, lines ...string) error {
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	if begin {
-		return putFile(path, []byte(text))
+		return safefile.Write(path, []byte(text), nil)
 	}
 	f, err := files.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 )
 
 func newBlame(a *app) *cobra.Command {
@@ -31,7 +32,11 @@ func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
 	if err != nil {
 		return err
 	}
-	lines, err := a.repo.Blame(ctx, id.String(), o.options()...)
+	prompt, err := a.repo.Compile(ctx, id.String(), o.options())
+	if err != nil {
+		return err
+	}
+	lines, err := inspect.Blame(ctx, a.repo, prompt)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type branchOptions struct {
@@ -117,7 +118,7 @@ func fork(ctx context.Context, b *tract.Branch, at objects.ID, command string) e
 	if err := free(ctx, b); err != nil {
 		return err
 	}
-	_, err := b.Fork(ctx, b.Name(), at.String(), tract.Command(command))
+	_, err := b.Fork(tract.AsOperation(ctx, command), b.Name(), at.String())
 	return branchError(err)
 }
 
@@ -256,9 +257,19 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damage) (r b
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
 	if name, ok := strings.CutPrefix(ref.Name, refs.Heads); ok {
-		r.Description, err = a.repo.Branch(name).Description(ctx)
+		r.Description, err = a.description(ctx, name)
 	}
 	return r, err
+}
+
+// description is what a branch is about, as branch --describe said.
+func (a *app) description(ctx context.Context, branch string) (string, error) {
+	for info, err := range a.repo.Refs(ctx, tract.RefQuery{Prefix: branch, Limit: 1, Descriptions: true}) {
+		if err != nil || info.Name == branch {
+			return info.Description, err
+		}
+	}
+	return "", nil
 }
 
 // shownRef is how a ref is called in a list: without refs/heads/ or refs/.
@@ -281,7 +292,7 @@ func (a *app) listed(ctx context.Context, o *branchOptions, prefix string) ([]ob
 		if err != nil {
 			return nil, err
 		}
-		with, err := a.repo.Containing(ctx, id.String())
+		with, err := inspect.Containing(ctx, a.repo, id.String())
 		if err != nil {
 			return nil, err
 		}
@@ -356,7 +367,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if tip.IsZero() {
 		return refs.None(refs.Heads + name)
 	}
-	if err := b.Describe(ctx, args[len(args)-1], tract.Command("branch --describe")); err != nil {
+	if err := b.Describe(tract.AsOperation(ctx, "branch --describe"), args[len(args)-1]); err != nil {
 		return err
 	}
 	return a.saidBranch("described", name, tip)
@@ -396,7 +407,7 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 	if err := free(ctx, repo.Branch(to)); err != nil {
 		return err
 	}
-	if _, err := old.Rename(ctx, to, tract.Command("branch -m")); err != nil {
+	if _, err := old.Rename(tract.AsOperation(ctx, "branch -m"), to); err != nil {
 		return branchError(err)
 	}
 	if from == h.branch {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type chatOptions struct {
@@ -88,13 +87,21 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 			return err
 		}
 	}
-	err = s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
-		return b.Ask(ctx, client, blocks, append(opts, more...)...)
+	err = s.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+		return askBlocks(ctx, b, client, blocks, opts)
 	})
 	if err == nil && !o.auto {
 		err = a.suggest(ctx, b, client, false)
 	}
 	return err
+}
+
+// askBlocks commits what a person says and asks the model.
+func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []content.Block, opts tract.AskOptions) (*tract.Response, error) {
+	if _, err := b.Append(ctx, blocks, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
+		return nil, err
+	}
+	return b.Generate(ctx, client, opts)
 }
 
 // chatBlocks is what is said: attachments, then what came through a pipe, then
@@ -151,7 +158,7 @@ func (a *app) choose(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		for info, err := range repo.Branches(ctx, refs.Query{Newest: true, Limit: 1}) {
+		for info, err := range repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 			if err != nil {
 				return err
 			}
@@ -205,7 +212,7 @@ func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error 
 		return err
 	}
 	if !tip.IsZero() {
-		p, err := a.repo.Compile(ctx, tip.String())
+		p, err := a.repo.Compile(ctx, tip.String(), tract.CompileOptions{})
 		if err != nil {
 			return err
 		}
@@ -217,12 +224,12 @@ func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error 
 			}
 		}
 	}
-	_, err = b.Append(ctx, []content.Block{block}, tract.Command("chat"))
+	_, err = b.Append(ctx, []content.Block{block}, tract.AppendOptions{})
 	return err
 }
 
 // dryChat prints the request that a chat would send.
-func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks []content.Block, opts []tract.Option) error {
+func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks []content.Block, opts tract.AskOptions) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
@@ -244,5 +251,5 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 	if o.system != "" {
 		a.note("--system is not in the request that --dry-run prints: it would be committed first")
 	}
-	return a.dryRun(ctx, rev, client, append(opts, tract.Also(blocks...)))
+	return a.dryRun(ctx, rev, client, opts, blocks...)
 }

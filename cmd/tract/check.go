@@ -57,7 +57,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	problems, err := a.repo.Check(ctx, id.String(), target, append(o.options(), asTarget(target)...)...)
+	problems, err := a.repo.Check(ctx, id.String(), target, requestOptions(asTarget(target, o.options())))
 	if err != nil {
 		return err
 	}

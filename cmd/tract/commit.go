@@ -84,7 +84,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 		if err != nil {
 			return usage(cmd, "--%s", err)
 		}
-		opts = append(opts, tract.Role(role))
+		opts.Role = role
 	}
 	block, err := a.blockOf(cmd, o, kind, args)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	ids, err := b.Append(ctx, []content.Block{block}, opts...)
+	ids, err := b.Append(ctx, []content.Block{block}, opts)
 	if err != nil {
 		return a.noCall(ctx, b, err)
 	}

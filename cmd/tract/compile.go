@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type compileOptions struct {
@@ -34,12 +34,8 @@ func (o *prompting) flags(cmd *cobra.Command) {
 	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; whole turns go, the oldest first")
 }
 
-func (o *prompting) options() []tract.Option {
-	opts := []tract.Option{tract.Budget(int(min(o.budget, math.MaxInt)))}
-	if o.include {
-		opts = append(opts, tract.IncludeReasoning())
-	}
-	return opts
+func (o *prompting) options() tract.CompileOptions {
+	return tract.CompileOptions{Budget: int(min(o.budget, math.MaxInt)), IncludeReasoning: o.include}
 }
 
 func newCompile(a *app) *cobra.Command {
@@ -70,41 +66,48 @@ without it the provider of the settings, if there is one, decides what has to go
 	return cmd
 }
 
-// asked reads what the flags ask for: a target, if they name one, and the options.
-func (o *compileOptions) asked(a *app, cmd *cobra.Command) (target llm.Target, opts []tract.Option, err error) {
+// asked is what the flags ask for.
+func (o *compileOptions) asked(a *app, cmd *cobra.Command) (opts tract.CompileOptions, err error) {
 	if o.style != "text" && o.style != "json" {
-		return nil, nil, usage(cmd, "--format %q: want text or json", o.style)
+		return opts, usage(cmd, "--format %q: want text or json", o.style)
 	}
 	opts = o.options()
 	if o.until != "" {
 		t, err := refs.ParseTime(o.until, time.Now())
 		if err != nil {
-			return nil, nil, usage(cmd, "--until: %s", err)
+			return opts, usage(cmd, "--until: %s", err)
 		}
-		opts = append(opts, tract.Until(t))
+		opts.Until = t
 	}
 	if o.to == "" {
-		return nil, append(opts, a.asConfigured()...), nil
+		configured, err := a.asConfigured()
+		opts.Target, opts.Settings = configured.Target, configured.Settings
+		return opts, err
 	}
-	if target, err = targetFor(o.to); err != nil {
-		return nil, nil, err
+	target, err := targetFor(o.to)
+	if err != nil {
+		return opts, err
 	}
-	return target, append(opts, asTarget(target)...), nil
+	return asTarget(target, opts), nil
 }
 
-// asConfigured is the options that compile for the provider of the settings, if they name
-// one that can be asked: what it wants back decides on the prompt too.
-func (a *app) asConfigured() []tract.Option {
-	client, err := a.client()
+// asConfigured is the options that compile with the settings of now, for their provider if
+// they name one that can be asked: what it wants back decides on the prompt too.
+func (a *app) asConfigured() (tract.CompileOptions, error) {
+	set, err := a.changes()
 	if err != nil {
-		return nil // nobody is asked
+		return tract.CompileOptions{}, err
 	}
-	return []tract.Option{tract.For(client)}
+	opts := tract.CompileOptions{Settings: set}
+	if client, err := a.client(); err == nil {
+		opts.Target = client
+	}
+	return opts, nil
 }
 
 func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	ctx := cmd.Context()
-	target, opts, err := o.asked(a, cmd)
+	opts, err := o.asked(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -113,13 +116,10 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 		return err
 	}
 	asJSON := a.json || o.style == "json"
-	if target != nil && !asJSON && !o.explain {
-		if err := a.printRequest(ctx, id.String(), target, opts); err != nil {
-			return err
-		}
-		return a.warnOfRules(ctx, id.String(), target, opts)
+	if o.to != "" && !asJSON && !o.explain {
+		return a.printRequest(ctx, id.String(), opts)
 	}
-	p, err := a.repo.Compile(ctx, id.String(), opts...)
+	p, err := a.repo.Compile(ctx, id.String(), opts)
 	if err != nil {
 		return err
 	}
@@ -160,18 +160,17 @@ func (a *app) loadLeftOut(ctx context.Context, p *compile.Prompt) error {
 	return compile.Load(ctx, a.repo.Store(), list...)
 }
 
-// printRequest writes the body of a request as it would be sent.
-func (a *app) printRequest(ctx context.Context, rev string, target llm.Target, opts []tract.Option) error {
-	req, err := a.repo.Request(ctx, rev, target, opts...)
+// printRequest writes the body of a request as it would be sent, and says why it would be
+// refused.
+func (a *app) printRequest(ctx context.Context, rev string, opts tract.CompileOptions) error {
+	req, err := a.repo.Request(ctx, rev, opts.Target, requestOptions(opts))
 	if err != nil {
 		return err
 	}
-	return a.writeJSON(append(req.Body, '\n'))
-}
-
-// warnOfRules says why a request that was printed would be refused.
-func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, opts []tract.Option) error {
-	problems, err := a.repo.Check(ctx, rev, target, opts...)
+	if err := a.writeJSON(append(req.Body, '\n')); err != nil {
+		return err
+	}
+	problems, err := a.repo.Check(ctx, rev, opts.Target, requestOptions(opts))
 	if err != nil {
 		return err
 	}
@@ -181,12 +180,17 @@ func (a *app) warnOfRules(ctx context.Context, rev string, target llm.Target, op
 	return nil
 }
 
+// requestOptions is the options of a request whose prompt is compiled with others.
+func requestOptions(o tract.CompileOptions) tract.RequestOptions {
+	return tract.RequestOptions{Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Until: o.Until}
+}
+
 // asTarget is the options that compile for a target. The model that it names counts
 // more than that of the settings.
-func asTarget(target llm.Target) []tract.Option {
-	opts := []tract.Option{tract.For(target)}
+func asTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions {
+	opts.Target = target
 	if model := target.Address().Model; model != "" {
-		opts = append(opts, tract.Set("model", model))
+		opts.Settings = map[string]string{"model": model}
 	}
 	return opts
 }

@@ -4,9 +4,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 )
 
 // most names that a completion offers.
@@ -44,11 +45,7 @@ func (a *app) offered(cmd *cobra.Command, begin string, folders ...string) []str
 	}
 	var names []string
 	for _, folder := range folders {
-		infos := repo.Branches
-		if folder == refs.Tags {
-			infos = repo.Tags
-		}
-		for info, err := range infos(cmd.Context(), refs.Query{Prefix: begin, Limit: maxOffered}) {
+		for info, err := range repo.Refs(cmd.Context(), tract.RefQuery{Tags: folder == refs.Tags, Prefix: begin, Limit: maxOffered}) {
 			if err != nil {
 				return typable(names)
 			}

@@ -71,20 +71,14 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	opts := []tract.Option{tract.Command("compress"), tract.Covers(o.covers())}
-	if o.label != "" {
-		opts = append(opts, tract.Label(o.label))
-	}
-	if o.author != "" {
-		opts = append(opts, tract.Author(o.author))
-	}
+	opts := tract.CompressOptions{Covers: o.covers(), Label: o.label, Author: o.author, DryRun: true}
 	rng := ""
 	if len(args) == 1 {
 		if rng, err = a.spec(ctx, args[0]); err != nil {
 			return err
 		}
 	}
-	r, err := b.Compressible(ctx, rng, opts...)
+	r, err := b.Compress(ctx, rng, opts)
 	if err != nil {
 		return err
 	}
@@ -94,49 +88,41 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 	if r.Widened {
 		a.note("the range is widened to %s..%s, so that nothing is cut in the middle", r.First.Short(), r.Last.Short())
 	}
-	id, err := a.summary(cmd, o, b, rng, opts)
-	if err != nil {
+	if err := a.summaryFrom(cmd, o, &opts); err != nil {
 		return err
 	}
-	a.note("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, id.Short())
-	return a.added(ctx, b, id)
+	opts.DryRun = false
+	if r, err = b.Compress(ctx, rng, opts); err != nil {
+		return err
+	}
+	a.note("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, r.ID.Short())
+	return a.added(ctx, b, r.ID)
 }
 
-// summary commits the words that -F gives, else those of a model.
-func (a *app) summary(cmd *cobra.Command, o *compressOptions, b *tract.Branch, rng string, opts []tract.Option) (objects.ID, error) {
-	ctx := cmd.Context()
+// summaryFrom reads the text of -F, else it finds the model that writes the summary.
+func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
-		text, err := (&words{file: o.file}).read(ctx, a, cmd, nil, "")
-		if err != nil {
-			return objects.ID{}, err
+		if opts.Text, err = (&words{file: o.file}).read(cmd.Context(), a, cmd, nil, ""); err == nil {
+			a.warnBytes(opts.Text)
 		}
-		a.warnBytes(text)
-		return b.Compress(ctx, rng, text, opts...)
+		return err
 	}
 	if err := o.apply(a); err != nil {
-		return objects.ID{}, err
+		return err
 	}
 	client, err := a.client()
 	if err != nil {
 		f := classify(err)
 		f.hint = "give the summary with -F FILE, or - for stdin; for a model: " + f.hint
-		return objects.ID{}, f
+		return f
 	}
-	set, err := a.changed()
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return b.Summarize(ctx, client, rng, append(append(set, a.watching()...), opts...)...)
-}
-
-// changed is the settings as they are by now, for the library.
-func (a *app) changed() ([]tract.Option, error) {
-	v, err := a.settings()
-	return []tract.Option{tract.Settings(v)}, err
+	opts.Client = client
+	opts.Ask, err = a.watching()
+	return err
 }
 
 // printRange lists what a summary would stand for.
-func (a *app) printRange(r *tract.Range) error {
+func (a *app) printRange(r *tract.Summary) error {
 	v := struct {
 		First   objects.ID `json:"first"`
 		Last    objects.ID `json:"last"`
@@ -200,7 +186,7 @@ func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto b
 	if err != nil || v.Int("compress.at") == 0 {
 		return err
 	}
-	p, err := a.repo.Compile(ctx, tip.String(), tract.For(client))
+	p, err := a.repo.Compile(ctx, tip.String(), tract.CompileOptions{Target: client})
 	if err != nil {
 		return err
 	}
@@ -212,17 +198,17 @@ func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto b
 		a.note("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
 		return nil
 	}
-	set, err := a.changed()
+	ask, err := a.watching()
 	if err != nil {
 		return err
 	}
-	id, err := b.Summarize(ctx, client, "", append(append(set, a.watching()...), tract.Command("compress"))...)
+	summary, err := b.Compress(ctx, "", tract.CompressOptions{Client: client, Ask: ask})
 	if errors.As(err, new(*compile.RangeError)) {
 		a.note("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
 		return nil
 	}
 	if err == nil {
-		a.note("the older turns are compressed: tract expand %s brings them back", id.Short())
+		a.note("the older turns are compressed: tract expand %s brings them back", summary.ID.Short())
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/settings"
 )
 
 type configOptions struct{ global, origin, all bool }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -17,7 +17,7 @@ type damage struct {
 
 // met takes note of damage that concerns one commit. Any other error comes back.
 func (d *damage) met(err error) error {
-	var one *tract.DamagedError
+	var one *commit.DamagedError
 	ok := errors.As(err, &one)
 	if !ok {
 		return err

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // deleting is refs of a folder that are to be removed, all of them or none, as one
@@ -26,12 +26,12 @@ func (d *deleting) done(verb, past string) string {
 }
 
 // run removes the refs and tells where they were.
-func (d *deleting) run(ctx context.Context, a *app, command string) ([]refs.Info, error) {
+func (d *deleting) run(ctx context.Context, a *app, command string) ([]tract.RefInfo, error) {
 	repo, err := a.open(ctx, !d.dry)
 	if err != nil {
 		return nil, err
 	}
-	var gone []refs.Info
+	var gone []tract.RefInfo
 	var full []string
 	for _, name := range d.names {
 		ref, err := objects.ReadRef(ctx, repo.Store(), d.folder+name)
@@ -41,17 +41,17 @@ func (d *deleting) run(ctx context.Context, a *app, command string) ([]refs.Info
 		if err != nil {
 			return nil, err
 		}
-		gone, full = append(gone, refs.Info{Name: name, Tip: ref.Target}), append(full, ref.Name)
+		gone, full = append(gone, tract.RefInfo{Name: name, Tip: ref.Target}), append(full, ref.Name)
 	}
 	if d.dry {
 		return gone, nil
 	}
-	return gone, repo.Delete(ctx, full, tract.Command(command))
+	return gone, repo.Delete(tract.AsOperation(ctx, command), full)
 }
 
 // saidDeleted tells a program what became of refs: one object, or a list when several
 // were named.
-func (a *app) saidDeleted(member, what string, gone []refs.Info) error {
+func (a *app) saidDeleted(member, what string, gone []tract.RefInfo) error {
 	list := make([]any, len(gone))
 	for i, ref := range gone {
 		list[i] = map[string]any{member: ref.Name, "target": ref.Tip, "done": what}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/diff"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -94,7 +94,7 @@ func (a *app) sides(ctx context.Context, args []string) (before, after objects.I
 }
 
 func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
-	d, err := a.repo.Diff(ctx, before.String(), after.String(), o.options()...)
+	d, err := inspect.Diff(ctx, a.repo, before.String(), after.String(), o.options())
 	if err != nil {
 		return false, err
 	}
@@ -147,15 +147,15 @@ func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after object
 }
 
 func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
-	d, asked, err := a.repo.DiffRequests(ctx, before.String(), after.String())
+	d, asked, err := inspect.DiffRequests(ctx, a.repo, before.String(), after.String())
 	if err != nil {
 		return false, err
 	}
 	differ = !d.Equal() || len(asked) > 0
 	if a.json {
 		return differ, format.Encode(a.out, struct {
-			Asked []tract.AskedChange `json:"asked"`
-			Diff  any                 `json:"diff"`
+			Asked []inspect.RequestChange `json:"asked"`
+			Diff  any                     `json:"diff"`
 		}{asked, format.DiffJSON(d)})
 	}
 	return differ, a.page(func(p *format.Printer) error {

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -46,6 +47,7 @@ func (a *app) doctor(ctx context.Context) error {
 		{"settings", a.checkSettings},
 		{"store", a.checkStore},
 		{"permissions", a.checkPermissions},
+		{"leftovers", a.checkLeftovers},
 		{"HEAD", a.checkHead},
 		{"branches", a.checkBranches},
 		{"rescued replies", a.checkRescues},
@@ -141,6 +143,19 @@ func (a *app) checkHead(ctx context.Context) (string, error) {
 	return "at commit " + h.at.Short(), err
 }
 
+// checkLeftovers names what killed processes have left.
+func (a *app) checkLeftovers(ctx context.Context) (string, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	names, err := maintain.Leftovers(ctx, repo)
+	if err != nil || len(names) == 0 {
+		return "none", err
+	}
+	return strings.Join(names, ", ") + ": left by a killed process; the next write, backup or recover removes it", nil
+}
+
 // checkBranches reads the tip of every branch.
 func (a *app) checkBranches(ctx context.Context) (string, error) {
 	repo, err := a.open(ctx, false)
@@ -148,7 +163,7 @@ func (a *app) checkBranches(ctx context.Context) (string, error) {
 		return "", err
 	}
 	n := uint64(0)
-	for info, err := range repo.Branches(ctx, refs.Query{}) {
+	for info, err := range repo.Refs(ctx, tract.RefQuery{}) {
 		if err != nil {
 			return "", err
 		}

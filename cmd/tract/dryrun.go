@@ -5,15 +5,18 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // dryRun prints the request that would be sent, and on stderr which settings its
 // fields come from.
-func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, opts []tract.Option) error {
-	req, err := a.repo.Request(ctx, rev, target, opts...)
+func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
+	req, err := a.repo.Request(ctx, rev, target, tract.RequestOptions{
+		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, Then: then,
+	})
 	if err != nil {
 		return err
 	}

@@ -57,11 +57,13 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 	if err != nil {
 		return err
 	}
-	text, from, err := o.text(ctx, a, cmd, args, id)
+	text, source, err := o.text(ctx, a, cmd, args, id)
 	if err != nil {
 		return err
 	}
-	edited, err := b.Edit(ctx, id.String(), text, append(opts, from...)...)
+	edited, err := b.Edit(ctx, id.String(), text, tract.EditOptions{
+		Source: source, Author: opts.Author, Label: opts.Label, Meta: opts.Meta, Key: opts.Key, Time: opts.Time,
+	})
 	if err != nil {
 		return err
 	}
@@ -69,21 +71,21 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 	return a.edited(ctx, b, edited)
 }
 
-// text is the text that a block gets, or the option that takes it from --source.
-func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (string, []tract.Option, error) {
+// text is the text that a block gets, or the revision of --source.
+func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (text, source string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
-			return "", nil, usage(cmd, "both a text and --source given: give one")
+			return "", "", usage(cmd, "both a text and --source given: give one")
 		}
 		at, err := a.resolve(ctx, o.source)
-		return "", []tract.Option{tract.TextAt(at.String())}, err
+		return "", at.String(), err
 	}
 	before := ""
 	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
 		before = c.Block.String()
 	}
-	text, err := o.read(ctx, a, cmd, args, before)
-	return text, nil, err
+	text, err = o.read(ctx, a, cmd, args, before)
+	return text, "", err
 }
 
 // edited says what an edit has replaced, and warns when that was said by a model.

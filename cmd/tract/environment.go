@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // newEnvironment is a topic of the help: it cannot be run.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // byName are the functions that look variables up whose names settings and providers

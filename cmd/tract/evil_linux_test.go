@@ -204,7 +204,7 @@ func (e *evilStore) fill() {
 			e.t.Fatal(err)
 		}
 	}
-	repo, err := tract.Open(ctx, "bolt:"+filepath.Join(e.dir, ".tract"), tract.As(evil))
+	repo, err := tract.Open(ctx, "bolt:"+filepath.Join(e.dir, ".tract"), tract.OpenOptions{Author: evil})
 	must(err)
 	defer repo.Close()
 	rescues, err := repo.Rescues(ctx)
@@ -213,14 +213,16 @@ func (e *evilStore) fill() {
 	}
 	e.rescued = rescues[0].Name
 	b := repo.Branch("main")
-	must(repo.Tag(ctx, "reply", "main", tract.Command(evil)))
-	said := []tract.Option{tract.Label(evil), tract.Meta("k", evil), tract.Author(evil), tract.Command(evil)}
+	operation := tract.AsOperation(ctx, evil)
+	must(repo.Tag(operation, "reply", "main"))
+	said := tract.AppendOptions{Label: evil, Meta: map[string]string{"k": evil}, Author: evil}
 	keys := 0
 	add := func(blocks ...content.Block) {
 		e.t.Helper()
 		for _, block := range blocks {
 			keys++
-			_, err := b.Append(ctx, []content.Block{block}, append(slices.Clone(said), tract.Key(fmt.Sprint(evil, keys)))...)
+			said.Key = fmt.Sprint(evil, keys)
+			_, err := b.Append(tract.AsOperation(ctx, evil), []content.Block{block}, said)
 			must(err)
 		}
 	}
@@ -234,21 +236,21 @@ func (e *evilStore) fill() {
 		content.Reasoning{Text: evilWords, Source: evil, Wire: wire},
 		content.ToolCall{CallID: evil, Name: evil, Arguments: evil},
 	)
-	_, err = b.Fork(ctx, "waits", "main", said...)
+	_, err = b.Fork(operation, "waits", "main")
 	must(err)
 	add(content.ToolResult{CallID: evil, Name: evil, Text: evilWords, IsError: true})
 	_, err = b.AppendReply(ctx, &llm.Response{
 		Head:   llm.Head{Model: evil, Finish: evil, Usage: content.Usage{Input: 3, Output: 4, Reasoning: 2}},
 		From:   llm.Address{Provider: evil, Dialect: "chat", Model: evil, Endpoint: evil},
 		Blocks: []content.Block{content.Reasoning{Text: evilWords, Wire: wire}, content.Assistant(evilWords)},
-	}, said...)
+	}, tract.AppendOptions{Label: evil, Meta: said.Meta, Author: evil})
 	must(err)
 	add(content.User(evilWords + "?"))
-	_, err = b.Annotate(ctx, "main~1", priority.Pinned, evil, said...)
+	_, err = b.Annotate(operation, "main~1", priority.Pinned, evil)
 	must(err)
-	_, err = b.Edit(ctx, "main~3", evilWords+"!", said...)
+	_, err = b.Edit(ctx, "main~3", evilWords+"!", tract.EditOptions{Label: evil, Meta: said.Meta, Author: evil})
 	must(err)
-	must(b.Describe(ctx, evil, said...))
+	must(b.Describe(operation, evil))
 }
 
 // check runs a command in a copy of the store.

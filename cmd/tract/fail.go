@@ -13,14 +13,14 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
-	"github.com/tract-vcs/tract/refs"
 	"github.com/tract-vcs/tract/safefile"
-	"github.com/tract-vcs/tract/secrets"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // The exit codes: the one table.

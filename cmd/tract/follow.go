@@ -8,8 +8,8 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // followedFirst is how many commits a follower shows before what comes.
@@ -66,12 +66,12 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 }
 
 // followed shows what came with one change of a branch.
-func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change refs.Change, hurt *damage) error {
+func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change tract.BranchChange, hurt *damage) error {
 	ids := change.Added
 	switch change.Type {
-	case refs.Deleted:
+	case tract.Deleted:
 		a.note("branch %s was deleted", change.Branch)
-	case refs.Moved:
+	case tract.Moved:
 		a.note("branch %s was moved to %s", change.Branch, change.New.Short())
 		ids = []objects.ID{change.New}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -51,7 +51,7 @@ type damageJSON struct {
 	Harmless bool     `json:"harmless,omitempty"`
 }
 
-func damageOf(d tract.Damage) damageJSON {
+func damageOf(d maintain.Damage) damageJSON {
 	p := damageJSON{Where: d.Where, What: d.What, Means: d.Means, Refs: d.Refs, Harmless: d.Harmless}
 	if !d.ID.IsZero() {
 		p.Object = d.ID.String()
@@ -59,8 +59,8 @@ func damageOf(d tract.Damage) damageJSON {
 	return p
 }
 
-func healthOf(h *tract.Health) healthJSON {
-	j := healthJSON{h.Sound(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, []damageJSON{}}
+func healthOf(h *maintain.Health) healthJSON {
+	j := healthJSON{h.OK(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, []damageJSON{}}
 	for _, d := range h.Damages {
 		j.Problems = append(j.Problems, damageOf(d))
 	}
@@ -73,7 +73,7 @@ func (a *app) fsck(ctx context.Context) error {
 		return err
 	}
 	step, end := a.progress("checking")
-	health, err := tract.Fsck(ctx, p.url, step, tract.Files(p.files))
+	health, err := maintain.Fsck(ctx, p.url, maintain.FsckOptions{Files: p.files, Progress: step})
 	end()
 	if errors.Is(err, objects.ErrNotFound) {
 		return hinted(err, "tract init makes a store here")
@@ -82,7 +82,7 @@ func (a *app) fsck(ctx context.Context) error {
 		return a.storeError(err)
 	}
 	if _, err := a.head(); err != nil && p.root != "" {
-		health.Damages = append(health.Damages, tract.Damage{Damage: objects.Damage{
+		health.Damages = append(health.Damages, maintain.Damage{Damage: objects.Damage{
 			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME writes it anew",
 		}})
 	}
@@ -91,14 +91,14 @@ func (a *app) fsck(ctx context.Context) error {
 	} else {
 		err = a.showHealth(health)
 	}
-	if err == nil && !health.Sound() {
+	if err == nil && !health.OK() {
 		err = damaged(health, p)
 	}
 	return err
 }
 
 // damaged is the error of a store that is not sound.
-func damaged(h *tract.Health, p *place) error {
+func damaged(h *maintain.Health, p *place) error {
 	n := uint64(0)
 	for _, d := range h.Damages {
 		if !d.Harmless {
@@ -112,7 +112,7 @@ func damaged(h *tract.Health, p *place) error {
 // mostShown is how many damages are shown to people unless they ask for all.
 const mostShown = 20
 
-func (a *app) showHealth(h *tract.Health) error {
+func (a *app) showHealth(h *maintain.Health) error {
 	p := a.printer()
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(uint64(h.Objects), "object"),
 		count(uint64(h.Commits), "commit"), count(uint64(h.Refs), "ref"), strings.Replace(count(uint64(h.Entries), "entry"), "entrys", "entries", 1)))
@@ -136,7 +136,7 @@ func (a *app) showHealth(h *tract.Health) error {
 			p.Line("    " + d.Means)
 		}
 	}
-	if h.Sound() {
+	if h.OK() {
 		p.Text("The store is sound.\n")
 	}
 	return p.Err()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -107,7 +108,7 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	}
 	step, end := a.progress("looking")
 	s.Progress = step
-	got, err := repo.GC(ctx, s)
+	got, err := maintain.GC(ctx, repo, s)
 	end()
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
 	defer end()
 	p := old.purging()
 	p.Progress = step
-	_, err = a.repo.Purge(ctx, p)
+	_, err = maintain.Purge(ctx, a.repo, p)
 	return old, err
 }
 

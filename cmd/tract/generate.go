@@ -57,8 +57,8 @@ func (a *app) generate(cmd *cobra.Command, o *asking) error {
 	if err != nil {
 		return err
 	}
-	return s.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
-		return b.Generate(ctx, client, append(opts, more...)...)
+	return s.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+		return b.Generate(ctx, client, opts)
 	})
 }
 
@@ -69,13 +69,13 @@ type model interface {
 }
 
 // prepare makes the client and the options of a question.
-func (a *app) prepare(cmd *cobra.Command, o *asking) (model, []tract.Option, error) {
+func (a *app) prepare(cmd *cobra.Command, o *asking) (model, tract.AskOptions, error) {
 	if err := o.apply(a); err != nil {
-		return nil, nil, err
+		return nil, tract.AskOptions{}, err
 	}
 	client, err := a.client()
 	if err != nil {
-		return nil, nil, err
+		return nil, tract.AskOptions{}, err
 	}
 	opts, err := o.options(a, cmd, client)
 	return client, opts, err

@@ -12,14 +12,13 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 // tips is the commits that branches and tags are at, each once.
 func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	var list []objects.ID
 	seen := map[objects.ID]bool{}
-	for _, infos := range []iter.Seq2[refs.Info, error]{repo.Branches(ctx, refs.Query{}), repo.Tags(ctx, refs.Query{})} {
+	for _, infos := range []iter.Seq2[tract.RefInfo, error]{repo.Refs(ctx, tract.RefQuery{}), repo.Refs(ctx, tract.RefQuery{Tags: true})} {
 		for info, err := range infos {
 			if err != nil {
 				return nil, err
@@ -34,14 +33,14 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 
 // everything yields the commits of all branches and tags, each once, and every
 // commit before its parents.
-func (w *logWalk) everything(ctx context.Context, opts ...tract.Option) iter.Seq2[*commit.Commit, error] {
+func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		tips, err := tips(ctx, w.repo)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		w.repo.LogAll(ctx, tips, opts...)(yield)
+		w.repo.Log(ctx, "", tract.LogOptions{Tips: tips})(yield)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 )
 
 type grepOptions struct {
@@ -52,38 +52,37 @@ nothing matches.`,
 }
 
 // query is what the flags and the arguments look for.
-func (o *grepOptions) query(cmd *cobra.Command, args []string) (tract.Grep, error) {
-	g := tract.Grep{First: o.names}
+func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
+	g.First = o.names
 	if o.all && len(args) > 1 {
-		return g, usage(cmd, "both --all and a revision given: give one")
+		return nil, g, usage(cmd, "both --all and a revision given: give one")
 	}
 	if o.limit < 0 {
-		return g, usage(cmd, "-n %d: want a number of lines", o.limit)
+		return nil, g, usage(cmd, "-n %d: want a number of lines", o.limit)
 	}
 	expression := args[0]
 	if o.fixed {
 		expression = regexp.QuoteMeta(expression)
 	}
 	if _, err := regexp.Compile(expression); err != nil {
-		return g, usage(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, g, usage(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if o.ignoreCase {
 		expression = "(?i)" + expression
 	}
-	g.Pattern = regexp.MustCompile(expression)
 	for _, name := range o.kinds {
 		k, err := content.ParseKind(name)
 		if err != nil {
-			return g, usage(cmd, "--%s", err)
+			return nil, g, usage(cmd, "--%s", err)
 		}
 		g.Kinds = append(g.Kinds, k)
 	}
-	return g, nil
+	return regexp.MustCompile(expression), g, nil
 }
 
 func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 	ctx := cmd.Context()
-	g, err := o.query(cmd, args)
+	pattern, g, err := o.query(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -99,19 +98,19 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		g.Revs = []string{id.String()}
 	}
 	list := []any{}
-	s := &grepping{matches: repo.Grep(ctx, g), limit: o.limit}
+	s := &grepping{matches: inspect.Grep(ctx, repo, pattern, g), limit: o.limit}
 	switch {
 	case o.jsonl:
-		err = s.show(func(m tract.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
+		err = s.show(func(m inspect.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
 	case a.json:
-		err = s.show(func(m tract.Match) error { list = append(list, format.MatchJSON(m)); return nil })
+		err = s.show(func(m inspect.Match) error { list = append(list, format.MatchJSON(m)); return nil })
 		if err == nil {
 			err = format.Encode(a.out, list)
 		}
 	default:
 		err = a.pageTo(func(w io.Writer, options format.Options) error {
 			p := format.New(w, options)
-			return s.show(func(m tract.Match) error {
+			return s.show(func(m inspect.Match) error {
 				o.print(p, m)
 				return p.Err()
 			})
@@ -125,13 +124,13 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 
 // grepping is a search on its way.
 type grepping struct {
-	matches iter.Seq2[tract.Match, error]
+	matches iter.Seq2[inspect.Match, error]
 	limit   int
 	found   int
 	damage  damage
 }
 
-func (s *grepping) show(one func(tract.Match) error) error {
+func (s *grepping) show(one func(inspect.Match) error) error {
 	for m, damaged := range s.matches {
 		if err := s.damage.met(damaged); err != nil {
 			return err
@@ -150,7 +149,7 @@ func (s *grepping) show(one func(tract.Match) error) error {
 	return nil
 }
 
-func (o *grepOptions) print(p *format.Printer, m tract.Match) {
+func (o *grepOptions) print(p *format.Printer, m inspect.Match) {
 	if o.names {
 		p.Log(format.Commit{Commit: m.Commit}, format.LogStyle{Oneline: true})
 		return

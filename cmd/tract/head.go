@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // firstBranch is the branch of a store that nobody named one for.
@@ -74,7 +75,7 @@ func (a *app) setHead(h head) error {
 	if h.branch != "" {
 		line = "ref: " + refs.Heads + h.branch
 	}
-	if err := putFile(filepath.Join(p.root, "HEAD"), []byte(line+"\n")); err != nil {
+	if err := safefile.Write(filepath.Join(p.root, "HEAD"), []byte(line+"\n"), nil); err != nil {
 		return fmt.Errorf("move HEAD: %w", err)
 	}
 	return nil

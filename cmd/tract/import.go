@@ -216,12 +216,8 @@ func (m *importing) file(ctx context.Context, path string) error {
 	if m.folder && n.as != "" {
 		n.within = true
 	}
-	add := m.repo.Import
-	if m.o.dry {
-		add = m.repo.PlanImport
-	}
 	var bad error
-	list, err := add(ctx, m.read(name, in, &n, &bad), tract.Command("import"))
+	list, err := m.repo.Import(ctx, m.read(name, in, &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
 	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
 		err = fmt.Errorf("%s: %w", name, err)
 	}

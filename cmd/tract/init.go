@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 func newInit(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	repo, err := tract.Open(cmd.Context(), p.url, tract.Create(), tract.Files(p.files))
+	repo, err := tract.Open(cmd.Context(), p.url, tract.OpenOptions{Create: true, Files: p.files})
 	if err != nil {
 		return a.storeError(err)
 	}
@@ -90,7 +91,7 @@ func (a *app) newPlace(args []string) (*place, error) {
 func (a *app) furnish(root, branch string) (again bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := putFile(ignore, []byte("*\n")); err != nil {
+		if err := safefile.Write(ignore, []byte("*\n"), nil); err != nil {
 			return false, err
 		}
 	}

@@ -40,17 +40,17 @@ func TestEveryKindGoesAllTheWay(t *testing.T) {
 			dir := t.TempDir()
 			in := []string{"--dir", dir}
 			command(t, codeOK, append(in, "init")...)
-			repo, err := tract.Open(t.Context(), filepath.Join(dir, folder))
+			repo, err := tract.Open(t.Context(), filepath.Join(dir, folder), tract.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			main := repo.Branch("main")
 			if !k.Traits().Text {
-				if _, err := main.Append(t.Context(), []content.Block{content.Text{Of: k, Text: words}}); err == nil {
+				if _, err := main.Append(t.Context(), []content.Block{content.Text{Of: k, Text: words}}, tract.AppendOptions{}); err == nil {
 					t.Error("a text under the name of the kind was committed")
 				}
 			}
-			ids, err := main.Append(t.Context(), blocks)
+			ids, err := main.Append(t.Context(), blocks, tract.AppendOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

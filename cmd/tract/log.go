@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type logOptions struct {
@@ -239,18 +239,17 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 
 // walk gives all commits that may be shown.
 func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
-	first := tract.First(w.o.limit) // of turns it takes more
 	if w.o.all {
-		return w.everything(ctx, first)
+		return w.everything(ctx)
 	}
-	found := w.repo.Log(ctx, spec, first)
+	found := w.repo.Log(ctx, spec, tract.LogOptions{})
 	tip, err := objects.ParseID(spec)
 	if err != nil {
 		return found
 	}
 	return func(yield func(*commit.Commit, error) bool) { // it need not be looked for
 		begun := false
-		for c, err := range w.repo.LogAll(ctx, []objects.ID{tip}, first) {
+		for c, err := range w.repo.Log(ctx, "", tract.LogOptions{Tips: []objects.ID{tip}}) {
 			if c == nil && !begun {
 				found(yield) // which says what there is not
 				return
@@ -299,7 +298,7 @@ func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID
 	if h.branch == "" {
 		names[h.at] = []string{"HEAD"}
 	}
-	for b, err := range repo.Branches(ctx, refs.Query{Limit: maxDecorated, Newest: true}) {
+	for b, err := range repo.Refs(ctx, tract.RefQuery{Limit: maxDecorated, Newest: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +308,7 @@ func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID
 		}
 		names[b.Tip] = append(names[b.Tip], b.Name)
 	}
-	for t, err := range repo.Tags(ctx, refs.Query{Limit: maxDecorated, Newest: true}) {
+	for t, err := range repo.Refs(ctx, tract.RefQuery{Tags: true, Limit: maxDecorated, Newest: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/refs"
+	"github.com/tract-vcs/tract/internal/refs"
 )
 
 // filter is what the flags of log let through.

@@ -15,9 +15,9 @@ import (
 
 type mergeOptions struct {
 	asking
-	tract.Merging
+	tract.MergeOptions
 	appends, ours, theirs, summarize bool
-	summary, edit, label, author     string
+	summary, edit                    string
 }
 
 func newMerge(a *app) *cobra.Command {
@@ -61,8 +61,8 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
 	f.BoolVar(&o.theirs, "theirs", false, "end conflicts with what they say")
 	f.StringVar(&o.edit, "edit", "", "end conflicts of text in $EDITOR, or with --edit=FILE")
 	f.Lookup("edit").NoOptDefVal = editorWord
-	f.StringVarP(&o.label, "message", "m", "", "a label on the merge: a line for people, never sent")
-	f.StringVar(&o.author, "author", "", "who merges")
+	f.StringVarP(&o.Label, "message", "m", "", "a label on the merge: a line for people, never sent")
+	f.StringVar(&o.Author, "author", "", "who merges")
 	cmd.MarkFlagsMutuallyExclusive("ours", "theirs")
 	cmd.MarkFlagsMutuallyExclusive("ff-only", "no-ff")
 	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize")
@@ -77,8 +77,7 @@ const editorWord = "$EDITOR"
 
 func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	ctx := cmd.Context()
-	opts, err := o.prepare(a, cmd)
-	if err != nil {
+	if err := o.prepare(a, cmd); err != nil {
 		return err
 	}
 	b, err := a.current(ctx)
@@ -88,7 +87,7 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	if _, err := a.resolve(ctx, rev); err != nil {
 		return err
 	}
-	r, err := b.Merge(ctx, rev, o.Merging, opts...)
+	r, err := b.Merge(ctx, rev, o.MergeOptions)
 	if err != nil {
 		return a.mergeFailed(err)
 	}
@@ -96,41 +95,34 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 }
 
 // prepare reads the flags into the options of the library.
-func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) ([]tract.Option, error) {
+func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	opts := []tract.Option{tract.Command("merge")}
-	if o.label != "" {
-		opts = append(opts, tract.Label(o.label))
-	}
-	if o.author != "" {
-		opts = append(opts, tract.Author(o.author))
-	}
 	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, cmd, c) }
 	if o.summary != "" {
 		text, err := (&words{file: o.summary}).read(ctx, a, cmd, nil, "")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if strings.TrimSpace(text) == "" {
-			return nil, tract.ErrEmpty
+			return tract.ErrEmpty
 		}
 		a.warnBytes(text)
 		o.Summary = text
-		return opts, nil
+		return nil
 	}
 	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
-		return opts, nil
+		return nil
 	}
 	if err := o.apply(a); err != nil {
-		return nil, err
+		return err
 	}
 	client, err := a.client()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.Summarize = client
-	set, err := a.changed()
-	return append(append(set, a.watching()...), opts...), err
+	o.Ask, err = a.watching()
+	return err
 }
 
 // resolve ends a conflict as the flags say; nil leaves it.

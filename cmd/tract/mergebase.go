@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 )
 
 type mergeBaseOptions struct{ all, ancestor bool }
@@ -42,7 +43,7 @@ func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	bases, err := a.repo.MergeBases(ctx, left.String(), right.String())
+	bases, err := inspect.MergeBases(ctx, a.repo, left.String(), right.String())
 	if err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ func TestEveryViewHasTheSameNumbers(t *testing.T) {
 				say(t, b, 900)
 				reply(t, b, fmt.Sprint("m-", i%2), content.Usage{Input: int64(500 * (i + 1)), Output: 90, Reasoning: int64(20 * (i % 2))}, think(40), content.Assistant("Because."))
 			}
-			must(t, fails(b.Edit(t.Context(), "HEAD~2", "What?")))
-			must(t, fails(b.Compress(t.Context(), "", "They spoke.")))
+			must(t, fails(b.Edit(t.Context(), "HEAD~2", "What?", tract.EditOptions{})))
+			must(t, fails(b.Compress(t.Context(), "", tract.CompressOptions{Text: "They spoke."})))
 			must(t, fails(b.Annotate(t.Context(), "HEAD~3", priority.Skip, "")))
 			say(t, b, 10)
 		},
@@ -66,7 +66,7 @@ func TestEveryViewHasTheSameNumbers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			command(t, codeOK, "init", dir)
-			repo, err := tract.Open(t.Context(), "bolt:"+dir+"/.tract")
+			repo, err := tract.Open(t.Context(), "bolt:"+dir+"/.tract", tract.OpenOptions{})
 			must(t, err)
 			fill(t, repo.Branch("main"))
 			must(t, repo.Close())
@@ -91,7 +91,7 @@ func say(t *testing.T, b *tract.Branch, size int) {
 
 func reply(t *testing.T, b *tract.Branch, model string, u content.Usage, blocks ...content.Block) {
 	t.Helper()
-	must(t, fails(b.AppendReply(t.Context(), &llm.Response{Blocks: blocks, Head: llm.Head{Model: model, Usage: u}})))
+	must(t, fails(b.AppendReply(t.Context(), &llm.Response{Blocks: blocks, Head: llm.Head{Model: model, Usage: u}}, tract.AppendOptions{})))
 }
 
 func compareViews(t *testing.T, dir string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 func newOp(a *app) *cobra.Command {
@@ -110,7 +110,7 @@ func (a *app) movesOf(ctx context.Context, ref string) (refMoves, error) {
 	if ref == "" {
 		return nil, nil
 	}
-	entries, err := a.repo.Moves(ctx, ref, 0)
+	entries, err := a.repo.Store().Log(ctx, ref, 0, 0)
 	if err == nil && len(entries) == 0 {
 		err = &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref of that name was ever moved"}
 	}
@@ -226,7 +226,7 @@ func (a *app) addedBy(ctx context.Context, u objects.RefUpdate, hurt *damage) ([
 		return nil, nil
 	}
 	var list []format.Commit
-	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.Limit(maxOpShown)) {
+	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.LogOptions{Limit: maxOpShown}) {
 		if err := hurt.met(damaged); err != nil {
 			return nil, err
 		}

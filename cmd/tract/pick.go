@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 )
 
 func newCherryPick(a *app) *cobra.Command {
@@ -29,7 +28,7 @@ what a reply cost is counted once.`,
 					return err
 				}
 			}
-			ids, err := b.CherryPick(ctx, revs, tract.Command("cherry-pick"))
+			ids, err := b.CherryPick(ctx, revs)
 			if err != nil {
 				return err
 			}
@@ -55,7 +54,7 @@ annotation to the priority before it. Of a merge, all that it brought is taken b
 			if err != nil {
 				return err
 			}
-			ids, err := b.Revert(ctx, at.String(), reason, tract.Command("revert"))
+			ids, err := b.Revert(ctx, at.String(), reason)
 			if err != nil {
 				return err
 			}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/safefile"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // folder is the name of the folder that holds a store.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/settings"
+	"github.com/tract-vcs/tract/internal/settings"
 )
 
 type profileOptions struct {

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type purgeOptions struct {
-	tract.Purging
+	maintain.PurgeOptions
 	older    string // the flag, and then the age that counts
 	dry, yes bool
 }
@@ -110,11 +110,11 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	if err := o.read(a, cmd, args); err != nil {
 		return err
 	}
-	run := func(dry bool) (*tract.PurgeResult, error) {
+	run := func(dry bool) (*maintain.PurgeResult, error) {
 		step, end := a.progress("purging")
 		defer end()
 		o.DryRun, o.Progress = dry, step
-		return repo.Purge(ctx, o.Purging)
+		return maintain.Purge(ctx, repo, o.PurgeOptions)
 	}
 	got, err := run(true)
 	if err != nil {
@@ -162,6 +162,11 @@ func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 
 // read resolves what the flags and arguments name.
 func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
+	v, err := a.settings()
+	if err != nil {
+		return err
+	}
+	o.Author = author(v)
 	if o.Reasoning {
 		ttl, err := a.ttl()
 		if err != nil {
@@ -250,7 +255,7 @@ type sparedJSON struct {
 	Shared int `json:"shared"`
 }
 
-func receiptOf(got *tract.PurgeResult) *receipt {
+func receiptOf(got *maintain.PurgeResult) *receipt {
 	return &receipt{
 		Commits: gone(got.Commits), Shared: gone(got.Shared), Copies: gone(got.Copies), Edits: gone(got.Edits),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
@@ -261,7 +266,7 @@ func receiptOf(got *tract.PurgeResult) *receipt {
 }
 
 // printReceipt lists the commits without their content: a receipt may be kept.
-func (a *app) printReceipt(r *receipt, got *tract.PurgeResult, o *purgeOptions) error {
+func (a *app) printReceipt(r *receipt, got *maintain.PurgeResult, o *purgeOptions) error {
 	p := a.printer()
 	var rows [][]string
 	add := func(list []*commit.Commit, note string) {
@@ -316,13 +321,13 @@ func (a *app) printReceipt(r *receipt, got *tract.PurgeResult, o *purgeOptions) 
 }
 
 // leftOf is secrets that stay, and why.
-func leftOf(list []tract.Leak) []format.Secret {
+func leftOf(list []maintain.Leak) []format.Secret {
 	left := secretsOf(list)
 	for i, l := range list {
 		switch {
 		case l.Named():
 			left[i].Why = "a name is never purged, and the log of refs keeps it: give it another (tract branch -m, tract tag -d, user.name), and change the secret"
-		case !l.Erasable():
+		case !l.Purgeable():
 			left[i].Why = "origins and requests are never purged"
 		default:
 			left[i].Why = "an open tool loop needs it under its seal; purge it when somebody has spoken after the loop"
@@ -332,7 +337,7 @@ func leftOf(list []tract.Leak) []format.Secret {
 }
 
 // leftOver lists the secrets that stay, and is the answer no when there are any.
-func (a *app) leftOver(list []tract.Leak, err error) error {
+func (a *app) leftOver(list []maintain.Leak, err error) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // traceOptions is what the flags of the commands on thoughts say.
@@ -111,15 +111,15 @@ the revision, else for HEAD, and as providers reported them.`,
 
 // scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
 // prompt, or a damaged one, estimates stay as they are.
-func (a *app) scale(ctx context.Context, rev string) (compile.Scale, error) {
-	id, err := a.resolve(ctx, firstOf(rev, "HEAD"))
+func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
+	id, err := a.resolve(ctx, orHead(revs))
 	if err != nil {
-		if rev == "" {
+		if len(revs) == 0 {
 			err = nil
 		}
 		return compile.Scale{}, err
 	}
-	s, err := a.repo.Scale(ctx, id.String())
+	s, err := inspect.Scale(ctx, a.repo, id.String())
 	if errors.Is(err, objects.ErrCorrupt) || errors.Is(err, objects.ErrNotFound) {
 		err = nil
 	}
@@ -128,7 +128,7 @@ func (a *app) scale(ctx context.Context, rev string) (compile.Scale, error) {
 
 // traceWalk is the thoughts that the flags let through, and what could not be read.
 type traceWalk struct {
-	iter.Seq2[format.Trace, error]
+	iter.Seq2[format.Reasoning, error]
 	damage damage
 	scale  compile.Scale
 }
@@ -145,23 +145,19 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	if err != nil {
 		return nil, err
 	}
-	rev, err := a.walkFrom(ctx, args)
+	revs, err := a.walkFrom(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	var opts []tract.Option
-	if numbered || o.turn > 0 {
-		opts = append(opts, tract.Numbered())
-	}
 	w := &traceWalk{}
-	if w.scale, err = a.scale(ctx, rev); err != nil {
+	if w.scale, err = a.scale(ctx, revs); err != nil {
 		return nil, err
 	}
-	w.Seq2 = func(yield func(format.Trace, error) bool) {
+	w.Seq2 = func(yield func(format.Reasoning, error) bool) {
 		shown := 0
-		for t, damaged := range repo.Traces(ctx, rev, opts...) {
+		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: numbered || o.turn > 0}) {
 			if err := w.damage.met(damaged); err != nil {
-				yield(format.Trace{}, err)
+				yield(format.Reasoning{}, err)
 				return
 			}
 			if !keep(t) {
@@ -178,8 +174,8 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	return w, nil
 }
 
-// walkFrom is the commit that a look at everything is narrowed to; empty: all.
-func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
+// walkFrom is the commit that a walk over everything is limited to; none: all.
+func (a *app) walkFrom(ctx context.Context, args []string) ([]string, error) {
 	rev := ""
 	switch {
 	case len(args) > 0:
@@ -187,21 +183,18 @@ func (a *app) walkFrom(ctx context.Context, args []string) (string, error) {
 	case a.branch != "":
 		rev = refs.Heads + a.branch
 	default:
-		return "", nil
+		return nil, nil
 	}
 	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return "", err
-	}
-	return id.String(), nil
+	return []string{id.String()}, err
 }
 
-func traceOf(t *tract.Trace, scale compile.Scale, damaged error) format.Trace {
-	return format.Trace{Trace: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
+func traceOf(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
+	return format.Reasoning{ReasoningBlock: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
 }
 
 // filter reads the flags.
-func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*tract.Trace) bool, error) {
+func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*inspect.ReasoningBlock) bool, error) {
 	if o.limit < 0 || o.turn < 0 {
 		return nil, usage(cmd, "a number below 0: want a count, or the number of a turn")
 	}
@@ -220,8 +213,9 @@ func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*tract.Trace) bo
 		r, ok := c.Block.(content.Reasoning)
 		return o.source == "" || ok && r.Source == o.source
 	})
-	return func(t *tract.Trace) bool {
-		return (o.session == "" || t.Session() == o.session) && (o.model == "" || settings.Match(o.model, t.Model())) &&
+	return func(t *inspect.ReasoningBlock) bool {
+		origin := t.Origin()
+		return (o.session == "" || origin.Session == o.session) && (o.model == "" || settings.Match(o.model, origin.Model)) &&
 			(o.turn == 0 || t.Turn == o.turn) && f.pass(t.Commit)
 	}, f.err
 }
@@ -253,7 +247,7 @@ func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) err
 			if err != nil {
 				return err
 			}
-			if p.Trace(t); p.Err() != nil {
+			if p.Reasoning(t); p.Err() != nil {
 				break
 			}
 		}
@@ -266,7 +260,7 @@ func (a *app) traceLines(traces *traceWalk) error {
 		if err != nil {
 			return err
 		}
-		if err := format.EncodeLine(a.out, format.TraceJSON(t)); err != nil {
+		if err := format.EncodeLine(a.out, format.ReasoningJSON(t)); err != nil {
 			return err
 		}
 	}
@@ -279,7 +273,7 @@ func (a *app) traceArray(traces *traceWalk) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, format.TraceJSON(t))
+		list = append(list, format.ReasoningJSON(t))
 	}
 	return traces.damage.told(format.Encode(a.out, list))
 }
@@ -293,17 +287,14 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	scale, err := a.scale(ctx, id.String())
+	revs := []string{id.String()}
+	scale, err := a.scale(ctx, revs)
 	if err != nil {
 		return err
 	}
-	var opts []tract.Option
-	if a.json {
-		opts = append(opts, tract.Numbered())
-	}
-	var found []format.Trace
+	var found []format.Reasoning
 	var hurt damage
-	for t, damaged := range a.repo.Traces(ctx, id.String(), opts...) {
+	for t, damaged := range inspect.Reasoning(ctx, a.repo, inspect.ReasoningOptions{Revs: revs, Turns: a.json}) {
 		if damaged != nil && t == nil {
 			return damaged
 		}
@@ -314,7 +305,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		if err := hurt.met(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Trace{traceOf(t, scale, damaged)}, found...)
+		found = append([]format.Reasoning{traceOf(t, scale, damaged)}, found...)
 		if own {
 			break
 		}
@@ -326,13 +317,13 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 	if a.json {
 		list := []any{}
 		for _, t := range found {
-			list = append(list, format.TraceJSON(t))
+			list = append(list, format.ReasoningJSON(t))
 		}
 		return hurt.told(format.Encode(a.out, list))
 	}
 	return hurt.told(a.page(func(p *format.Printer) error {
 		for _, t := range found {
-			p.WholeTrace(t)
+			p.WholeReasoning(t)
 		}
 		return nil
 	}))

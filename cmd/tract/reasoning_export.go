@@ -23,7 +23,7 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 	if o.as == "jsonl" {
 		return a.traceLines(traces)
 	}
-	var reply []format.Trace // the thoughts of one, oldest first
+	var reply []format.Reasoning // the thoughts of one, oldest first
 	write := func() error {
 		if len(reply) == 0 {
 			return nil
@@ -41,7 +41,7 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 			}
 			reply = nil
 		}
-		of, reply = t.Commit.Origin, append([]format.Trace{t}, reply...)
+		of, reply = t.Commit.Origin, append([]format.Reasoning{t}, reply...)
 	}
 	return traces.damage.told(write())
 }
@@ -69,7 +69,7 @@ type traceStat struct {
 	estimate   int
 }
 
-func (s *traceStat) add(t format.Trace) {
+func (s *traceStat) add(t format.Reasoning) {
 	s.Traces++
 	s.estimate += t.Estimate
 	s.Reported += t.Reported
@@ -109,7 +109,7 @@ func (s *traceStat) keyed(by string) {
 	*map[string]**string{"model": &s.Model, "session": &s.Session, "source": &s.Source, "seal": &s.Seal, "day": &s.Day}[by] = &s.name
 }
 
-func traceKey(t format.Trace, by string) string {
+func traceKey(t format.Reasoning, by string) string {
 	switch seal := t.Block.Form().Seal; {
 	case by == "day":
 		return t.Commit.Time.UTC().Format(time.DateOnly)
@@ -120,9 +120,9 @@ func traceKey(t format.Trace, by string) string {
 	case by == "seal":
 		return seal.Type.String()
 	case by == "session":
-		return t.Session()
+		return t.Origin().Session
 	default:
-		return t.Model()
+		return t.Origin().Model
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -65,7 +65,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 		return err
 	}
 	step, end := a.progress("recovering")
-	got, err := tract.Recover(ctx, from, to, step, tract.Files(files))
+	got, err := maintain.Recover(ctx, from, to, maintain.RecoverOptions{Files: files, Progress: step})
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
@@ -106,13 +106,13 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	return p.Err()
 }
 
-func recoveryOf(r *tract.Recovery, to string) recoveryJSON {
+func recoveryOf(r *maintain.Recovery, to string) recoveryJSON {
 	j := recoveryJSON{to, r.Objects, r.Lost, r.Refs, r.Entries, []rescuedJSON{}, []damageJSON{}}
 	for _, ref := range slices.Sorted(maps.Keys(r.Rescued)) {
 		j.Rescued = append(j.Rescued, rescuedJSON{ref, r.Rescued[ref]})
 	}
 	for _, d := range r.Damages {
-		j.Problems = append(j.Problems, damageOf(tract.Damage{Damage: d}))
+		j.Problems = append(j.Problems, damageOf(maintain.Damage{Damage: d}))
 	}
 	return j
 }

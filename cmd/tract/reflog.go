@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 func newReflog(a *app) *cobra.Command {
@@ -48,7 +48,7 @@ type moveRefJSON struct {
 func moveOf(e objects.LogEntry) moveJSON {
 	m := moveJSON{Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts}
 	for _, u := range e.Refs {
-		m.Refs = append(m.Refs, moveRefJSON(u))
+		m.Refs = append(m.Refs, moveRefJSON{Name: u.Name, Old: u.Old, New: u.New})
 	}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/diff"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -62,12 +63,12 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	again, err := repo.Replay(ctx, client, id.String(), name, append(append(opts, a.watching()...), tract.Command("replay"))...)
+	again, err := repo.Replay(ctx, client, id.String(), name, opts)
 	if err != nil {
 		return branchError(err)
 	}
 	tip := again.Response.Commits[len(again.Response.Commits)-1]
-	d, err := repo.Diff(ctx, again.Old.String(), tip.String(), tract.Set("reasoning.strip_from_context", "none"), tract.IncludeReasoning())
+	d, err := inspect.Diff(ctx, repo, again.Old.String(), tip.String(), tract.CompileOptions{IncludeReasoning: true, Settings: map[string]string{"reasoning.strip_from_context": "none"}})
 	if err != nil {
 		return err
 	}
@@ -110,28 +111,24 @@ func (a *app) replayed(o *replayOptions, again *tract.Replayed, name string, d *
 }
 
 // askAgain makes the client of the reply, or the one that the flags name.
-func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (model, []tract.Option, error) {
-	x, err := a.repo.Remake(ctx, id.String(), targetOf)
+func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
+	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequest, OnReply: a.debugReply}
+	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, opts, err
 	}
 	c, err := a.repo.Show(ctx, id.String())
 	if err != nil {
-		return nil, nil, err
+		return nil, opts, err
 	}
 	v, err := a.settings()
 	if err != nil {
-		return nil, nil, err
+		return nil, opts, err
 	}
-	var opts []tract.Option
-	if o.effort != "" {
-		opts = append(opts, tract.Set("reasoning.effort", o.effort))
-	}
-	if o.maxTokens != 0 {
-		opts = append(opts, tract.Set("max_output_tokens", number(o.maxTokens)))
-	}
-	if o.model != "" {
-		opts = append(opts, tract.Set("model", o.model))
+	for name, value := range map[string]string{"reasoning.effort": o.effort, "max_output_tokens": number(o.maxTokens), "model": o.model} {
+		if value != "" {
+			opts.Settings[name] = value
+		}
 	}
 	name, base := firstOf(o.provider, x.Manifest.Provider), o.baseURL
 	if base == "" && (o.provider == "" || o.provider == v.Text("provider")) && name == firstOf(v.Text("provider"), "chat") {
@@ -141,9 +138,9 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (mo
 		o.model = x.Manifest.Model
 	}
 	if err := o.apply(a); err != nil {
-		return nil, nil, err
+		return nil, opts, err
 	}
-	client, err := a.clientOf(name, base)
+	client, err = a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
 		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.From.Provider, c.From.Endpoint)
 	}

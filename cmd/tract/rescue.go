@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 func newRescue(a *app) *cobra.Command {
@@ -89,13 +90,12 @@ func (a *app) rescueList(ctx context.Context) error {
 	list, rows := []rescueJSON{}, [][]string{}
 	var hurt damage
 	for _, r := range rescues {
-		reply, err := repo.Rescued(ctx, r.Name)
-		if err := hurt.met(err); err != nil {
+		if err := hurt.met(r.Damage); err != nil {
 			return err
 		}
-		last := reply[len(reply)-1]
-		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(reply), format.SummaryJSON(last, 0)})
-		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(reply)) + " blocks", format.SummaryOf(last, 0)})
+		last := r.Commits[len(r.Commits)-1]
+		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(r.Commits), format.SummaryJSON(last, 0)})
+		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(r.Commits)) + " blocks", format.SummaryOf(last, 0)})
 	}
 	return hurt.told(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
 }
@@ -105,10 +105,19 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := repo.Rescued(ctx, name)
+	rescues, err := repo.Rescues(ctx)
 	if err != nil {
-		return rescueError(err)
+		return err
 	}
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
+	at := slices.IndexFunc(rescues, func(r tract.Rescue) bool { return r.Name == name })
+	if at < 0 {
+		return rescueError(refs.None(refs.Rescued + name))
+	}
+	if err := rescues[at].Damage; err != nil {
+		return err
+	}
+	reply := rescues[at].Commits
 	list := []any{}
 	for _, c := range reply {
 		list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
@@ -133,11 +142,7 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 	if err != nil {
 		return err
 	}
-	opts := []tract.Option{tract.Command("rescue take")}
-	if here {
-		opts = append(opts, tract.Here())
-	}
-	ids, err := b.TakeRescue(ctx, name, opts...)
+	ids, err := b.TakeRescue(ctx, name, tract.RescueOptions{Anywhere: here})
 	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
 		return a.misplaced(ctx, misplaced, err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
 )
 
@@ -38,7 +37,7 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	}
 	what := "would move"
 	if !dryRun {
-		if err := b.Reset(ctx, to.String(), tract.Command("reset")); err != nil {
+		if err := b.Reset(ctx, to.String()); err != nil {
 			return err
 		}
 		what = "moved"

@@ -20,7 +20,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	ctx, a.cancel = context.WithCancel(tract.AsOperation(ctx))
+	ctx, a.cancel = context.WithCancel(ctx)
 	defer a.cancel()
 	root := newRoot(a)
 	root.SetArgs(args)
@@ -143,6 +143,7 @@ func (a *app) mark(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.began = true
+			cmd.SetContext(tract.AsOperation(cmd.Context(), strings.TrimPrefix(cmd.CommandPath(), "tract ")))
 			if isTerminal(a.out) || !slices.Contains(unguarded, cmd.CommandPath()) {
 				a.listen()
 			}

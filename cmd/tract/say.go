@@ -103,7 +103,7 @@ func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker)
 	if err != nil {
 		return err
 	}
-	ids, err := b.Append(ctx, []content.Block{said}, opts...)
+	ids, err := b.Append(ctx, []content.Block{said}, opts)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/secrets"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/maintain"
 )
 
 type scanOptions struct {
@@ -77,7 +77,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := tract.Scan{Rules: o.rules}
+	s := maintain.ScanOptions{Rules: o.rules}
 	if !o.all {
 		if s.Rev, err = a.spec(ctx, orHead(args)); err != nil {
 			return err
@@ -90,9 +90,9 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 			step(done, total)
 		}
 	}
-	var list []tract.Leak
+	var list []maintain.Leak
 	var hurt damage
-	for l, damaged := range repo.Scan(ctx, s) {
+	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
 			list = append(list, l)
 		} else if err = hurt.met(damaged); err != nil {
@@ -121,7 +121,7 @@ func checkRules(cmd *cobra.Command, rules []string) error {
 	return nil
 }
 
-func secretsOf(list []tract.Leak) []format.Secret {
+func secretsOf(list []maintain.Leak) []format.Secret {
 	all := make([]format.Secret, len(list))
 	for i, l := range list {
 		all[i].Leak = l

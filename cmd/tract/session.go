@@ -16,8 +16,8 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // session is a conversation on a terminal.
@@ -80,8 +80,8 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if beginsTurn(text) {
-			turn = tract.AsOperation(ctx)
+		if command, begins := turnOf(text); begins {
+			turn = tract.AsOperation(ctx, command)
 		}
 		if err := s.do(turn, text); err != nil {
 			a.report(ctx, err) // and go on
@@ -90,15 +90,16 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	return nil
 }
 
-// beginsTurn reports whether a text begins a turn, which is one operation.
-func beginsTurn(text string) bool {
+// turnOf returns the command that a turn is named by, which is one operation, and whether
+// a text begins one.
+func turnOf(text string) (command string, begins bool) {
 	word, _, _ := strings.Cut(text, " ")
 	for _, c := range sessionCommands() {
 		if c.name == word {
-			return c.turn
+			return strings.TrimPrefix(word, "/"), c.turn
 		}
 	}
-	return true
+	return "chat", true
 }
 
 // do does what one text says.
@@ -126,13 +127,13 @@ func (s *session) say(ctx context.Context, text string) error {
 		blocks = append(blocks, content.User(text))
 	}
 	s.attach = nil
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
-		return b.Ask(ctx, client, blocks, opts...)
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
+		return askBlocks(ctx, b, client, blocks, opts)
 	})
 }
 
 // ask asks and shows the answer. Ctrl-C stops it; what came is kept.
-func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, []tract.Option) (*tract.Response, error)) error {
+func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, tract.AskOptions) (*tract.Response, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	client, opts, err := s.a.prepare(s.cmd, &s.o.asking)
@@ -152,8 +153,8 @@ func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Bran
 			return err
 		}
 	}
-	err = shown.ask(b, client.Address().Provider, func(more ...tract.Option) (*tract.Response, error) {
-		return ask(ctx, b, client, append(opts, more...))
+	err = shown.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+		return ask(ctx, b, client, opts)
 	})
 	if err == nil && !s.o.auto {
 		err = s.a.suggest(ctx, b, client, false)
@@ -328,8 +329,8 @@ func (s *session) retry(ctx context.Context, name string) error {
 	if err := s.a.switchToNew(ctx, branch, question); err != nil {
 		return err
 	}
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
-		return b.Generate(ctx, client, opts...)
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
+		return b.Generate(ctx, client, opts)
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract"
@@ -27,9 +28,9 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := b.Append(ctx, []content.Block{result}, tract.Command("tool-result"))
+	ids, err := b.Append(ctx, []content.Block{result}, tract.AppendOptions{})
 	if err != nil {
-		return err
+		return s.a.noCall(ctx, b, err)
 	}
 	s.a.warnBytes(result.Text)
 	if err := s.a.added(ctx, b, ids...); err != nil {
@@ -38,8 +39,8 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if waits, err := s.waiting(ctx, b); err != nil || waits {
 		return err
 	}
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts []tract.Option) (*tract.Response, error) {
-		return b.Generate(ctx, client, opts...)
+	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
+		return b.Generate(ctx, client, opts)
 	})
 }
 
@@ -57,11 +58,10 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 		}
 	}
 	result := content.ToolResult{CallID: id}
-	call, err := b.Waiting(ctx, id)
-	if err != nil {
-		return result, s.a.noCall(ctx, b, err)
+	waits := slices.ContainsFunc(calls, func(c content.ToolCall) bool { return c.CallID == id })
+	if !waits && strings.TrimSpace(text) == "" {
+		return result, s.a.noCall(ctx, b, &tract.ResultError{Branch: b.Name(), CallID: id})
 	}
-	result.Name = call.Name
 	option, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch value = strings.TrimSpace(value); {
 	case option == "--abandon" && value == "":

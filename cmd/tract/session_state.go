@@ -9,8 +9,8 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // profile keeps the settings of the session under a name, or restores them.
@@ -77,8 +77,11 @@ func (s *session) state(ctx context.Context, name string) error {
 }
 
 func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
-	opts := append([]tract.Option{tract.Settings(*a.values)}, a.asConfigured()...)
-	p, err := a.repo.Compile(ctx, tip.String(), opts...)
+	opts, err := a.asConfigured()
+	if err != nil {
+		return "", err
+	}
+	p, err := a.repo.Compile(ctx, tip.String(), opts)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +92,7 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	if !limited(*a.values) {
 		return line, nil
 	}
-	budgets, err := b.Spent(ctx, opts...)
+	budgets, err := b.Spent(ctx, opts.Settings)
 	if err != nil {
 		return "", err
 	}

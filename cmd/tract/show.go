@@ -7,11 +7,11 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -43,7 +43,7 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 		return err
 	}
 	if o.prompt {
-		p, err := a.repo.Saw(ctx, id.String())
+		p, err := inspect.Prompt(ctx, a.repo, id.String())
 		if err != nil {
 			return err
 		}
@@ -117,13 +117,13 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (form
 			head = tip
 		}
 	}
-	dressed.Notes, err = a.repo.Notes(ctx, head, c.ID)
+	dressed.Notes, err = inspect.Changes(ctx, a.repo, head, c.ID)
 	if err := hurt.met(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
-		return dressed, hurt.met(&tract.DamagedError{Commit: c.ID, Cause: err})
+		return dressed, hurt.met(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}
 	if err != nil {
 		return dressed, err

@@ -15,8 +15,8 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/settings"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -190,7 +190,11 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if s.Head.IsZero() {
 		return s, nil
 	}
-	p, err := repo.Compile(ctx, s.Head.String(), a.asConfigured()...)
+	opts, err := a.asConfigured()
+	if err != nil {
+		return nil, err
+	}
+	p, err := repo.Compile(ctx, s.Head.String(), opts)
 	if errors.Is(err, objects.ErrCorrupt) {
 		return s, a.damagedStatus(ctx, s, err)
 	}
@@ -235,7 +239,7 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	if err != nil || s.Branch == "" || !limited(v) && !a.json { // to count takes a look at every reply
 		return err
 	}
-	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx); err != nil {
+	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx, nil); err != nil {
 		return err
 	}
 	for i, spent := range s.spent {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type tagOptions struct{ list, delete, dryRun bool }
@@ -64,7 +64,7 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 		err = fmt.Errorf("make tag %q: %w", args[0], objects.ErrExists)
 	}
 	if err == nil {
-		err = repo.Tag(ctx, args[0], at.String(), tract.Command("tag"))
+		err = repo.Tag(ctx, args[0], at.String())
 	}
 	if errors.Is(err, objects.ErrExists) {
 		return hinted(err, "choose another name; tract tag -d takes the old one away")
@@ -86,7 +86,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	q := refs.Query{}
+	q := tract.RefQuery{Tags: true}
 	if len(args) > 0 {
 		q.Prefix = strings.TrimRight(args[0], "*")
 	}
@@ -99,7 +99,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	rows := []row{}
 	var table [][]string
 	var hurt damage
-	for info, err := range repo.Tags(ctx, q) {
+	for info, err := range repo.Refs(ctx, q) {
 		if err != nil {
 			return err
 		}

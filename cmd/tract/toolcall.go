@@ -46,7 +46,7 @@ func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := b.Append(ctx, []content.Block{content.ToolCall{CallID: args[0], Name: args[1], Arguments: arguments}}, opts...)
+	ids, err := b.Append(ctx, []content.Block{content.ToolCall{CallID: args[0], Name: args[1], Arguments: arguments}}, opts)
 	if err != nil {
 		return err
 	}

@@ -56,12 +56,7 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 	if err != nil {
 		return err
 	}
-	call, err := b.Waiting(ctx, args[0])
-	if err != nil && o.key == "" { // with a key it may be the repetition of a command that worked
-		return a.noCall(ctx, b, err)
-	}
-	result.Name = call.Name
-	ids, err := b.Append(ctx, []content.Block{result}, opts...)
+	ids, err := b.Append(ctx, []content.Block{result}, opts)
 	if err != nil {
 		return a.noCall(ctx, b, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/safefile"
-	"github.com/tract-vcs/tract/settings"
 )
 
 // A folder with a store may come from somebody else. What the user accepted of it is

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/maintain"
 )
 
 // expiry is the setting reasoning.ttl, and what has passed it.
@@ -25,7 +25,7 @@ func (a *app) expired(ctx context.Context) (*expiry, error) {
 	}
 	p := e.purging()
 	p.DryRun = true
-	got, err := a.repo.Purge(ctx, p)
+	got, err := maintain.Purge(ctx, a.repo, p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (a *app) ttl() (*expiry, error) {
 }
 
 // purging is what purges the reasoning that has passed the ttl.
-func (e *expiry) purging() tract.Purging {
-	return tract.Purging{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
+func (e *expiry) purging() maintain.PurgeOptions {
+	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
 }
 
 // String says how much has passed the ttl.

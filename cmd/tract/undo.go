@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
 
 type undoOptions struct {
@@ -143,7 +143,7 @@ func (a *app) redo(ctx context.Context, choice tract.UndoOptions) error {
 }
 
 // reverse undoes an operation or does it again.
-func (a *app) reverse(ctx context.Context, choice tract.UndoOptions, do func(*tract.Repo, context.Context, tract.UndoOptions, ...tract.Option) (tract.Operation, error)) (tract.Operation, error) {
+func (a *app) reverse(ctx context.Context, choice tract.UndoOptions, do func(*tract.Repo, context.Context, tract.UndoOptions) (tract.Operation, error)) (tract.Operation, error) {
 	repo, err := a.open(ctx, !choice.DryRun)
 	if err != nil {
 		return tract.Operation{}, err

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/refs"
-	"github.com/tract-vcs/tract/settings"
+	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 )
 
 type usageOptions struct {
@@ -89,8 +89,8 @@ type tokens struct {
 	CacheWrite int64 `json:"cache_write,omitempty"`
 }
 
-func (r *usageRow) add(reply tract.Reply, v settings.Values) {
-	u := reply.Usage
+func (r *usageRow) add(reply inspect.Cost, v settings.Values) {
+	u := reply.Commit.From.Usage
 	r.Replies++
 	r.Usage.Input += u.Input
 	r.Usage.Output += u.Output
@@ -99,7 +99,7 @@ func (r *usageRow) add(reply tract.Reply, v settings.Values) {
 	r.Usage.CacheWrite += u.CacheWrite
 	r.Estimated = r.Estimated || reply.Estimated
 	r.estimate += reply.Estimate
-	price, ok := v.Price(reply.Model)
+	price, ok := v.Price(reply.Commit.From.Model)
 	if !ok {
 		r.Unpriced++
 		return
@@ -144,15 +144,15 @@ func (r *usageRow) cells() []string {
 }
 
 // key makes the row of what a reply is counted by.
-func (o *usageOptions) key(reply tract.Reply) *usageRow {
+func (o *usageOptions) key(reply inspect.Cost) *usageRow {
 	row := &usageRow{}
-	day := reply.Time.UTC().Format(time.DateOnly)
+	day := reply.Time().UTC().Format(time.DateOnly)
 	for _, by := range o.by {
 		switch by {
 		case "branch":
-			row.Branch = &reply.Session
+			row.Branch = &reply.Commit.From.Session
 		case "model":
-			row.Model = &reply.Model
+			row.Model = &reply.Commit.From.Model
 		case "day":
 			row.Day = &day
 		case "turn":
@@ -196,12 +196,12 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	rev, opts, err := a.usageFrom(ctx, o, args)
+	where, err := a.usageFrom(ctx, o, args)
 	if err != nil {
 		return nil, err
 	}
 	rows, byName := []*usageRow{}, map[string]*usageRow{}
-	for reply, err := range repo.Replies(ctx, rev, opts...) {
+	for reply, err := range inspect.Usage(ctx, repo, where) {
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 		}
 		byName[name].add(reply, v)
 	}
-	scale, err := a.scale(ctx, rev)
+	scale, err := a.scale(ctx, where.Revs)
 	if err != nil {
 		return nil, err
 	}
@@ -232,19 +232,16 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 	return rows, nil
 }
 
-// usageFrom is where to look for replies. Turns are those of one history.
-func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (rev string, opts []tract.Option, err error) {
-	if slices.Contains(o.by, "turn") {
-		opts = append(opts, tract.Numbered())
-		if len(args) == 0 && a.branch == "" {
-			args = []string{"HEAD"}
-		}
+// usageFrom says which responses are counted. Turns are those of one history.
+func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (where inspect.UsageOptions, err error) {
+	if where.Turns = slices.Contains(o.by, "turn"); where.Turns && len(args) == 0 && a.branch == "" {
+		args = []string{"HEAD"}
 	}
-	rev, err = a.walkFrom(ctx, args)
-	return rev, opts, err
+	where.Revs, err = a.walkFrom(ctx, args)
+	return where, err
 }
 
-func (o *usageOptions) filter(cmd *cobra.Command) (func(tract.Reply) bool, error) {
+func (o *usageOptions) filter(cmd *cobra.Command) (func(inspect.Cost) bool, error) {
 	var since, until time.Time
 	for flag, to := range map[string]*time.Time{"since": &since, "until": &until} {
 		text := map[string]string{"since": o.since, "until": o.until}[flag]
@@ -257,8 +254,9 @@ func (o *usageOptions) filter(cmd *cobra.Command) (func(tract.Reply) bool, error
 		}
 		*to = t
 	}
-	return func(r tract.Reply) bool {
-		return (o.session == "" || r.Session == o.session) && (o.name == "" || settings.Match(o.name, r.Model)) &&
-			!r.Time.Before(since) && (until.IsZero() || !r.Time.After(until))
+	return func(r inspect.Cost) bool {
+		from, at := r.Commit.From, r.Time()
+		return (o.session == "" || from.Session == o.session) && (o.name == "" || settings.Match(o.name, from.Model)) &&
+			!at.Before(since) && (until.IsZero() || !at.After(until))
 	}, nil
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -41,10 +41,10 @@ type verifyJSON struct {
 }
 
 type verifiedJSON struct {
-	Manifest objects.ID    `json:"manifest"`
-	Commit   objects.ID    `json:"commit"`
-	Verdict  tract.Verdict `json:"verdict"`
-	Why      string        `json:"why,omitempty"`
+	Manifest objects.ID      `json:"manifest"`
+	Commit   objects.ID      `json:"commit"`
+	Outcome  inspect.Outcome `json:"verdict"`
+	Why      string          `json:"why,omitempty"`
 }
 
 func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
@@ -72,39 +72,38 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 	if err != nil {
 		return nil, err
 	}
-	var revs []string
+	v := &verifyJSON{Manifests: []verifiedJSON{}}
+	total := 0
+	o := inspect.VerifyOptions{Progress: func(commits, requests int) { v.Commits, total = commits, requests }}
 	if !all {
 		id, err := a.resolve(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
-		revs = []string{id.String()}
+		o.Revs = []string{id.String()}
 	}
-	v := &verifyJSON{Manifests: []verifiedJSON{}}
 	step, end := a.progress("verifying")
 	defer end()
-	total := 0
-	looked := func(commits, requests int) { v.Commits, total = commits, requests }
-	for x, err := range repo.Verify(ctx, targetOf, looked, revs...) {
+	for x, err := range inspect.Verify(ctx, repo, targetOf, o) {
 		if err != nil {
 			return nil, err
 		}
 		if v.Checked++; step != nil {
 			step(int64(v.Checked), int64(total))
 		}
-		switch x.Verdict {
-		case tract.Same:
+		switch x.Outcome {
+		case inspect.Same:
 			v.Same++
-		case tract.Differs:
+		case inspect.Differs:
 			v.Differs++
-		case tract.Pruned:
+		case inspect.Purged:
 			v.Pruned++
-		case tract.OlderEncoder:
+		case inspect.OlderEncoder:
 			v.Older++
-		case tract.Unprovable:
+		case inspect.NotReproducible:
 			v.Unprovable++
 		}
-		v.Manifests = append(v.Manifests, verifiedJSON{x.ID, x.Commit, x.Verdict, x.Why})
+		v.Manifests = append(v.Manifests, verifiedJSON{x.ID, x.Commit, x.Outcome, x.Why})
 	}
 	return v, nil
 }
@@ -113,11 +112,11 @@ func (a *app) printVerified(v *verifyJSON) error {
 	p := a.printer()
 	var rows [][]string
 	for _, m := range v.Manifests {
-		if m.Verdict == tract.Same && !a.verbose {
+		if m.Outcome == inspect.Same && !a.verbose {
 			continue
 		}
-		verdict := string(m.Verdict)
-		if m.Verdict == tract.Differs {
+		verdict := string(m.Outcome)
+		if m.Outcome == inspect.Differs {
 			verdict = p.Warn(verdict)
 		}
 		rows = append(rows, []string{m.Commit.Short(), verdict, m.Why})

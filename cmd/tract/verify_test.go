@@ -33,11 +33,11 @@ func TestVerifyOfARequestThatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := tract.Open(t.Context(), filepath.Join(dir, folder), tract.Create())
+	repo, err := tract.Open(t.Context(), filepath.Join(dir, folder), tract.OpenOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Branch(firstBranch).Chat(t.Context(), peculiar{client}, "Why?", tract.Stream(false)); err != nil {
+	if _, err := repo.Branch(firstBranch).Ask(t.Context(), peculiar{client}, "Why?", tract.AskOptions{NoStream: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := repo.Close(); err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
@@ -55,13 +55,13 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	case o.prompt:
 		return a.whyPrompt(ctx, id.String())
 	}
-	w, err := a.repo.Why(ctx, id.String())
+	w, err := inspect.Why(ctx, a.repo, id.String())
 	if err != nil {
 		return err
 	}
-	var x *tract.Remade
-	if w.Request != nil {
-		if x, err = a.repo.Remake(ctx, w.Commit.ID.String(), targetOf); err != nil {
+	var x *inspect.Reproduction
+	if w.Manifest != nil {
+		if x, err = inspect.Reproduce(ctx, a.repo, w.Commit.ID.String(), targetOf); err != nil {
 			return err
 		}
 	}
@@ -78,15 +78,15 @@ func targetOf(m *compile.Manifest) (llm.Target, error) {
 
 // whyPrompt writes the body of a request, when its hash proves it.
 func (a *app) whyPrompt(ctx context.Context, rev string) error {
-	x, err := a.repo.Remake(ctx, rev, targetOf)
+	x, err := inspect.Reproduce(ctx, a.repo, rev, targetOf)
 	if err != nil {
 		return err
 	}
-	if x.Verdict == tract.Same && !x.Manifest.Sent.IsZero() {
-		x.Verdict, x.Why = tract.Unprovable, "the client sent other bytes than it was given, such as without a field that the provider did not know"
+	if x.Outcome == inspect.Same && !x.Manifest.Sent.IsZero() {
+		x.Outcome, x.Why = inspect.NotReproducible, "the client sent other bytes than it was given, such as without a field that the provider did not know"
 	}
-	if x.Verdict != tract.Same {
-		err := fmt.Errorf("the request of %s cannot be written byte for byte: %s: %s", x.Commit.Short(), x.Verdict, x.Why)
+	if x.Outcome != inspect.Same {
+		err := fmt.Errorf("the request of %s cannot be written byte for byte: %s: %s", x.Commit.Short(), x.Outcome, x.Why)
 		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its words"}
 	}
 	return a.writeJSON(x.Request.Body)
@@ -97,7 +97,7 @@ func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.repo.WhyNot(ctx, id.String(), in.String())
+	found, err := inspect.WhyNot(ctx, a.repo, id.String(), in.String())
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,12 @@ import (
 	"iter"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/refs"
 )
+
+// RescueTime is the layout of the time at the end of the name of a rescue ref.
+const RescueTime = "20060102T150405.000Z"
 
 // NewestFirst yields the headers of all commits that tips reach, each once: those that
 // claim to be newest first, and of one history a commit before its parents. It reads

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Exchange is one request that is expected, and the answer to it.

@@ -1,13 +1,12 @@
 package providers
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The chat dialect: OpenAI's chat completions, and what others made of them. A
@@ -47,87 +46,32 @@ type chat struct {
 	began    bool // a choice was seen
 	finished bool
 
-	id, model rawjson.Value // as they last came
-
 	words chatWords
 	minds chatMinds
 	calls chatCalls
 	rest  growing
 }
 
-// chatBody is the members of a response or a chunk that are looked at, each of its
-// choices and of its messages: one walk finds them all.
-type chatBody struct {
-	id, model, choices, usage, groq, failed, object rawjson.Value
-}
-
-type chatChoice struct {
-	index, delta, message, finish, usage, failed rawjson.Value
-}
-
-func readChatBody(v rawjson.Value) (b chatBody) {
-	for key, m := range v.Members() {
-		switch key {
-		case "id":
-			b.id = m
-		case "model":
-			b.model = m
-		case "choices":
-			b.choices = m
-		case "usage":
-			b.usage = m
-		case "x_groq":
-			b.groq = m
-		case "error":
-			b.failed = m
-		case "object":
-			b.object = m
-		}
-	}
-	return b
-}
-
-func readChatChoice(v rawjson.Value) (c chatChoice) {
-	for key, m := range v.Members() {
-		switch key {
-		case "index":
-			c.index = m
-		case "delta":
-			c.delta = m
-		case "message":
-			c.message = m
-		case "finish_reason":
-			c.finish = m
-		case "usage":
-			c.usage = m
-		case "error":
-			c.failed = m
-		}
-	}
-	return c
-}
-
 // whole reads a response in one piece.
 func (c *chat) whole(v rawjson.Value) error {
 	c.once = true
-	b := readChatBody(v)
-	choice := readChatChoice(b.choices.At(0))
-	message := choice.message
+	choice := v.Get("choices").At(0)
+	message := choice.Get("message")
 	if message.Kind() != rawjson.KindObject {
-		message = choice.delta
+		message = choice.Get("delta")
 	}
-	failure := c.failure(v, b.failed, choice.failed, string(b.object) == `"error"`)
+	failure := c.failure(v, choice.Get("error"), v.Get("object").Text() == "error")
 	if message.Kind() != rawjson.KindObject {
 		if failure != nil {
 			return failure
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, excerpt(v))
 	}
-	c.head(b)
+	c.head(v)
 	if err := c.message(message); err != nil {
 		return err
 	}
-	c.finish(choice.finish)
+	c.finish(choice.Get("finish_reason"))
 	c.finished = true
 	return failure
 }
@@ -138,35 +82,34 @@ func (c *chat) event(name string, v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, excerpt(v))
 	}
-	b := readChatBody(v)
-	c.head(b)
+	c.head(v)
 	var failed rawjson.Value
-	for e := range b.choices.Elements() {
-		choice := readChatChoice(e)
-		if n, _ := choice.index.Int(); n != 0 {
+	for choice := range v.Get("choices").Elements() {
+		if n, _ := choice.Get("index").Int(); n != 0 {
 			continue
 		}
-		d := choice.delta
+		d := choice.Get("delta")
 		if d == nil && !c.began {
-			d = choice.message // a later one repeats what came
+			d = choice.Get("message") // a later one repeats what came
 		}
 		c.began = c.began || d != nil
 		if err := c.message(d); err != nil {
 			return err
 		}
-		c.finish(choice.finish)
-		c.cost(choice.usage)
-		failed = choice.failed
+		c.finish(choice.Get("finish_reason"))
+		c.cost(choice.Get("usage"))
+		failed = choice.Get("error")
 	}
 	if failed == nil {
-		failed = b.groq.Get("error")
+		failed = v.Get("x_groq", "error")
 	}
-	return c.failure(v, b.failed, failed, name == "error" || string(b.object) == `"error"`)
+	return c.failure(v, failed, name == "error" || v.Get("object").Text() == "error")
 }
 
 // failure is the error that a response or a chunk holds, or nil. Google sends one
 // in a list. all tells that nothing else is in it.
-func (c *chat) failure(v, failed, other rawjson.Value, all bool) error {
+func (c *chat) failure(v, other rawjson.Value, all bool) error {
+	failed := v.Get("error")
 	if v.Kind() == rawjson.KindArray {
 		failed = v.At(0).Get("error")
 	}
@@ -182,21 +125,16 @@ func (c *chat) failure(v, failed, other rawjson.Value, all bool) error {
 }
 
 // head reads what a response or a chunk says about itself.
-func (c *chat) head(b chatBody) {
-	first := c.id == nil && c.model == nil
-	if len(b.id) > len(`""`) && !bytes.Equal(b.id, c.id) {
-		c.id = clone(b.id)
-		c.about(func(h *llm.Head) { h.ID = plain(b.id) })
-	}
-	if len(b.model) > len(`""`) && !bytes.Equal(b.model, c.model) {
-		c.model = clone(b.model)
-		c.about(func(h *llm.Head) { h.Model = plain(b.model) })
-	}
+func (c *chat) head(v rawjson.Value) {
+	first := c.output.head.ID+c.output.head.Model == ""
+	c.about(func(h *llm.Head) {
+		h.ID, h.Model = orElse(plain(v.Get("id")), h.ID), orElse(plain(v.Get("model")), h.Model)
+	})
 	if first {
 		c.giveHead()
 	}
-	c.cost(b.groq.Get("usage"))
-	c.cost(b.usage)
+	c.cost(v.Get("x_groq", "usage"))
+	c.cost(v.Get("usage"))
 }
 
 // cost reads a report of usage, of which some servers put one into the choice.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // chatStream is a long stream: thoughts, an answer, and a call.

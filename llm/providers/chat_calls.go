@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // chatCalls is the calls of a response.
@@ -330,9 +330,7 @@ func unsealed(v rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	google := rawjson.Without(v.Get("google"), "thought_signature", "thought")
 	o.Merge(rawjson.Without(v, "google"))
-	if !hollow(google) {
-		o.Set("google", google)
-	}
+	o.Set("google", nonEmpty(google))
 	if hollow(o.Bytes()) {
 		return nil
 	}

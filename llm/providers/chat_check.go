@@ -1,7 +1,7 @@
 package providers
 
 import (
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // outlineChat says what a request body of the chat dialect says; that of cohere

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeChat writes a request. Equal requests give equal bytes.
@@ -13,9 +13,7 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 	t = t.asked(req.Settings)
 	s, w := req.Settings, t.profile.wire
 	var body rawjson.Object
-	if t.model != "" {
-		body.SetString("model", t.model)
-	}
+	body.SetNonEmpty("model", t.model)
 	p := chatPrompt{target: t, native: s.Reasoning.Native, replay: t.demands(s.Reasoning), tools: len(req.Tools) > 0}
 	for _, m := range req.Messages {
 		p.add(m)
@@ -45,9 +43,7 @@ func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
 		return
 	}
 	if w.effort == "" {
-		if r.Effort != "" {
-			body.SetString("reasoning_effort", r.Effort)
-		}
+		body.SetNonEmpty("reasoning_effort", r.Effort)
 		if w.budget != "" && r.MaxTokens > 0 {
 			body.SetInt(w.budget, int64(r.MaxTokens))
 		}
@@ -84,11 +80,7 @@ func chatToolChoice(choice string) rawjson.Value {
 	case "auto", "none", "required":
 		return rawjson.AppendString(nil, choice)
 	}
-	var f, o rawjson.Object
-	f.SetString("name", choice)
-	o.SetString("type", "function")
-	o.Set("function", f.Bytes())
-	return o.Bytes()
+	return rawjson.NewObject("type", "function", "function", rawjson.NewObject("name", choice).Bytes()).Bytes()
 }
 
 // chatPrompt gathers the messages of a request.
@@ -161,8 +153,7 @@ func (p *chatPrompt) demanded(m rawjson.Value, blocks []content.Block) rawjson.V
 			said = append(said, b.String())
 		}
 	}
-	var o rawjson.Object
-	o.SetString("role", "assistant")
+	o := rawjson.NewObject("role", "assistant")
 	if text := strings.Join(said, "\n\n"); text != "" {
 		o.SetString(field, text)
 	} else {
@@ -177,9 +168,7 @@ func blank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
 func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
 	p.wait.flush(&p.list)
-	var o rawjson.Object
-	o.SetString("role", role)
-	o.Set("content", body)
+	o := rawjson.NewObject("role", role, "content", body)
 	if b != nil && p.own(b) && !p.profile.wire.strict {
 		o.Merge(rawjson.Value(b.Form().Extra).Get(chatOfMessage))
 	}

@@ -3,7 +3,7 @@ package providers
 import (
 	"testing"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // chatHolds checks what holds of every body: how it is cut makes no difference,

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // chatMinds is the reasoning that comes in fields of its own.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // replayChat writes the assistant message that stands for one response. native
@@ -68,9 +68,7 @@ func (m *chatTurn) message() rawjson.Value {
 	var fields, o rawjson.Object
 	m.thoughts(&fields)
 	m.called(&fields)
-	if m.refusal != "" {
-		fields.SetString("refusal", m.refusal)
-	}
+	fields.SetNonEmpty("refusal", m.refusal)
 	if m.google != "" {
 		fields.Set("extra_content", googled(m.more.Bytes().Get("extra_content"), m.google))
 	}
@@ -116,17 +114,13 @@ func (m *chatTurn) thoughts(o *rawjson.Object) {
 			o.SetString(field, strings.Join(text, ""))
 		}
 	}
-	if list := m.details.Bytes(); !hollow(list) {
-		o.Set("reasoning_details", list)
-	}
+	o.Set("reasoning_details", nonEmpty(m.details.Bytes()))
 	for _, field := range m.copies {
 		if said := strings.Join(m.said, ""); said != "" && o.Bytes().Get(field) == nil {
 			o.SetString(field, said)
 		}
 	}
-	if m.opaque != "" {
-		o.SetString("reasoning_opaque", m.opaque)
-	}
+	o.SetNonEmpty("reasoning_opaque", m.opaque)
 }
 
 // ownField reports whether the server is that of the vendor of models that demand
@@ -137,17 +131,13 @@ func (m *chatTurn) ownField() bool {
 
 // called writes the fields for calls.
 func (m *chatTurn) called(o *rawjson.Object) {
-	if list := m.calls.Bytes(); !hollow(list) {
-		o.Set("tool_calls", list)
-	}
+	o.Set("tool_calls", nonEmpty(m.calls.Bytes()))
 	o.Set("function_call", m.legacy)
 	var runs rawjson.Array
 	for i := range m.runs {
 		runs.Add(m.runs[i].Bytes())
 	}
-	if list := runs.Bytes(); !hollow(list) {
-		o.Set("executed_tools", list)
-	}
+	o.Set("executed_tools", nonEmpty(runs.Bytes()))
 }
 
 // text adds to the content.
@@ -161,9 +151,7 @@ func (m *chatTurn) text(b content.Text) {
 		return
 	}
 	extra := rawjson.Value(b.Form().Extra)
-	var o rawjson.Object
-	o.SetString("type", "text")
-	o.SetString("text", b.Text)
+	o := rawjson.NewObject("type", "text", "text", b.Text)
 	if own && b.Form().Type == "text" {
 		m.listed = true
 		o.Merge(rawjson.Without(extra, chatOfMessage, chatBefore))
@@ -230,10 +218,7 @@ func (m *chatTurn) repeated(r content.Reasoning, open bool) {
 func (m *chatTurn) tagged(r content.Reasoning) {
 	text := r.Open + r.Text + r.Close
 	m.words = append(m.words, text)
-	var o rawjson.Object
-	o.SetString("type", "text")
-	o.SetString("text", text)
-	m.parts = append(m.parts, o.Bytes())
+	m.parts = append(m.parts, rawjson.NewObject("type", "text", "text", text).Bytes())
 }
 
 // plainThought adds a thought to a plain field.
@@ -266,9 +251,7 @@ func (m *chatTurn) chunk(r content.Reasoning) {
 	} else {
 		o.Set("thinking", list.Bytes())
 	}
-	if r.Form().Seal.Data != "" {
-		o.SetString("signature", r.Form().Seal.Data)
-	}
+	o.SetNonEmpty("signature", r.Form().Seal.Data)
 	o.Merge(rawjson.Without(r.Form().Extra, chatOfMessage, chatCopies))
 	m.parts = append(m.parts, clone(o.Bytes()))
 }
@@ -325,6 +308,5 @@ func googled(v rawjson.Value, seal string) rawjson.Value {
 	google.SetString("thought_signature", seal)
 	google.Merge(v.Get("google"))
 	o.Set("google", google.Bytes())
-	o.Merge(v)
-	return o.Bytes()
+	return o.Merge(v).Bytes()
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // call adds a call. What a server ran itself goes back only to who knows it.
@@ -51,9 +51,7 @@ func (m *chatTurn) call(b content.ToolCall) {
 // become JSON if they are none.
 func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
-	if b.Name != "" {
-		o.SetString("name", b.Name)
-	}
+	o.SetNonEmpty("name", b.Name)
 	v, err := rawjson.Parse([]byte(b.Arguments))
 	switch {
 	case own && err == nil && rawjson.Value(b.Form().Extra).Get(chatVerbatim).Bool():
@@ -64,12 +62,9 @@ func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Val
 	case strings.TrimSpace(b.Arguments) == "":
 		o.SetString(input, "{}")
 	default:
-		var wrapped rawjson.Object
-		wrapped.SetString("input", b.Arguments)
-		o.SetString(input, string(wrapped.Bytes()))
+		o.SetString(input, string(rawjson.NewObject("input", b.Arguments).Bytes()))
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // run adds a tool that the server ran.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // TestChatGoesBackAsItCame holds replay to what the provider sent: by a target that

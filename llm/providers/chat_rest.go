@@ -2,7 +2,7 @@ package providers
 
 import (
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Types of blocks that this dialect keeps as they came.
@@ -83,21 +83,7 @@ func (p *part) extend(key string, v rawjson.Value) {
 	if hollow(v) {
 		return
 	}
-	switch b := p.block.(type) {
-	case content.Text:
-		b.SetExtra(extended(b.Form().Extra, key, v))
-		p.block = b
-	case content.Reasoning:
-		b.SetExtra(extended(b.Form().Extra, key, v))
-		p.block = b
-	case content.ToolCall:
-		b.SetExtra(extended(b.Form().Extra, key, v))
-		p.block = b
-	case content.ToolResult:
-		b.SetExtra(extended(b.Form().Extra, key, v))
-		p.block = b
-	case content.Native:
-		b.SetExtra(extended(b.Form().Extra, key, v))
-		p.block = b
-	}
+	form := p.block.Form()
+	form.Extra = extended(form.Extra, key, v)
+	p.block = content.WithForm(p.block, form)
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encoder is the version of what Encode makes. It grows when the same request
@@ -81,7 +81,7 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 	if err != nil {
 		return nil, err
 	}
-	defer a.body.Close()
+	defer a.closer.Close()
 	var raw bytes.Buffer
 	reply, err := llm.Collect(c.events(a, io.TeeReader(a.body, &raw)), nil)
 	if reply != nil {
@@ -99,7 +99,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			yield(llm.Event{}, err)
 			return
 		}
-		defer a.body.Close()
+		defer a.closer.Close()
 		c.events(a, a.body)(yield)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The cohere dialect: version 2 of Cohere's chat

@@ -4,15 +4,14 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeCohere writes a request.
 func encodeCohere(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	var body rawjson.Object
-	body.SetString("model", t.model)
+	body := rawjson.NewObject("model", t.model)
 	p := coherePrompt{target: t}
 	for _, m := range req.Messages {
 		p.add(m)
@@ -29,12 +28,10 @@ func encodeCohere(t target, req *llm.Request) (rawjson.Value, error) {
 			body.SetString("tool_choice", "REQUIRED")
 		}
 	}
-	setPlain(&body, s, "max_tokens")
-	if v := cohereThinking(s.Reasoning); v != nil {
-		body.Set("thinking", v)
-	}
+	setPlain(body, s, "max_tokens")
+	body.Set("thinking", cohereThinking(s.Reasoning))
 	body.SetBool("stream", req.Stream)
-	return t.finished(&body, s)
+	return t.finished(body, s)
 }
 
 // cohereThinking is how much the model is to think; nil when nothing is told.
@@ -101,8 +98,7 @@ func (p *coherePrompt) add(m content.Message) {
 	if hollow(parts.Bytes()) || m.Role == content.NoRole {
 		return
 	}
-	var o rawjson.Object
-	o.SetString("role", "user")
+	o := rawjson.NewObject("role", "user")
 	if m.Role == content.RoleSystem {
 		o.SetString("role", "system")
 	}
@@ -117,10 +113,7 @@ func (p *coherePrompt) add(m content.Message) {
 
 // cohereText is a part of a content that has its words in a member named as it.
 func cohereText(kind, text string) rawjson.Value {
-	var o rawjson.Object
-	o.SetString("type", kind)
-	o.SetString(kind, text)
-	return o.Bytes()
+	return rawjson.NewObject("type", kind, kind, text).Bytes()
 }
 
 // cohereMedia is an image, or the words of a text file; nil for any other.
@@ -178,15 +171,11 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 		}
 	}
 	o.SetString("role", "assistant")
-	if list := parts.Bytes(); !hollow(list) {
-		o.Set("content", list)
-	}
+	o.Set("content", nonEmpty(parts.Bytes()))
 	if plan.Len() > 0 {
 		o.SetString(coherePlan, plan.String())
 	}
-	if list := calls.Bytes(); !hollow(list) {
-		o.Set("tool_calls", list)
-	}
+	o.Set("tool_calls", nonEmpty(calls.Bytes()))
 	o.Merge(more.Bytes())
 	if !told(rawjson.Without(o.Bytes(), "role")) {
 		return nil
@@ -199,10 +188,7 @@ func (p *coherePrompt) with(b content.Block, v rawjson.Value) rawjson.Value {
 	if !p.own(b) {
 		return v
 	}
-	var o rawjson.Object
-	o.Merge(v)
-	o.Merge(b.Form().Extra)
-	return o.Bytes()
+	return new(rawjson.Object).Merge(v).Merge(b.Form().Extra).Bytes()
 }
 
 func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
@@ -220,8 +206,7 @@ func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
 	f.SetString("arguments", args)
 	f.Merge(extra.Get("function"))
 	o.Set("function", f.Bytes())
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // result writes what came of a call.
@@ -229,9 +214,5 @@ func (p *coherePrompt) result(r content.ToolResult) {
 	if r.Server {
 		return
 	}
-	var o rawjson.Object
-	o.SetString("role", "tool")
-	o.SetString("tool_call_id", r.CallID)
-	o.Set("content", p.resultValue(r))
-	p.wait.add(r.CallID, o.Bytes())
+	p.wait.add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.resultValue(r)).Bytes())
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // requestCohere reads a request body. What is no answer is as in the chat dialect.
@@ -34,9 +34,7 @@ func requestCohere(t target, v rawjson.Value) (*llm.Request, error) {
 		var err error
 		if m.Get("role").Text() == "assistant" {
 			var blocks []content.Block
-			var body rawjson.Object
-			body.Set("message", m)
-			if blocks, err = t.answered(body.Bytes()); err == nil {
+			if blocks, err = t.answered(rawjson.NewObject("message", m).Bytes()); err == nil {
 				q.list = say(q.list, content.RoleAssistant, blocks...)
 			}
 		} else {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The converse dialect: Amazon Bedrock's Converse and ConverseStream

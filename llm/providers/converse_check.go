@@ -1,7 +1,7 @@
 package providers
 
 import (
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // outlineConverse says what a request body of the converse dialect says.

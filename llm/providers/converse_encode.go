@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeConverse writes a request. The model and whether to stream are told by
@@ -14,32 +14,19 @@ import (
 func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := newConversePrompt(t)
-	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			p.add(m.Role, b)
-		}
-	}
-	p.flush()
-	var body rawjson.Object
-	body.Set("messages", p.list.Bytes())
-	if system := p.system.Bytes(); !hollow(system) {
-		body.Set("system", system)
-	}
+	takeAll(p, req.Messages)
+	body := rawjson.NewObject("messages", p.list.Bytes())
+	body.Set("system", nonEmpty(p.system.Bytes()))
 	tools := converseTools(req.Tools, s.ToolChoice, p.called)
-	converseSettings(t, t.withinLoop(req), tools, &body)
-	if tools != nil {
-		body.Set("toolConfig", tools)
-	}
-	return t.finished(&body, s)
+	converseSettings(t, t.withinLoop(req), tools, body)
+	body.Set("toolConfig", tools)
+	return t.finished(body, s)
 }
 
 // replayConverse writes the message that stands for one response.
 func replayConverse(t target, blocks []content.Block) rawjson.Value {
 	p := newConversePrompt(t)
-	for _, b := range blocks {
-		p.add(content.RoleAssistant, b)
-	}
-	p.flush()
+	takeAll(p, answerOf(blocks))
 	return sendable(clone(p.list.Bytes().At(0)))
 }
 
@@ -108,20 +95,14 @@ func (p *conversePrompt) block(b content.Block) rawjson.Value {
 	default:
 		return nil
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // citedParts is a text with what it cites.
 func citedParts(text string, extra rawjson.Value) rawjson.Value {
-	var part, o rawjson.Object
-	part.SetString("text", text)
-	o.Set("content", array([]rawjson.Value{part.Bytes()}))
-	if parts := extra.Get("content"); parts != nil {
-		o.Set("content", parts)
-	}
-	o.Merge(extra)
-	return o.Bytes()
+	o := rawjson.NewObject("content", array([]rawjson.Value{rawjson.NewObject("text", text).Bytes()}))
+	o.Set("content", extra.Get("content"))
+	return o.Merge(extra).Bytes()
 }
 
 // reasoning writes a thought of this dialect with the seal of its model. Models
@@ -151,9 +132,7 @@ func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *
 }
 
 func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.Value {
-	var o rawjson.Object
-	o.SetString("toolUseId", wordID(c.CallID, maxConverseID))
-	o.SetString("name", c.Name)
+	o := rawjson.NewObject("toolUseId", wordID(c.CallID, maxConverseID), "name", c.Name)
 	input := argumentsObject(c.Arguments)
 	if v, err := rawjson.Parse([]byte(c.Arguments)); err == nil && p.own(c) {
 		input = v
@@ -162,8 +141,7 @@ func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.V
 	if c.Form().Type != "" && p.own(c) {
 		o.SetString("type", c.Form().Type)
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjson.Value {
@@ -190,8 +168,7 @@ func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjs
 	if r.Form().Type != "" && p.own(r) {
 		o.SetString("type", r.Form().Type)
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // maxConverseID is how many characters an id of a call may have.
@@ -206,9 +183,7 @@ func converseMedia(m content.Media) rawjson.Value {
 	case inline:
 		source.SetString("bytes", base64Of(data))
 	case strings.HasPrefix(m.URL, "s3://"):
-		var place rawjson.Object
-		place.SetString("uri", m.URL)
-		source.Set("s3Location", place.Bytes())
+		source.Set("s3Location", rawjson.NewObject("uri", m.URL).Bytes())
 	case m.URL != "":
 		o.SetString("text", m.URL)
 		return o.Bytes()

@@ -3,8 +3,8 @@ package providers
 import (
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // converseSettings writes how the model is asked. What only some models know is
@@ -33,12 +33,8 @@ func converseSettings(t target, s llm.Settings, tools rawjson.Value, body *rawjs
 		config.SetInt("maxTokens", int64(limit))
 	}
 	setTemperature(&config, s)
-	if v := config.Bytes(); !hollow(v) {
-		body.Set("inferenceConfig", v)
-	}
-	if v := more.Bytes(); !hollow(v) {
-		body.Set("additionalModelRequestFields", v)
-	}
+	body.Set("inferenceConfig", nonEmpty(config.Bytes()))
+	body.Set("additionalModelRequestFields", nonEmpty(more.Bytes()))
 }
 
 // converseNova writes how much one of Amazon's own models is to think.
@@ -75,9 +71,7 @@ func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
 		named.SetString("name", choice)
 		one.Set("tool", named.Bytes())
 	}
-	if v := one.Bytes(); !hollow(v) {
-		config.Set("toolChoice", v)
-	}
+	config.Set("toolChoice", nonEmpty(one.Bytes()))
 	return config.Bytes()
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // converseBlock is a content block that is being streamed.
@@ -143,8 +143,7 @@ func (c *converse) blockStop(n int64) {
 	switch block := b.block.(type) {
 	case content.Text:
 		if b.list != nil {
-			var cited rawjson.Object
-			cited.Set("citations", array(b.list))
+			cited := rawjson.NewObject("citations", array(b.list))
 			block.SetType(converseCited)
 			block.SetExtra(extended(block.Form().Extra, converseCited, cited.Bytes()))
 		}

@@ -9,8 +9,8 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // decode reads a response body and yields what it says.

@@ -6,8 +6,8 @@ import (
 	"unicode"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // dialect is a wire format. Each is one file that registers one of these.

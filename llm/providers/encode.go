@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // extra is the fields that the settings add to a body; nil when they add none.
@@ -33,10 +33,7 @@ func (t target) finished(body *rawjson.Object, s llm.Settings, named ...string) 
 	}
 	for key, value := range extra.Members() {
 		if was := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && was != nil {
-			var both rawjson.Object
-			both.Merge(value)
-			both.Merge(was)
-			value = both.Bytes()
+			value = new(rawjson.Object).Merge(value).Merge(was).Bytes()
 		}
 		body.Set(key, value)
 	}
@@ -86,9 +83,7 @@ func definitions(tools []llm.Tool, write func(t llm.Tool) rawjson.Value) rawjson
 // setTool writes what a tool is called and what it does.
 func setTool(o *rawjson.Object, t llm.Tool) {
 	o.SetString("name", t.Name)
-	if t.Description != "" {
-		o.SetString("description", t.Description)
-	}
+	o.SetNonEmpty("description", t.Description)
 }
 
 // noArguments is the schema of a tool that takes none. Some servers refuse one
@@ -113,9 +108,7 @@ func argumentsObject(arguments string) rawjson.Value {
 	if err == nil && v.Kind() == rawjson.KindObject {
 		return v
 	}
-	var o rawjson.Object
-	o.SetString("arguments", arguments)
-	return o.Bytes()
+	return rawjson.NewObject("arguments", arguments).Bytes()
 }
 
 // resultValue is what came of a call, for formats that take parts of their own and

@@ -8,8 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // Amazon's binary event stream (the media type application/vnd.amazon.eventstream)
@@ -30,7 +30,6 @@ const (
 // ends inside a message is io.ErrUnexpectedEOF.
 func messagesOfAWS(r io.Reader, yield func(frame, error) bool) {
 	var message bytes.Buffer
-	event := "" // the last one: most are alike
 	for {
 		message.Reset()
 		switch err := readAWS(r, &message); {
@@ -40,8 +39,7 @@ func messagesOfAWS(r io.Reader, yield func(frame, error) bool) {
 			yield(frame{}, err)
 			return
 		}
-		f, err := frameOfAWS(message.Bytes(), event)
-		event = f.event
+		f, err := frameOfAWS(message.Bytes())
 		if err != nil {
 			yield(frame{}, err)
 			return
@@ -89,7 +87,7 @@ func cutAWS(err error, message *bytes.Buffer) error {
 
 // frameOfAWS is what a message says. An event of InvokeModel is only a wrapping:
 // what the model itself said lies in it in base64.
-func frameOfAWS(message []byte, was string) (frame, error) {
+func frameOfAWS(message []byte) (frame, error) {
 	headers := message[awsPrelude:]
 	n := binary.BigEndian.Uint32(message[4:])
 	payload := headers[n:]
@@ -97,15 +95,13 @@ func frameOfAWS(message []byte, was string) (frame, error) {
 	if !ok {
 		return frame{}, fmt.Errorf("%w: event stream: headers that cannot be read", llm.ErrProtocol)
 	}
-	switch string(h.message) {
+	switch h[":message-type"] {
 	case "exception":
-		return frame{event: string(h.exception), data: payload, failed: true}, nil
+		return frame{event: h[":exception-type"], data: payload, failed: true}, nil
 	case "error":
-		var o rawjson.Object
-		o.SetString("message", string(h.words))
-		return frame{event: string(h.code), data: o.Bytes(), failed: true}, nil
+		return frame{event: h[":error-code"], data: rawjson.NewObject("message", h[":error-message"]).Bytes(), failed: true}, nil
 	}
-	if string(h.event) == "chunk" {
+	if h[":event-type"] == "chunk" {
 		if v, err := rawjson.Parse(payload); err == nil && v.Get("bytes").Kind() == rawjson.KindString {
 			data, err := base64.StdEncoding.DecodeString(v.Get("bytes").Text())
 			if err != nil {
@@ -114,30 +110,7 @@ func frameOfAWS(message []byte, was string) (frame, error) {
 			return frame{data: data}, nil
 		}
 	}
-	if string(h.event) != was {
-		was = string(h.event)
-	}
-	return frame{event: was, data: payload}, nil
-}
-
-// awsHeaders is the headers that say something here.
-type awsHeaders struct{ message, event, exception, code, words []byte }
-
-// place is where a header is put; nil for one that is not needed.
-func (h *awsHeaders) place(name []byte) *[]byte {
-	switch string(name) {
-	case ":message-type":
-		return &h.message
-	case ":event-type":
-		return &h.event
-	case ":exception-type":
-		return &h.exception
-	case ":error-code":
-		return &h.code
-	case ":error-message":
-		return &h.words
-	}
-	return nil
+	return frame{event: h[":event-type"], data: payload}, nil
 }
 
 // awsSizes is the size of a header's value by its type: negative when two bytes
@@ -147,8 +120,9 @@ var awsSizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 // awsString is the type of a header that is a string.
 const awsString = 7
 
-// headersOfAWS reads headers, and tells whether all could be read.
-func headersOfAWS(b []byte) (h awsHeaders, ok bool) {
+// headersOfAWS reads the headers that are strings, and tells whether all could be read.
+func headersOfAWS(b []byte) (h map[string]string, ok bool) {
+	h = map[string]string{}
 	for len(b) > 0 {
 		n := int(b[0])
 		if len(b) < n+2 || int(b[n+1]) >= len(awsSizes) {
@@ -165,8 +139,8 @@ func headersOfAWS(b []byte) (h awsHeaders, ok bool) {
 		if len(rest) < size {
 			return h, false
 		}
-		if to := h.place(name); to != nil && kind == awsString {
-			*to = rest[:size]
+		if kind == awsString {
+			h[string(name)] = string(rest[:size])
 		}
 		b = rest[size:]
 	}

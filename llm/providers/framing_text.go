@@ -1,7 +1,10 @@
 package providers
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,161 +14,72 @@ import (
 
 // jsonTexts yields JSON texts that lie one after the other. One that stands alone may
 // be the whole response.
-func jsonTexts(r io.Reader, alone bool, yield func(frame, error) bool) {
-	t := textReader{r: r}
+func jsonTexts(r *bufio.Reader, alone bool, yield func(frame, error) bool) {
+	d := json.NewDecoder(steady{r})
 	for n := 0; ; n++ {
-		if _, ok := t.look(); !ok {
-			t.fail(yield)
+		var text json.RawMessage
+		if err := d.Decode(&text); err != nil {
+			endTexts(d, err, yield)
 			return
 		}
-		text := t.text()
-		whole := false
-		if alone && n == 0 {
-			_, more := t.look() // which may move what was read
-			text, whole = t.buf[t.from:t.from+len(text)], !more
-		}
-		if !yield(frame{data: text, whole: whole}, nil) {
+		if !yield(frame{data: text, whole: alone && n == 0 && !d.More()}, nil) {
 			return
 		}
-		t.from = t.pos
 	}
 }
 
-// elements yields the elements of a JSON array.
-func elements(r io.Reader, yield func(frame, error) bool) {
-	t := textReader{r: r}
-	var want byte = '['
-	for {
-		c, ok := t.look()
-		switch {
-		case !ok:
-			t.fail(yield)
-			return
-		case want != 0 && c == want:
-			t.pos++
-			want = 0
-			continue
-		case c == ']' && want != '[':
-			yield(frame{last: true}, nil)
-			return
-		case want != 0 || c != '{':
-			yield(frame{}, fmt.Errorf("%w: no list of events: %q in it", llm.ErrProtocol, c))
+// elements yields the elements of a JSON array, which are objects.
+func elements(r *bufio.Reader, yield func(frame, error) bool) {
+	d := json.NewDecoder(steady{r})
+	if begin, err := d.Token(); begin != json.Delim('[') {
+		endTexts(d, cmp.Or(err, fmt.Errorf("%w: no list of events: %v in it", llm.ErrProtocol, begin)), yield)
+		return
+	}
+	for d.More() {
+		var text json.RawMessage
+		err := d.Decode(&text)
+		if err == nil && text[0] != '{' {
+			err = fmt.Errorf("%w: no list of events: %q in it", llm.ErrProtocol, excerpt(text))
+		}
+		if err != nil {
+			endTexts(d, err, yield)
 			return
 		}
-		t.from = t.pos
-		if !yield(frame{data: t.text()}, nil) {
+		if !yield(frame{data: text}, nil) {
 			return
 		}
-		t.from, want = t.pos, ','
+	}
+	if _, err := d.Token(); err != nil {
+		endTexts(d, err, yield)
+		return
+	}
+	yield(frame{last: true}, nil)
+}
+
+// endTexts yields the error that ended the reading, if it was one. Of a connection that
+// broke off it yields the text that is cut: whoever reads that finds out.
+func endTexts(d *json.Decoder, err error, yield func(frame, error) bool) {
+	switch syntax := (*json.SyntaxError)(nil); {
+	case err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		rest, _ := io.ReadAll(d.Buffered())
+		if rest = bytes.TrimSpace(rest); len(rest) > 0 {
+			yield(frame{data: rest}, nil)
+		}
+	case errors.As(err, &syntax):
+		yield(frame{}, fmt.Errorf("%w: %w", llm.ErrProtocol, err))
+	default:
+		yield(frame{}, err)
 	}
 }
 
-// textReader finds where JSON texts end, and leaves it to others to find out
-// whether they are JSON. What it gives out lies in its buffer.
-type textReader struct {
-	r    io.Reader
-	buf  []byte
-	from int // what lies before is not needed any more
-	pos  int // what lies before was read
-	err  error
-}
+// steady is a reader that fails when it gives nothing again and again, where a JSON
+// decoder would ask for ever.
+type steady struct{ *bufio.Reader }
 
-// look skips white space. It gives the byte after it, which stays unread, and
-// whether there is one.
-func (t *textReader) look() (byte, bool) {
-	for ; ; t.pos++ {
-		if t.pos == len(t.buf) && !t.fill() {
-			return 0, false
-		}
-		switch c := t.buf[t.pos]; c {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return c, true
-		}
+func (s steady) Read(p []byte) (int, error) {
+	if _, err := s.Peek(1); err != nil {
+		return 0, err
 	}
-}
-
-// fail yields the error that ended the reading, if it was one. What a connection
-// that broke off has brought may be whole: whoever reads it finds out.
-func (t *textReader) fail(yield func(frame, error) bool) {
-	if t.err != io.EOF && !errors.Is(t.err, io.ErrUnexpectedEOF) {
-		yield(frame{}, t.err)
-	}
-}
-
-// text reads the text that begins here: up to the bracket or the quote that
-// closes it, or, when it has none, to what cannot be in it.
-func (t *textReader) text() []byte {
-	t.from = t.pos
-	depth := 0
-	for quoted := false; ; t.pos++ {
-		if t.pos == len(t.buf) && !t.fill() {
-			return t.buf[t.from:]
-		}
-		c := t.buf[t.pos]
-		switch {
-		case quoted && c == '\\':
-			if t.pos++; t.pos == len(t.buf) && !t.fill() {
-				return t.buf[t.from:]
-			}
-			continue
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-			t.pos += plainRun(t.buf[t.pos+1:])
-			continue
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		case depth == 0 && t.pos > t.from && (c == ',' || c <= ' '):
-			return t.buf[t.from:t.pos]
-		}
-		if depth <= 0 && !quoted && (c == '"' || c == '}' || c == ']') {
-			t.pos++
-			return t.buf[t.from:t.pos]
-		}
-	}
-}
-
-// plainRun is how many bytes at the beginning of b are inside a string for sure.
-func plainRun(b []byte) int {
-	n := bytes.IndexByte(b, '"')
-	if n < 0 {
-		n = len(b)
-	}
-	if i := bytes.IndexByte(b[:n], '\\'); i >= 0 {
-		return i
-	}
-	return n
-}
-
-const (
-	firstRead = 4 << 10 // bytes of the buffer for texts, which grows with the longest
-	maxReads  = 100     // that give nothing, until the reader counts as broken
-)
-
-// fill reads more. It tells whether anything came.
-func (t *textReader) fill() bool {
-	if t.err != nil {
-		return false
-	}
-	if cap(t.buf)-len(t.buf) <= cap(t.buf)/4 {
-		n := copy(t.buf, t.buf[t.from:])
-		t.buf, t.pos, t.from = t.buf[:n], t.pos-t.from, 0
-	}
-	if cap(t.buf)-len(t.buf) <= cap(t.buf)/4 {
-		grown := make([]byte, len(t.buf), max(firstRead, 2*cap(t.buf)))
-		copy(grown, t.buf)
-		t.buf = grown
-	}
-	for range maxReads {
-		n, err := t.r.Read(t.buf[len(t.buf):cap(t.buf)])
-		t.buf, t.err = t.buf[:len(t.buf)+n], err
-		if n > 0 || err != nil {
-			return n > 0
-		}
-	}
-	t.err = io.ErrNoProgress
-	return false
+	return s.Reader.Read(p)
 }

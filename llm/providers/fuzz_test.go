@@ -7,7 +7,7 @@ import (
 	"testing/iotest"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // holds checks what holds of every body, whatever its bytes: how it is cut makes no

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The gemini dialect (https://ai.google.dev/api/generate-content). An answer is a

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // geminiArgs is the arguments of a call, of which a stream gives values one by

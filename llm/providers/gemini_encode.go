@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeGemini writes a request. Equal requests give equal bytes.
@@ -13,17 +13,10 @@ func encodeGemini(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := newGeminiPrompt(t, req.Messages)
 	p.strict = geminiLevels(t.model)
-	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			p.add(m.Role, b)
-		}
-	}
-	p.flush()
+	takeAll(p, req.Messages)
 	var body rawjson.Object
 	if p.system.Bytes().At(0) != nil {
-		var o rawjson.Object
-		o.Set("parts", p.system.Bytes())
-		body.Set("systemInstruction", o.Bytes())
+		body.Set("systemInstruction", rawjson.NewObject("parts", p.system.Bytes()).Bytes())
 	}
 	body.Set("contents", p.list.Bytes())
 	if len(req.Tools) > 0 {
@@ -36,11 +29,8 @@ func encodeGemini(t target, req *llm.Request) (rawjson.Value, error) {
 
 // replayGemini writes the content that stands for one response.
 func replayGemini(t target, blocks []content.Block) rawjson.Value {
-	p := newGeminiPrompt(t, []content.Message{{Role: content.RoleAssistant, Blocks: blocks}})
-	for _, b := range blocks {
-		p.add(content.RoleAssistant, b)
-	}
-	p.flush()
+	p := newGeminiPrompt(t, answerOf(blocks))
+	takeAll(p, answerOf(blocks))
 	return sendable(clone(p.list.Bytes().At(0)))
 }
 
@@ -92,8 +82,7 @@ func (p *geminiPrompt) first(b content.ToolCall, v rawjson.Value) rawjson.Value 
 	if p.called = true; !is || !p.strict || p.own(b) {
 		return v
 	}
-	var o rawjson.Object
-	o.Merge(v)
+	o := new(rawjson.Object).Merge(v)
 	o.SetString("thoughtSignature", geminiNotSealed)
 	return o.Bytes()
 }
@@ -141,8 +130,7 @@ func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
 	if p.opens(form.Seal) {
 		o.SetString("thoughtSignature", form.Seal.Data)
 	}
-	o.Merge(form.Extra)
-	return o.Bytes()
+	return o.Merge(form.Extra).Bytes()
 }
 
 // within puts the object that says what a part is into the part, with what the
@@ -164,9 +152,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	case b.Server && b.Form().Type == "executableCode":
 		inner.Merge(rawjson.Value(b.Arguments))
 	case b.Server:
-		if b.Name != "" {
-			inner.SetString("toolType", b.Name)
-		}
+		inner.SetNonEmpty("toolType", b.Name)
 		inner.Set("args", rawjson.Value(b.Arguments))
 	default:
 		inner.SetString("name", b.Name)
@@ -174,9 +160,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 			inner.Set("args", argumentsObject(b.Arguments))
 		}
 	}
-	if id := p.callID(b); id != "" {
-		inner.SetString("id", id)
-	}
+	inner.SetNonEmpty("id", p.callID(b))
 	kind := "functionCall"
 	if b.Server {
 		kind = orElse(b.Form().Type, "toolCall")
@@ -206,9 +190,7 @@ func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
 	if known {
 		id = p.callID(call)
 	}
-	if id != "" {
-		inner.SetString("id", id)
-	}
+	inner.SetNonEmpty("id", id)
 	var response rawjson.Object
 	field := "output"
 	if b.IsError {
@@ -231,13 +213,9 @@ func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
 // serverResult writes what came of what the provider did itself.
 func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) bool {
 	var inner rawjson.Object
-	if b.Form().ID != "" {
-		inner.SetString("id", b.Form().ID)
-	}
+	inner.SetNonEmpty("id", b.Form().ID)
 	if b.Form().Type == "toolResponse" {
-		if b.Name != "" {
-			inner.SetString("toolType", b.Name)
-		}
+		inner.SetNonEmpty("toolType", b.Name)
 		inner.Set("response", b.Parts)
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
@@ -255,9 +233,7 @@ func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 		media, data, inline = inlineData(m)
 		media = orElse(media, m.MediaType)
 	}
-	if media != "" {
-		inner.SetString("mimeType", media)
-	}
+	inner.SetNonEmpty("mimeType", media)
 	switch {
 	case inline:
 		kind = "inlineData"

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // geminiItem is a part that is being taken apart, and the object in it that says
@@ -45,10 +45,7 @@ func (p *geminiItem) extra() []byte {
 	if inner == nil {
 		return left
 	}
-	var o rawjson.Object
-	o.Set(p.kind, inner)
-	o.Merge(left)
-	return o.Bytes()
+	return rawjson.NewObject(p.kind, inner).Merge(left).Bytes()
 }
 
 // geminiBare is the type of a call that came without arguments. It goes back
@@ -283,8 +280,5 @@ func geminiSettled(extra []byte) []byte {
 	if left == nil {
 		return i.rest()
 	}
-	var o rawjson.Object
-	o.Set("functionCall", left)
-	o.Merge(i.Value)
-	return o.Bytes()
+	return rawjson.NewObject("functionCall", left).Merge(i.Value).Bytes()
 }

@@ -3,8 +3,8 @@ package providers
 import (
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // geminiBudgets is how many tokens an effort may think, where a model takes no
@@ -79,9 +79,7 @@ func geminiTools(tools []llm.Tool) rawjson.Value {
 		functions.Add(o.Bytes())
 	}
 	if functions.Bytes().At(0) != nil {
-		var o rawjson.Object
-		o.Set("functionDeclarations", functions.Bytes())
-		list.Add(o.Bytes())
+		list.Add(rawjson.NewObject("functionDeclarations", functions.Bytes()).Bytes())
 	}
 	return list.Bytes()
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // geminiChunk is one event of a stream: parts, and what else the candidate says.

@@ -3,7 +3,7 @@ package providers
 import (
 	"strings"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // growth is a value that comes in pieces: strings and lists get longer, objects

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The interactions dialect (https://ai.google.dev/api/interactions-api): Gemini's

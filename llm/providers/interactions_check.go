@@ -3,7 +3,7 @@ package providers
 import (
 	"strings"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // outlineInteractions says what a request body of the interactions dialect says. A

@@ -4,24 +4,17 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeInteractions writes a request. Equal requests give equal bytes.
 func encodeInteractions(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := &interactionsPrompt{target: t, names: map[string]string{}}
-	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			p.add(m.Role, b)
-		}
-	}
-	p.flush()
+	takeAll(p, req.Messages)
 	var body rawjson.Object
-	if t.model != "" {
-		body.SetString("model", t.model)
-	}
+	body.SetNonEmpty("model", t.model)
 	if len(p.system) > 0 {
 		body.SetString("system_instruction", strings.Join(p.system, "\n\n"))
 	}
@@ -31,19 +24,14 @@ func encodeInteractions(t target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tools", interactionsTools(req.Tools))
 	}
 	body.Set("generation_config", interactionsConfig(s, len(req.Tools) > 0))
-	if req.Stream {
-		body.SetBool("stream", true)
-	}
+	body.SetTrue("stream", req.Stream)
 	return t.finished(&body, s, "generation_config")
 }
 
 // replayInteractions writes the steps that stand for one response.
 func replayInteractions(t target, blocks []content.Block) rawjson.Value {
 	p := &interactionsPrompt{target: t, names: map[string]string{}}
-	for _, b := range blocks {
-		p.add(content.RoleAssistant, b)
-	}
-	p.flush()
+	takeAll(p, answerOf(blocks))
 	if p.list.Bytes().At(0) == nil {
 		return nil
 	}
@@ -112,11 +100,7 @@ func (p *interactionsPrompt) flush() {
 		p.wait.calls = nil
 	}
 	if len(p.contents) > 0 {
-		var o rawjson.Object
-		o.SetString("type", p.kind)
-		o.Set("content", array(p.contents))
-		o.Merge(p.about)
-		p.list.Add(o.Bytes())
+		p.list.Add(rawjson.NewObject("type", p.kind, "content", array(p.contents)).Merge(p.about).Bytes())
 	}
 	p.kind, p.about, p.contents = "", nil, nil
 }
@@ -181,9 +165,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 		o.SetString("type", "function_call")
 		o.SetString("name", b.Name)
 	}
-	if b.CallID != "" {
-		o.SetString("id", b.CallID)
-	}
+	o.SetNonEmpty("id", b.CallID)
 	bare := b.Arguments == "" || b.Form().Type == geminiBare && b.Arguments == "{}"
 	if !p.own(b) || !bare {
 		o.Set("arguments", argumentsObject(b.Arguments))
@@ -198,9 +180,7 @@ func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
 	if o.Set("result", b.Parts); b.Text != "" {
 		o.SetString("result", b.Text)
 	}
-	if b.IsError {
-		o.SetBool("is_error", true)
-	}
+	o.SetTrue("is_error", b.IsError)
 }
 
 // interactionsTexts is texts as contents; nil when there are none.
@@ -210,10 +190,7 @@ func interactionsTexts(texts []string) rawjson.Value {
 	}
 	var list rawjson.Array
 	for _, text := range texts {
-		var o rawjson.Object
-		o.SetString("type", "text")
-		o.SetString("text", text)
-		list.Add(o.Bytes())
+		list.Add(rawjson.NewObject("type", "text", "text", text).Bytes())
 	}
 	return list.Bytes()
 }
@@ -248,11 +225,8 @@ func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson
 
 // result writes a result: a text, or what the tool gave as JSON.
 func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
-	var o rawjson.Object
-	o.SetString("type", "function_result")
-	if name := orElse(p.names[b.CallID], b.Name); name != "" {
-		o.SetString("name", name)
-	}
+	o := rawjson.NewObject("type", "function_result")
+	o.SetNonEmpty("name", orElse(p.names[b.CallID], b.Name))
 	o.SetString("call_id", b.CallID)
 	parts, err := rawjson.Parse(b.Parts)
 	switch {
@@ -261,9 +235,7 @@ func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
 	default:
 		o.SetString("result", b.String())
 	}
-	if b.IsError {
-		o.SetBool("is_error", true)
-	}
+	o.SetTrue("is_error", b.IsError)
 	if p.own(b) {
 		o.Merge(b.Form().Extra)
 	}
@@ -287,9 +259,7 @@ func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	default:
 		o.SetString("type", "document")
 	}
-	if media != "" {
-		o.SetString("mime_type", media)
-	}
+	o.SetNonEmpty("mime_type", media)
 	if m.URL != "" && (own || !inline) {
 		o.SetString("uri", m.URL)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // requestInteractions reads a request body.
@@ -91,10 +91,7 @@ func (q *interactionsRequest) answer() error {
 	if steps.At(0) == nil {
 		return nil
 	}
-	var body rawjson.Object
-	body.SetString("status", "completed")
-	body.Set("steps", steps)
-	blocks, err := q.answered(body.Bytes())
+	blocks, err := q.answered(rawjson.NewObject("status", "completed", "steps", steps).Bytes())
 	q.said = rawjson.Array{}
 	q.list = say(q.list, content.RoleAssistant, blocks...)
 	return err

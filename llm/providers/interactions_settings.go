@@ -1,8 +1,8 @@
 package providers
 
 import (
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // interactionsConfig is how the model is asked; nil when nothing is to be said. The
@@ -18,9 +18,7 @@ func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	if r.MaxTokens > 0 {
 		effort = effortOf(int64(r.MaxTokens))
 	}
-	if word := geminiWords[effort]; word != "" {
-		o.SetString("thinking_level", word)
-	}
+	o.SetNonEmpty("thinking_level", geminiWords[effort])
 	if tools {
 		o.Set("tool_choice", interactionsChoice(s.ToolChoice))
 	}
@@ -39,9 +37,8 @@ func effortOf(budget int64) string {
 
 func interactionsTools(tools []llm.Tool) rawjson.Value {
 	return definitions(tools, func(t llm.Tool) rawjson.Value {
-		var o rawjson.Object
-		o.SetString("type", "function")
-		setTool(&o, t)
+		o := rawjson.NewObject("type", "function")
+		setTool(o, t)
 		o.Set("parameters", some(t.Schema))
 		return o.Bytes()
 	})
@@ -59,9 +56,5 @@ func interactionsChoice(choice string) rawjson.Value {
 	}
 	var names rawjson.Array
 	names.AddString(choice)
-	var allowed, o rawjson.Object
-	allowed.SetString("mode", "any")
-	allowed.Set("tools", names.Bytes())
-	o.Set("allowed_tools", allowed.Bytes())
-	return o.Bytes()
+	return rawjson.NewObject("allowed_tools", rawjson.NewObject("mode", "any", "tools", names.Bytes()).Bytes()).Bytes()
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Types of the blocks of a model_output: the first says that a step begins, the
@@ -152,8 +152,7 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 			return b
 		}
 	}
-	var o rawjson.Object
-	o.Set(interactionsOutput, some(about))
+	o := rawjson.NewObject(interactionsOutput, some(about))
 	w.SetRole(content.NoRole)
 	w.SetExtra(some(clone(o.Bytes())))
 	return content.Native{Wire: w, JSON: string(v)}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // interactionsStep is a step that is being streamed.
@@ -96,8 +96,7 @@ func (n *interactions) contentDone(s *interactionsStep) {
 		for _, a := range s.notes {
 			list.Add(a)
 		}
-		var o rawjson.Object
-		o.Merge(rawjson.Without(b.Form().Extra, "annotations", interactionsOutput))
+		o := new(rawjson.Object).Merge(rawjson.Without(b.Form().Extra, "annotations", interactionsOutput))
 		o.Set("annotations", list.Bytes())
 		o.Merge(b.Form().Extra)
 		b.SetExtra(o.Bytes())
@@ -177,10 +176,7 @@ func (n *interactions) moreThought(s *interactionsStep, b content.Reasoning, d r
 		s.seal = append(s.seal, seal)
 	}
 	if more := rawjson.Without(d, "type", "content", "signature", "text"); some(more) != nil {
-		var o rawjson.Object
-		o.Merge(more)
-		o.Merge(b.Form().Extra)
-		b.SetExtra(o.Bytes())
+		b.SetExtra(new(rawjson.Object).Merge(more).Merge(b.Form().Extra).Bytes())
 		s.block = b
 	}
 }
@@ -199,8 +195,7 @@ func (n *interactions) stepStop(i int64) error {
 	switch b := s.block.(type) {
 	case content.Reasoning:
 		if s.mixed {
-			var o rawjson.Object
-			o.Merge(b.Form().Extra)
+			o := new(rawjson.Object).Merge(b.Form().Extra)
 			o.Set("summary", s.summary.Bytes())
 			b.SetExtra(o.Bytes())
 			s.block = b
@@ -214,9 +209,7 @@ func (n *interactions) stepStop(i int64) error {
 
 // settle makes the block of a step of the start and what came since.
 func (s *interactionsStep) settle(n *interactions) {
-	var o rawjson.Object
-	o.Merge(s.members.Bytes())
-	o.Merge(unsigned(s.step))
+	o := new(rawjson.Object).Merge(s.members.Bytes()).Merge(unsigned(s.step))
 	text := strings.Join(s.arguments, "")
 	arguments, err := rawjson.Parse([]byte(text))
 	if err == nil {

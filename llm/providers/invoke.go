@@ -1,8 +1,8 @@
 package providers
 
 import (
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The invoke dialect: Anthropic's messages through Amazon Bedrock's InvokeModel.
@@ -34,11 +34,8 @@ func encodeInvoke(t target, req *llm.Request) (rawjson.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var o rawjson.Object
-	o.SetString("anthropic_version", invokeVersion)
-	if own := v.Get("anthropic_version"); own != nil {
-		o.Set("anthropic_version", own)
-	}
+	o := rawjson.NewObject("anthropic_version", invokeVersion)
+	o.Set("anthropic_version", v.Get("anthropic_version"))
 	if needsBeta(t.model, v.Get("thinking"), v.Get("tools")) && v.Get("anthropic_beta") == nil {
 		var beta rawjson.Array
 		beta.AddString(interleavedBeta)

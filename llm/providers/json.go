@@ -6,7 +6,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // item is a JSON object that is being taken apart: some of its members become
@@ -99,6 +99,14 @@ func some(v rawjson.Value) rawjson.Value {
 		return v
 	}
 	return nil
+}
+
+// nonEmpty is a value that is not hollow, else nil.
+func nonEmpty(v rawjson.Value) rawjson.Value {
+	if hollow(v) {
+		return nil
+	}
+	return v
 }
 
 // array is a list of values.

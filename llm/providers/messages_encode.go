@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // messagesLimit is the output limit when nobody gives one: the format demands
@@ -17,9 +17,7 @@ const messagesLimit = 8192
 func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	var body rawjson.Object
-	if t.model != "" {
-		body.SetString("model", t.model)
-	}
+	body.SetNonEmpty("model", t.model)
 	p := newMessagesPrompt(t)
 	for _, m := range req.Messages {
 		for _, b := range m.Blocks {
@@ -28,12 +26,7 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 			}
 		}
 	}
-	for _, m := range req.Messages {
-		for _, b := range m.Blocks {
-			p.add(m.Role, b)
-		}
-	}
-	p.flush()
+	takeAll(p, req.Messages)
 	limit := messagesThinking(t, t.withinLoop(req), &body)
 	body.SetInt("max_tokens", int64(limit))
 	if p.system.Bytes().At(0) != nil {
@@ -48,19 +41,14 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tool_choice", messagesChoice(s.ToolChoice))
 	}
 	setTemperature(&body, s)
-	if req.Stream {
-		body.SetBool("stream", true)
-	}
+	body.SetTrue("stream", req.Stream)
 	return t.finished(&body, s)
 }
 
 // replayMessages writes the message that stands for one response.
 func replayMessages(t target, blocks []content.Block) rawjson.Value {
 	p := newMessagesPrompt(t)
-	for _, b := range blocks {
-		p.add(content.RoleAssistant, b)
-	}
-	p.flush()
+	takeAll(p, answerOf(blocks))
 	return sendable(clone(p.list.Bytes().At(0)))
 }
 
@@ -124,9 +112,7 @@ func (p *messagesPrompt) block(b content.Block) rawjson.Value {
 		o.SetString("type", orElse(p.typeOf(b), "tool_result"))
 		o.SetString("tool_use_id", wordID(b.CallID, 0))
 		o.Set("content", messagesResultContent(b, p.own(b)))
-		if b.IsError {
-			o.SetBool("is_error", true)
-		}
+		o.SetTrue("is_error", b.IsError)
 	case content.Media:
 		messagesMedia(b, &o)
 	case content.Native:

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // messagesBudgets is how many tokens an effort may think, where a model takes no
@@ -38,9 +38,7 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 		return limit
 	case adaptive(t.model):
 		o.SetString("type", "adaptive")
-		var effort rawjson.Object
-		effort.SetString("effort", strings.Replace(r.Effort, "minimal", "low", 1))
-		body.Set("output_config", effort.Bytes())
+		body.Set("output_config", rawjson.NewObject("effort", strings.Replace(r.Effort, "minimal", "low", 1)).Bytes())
 		if !r.Hidden && r.Summary != "none" {
 			o.SetString("display", "summarized")
 		}

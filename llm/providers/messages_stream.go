@@ -4,16 +4,15 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // messagesBlock is a content block that is being streamed.
 type messagesBlock struct {
 	*part
-	input string            // a call's arguments as the start gave them
-	cites []rawjson.Value   // of a text
-	grew  map[string]*grown // members of a block that is not known
-	order []string          // their keys, as they came
+	input string          // a call's arguments as the start gave them
+	cites []rawjson.Value // of a text
+	grown growing         // members of a block that is not known
 }
 
 // blockStart reads the start of a content block. Most are empty, but any may be
@@ -69,7 +68,7 @@ func (m *messages) blockDelta(v rawjson.Value) error {
 
 // more adds a delta to a block.
 func (m *messages) more(b *messagesBlock, d rawjson.Value) {
-	switch b.block.(type) {
+	switch block := b.block.(type) {
 	case content.Text:
 		m.say(b.part, d.Get("text").Text())
 		if c := d.Get("citation"); c != nil {
@@ -81,36 +80,28 @@ func (m *messages) more(b *messagesBlock, d rawjson.Value) {
 	case content.ToolCall:
 		m.say(b.part, d.Get("partial_json").Text())
 	case content.Native:
-		b.grow(d)
+		b.grow(block.JSON, d)
 	}
-}
-
-// grown is a member of a block that is not known, as its deltas make it.
-type grown struct {
-	text  []string
-	value rawjson.Value // when it is no string
 }
 
 // grow adds a delta to a block that is not known: strings grow, as they do in
 // every delta of the format, all else is replaced.
-func (b *messagesBlock) grow(d rawjson.Value) {
+func (b *messagesBlock) grow(block string, d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key == "type" || value.Kind() == rawjson.KindNull {
 			continue
 		}
-		g := b.grew[key]
-		if g == nil {
-			if b.grew == nil {
-				b.grew = map[string]*grown{}
-			}
-			g = &grown{}
-			b.grew[key], b.order = g, append(b.order, key)
+		if value.Kind() != rawjson.KindString {
+			b.grown.set(key, value)
+			continue
 		}
-		if value.Kind() == rawjson.KindString {
-			g.text = append(g.text, value.Text())
-		} else {
-			g.text, g.value = nil, clone(value)
+		was := rawjson.Value(block).Get(key)
+		if b.grown.members[key] == nil && was.Kind() == rawjson.KindString {
+			b.grown.member(key).add(was)
 		}
+		g := b.grown.member(key)
+		g.value = nil
+		g.add(value)
 	}
 }
 
@@ -141,8 +132,11 @@ func (m *messages) finish(b *messagesBlock) {
 		}
 		b.block = block
 	case content.Native:
-		block.JSON = b.together(block.JSON)
-		b.block = block
+		if b.grown.keys != nil {
+			whole := new(rawjson.Object).Merge(b.grown.object())
+			block.JSON = string(whole.Merge(rawjson.Value(block.JSON)).Bytes())
+			b.block = block
+		}
 	}
 	m.done(b.part)
 }
@@ -163,22 +157,4 @@ func (b *messagesBlock) cited(extra []byte) []byte {
 	}
 	o.Set("citations", list.Bytes())
 	return o.Bytes()
-}
-
-// together is the block with what came.
-func (b *messagesBlock) together(block string) string {
-	if b.order == nil {
-		return block
-	}
-	was := rawjson.Value(block)
-	var o rawjson.Object
-	for _, key := range b.order {
-		if g := b.grew[key]; g.text == nil {
-			o.Set(key, g.value)
-		} else {
-			o.SetString(key, was.Get(key).Text()+strings.Join(g.text, ""))
-		}
-	}
-	o.Merge(was)
-	return string(o.Bytes())
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // What is known of models, by patterns of their names: facts that a request depends

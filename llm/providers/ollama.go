@@ -1,12 +1,11 @@
 package providers
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // The ollama dialect: /api/chat of Ollama itself
@@ -31,7 +30,6 @@ const ollamaString = "string"
 // ollama reads one response.
 type ollama struct {
 	*output
-	model    rawjson.Value // as it last came
 	tags     llm.TagSplitter
 	open     string // tags with nothing between them so far
 	now      *part  // the text or the thought that more is added to
@@ -49,39 +47,14 @@ func (o *ollama) whole(v rawjson.Value) error {
 	return o.event("", v)
 }
 
-// ollamaLine is the members of a line that are looked at: one walk finds them all.
-type ollamaLine struct{ model, created, message, failed, done rawjson.Value }
-
-func readOllamaLine(v rawjson.Value) (l ollamaLine) {
-	for key, m := range v.Members() {
-		switch key {
-		case "model":
-			l.model = m
-		case "created_at":
-			l.created = m
-		case "message":
-			l.message = m
-		case "error":
-			l.failed = m
-		case "done":
-			l.done = m
-		}
-	}
-	return l
-}
-
 // event reads one line.
 func (o *ollama) event(_ string, v rawjson.Value) error {
-	l := readOllamaLine(v)
-	if !hollow(l.failed) {
+	if !hollow(v.Get("error")) {
 		return apiError(o.profile.Name, v)
 	}
-	if len(l.model) > len(`""`) && !bytes.Equal(l.model, o.model) {
-		o.model = clone(l.model)
-		o.about(func(h *llm.Head) { h.Model = l.model.Text() })
-		o.giveHead()
-	}
-	if err := o.message(l); err != nil || !l.done.Bool() {
+	o.about(func(h *llm.Head) { h.Model = orElse(v.Get("model").Text(), h.Model) })
+	o.giveHead()
+	if err := o.message(v); err != nil || !v.Get("done").Bool() {
 		return err
 	}
 	o.finished = true
@@ -102,9 +75,9 @@ func (o *ollama) cost(v rawjson.Value) {
 }
 
 // message reads a message, or a piece of one.
-func (o *ollama) message(l ollamaLine) (err error) {
+func (o *ollama) message(line rawjson.Value) (err error) {
 	var thought, words, calls rawjson.Value
-	for key, m := range l.message.Members() {
+	for key, m := range line.Get("message").Members() {
 		switch key {
 		case "role":
 		case "thinking":
@@ -128,7 +101,7 @@ func (o *ollama) message(l ollamaLine) (err error) {
 	}
 	for c := range calls.Elements() {
 		if err == nil {
-			err = o.call(c, l.created)
+			err = o.call(c, line.Get("created_at"))
 		}
 	}
 	return err

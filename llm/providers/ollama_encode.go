@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeOllama writes a request.
@@ -23,9 +23,7 @@ func encodeOllama(t target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tools", chatTools(req.Tools))
 	}
 	setPlain(&options, s, "num_predict")
-	if v := options.Bytes(); !hollow(v) {
-		body.Set("options", v)
-	}
+	body.Set("options", nonEmpty(options.Bytes()))
 	switch effort := s.Reasoning.Effort; {
 	case effort == "none":
 		body.SetBool("think", false)
@@ -89,15 +87,12 @@ func (p *ollamaPrompt) add(m content.Message) {
 	if len(words) == 0 && hollow(pictures) || m.Role == content.NoRole {
 		return
 	}
-	var o rawjson.Object
-	o.SetString("role", "user")
+	o := rawjson.NewObject("role", "user")
 	if m.Role == content.RoleSystem {
 		o.SetString("role", "system")
 	}
 	o.SetString("content", strings.Join(words, "\n\n"))
-	if !hollow(pictures) {
-		o.Set("images", pictures)
-	}
+	o.Set("images", nonEmpty(pictures))
 	p.wait.flush(&p.list)
 	p.list.Add(o.Bytes())
 }
@@ -130,14 +125,9 @@ func (p *ollamaPrompt) answer(blocks []content.Block) rawjson.Value {
 	}
 	o.SetString("role", "assistant")
 	o.SetString("content", words)
-	if thought != "" {
-		o.SetString("thinking", thought)
-	}
-	if list := calls.Bytes(); !hollow(list) {
-		o.Set("tool_calls", list)
-	}
-	o.Merge(more.Bytes())
-	return o.Bytes()
+	o.SetNonEmpty("thinking", thought)
+	o.Set("tool_calls", nonEmpty(calls.Bytes()))
+	return o.Merge(more.Bytes()).Bytes()
 }
 
 // words is a text, with the empty tags that stood before it.
@@ -172,9 +162,7 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 	args := argumentsObject(c.Arguments)
 	if p.own(c) {
 		extra = c.Form().Extra
-		if c.Form().ID != "" {
-			o.SetString("id", c.Form().ID)
-		}
+		o.SetNonEmpty("id", c.Form().ID)
 		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Form().Type == ollamaString {
 			args = rawjson.AppendString(nil, c.Arguments)
 		} else if err == nil {
@@ -185,8 +173,7 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 	f.Set("arguments", args)
 	f.Merge(extra.Get("function"))
 	o.Set("function", f.Bytes())
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // result writes what came of a call, which is found by the tool's name.
@@ -198,9 +185,7 @@ func (p *ollamaPrompt) result(r content.ToolResult) {
 	call := p.called[r.CallID]
 	o.SetString("role", "tool")
 	o.SetString("content", resultText(r))
-	if name := orElse(r.Name, call.Name); name != "" {
-		o.SetString("tool_name", name)
-	}
+	o.SetNonEmpty("tool_name", orElse(r.Name, call.Name))
 	if call.Form().ID != "" && p.own(call) {
 		o.SetString("tool_call_id", call.Form().ID)
 	}

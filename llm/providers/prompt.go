@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // waiting is results that stand together. They are held back until all of them
@@ -75,6 +75,27 @@ type turns struct {
 	results bool // the last message has some
 }
 
+// blockTaker is a prompt that takes one block after the other.
+type blockTaker interface {
+	add(role content.Role, b content.Block)
+	flush()
+}
+
+// takeAll gives all blocks of messages to a prompt.
+func takeAll(p blockTaker, messages []content.Message) {
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			p.add(m.Role, b)
+		}
+	}
+	p.flush()
+}
+
+// answerOf is a conversation of one answer.
+func answerOf(blocks []content.Block) []content.Message {
+	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
+}
+
 // roleSystem is the role of blocks that are in no message.
 const roleSystem = "system"
 
@@ -138,10 +159,7 @@ func (t *turns) flush() {
 		return
 	}
 	t.results = len(t.wait.results) > 0
-	var m rawjson.Object
-	m.SetString("role", t.role)
-	m.Set(t.member, array(append(t.wait.take(), t.blocks...)))
-	t.list.Add(m.Bytes())
+	t.list.Add(rawjson.NewObject("role", t.role, t.member, array(append(t.wait.take(), t.blocks...))).Bytes())
 	if t.blocks = nil; t.role == "user" {
 		t.wait.calls = nil
 	}

@@ -14,8 +14,8 @@ import (
 	"unicode"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // recording is a recorded response and its answer key: a line of a manifest.

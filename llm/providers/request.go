@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // DecodeRequest reads a request body: the reverse of [llm.Target].Encode, for any

@@ -1,11 +1,12 @@
 package providers
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // talk reads the messages of a request one after the other. A message that was read
@@ -24,7 +25,7 @@ type talk interface {
 // list, in little memory. The model is the one that is asked, and may be empty. The
 // elements are JSON; their memory may be used again once the list is asked for the next
 // one. An error is about one element, which is left out; the rest may be read all the same.
-func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) iter.Seq2[content.Message, error] {
+func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
 		t, _, err := find(api, provider)
 		if err == nil && t.dialect.talk == nil {
@@ -41,7 +42,7 @@ func DecodeMessages(api, provider, model string, list iter.Seq[rawjson.Value]) i
 		}
 		for v := range list {
 			kept := 1
-			err := q.next(v)
+			err := q.next(rawjson.Value(v))
 			if err != nil {
 				kept = 0
 				_ = q.end() // what came before the element comes before its error

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"iter"
 	"reflect"
 	"slices"
@@ -8,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // inOneBuffer gives the values of a list, each in the memory of the one before it.
-func inOneBuffer(list iter.Seq[rawjson.Value]) iter.Seq[rawjson.Value] {
-	return func(yield func(rawjson.Value) bool) {
+func inOneBuffer(list iter.Seq[rawjson.Value]) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
 		var buf []byte
 		for v := range list {
 			clear(buf[:cap(buf)])
@@ -55,7 +56,7 @@ func TestMessagesOneByOne(t *testing.T) {
 		broken := slices.Collect(list.Elements())
 		broken = append(broken[:2:2], rawjson.Value(`7`), rawjson.Value(`{"role":"user","content":"Go on."}`))
 		var after []string // each message, and each error
-		for m, err := range DecodeMessages(c.api, "", "m-1", slices.Values(broken)) {
+		for m, err := range DecodeMessages(c.api, "", "m-1", inOneBuffer(slices.Values(broken))) {
 			if err != nil && strings.HasPrefix(err.Error(), "decode message: "+c.api+": want ") {
 				after = append(after, "an error")
 				continue
@@ -67,7 +68,7 @@ func TestMessagesOneByOne(t *testing.T) {
 			t.Errorf("%s: a number among others gives %v, want %v", c.api, after, want)
 		}
 	}
-	for _, err := range DecodeMessages("gemini", "", "", slices.Values([]rawjson.Value{})) {
+	for _, err := range DecodeMessages("gemini", "", "", inOneBuffer(slices.Values([]rawjson.Value{}))) {
 		if err == nil || !strings.Contains(err.Error(), "gemini cannot be read one by one") {
 			t.Errorf("a dialect that is read whole gives %v", err)
 		}

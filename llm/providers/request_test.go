@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // again encodes what a body was decoded to.

@@ -3,7 +3,7 @@ package providers
 import (
 	"strings"
 
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // outlineResponses says what a request body of the responses dialect says. A run

@@ -2,8 +2,8 @@ package providers
 
 import (
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // encodeResponses writes a request. Equal requests give equal bytes.
@@ -14,9 +14,7 @@ func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
 		return nil, err
 	}
 	var body rawjson.Object
-	if t.model != "" {
-		body.SetString("model", t.model)
-	}
+	body.SetNonEmpty("model", t.model)
 	store := extra.Get("store") // null leaves it to the provider, which keeps responses then
 	p := responsesPrompt{target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
 	for _, m := range req.Messages {
@@ -35,9 +33,7 @@ func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
 	setPlain(&body, s, "max_output_tokens")
 	responsesThinking(t, s.Reasoning, &body)
 	body.SetBool("store", false)
-	if req.Stream {
-		body.SetBool("stream", true)
-	}
+	body.SetTrue("stream", req.Stream)
 	v, err := t.finished(&body, s)
 	if store.Kind() == rawjson.KindNull {
 		v = rawjson.Without(v, "store")
@@ -61,18 +57,15 @@ func responsesThinking(t target, r llm.Reasoning, body *rawjson.Object) {
 	if !r.Hidden || r.Disabled && t.stop().reasons { // one that reasons all the same needs it back
 		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
 	}
-	if v := o.Bytes(); !hollow(v) {
-		body.Set("reasoning", v)
-	}
+	body.Set("reasoning", nonEmpty(o.Bytes()))
 }
 
 // responsesDefinitions is the tools. Unless told, the format takes a schema for a
 // strict one, in which nothing may be left out: that is not what it says.
 func responsesDefinitions(tools []llm.Tool) rawjson.Value {
 	return definitions(tools, func(t llm.Tool) rawjson.Value {
-		var o rawjson.Object
-		o.SetString("type", "function")
-		setTool(&o, t)
+		o := rawjson.NewObject("type", "function")
+		setTool(o, t)
 		o.Set("parameters", schemaOf(t, noArguments))
 		o.SetBool("strict", false)
 		return o.Bytes()
@@ -115,10 +108,7 @@ func (p *responsesPrompt) told(m content.Message) {
 			}
 		case content.Text:
 			if b.Text != "" && b.Kind() != content.KindNote {
-				var o rawjson.Object
-				o.SetString("type", "input_text")
-				o.SetString("text", b.Text)
-				parts.Add(o.Bytes())
+				parts.Add(rawjson.NewObject("type", "input_text", "text", b.Text).Bytes())
 			}
 		case content.Media:
 			parts.Add(p.media(b))
@@ -138,11 +128,7 @@ func (p *responsesPrompt) told(m content.Message) {
 		role = "system"
 	}
 	p.wait.flush(&p.list)
-	var o rawjson.Object
-	o.SetString("type", "message")
-	o.SetString("role", role)
-	o.Set("content", list)
-	p.list.Add(p.asItCame(m.Blocks[0], o.Bytes()))
+	p.list.Add(p.asItCame(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
 }
 
 // media is an image or a file: its bytes, or where they lie; nil for one that is in
@@ -157,18 +143,14 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 	switch {
 	case m.Of == content.KindImage:
 		o.SetString("type", "input_image")
-		if url != "" {
-			o.SetString("image_url", url)
-		}
+		o.SetNonEmpty("image_url", url)
 	case inline:
 		o.SetString("type", "input_file")
 		o.SetString("filename", orElse(m.Name, "file"))
 		o.SetString("file_data", url)
 	default:
 		o.SetString("type", "input_file")
-		if url != "" {
-			o.SetString("file_url", url)
-		}
+		o.SetNonEmpty("file_url", url)
 	}
 	if p.own(m) {
 		o.Merge(m.Form().Extra)
@@ -184,9 +166,7 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 	kind := orElse(responsesToolOf(call.Form().Type).answer, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.own(r)
-	var o rawjson.Object
-	o.SetString("type", kind)
-	o.SetString("call_id", p.callID(r.CallID))
+	o := rawjson.NewObject("type", kind, "call_id", p.callID(r.CallID))
 	switch kind {
 	case "shell_call_output":
 		o.Set("output", responsesShell(r, parts))
@@ -198,10 +178,7 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 		o.SetString("output", r.String())
 	case "computer_call_output":
 		if o.Set("output", parts); parts.Kind() != rawjson.KindObject {
-			var shot rawjson.Object
-			shot.SetString("type", "computer_screenshot")
-			shot.SetString("image_url", r.String())
-			o.Set("output", shot.Bytes())
+			o.Set("output", rawjson.NewObject("type", "computer_screenshot", "image_url", r.String()).Bytes())
 		}
 	case "tool_search_output":
 		o.SetString("execution", "client")
@@ -238,10 +215,8 @@ func responsesShell(r content.ToolResult, parts rawjson.Value) rawjson.Value {
 		return parts
 	}
 	var list rawjson.Array
-	var o, outcome rawjson.Object
-	o.SetString("stdout", r.String())
-	o.SetString("stderr", "")
-	outcome.SetString("type", "exit")
+	o := rawjson.NewObject("stdout", r.String(), "stderr", "")
+	outcome := rawjson.NewObject("type", "exit")
 	code := int64(0)
 	if r.IsError {
 		code = 1

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // Members of the extra of a message's blocks, and the types of those kept as they
@@ -217,10 +217,7 @@ func responsesSummary(kind string, r content.Reasoning) rawjson.Value {
 	}
 	var list rawjson.Array
 	for _, text := range parts {
-		var o rawjson.Object
-		o.SetString("type", kind)
-		o.SetString("text", text)
-		list.Add(o.Bytes())
+		list.Add(rawjson.NewObject("type", kind, "text", text).Bytes())
 	}
 	return list.Bytes()
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // replayResponses writes the items that stand for one response, as they came: ids
@@ -167,8 +167,7 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 	}
 	p.close()
 	extra := rawjson.Value(form.Extra)
-	var o rawjson.Object
-	o.SetString("type", "reasoning")
+	o := rawjson.NewObject("type", "reasoning")
 	if form.ID != "" && (p.stored || !sealed) {
 		o.SetString("id", form.ID)
 	}
@@ -211,8 +210,7 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 	form := b.Form()
 	tool, extra := responsesToolOf(form.Type), rawjson.Value(form.Extra)
 	function := tool.client && !tool.json
-	var o rawjson.Object
-	o.SetString("type", form.Type)
+	o := rawjson.NewObject("type", form.Type)
 	if form.ID != "" && (p.stored || !function) {
 		o.SetString("id", form.ID)
 	}
@@ -229,8 +227,7 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 		}
 		o.Set(tool.arguments, v)
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // responsesHas tells whether the arguments of a call are in its extra, in their
@@ -247,11 +244,8 @@ func responsesHas(extra rawjson.Value, key string) bool {
 // ran is the item of a result that the provider has from its own tool.
 func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
 	extra := rawjson.Value(b.Form().Extra)
-	var o rawjson.Object
-	o.SetString("type", b.Form().Type)
-	if b.Form().ID != "" {
-		o.SetString("id", b.Form().ID)
-	}
+	o := rawjson.NewObject("type", b.Form().Type)
+	o.SetNonEmpty("id", b.Form().ID)
 	if extra.Get("call_id") == nil && b.CallID != b.Form().ID {
 		o.SetString("call_id", b.CallID)
 	}
@@ -260,8 +254,7 @@ func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
 	} else if b.Text != "" {
 		o.SetString(responsesOutput(b.Form().Type), b.Text)
 	}
-	o.Merge(extra)
-	return o.Bytes()
+	return o.Merge(extra).Bytes()
 }
 
 // maxCallID is how long the id of a call may be.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // requestResponses reads a request body.
@@ -114,10 +114,7 @@ func (q *responsesRequest) end() error {
 	var list rawjson.Array
 	for _, v := range q.said {
 		if v.Get("type") == nil {
-			var o rawjson.Object
-			o.SetString("type", "message")
-			o.Merge(v)
-			v = o.Bytes()
+			v = rawjson.NewObject("type", "message").Merge(v).Bytes()
 		}
 		list.Add(v)
 	}
@@ -165,8 +162,7 @@ func (p *responsesPrompt) asItCame(b content.Block, v rawjson.Value) rawjson.Val
 	if !p.own(b) || form.Kind() != rawjson.KindObject {
 		return v
 	}
-	var o rawjson.Object
-	o.Merge(rawjson.Without(form, "content"))
+	o := new(rawjson.Object).Merge(rawjson.Without(form, "content"))
 	o.Set("content", v.Get("content"))
 	if parts := v.Get("content"); form.Get("content").Bool() && parts.At(0) != nil && parts.At(1) == nil {
 		o.Set("content", parts.At(0).Get("text"))

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
 // responsesItem is an item that is being read.
@@ -78,9 +78,7 @@ func (r *responses) words(stem string, v rawjson.Value, done bool) error {
 	if !known {
 		return nil
 	}
-	var is rawjson.Object
-	is.SetString("type", w.kind)
-	it, err := r.at(v, is.Bytes())
+	it, err := r.at(v, rawjson.NewObject("type", w.kind).Bytes())
 	if err != nil || it.done || it.kind != w.kind {
 		return err
 	}
@@ -259,16 +257,10 @@ func (p *part) settle(b content.Block) {
 
 // cut marks a block as one that broke off.
 func (p *part) cut() {
-	switch b := p.block.(type) {
-	case content.Text:
-		b.SetIncomplete(true)
-		p.block = b
-	case content.Reasoning:
-		b.SetIncomplete(true)
-		p.block = b
-	case content.Native:
-		b.SetIncomplete(true)
-		p.block = b
+	if !isCall(p.block) {
+		form := p.block.Form()
+		form.Incomplete = true
+		p.block = content.WithForm(p.block, form)
 	}
 }
 

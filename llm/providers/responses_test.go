@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 // responsesEvents is an answer with a thought, a text and a call, as it streams.

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -15,8 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
 )
 
 const (
@@ -47,7 +48,8 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 
 // answer is an answer that has begun.
 type answer struct {
-	body      io.ReadCloser
+	body      io.Reader
+	closer    io.Closer
 	sent      []byte
 	from      llm.Address
 	target    target
@@ -173,15 +175,15 @@ func (r *try) send(ctx context.Context) (*answer, error) {
 		defer body.Close()
 		return nil, hide.clean(r.refused(res, body, hide))
 	}
-	begun := &peeked{ReadCloser: body}
-	if err := begun.peek(); err != nil {
+	begun := bufio.NewReader(body)
+	if _, err := begun.Peek(1); err != nil && err != io.EOF { // it broke before it began
 		defer body.Close()
 		return nil, r.unreached(clock, hide, err)
 	}
 	from := r.Address()
 	from.Model = r.target.model
 	return &answer{
-		body: begun, sent: r.body, from: from, target: r.target, requestID: requestID(res.Header), secrets: hide,
+		body: begun, closer: body, sent: r.body, from: from, target: r.target, requestID: requestID(res.Header), secrets: hide,
 	}, nil
 }
 
@@ -354,9 +356,7 @@ func replaced(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 		default:
 			value = by
 		}
-		if value != nil {
-			o.Set(key, value)
-		}
+		o.Set(key, value)
 	}
 	return clone(o.Bytes())
 }

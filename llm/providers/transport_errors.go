@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	known "github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/rawjson"
-	known "github.com/tract-vcs/tract/secrets"
 )
 
 // maxMessage is how many bytes of a provider's words are kept.

@@ -70,39 +70,3 @@ func (b *watched) Close() error {
 	b.watch.stop()
 	return b.body.Close()
 }
-
-// peeked is a body whose first bytes were read to see whether there are any.
-type peeked struct {
-	io.ReadCloser
-	first []byte
-	err   error
-}
-
-// peek waits for the first bytes. Its error is that of a body that broke before
-// it began.
-func (b *peeked) peek() error {
-	buf := make([]byte, 4<<10)
-	for range 100 {
-		n, err := b.ReadCloser.Read(buf)
-		b.first, b.err = buf[:n], err
-		switch {
-		case n > 0 || err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-	return io.ErrNoProgress
-}
-
-func (b *peeked) Read(p []byte) (int, error) {
-	if len(b.first) > 0 {
-		n := copy(p, b.first)
-		b.first = b.first[n:]
-		return n, nil
-	}
-	if b.err != nil {
-		return 0, b.err
-	}
-	return b.ReadCloser.Read(p)
-}

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Audit is objects.Auditor. It walks over the pages by itself, as bbolt would not:
+// Audit is objects.Maintainer. It walks over the pages by itself, as bbolt would not:
 // where one is damaged it goes on with the next.
 func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 	return s.steadily(ctx, "check", to.Progress, func(h *steady) error {
@@ -68,14 +68,14 @@ type auditor struct {
 	indexing  *indexCheck    // as well
 	index     indexAudit
 	names     nameAudit
-	heads     *look              // for the ids that the log refers to; nil: none was needed yet
 	whole     map[uint32]bool    // packs of which every object was found
 	broken    map[uint32]*scraps // packs that are not whole, of a deep audit
 }
 
 func (a *auditor) prepare() {
 	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*scraps{}, map[uint32]bool{}
-	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]objects.Ref{}
+	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]refRecord{}
+	a.names.broken = map[string]bool{}
 }
 
 // pageState is what a page is known to be.
@@ -300,16 +300,19 @@ func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
 
 // acknowledged is the end of what was acknowledged, as the anchor says.
 func (a *auditor) acknowledged(bound binding) (end int64, err error) {
-	anchor, ok, err := readAnchor(readerOf(a.files.anchor)) // a store that was copied has none
-	if err != nil {
-		return 0, a.blemish("lock file", err.Error(), "the store is not opened; when no program uses it, remove "+gatePath(a.store.path)+": it is made anew")
+	anchor, ok, intact := readAnchor(readerOf(a.files.anchor)) // a store that was copied has none
+	if !intact {
+		err := a.blemish("lock file", "the anchor in "+gatePath(a.store.path)+" is damaged",
+			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
+		if err != nil {
+			return 0, err
+		}
 	}
 	if !ok || anchor.salt != bound.salt || anchor.gen < bound.gen {
 		return 0, nil
 	}
-	if anchor.newer(bound) {
-		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is %d from %d on, and was %d from %d on",
-			bound.gen, bound.begin(), anchor.gen, anchor.from),
+	if anchor.gen > bound.gen {
+		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.gen, anchor.gen),
 			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
 	}
 	return anchor.end, nil

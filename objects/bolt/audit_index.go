@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -156,15 +155,7 @@ func (a *auditor) settleIndex() error {
 		}
 	}
 	missing := 0
-	for n := uint32(1); n <= a.index.runs.bare; n++ {
-		if a.index.pack(n) == nil {
-			return a.damage(fmt.Sprintf("pack %d", n), errors.New("it is not there"), "its commits are lost")
-		}
-	}
 	for _, p := range a.index.packs {
-		if p.n <= a.index.runs.bare {
-			continue // it is to be in no run
-		}
 		for _, found := range p.found {
 			if !found {
 				missing++

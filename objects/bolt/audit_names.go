@@ -20,10 +20,10 @@ type nameAudit struct {
 
 	entries map[uint64]objects.LogEntry // of a deep audit
 	scraps  map[string]objects.Ref      // refs where nothing leads to
-	last    objects.LogEntry
-	unread  []change // of the log: what could not be read, and may be when packs are mended
-	torn    bool     // the log is not whole
-	states  map[string]objects.Ref
+	last    uint64                      // Seq of the entry before
+	torn    bool                        // entries of the log could not be read
+	broken  map[string]bool             // refs whose chain of entries is broken
+	states  map[string]refRecord        // refs as the log leaves them; a zero target: deleted
 }
 
 // tally stands for a set of moves: how many, and a sum of their hashes.
@@ -56,12 +56,11 @@ func (a *auditor) nameRow(bucket int, key, value []byte) error {
 }
 
 func (a *auditor) logRow(key, value []byte) error {
-	list, err := decodeEntries(key, value, a.idAt)
+	list, err := decodeEntries(key, value)
 	if err != nil {
 		if foreign(err) {
 			return err
 		}
-		a.names.unread = append(a.names.unread, change{logBucket, bytes.Clone(key), bytes.Clone(value)})
 		a.hurt[bucketNumber(logBucket)], a.names.torn = true, true
 		return a.damage("ref log", err, meanings[logBucket])
 	}
@@ -88,33 +87,41 @@ func (n *nameAudit) keep(e objects.LogEntry) {
 // logEntry takes in the next entry, which says where refs are from then on.
 func (a *auditor) logEntry(e objects.LogEntry) error {
 	n := &a.names
-	if e.Seq != n.last.Seq+1 || e.Prev != n.last.Hash {
-		what := fmt.Errorf("entry %d does not follow entry %d", e.Seq, n.last.Seq)
-		if !n.torn {
-			n.torn = true
-			if err := a.damage("ref log", what, "moves of refs are lost or were changed, no commits"); err != nil {
-				return err
-			}
+	if e.Seq <= n.last {
+		if err := a.damage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), meansLog); err != nil {
+			return err
 		}
 	}
+	n.last = e.Seq
 	for _, u := range e.Refs {
 		was := n.states[u.Name]
-		if u.Old != was.Target && !n.torn {
-			n.torn = true
-			if err := a.damage("ref log", fmt.Errorf("entry %d moves %q from elsewhere than it was", e.Seq, u.Name), "moves of refs are lost or were changed, no commits"); err != nil {
+		what := error(nil)
+		switch {
+		case n.torn || n.broken[u.Name]: // it was told
+		case u.Prev != was.entry:
+			what = fmt.Errorf("entry %d moves %q, and the entry of it before that is not there", e.Seq, u.Name)
+		case u.Old != was.Target:
+			what = fmt.Errorf("entry %d moves %q from elsewhere than it was", e.Seq, u.Name)
+		}
+		if what != nil {
+			n.broken[u.Name] = true
+			if err := a.damage("ref log", what, meansLog); err != nil {
 				return err
 			}
 		}
-		if n.states[u.Name] = (objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: e.Note.Time}); u.New.IsZero() {
-			delete(n.states, u.Name)
+		now := refRecord{objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: e.Note.Time}, e.Hash}
+		if u.New.IsZero() {
+			now.Version = 0
 		}
+		n.states[u.Name] = now
 	}
-	n.last = e
 	if a.to.Entry == nil {
 		return nil
 	}
 	return a.to.Entry(e)
 }
+
+const meansLog = "moves of refs are lost or were changed, no commits"
 
 // inJournal stands for the pack of what is in none yet.
 const inJournal = 1<<32 - 1
@@ -152,7 +159,7 @@ func (a *auditor) settleNames() error {
 			return err
 		}
 	}
-	refs := map[string]objects.Ref{}
+	refs := map[string]refRecord{}
 	for _, name := range slices.Sorted(maps.Keys(n.refs)) {
 		r, err := decodeRef(name, n.refs[name])
 		if err == nil {
@@ -175,7 +182,7 @@ func (a *auditor) settleNames() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if a.to.Ref != nil {
-			if err := a.to.Ref(refs[name]); err != nil {
+			if err := a.to.Ref(refs[name].Ref); err != nil {
 				return err
 			}
 		}
@@ -185,25 +192,25 @@ func (a *auditor) settleNames() error {
 
 // addLost adds the refs that only the log still knows, or a page to which nothing
 // leads, when some are lost.
-func (a *auditor) addLost(refs map[string]objects.Ref) {
+func (a *auditor) addLost(refs map[string]refRecord) {
 	if !a.hurt[bucketNumber(refsBucket)] && len(a.pages) > 0 {
 		return
 	}
 	for name, r := range a.names.states {
-		if have, ok := refs[name]; (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
+		if have, ok := refs[name]; !r.Target.IsZero() && (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
 			refs[name] = r
 		}
 	}
-	logHurt := a.hurt[bucketNumber(logBucket)] || a.names.torn
+	logHurt := a.hurt[bucketNumber(logBucket)] || a.names.torn || len(a.names.broken) > 0
 	for name, r := range a.names.scraps {
 		if have, ok := refs[name]; logHurt && (!ok || have.Updated.Before(r.Updated)) {
-			refs[name] = r
+			refs[name] = refRecord{Ref: r}
 		}
 	}
 }
 
 // settleLists holds the refs to the log, and the lists to what they are made of.
-func (a *auditor) settleLists(refs map[string]objects.Ref) error {
+func (a *auditor) settleLists(refs map[string]refRecord) error {
 	n := &a.names
 	const means = "nothing is lost; tract recover makes the list anew"
 	hurtRefs, hurtLog := a.hurt[bucketNumber(refsBucket)], a.hurt[bucketNumber(logBucket)] || n.torn
@@ -215,7 +222,7 @@ func (a *auditor) settleLists(refs map[string]objects.Ref) error {
 	if !hurtRefs && !a.hurt[bucketNumber(recentBucket)] {
 		wrong := len(refs) != len(n.recent)
 		for _, r := range refs {
-			wrong = wrong || !n.recent[string(recentKey(r))]
+			wrong = wrong || !n.recent[string(recentKey(r.Ref))]
 		}
 		if wrong {
 			if err := a.damage("refs by time", errors.New("the list does not fit the refs"), means); err != nil {
@@ -229,18 +236,29 @@ func (a *auditor) settleLists(refs map[string]objects.Ref) error {
 	return nil
 }
 
-// settleRefs tells of refs that are not where the log says.
-func (a *auditor) settleRefs(refs map[string]objects.Ref) error {
+// settleRefs tells of refs that are not where the log says, or lead to an entry that is not
+// the newest of theirs.
+func (a *auditor) settleRefs(refs map[string]refRecord) error {
 	for name, r := range refs {
-		if s := a.names.states[name]; s.Target != r.Target || s.Version != r.Version {
-			err := fmt.Errorf("it is at %s, version %d; the log says %s, version %d", r.Target.Short(), r.Version, s.Target.Short(), s.Version)
-			if err := a.damage(fmt.Sprintf("ref %q", name), err, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
+		s := a.names.states[name]
+		what := error(nil)
+		switch {
+		case a.names.broken[name]: // it was told
+		case s.entry.IsZero():
+			what = errors.New("the log has no entry of it")
+		case s.Target != r.Target || s.Version != r.Version:
+			what = fmt.Errorf("it is at %s, version %d; the log says %s, version %d", r.Target.Short(), r.Version, s.Target.Short(), s.Version)
+		case s.entry != r.entry:
+			what = fmt.Errorf("it leads to log entry %s; the newest of it is %s", r.entry.Short(), s.entry.Short())
+		}
+		if what != nil {
+			if err := a.damage(fmt.Sprintf("ref %q", name), what, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
 				return err
 			}
 		}
 	}
 	for name, s := range a.names.states {
-		if _, ok := refs[name]; !ok {
+		if _, ok := refs[name]; !ok && !s.Target.IsZero() && !a.names.broken[name] {
 			err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
 			if err := a.damage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
 				return err

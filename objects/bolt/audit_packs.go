@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -49,17 +50,10 @@ func (c *packCheck) run(room *arena) {
 	body, sound, err := c.openBody(room, p)
 	c.bodyErr, c.sound = err, sound && p.sound
 	list := room.takeObjects(p.Len())
-	if p.lost > 0 {
-		err := fmt.Errorf("the ids of %d commits cannot be worked out; tract recover saves those that are whole", p.lost)
-		c.wrong = append(c.wrong, wrongObject{c.where(), objects.ID{}, err})
-	}
 	for i := range p.Len() {
-		if p.ID(i).IsZero() {
-			continue // one of these
-		}
 		list = list[:len(list)+1]
 		o := &list[len(list)-1]
-		*o = room.room.Object(p.Sheet, i)
+		*o = room.tables.Object(p.Table, i)
 		var err error
 		switch {
 		case o.Kind == objects.KindCommit:
@@ -133,4 +127,13 @@ func (c *packCheck) settle() error {
 // indexed is what the index has to say of a pack.
 func indexed(p *pack) *indexedPack {
 	return &indexedPack{p.n, p.begins(), make([]bool, p.Len())}
+}
+
+// begins returns the first 8 bytes of each id of a pack.
+func (p *pack) begins() []uint64 {
+	begins := make([]uint64, p.Len())
+	for i := range begins {
+		begins[i] = binary.BigEndian.Uint64(p.ID(i)[:])
+	}
+	return begins
 }

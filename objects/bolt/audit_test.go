@@ -47,7 +47,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 		return got, err
 	}
 	defer func() { _ = s.Close() }()
-	in, ok := objects.As[objects.Auditor](s)
+	in, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		t.Fatal("the engine cannot be audited")
 	}
@@ -77,7 +77,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 func TestAuditEndsWithItsListener(t *testing.T) {
 	path, _ := large(t, 3000)
 	s := mustOpen(t, path, objects.Options{})
-	in, ok := objects.As[objects.Auditor](s)
+	in, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		t.Fatal("the engine cannot be audited")
 	}

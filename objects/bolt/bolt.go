@@ -59,6 +59,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,7 @@ type store struct {
 	readOnly bool
 	policy   safefile.Policy
 	limit    int64 // bytes of the journal after which it is folded
+	mapMost  int64 // bytes of a file that bbolt can map
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when any of these changes
@@ -98,6 +100,7 @@ type store struct {
 	writer  *writer  // who writes goes through it; nil: there is none
 	coming  *arrival // of the next; nil: nobody waits for one
 	writing bool     // somebody keeps the writer, or gets the next
+	tidied  bool     // leftovers were removed; for who keeps the writer
 
 	moved chan struct{} // closed, and made anew, when a ref moves here
 
@@ -106,7 +109,6 @@ type store struct {
 	files  uint64      // that were opened
 
 	bodies opened // of this file or another
-	known  known  // of the index of this file or another
 
 	loading sync.Mutex
 	over    *overlay // as the last handle left it; nil: to be read anew
@@ -119,7 +121,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit,
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, mapMost: mapLimit(strconv.IntSize),
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
@@ -131,7 +133,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		if err := s.find(); err != nil {
 			return nil, s.explain("open", err)
 		}
-		return objects.Verify(s), nil
+		return objects.Trust(s, s.erasures), nil
 	}
 	if o.Create && !o.ReadOnly {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +145,9 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	if err := s.view(ctx, "open", func(*look) error { return nil }); err != nil {
 		return nil, err
 	}
-	return objects.Verify(s), nil
+	// What is in a pack whose checksum is right was hashed when the checksum was made, what
+	// comes from the journal when it came, and all else is hashed when it is read.
+	return objects.Trust(s, s.erasures), nil
 }
 
 // locate finds the file that a path means.
@@ -167,12 +171,7 @@ func locate(path string) (string, error) {
 	return "", explainPath("open", abs, err)
 }
 
-// ChecksObjects is objects.Checker: what lies in a pack whose checksum is right was
-// hashed when the checksum was made, what comes from the journal when it came, and
-// all else is hashed when it is read.
-func (s *store) ChecksObjects() bool { return true }
-
-// Size is objects.Sizer.
+// Size is objects.Maintainer.
 func (s *store) Size(context.Context) (path string, bytes int64, err error) {
 	for _, name := range []string{s.path, journalPath(s.path)} {
 		info, err := os.Stat(name)

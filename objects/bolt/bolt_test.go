@@ -51,6 +51,7 @@ func TestBoltKeepsItsPromises(t *testing.T) {
 			paths[s] = path
 			return s
 		},
+		OpenCopy: func(t *testing.T, dir string) objects.Store { return mustOpen(t, dir, objects.Options{}) },
 		Reopen: func(t *testing.T, closed objects.Store) objects.Store {
 			s := mustOpen(t, paths[closed], objects.Options{})
 			paths[s] = paths[closed]

@@ -33,7 +33,7 @@ func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
 		t.Errorf("the first look read %d commits, want %d", first.given, fewAlone)
 	}
 	var got []objects.ID
-	for run, err := range in.Line(t.Context(), line[99], 0) {
+	for run, err := range in.ChainRuns(t.Context(), line[99], 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeEntries(e.key, value, l.idAt)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		if err := c.add(change{refsBucket, bytes.Clone(e.key), bytes.Clone(value)}, change{recentBucket, recentKey(r), []byte{}}); err != nil {
+		if err := c.add(change{refsBucket, bytes.Clone(e.key), bytes.Clone(value)}, change{recentBucket, recentKey(r.Ref), []byte{}}); err != nil {
 			return err
 		}
 	}
@@ -198,10 +198,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 
 // finish writes the index and what the file says of itself, and makes it durable.
 func (c *compaction) finish(bound binding) error {
-	list, all := []change(nil), runs{bare: c.packs}
-	if !maybeBare(c.packs, len(c.entries)) {
-		list, all = encodeRun(c.entries)
-	}
+	list, all := encodeRun(c.entries)
 	list = append(list, change{metaBucket, runsKey, all.encode()}, change{metaBucket, journalKey, bound.encode()})
 	if c.packs > 0 {
 		list = append(list, change{metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})})
@@ -211,8 +208,5 @@ func (c *compaction) finish(bound binding) error {
 	}
 	db := c.db
 	c.db = nil
-	if err := protect(func() error { return errors.Join(db.Sync(), db.Close()) }); err != nil {
-		return err
-	}
-	return tighten(c.path)
+	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
 }

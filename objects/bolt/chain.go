@@ -171,12 +171,9 @@ func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 		return nil, 0, nil
 	}
 	if after > 1 {
-		p, err := l.packUnder(after)
+		p, err := l.pack(after - 1)
 		if err == nil && p.has(p.Len()-1, id) {
 			return p, p.Len() - 1, nil
-		}
-		if err == nil && !p.settle() {
-			delete(l.packs, p.n) // it is read anew
 		}
 	}
 	at, ok, err := l.locate(id)

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -25,80 +24,30 @@ const (
 	codecZstd codec = 1
 )
 
-// packMost is most that a frame holds. A pack is full long before that.
-const packMost = 8 << 20
-
-// zstdHead is most bytes that a frame has before its first block.
-const zstdHead = zstd.HeaderMaxSize
-
-// zstdSlack is how much room behind the data lets the decoder copy without looking how
-// much there is.
-const zstdSlack = 16
-
-// zstdMagic begins a frame of zstd.
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-
-// What is packed closely is packed once and read often, so it is packed as well as can
-// be, two frames at a time: each takes 40 MB. What is written while somebody waits is
-// packed quickly. All of these are made when they are first needed, and used by any
-// number of goroutines: each call is one frame in memory.
-var (
-	closely     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedBestCompression, 2) })
-	quickly     = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedFastest, 1) })
-	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(packMost),
-			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			panic(err)
-		}
-		return d
-	})
-)
-
-func newEncoder(level zstd.EncoderLevel, frames int) *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(frames),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(packMost))
-	if err != nil {
-		panic(err) // the options are right or wrong for ever
-	}
-	return e
-}
-
-// deflate adds data to b in zstd. What is longer than packMost nobody could read.
-func deflate(b, data []byte) []byte { return closely().EncodeAll(data, b) }
-
-// shorter gives closed, which was made of b with so many bytes of data, if it is
-// worth it.
+// shorter returns closed, which was made of b with so many bytes of data, if it is
+// shorter and can be read.
 func shorter(b, closed []byte, data int) ([]byte, bool) {
-	if len(closed) >= len(b) || data > packMost {
+	if len(closed) >= len(b) || data > compression.MaxSize {
 		return b, false
 	}
 	return closed, true
 }
 
-// inflate gives some bytes and behind them what is in a frame of zstd, or the beginning
-// of it and what is wrong. No more memory is taken than the frame says, nor more than a
-// pack can need.
-func inflate(a *arena, before, b []byte) ([]byte, error) {
-	var h zstd.Header
-	switch err := h.Decode(b); {
-	case err != nil:
-		return nil, fmt.Errorf("no frame of zstd: %w", err)
-	case !h.HasFCS || h.FrameContentSize > packMost:
-		return nil, fmt.Errorf("a frame of zstd of %d bytes", h.FrameContentSize)
+// inflate returns the bytes of before and behind them what a compressed frame holds. With
+// an error it returns the beginning of that. It takes no more memory than the frame says,
+// nor more than compression.MaxSize.
+func inflate(a *arena, before, frame []byte) ([]byte, error) {
+	n, err := compression.Size(frame)
+	if err != nil {
+		return nil, err
 	}
-	size := len(before) + int(h.FrameContentSize)
-	room := a.takeBytes(size + zstdSlack)
-	data, err := zstdDecoder().DecodeAll(b, room[:copy(room, before)])
-	if err == nil && len(data) != size {
-		err = fmt.Errorf("%d bytes in a frame of %d", len(data), size)
-	}
-	return data, err
+	room := a.takeBytes(len(before) + n + compression.Slack)
+	return compression.Append(room[:copy(room, before)], frame)
 }
 
 // closeHead packs what follows the ids of a head, if that makes it shorter.
 func closeHead(b []byte, ids int) []byte {
-	closed, ok := shorter(b, deflate(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
+	closed, ok := shorter(b, compression.CompressBest(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
 	if ok {
 		closed[8] |= packZstd >> 8
 	}
@@ -116,7 +65,7 @@ func closeRecord(b []byte) []byte {
 	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
 		return b
 	}
-	closed, _ := shorter(b, deflate([]byte{b[0] | recordZstd}, b[1:]), len(b))
+	closed, _ := shorter(b, compression.CompressBest([]byte{b[0] | recordZstd}, b[1:]), len(b))
 	return closed
 }
 
@@ -130,7 +79,7 @@ func openRecord(b []byte) ([]byte, error) {
 
 // closeBody packs a body, if that makes it shorter.
 func closeBody(b []byte) []byte {
-	closed, _ := shorter(b, deflate(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:]), len(b))
+	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:]), len(b))
 	return closed
 }
 
@@ -140,8 +89,8 @@ func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) 
 	if data, sound, err = openData(a, p.n, b); err != nil {
 		return nil, false, err
 	}
-	if len(data) != p.Body() {
-		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
+	if len(data) != p.BodySize() {
+		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.BodySize())
 	}
 	return data, sound, nil
 }
@@ -165,28 +114,27 @@ func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error)
 	return data, binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:]), nil
 }
 
-// openSize is how many bytes of data are in a body that begins so, and 0 if nobody
-// knows.
+// openSize returns how many bytes of data are in a body that begins so, or 0 if it does
+// not say so.
 func openSize(begin []byte, size int) int {
-	var h zstd.Header
 	switch {
 	case len(begin) < bodyStart:
 	case codec(begin[8]) == codecRaw:
 		return size - bodyStart
-	case codec(begin[8]) == codecZstd && h.Decode(begin[bodyStart:]) == nil && h.HasFCS && h.FrameContentSize <= packMost:
-		return int(h.FrameContentSize)
+	case codec(begin[8]) == codecZstd:
+		if n, err := compression.Size(begin[bodyStart:]); err == nil {
+			return n
+		}
 	}
 	return 0
 }
 
 // opened keeps the bodies that were unpacked last for the sake of one object, since
-// more of them are often asked for, and the ids of bare packs. They are shared, and
-// never changed.
+// more of them are often asked for. They are shared, and never changed.
 type opened struct {
 	mu   sync.Mutex
 	list [4]openedBody
 	next int
-	bare [barePacks]bareIDs
 }
 
 // openedBody is known by its number and by the beginning of what was unpacked, which

@@ -13,14 +13,6 @@ type change struct {
 	key, value []byte
 }
 
-// lastEntry is the newest entry of the log; the zero one when there is none.
-func (l *look) lastEntry() (objects.LogEntry, error) {
-	for e, err := range l.log("", 1<<64-1) {
-		return e, err
-	}
-	return objects.LogEntry{}, nil
-}
-
 // commit makes a group durable, in the journal or, when it is too large for that, in
 // the file. After an error the handle is not used again.
 func (s *store) commit(h *handle, g *group) error {
@@ -28,13 +20,9 @@ func (s *store) commit(h *handle, g *group) error {
 		return nil // it is all there, and durable
 	}
 	err := s.samePlace(h)
-	if err == nil && h.folding != nil && h.journal.over.length() > journalMost {
-		<-h.folding.done // it is slower than those who write
-		err = s.adopt(h)
-	}
 	if err == nil {
 		if h.journal.over.length() > journalMost || g.frame.size() > frameMost || g.hauled != nil {
-			err = s.fold(h, g.frame.changes(), g.hauled...)
+			err = s.checkpoint(h, g.frame.changes(), g.hauled...)
 		} else {
 			err = s.record(h, g)
 		}

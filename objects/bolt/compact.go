@@ -19,6 +19,7 @@ import (
 type compaction struct {
 	path    string
 	old     os.FileInfo // of the file it is made from
+	mapMost int64       // see store
 	db      *bbolt.DB
 	packs   uint32 // in it
 	checked uint32 // the last of them that was read back
@@ -31,16 +32,7 @@ type compaction struct {
 	changes []change
 	bytes   int
 	kept    int
-	small   bool                // its packs may have short heads
 	erased  map[objects.ID]bool // of which the new file has the old tombstone
-	numbers map[objects.ID]int32
-	places  []placeInFile // by number; pack 0: it is in none yet
-}
-
-// placeInFile is a place, kept for every object.
-type placeInFile struct {
-	pack uint32
-	slot uint16
 }
 
 // How much a compaction packs together, and writes in one transaction.
@@ -51,9 +43,7 @@ const (
 
 // compact writes what is kept of a moment into a new file.
 func (s *store) compact(h *steady, w *sweeper) (c *compaction, err error) {
-	removeLeft(s.path)
-	c = &compaction{erased: map[objects.ID]bool{}, numbers: w.at, places: make([]placeInFile, len(w.nodes))}
-	c.log.where, c.small = c.placeOf, w.swept.Kept+w.swept.Young <= bareObjects
+	c = &compaction{mapMost: s.mapMost, erased: map[objects.ID]bool{}}
 	defer func() {
 		if err != nil {
 			c.discard()
@@ -116,7 +106,7 @@ func (c *compaction) flush() error {
 	var wg sync.WaitGroup
 	for i, run := range runs {
 		n := c.packs + 1 + uint32(i)
-		wg.Go(func() { values[i][0], values[i][1] = encodePackAs(n, run, codecZstd, c.small && n <= barePacks) })
+		wg.Go(func() { values[i][0], values[i][1] = encodePack(n, run, codecZstd) })
 	}
 	wg.Wait()
 	c.pending, c.size = nil, 0
@@ -132,31 +122,18 @@ func (c *compaction) flush() error {
 	return nil
 }
 
-// placeOf is where an object lies in the new file, if that is known.
-func (c *compaction) placeOf(id objects.ID) place {
-	if n, ok := c.numbers[id]; ok {
-		return place{c.places[n].pack, int(c.places[n].slot)}
-	}
-	return place{}
-}
-
 // addPack writes the next pack.
 func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 	c.packs++
 	for i, id := range ids {
-		at := place{c.packs, i}
-		c.entries = append(c.entries, newIndexEntry(id, at))
-		if n, ok := c.numbers[id]; ok {
-			c.places[n] = placeInFile{at.pack, uint16(at.slot)}
-		}
+		c.entries = append(c.entries, newIndexEntry(id, place{c.packs, i}))
 	}
 	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
 }
 
-// takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept. In
-// a small store it is to be short, and nowhere else.
+// takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept.
 func (c *compaction) takeOver(p *pack, head, body []byte, sound bool, w *sweeper) (done bool, err error) {
-	if 2*p.Body() < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound || p.short != (c.small && c.packs < barePacks) {
+	if 2*p.BodySize() < dense.bytes || codec(body[8]) != codecZstd || !sound || !p.sound {
 		return false, nil
 	}
 	ids := make([]objects.ID, p.Len())
@@ -188,6 +165,13 @@ func (c *compaction) add(list ...change) error {
 
 // write writes the changes, in the order of keys.
 func (c *compaction) write() error {
+	info, err := os.Stat(c.path)
+	if err != nil {
+		return err
+	}
+	if err := checkMapSize(c.path, info.Size()+int64(c.bytes), c.mapMost); err != nil {
+		return err
+	}
 	list := c.changes
 	c.changes, c.bytes = nil, 0
 	slices.SortStableFunc(list, func(a, b change) int {
@@ -292,12 +276,8 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 	return nil
 }
 
-// copyLog takes over the log beyond what is in. Its entries never change. What they move
-// refs to has its place by then.
+// copyLog takes over the log beyond what is in. Its entries never change.
 func (c *compaction) copyLog(l *look, _ *sweeper) error {
-	if err := c.flush(); err != nil {
-		return err
-	}
 	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
@@ -306,7 +286,7 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		list, err := decodeEntries(e.key, value, l.idAt)
+		list, err := decodeEntries(e.key, value)
 		if err != nil {
 			return err
 		}

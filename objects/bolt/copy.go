@@ -13,7 +13,7 @@ import (
 // copyStep is how much is copied at a time.
 const copyStep = 1 << 20
 
-// Copy is objects.Copier. It copies the pages as they lie, the meta pages as they
+// Copy is objects.Maintainer. It copies the pages as they lie, the meta pages as they
 // were at the beginning, the journal up to then, and makes an anchor.
 func (s *store) Copy(ctx context.Context, dir string, progress func(done, total int64)) error {
 	return s.steadily(ctx, "back up", progress, func(h *steady) error {
@@ -52,7 +52,7 @@ func (h *steady) anchorOf() (anchor, error) {
 		return anchor{}, err
 	}
 	over, err := replay(h.journal, bound)
-	return anchor{salt: bound.salt, gen: bound.gen, from: bound.begin(), end: over.end, seq: over.seq}, err
+	return anchor{salt: bound.salt, gen: bound.gen, end: over.end, seq: over.seq}, err
 }
 
 // copyFile copies the pages below the high-water mark: those beyond it are in no use.

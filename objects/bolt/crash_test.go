@@ -136,7 +136,7 @@ func (w *crashWork) leave(ref string) {
 }
 
 func (w *crashWork) sweep() {
-	c, ok := objects.As[objects.Cleaner](w.store)
+	c, ok := objects.As[objects.Maintainer](w.store)
 	if !ok {
 		w.check(errors.New("the engine cannot be cleaned"))
 		return
@@ -248,7 +248,7 @@ func survives(ctx context.Context, dir string, numbers map[string]int, gone []st
 	if after, err := countDown(ctx, s, "refs/heads/main"); err != nil || after != before+1 {
 		return fmt.Errorf("%d numbers, and after one more %d: %w", before, after, err)
 	}
-	in, ok := objects.As[objects.Auditor](s)
+	in, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		return errors.New("the engine cannot be audited")
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -17,6 +16,9 @@ import (
 
 // newSuffix follows the name of a store in that of a file which is to be it.
 const newSuffix = ".new-"
+
+// newJournal follows it in that of a file which is to be its journal.
+const newJournal = newSuffix + "journal-"
 
 // create makes the store unless it is there. The file is built whole under
 // another name, and then takes its own, which nothing ever has to give up for it.
@@ -35,14 +37,7 @@ func (s *store) create(ctx context.Context) error {
 	if _, err := os.Lstat(s.path); err == nil {
 		return nil // another process was faster
 	}
-	// Nobody else creates now: these were left by somebody who was interrupted.
-	if old, err := os.ReadDir(dir); err == nil {
-		for _, e := range old {
-			if strings.HasPrefix(e.Name(), filepath.Base(s.path)+newSuffix) {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
-			}
-		}
-	}
+	removeLeftovers(s.path, false)
 	return explainPath("create", s.path, s.publish(dir))
 }
 
@@ -90,7 +85,7 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 			return fmt.Errorf("%s holds commits, and their store is not there: %w: put it back, or the journal away", name, objects.ErrCorrupt)
 		}
 	}
-	f, err := os.CreateTemp(dir, filepath.Base(s.path)+newSuffix+"journal-*")
+	f, err := os.CreateTemp(dir, filepath.Base(s.path)+newJournal+"*")
 	if err != nil {
 		return err
 	}

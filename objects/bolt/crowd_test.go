@@ -14,13 +14,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestCrowd has many goroutines write, each on what it wrote before, while folds go on
-// beside them: all is there, in the store and in what another process reads.
+// TestCrowd has many goroutines write, each on what it wrote before, with many checkpoints
+// in between: all is there, in the store and in what another process reads.
 func TestCrowd(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
 	in.limit = journalStart + 16<<10
-	const writers, each = 3 * journalCrowd, 12
+	const writers, each = 48, 12
 	var all sync.WaitGroup
 	for n := range writers {
 		all.Go(func() {

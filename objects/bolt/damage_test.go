@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -136,10 +138,10 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		check(o, err)
 	}
 	spots := map[objects.ID]objects.Spot{}
-	for run, err := range objects.Line(ctx, s, m.tip, 0) {
+	for run, err := range objects.ChainRuns(ctx, s, m.tip, 0) {
 		note(err)
-		for o, err := range run.All() {
-			check(o, err)
+		for _, o := range run.Objects {
+			check(o, nil)
 		}
 		maps.Copy(spots, objectstest.Spots(&run))
 	}
@@ -201,7 +203,7 @@ func tryFold(t testing.TB, s objects.Store) error {
 	in.open++
 	in.mu.Unlock()
 	defer in.shut(h)
-	return in.fold(h, nil)
+	return in.checkpoint(h, nil)
 }
 
 func mustRead(t testing.TB, path string) []byte {
@@ -338,6 +340,78 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	look("in the file")
 }
 
+// TestNewerBboltFormat reports a file of a later bbolt format as such, with commands and
+// with fsck, and a flipped bit in the version as damage.
+func TestNewerBboltFormat(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/a", "a")
+	_ = s.Close()
+	file := mustRead(t, path)
+	m, err := readMeta(readerOf(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, newer := range []bool{true, false} {
+		b := bytes.Clone(file)
+		for _, at := range []int{0, m.pageSize} {
+			head := b[at+pageHeader : at+pageHeader+metaSize]
+			order.PutUint32(head[4:], boltVersion+1)
+			if newer {
+				sum := fnv.New64a()
+				_, _ = sum.Write(head[:56])
+				order.PutUint64(head[56:], sum.Sum64())
+			}
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, says := objects.ErrCorrupt, "checksum"
+		if newer {
+			want, says = objects.ErrFormat, "bbolt file format 3"
+		}
+		_, err := objects.Open(t.Context(), path, objects.Options{})
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("newer %t: open: %v", newer, err)
+		}
+		got, err := audit(t, path, true)
+		if newer && (!errors.Is(err, objects.ErrFormat) || len(got.damages) > 0) || !newer && (err != nil || len(got.damages) == 0) {
+			t.Errorf("newer %t: audit: %+v, %v", newer, got.damages, err)
+		}
+	}
+}
+
+// TestStoreTooLargeToMap gives a store the limit of a 32-bit program: what the journal
+// has no room for is refused by name, and reading goes on.
+func TestStoreTooLargeToMap(t *testing.T) {
+	if got := mapLimit(32); got != 1<<31-1 {
+		t.Errorf("the limit with 32 bits: %d", got)
+	}
+	if got := mapLimit(64); got != math.MaxInt64 {
+		t.Errorf("the limit with 64 bits: %d", got)
+	}
+	s, path := fresh(t)
+	in := inner(t, s)
+	in.mapMost = 1 << 20
+	apply(t, s, "refs/heads/a", "a")
+	large := object(strings.Repeat("large", 200<<10))
+	err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{large}})
+	if !errors.Is(err, objects.ErrReadOnly) || !strings.Contains(err.Error(), "64-bit") || !strings.Contains(err.Error(), path) {
+		t.Fatalf("a large batch: %v", err)
+	}
+	apply(t, s, "refs/heads/b", "b")
+	in.mapMost = 64 << 10
+	if _, err := in.Sweep(t.Context(), objects.Sweep{}); !errors.Is(err, objects.ErrReadOnly) {
+		t.Errorf("gc: %v", err)
+	}
+	if refs, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(refs) != 2 {
+		t.Errorf("%d refs, %v", len(refs), err)
+	}
+	in.mapMost = mapLimit(64)
+	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{large}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct {
 		bucket string
@@ -389,5 +463,28 @@ func TestErrorsOfTheSystemKeepTheirNumber(t *testing.T) {
 		if !errors.Is(err, number) || errors.Is(err, objects.ErrCorrupt) || !strings.HasPrefix(err.Error(), "write store /x/tract.db: ") {
 			t.Errorf("%v lost its number: %v", number, err)
 		}
+	}
+}
+
+// TestBucketWhoseNameIsDamaged flips a bit in the name of a bucket. The file is a store
+// still, and a damaged one.
+func TestBucketWhoseNameIsDamaged(t *testing.T) {
+	s, path := fresh(t)
+	line(t, s, "main", 50)
+	sweep(t, s, objects.Sweep{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.ReplaceAll(b, []byte(objectsBucket), []byte("objectr"))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = objects.Read(t.Context(), mustOpen(t, path, objects.Options{}), object("never put").ID)
+	if !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("objects without their bucket: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -38,7 +39,7 @@ func decodeTombstone(id objects.ID, value []byte) error {
 	return &objects.ErasedError{Tombstone: t}
 }
 
-// Erase is objects.Eraser. It is a sweep that takes nothing but the bytes of these
+// Erase is objects.Maintainer. It is a sweep that takes nothing but the bytes of these
 // objects: a new file is written, in which they never were, and then takes the name
 // of the old one. The journal, which stays, is overwritten first.
 func (s *store) Erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (erased int, err error) {
@@ -56,6 +57,9 @@ func (s *store) Erase(ctx context.Context, list []objects.Tombstone, progress fu
 func (s *store) erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (int, error) {
 	var w *sweeper
 	var part *compaction
+	if err := s.tidy(ctx, "erase in", true); err != nil {
+		return 0, err
+	}
 	err := s.steadily(ctx, "erase in", progress, func(h *steady) (err error) {
 		part.discard() // of a try that took too long
 		part, w = nil, newSweeper(objects.Sweep{})
@@ -101,7 +105,7 @@ func overwrite(f *os.File) {
 	if err != nil || !nameless(info) {
 		return
 	}
-	if free, err := lockFile(f, true, false); !free || err != nil {
+	if free, err := filelock.Lock(f, true, false); !free || err != nil {
 		return
 	}
 	zeros := make([]byte, copyStep)
@@ -197,8 +201,8 @@ func (j *journal) wipe() error {
 	return errors.Join(j.file.Truncate(journalFirst), j.file.Sync())
 }
 
-// Erasures grows when the file is another than it was: objects may have been erased.
-func (s *store) Erasures() uint64 {
+// erasures grows when the file is another than it was: objects may have been erased.
+func (s *store) erasures() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files

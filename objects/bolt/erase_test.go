@@ -105,7 +105,7 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 			t.Errorf("what is beside it: %v", err)
 		}
 	}
-	if inner(t, other).Erasures() < 2 {
+	if inner(t, other).erasures() < 2 {
 		t.Error("another handle does not know that something was erased")
 	}
 	apply(t, s, "refs/heads/later", "goes on")
@@ -257,7 +257,7 @@ func TestAFileInThePlaceOfOneBefore(t *testing.T) {
 		}
 	}
 	read()
-	was := inner(t, other).Erasures()
+	was := inner(t, other).erasures()
 	idle(t, other)
 	place := filepath.Join(t.TempDir(), "place")
 	if err := os.Link(path, place); err != nil {
@@ -271,7 +271,7 @@ func TestAFileInThePlaceOfOneBefore(t *testing.T) {
 	if err := os.Rename(place, path); err != nil {
 		t.Fatal(err)
 	}
-	if read(); inner(t, other).Erasures() == was {
+	if read(); inner(t, other).erasures() == was {
 		t.Error("what was read of the old file is taken for true of the new one")
 	}
 }

@@ -117,29 +117,3 @@ func TestWritersAreServedInTurn(t *testing.T) {
 		t.Error("a writer was never served")
 	}
 }
-
-// TestALargeCrowdBeginsTheJournalAnewLater folds a journal that is as long as it gets, beside
-// those who write: of a crowd it goes on behind that, of a few it is begun anew.
-func TestALargeCrowdBeginsTheJournalAnewLater(t *testing.T) {
-	s, _ := fresh(t)
-	for i := range 12 {
-		apply(t, s, fmt.Sprint("refs/heads/", i), fmt.Sprint(i))
-	}
-	in := idle(t, s)
-	h, w := writing(t, in)
-	in.mu.Lock()
-	in.open++
-	in.mu.Unlock()
-	defer in.shut(h)
-	end := h.journal.over.end
-	in.limit = end / (journalWraps + journalWraps/2)
-	for _, crowd := range []int{journalCrowd, 0} {
-		w.crowd = crowd
-		in.foldBeside(w)
-		<-h.folding.done
-		in.adoptIf(w, false)
-		if anew := h.journal.over.end < end; anew != (crowd == 0) {
-			t.Errorf("a crowd of %d: the journal ended at %d, and now at %d", crowd, end, h.journal.over.end)
-		}
-	}
-}

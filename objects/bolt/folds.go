@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 )
 
 // Nothing in a store says when an object was put, and gc must not take what somebody
@@ -32,7 +32,7 @@ func encodeFolds(list []folded) []byte {
 	for _, f := range list {
 		numbers = append(numbers, uint64(f.pack), f.ms)
 	}
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uints(1, numbers)
 	return seal(foldsKey, e.Bytes())
 }
@@ -45,7 +45,7 @@ func decodeFolds(value []byte) (list []folded, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		if f != 1 {
 			continue

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -24,8 +24,8 @@ import (
 //
 // The sum of a frame is over salt, its place in the file, its header without the
 // sum, and the payload, so that a frame counts in one place of one store only.
-// Frames of the generation that the file names in its meta bucket count, from the place
-// that it names on, in ascending sequence without a gap; others are left from before.
+// Frames of the generation that the file names in its meta bucket count, in ascending
+// sequence without a gap; others are left from before.
 const (
 	journalMagic   = "tract journal\x00"
 	journalVersion = 2
@@ -46,8 +46,6 @@ const (
 	journalLimit = 2 << 20   // of frames that count, when they are folded into the file
 	journalClose = 512 << 10 // when it is folded at the end
 	journalMost  = 16 << 20  // of frames that count; more are not written
-	journalCrowd = 16        // batches of a group that are a large crowd, which folds four times as much at once
-	journalWraps = 8         // times the limit, when it is begun anew
 	frameMost    = 512 << 10 // larger groups go into the file at once
 )
 
@@ -60,20 +58,15 @@ type binding struct {
 	salt [saltSize]byte
 	gen  uint64 // of the frames that count
 	seq  uint64 // of the last frame that is in the file
-	from int64  // where the frames that count begin; 0: at journalStart
 	file uint64 // how many files had the name of the store before
 }
 
-// begin is where the frames that count begin.
-func (b binding) begin() int64 { return max(b.from, journalStart) }
-
 func (b binding) encode() []byte {
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Raw(1, b.salt[:])
 	e.Uint(2, b.gen)
 	e.Uint(3, b.seq)
-	e.Uint(4, uint64(b.from))
-	e.Uint(5, b.file)
+	e.Uint(4, b.file)
 	return seal(journalKey, e.Bytes())
 }
 
@@ -82,7 +75,7 @@ func decodeBinding(value []byte) (b binding, err error) {
 	if err != nil {
 		return b, err
 	}
-	d, salted := canon.NewDecoder(record), false
+	d, salted := canonical.NewDecoder(record), false
 	for f := range d.Fields() {
 		switch f {
 		case 1:
@@ -96,16 +89,11 @@ func decodeBinding(value []byte) (b binding, err error) {
 		case 3:
 			b.seq = d.Uint()
 		case 4:
-			b.from = int64(min(d.Uint(), mostJournal+1))
-		case 5:
 			b.file = d.Uint()
 		}
 	}
 	if err = d.Err(); err == nil && (b.gen == 0 || !salted) {
 		err = errors.New("no generation, or no salt")
-	}
-	if err == nil && b.from != 0 && (b.from <= journalStart || b.from%frameAlign != 0 || b.from > mostJournal) {
-		err = fmt.Errorf("its frames begin at %d", b.from)
 	}
 	return b, err
 }

@@ -31,12 +31,10 @@ type handle struct {
 	timed   bool        // a timer will let go of it
 	polite  time.Time   // when a reader asked last whether somebody waits
 
-	folding   *folding // that has begun; nil: none. Who may write has it
-	planner   *writer  // whose look goes on when the file does; nil: nobody plans
-	unsettled bool     // the file may not be durable as it is
+	planner *writer // whose look goes on when the file does; nil: nobody plans
 
 	now    *moment
-	before *moment // what now was before the last fold
+	before *moment // what now was before the last checkpoint
 	seen   mark    // of the overlay
 	staged []*staged
 	bodies *opened
@@ -48,14 +46,12 @@ type handle struct {
 type moment struct {
 	meta  meta
 	looks int // who looks at it; the mutex of the store guards it
-	kept  kept
 }
 
 // look is the store as the handle has it now. The mutex of the store is held, or
 // nobody else has the handle.
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
-	l.kept = &h.now.kept
 	l.number = h.number
 	l.over, l.seen, l.staged, l.bodies = h.journal.over, h.seen, h.staged, h.bodies
 	return l
@@ -281,6 +277,9 @@ func (s *store) inspect(h *handle) error {
 	}
 	h.info = info
 	m, err := h.readMeta()
+	if errors.Is(err, objects.ErrFormat) {
+		return fmt.Errorf("open store %s: %w", s.path, err)
+	}
 	if err != nil {
 		return err
 	}

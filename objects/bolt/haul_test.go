@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -107,12 +106,6 @@ func countStored(t testing.TB, s objects.Store) (n int) {
 		for _, r := range all.list {
 			n += int(r.entries)
 		}
-		for bare := uint32(1); bare <= all.bare && err == nil; bare++ {
-			var p *pack
-			if p, err = l.pack(bare); err == nil {
-				n += p.Len()
-			}
-		}
 		for _, bad := range l.scanTree(objectsBucket, nil, false) {
 			n, err = n+1, errors.Join(err, bad)
 		}
@@ -202,30 +195,4 @@ func TestUpdatesUponALargeBatch(t *testing.T) {
 	}
 	wantClean(t, path)
 	wantSound(t, path)
-}
-
-// TestALargeBatchIsRestoredAmongOthers: who plans many batches before he writes them does
-// not wait for himself.
-func TestALargeBatchIsRestoredAmongOthers(t *testing.T) {
-	s, path := fresh(t)
-	list, tip := chain(objects.ID{}, 0, 1200)
-	move := func(name string) objects.Batch {
-		return objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/" + name, New: tip}}}
-	}
-	done := make(chan error, 1)
-	go func() {
-		done <- inner(t, s).Restore(t.Context(), []objects.Batch{{Put: list}, move("a"), move("b")})
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it waits for itself")
-	}
-	if refs, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(refs) != 2 {
-		t.Errorf("%d refs, %v", len(refs), err)
-	}
-	wantClean(t, path)
 }

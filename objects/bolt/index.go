@@ -8,7 +8,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -21,8 +21,7 @@ import (
 //	chunk    sum u64, at most 140 entries; its key is level (one byte), number of
 //	         the run u32, and the beginning of its first entry
 //	runs     in meta, sealed: 1 level, number and entries of each run, the oldest
-//	         first; 2 number of the last run; 3 bare packs: those up to that number
-//	         lie in no run
+//	         first; 2 number of the last run
 const (
 	runFan       = 4
 	chunkEntries = 140 // so that two fill a page, which bbolt does not go below
@@ -62,7 +61,6 @@ type run struct {
 type runs struct {
 	list []run
 	last uint64 // number of the last that there was
-	bare uint32 // packs up to it lie in none
 }
 
 func (r runs) encode() []byte {
@@ -70,10 +68,9 @@ func (r runs) encode() []byte {
 	for _, one := range r.list {
 		numbers = append(numbers, one.level, one.number, one.entries)
 	}
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uints(1, numbers)
 	e.Uint(2, r.last)
-	e.Uint(3, uint64(r.bare))
 	return seal(runsKey, e.Bytes())
 }
 
@@ -83,26 +80,20 @@ func decodeRuns(value []byte) (r runs, err error) {
 		return r, err
 	}
 	var numbers []uint64
-	bare := uint64(0)
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
 		case 1:
 			numbers = d.Uints()
 		case 2:
 			r.last = d.Uint()
-		case 3:
-			bare = d.Uint()
 		}
 	}
 	switch err = d.Err(); {
 	case err != nil:
 	case len(numbers)%3 != 0:
 		err = errors.New("half a run")
-	case bare > barePacks:
-		err = fmt.Errorf("%d packs in no run", bare)
 	}
-	r.bare = uint32(bare)
 	for ; err == nil && len(numbers) > 0; numbers = numbers[3:] {
 		one := run{numbers[0], numbers[1], numbers[2]}
 		if one.level > 0xff || one.number > r.last || one.number > 1<<32-1 {
@@ -229,7 +220,7 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 			return at, ok, err
 		}
 	}
-	return l.locateBare(all, id)
+	return place{}, false, nil
 }
 
 func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
@@ -349,7 +340,7 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 		key, value := encodeChunk(one, entries[at:end])
 		list, at = append(list, change{indexBucket, key, value}), end
 	}
-	return append(list, change{metaBucket, runsKey, runs{append(kept, one), all.last, all.bare}.encode()}), nil
+	return append(list, change{metaBucket, runsKey, runs{append(kept, one), all.last}.encode()}), nil
 }
 
 // readRun reads a whole run, and gives the changes that delete it.

@@ -38,6 +38,9 @@ func (r run) known(begin []byte) []byte {
 
 // encodeRun makes the index of a file that has one run.
 func encodeRun(entries []indexEntry) ([]change, runs) {
+	if len(entries) == 0 {
+		return nil, runs{}
+	}
 	for i := range entries {
 		clear(entries[i][densePrefix:indexPrefix])
 	}

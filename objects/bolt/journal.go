@@ -196,33 +196,29 @@ func (h *handle) acknowledged() (int64, error) {
 	if h.side == nil {
 		return 0, nil
 	}
-	a, ok, err := readAnchor(h.side.gate)
+	a, ok, _ := readAnchor(h.side.gate)
 	switch bound := h.journal.bound; {
-	case err != nil || !ok || a.salt != bound.salt || a.gen < bound.gen:
-		return 0, err
-	case a.newer(bound):
-		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is %d from %d on, and was %d from %d on",
-			bound.gen, bound.begin(), a.gen, a.from)
-	case a.from < bound.begin():
-		h.unsettled = true
+	case !ok || a.salt != bound.salt || a.gen < bound.gen:
+		return 0, nil
+	case a.gen > bound.gen:
+		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.gen, a.gen)
 	}
 	return a.end, nil
 }
 
 // settleTail makes durable what the last writer left that was not acknowledged.
 func (h *handle) settleTail() error {
-	h.unsettled = false
 	to, err := h.acknowledged()
 	j := &h.journal
-	if err != nil || to == j.over.end && !h.unsettled {
+	if err != nil || to == j.over.end {
 		return err
 	}
-	if to == 0 || h.unsettled {
+	if to == 0 { // the last writer may have been stopped after a checkpoint
 		if err := h.settleFile(); err != nil {
 			return err
 		}
 	}
-	if to = max(to, j.over.from); to < j.over.end {
+	if to = max(to, journalStart); to < j.over.end {
 		if err := j.rewrite(to); err != nil {
 			return err
 		}
@@ -249,6 +245,6 @@ func (h *handle) settleFile() error {
 // acknowledge writes the anchor. Trouble with it costs a check, not a promise.
 func (h *handle) acknowledge() {
 	j := &h.journal
-	a := anchor{salt: j.bound.salt, gen: j.bound.gen, from: j.over.from, end: j.over.end, seq: j.over.seq}
+	a := anchor{salt: j.bound.salt, gen: j.bound.gen, end: j.over.end, seq: j.over.seq}
 	_, _ = h.side.gate.WriteAt(a.encode(), 0)
 }

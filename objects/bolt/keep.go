@@ -100,6 +100,10 @@ func (s *store) keep() {
 		a.cancel, s.wanted = cancel, true // new readers wait for the handle
 		s.mu.Unlock()
 		h, err := s.openWrite(ctx)
+		if err == nil && !s.tidied {
+			removeLeftovers(s.path, false)
+			s.tidied = true
+		}
 		if w := s.arrive(a, h, s.explain("write", err)); w != nil {
 			s.serve(w)
 		}
@@ -175,54 +179,10 @@ func (s *store) past(w *writer) (asked, broken bool) {
 	return w.h.side.wanted(), w.h.broken.Load()
 }
 
-// tend sees to it that the journal is folded: beside those who write, and only to begin
-// it anew, now and then, while they wait. disk is held.
+// tend checkpoints the journal when it is as long as it may be. disk is held.
 func (s *store) tend(w *writer) {
-	s.adoptIf(w, false)
-	if h := w.h; h.folding == nil && !h.broken.Load() && h.journal.over.length() > w.limit()-journalStart {
-		s.foldBeside(w) // if it cannot be now, a later one says so
-	}
-}
-
-// many tells whether a large crowd writes. disk is held.
-func (w *writer) many() bool { return w.crowd >= journalCrowd }
-
-// limit is how many bytes of the journal are folded at once: of a large crowd four times
-// as many, since much of a fold is the same however large it is. disk is held.
-func (w *writer) limit() int64 {
-	if w.many() {
-		return 4 * w.store.limit
-	}
-	return w.store.limit
-}
-
-// wraps tells whether the journal is so long that it is to be begun anew: of a large crowd
-// twice as long. disk is held.
-func (w *writer) wraps() bool {
-	most := journalWraps * w.store.limit
-	if w.many() {
-		most *= 2
-	}
-	return w.h.journal.over.end > most
-}
-
-// adoptIf goes on from a fold that is done, or waits until it is.
-func (s *store) adoptIf(w *writer, wait bool) {
-	h := w.h
-	if h.folding == nil {
-		return
-	}
-	if !wait {
-		select {
-		case <-h.folding.done:
-		default:
-			return
-		}
-	}
-	<-h.folding.done
-	_ = s.adopt(h) // an error leaves the journal as it is
-	if !wait && !h.broken.Load() && w.wraps() {
-		_ = s.fold(h, nil)
+	if h := w.h; !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
+		_ = s.checkpoint(h, nil) // if it cannot be now, a later one says so
 	}
 }
 
@@ -247,9 +207,8 @@ func (s *store) end(w *writer) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
-	s.adoptIf(w, true)
 	if closed && !h.broken.Load() && h.journal.over.end > journalClose {
-		_ = s.fold(h, nil) // the next process does it otherwise
+		_ = s.checkpoint(h, nil) // the next process does it otherwise
 	}
 	if closed && !h.broken.Load() && h.journal.over.end == journalStart {
 		_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -19,7 +21,7 @@ func TestNewFileThatIsTakenForLeft(t *testing.T) {
 	if err := c.begin(path, formatPacked); err != nil {
 		t.Fatal(err)
 	}
-	removeLeft(path)
+	removeLeftovers(path, true)
 	if err := c.still(); err != nil {
 		t.Errorf("a file that is locked was taken away: %v", err)
 	}
@@ -40,4 +42,44 @@ func TestNewFileThatIsTakenForLeft(t *testing.T) {
 		t.Errorf("the new file is gone: %v", err)
 	}
 	wantClean(t, path)
+}
+
+// TestLeftoversAreRemovedByTheNextWriter plants what killed processes leave: it is named,
+// a reader lets it lie, and the first write removes it, but not a file that is locked.
+func TestLeftoversAreRemovedByTheNextWriter(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/a", "a")
+	_ = s.Close()
+	left := []string{path + newSuffix + "123", path + newJournal + "456"}
+	used := path + newSuffix + "789"
+	for _, name := range append(left, used) {
+		if err := os.WriteFile(name, []byte("half a file"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.OpenFile(used, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if free, err := filelock.Lock(f, true, false); !free || err != nil {
+		t.Fatal(free, err)
+	}
+	s = mustOpen(t, path, objects.Options{})
+	if _, err := s.GetRefs(t.Context(), "refs/heads/a"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := inner(t, s).Leftovers(t.Context())
+	if err != nil || !slices.Equal(got, left) {
+		t.Errorf("leftovers: %v, %v; want %v", got, err, left)
+	}
+	apply(t, s, "refs/heads/b", "b")
+	for _, name := range left {
+		if exists(name) {
+			t.Errorf("after a write %s is there", name)
+		}
+	}
+	if !exists(used) {
+		t.Error("a file that is locked was removed")
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -251,13 +252,13 @@ func (l *loader) find(k *look, b *portion) {
 		if err != nil {
 			continue
 		}
-		begin, err := e.part(0, min(e.valueSize, bodyStart+zstdHead))
+		begin, err := e.part(0, min(e.valueSize, bodyStart+compression.MaxHeader))
 		if all := openSize(begin, e.valueSize); err == nil && all <= 2*wanted {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
 				size += bodyStart
 			} else {
-				size += zstdSlack
+				size += compression.Slack
 			}
 		}
 	}

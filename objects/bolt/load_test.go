@@ -21,15 +21,12 @@ type seen struct {
 
 func walked(t testing.TB, s objects.Store, tip objects.ID) (h seen) {
 	t.Helper()
-	for run, err := range objects.Line(t.Context(), s, tip, 0) {
+	for run, err := range objects.ChainRuns(t.Context(), s, tip, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		spots := objectstest.Spots(&run)
-		for c, err := range run.All() {
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, c := range run.Objects {
 			spot, known := spots[c.Links[0]]
 			if h.ids, h.spots = append(h.ids, c.Links[0]), append(h.spots, spot); known {
 				h.known++
@@ -112,7 +109,7 @@ func TestSpotsOfAnotherFile(t *testing.T) {
 	if looked != len(h.ids) {
 		t.Errorf("%d of %d were looked for", looked, len(h.ids))
 	}
-	number := inner(t, s).Erasures()
+	number := inner(t, s).erasures()
 	for i := range h.spots { // a file with the inode of the first would be taken for it
 		if h.spots[i].Body > 0 {
 			h.spots[i].Body = number<<32 | h.spots[i].Body&(1<<32-1)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -93,7 +94,7 @@ func (s *store) claim(exclusive bool) *claim {
 	go func() {
 		turn, err := openLock(s.policy, turnPath(s.path), os.O_RDONLY)
 		if err == nil {
-			_, err = lockFile(turn, true, true)
+			_, err = filelock.Lock(turn, true, true)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -116,9 +117,9 @@ func (l *sideLock) wanted() bool {
 		}
 		l.turn = turn
 	}
-	free, err := lockFile(l.turn, true, false)
+	free, err := filelock.Lock(l.turn, true, false)
 	if free && err == nil {
-		err = unlockFile(l.turn)
+		err = filelock.Unlock(l.turn)
 	}
 	return !free || err != nil
 }
@@ -156,7 +157,7 @@ func openLock(policy safefile.Policy, path string, flags int) (*os.File, error) 
 // program that knows nothing of the lock beside it.
 func pollLock(ctx context.Context, f *os.File, exclusive bool) error {
 	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
-		ok, err := lockFile(f, exclusive, false)
+		ok, err := filelock.Lock(f, exclusive, false)
 		if ok || err != nil {
 			return err
 		}

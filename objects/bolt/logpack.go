@@ -8,52 +8,67 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// The entries of the ref log that a fold writes lie together if they are many, and all
-// but the last when a store is packed closely. Each costs a tenth of what it does alone:
+// Entries of the ref log are kept alone, or many in one value when a fold or a
+// compaction writes them:
 //
-//	log      seq -> sealed: codec (1: zstd), then in zstd the columns
+//	log      seq of the first -> sealed: codec (1: zstd), then in zstd a varint length
+//	         and the record of each entry, the oldest first. A move of a ref that an
+//	         earlier entry of the value moves too has no Prev: it is the hash of that.
 //	moves    name, 0, seq of the first -> nothing: one of them moves the ref
 //
-// A lone entry begins with the tag of its sequence, which is 8. The last entry of a store
-// that is packed closely is alone: who writes needs it, whatever else is damaged.
+// A lone entry begins with the tag of its sequence, which is 8. The newest entry of a
+// compacted store is alone: writers need it, whatever else is damaged.
 const (
-	logEntries = 256      // most that lie together
+	logEntries = 256      // most in one value
 	logBytes   = 64 << 10 // of their records
-	logFew     = 16       // fewer are left alone when the journal is folded
+	logFew     = 16       // a fold leaves fewer alone
 )
 
-// encodeEntries makes one key and value of entries that follow one another. Where an
-// object lies in a pack may be said.
-func encodeEntries(list []objects.LogEntry, where placeOf) (key, value []byte) {
-	if len(list) == 1 { // it may be of any size
-		return logKey(list[0].Seq), encodeEntry(list[0])
-	}
+// encodeEntries makes one key and value of entries that ascend by Seq.
+func encodeEntries(list []objects.LogEntry) (key, value []byte) {
 	key = logKey(list[0].Seq)
-	return key, seal(key, quickly().EncodeAll(encodeColumns(list, where), []byte{byte(codecZstd)}))
+	if len(list) == 1 { // it may be of any size
+		return key, encodeEntry(list[0])
+	}
+	var b []byte
+	moved := map[string]bool{}
+	for _, e := range list {
+		e.Refs = slices.Clone(e.Refs)
+		for i := range e.Refs {
+			if u := &e.Refs[i]; moved[u.Name] {
+				u.Prev = objects.ID{}
+			}
+		}
+		for i := range e.Refs {
+			moved[e.Refs[i].Name] = true
+		}
+		record := e.Record()
+		b = append(binary.AppendUvarint(b, uint64(len(record))), record...)
+	}
+	return key, seal(key, compression.CompressFast([]byte{byte(codecZstd)}, b))
 }
 
-// decodeEntries gives the entries that lie under a key: one, or some that follow one
-// another.
-func decodeEntries(key, value []byte, at idAt) (list []objects.LogEntry, err error) {
+// decodeEntries returns the entries under a key, the oldest first.
+func decodeEntries(key, value []byte) (list []objects.LogEntry, err error) {
 	record, err := unseal(key, value)
 	switch {
 	case err != nil:
-	case len(key) != 8:
-		err = errors.New("its key is no number")
 	case len(record) == 0 || codec(record[0]) != codecZstd:
 		var e objects.LogEntry
-		if e, err = objects.ParseLogEntry(record); err == nil && !bytes.Equal(key, logKey(e.Seq)) {
-			err = fmt.Errorf("it holds entry %d", e.Seq)
-		}
+		e, err = objects.ParseLogEntry(record)
 		list = []objects.LogEntry{e}
 	default:
 		var b []byte
 		if b, err = inflate(nil, nil, record[1:]); err == nil {
-			list, err = decodeColumns(binary.BigEndian.Uint64(key), b, at)
+			list, err = parseEntries(b)
 		}
+	}
+	if err == nil && !bytes.Equal(key, logKey(list[0].Seq)) {
+		err = fmt.Errorf("it holds entry %d", list[0].Seq)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("log entry %x: %w", key, err)
@@ -61,7 +76,44 @@ func decodeEntries(key, value []byte, at idAt) (list []objects.LogEntry, err err
 	return list, nil
 }
 
-// movesOf gives the keys of the list by name for entries that lie together.
+// parseEntries reads the records of a value with several entries.
+func parseEntries(b []byte) (list []objects.LogEntry, err error) {
+	newest := map[string]objects.ID{}
+	for seq := uint64(0); len(b) > 0; {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return nil, errors.New("it is cut off")
+		}
+		e, err := objects.ParseLogEntry(b[n : n+int(size)])
+		if err != nil {
+			return nil, err
+		}
+		if e.Seq <= seq || len(list) == logEntries {
+			return nil, fmt.Errorf("entry %d comes after entry %d", e.Seq, seq)
+		}
+		for i := range e.Refs {
+			u := &e.Refs[i]
+			prev, ok := newest[u.Name]
+			if ok && !u.Prev.IsZero() {
+				return nil, fmt.Errorf("entry %d has a link of %q that follows from entry %s", e.Seq, u.Name, prev.Short())
+			}
+			if ok {
+				u.Prev = prev
+			}
+		}
+		e = objects.NewLogEntry(e.Seq, e.Note, e.Refs)
+		for i := range e.Refs {
+			newest[e.Refs[i].Name] = e.Hash
+		}
+		list, seq, b = append(list, e), e.Seq, b[n+int(size):]
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no entries")
+	}
+	return list, nil
+}
+
+// movesOf returns the keys of the index by name for the entries of one value.
 func movesOf(list []objects.LogEntry) (keys [][]byte) {
 	seen := map[string]bool{}
 	for _, e := range list {
@@ -75,14 +127,13 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 	return keys
 }
 
-// entryRun gathers entries that will lie together.
+// entryRun gathers entries for one value.
 type entryRun struct {
-	list  []objects.LogEntry
-	size  int
-	where placeOf // of what they move refs to; nil: not known
+	list []objects.LogEntry
+	size int
 }
 
-// add takes the next entry. It gives the changes that write those before it when they
+// add takes the next entry. It returns the changes that write those before it when they
 // are enough.
 func (r *entryRun) add(e objects.LogEntry) (list []change) {
 	size := roughSize(e)
@@ -97,17 +148,17 @@ func (r *entryRun) add(e objects.LogEntry) (list []change) {
 func roughSize(e objects.LogEntry) int {
 	n := 64 + 2*len(objects.Group{}) + len(e.Note.Author) + len(e.Note.Command)
 	for _, u := range e.Refs {
-		n += 2*(idSize+2) + 4 + len(u.Name)
+		n += 3*(idSize+2) + 4 + len(u.Name)
 	}
 	return n
 }
 
-// flush gives the changes that write the entries that are gathered.
+// flush returns the changes that write the entries gathered.
 func (r *entryRun) flush() []change {
 	if len(r.list) == 0 {
 		return nil
 	}
-	key, value := encodeEntries(r.list, r.where)
+	key, value := encodeEntries(r.list)
 	list := []change{{logBucket, key, value}}
 	for _, key := range movesOf(r.list) {
 		list = append(list, change{movesBucket, key, []byte{}})
@@ -116,7 +167,7 @@ func (r *entryRun) flush() []change {
 	return list
 }
 
-// end gives the changes that write the entries that are gathered, the last of them alone.
+// end returns the changes that write the entries gathered, the last of them alone.
 func (r *entryRun) end() []change {
 	n := len(r.list)
 	if n < 2 {
@@ -129,23 +180,22 @@ func (r *entryRun) end() []change {
 	return append(list, r.flush()...)
 }
 
-// layLog has the entries of the log lie together that a fold writes. Few stay as they
-// are.
+// layLog packs the log entries that a fold writes, unless they are few.
 func (l *look) layLog(list []change) ([]change, error) {
-	log := make([]change, 0, len(list))
 	rest := make([]change, 0, len(list))
+	var entries []objects.LogEntry
 	for _, c := range list {
 		switch c.bucket {
 		case logBucket:
-			log = append(log, c)
+			some, err := decodeEntries(c.key, c.value)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, some...)
 		case movesBucket:
 		default:
 			rest = append(rest, c)
 		}
-	}
-	entries, err := l.readLog(log)
-	if err != nil {
-		return nil, err
 	}
 	if len(entries) < logFew {
 		return list, nil
@@ -161,49 +211,4 @@ func (l *look) layLog(list []change) ([]change, error) {
 		rest = append(rest, change{metaBucket, formatKey, encodeFormat(formatPacked)})
 	}
 	return rest, err
-}
-
-// readLog gives the entries that lie under some keys. An entry is checked by the next one
-// where that names its hash, which covers all of it, and by its checksum where none does.
-func (l *look) readLog(log []change) ([]objects.LogEntry, error) {
-	entries := make([]objects.LogEntry, 0, len(log))
-	open := -1 // the last, if nothing has checked it yet
-	check := func() error {
-		if open < 0 {
-			return nil
-		}
-		if _, err := unseal(log[open].key, log[open].value); err != nil {
-			return fmt.Errorf("log entry %x: %w", log[open].key, err)
-		}
-		return nil
-	}
-	for i := range log {
-		e, lone := parseLone(log[i].key, log[i].value)
-		if open >= 0 && lone && e.Prev == entries[len(entries)-1].Hash {
-			entries, open = append(entries, e), i
-			continue
-		}
-		if err := check(); err != nil {
-			return nil, err
-		}
-		if open = i; lone {
-			entries = append(entries, e)
-			continue
-		}
-		some, err := decodeEntries(log[i].key, log[i].value, l.idAt)
-		if err != nil {
-			return nil, err
-		}
-		entries, open = append(entries, some...), -1
-	}
-	return entries, check()
-}
-
-// parseLone reads an entry that lies alone, and does not look at its checksum.
-func parseLone(key, value []byte) (e objects.LogEntry, ok bool) {
-	if len(value) <= sealSize || len(key) != 8 || codec(value[sealSize]) == codecZstd {
-		return e, false
-	}
-	e, err := objects.ParseLogEntry(value[sealSize:])
-	return e, err == nil && binary.BigEndian.Uint64(key) == e.Seq
 }

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +45,7 @@ func (l *look) object(id objects.ID) (objects.Object, error) {
 		return objects.Object{}, err
 	}
 	if value == nil {
-		return objects.Object{}, l.notFound(id)
+		return objects.Object{}, &objects.NotFoundError{ID: id}
 	}
 	o, err := decodeObject(id, value)
 	if err != nil {
@@ -83,7 +82,7 @@ func (l *look) has(id objects.ID) (bool, error) {
 // confirm tells whether it is the object with an id that lies somewhere. What leads there
 // and finds another may have found a damaged id, which is mended if it can be.
 func (l *look) confirm(at place, id objects.ID) (bool, error) {
-	have, err := l.bareIDAt(at)
+	have, err := l.rawIDAt(at)
 	if err != nil || have != id {
 		have, err = l.idAt(at)
 	}
@@ -96,23 +95,18 @@ func (l *look) idAt(at place) (objects.ID, error) {
 	if p, err := l.pack(at.pack); err == nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
 	}
-	return l.bareIDAt(at)
+	return l.rawIDAt(at)
 }
 
-// bareIDAt gives the id of the object that lies somewhere, without reading the rest of
-// the head. In that of a short one it does not have its place.
-func (l *look) bareIDAt(at place) (id objects.ID, err error) {
+// rawIDAt gives the id of the object that lies somewhere, without reading the rest of
+// the head.
+func (l *look) rawIDAt(at place) (id objects.ID, err error) {
 	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
 	}
 	e, err := l.ofPack(headsBucket, at.pack)
 	if err != nil {
 		return id, err
-	}
-	if at.pack <= barePacks {
-		if b, err := e.part(0, min(packIDs, e.valueSize)); err != nil || len(b) < packIDs || frontOf(b).out > 0 {
-			return id, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
-		}
 	}
 	b, err := e.part(packIDs+at.slot*idSize, idSize)
 	if err != nil {
@@ -150,7 +144,6 @@ func (l *look) ofPack(bucket string, n uint32) (entry, error) {
 // are read from the newest, bodies from the oldest; those of one fold lie together.
 type scanning struct {
 	heads, bodies int64 // how far down, and how far up
-	warm          int   // times that nothing need be told of heads
 }
 
 const (
@@ -167,10 +160,10 @@ func (s *scanning) near(bucket string, e entry) {
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
-		s.willRead(f, to-s.heads)
+		willRead(f, s.heads, to-s.heads)
 	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
 		s.heads = max(s.heads-headsAhead, 0)
-		s.willRead(f, headsAhead)
+		willRead(f, s.heads, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
 		s.bodies = to + bodiesAhead
 		willRead(f, from, s.bodies-from)
@@ -181,10 +174,7 @@ func (s *scanning) near(bucket string, e entry) {
 }
 
 // pack reads the head of a pack.
-func (l *look) pack(n uint32) (*pack, error) { return l.packBy(n, l.open) }
-
-// packBy is pack with a way to open a head that is not known yet.
-func (l *look) packBy(n uint32, open func(uint32, entry) (*pack, error)) (*pack, error) {
+func (l *look) pack(n uint32) (*pack, error) {
 	if p := l.packs[n]; p != nil {
 		return p, nil
 	}
@@ -192,7 +182,7 @@ func (l *look) packBy(n uint32, open func(uint32, entry) (*pack, error)) (*pack,
 	if err != nil {
 		return nil, err
 	}
-	p, err := open(n, e)
+	p, err := l.openIn(l.arena, n, e)
 	if err != nil {
 		return nil, err
 	}
@@ -201,26 +191,6 @@ func (l *look) packBy(n uint32, open func(uint32, entry) (*pack, error)) (*pack,
 	}
 	l.packs[n] = p
 	return p, nil
-}
-
-// open reads a head. What was worked out of a short one is not worked out again.
-func (l *look) open(n uint32, e entry) (*pack, error) {
-	if n > barePacks {
-		return l.openIn(l.arena, n, e)
-	}
-	b, err := e.part(0, min(packIDs, e.valueSize))
-	if err != nil || len(b) < packIDs || frontOf(b).out == 0 {
-		return l.openIn(l.arena, n, e)
-	}
-	key := binary.BigEndian.Uint64(b)
-	if p := l.bodies.bareOf(n, key).head; p != nil {
-		return p, nil
-	}
-	p, err := l.openIn(nil, n, e)
-	if err == nil && p.sound {
-		l.bodies.keepBare(bareIDs{n, key, p.begins(), p})
-	}
-	return p, err
 }
 
 func (l *look) openIn(a *arena, n uint32, e entry) (*pack, error) {
@@ -252,7 +222,7 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.Body() {
+	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.BodySize() {
 		return e.part(bodyStart+from, size)
 	}
 	data, ok := l.bodies.get(p.n, begin)
@@ -270,7 +240,7 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 		}
 	}
 	if from+size > len(data) {
-		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.Body())
+		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.BodySize())
 	}
 	return data[from : from+size], nil
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -18,7 +20,7 @@ import (
 // away.
 
 // begin makes the new file and opens it. In the moment in which nobody has it locked
-// another gc may take it for one that was left (see removeLeft): then it makes one more.
+// another process may remove it as a leftover: then it makes one more.
 func (c *compaction) begin(path string, version uint64) (err error) {
 	for range patience {
 		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
@@ -26,6 +28,8 @@ func (c *compaction) begin(path string, version uint64) (err error) {
 		}
 		if err = c.open(); err == nil {
 			err = c.still()
+		} else if !exists(c.path) {
+			err = fs.ErrNotExist
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -72,20 +76,58 @@ func (c *compaction) discard() {
 	_ = os.Remove(c.path)
 }
 
-// removeLeft takes away the files of those who were interrupted. One that somebody
-// is writing is locked.
-func removeLeft(path string) {
+// leftovers calls f with each file that an interrupted creation, gc or purge has left
+// beside a store. A file that is still being written is locked by its writer, and is none.
+func leftovers(path string, f func(file *os.File)) {
 	entries, _ := os.ReadDir(dirOf(path))
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) || strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix+"journal-") {
+		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) {
 			continue
 		}
-		name := filepath.Join(dirOf(path), e.Name())
-		if f, err := (safefile.Policy{}).Open(name, os.O_RDWR, 0); err == nil {
-			if free, err := lockFile(f, true, false); free && err == nil {
-				_ = os.Remove(name)
-			}
-			_ = f.Close()
+		file, err := safefile.Policy{}.Open(filepath.Join(dirOf(path), e.Name()), os.O_RDWR, 0)
+		if err != nil {
+			continue
 		}
+		if free, err := filelock.Lock(file, true, false); free && err == nil {
+			f(file)
+		}
+		_ = file.Close()
 	}
+}
+
+// removeLeftovers removes the leftovers beside a store, and overwrites what they held if
+// wipe is set. The caller has the exclusive lock of the store: without it a file that is
+// complete, unlocked and about to get its name would be taken for one.
+func removeLeftovers(path string, wipe bool) {
+	leftovers(path, func(file *os.File) {
+		name := file.Name()
+		if !renamesOpen {
+			_ = file.Close()
+		}
+		if os.Remove(name) == nil && wipe && renamesOpen {
+			overwrite(file)
+		}
+	})
+}
+
+// tidy removes leftovers before a compaction needs their room.
+func (s *store) tidy(ctx context.Context, op string, wipe bool) error {
+	if err := s.find(); err != nil {
+		return s.explain(op, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	side, err := s.twin().lock(waiting, true)
+	if err != nil {
+		return s.waited(ctx, op, err)
+	}
+	removeLeftovers(s.path, wipe)
+	side.release()
+	return nil
+}
+
+// Leftovers is objects.Maintainer.
+func (s *store) Leftovers(context.Context) (names []string, err error) {
+	leftovers(s.path, func(file *os.File) { names = append(names, file.Name()) })
+	return names, nil
 }

@@ -5,8 +5,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-
-	"github.com/tract-vcs/tract/objects"
 )
 
 // overlay is what the journal says of the keys of the file beneath it. It only
@@ -14,7 +12,6 @@ import (
 type overlay struct {
 	salt [saltSize]byte // of the journal
 	gen  uint64         // of the frames it is made of
-	from int64          // where the first of them begins in the journal
 	end  int64          // of the last of them
 	seq  uint64         // of the last of them
 
@@ -43,7 +40,7 @@ type mark [bucketCount]int32
 
 // newOverlay is that of a journal of which no frame was read.
 func newOverlay(b binding) *overlay {
-	o := &overlay{salt: b.salt, gen: b.gen, from: b.begin(), end: b.begin(), seq: b.seq}
+	o := &overlay{salt: b.salt, gen: b.gen, end: journalStart, seq: b.seq}
 	for i := range o.trees {
 		switch i {
 		case movesNumber, recentNumber: // these are only listed
@@ -73,27 +70,6 @@ func (o *overlay) add(f *frame, end int64, seq uint64, own bool) {
 		o.put(int(s.bucket), c)
 	}
 	o.end, o.seq = end, seq
-}
-
-// follow takes in the frames of another that came after a mark, from where this one begins.
-func (o *overlay) follow(other *overlay, m mark) {
-	other.mu.RLock()
-	defer other.mu.RUnlock()
-	first := len(other.frames)
-	for first > 0 && other.frames[first-1].at >= o.from {
-		first--
-	}
-	o.frames = slices.Clone(other.frames[first:])
-	o.trees[objectsNumber].byID = newIDMap(other.trees[objectsNumber].byID.ids.Len()) // as many will come again
-	for bucket := range o.trees {
-		b := &other.trees[bucket]
-		for i := m[bucket]; i < b.count; i++ {
-			c := *b.slot(i)
-			c.frame -= int32(first)
-			o.put(bucket, c)
-		}
-	}
-	o.end, o.seq = other.end, other.seq
 }
 
 // now is all that is there.
@@ -157,10 +133,10 @@ func (o *overlay) sorted(bucket int, m *mark) []edit {
 }
 
 // length is how many bytes of the journal it is of.
-func (o *overlay) length() int64 { return o.end - o.from }
+func (o *overlay) length() int64 { return o.end - journalStart }
 
 // of tells whether it is of the frames that count.
-func (o *overlay) of(b binding) bool { return o.gen == b.gen && o.from == b.begin() }
+func (o *overlay) of(b binding) bool { return o.gen == b.gen }
 
 // inOrder gives a sorted copy of a list. Those that are alike stay as they were.
 func inOrder[T any](list []T, compare func(a, b *T) int) []T {
@@ -207,7 +183,7 @@ func (o *overlay) recents(l *look, m mark) (list []change) {
 	var edits []edit
 	for _, e := range o.sorted(refsNumber, &m) {
 		was, err := l.ref(string(e.key))
-		now := objects.Ref{}
+		now := refRecord{}
 		if err == nil && e.value != nil {
 			now, err = decodeRef(string(e.key), e.value)
 		}
@@ -216,10 +192,10 @@ func (o *overlay) recents(l *look, m mark) (list []change) {
 			break
 		}
 		if !was.Target.IsZero() && (e.value == nil || !was.Updated.Equal(now.Updated)) {
-			edits = append(edits, edit{key: recentKey(was)})
+			edits = append(edits, edit{key: recentKey(was.Ref)})
 		}
 		if e.value != nil {
-			edits = append(edits, edit{key: recentKey(now), value: []byte{}})
+			edits = append(edits, edit{key: recentKey(now.Ref), value: []byte{}})
 		}
 	}
 	for _, e := range edits {

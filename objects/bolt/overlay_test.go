@@ -102,8 +102,8 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	l.over = newOverlay(binding{gen: 1})
 	l.over.add(frameWith(
 		change{refsBucket, []byte(was.Name), encodeRef(moved)},
-		change{recentBucket, recentKey(was), nil},
-		change{recentBucket, recentKey(moved), []byte{}},
+		change{recentBucket, recentKey(was.Ref), nil},
+		change{recentBucket, recentKey(moved.Ref), []byte{}},
 	), 0, 0, true)
 	l.seen = l.over.now()
 	under := func(file []byte) []change {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -14,19 +15,18 @@ import (
 // they link to. It has two values, so that a history can be walked without what
 // was said:
 //
-//	head   sum u64, count u16, short u16, others u32; the ids of the objects but of so
-//	       many (see short.go), and those of so many others that they lead to; then an
-//	       [objects.Sheet] of them
+//	head   sum u64, count u16, others u32; the ids of the objects, and those of so many
+//	       others that they lead to; then the table of them ([packs.Table])
 //	body   sum u64, codec (one byte), the data of what is no commit
 //
-// With 0x8000 added to the count, the sheet is in zstd. The sums are over the key and
+// With 0x8000 added to the count, the table is in zstd. The sums are over the key and
 // what follows them, as it is kept; they are made when every object has been hashed
 // and compared with its id, so that who reads a whole pack need not hash.
 const (
-	packObjects = objects.SheetObjects // most that one pack holds
-	looseSize   = 4 << 10              // records from this size on are kept for themselves
+	packObjects = packs.MaxObjects // most that one pack holds
+	looseSize   = 64 << 10         // records from this size on are stored alone
 
-	packIDs   = 8 + 2 + 2 + 4
+	packIDs   = 8 + 2 + 4
 	packZstd  = 0x8000 // added to the count
 	bodyStart = 8 + 1
 	idSize    = len(objects.ID{})
@@ -43,33 +43,24 @@ var (
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// sheetRooms is memory for the sheets of packs that are made.
-var sheetRooms = sync.Pool{New: func() any { return new(objects.SheetRoom) }}
+// tableArenas are for the tables of packs that are encoded.
+var tableArenas = sync.Pool{New: func() any { return new(packs.Arena) }}
 
 // encodePack makes the two values of a pack, in a codec if that makes them shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
-	return encodePackAs(n, list, c, false)
+	return encodePackIn(nil, n, list, c)
 }
 
-// encodePackAs is encodePack of one whose head may be short.
-func encodePackAs(n uint32, list []objects.Object, c codec, short bool) (head, body []byte) {
-	return encodePackIn(nil, n, list, c, short)
-}
-
-// encodePackIn is encodePackAs of one whose body lies in some memory, if there is enough.
-func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec, short bool) (head, body []byte) {
-	room := sheetRooms.Get().(*objects.SheetRoom) //nolint:forcetypeassert // it holds nothing else
-	defer sheetRooms.Put(room)
+// encodePackIn is encodePack of one whose body lies in some memory, if there is enough.
+func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec) (head, body []byte) {
+	room := tableArenas.Get().(*packs.Arena) //nolint:forcetypeassert // it holds nothing else
+	defer tableArenas.Put(room)
 	room.Reset()
 	room.Lend(memory)
-	ids, table, body := objects.LaySheet(list, bodyStart, room)
-	others, out := len(ids)/idSize-len(list), 0
-	if short {
-		ids, out = shortIDs(len(list), ids, table)
-	}
+	ids, table, body := packs.EncodeTable(list, bodyStart, room)
+	others := len(ids)/idSize - len(list)
 	head = make([]byte, 8, packIDs+len(ids)+len(table))
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))
-	head = binary.BigEndian.AppendUint16(head, uint16(out))
 	head = binary.BigEndian.AppendUint32(head, uint32(others))
 	head = append(append(head, ids...), table...)
 	body[8] = byte(codecRaw)
@@ -84,14 +75,11 @@ func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec, short
 
 // pack is the head of one.
 type pack struct {
-	*objects.Sheet
+	*packs.Table
 
 	n     uint32
-	ids   []byte // a piece of the head, unless that is short
+	ids   []byte // a piece of the head
 	sound bool   // its checksum is right: its objects need no hashing
-	short bool   // some ids were worked out
-	due   []byte // the head, while nobody has held it against its checksum
-	lost  int    // objects whose id is not known; here it is zero
 }
 
 var errPack = errors.New("a pack makes no sense")
@@ -128,11 +116,9 @@ func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	if f.zstd {
 		table, err = inflate(a, nil, table)
 	}
-	p := &pack{n: n, ids: ids, sound: sound, short: f.out > 0}
-	if err == nil && p.short {
-		err = p.workOut(f, table)
-	} else if err == nil {
-		p.Sheet, err = objects.OpenSheet(f.count, ids, table, a.sheets())
+	p := &pack{n: n, ids: ids, sound: sound}
+	if err == nil {
+		p.Table, err = packs.ParseTable(f.count, ids, table, a.tableArena())
 	}
 	switch {
 	case sound && errors.Is(err, objects.ErrFormat):
@@ -147,7 +133,6 @@ func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 type front struct {
 	zstd   bool
 	count  int // objects
-	out    int // of these, without an id
 	others int
 	end    int // of the ids; beyond every head: no head begins so
 }
@@ -155,9 +140,8 @@ type front struct {
 // frontOf reads the front of a head, which has packIDs bytes at least.
 func frontOf(b []byte) (f front) {
 	count := binary.BigEndian.Uint16(b[8:])
-	f.zstd, f.count, f.out = count&packZstd != 0, int(count&^packZstd), int(binary.BigEndian.Uint16(b[10:]))
-	f.others = int(binary.BigEndian.Uint32(b[12:]))
-	if f.end = packIDs + (f.count-f.out+f.others)*idSize; f.out > f.count || f.count > packObjects {
+	f.zstd, f.count, f.others = count&packZstd != 0, int(count&^packZstd), int(binary.BigEndian.Uint32(b[10:]))
+	if f.end = packIDs + (f.count+f.others)*idSize; f.count > packObjects {
 		f.end = math.MaxInt
 	}
 	return f

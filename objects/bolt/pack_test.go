@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -38,7 +39,7 @@ func same(a, b objects.Object) bool {
 func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawObjects(t)
-		head, body := encodePackAs(7, list, rapid.SampledFrom([]codec{codecRaw, codecZstd}).Draw(t, "codec"), rapid.Bool().Draw(t, "short"))
+		head, body := encodePack(7, list, rapid.SampledFrom([]codec{codecRaw, codecZstd}).Draw(t, "codec"))
 		p, err := parsePack(7, head)
 		if err != nil || !p.sound || p.Len() != len(list) {
 			t.Fatalf("%v, %+v", err, p)
@@ -75,11 +76,8 @@ func TestPackWithAFlippedBit(t *testing.T) {
 		k := objects.New(objects.KindCommit, tip, []objects.ID{c.ID, {9}}, fmt.Append(nil, "commit ", i))
 		list, tip = append(list, c, k), []objects.ID{k.ID}
 	}
-	for i, c := range []codec{codecRaw, codecZstd, codecRaw, codecZstd} {
-		head, body := encodePackAs(1, list, c, i > 1)
-		if short := frontOf(head).out > 0; short != (i > 1) {
-			t.Fatalf("pack %d is short: %t", i, short)
-		}
+	for _, c := range []codec{codecRaw, codecZstd} {
+		head, body := encodePack(1, list, c)
 		if closed := binary.BigEndian.Uint16(head[8:])&packZstd != 0 && codec(body[8]) == codecZstd; closed != (c == codecZstd) {
 			t.Fatalf("codec %d: in zstd: %t", c, closed)
 		}
@@ -206,7 +204,7 @@ func FuzzPack(f *testing.F) {
 	for _, c := range []codec{codecRaw, codecZstd} {
 		head, _ := encodePack(1, list, c)
 		f.Add(head)
-		head, _ = encodePackAs(1, shortLine(20), c, true)
+		head, _ = encodePack(1, lineOfObjects(20), c)
 		f.Add(head)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -262,7 +260,7 @@ func TestAPackInMemoryThatWasUsed(t *testing.T) {
 	head, body := encodePack(3, list, codecRaw)
 	for _, room := range []int{0, 1, len(body) - 1, len(body), 3 * len(body)} {
 		used := bytes.Repeat([]byte{0xa5}, room)
-		h, b := encodePackIn(used[:0], 3, list, codecRaw, false)
+		h, b := encodePackIn(used[:0], 3, list, codecRaw)
 		if !bytes.Equal(h, head) || !bytes.Equal(b, body) {
 			t.Errorf("in %d bytes it is another", room)
 		}
@@ -270,4 +268,49 @@ func TestAPackInMemoryThatWasUsed(t *testing.T) {
 			t.Errorf("in %d bytes: it lies there: %v", room, in)
 		}
 	}
+}
+
+// TestMessagesOfSomeKilobytesLieInPacks stores what agents mostly store, tool results and
+// files of 2 to 30 KB: none takes a record of its own, before gc and after, and only an
+// object above the limit does.
+func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
+	s, path := fresh(t)
+	r := rand.New(rand.NewPCG(5, 6))
+	var tip objects.ID
+	put := func(size int) {
+		t.Helper()
+		c := object(fmt.Sprintf("%0*d", size, r.Uint64()))
+		k := objects.New(objects.KindCommit, parentsOf(tip), []objects.ID{c.ID}, nil)
+		b := objects.Batch{Put: []objects.Object{c, k}, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip, New: k.ID}}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		tip = k.ID
+	}
+	const messages = 120
+	for range messages {
+		put(2<<10 + r.IntN(28<<10))
+	}
+	put(looseSize)
+	count := func(when string) {
+		t.Helper()
+		alone := 0
+		err := inner(t, s).view(t.Context(), "count", func(l *look) error {
+			for _, err := range l.scanTree(objectsBucket, nil, false) {
+				if err != nil {
+					return err
+				}
+				alone++
+			}
+			return nil
+		})
+		if packed := entriesOfIndex(t, s); err != nil || alone != 1 || packed != 2*messages+1 {
+			t.Errorf("%s: %d records of their own and %d objects in packs, %v", when, alone, packed, err)
+		}
+	}
+	fold(t, s)
+	count("after a checkpoint")
+	sweep(t, s, objects.Sweep{})
+	count("after gc")
+	wantClean(t, path)
 }

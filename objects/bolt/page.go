@@ -8,6 +8,8 @@ import (
 	"hash/fnv"
 	"io"
 	"sync/atomic"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // The file is bbolt's, version 2, in the byte order of the machine:
@@ -93,10 +95,10 @@ func metaAt(f io.ReaderAt, at int64) (meta, error) {
 	switch {
 	case order.Uint32(b[0:]) != boltMagic:
 		return meta{}, errors.New("no bbolt file")
-	case order.Uint32(b[4:]) != boltVersion:
-		return meta{}, fmt.Errorf("bbolt file of version %d, not %d", order.Uint32(b[4:]), boltVersion)
 	case order.Uint64(b[56:]) != sum.Sum64():
 		return meta{}, errors.New("wrong checksum")
+	case order.Uint32(b[4:]) != boltVersion: // as it was written, by the checksum
+		return meta{}, fmt.Errorf("bbolt file format %d, and only %d is known here: %w: upgrade tract", order.Uint32(b[4:]), boltVersion, objects.ErrFormat)
 	case pageSize < minPageSize || pageSize > maxPageSize || pageSize&(pageSize-1) != 0:
 		return meta{}, fmt.Errorf("pages of %d bytes", pageSize)
 	}
@@ -121,17 +123,14 @@ type page struct {
 
 // readHeader reads the beginning of a page and checks all of its header but the flags.
 func readHeader(f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
-	return readHeaderIn(nil, f, m, id, 0)
+	return readHeaderIn(nil, f, m, id)
 }
 
-// readHeaderIn is readHeader that reads so many bytes at once, if there are so many and
-// the page is so long.
-func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64, first int) (p *page, flags uint16, err error) {
+func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64) (p *page, flags uint16, err error) {
 	if id < 2 || id >= m.high {
 		return nil, 0, fmt.Errorf("page %d of %d is asked for", id, m.high)
 	}
-	first = max(m.pageSize, int(min(uint64(first), (m.high-id)*uint64(m.pageSize))))
-	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: a.takeBytes(first)}
+	p = &page{file: f, at: int64(id) * int64(m.pageSize), id: id, head: a.takeBytes(m.pageSize)}
 	if _, err := f.ReadAt(p.head, p.at); err != nil {
 		return nil, 0, fmt.Errorf("read page %d: %w", id, err)
 	}
@@ -145,16 +144,13 @@ func readHeaderIn(a *arena, f io.ReaderAt, m meta, id uint64, first int) (p *pag
 	p.last = id + overflow
 	p.size = int(overflow+1) * m.pageSize
 	p.count = int(order.Uint16(p.head[10:]))
-	if len(p.head) > p.size {
-		p.head = a.resize(p.head, p.size)
-	}
 	return p, order.Uint16(p.head[8:]), nil
 }
 
-func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) { return readPageIn(nil, f, m, id, 0) }
+func readPage(f io.ReaderAt, m meta, id uint64) (*page, error) { return readPageIn(nil, f, m, id) }
 
-func readPageIn(a *arena, f io.ReaderAt, m meta, id uint64, first int) (*page, error) {
-	p, flags, err := readHeaderIn(a, f, m, id, first)
+func readPageIn(a *arena, f io.ReaderAt, m meta, id uint64) (*page, error) {
+	p, flags, err := readHeaderIn(a, f, m, id)
 	if err != nil {
 		return nil, err
 	}

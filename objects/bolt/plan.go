@@ -19,13 +19,13 @@ type writer struct {
 	h     *handle
 	disk  sync.Mutex    // who has it may write to the files
 	call  chan struct{} // wakes up the keeper
-	crowd int           // batches of the last groups; disk guards it
 
 	mu     sync.Mutex
 	look   *look               // what is durable, and the objects that are planned
 	refs   map[string]*movable // the refs that were asked for
-	last   objects.LogEntry    // of the log as it will be, without its moves
+	last   uint64              // Seq of the newest entry of the log as it will be
 	ready  bool                // last is read
+	moves  []objects.RefUpdate // memory for those of an entry
 	key    []byte              // memory for one
 	record []byte              // and for one of these
 	next   *group              // that takes more; nil: none
@@ -45,19 +45,18 @@ type writer struct {
 
 // movable is a ref as it will be; a zero target: not at all.
 type movable struct {
-	objects.Ref
+	refRecord
 	was objects.Ref // before the group that moves it
 	by  *group      // the last that does
 }
 
 // group is what is written together.
 type group struct {
-	frame   frame
-	hauled  []objects.Object // of a large batch, after which it takes no more
-	staged  *staged
-	moved   []*movable // the refs that it moves
-	lead    bool       // somebody has taken on to write it
-	batches int
+	frame  frame
+	hauled []objects.Object // of a large batch, after which it takes no more
+	staged *staged
+	moved  []*movable // the refs that it moves
+	lead   bool       // somebody has taken on to write it
 
 	done chan struct{} // closed when err says what has come of it
 	err  error
@@ -91,7 +90,14 @@ func (w *writer) ref(name string) (*movable, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &movable{Ref: r}
+	if r.Target.IsZero() { // it may have been deleted
+		e, err := w.look.newestEntry(name)
+		if err != nil {
+			return nil, err
+		}
+		r.entry = e.Hash
+	}
+	p := &movable{refRecord: r}
 	w.refs[name] = p
 	return p, nil
 }
@@ -124,6 +130,11 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 	if len(b.Put) == 0 && len(b.Refs) == 0 {
 		return nil, false, nil
 	}
+	return w.join(of, tip, func(g *group) error { return w.add(g, b) })
+}
+
+// join is plan with what adds to the group.
+func (w *writer) join(of string, tip objects.ID, add func(*group) error) (g *group, lead bool, err error) {
 	w.turn()
 	defer w.mu.Unlock()
 	if w.ended() {
@@ -138,7 +149,7 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 				return cmp.Or(err, errMovedOn)
 			}
 		}
-		return w.add(g, b)
+		return add(g)
 	})
 	if errors.Is(err, errMovedOn) {
 		return nil, false, err
@@ -147,7 +158,6 @@ func (w *writer) plan(b objects.Batch, of string, tip objects.ID) (g *group, lea
 		return nil, false, w.store.explain("read", err)
 	}
 	lead, g.lead = !g.lead, true
-	g.batches++
 	return g, lead, nil
 }
 
@@ -190,26 +200,32 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	}
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {
-		moves, err = objects.Moves(b.Refs, func(name string) (objects.ID, error) {
-			r, err := w.ref(name)
-			if err != nil {
-				return objects.ID{}, err
-			}
-			return r.Target, nil
-		})
+		moves, err = objects.Moves(b.Refs, w.target)
 	}
 	had := len(g.frame.spans)
 	for i := 0; i < len(b.Put) && err == nil; i++ {
 		err = w.put(g, &b.Put[i], b.Copies)
 	}
 	if err == nil && len(moves) > 0 {
-		err = w.move(g, b.Note, moves)
+		var last uint64
+		if last, err = w.lastSeq(); err == nil {
+			w.move(g, last+1, b.Note, moves)
+		}
 	}
 	if err != nil {
 		g.staged.forget(g.frame.changes()[had:])
 		g.frame.cut(had)
 	}
 	return err
+}
+
+// target is where a ref is after what is planned. mu is held.
+func (w *writer) target(name string) (objects.ID, error) {
+	r, err := w.ref(name)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return r.Target, nil
 }
 
 // put puts an object into a group if it has to be. Small ones are not looked for in
@@ -254,35 +270,44 @@ func otherBytes(id objects.ID) error {
 	return &objects.CorruptError{ID: id, Cause: errors.New("other bytes are stored under its id")}
 }
 
-// move plans the moves of one entry of the log.
-func (w *writer) move(g *group, note objects.Note, moves []objects.RefUpdate) error {
+// lastSeq is the Seq of the newest log entry after what is planned. mu is held.
+func (w *writer) lastSeq() (uint64, error) {
 	if !w.ready {
-		last, err := w.look.lastEntry()
+		last, err := w.look.newestEntry("")
 		if err != nil {
-			return err
+			return 0, err
 		}
-		w.last, w.ready = last, true
+		w.last, w.ready = last.Seq, true
+	}
+	return w.last, nil
+}
+
+// move plans one entry of the log, whose refs were asked for.
+func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
+	w.moves = append(w.moves[:0], moves...) // the batch is the caller's
+	moves = w.moves
+	for i := range moves {
+		moves[i].Prev = w.refs[moves[i].Name].entry
 	}
 	var entry objects.LogEntry
-	entry, w.record = objects.NewLogRecord(w.record[:0], w.last, note, moves)
+	entry, w.record = objects.NewLogRecord(w.record[:0], seq, note, moves)
 	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
 	w.putSealed(g, logNumber, w.key, w.record)
 	for i := range moves {
 		u := &moves[i]
-		r := w.refs[u.Name] // it was asked for
+		r := w.refs[u.Name]
 		if r.by != g {
 			r.was, r.by = r.Ref, g
 			g.moved = append(g.moved, r)
 		}
-		r.Target, r.Version, r.Updated = u.New, r.Version+1, entry.Note.Time
+		r.Target, r.Version, r.Updated, r.entry = u.New, r.Version+1, entry.Note.Time, entry.Hash
 		if u.New.IsZero() {
 			r.Ref = objects.Ref{Name: u.Name}
 		}
 		w.key = appendMovesKey(w.key[:0], u.Name, entry.Seq)
 		g.frame.put(movesNumber, w.key)
 	}
-	w.last, w.last.Refs = entry, nil // they are the caller's
-	return nil
+	w.last = seq
 }
 
 // putSealed puts a record with its checksum.
@@ -304,18 +329,17 @@ func (w *writer) close(g *group) {
 			g.frame.delete(refsNumber, w.key)
 			continue
 		}
-		w.record = appendRefRecord(w.record[:0], &r.Ref)
+		w.record = appendRefRecord(w.record[:0], &r.refRecord)
 		w.putSealed(g, refsNumber, w.key, w.record)
 		w.key = appendRecentKey(w.key[:0], &r.Ref)
 		g.frame.put(recentNumber, w.key)
 	}
-	w.crowd = max(g.batches, w.crowd/2)
 	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
 	w.making.done(&g.frame)
 }
 
-// renew goes on to the file as a fold has left it, before the next one writes over what
-// it was: a look that plans is not counted among those of a moment. mu is not held.
+// renew goes on to the file as a checkpoint has left it, before the next one writes over
+// what it was: a look that plans is not counted among those of a moment. mu is not held.
 func (w *writer) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -149,7 +149,7 @@ func (g *getter) take(l *look, w wanted) error {
 	if w.pack == nil {
 		return nil
 	}
-	if 2*w.size < w.pack.Body() || len(w.slots) < 4 {
+	if 2*w.size < w.pack.BodySize() || len(w.slots) < 4 {
 		for _, slot := range w.slots {
 			o, err := l.packed(w.pack, slot)
 			if err != nil && !ofOneObject(err) {

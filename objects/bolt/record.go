@@ -8,14 +8,14 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/tract-vcs/tract/canon"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 )
 
 // The buckets of a store, and their keys and values:
 //
 //	meta     "format" -> sealed record: 1 version
-//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 where it begins, 5 files
+//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 files
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
 //	         "folds" -> sealed record: 1 which pack was the last at some times
 //	heads    pack -> head of a pack
@@ -23,9 +23,9 @@ import (
 //	index    level, run, first 8 bytes of an id -> piece of the index
 //	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
 //	         0x80 added, and the rest in zstd; or a tombstone
-//	refs     name -> sealed record: 1 target, 2 version, 3 updated
+//	refs     name -> sealed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
 //	recent   last moved first (time downwards, name) -> nothing
-//	log      seq -> sealed objects.LogEntry.Record, or some that follow one another
+//	log      seq -> sealed objects.LogEntry.Record, or several
 //	moves    name, 0, seq -> nothing
 //
 // Numbers in keys are big-endian. An object is checked by its id. A sealed
@@ -69,9 +69,9 @@ func bucketNumber(name string) int {
 // The formats that this package knows. A store is made in the first of them and
 // becomes one of a later when something is written that the earlier has not.
 const (
-	formatFirst  = 11 // those before it were never released
-	formatPacked = 12 // what was packed closely is in zstd
-	formatErased = 13 // with tombstones
+	formatFirst  = 20 // those before it were never released
+	formatPacked = 21 // what was packed closely is in zstd
+	formatErased = 22 // with tombstones
 	formatNewest = formatErased
 )
 
@@ -95,7 +95,7 @@ func unseal(key, value []byte) ([]byte, error) {
 }
 
 func encodeFormat(version uint64) []byte {
-	var e canon.Encoder
+	var e canonical.Encoder
 	e.Uint(1, version)
 	return seal(formatKey, e.Bytes())
 }
@@ -105,7 +105,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		if f == 1 {
 			version = d.Uint()
@@ -187,30 +187,39 @@ func shareObject(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, e
 	return o, nil
 }
 
-func encodeRef(r objects.Ref) []byte { return seal([]byte(r.Name), appendRefRecord(nil, &r)) }
+// refRecord is a ref with the hash of the newest log entry that moves it.
+type refRecord struct {
+	objects.Ref
+	entry objects.ID
+}
+
+func encodeRef(r refRecord) []byte { return seal([]byte(r.Name), appendRefRecord(nil, &r)) }
 
 // appendRefRecord gives the record of a ref, in the free room behind room where that is
 // enough.
-func appendRefRecord(room []byte, r *objects.Ref) []byte {
-	e := canon.NewEncoder(room)
+func appendRefRecord(room []byte, r *refRecord) []byte {
+	e := canonical.NewEncoder(room)
 	e.Raw(1, r.Target[:])
 	e.Uint(2, r.Version)
 	e.Int(3, r.Updated.UnixMilli())
+	e.Hash(4, r.entry)
 	return e.Bytes()
 }
 
-func decodeRef(name string, value []byte) (objects.Ref, error) {
-	r, ms := objects.Ref{Name: name}, int64(0)
+func decodeRef(name string, value []byte) (refRecord, error) {
+	r, ms := refRecord{Ref: objects.Ref{Name: name}}, int64(0)
 	record, err := unseal([]byte(name), value)
-	d := canon.NewDecoder(record)
+	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
 		case 1:
-			r.Target = objects.DecodeID(d)
+			r.Target = objects.ID(d.Hash())
 		case 2:
 			r.Version = d.Uint()
 		case 3:
 			ms = d.Int()
+		case 4:
+			r.entry = objects.ID(d.Hash())
 		}
 	}
 	if err == nil {
@@ -219,8 +228,11 @@ func decodeRef(name string, value []byte) (objects.Ref, error) {
 	if err == nil && (r.Target.IsZero() || r.Version == 0) {
 		err = errors.New("no target")
 	}
+	if err == nil && r.entry.IsZero() {
+		err = errors.New("no log entry")
+	}
 	if err != nil {
-		return objects.Ref{}, fmt.Errorf("ref %q: %w", name, err)
+		return refRecord{}, fmt.Errorf("ref %q: %w", name, err)
 	}
 	r.Updated = time.UnixMilli(ms).UTC()
 	return r, nil

@@ -45,10 +45,10 @@ func FuzzDecodeObject(f *testing.F) {
 
 func TestRefRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := objects.Ref{
+		in := refRecord{objects.Ref{
 			Name: rapid.String().Draw(t, "name"), Target: drawID(t, "target"), Version: rapid.Uint64Min(1).Draw(t, "version"),
 			Updated: time.UnixMilli(rapid.Int64().Draw(t, "ms")).UTC(),
-		}
+		}, drawID(t, "entry")}
 		value := encodeRef(in)
 		out, err := decodeRef(in.Name, value)
 		if err != nil || out != in {
@@ -64,7 +64,7 @@ func TestRefRoundTrip(t *testing.T) {
 
 func FuzzDecodeRef(f *testing.F) {
 	const name = "refs/heads/x"
-	f.Add(encodeRef(objects.Ref{Name: name, Target: objects.ID{1}, Version: 7, Updated: time.UnixMilli(-5)})[sealSize:])
+	f.Add(encodeRef(refRecord{objects.Ref{Name: name, Target: objects.ID{1}, Version: 7, Updated: time.UnixMilli(-5)}, objects.ID{2}})[sealSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal([]byte(name), record)
 		if r, err := decodeRef(name, value); err == nil && !bytes.Equal(encodeRef(r), value) {
@@ -74,18 +74,18 @@ func FuzzDecodeRef(f *testing.F) {
 }
 
 func TestLogEntryIsSealed(t *testing.T) {
-	e := objects.NewLogEntry(objects.LogEntry{Seq: 41}, objects.Note{Author: "a"}, []objects.RefUpdate{{Name: "refs/heads/x", New: objects.ID{1}}})
+	e := objects.NewLogEntry(42, objects.Note{Author: "a"}, []objects.RefUpdate{{Name: "refs/heads/x", New: objects.ID{1}}})
 	value := encodeEntry(e)
-	if got, err := decodeEntries(logKey(42), value, nil); err != nil || !reflect.DeepEqual(got, []objects.LogEntry{e}) {
+	if got, err := decodeEntries(logKey(42), value); err != nil || !reflect.DeepEqual(got, []objects.LogEntry{e}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := decodeEntries(logKey(43), value, nil); err == nil {
+	if got, err := decodeEntries(logKey(43), value); err == nil {
 		t.Errorf("in the place of entry 43: %+v", got)
 	}
 	for bit := range len(value) * 8 {
 		bad := bytes.Clone(value)
 		bad[bit/8] ^= 1 << (bit % 8)
-		if got, err := decodeEntries(logKey(42), bad, nil); err == nil {
+		if got, err := decodeEntries(logKey(42), bad); err == nil {
 			t.Errorf("with bit %d changed it reads %+v", bit, got)
 		}
 	}

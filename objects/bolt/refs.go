@@ -23,13 +23,13 @@ const (
 )
 
 // ref reads one ref; one that is not there has a zero target.
-func (l *look) ref(name string) (objects.Ref, error) {
+func (l *look) ref(name string) (refRecord, error) {
 	value, err := l.get(refsBucket, []byte(name))
 	if err == nil && value == nil {
 		err = l.noRef(name)
 	}
 	if err != nil || value == nil {
-		return objects.Ref{Name: name}, err
+		return refRecord{Ref: objects.Ref{Name: name}}, err
 	}
 	return decodeRef(name, value)
 }
@@ -37,22 +37,25 @@ func (l *look) ref(name string) (objects.Ref, error) {
 // noRef asks the log about a ref that is not there: it was deleted, or never made, or
 // else it is lost, by a name that is damaged or a page that is.
 func (l *look) noRef(name string) error {
-	if l.kept.isAbsent(name) {
-		return nil
+	e, err := l.newestEntry(name)
+	if err != nil {
+		return err
 	}
-	for e, err := range l.log(name, math.MaxUint64) {
-		if err != nil {
-			return err
+	for _, u := range e.Refs {
+		if u.Name == name && !u.New.IsZero() {
+			return fmt.Errorf("ref %q is not there; the log says %s", name, u.New.Short())
 		}
-		for _, u := range e.Refs {
-			if u.Name == name && !u.New.IsZero() {
-				return fmt.Errorf("ref %q is not there; the log says %s", name, u.New.Short())
-			}
-		}
-		break
 	}
-	l.kept.noteAbsent(name)
 	return nil
+}
+
+// newestEntry returns the newest entry that moves a ref, or of all when name is empty; the
+// zero one if there is none.
+func (l *look) newestEntry(name string) (objects.LogEntry, error) {
+	for e, err := range l.log(name, math.MaxUint64) {
+		return e, err
+	}
+	return objects.LogEntry{}, nil
 }
 
 // GetRefs is objects.RefReader.
@@ -67,7 +70,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 				return err
 			}
 			if !r.Target.IsZero() {
-				refs = append(refs, r)
+				refs = append(refs, r.Ref)
 			}
 		}
 		return nil
@@ -105,7 +108,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(refsBucket, []byte(max(q.Prefix, q.After))) {
-			var r objects.Ref
+			var r refRecord
 			if err == nil {
 				var value []byte
 				if value, err = e.value(); err == nil {
@@ -115,7 +118,7 @@ func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) {
 				return
 			}
-			if !yield(r, err) {
+			if !yield(r.Ref, err) {
 				return
 			}
 		}
@@ -126,17 +129,17 @@ func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 func (l *look) refsByTime() iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(recentBucket, nil) {
-			var r objects.Ref
+			var r refRecord
 			if err == nil && len(e.key) <= 8 {
 				err = errors.New("a key without the name of a ref")
 			}
 			if err == nil {
 				r, err = l.ref(string(e.key[8:]))
 			}
-			if err == nil && (r.Target.IsZero() || !bytes.Equal(recentKey(r), e.key)) {
+			if err == nil && (r.Target.IsZero() || !bytes.Equal(recentKey(r.Ref), e.key)) {
 				err = fmt.Errorf("ref %q is not where its time says", r.Name)
 			}
-			if !yield(r, err) {
+			if !yield(r.Ref, err) {
 				return
 			}
 		}
@@ -199,23 +202,16 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 	}
 }
 
-// wholeLog yields the entries as they lie together, the newest first.
+// wholeLog yields the entries of one value at a time, the newest first.
 func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
-		next := objects.LogEntry{}
 		for found, err := range l.descend(logBucket, logKey(before)) {
 			var list []objects.LogEntry
 			if err == nil {
 				var value []byte
 				if value, err = found.value(); err == nil {
-					list, err = decodeEntries(found.key, value, l.idAt)
+					list, err = decodeEntries(found.key, value)
 				}
-			}
-			if err == nil {
-				if last := list[len(list)-1]; next.Seq > 0 && (last.Seq != next.Seq-1 || last.Hash != next.Prev) {
-					err = fmt.Errorf("log entry %d does not follow entry %d", next.Seq, last.Seq)
-				}
-				next = list[0]
 			}
 			if !yield(list, err) {
 				return
@@ -224,7 +220,7 @@ func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	}
 }
 
-// logOf yields those of the entries that lie together of which one moves a ref.
+// logOf yields the entries of one value at a time, of those in which one moves a ref.
 func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
@@ -250,7 +246,7 @@ func moves(e objects.LogEntry, name string) bool {
 	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
 }
 
-// entries reads the entry with a number, and those that lie with it.
+// entries reads the entries of the value under a number.
 func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
@@ -259,7 +255,7 @@ func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeEntries(logKey(seq), value, l.idAt)
+	return decodeEntries(logKey(seq), value)
 }
 
 // Watch is objects.Watcher. It looks at the file, and when that has changed at

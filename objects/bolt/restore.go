@@ -3,19 +3,20 @@ package bolt
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// restoreStep is how many batches are written together.
+// restoreStep is how many entries are written together.
 const restoreStep = 4096
 
-// Restore is objects.Restorer. Many batches are planned one behind the other and share
+// Restore is objects.Maintainer. Many entries are planned one behind the other and share
 // a sync.
-func (s *store) Restore(ctx context.Context, list []objects.Batch) error {
+func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for len(list) > 0 {
 		err := s.submit(ctx, func(w *writer, _ allowance) error {
-			n, err := w.together(list[:min(len(list), restoreStep)])
+			n, err := w.restore(list[:min(len(list), restoreStep)])
 			list = list[n:]
 			return err
 		})
@@ -26,16 +27,17 @@ func (s *store) Restore(ctx context.Context, list []objects.Batch) error {
 	return nil
 }
 
-// together writes batches up to the first that fails, and tells how many there are now.
-func (w *writer) together(list []objects.Batch) (n int, err error) {
+// restore writes entries up to the first that fails, and tells how many there are now.
+func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 	var mine *group // that nobody else will write
 	var planned []*group
-	for _, b := range list {
-		if mine != nil && (mine.frame.size() >= groupBytes || mine.hauled != nil) {
+	for _, e := range list {
+		if mine != nil && mine.frame.size() >= groupBytes {
 			break // it takes no more
 		}
-		g, lead, e := w.plan(b, "", objects.ID{})
-		if err = e; err != nil {
+		var g *group
+		var lead bool
+		if g, lead, err = w.join("", objects.ID{}, func(g *group) error { return w.follow(g, e) }); err != nil {
 			break
 		}
 		if lead {
@@ -47,10 +49,8 @@ func (w *writer) together(list []objects.Batch) (n int, err error) {
 		w.write(mine)
 	}
 	for _, g := range planned {
-		if g != nil {
-			if <-g.done; g.err != nil {
-				return n, g.err
-			}
+		if <-g.done; g.err != nil {
+			return n, g.err
 		}
 		n++
 	}
@@ -58,4 +58,25 @@ func (w *writer) together(list []objects.Batch) (n int, err error) {
 		err = nil // the rest goes the same way
 	}
 	return n, err
+}
+
+// follow plans an entry as it is, if it follows what is planned. mu is held.
+func (w *writer) follow(g *group, e objects.LogEntry) error {
+	last, err := w.lastSeq()
+	if err != nil {
+		return err
+	}
+	moves, err := objects.Moves(e.Refs, w.target)
+	if err != nil {
+		return err
+	}
+	follows := e.Seq > last && len(moves) == len(e.Refs)
+	for _, u := range moves {
+		follows = follows && w.refs[u.Name].entry == u.Prev
+	}
+	if !follows {
+		return &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
+	}
+	w.move(g, e.Seq, e.Note, moves)
+	return nil
 }

@@ -14,32 +14,27 @@ const aheadRooms = 4
 
 // room is what some runs lie in.
 type room struct {
-	arena  arena
-	run    []objects.Object
-	runs   []objects.Run // of a line
-	from   []begin       // of each of these
-	given  int           // objects in all
-	behind bool          // who uses it has time, and looks at checksums
-	err    error
-}
-
-// begin is where a run of a line begins.
-type begin struct {
-	pack *pack // nil: it is in none
-	tip  objects.ID
-	left int
+	arena arena
+	list  []objects.Object
+	spots []objects.Spot
+	runs  []objects.Run // of a line
+	given int           // objects in all
+	alone int           // of them in no pack
+	err   error
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-func (r *room) add(run objects.Run, from begin) {
-	r.runs, r.from, r.given = append(r.runs, run), append(r.from, from), r.given+run.Len()
+// add makes a run of the last objects of the list, from one on.
+func (r *room) add(from int) {
+	run := objects.Run{Objects: r.list[from:], Spots: r.spots[from:]}
+	r.runs, r.given = append(r.runs, run), r.given+len(run.Objects)
 }
 
 // fill fills a room anew. One that nothing was put into is the last, and so is one with
 // an error.
 func (r *room) fill(ctx context.Context, read func(context.Context, *room) error) {
-	r.run, r.runs, r.from, r.given = r.run[:0], r.runs[:0], r.from[:0], 0
+	r.list, r.spots, r.runs, r.given, r.alone = r.list[:0], r.spots[:0], r.runs[:0], 0, 0
 	r.arena.reset()
 	r.err = read(ctx, r)
 }
@@ -51,7 +46,6 @@ func inRooms(ctx context.Context, read func(context.Context, *room) error) iter.
 		now := rooms.Get().(*room) //nolint:forcetypeassert // it holds nothing else
 		given := 0
 		for given <= aloneFor {
-			now.behind = false
 			now.fill(ctx, read)
 			if given += now.given; !now.give(yield) {
 				rooms.Put(now)
@@ -91,7 +85,6 @@ func startAhead(ctx context.Context, read func(context.Context, *room) error, on
 	go func() {
 		defer close(a.ready)
 		for r := range a.free {
-			r.behind = len(a.ready) <= 1 // or who reads has time
 			r.fill(ctx, read)
 			if a.ready <- r; r.err != nil || r.given == 0 {
 				return

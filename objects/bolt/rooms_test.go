@@ -41,7 +41,7 @@ func TestRoomsAreFilledAhead(t *testing.T) {
 			}
 			filled++
 			for range 100 {
-				r.add(objects.Run{Objects: make([]objects.Object, filled)}, begin{})
+				r.put(filled)
 			}
 			return nil
 		}
@@ -88,7 +88,7 @@ func TestWhoLeavesWaitsForNothing(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		r.add(objects.Run{Objects: make([]objects.Object, aloneFor+1)}, begin{})
+		r.put(aloneFor + 1)
 		return nil
 	}
 	a := startAhead(t.Context(), read, rooms.Get().(*room)) //nolint:forcetypeassert // it holds nothing else
@@ -100,4 +100,10 @@ func TestWhoLeavesWaitsForNothing(t *testing.T) {
 	if n := begun.Load(); n != 2 {
 		t.Errorf("%d reads were begun", n)
 	}
+}
+
+// put adds a run of n objects.
+func (r *room) put(n int) {
+	r.list, r.spots = append(r.list, make([]objects.Object, n)...), append(r.spots, make([]objects.Spot, n)...)
+	r.add(len(r.list) - n)
 }

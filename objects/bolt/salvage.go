@@ -66,7 +66,6 @@ func (a *auditor) salvage() error {
 			return err
 		}
 	}
-	a.scrapLog()
 	return nil
 }
 
@@ -214,10 +213,13 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		}
 	case bytes.HasPrefix(key, []byte("refs/")):
 		if r, err := decodeRef(string(key), x.value); err == nil {
-			a.names.scrap(r)
+			a.names.scrap(r.Ref)
 		}
 	case len(key) == 8:
-		a.scrapEntries(key, x.value)
+		list, _ := decodeEntries(key, x.value)
+		for _, e := range list {
+			a.names.keep(e)
+		}
 	case isBucket(string(key)) && len(x.value) > 2*pageHeader && order.Uint64(x.value) == 0:
 		return a.scrapPage(x.value[pageHeader:], -1<<40)
 	}

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/tract-vcs/tract/internal/compression"
+	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -69,9 +71,7 @@ func newScrapHead(n uint32, b []byte) (h *scrapHead, ok bool) {
 
 // scrapHeadWith tries a head with every body, and keeps the ids that come of it.
 func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) error {
-	if h.front.out == 0 {
-		s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.front.end])) // whatever is behind them
-	}
+	s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.front.end])) // whatever is behind them
 	for _, body := range bodies {
 		for _, p := range h.laxPacks(body) {
 			for i := range p.whole {
@@ -90,8 +90,7 @@ func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) err
 type laxPack struct {
 	pack
 
-	out     []bool // objects whose ids are left out
-	believe bool   // what objects say, rather than ids that are there
+	believe bool // what objects say, rather than ids that are there
 	whole   []objects.Object
 }
 
@@ -100,28 +99,22 @@ type laxPack struct {
 // the object says.
 func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
 	ids, table := h.bytes[packIDs:h.front.end], laxInflate(h.bytes[h.front.end:])
-	open := func(room []byte) []*objects.Sheet {
-		if s, err := objects.OpenSheet(h.front.count, room, table, nil); err == nil {
-			return []*objects.Sheet{s}
+	open := func(room []byte) []*packs.Table {
+		if s, err := packs.ParseTable(h.front.count, room, table, nil); err == nil {
+			return []*packs.Table{s}
 		}
-		return objects.SalvageSheet(h.front.count, room, table)
+		return packs.SalvageTable(h.front.count, room, table)
 	}
 	for k, more := 0, 1; k < more; k++ {
 		for _, believe := range []bool{false, true} {
-			room := make([]byte, (h.front.count+h.front.others)*idSize) // each has its own
-			sheets := open(room)
-			if more = len(sheets); k >= more {
+			room := bytes.Clone(ids) // each has its own
+			tables := open(room)
+			if more = len(tables); k >= more {
 				break
 			}
-			p := &laxPack{pack: pack{Sheet: sheets[k], n: h.n, ids: room}, out: make([]bool, h.front.count), believe: believe}
-			if n := 0; h.front.out > 0 {
-				if p.out, n = leftOut(p.Sheet); n != h.front.out {
-					break
-				}
-			}
-			copy(room, h.front.spread(p.out, ids))
+			p := &laxPack{pack: pack{Table: tables[k], n: h.n, ids: room}, believe: believe}
 			p.whole = p.known(body)
-			if list = append(list, p); !body.sound || len(body.data) != p.Body() || len(p.whole) == p.Len() {
+			if list = append(list, p); !body.sound || len(body.data) != p.BodySize() || len(p.whole) == p.Len() {
 				break
 			}
 		}
@@ -132,7 +125,7 @@ func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
 // laxInflate gives what can be had of what is in zstd, and what is not as it is. No
 // codec is believed, but the beginning of a frame.
 func laxInflate(b []byte) []byte {
-	if !bytes.HasPrefix(b, zstdMagic) {
+	if !compression.IsFrame(b) {
 		return b
 	}
 	data, _ := inflate(nil, nil, b)
@@ -172,9 +165,8 @@ func (p *laxPack) known(body scrapBody) (whole []objects.Object) {
 const mostFlips = 64
 
 // mend gives an object if its bytes have the hash of its id, or nearly: then it is the
-// id that is damaged, and is put right for those that lead to it. Where its id is left
-// out, or its bytes are believed, it is given too, and is not known until something that
-// is known leads to it. Else it is of no kind. The data of a body that is
+// id that is damaged, and is put right for those that lead to it. Where its bytes
+// are believed, it is given too, and is not known until something that is known leads to it. Else it is of no kind. The data of a body that is
 // cut off, or of which too little is known, is looked for before its end too.
 func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 	if !p.Kind(i).Valid() {
@@ -183,10 +175,10 @@ func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 	var room []objects.ID
 	o = p.Object(i, &room)
 	if o.Kind == objects.KindCommit {
-		return p.mendAs(i, o, p.out[i] || p.believe)
+		return p.mendAs(i, o, p.believe)
 	}
 	from, size := p.Data(i)
-	for k, at := range [2]int{from, from + len(body.data) - p.Body()} {
+	for k, at := range [2]int{from, from + len(body.data) - p.BodySize()} {
 		if at < 0 || at+size > len(body.data) || k > 0 && at == from {
 			continue
 		}
@@ -201,7 +193,7 @@ func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 // mendAs holds an object to its id. One that is believed is given whatever that is.
 func (p *laxPack) mendAs(i int, o objects.Object, believe bool) (real objects.Object, known bool) {
 	real = objects.New(o.Kind, slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data))
-	known = !p.out[i] && nearly(real.ID, o.ID)
+	known = nearly(real.ID, o.ID)
 	if !known && !believe {
 		return objects.Object{}, false
 	}

@@ -1,8 +1,12 @@
 package bolt
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"testing"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // TestSalvageOfDamagedElements flips every bit of the elements of the pages that hold
@@ -28,5 +32,75 @@ func TestSalvageOfDamagedElements(t *testing.T) {
 				t.Errorf("bit %d of page %d: %d objects are lost, %v: %.300v", bit, at/4096, lost, err, got.damages)
 			}
 		}
+	}
+}
+
+// lineOfObjects is a line of commits with their contents and origins, and a branch
+// of it.
+func lineOfObjects(commits int) (list []objects.Object) {
+	var tip, from []objects.ID
+	for i := range commits {
+		c := object(fmt.Sprintf("what is said as the %d. of them, and of no other", i))
+		o := objects.New(objects.KindOrigin, nil, nil, fmt.Append(nil, "origin ", i))
+		k := objects.New(objects.KindCommit, tip, []objects.ID{c.ID, o.ID}, fmt.Append(nil, "commit ", i))
+		if list, tip = append(list, c, o, k), []objects.ID{k.ID}; i == commits/3 {
+			from = tip
+		}
+		if i == 2*commits/3 {
+			tip = from
+		}
+	}
+	return list
+}
+
+func has(list []objects.Object, id objects.ID) bool {
+	for i := range list {
+		if list[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// TestIDsComeBackFromASoundBody zeroes a sector of the ids: each follows from the object's
+// bytes, and is proven by an object that leads to it. Only the last of a line is lost with
+// the sector of its id.
+func TestIDsComeBackFromASoundBody(t *testing.T) {
+	const lost = 512 / idSize // ids in a sector
+	list := lineOfObjects(200)
+	head, body := encodePack(1, list, codecZstd)
+	end, short := frontOf(head).end, 0
+	for from := packIDs; from < end-512; from += 700 {
+		bad := bytes.Clone(head)
+		clear(bad[from : from+512])
+		found := salvaged(t, bad, body)
+		if len(found) < len(list) {
+			short++
+		}
+		if len(found) < len(list)-3*lost {
+			t.Errorf("without the ids from byte %d on %d objects of %d are found", from, len(found), len(list))
+		}
+		worse := bytes.Clone(body)
+		worse[len(worse)/2] ^= 1
+		worse[len(worse)/2+1] ^= 1
+		for id := range salvaged(t, bad, worse) {
+			if !has(list, id) {
+				t.Fatalf("object %s is found, and never was there", id.Short())
+			}
+		}
+	}
+	if short > 2 {
+		t.Errorf("of %d sectors %d cost something", (end-packIDs)/700, short)
+	}
+}
+
+// TestDamagedContentLeavesTheCommits finds all objects but the one that is damaged.
+func TestDamagedContentLeavesTheCommits(t *testing.T) {
+	list := lineOfObjects(100)
+	head, body := encodePack(1, list, codecRaw)
+	body[bodyStart+500] ^= 1
+	body[bodyStart+501] ^= 1
+	if found := salvaged(t, head, body); len(found) != len(list)-1 {
+		t.Errorf("%d objects of %d are found where one is damaged", len(found), len(list))
 	}
 }

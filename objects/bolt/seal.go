@@ -89,8 +89,9 @@ func apart(list []objects.Object) (rest []objects.Object, changes []change) {
 // bodyRooms is the memory of bodies that are written, for the next ones.
 var bodyRooms sync.Pool
 
-// written gives back the memory of the bodies of a list of changes, which are in the file.
-func written(list []change) {
+// recycleBodies gives back the memory of the bodies in a list of changes, once they are in
+// the file.
+func recycleBodies(list []change) {
 	for _, c := range list {
 		if c.bucket == bodiesBucket && len(c.value) > 0 {
 			body := c.value[:0]
@@ -118,7 +119,7 @@ func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, 
 				if memory == nil {
 					memory = new([]byte)
 				}
-				head, body := encodePackIn(*memory, n, runs[i], codecRaw, false)
+				head, body := encodePackIn(*memory, n, runs[i], codecRaw)
 				changes[2*i], changes[2*i+1] = change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body}
 			}
 		})

@@ -123,7 +123,7 @@ func (q *search) packed(l *look, from []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return nil, q.inBare(l, all, from)
+	return nil, nil
 }
 
 func (q *search) inRun(l *look, r run, from []byte) error {

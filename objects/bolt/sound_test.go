@@ -22,7 +22,7 @@ func TestOnlyWhatWasHashedIsLaidTogether(t *testing.T) {
 		t.Fatal("what this process has written is not known to be its own")
 	}
 	over.frames[0].b[at] ^= 1
-	err := in.fold(h, nil)
+	err := in.checkpoint(h, nil)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) {
 		t.Errorf("what changed in memory is folded: %v", err)
 	}
@@ -56,7 +56,7 @@ func TestOnlyWhatWasHashedIsLaidTogether(t *testing.T) {
 			t.Error("what was read from the journal need not be hashed")
 		}
 	}
-	err = in.fold(h, nil)
+	err = in.checkpoint(h, nil)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) || damaged.ID != wrong.Put[0].ID {
 		t.Errorf("what another process wrote wrong is folded: %v", err)
 	}

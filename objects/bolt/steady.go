@@ -3,11 +3,15 @@ package bolt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tract-vcs/tract/internal/filelock"
+	"github.com/tract-vcs/tract/objects"
 )
 
 // slice is how long who reads the whole file keeps writers waiting at a time.
@@ -52,7 +56,7 @@ type steady struct {
 // for the lock beside the others of this process and does not stand among them.
 func (s *store) twin() *store {
 	return &store{
-		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit,
+		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, mapMost: s.mapMost,
 		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
 	}
 }
@@ -127,7 +131,9 @@ func (h *steady) look() error {
 		return err
 	}
 	h.size = info.Size()
-	if h.meta, h.metaErr = readMeta(h.file, h.size); h.metaErr != nil {
+	if h.meta, h.metaErr = readMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
+		return fmt.Errorf("open store %s: %w", h.store.path, h.metaErr)
+	} else if h.metaErr != nil {
 		h.patient = false // nobody could tell whether it is still the same
 	} else {
 		h.heads = make([]byte, 2*h.meta.pageSize)
@@ -201,7 +207,7 @@ func (h *steady) unmoved() error {
 }
 
 func (h *steady) release() {
-	_ = unlockFile(h.file)
+	_ = filelock.Unlock(h.file)
 	h.side.release()
 	h.side = nil
 }

@@ -56,7 +56,7 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 func TestCopyIsTheStoreOfOneMoment(t *testing.T) {
 	path, m := large(t, 200)
 	s := mustOpen(t, path, objects.Options{})
-	c, ok := objects.As[objects.Copier](s)
+	c, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		t.Fatal("the engine cannot be copied")
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"sort"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -101,11 +100,7 @@ func (l *look) recallPacked(s *sorted) error {
 	if err != nil {
 		return err
 	}
-	rest, err := l.recallKnown(all.list, s)
-	if err != nil {
-		return err
-	}
-	for _, r := range rest {
+	for _, r := range all.list {
 		if r.entries/chunkEntries > 2*uint64(len(s.order)) {
 			err = l.recallEach(r, s)
 		} else {
@@ -115,24 +110,7 @@ func (l *look) recallPacked(s *sorted) error {
 			return err
 		}
 	}
-	for n := uint32(1); n <= all.bare; n++ {
-		l.recallBare(n, s)
-	}
 	return nil
-}
-
-// recallBare looks into a bare pack. In one that cannot be read may be anything.
-func (l *look) recallBare(n uint32, s *sorted) {
-	begins, err := l.beginsOf(n)
-	for i := range s.seen {
-		s.seen[i] = s.seen[i] || err != nil
-	}
-	for _, begin := range begins {
-		from := sort.Search(len(s.order), func(i int) bool { return s.order[i].begin >= begin })
-		for ; from < len(s.order) && s.order[from].begin == begin; from++ {
-			s.seen[s.order[from].at] = true
-		}
-	}
 }
 
 // recallEach looks for few objects in a long run.

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Sweep is objects.Cleaner. It finds out what to keep, writes that into a new file
+// Sweep is objects.Maintainer. It finds out what to keep, writes that into a new file
 // while others go on, and takes the lock only for what they have added meanwhile and
 // for giving the new file the name of the old one. Whoever is interrupted before that
 // leaves the store as it was.
@@ -22,6 +22,11 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (objects.Swept, erro
 	}
 	var w *sweeper
 	var part *compaction
+	if !o.Dry {
+		if err := s.tidy(ctx, "clean", false); err != nil {
+			return objects.Swept{}, err
+		}
+	}
 	err := s.steadily(ctx, "clean", o.Progress, func(h *steady) (err error) {
 		part.discard() // of a try that took too long
 		w = newSweeper(o)
@@ -63,7 +68,6 @@ type sweeper struct {
 	nodes []swept
 	edges []int32
 	roots []objects.ID
-	last  objects.LogEntry
 	alive []fate
 
 	op    string
@@ -125,7 +129,6 @@ func (w *sweeper) look(s *store, h *steady) error {
 			for _, u := range e.Refs {
 				w.roots = append(w.roots, u.Old, u.New)
 			}
-			w.last = e
 			return nil
 		},
 		Damage: func(d objects.Damage) error {
@@ -236,7 +239,7 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	if same, err := part.sameFile(h.file); err != nil || !same {
 		return errors.Join(err, faster)
 	}
-	if err := t.fold(h, nil); err != nil {
+	if err := t.checkpoint(h, nil); err != nil {
 		return err
 	}
 	if len(w.erase) > 0 {

@@ -17,7 +17,7 @@ import (
 
 func sweep(t testing.TB, s objects.Store, o objects.Sweep) objects.Swept {
 	t.Helper()
-	c, ok := objects.As[objects.Cleaner](s)
+	c, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		t.Fatal("the engine cannot be cleaned")
 	}
@@ -164,7 +164,7 @@ func roleSweep(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, _ := objects.As[objects.Cleaner](s)
+	c, _ := objects.As[objects.Maintainer](s)
 	fmt.Println("begin")
 	for i := 0; ; i++ {
 		stray := object(fmt.Sprint("stray ", os.Getpid(), i))
@@ -206,7 +206,7 @@ func TestSweepThatIsKilled(t *testing.T) {
 		}
 	}
 	s := mustOpen(t, path, objects.Options{})
-	sweep(t, s, objects.Sweep{Before: now()})
+	apply(t, s, "refs/heads/next", "next")
 	if left := names(t, dirOf(path)); len(left) != 4 {
 		t.Errorf("what was interrupted left %v", left)
 	}
@@ -219,7 +219,7 @@ func TestSweepOfADamagedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, path, objects.Options{})
-	c, _ := objects.As[objects.Cleaner](s)
+	c, _ := objects.As[objects.Maintainer](s)
 	if _, err := c.Sweep(t.Context(), objects.Sweep{Before: now()}); !errors.Is(err, objects.ErrCorrupt) {
 		t.Errorf("a damaged store was swept: %v", err)
 	}

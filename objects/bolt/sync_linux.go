@@ -18,15 +18,12 @@ func syncData(f *os.File) error {
 	}
 }
 
-// willRead tells the system that a piece of a file will be read soon. Of a piece whose
-// ends are in memory the rest mostly is, and to say so page by page takes it long: it is
-// not told, and missing is false.
-func willRead(f *os.File, at, n int64) (missing bool) {
-	missing = !inMemory(f, at) || !inMemory(f, at+n-1)
-	if missing {
+// willRead tells the system that a piece of a file will be read soon, unless its ends are
+// in memory: then the rest mostly is, and to say so page by page takes long.
+func willRead(f *os.File, at, n int64) {
+	if !inMemory(f, at) || !inMemory(f, at+n-1) {
 		_ = unix.Fadvise(int(f.Fd()), at, n, unix.FADV_WILLNEED)
 	}
-	return missing
 }
 
 // inMemory tells whether a byte of a file can be read without the disk. Beyond the end

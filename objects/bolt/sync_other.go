@@ -8,7 +8,7 @@ import "os"
 func syncData(f *os.File) error { return f.Sync() }
 
 // willRead does nothing: what the system reads ahead by itself must do.
-func willRead(*os.File, int64, int64) (missing bool) { return false }
+func willRead(*os.File, int64, int64) {}
 
 // willBeRead tells the system that a file will be read into memory, where it wants to know.
 func willBeRead([]byte) {}

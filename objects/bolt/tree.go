@@ -23,17 +23,13 @@ type look struct {
 	seen     mark      // of it
 	staged   []*staged // what will be put next
 	pages    map[uint64]*page
-	kept     *kept // by all looks at the moment; nil: nothing is
 	packs    map[uint32]*pack
 	headLeaf *page // with a head that was found last; nil: none
 	lastBody begunBody
 	bodies   *opened
 	index    *runs     // nil: not read yet
-	known    *known    // what folds remember of the index; nil: it is read
 	scan     *scanning // of many packs; nil: it is of few
 	arena    *arena    // for what is read of packs; nil: it is kept
-	unsummed bool      // checksums of heads may be due, see packUnder
-	leaves   *leaves   // read whole, as all in them is wanted; nil: they are not
 	buckets  map[string]tree
 }
 
@@ -51,7 +47,7 @@ func (l *look) page(id uint64) (*page, error) {
 	if p, ok := l.pages[id]; ok {
 		return p, nil
 	}
-	p, err := l.keptPage(id)
+	p, err := readPageIn(l.arena, l.file, l.meta, id)
 	if err == nil {
 		err = p.begins()
 	}
@@ -63,30 +59,6 @@ func (l *look) page(id uint64) (*page, error) {
 	}
 	l.pages[id] = p
 	return p, nil
-}
-
-// keptPage reads a page, or takes the one that a look before has read. Who reads many packs
-// comes once to each leaf, and keeps only what leads there.
-func (l *look) keptPage(id uint64) (p *page, err error) {
-	p, more := l.kept.page(id)
-	switch {
-	case p != nil:
-		return p, nil
-	case more && l.scan == nil:
-		if p, err = readPage(l.file, l.meta, id); err == nil {
-			l.kept.keep(p)
-		}
-		return p, err
-	case l.leaves != nil:
-		p, err = l.leaves.read(l, id)
-	default:
-		p, err = readPageIn(l.arena, l.file, l.meta, id, 0)
-	}
-	if err == nil && more && (!p.leaf || id == l.meta.root) {
-		p.head = bytes.Clone(p.head) // the memory of this read is used again
-		l.kept.keep(p)
-	}
-	return p, err
 }
 
 func (l *look) top(t tree) (*page, error) {

@@ -179,9 +179,6 @@ func (w *writer) latest() *group {
 // write writes a group, when the one before it is written.
 func (w *writer) write(g *group) {
 	w.disk.Lock()
-	if w.crowd > 1 {
-		letAllRun() // who has just been served may come again
-	}
 	w.mu.Lock()
 	w.close(g)
 	w.mu.Unlock()
@@ -199,14 +196,4 @@ func (w *writer) write(g *group) {
 		w.stop()
 		w.wake()
 	}
-}
-
-// letAllRun lets all run that can by now. The first goroutine ends up behind them in the
-// queue of this processor, since the second takes its place in front. [runtime.Gosched]
-// would queue where an idle processor looks before it takes over some of what waits here.
-func letAllRun() {
-	all := make(chan struct{})
-	go close(all)
-	go func() {}()
-	<-all
 }

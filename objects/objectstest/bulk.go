@@ -10,45 +10,34 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// bulks hold objects.Line and objects.Load to what Chain and Get give, whether the
-// engine is an objects.Bulk or not.
+// bulks compare objects.ChainRuns and objects.Load with Chain and Get, whether the engine
+// is an objects.BulkReader or not.
 var bulks = []promise{
-	{"Bulk/Line is Chain in runs", bulkLine},
+	{"Bulk/ChainRuns is Chain in runs", bulkLine},
 	{"Bulk/Load is Get, with spots and without", bulkLoad},
 	{"Bulk/a hole ends it", bulkHole},
 	{"Bulk/a loop may end early and may use the store", bulkLoops},
 }
 
-// flat copies what runs hold, which is good for a moment only.
+// flat copies the commits of runs, which are valid for a moment only.
 func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error) {
 	for run, err := range runs {
 		if err != nil {
 			return list, err
 		}
-		for o, err := range run.All() {
-			if err != nil {
-				return list, err
-			}
-			o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), slices.Clone(o.Data)
-			list = append(list, o)
+		for _, o := range run.Objects {
+			list = append(list, o.Clone())
 		}
 	}
 	return list, nil
 }
 
-// Spots gives the spots of what the commits of a run link to first, where they are known.
+// Spots returns the spots of what the commits of a run link to first, where they are known.
 func Spots(run *objects.Run) map[objects.ID]objects.Spot {
 	known := map[objects.ID]objects.Spot{}
-	s, places := run.Sheet()
-	if run.Body == 0 {
-		return known
-	}
-	for _, at := range places {
-		var room []objects.ID
-		if _, links := s.Edges(int(at), &room); len(links) > 0 {
-			if spot := run.Spot(int(at)); spot != (objects.Spot{}) {
-				known[links[0]] = spot
-			}
+	for i, o := range run.Objects {
+		if spot := run.Spot(i); spot != (objects.Spot{}) {
+			known[o.Links[0]] = spot
 		}
 	}
 	return known
@@ -58,7 +47,7 @@ func Spots(run *objects.Run) map[objects.ID]objects.Spot {
 func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Spot {
 	t.Helper()
 	known := map[objects.ID]objects.Spot{}
-	for run, err := range objects.Line(soon(t), s, tip, 0) {
+	for run, err := range objects.ChainRuns(soon(t), s, tip, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +84,7 @@ func bulkLine(t *testing.T, s objects.Store) {
 		put(t, s, part...)
 	}
 	for _, limit := range []int{0, 1, 9, 300, 4999, 5000, 6000} {
-		got, err := flat(objects.Line(soon(t), s, h.tip(), limit))
+		got, err := flat(objects.ChainRuns(soon(t), s, h.tip(), limit))
 		if err != nil {
 			t.Fatalf("limit %d: %v", limit, err)
 		}
@@ -105,12 +94,12 @@ func bulkLine(t *testing.T, s objects.Store) {
 		}
 		wantObjects(t, got, want)
 	}
-	got, err := flat(objects.Line(soon(t), s, h.tip(), 0, h.commits[7].ID))
+	got, err := flat(objects.ChainRuns(soon(t), s, h.tip(), 0, h.commits[7].ID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantObjects(t, got, h.commits[:7])
-	if got, err := flat(objects.Line(soon(t), s, objects.ID{}, 0)); err != nil || len(got) != 0 {
+	if got, err := flat(objects.ChainRuns(soon(t), s, objects.ID{}, 0)); err != nil || len(got) != 0 {
 		t.Errorf("the line of nothing: %d commits, %v", len(got), err)
 	}
 }
@@ -162,39 +151,31 @@ func bulkHole(t *testing.T, s objects.Store) {
 	h := grow(objects.ID{}, "line", 2000)
 	hole := h.commits[1500]
 	put(t, s, slices.DeleteFunc(h.all(), func(o objects.Object) bool { return o.ID == hole.ID })...)
-	got, err := flat(objects.Line(soon(t), s, h.tip(), 0))
+	got, err := flat(objects.ChainRuns(soon(t), s, h.tip(), 0))
 	if none := (*objects.NotFoundError)(nil); !errors.As(err, &none) || none.ID != hole.ID {
 		t.Errorf("a hole in a line is %v", err)
 	}
 	wantObjects(t, got, h.commits[:1500])
 }
 
-// firstOf is the id of the first commit of a run.
-func firstOf(run *objects.Run) (id objects.ID) {
-	for o := range run.All() {
-		return o.ID
-	}
-	return id
-}
-
 func bulkLoops(t *testing.T, s objects.Store) {
 	h := grow(objects.ID{}, "line", 4000)
 	put(t, s, h.all()...)
 	n, runs := 0, 0
-	for run, err := range objects.Line(soon(t), s, h.tip(), 0) {
+	for run, err := range objects.ChainRuns(soon(t), s, h.tip(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := firstOf(&run)
+		first := run.Objects[0].ID
 		put(t, s, content("put by the body of a loop over "+first.String()))
-		if _, err := flat(objects.Line(soon(t), s, h.tip(), 50)); err != nil {
+		if _, err := flat(objects.ChainRuns(soon(t), s, h.tip(), 50)); err != nil {
 			t.Fatal(err)
 		}
-		if again := firstOf(&run); again != first || again != h.commits[n].ID {
+		if again := run.Objects[0].ID; again != first || again != h.commits[n].ID {
 			t.Fatal("a run changed while it was used")
 		}
-		n += run.Len()
-		if runs++; n > 2000 || runs == 100 { // one without Bulk gives them one by one
+		n += len(run.Objects)
+		if runs++; n > 2000 || runs == 100 { // a store that is no BulkReader gives one at a time
 			break
 		}
 	}

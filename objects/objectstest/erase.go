@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// erases hold an engine that is an objects.Eraser; another passes them.
+// erases test Erase of an engine that is an objects.Maintainer.
 var erases = []promise{
 	{"Erase/a tombstone stands in its place", eraseOne},
 	{"Erase/what is read with it is read all the same", eraseBeside},
@@ -24,7 +24,7 @@ var erases = []promise{
 }
 
 func eraser(s objects.Store) bool {
-	_, ok := objects.As[objects.Eraser](s)
+	_, ok := objects.As[objects.Maintainer](s)
 	return ok
 }
 

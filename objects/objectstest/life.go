@@ -15,7 +15,6 @@ var lives = []promise{
 	{"Close/waits for what is running", lifeCloseWaits},
 	{"Close/then every call says so", lifeClosed},
 	{"Close/beside readers and writers", lifeCloseRace},
-	{"Size/of a store in a file", lifeSize},
 }
 
 // calls is one call of every method that reads or writes.
@@ -152,26 +151,6 @@ func lifeCloseRace(t *testing.T, s objects.Store) {
 		if !errors.Is(err, objects.ErrClosed) {
 			t.Errorf("writer %d ended with %v", i, err)
 		}
-	}
-}
-
-func lifeSize(t *testing.T, s objects.Store) {
-	sizer, ok := objects.As[objects.Sizer](s)
-	if !ok {
-		return // an engine need not lie in a file
-	}
-	_, before, err := sizer.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 8 {
-		data := make([]byte, objects.MaxSize)
-		data[0] = byte(i)
-		put(t, s, objects.New(objects.KindChunk, nil, nil, data))
-	}
-	path, after, err := sizer.Size(t.Context())
-	if err != nil || path == "" || after < before+8*objects.MaxSize/2 {
-		t.Errorf("size: %q, %d bytes and then %d, %v", path, before, after, err)
 	}
 }
 

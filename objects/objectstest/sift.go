@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// sifts hold objects.Sift over every engine, and so those that are an objects.Sifter.
+// sifts test objects.Sift, which walks histories with their content.
 var sifts = []promise{
 	{"Sift/what may match comes with its commit, newest first", siftLine},
 	{"Sift/every commit once, other parents last", siftMerges},

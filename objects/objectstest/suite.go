@@ -32,14 +32,21 @@ type Engine struct {
 	// Reopen opens what a store from Open, closed by now, has left behind. It is
 	// nil for an engine that leaves nothing.
 	Reopen func(t *testing.T, closed objects.Store) objects.Store
+
+	// OpenCopy opens the copy that objects.Maintainer made in a folder. It is nil for an
+	// engine that makes none.
+	OpenCopy func(t *testing.T, dir string) objects.Store
 }
 
 // Run checks every promise, each in a subtest of its own on a store of its own.
 func Run(t *testing.T, e Engine) {
-	for _, group := range [][]promise{gets, chains, bulks, applies, updates, refs, logs, lives, watches, sifts, erases} {
+	for _, group := range [][]promise{gets, chains, bulks, applies, updates, refs, logs, lives, watches, sifts, erases, maintains} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) { p.check(t, open(t, e)) })
 		}
+	}
+	if e.OpenCopy != nil {
+		t.Run("Maintain/a copy has everything", func(t *testing.T) { checkCopy(t, e) })
 	}
 	if e.Reopen != nil {
 		t.Run("Reopen/everything acknowledged is there", func(t *testing.T) { checkReopen(t, e) })

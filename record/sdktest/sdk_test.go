@@ -52,7 +52,7 @@ func exchange(t *testing.T, name string) llmtest.Exchange {
 // library saw the same. It returns the repo, closed to more.
 func recorded(t *testing.T, have talk, script ...llmtest.Exchange) *tract.Repo {
 	t.Helper()
-	repo, err := tract.Open(t.Context(), "mem:")
+	repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func recorded(t *testing.T, have talk, script ...llmtest.Exchange) *tract.Repo {
 // story is the history of a branch, oldest first, in words.
 func story(t *testing.T, repo *tract.Repo, branch string) (lines []string) {
 	t.Helper()
-	for c, err := range repo.Log(t.Context(), branch) {
+	for c, err := range repo.Log(t.Context(), branch, tract.LogOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

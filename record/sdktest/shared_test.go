@@ -125,7 +125,7 @@ func play(t *testing.T, dir string, r recording) {
 	want, bad := llm.Collect(providers.Decode(r.API, "", "", strings.NewReader(body), providers.FramingFound), nil)
 	repo := recorded(t, question(r), said)
 	var have []content.Block
-	for c, err := range repo.Log(t.Context(), "main") {
+	for c, err := range repo.Log(t.Context(), "main", tract.LogOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

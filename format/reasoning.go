@@ -1,0 +1,108 @@
+package format
+
+import (
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Reasoning is a block of reasoning with what a list shows beside it.
+type Reasoning struct {
+	*inspect.ReasoningBlock
+	Tokens  int   // the estimate, scaled
+	Damaged error // why it cannot be read, or something beside it; nil: it is whole
+}
+
+// Reasoning writes one block of a list in two lines: the time, the branch and the model, and
+// the first words.
+func (p *Printer) Reasoning(t Reasoning) {
+	g := p.page()
+	o := t.Origin()
+	g.add(paint(g.ink.id, t.Commit.ID.Short()), " ", paint(g.ink.dim, p.when(t.Commit.Time)))
+	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
+		if part != "" {
+			g.add(" · ", part)
+		}
+	}
+	g.add("\n")
+	said := Commit{Commit: t.Commit, Damaged: t.Damaged}
+	g.shade(indent, thoughtTag, said.summary(g.after(indent+thoughtTag), moreMark))
+	g.end()
+}
+
+// WholeReasoning writes one block with its whole text.
+func (p *Printer) WholeReasoning(t Reasoning) {
+	g := p.page()
+	if p.logged {
+		g.gap()
+	}
+	p.logged = true
+	g.line(paint(g.ink.id, "commit "+t.Commit.ID.String()))
+	o := t.Origin()
+	g.field("Session", o.Session)
+	if o.Model != "" {
+		g.field("Model", answered(&o))
+	}
+	g.field("Date", g.date(t.Commit.Time))
+	g.field("Tokens", t.cost())
+	g.form(t.Commit.Block)
+	g.pruned(t.Commit)
+	g.gap()
+	g.damaged(t.Damaged)
+	g.words(t.Commit)
+	g.end()
+}
+
+func (t Reasoning) cost() string {
+	about := "about " + many(t.Tokens, "token")
+	if t.Reported > 0 {
+		return count(t.Reported) + " tokens reported, " + about
+	}
+	return about
+}
+
+// sealed is the kind of seal; empty: there is none.
+func (t Reasoning) sealed() string {
+	switch seal := t.Block.Form().Seal; {
+	case seal.IsZero():
+		return ""
+	case seal.Type == content.Signature:
+		return "signed"
+	default:
+		return seal.Type.String()
+	}
+}
+
+type reasoningJSON struct {
+	ID         objects.ID  `json:"id"`
+	Session    string      `json:"session,omitempty"`
+	Turn       int         `json:"turn"`
+	Model      string      `json:"model,omitempty"`
+	Provider   string      `json:"provider,omitempty"`
+	ResponseID string      `json:"response_id,omitempty"`
+	Time       string      `json:"time"`
+	Tokens     int         `json:"tokens"`
+	Reported   int64       `json:"reported,omitempty"`
+	Duration   int64       `json:"duration_ms,omitempty"`
+	Format     string      `json:"format,omitempty"`
+	Source     string      `json:"source,omitempty"`
+	Seal       *sealJSON   `json:"seal,omitempty"`
+	Incomplete bool        `json:"incomplete,omitempty"`
+	Pruned     *prunedJSON `json:"pruned,omitempty"`
+	Damaged    string      `json:"damaged,omitempty"`
+	Text       string      `json:"text"`
+	TextBase64 string      `json:"text_base64,omitempty"`
+	Parts      []string    `json:"parts,omitempty"`
+}
+
+// ReasoningJSON is a block of reasoning with the number of its turn, for programs.
+func ReasoningJSON(t Reasoning) any {
+	o, text, form := t.Origin(), t.Block.String(), t.Block.Form()
+	return reasoningJSON{
+		ID: t.Commit.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
+		Time: moment(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
+		Pruned: newPruned(t.Commit.Erased, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
+		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
+		Text: valid(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
+	}
+}

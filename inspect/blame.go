@@ -1,0 +1,205 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/diff"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Line is one line of a prompt and the commit that it came from.
+type Line struct {
+	Message int            // number of the message in the prompt, from 0
+	Block   objects.ID     // the block that it belongs to
+	Commit  *commit.Commit // the block, or the edit that last changed the line; with its origin
+	Role    content.Role
+	Kind    content.Kind
+	Text    string // without its line feed
+}
+
+// Blame returns the lines of a prompt of the repo, each with the commit that brought it. A
+// line that an edit left unchanged belongs to the commit before the edit. A line that both
+// sides of a merge have belongs to the edit on the side of the first parent.
+func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, error) {
+	store := repo.Store()
+	versions, err := versionsOf(ctx, store, p)
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]objects.ID, len(p.Said))
+	for i, at := range p.Said {
+		blocks[i] = p.Entries[at].ID
+	}
+	needed, err := commit.Headers(ctx, store, blocks)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[objects.ID]*commit.Commit, len(needed))
+	for _, c := range needed {
+		all[c.ID] = c
+		for _, v := range versions[c.ID] {
+			needed = append(needed, v.Commit)
+		}
+	}
+	if err := commit.LoadAll(ctx, store, needed...); err != nil {
+		return nil, err
+	}
+	var lines []Line
+	for i, commits := range p.Commits() {
+		m := p.Messages[i]
+		for j, b := range m.Blocks {
+			id := commits[j]
+			for _, l := range blameBlock(all[id], versions[id]) {
+				l.Message, l.Block, l.Role, l.Kind = i, id, m.Role, b.Kind()
+				lines = append(lines, l)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// version is an edit of a block and the edits that it was made over: several where
+// histories were merged in between, that of the first parent first; none: the block
+// itself.
+type version struct {
+	*commit.Commit
+	over []objects.ID
+}
+
+// versionsOf returns the edits of each block, in the order of the prompt.
+func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[objects.ID][]version, error) {
+	merged := map[objects.ID]*commit.Commit{} // all commits, when there are merges
+	if slices.ContainsFunc(p.Entries, func(e compile.Entry) bool { return e.Op == commit.Merge }) {
+		ids := make([]objects.ID, len(p.Entries))
+		for i := range p.Entries {
+			ids[i] = p.Entries[i].ID
+		}
+		headers, err := commit.Headers(ctx, r, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range headers {
+			merged[c.ID] = c
+		}
+	}
+	list := map[objects.ID][]version{}
+	for i := range p.Entries {
+		if p.Entries[i].Op != commit.Edit {
+			continue
+		}
+		c := p.Entries[i].Speaks().Clone() // it is filled in
+		before := list[c.Target]
+		v := version{Commit: c}
+		switch {
+		case len(before) == 0:
+		case len(merged) == 0:
+			v.over = []objects.ID{before[len(before)-1].ID}
+		default:
+			v.over = lastEdits(c.Target, c.Parents, merged)
+		}
+		list[c.Target] = append(before, v)
+	}
+	if len(merged) == 0 {
+		return list, nil
+	}
+	for target, edits := range list {
+		// A merge may have joined several edits without one over them. The last edit in
+		// the order of the prompt has the text, but not every line is its own.
+		if over := lastEdits(target, []objects.ID{p.Head}, merged); len(over) > 1 {
+			last := edits[len(edits)-1].Clone()
+			list[target] = append(edits, version{Commit: last, over: over})
+		}
+	}
+	return list, nil
+}
+
+// lastEdits finds the last edits of a block in the histories of tips, all that its
+// first parent leads to before what other parents lead to.
+func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
+	seen := map[objects.ID]bool{}
+	open := slices.Clone(tips)
+	slices.Reverse(open)
+	for len(open) > 0 {
+		c := all[open[len(open)-1]]
+		if open = open[:len(open)-1]; c == nil || seen[c.ID] || c.ID == target {
+			continue
+		}
+		seen[c.ID] = true
+		if c.Op == commit.Edit && c.Target == target {
+			last = append(last, c.ID)
+			continue
+		}
+		for _, parent := range slices.Backward(c.Parents) {
+			open = append(open, parent)
+		}
+	}
+	return last
+}
+
+// blameTime is how long two versions of a block are compared at most.
+const blameTime = 500 * time.Millisecond
+
+// blameBlock is the lines of the last version of a block.
+func blameBlock(first *commit.Commit, edits []version) []Line {
+	lines := linesOf(first)
+	known := map[objects.ID][]Line{first.ID: lines}
+	for _, v := range edits {
+		over := v.over
+		if len(over) == 0 {
+			over = []objects.ID{first.ID}
+		}
+		lines = linesOf(v.Commit)
+		for _, id := range over {
+			inherit(lines, known[id], v.Commit)
+		}
+		known[v.ID] = lines
+	}
+	return lines
+}
+
+// inherit gives the lines that an edit left unchanged to the commits that they belonged to
+// before, unless another version has claimed them.
+func inherit(lines, before []Line, edit *commit.Commit) {
+	from, at := 0, 0
+	for _, span := range diff.Texts(joined(before), joined(lines), diff.TextOptions{Timeout: blameTime}) {
+		n := strings.Count(span.Text, "\n")
+		switch span.Op {
+		case diff.Same:
+			for i := range n {
+				if lines[at+i].Commit == edit {
+					lines[at+i].Commit = before[from+i].Commit
+				}
+			}
+			from, at = from+n, at+n
+		case diff.Remove:
+			from += n
+		case diff.Add:
+			at += n
+		}
+	}
+}
+
+// joined is the text of lines, each with its line feed.
+func joined(lines []Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// linesOf returns the lines of the block of a commit.
+func linesOf(c *commit.Commit) (lines []Line) {
+	for line := range strings.Lines(c.Block.String()) {
+		lines = append(lines, Line{Commit: c, Text: strings.TrimSuffix(line, "\n")})
+	}
+	return lines
+}

@@ -1,0 +1,77 @@
+package inspect_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/inspect"
+)
+
+// blame is the blame of the prompt of branch main.
+func blame(t *testing.T, repo *tract.Repo) []inspect.Line {
+	t.Helper()
+	return must(inspect.Blame(t.Context(), repo, must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t)))(t)
+}
+
+func TestBlameKeepsWhoSaidALine(t *testing.T) {
+	repo := open(t)
+	main := repo.Branch("main")
+	must(onlyID(main.Append(t.Context(), []content.Block{content.User("a\nb\nc\n")}, tract.AppendOptions{Author: "ada"})))(t)
+	must(main.Edit(t.Context(), "main", "a\nB\nc", tract.EditOptions{Author: "bob"}))(t)
+	must(main.Edit(t.Context(), "main~1", "zero\na\nB\nc", tract.EditOptions{Author: "eve"}))(t)
+	got := ""
+	for _, l := range blame(t, repo) {
+		got += l.Commit.Author + ":" + l.Text + " "
+	}
+	if want := "eve:zero ada:a bob:B ada:c "; got != want {
+		t.Errorf("blame %q, want %q", got, want)
+	}
+	must(summaryID(main.Compress(t.Context(), "main", tract.CompressOptions{Text: "all of it", Author: "sum"})))(t)
+	if l := blame(t, repo); len(l) != 1 || l[0].Commit.Op != commit.Compress || l[0].Commit.Author != "sum" {
+		t.Errorf("of a summary: %+v", l)
+	}
+}
+
+// TestBlameOfAMergePrefersTheFirstParent: a line that both histories have belongs to
+// the edit of the branch that was merged into, however far back that edit lies, and
+// whatever the merge decided.
+func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
+	for name, test := range map[string]struct {
+		theirs  string // edit on the branch that is merged
+		resolve func(c tract.Conflict) *tract.Change
+		want    string
+	}{
+		"a new text": {"both\nside", func(tract.Conflict) *tract.Change {
+			return &tract.Change{Text: "both\nmain\nside\nnew"}
+		}, "ours:both ours:main theirs:side merge:new"},
+		"their text": {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Theirs }, "ours:both theirs:side"},
+		"our text":   {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Ours }, "ours:both ours:main"},
+		"equal":      {"both\nmain", nil, "ours:both ours:main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := open(t)
+			main, side := repo.Branch("main"), repo.Branch("side")
+			text := must(main.User(t.Context(), "first"))(t).String()
+			must(main.Append(t.Context(), []content.Block{assistant("Fine.")}, tract.AppendOptions{}))(t)
+			must(main.Fork(t.Context(), "side", "main"))(t)
+			must(main.Edit(t.Context(), text, "both\nmain", tract.EditOptions{Author: "ours"}))(t)
+			must(main.Append(t.Context(), []content.Block{user("more?"), assistant("more.")}, tract.AppendOptions{}))(t)
+			must(side.Edit(t.Context(), text, test.theirs, tract.EditOptions{Author: "theirs"}))(t)
+			m := tract.MergeOptions{Author: "merge", Resolve: func(c tract.Conflict) (*tract.Change, error) { return test.resolve(c), nil }}
+			must(main.Merge(t.Context(), "side", m))(t)
+			must(main.Append(t.Context(), []content.Block{user("after?")}, tract.AppendOptions{}))(t)
+			var got []string
+			for _, l := range blame(t, repo) {
+				if l.Block.String() == text {
+					got = append(got, l.Commit.Author+":"+l.Text)
+				}
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("blame %q, want %q", got, test.want)
+			}
+		})
+	}
+}

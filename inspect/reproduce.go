@@ -1,0 +1,211 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Outcome is the result of making a request again.
+type Outcome string
+
+// The outcomes.
+const (
+	Same            Outcome = "same"             // the hash of the body proves it
+	Differs         Outcome = "differs"          // the same history makes another request now
+	Purged          Outcome = "pruned"           // content that it was made of was purged since; Why says which
+	OlderEncoder    Outcome = "older encoder"    // other bytes, and another version of the encoder wrote the old ones
+	NotReproducible Outcome = "not reproducible" // something that made the body is not stored; Why says what
+)
+
+// Reproduction is a request that was made again from its manifest.
+type Reproduction struct {
+	ID       objects.ID // of the manifest
+	Commit   objects.ID // the last block of the response
+	Manifest *compile.Manifest
+	Prompt   *compile.Prompt
+	Request  *llm.Request // its Body is nil when there is no target to encode it
+	Outcome  Outcome
+	Why      string // of any other outcome than Same
+}
+
+// Targets returns the wire format that a manifest names, or nil for one that it does not
+// know.
+type Targets func(m *compile.Manifest) (llm.Target, error)
+
+// Reproduce makes the request again that a response answered: the revision is any commit of
+// the response. Without targets no body is made.
+func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Targets) (*Reproduction, error) {
+	c, err := repo.Show(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	m, err := history.Manifest(ctx, repo.Store(), c)
+	if err != nil {
+		return nil, err
+	}
+	x := &Reproduction{ID: c.From.Manifest, Commit: c.ID, Manifest: m}
+	return x, x.make(ctx, repo.Store(), targets, &sentBefore{})
+}
+
+// sentBefore is which commits the request of a manifest sent, so that the flags of the next
+// one need not be read from all manifests before it.
+type sentBefore struct {
+	id    objects.ID
+	flags []bool
+}
+
+// after gives the flags of the manifest with an id, and remembers them.
+func (s *sentBefore) after(ctx context.Context, r objects.Reader, id objects.ID, m *compile.Manifest) (flags []bool, err error) {
+	if !s.id.IsZero() && s.id == m.Prev {
+		flags, err = m.Flags(s.flags)
+	} else {
+		flags, err = compile.ReadFlags(ctx, r, id)
+	}
+	s.id, s.flags = id, flags
+	return flags, err
+}
+
+// make compiles the prompt of the manifest again and compares.
+func (x *Reproduction) make(ctx context.Context, r objects.Reader, targets Targets, before *sentBefore) (err error) {
+	m := x.Manifest
+	if x.Prompt, err = compile.Chain(ctx, r, m.Head, m.Options); err != nil {
+		return err
+	}
+	flags, err := before.after(ctx, r, x.ID, m)
+	if err != nil {
+		return err
+	}
+	purged := ""
+	if e := x.Prompt.Lost(flags); e != nil {
+		purged = e.ID.Short() + " was " + string(compile.WhyErased(e.Erased()))
+	}
+	x.Request, err = history.Request(ctx, r, m)
+	if erased := (*objects.ErasedError)(nil); errors.As(err, &erased) {
+		purged, err = "its tools were "+string(compile.WhyErased(&erased.Tombstone)), nil
+	}
+	if err != nil {
+		return err
+	}
+	x.Request.Messages = x.Prompt.Messages
+	switch {
+	case purged != "":
+		x.Outcome, x.Why = Purged, purged
+	case !slices.Equal(flags, x.Prompt.Flags()):
+		x.Outcome, x.Why = Differs, "other commits would be sent now"
+	case m.Compiled.IsZero():
+		x.Outcome, x.Why = NotReproducible, "its client had a form of its own and gave no body; the same commits would be sent"
+	case m.Asked == nil:
+		x.Outcome, x.Why = NotReproducible, "an older version made it, which did not store the settings of the request"
+	case m.Unkept > 0:
+		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("%d of its reasoning blocks were not committed", m.Unkept)
+	default:
+		return x.encode(targets)
+	}
+	return nil
+}
+
+// encode makes the body and compares its hash.
+func (x *Reproduction) encode(targets Targets) error {
+	var target llm.Target
+	var err error
+	if targets != nil {
+		target, err = targets(x.Manifest)
+	}
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("the dialect %q of provider %q is not known here", x.Manifest.Dialect, x.Manifest.Provider)
+		return nil
+	}
+	if x.Request.Body, err = target.Encode(x.Request); err != nil {
+		x.Outcome, x.Why = Differs, err.Error()
+		return nil //nolint:nilerr // that it cannot be encoded is the outcome
+	}
+	switch now := target.Address().Encoder; {
+	case objects.Hash(x.Request.Body) == x.Manifest.Compiled:
+		x.Outcome = Same
+	case now != x.Manifest.Encoder:
+		x.Outcome, x.Why = OlderEncoder, fmt.Sprintf("encoder %d made it, here is %d", x.Manifest.Encoder, now)
+	default:
+		x.Outcome, x.Why = Differs, "the body has another hash"
+	}
+	return nil
+}
+
+// VerifyOptions selects responses.
+type VerifyOptions struct {
+	Revs     []string                    // responses on the histories of these; nil: all branches, tags and rescue refs
+	Progress func(commits, requests int) // may be nil; gets the number of commits walked and of requests found
+}
+
+// Verify makes the requests of all responses again, the oldest of a history first, each
+// once. An error is the last element.
+func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOptions) iter.Seq2[*Reproduction, error] {
+	return func(yield func(*Reproduction, error) bool) {
+		list, err := requests(ctx, repo, o)
+		if err != nil {
+			yield(nil, fmt.Errorf("verify: %w", err))
+			return
+		}
+		var before sentBefore
+		for _, made := range slices.Backward(list) { // a prompt is compiled fastest after those before it
+			x := &made
+			x.Manifest, err = compile.ReadManifest(ctx, repo.Store(), x.ID)
+			if err == nil {
+				err = x.make(ctx, repo.Store(), targets, &before)
+			}
+			if err != nil {
+				err = fmt.Errorf("verify %s: %w", x.Commit.Short(), err)
+			}
+			if !yield(x, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// requests lists the requests of the responses on histories, newest first, not yet made.
+func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reproduction, error) {
+	tips, err := tips(ctx, repo, o.Revs)
+	if err != nil {
+		return nil, err
+	}
+	var list []Reproduction
+	origins := map[objects.ID]bool{{}: true}
+	commits := 0
+	for c, err := range history.All(ctx, repo.Store(), tips, nil) {
+		if err != nil {
+			return nil, err
+		}
+		commits++
+		if o.Progress != nil {
+			o.Progress(commits, len(list))
+		}
+		if origins[c.Origin] {
+			continue
+		}
+		origins[c.Origin] = true
+		origin, err := commit.ReadOrigin(ctx, repo.Store(), c.Origin)
+		if err != nil {
+			return nil, err
+		}
+		if !origin.Manifest.IsZero() {
+			list = append(list, Reproduction{ID: origin.Manifest, Commit: c.ID})
+		}
+	}
+	if o.Progress != nil {
+		o.Progress(commits, len(list))
+	}
+	return list, nil
+}

@@ -1,0 +1,40 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Changes lists the annotations and edits of a commit on the history of tip, oldest first,
+// with their content. When one is damaged the error is a *[commit.DamagedError].
+func Changes(ctx context.Context, r objects.Reader, tip, id objects.ID) ([]*commit.Commit, error) {
+	var list []*commit.Commit
+	merged := false
+	for c, err := range commit.Walk(ctx, r, tip, 0, id) {
+		if errors.As(err, new(*objects.DivergedError)) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if merged = c.Op == commit.Merge; merged {
+			break
+		}
+		if c.Target == id {
+			list = append(list, c)
+		}
+	}
+	slices.Reverse(list)
+	if merged {
+		line, err := commit.Line(ctx, r, tip)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(line, func(c *commit.Commit) bool { return c.Target != id })
+	}
+	return list, LoadAll(ctx, r, list)
+}

@@ -1,0 +1,203 @@
+package history
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The values of the setting secrets.mask that say more than "traces".
+const (
+	MaskAll = "all"
+	MaskOff = "off"
+)
+
+// Masker finds secrets in what is about to be stored, and replaces them by masks where its
+// Mode asks for that. A seal covers a block as it came, so that its secrets stay.
+type Masker struct {
+	Mode    string                                                    // of the setting secrets.mask
+	Brought bool                                                      // all comes from another program, which was recorded
+	Found   func(rule string, kind content.Kind, masked, sealed bool) // is called for each secret; kind 0: of no block
+
+	// Of the text that is being searched:
+	kind         content.Kind
+	mask, sealed bool
+}
+
+// Drafts returns drafts with their secrets masked.
+func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
+	if m.Mode == MaskOff {
+		return drafts
+	}
+	var origins map[*commit.Origin]*commit.Origin // masked, by the original: drafts share them
+	masked := make([]commit.Draft, len(drafts))
+	for i, d := range drafts {
+		masked[i] = m.draft(d, &origins)
+	}
+	return masked
+}
+
+// Blocks returns blocks as they would be committed.
+func (m *Masker) Blocks(list []content.Block) []content.Block {
+	drafts := make([]commit.Draft, len(list))
+	for i, b := range list {
+		drafts[i].Block = b
+	}
+	masked := make([]content.Block, len(list))
+	for i, d := range m.Drafts(drafts) {
+		masked[i] = d.Block
+	}
+	return masked
+}
+
+// draft returns a draft with its secrets masked. origins has the masked form of those that
+// were masked before: drafts share them.
+func (m *Masker) draft(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
+	if d = m.beside(d, origins); d.Block != nil {
+		d.Block = m.block(d.Block, m.broughtIn(&d))
+	}
+	return d
+}
+
+// broughtIn reports whether the content of a draft comes from another program.
+func (m *Masker) broughtIn(d *commit.Draft) bool {
+	return m.Brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
+}
+
+// block masks a block, which may come from another program.
+func (m *Masker) block(b content.Block, brought bool) content.Block {
+	if m.Mode == MaskOff {
+		return b
+	}
+	m.kind = b.Kind()
+	m.mask, m.sealed = m.Mode == MaskAll || brought || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
+	return content.Rewritten(b, m.text)
+}
+
+// beside masks the label and the origin of a draft.
+func (m *Masker) beside(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.broughtIn(&d), false, content.KindNote
+	if d.Block != nil {
+		m.kind = d.Block.Kind()
+	}
+	d.Label = m.label(d.Label)
+	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
+		if (*origins)[o] == nil {
+			m.mask, m.sealed = true, false
+			if *origins == nil {
+				*origins = map[*commit.Origin]*commit.Origin{}
+			}
+			(*origins)[o] = m.origin(o)
+		}
+		d.Origin = (*origins)[o]
+	}
+	return d
+}
+
+// Setting returns a setting of a request as it is to be stored. The request was sent with
+// the original bytes: it cannot be reproduced.
+func (m *Masker) Setting(s string) string {
+	if m.Mode == MaskOff {
+		return s
+	}
+	m.mask, m.sealed, m.kind = true, false, 0
+	return m.text(s)
+}
+
+// text returns a text as it is to be stored.
+func (m *Masker) text(s string) string {
+	found := secrets.Find(s)
+	if len(found) == 0 {
+		return s
+	}
+	mask := m.mask && !m.sealed
+	for _, f := range found {
+		m.Found(f.Rule, m.kind, mask, m.sealed)
+	}
+	if !mask {
+		return s
+	}
+	return secrets.Mask(s)
+}
+
+// Label returns a label that is on no commit, with its secrets masked.
+func (m *Masker) Label(l commit.Label) commit.Label {
+	if m.Mode == MaskOff {
+		return l
+	}
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll, false, content.KindNote
+	return m.label(l)
+}
+
+func (m *Masker) label(l commit.Label) commit.Label {
+	return commit.Label{Text: m.text(l.Text), Meta: m.values(l.Meta)}
+}
+
+// values returns a map with its values masked. The map itself is not changed.
+func (m *Masker) values(of map[string]string) map[string]string {
+	var masked map[string]string
+	for k, v := range of {
+		if now := m.text(v); now != v {
+			if masked == nil {
+				masked = maps.Clone(of)
+			}
+			masked[k] = now
+		}
+	}
+	if masked == nil {
+		return of
+	}
+	return masked
+}
+
+// origin masks what others wrote into an origin.
+func (m *Masker) origin(o *commit.Origin) *commit.Origin {
+	masked := *o
+	masked.Finish = m.text(o.Finish)
+	masked.Original = m.values(o.Original)
+	if len(o.Usage.Raw) > 0 {
+		masked.Usage.Raw = []byte(m.text(string(o.Usage.Raw)))
+	}
+	return &masked
+}
+
+// Tools returns the definitions of tools as they are to be sent and stored.
+func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
+	if len(list) == 0 || m.Mode == MaskOff {
+		return list
+	}
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.Brought, false, 0
+	tools := slices.Clone(list)
+	for i := range tools {
+		t := &tools[i]
+		t.Description, t.Schema, t.Native = m.text(t.Description), []byte(m.text(string(t.Schema))), []byte(m.text(string(t.Native)))
+	}
+	return tools
+}
+
+// Masked returns a block with its secrets masked, and the rules that found them; no rules:
+// there are no secrets, and the block is unchanged. With only, the findings of other rules
+// do not count. A block with secrets loses its seal, which is invalid over other content:
+// store the result only where no open tool loop needs the seal.
+func Masked(b content.Block, only ...string) (masked content.Block, rules []string) {
+	masked = content.Rewritten(b, func(s string) string {
+		found := secrets.Find(s)
+		if len(found) == 0 {
+			return s
+		}
+		for _, f := range found {
+			if len(only) == 0 || slices.Contains(only, f.Rule) {
+				rules = append(rules, f.Rule)
+			}
+		}
+		return secrets.Mask(s, only...)
+	})
+	if len(rules) > 0 && !b.Form().Seal.IsZero() {
+		masked = content.Unsealed(masked)
+	}
+	return masked, rules
+}

@@ -1,0 +1,179 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Response is one response of a model, and what its reasoning cost.
+type Response struct {
+	Last *commit.Commit // its last block, with its origin
+	Cost
+}
+
+// Cost is the tokens of the reasoning of a response.
+type Cost struct {
+	Tokens    int64 // as reported; of reasoning that was not committed, what the other blocks leave of the output
+	Estimate  int   // of reasoning that was committed and not reported
+	Estimated bool  // the tokens were not reported
+}
+
+// CostOf returns the cost of the reasoning of a response with an origin and blocks.
+func CostOf(o *commit.Origin, blocks []*commit.Commit) Cost {
+	var a answer
+	for _, c := range blocks {
+		a.add(c)
+	}
+	return a.cost(o)
+}
+
+// usagePage is how many responses are read at once.
+const usagePage = 256
+
+// answer is the blocks of one response, as far as headers tell.
+type answer struct {
+	last      *commit.Commit
+	other     int64 // weight of the other blocks
+	reasoning int   // estimate of the reasoning
+	counted   bool  // with a later part of it
+}
+
+// imported is a response that an import brought to a branch. When it came in parts, because
+// the log was still being written, each part has its own origin: the last one says what
+// the response cost.
+type imported struct{ session, importer, response string }
+
+// importedAs is the response of an origin, empty when it was not imported.
+func importedAs(o *commit.Origin) imported {
+	if o.Importer == "" || o.ResponseID == "" {
+		return imported{}
+	}
+	return imported{o.Session, o.Importer, o.ResponseID}
+}
+
+// add counts a block of the response.
+func (a *answer) add(c *commit.Commit) {
+	if c.Kind == content.KindReasoning {
+		a.reasoning += compile.Estimate(c.Kind.Weight(c.Size))
+	} else {
+		a.other += c.Kind.Weight(c.Size)
+	}
+}
+
+// cost is that of the reasoning of the response, by its origin.
+func (a *answer) cost(o *commit.Origin) Cost {
+	switch u := o.Usage; {
+	case u.Reasoning > 0:
+		return Cost{Tokens: u.Reasoning}
+	case o.Unkept > 0: // only the output tells of it
+		return Cost{Tokens: max(u.Output-int64(compile.Estimate(a.other)), 0), Estimated: true}
+	}
+	return Cost{Estimate: a.reasoning, Estimated: a.reasoning > 0}
+}
+
+// Responses yields the responses of models on the histories of tips, newest first. Each
+// comes once, however many histories have it; those without a known usage are left out. An
+// error is the last element.
+func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[Response, error] {
+	return func(yield func(Response, error) bool) {
+		seen, counted := map[objects.ID]*answer{}, map[imported]bool{}
+		var page []*answer
+		flush := func() bool {
+			ok := yieldCosts(ctx, r, page, counted, yield)
+			for _, a := range page {
+				seen[a.last.Origin] = &answer{last: a.last} // more of it is not counted again
+			}
+			page = nil
+			return ok
+		}
+		for c, err := range NewestFirst(ctx, r, tips) {
+			if err != nil {
+				if flush() {
+					yield(Response{}, err)
+				}
+				return
+			}
+			if !maybeResponse(c) {
+				continue
+			}
+			if known := seen[c.Origin]; known != nil {
+				known.add(c)
+				continue
+			}
+			if len(page) >= usagePage && !flush() {
+				return
+			}
+			a := &answer{last: c}
+			a.add(c)
+			seen[c.Origin], page = a, append(page, a)
+		}
+		flush()
+	}
+}
+
+// maybeResponse reports whether a commit may be a block of a model's response, as far as
+// its header says.
+func maybeResponse(c *commit.Commit) bool {
+	return c.Op == commit.Append && !c.Origin.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
+}
+
+func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted map[imported]bool, yield func(Response, error) bool) bool {
+	ids := make([]objects.ID, len(page))
+	for i, a := range page {
+		ids[i] = a.last.Origin
+	}
+	origins, err := readOrigins(ctx, r, ids)
+	if err != nil {
+		yield(Response{}, err)
+		return false
+	}
+	newest := map[imported]*answer{}
+	for _, a := range page {
+		part := importedAs(origins[a.last.Origin])
+		switch later := newest[part]; {
+		case part.response == "":
+		case later != nil:
+			later.other += a.other
+			later.reasoning += a.reasoning
+			a.counted = true
+		default:
+			newest[part], a.counted = a, counted[part]
+			counted[part] = true
+		}
+	}
+	for _, a := range page {
+		o := origins[a.last.Origin]
+		if a.counted || o.Usage.IsZero() {
+			continue
+		}
+		a.last.From = o
+		if !yield(Response{a.last, a.cost(o)}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
+	found := make(map[objects.ID]*commit.Origin, len(ids))
+	for obj, err := range r.Get(ctx, ids) {
+		if err != nil {
+			return nil, fmt.Errorf("read origins: %w", err)
+		}
+		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range ids {
+		if found[id] == nil {
+			return nil, fmt.Errorf("read origins: %w", &objects.NotFoundError{ID: id})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,221 @@
+package pack
+
+import (
+	"errors"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Table describes the objects of a pack without the data of most of them: their ids,
+// kinds, edges and data sizes. The data of commits is part of the table; the data of all
+// other objects is in the body of the pack. What many objects have in common, a template,
+// is stored once. [EncodeTable] makes a table, [ParseTable] reads one.
+//
+// An object is known by its row, from 0 on; it comes after those objects of the table
+// that it refers to. A table hashes nothing: it is as good as the bytes it was made from.
+// It may be used by any number of goroutines at once.
+type Table struct {
+	n           int          // objects
+	ids         []objects.ID // of the objects, then of other objects that they refer to
+	templates   []template
+	rows        []row
+	explicit    column // edges that no template has: places in ids
+	data        []byte // of commits
+	contentSize int    // bytes of the body that are data of contents
+	bodySize    int
+}
+
+// template is what several objects have in common.
+type template struct {
+	kind           objects.Kind
+	part           uint8  // where their data is: partTable, partContent or partOther
+	sized          bool   // their data is not empty: each has an entry in the column of sizes
+	farthest       uint8  // the greatest delta
+	parentDelta    uint8  // of the first parent; 0: it is explicit, or there is none
+	linkDelta      uint8  // of the first link, likewise
+	leads          bool   // the first parent or the first link is explicit
+	parents, links int32  // how many
+	explicit       int32  // how many edges are explicit
+	before         int32  // how many of these are parents
+	deltas         []byte // of each edge: how many rows before the object its target is; 0: explicit
+}
+
+// Where the data of an object is. The contents of a pack are adjacent, because similar
+// data compresses better.
+const (
+	partTable   = iota // commits: in the table
+	partContent        // contents: in the body
+	partOther          // all others: in the body, after the contents
+	parts
+)
+
+func partOf(k objects.Kind) uint8 {
+	switch k {
+	case objects.KindCommit:
+		return partTable
+	case objects.KindContent:
+		return partContent
+	}
+	return partOther
+}
+
+// MaxObjects is the most objects that a table may have.
+const MaxObjects = 1 << 12
+
+const idSize = len(objects.ID{})
+
+var errTable = errors.New("invalid pack table")
+
+// Len returns the number of objects.
+func (t *Table) Len() int { return t.n }
+
+// BodySize returns how many bytes the body of the pack has.
+func (t *Table) BodySize() int { return t.bodySize }
+
+// ID returns the id of an object. It is valid as long as the table.
+func (t *Table) ID(i int) *objects.ID { return &t.ids[i] }
+
+// Kind returns the kind of an object.
+func (t *Table) Kind(i int) objects.Kind { return t.templates[t.rows[i].template()].kind }
+
+// Data returns the offset and the size of the data of an object: in the table for a
+// commit, in the body for all others.
+func (t *Table) Data(i int) (from, size int) {
+	r := &t.rows[i]
+	return r.data(), r.size()
+}
+
+// Parent returns the row of the first parent, or -1 if the table does not have it.
+func (t *Table) Parent(i int) int { return t.rows[i].parent() }
+
+// Link returns the row of what the first link refers to, or -1 if the table does not
+// have it.
+func (t *Table) Link(i int) int { return t.rows[i].link() }
+
+// EdgeCounts returns how many parents and links an object has.
+func (t *Table) EdgeCounts(i int) (parents, links int) {
+	f := &t.templates[t.rows[i].template()]
+	return int(f.parents), int(f.links)
+}
+
+// Edges returns the parents and links of an object. They are appended to room, whose
+// memory they may share.
+func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
+	r := &t.rows[i]
+	f := &t.templates[r.template()]
+	n := len(f.deltas)
+	if n == 0 {
+		return nil, nil
+	}
+	if cap(*room)-len(*room) < n {
+		*room = make([]objects.ID, 0, max(n, edgeRoom))
+	}
+	from, at := len(*room), r.explicit
+	for _, delta := range f.deltas {
+		switch {
+		case delta > 0:
+			*room = append(*room, t.ids[i-int(delta)])
+		case f.explicit == 1:
+			*room = append(*room, t.ids[at])
+		default:
+			*room = append(*room, t.ids[t.explicit.at(at)])
+			at++
+		}
+	}
+	middle, end := from+int(f.parents), from+n
+	if f.parents > 0 {
+		parents = (*room)[from:middle:middle]
+	}
+	if f.links > 0 {
+		links = (*room)[middle:end:end]
+	}
+	return parents, links
+}
+
+// edgeRoom is for how many ids Edges allocates memory when there is none.
+const edgeRoom = 256
+
+// Object returns an object; its edges are as those of Edges. Only a commit has its data,
+// which is a slice of the table.
+func (t *Table) Object(i int, room *[]objects.ID) objects.Object {
+	o := objects.Object{ID: t.ids[i], Kind: t.Kind(i)}
+	o.Parents, o.Links = t.Edges(i, room)
+	if o.Kind == objects.KindCommit {
+		from, size := t.Data(i)
+		o.Data = t.data[from : from+size : from+size]
+	}
+	return o
+}
+
+// AppendChain appends to list the commit of a row, its first parent, and so on, as far as
+// the table has them: at most limit commits, if it is over 0. To spots it appends where
+// the content of each is, in a body with some number. The edges are in the arena.
+func (t *Table) AppendChain(list []objects.Object, spots []objects.Spot, row, limit int, body uint64, a *Arena) ([]objects.Object, []objects.Spot) {
+	for ; row >= 0; row = t.Parent(row) {
+		list = append(list, a.Object(t, row))
+		spot := objects.Spot{}
+		if k := t.Link(row); k >= 0 && t.Kind(k) == objects.KindContent {
+			spot = objects.Spot{Body: body, Piece: t.rows[k].piece}
+		}
+		spots = append(spots, spot)
+		limit--
+		if limit == 0 {
+			break
+		}
+	}
+	return list, spots
+}
+
+// column is numbers of the same width, stored by byte: the lowest byte of each number,
+// then the next byte of each, and so on. That compresses better than one number after
+// the other.
+type column struct {
+	bytes    []byte
+	n, width int
+}
+
+func (c *column) at(i int) uint64 {
+	switch c.width {
+	case 0:
+		return 0
+	case 1:
+		return uint64(c.bytes[i])
+	case 2:
+		return uint64(c.bytes[i]) | uint64(c.bytes[c.n+i])<<8
+	}
+	v := uint64(0)
+	for k := range c.width {
+		v |= uint64(c.bytes[k*c.n+i]) << (8 * k)
+	}
+	return v
+}
+
+// read fills list with the numbers from a place on. No number has more than 32 bits.
+func (c *column) read(list []uint32, from int) {
+	if c.width == 0 {
+		clear(list)
+		return
+	}
+	low := c.bytes[from:][:len(list)]
+	if c.width == 2 {
+		high := c.bytes[c.n+from:][:len(list)]
+		for i := range list {
+			list[i] = uint32(low[i]) | uint32(high[i])<<8
+		}
+		return
+	}
+	for i, b := range low {
+		list[i] = uint32(b)
+	}
+	for k := 1; k < c.width; k++ {
+		for i, b := range c.bytes[k*c.n+from:][:len(list)] {
+			list[i] |= uint32(b) << (8 * k)
+		}
+	}
+}
+
+// between returns how many of the numbers from one place to another exist, at most
+// checkpointEvery.
+func (c *column) between(from, to int) int {
+	return max(0, min(to-from, c.n-from, checkpointEvery))
+}

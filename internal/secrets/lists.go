@@ -1,0 +1,139 @@
+package secrets
+
+import "strings"
+
+// skip is the first place from one on where none of some signs stands.
+func (v *view) skip(at int, signs string) int {
+	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(signs, v.text[at]) >= 0; n++ {
+		at++
+	}
+	return at
+}
+
+// cookies looks at the name of a Cookie or a Set-Cookie header.
+func (v *view) cookies(rule string, at, end int) {
+	read := &v.read.cookies
+	if at < *read || !v.begins(at) {
+		return
+	}
+	if from, how := v.value(at, end); how != noValue {
+		*read = v.pairs(rule, from)
+	}
+}
+
+// attributes are the names in a Set-Cookie header that say where and how long a cookie counts.
+var attributes = " domain expires max-age partitioned path priority samesite version "
+
+// pairs looks at the values of a list of cookies, and says where the list ends.
+func (v *view) pairs(rule string, at int) (end int) {
+	for limit := at + maxToken; at < min(limit, len(v.text)); {
+		at = v.skip(at, "; \t,[\"'`")
+		to := v.run(dotted, at)
+		switch {
+		case to == at || to == len(v.text):
+			return to
+		case v.text[to] != '=': // Secure, or words
+			if strings.IndexByte(";\"'`", v.text[to]) < 0 {
+				return to
+			}
+			at = to
+			continue
+		}
+		name := lower(v.text[at:to])
+		from := v.skip(to+1, "\"")
+		at = v.run(cookie, from)
+		switch value := v.text[from:at]; {
+		case strings.Contains(attributes, " "+name+" "):
+			for at < len(v.text) && strings.IndexByte(";\"'`\n", v.text[at]) < 0 { // a date has blanks
+				at++
+			}
+		case len(value) >= 8 && len(value) <= maxToken && mixed(value) && !isExample(value) && !isReference(value):
+			v.found(rule, from, at)
+		}
+	}
+	return at
+}
+
+// maxCommand is how many bytes of a command line are looked at.
+const maxCommand = 4 << 10
+
+// curl looks at the options of a curl command, to the end of its line or to the next
+// command, for users with passwords and for cookies.
+func (v *view) curl(_ string, at, end int) {
+	read := &v.read.options
+	if at < *read || at > 0 && alnum.has(v.text[at-1]) || end < len(v.text) && alnum.has(v.text[end]) {
+		return
+	}
+	i := end
+	for ; i < min(len(v.text), end+maxCommand); i++ {
+		c := v.text[i]
+		if c == '\n' && v.text[i-1] != '\\' || c == '|' {
+			break
+		}
+		if c == '-' && strings.IndexByte(" \t\n\"'`", v.text[i-1]) >= 0 {
+			v.option(i)
+		}
+	}
+	*read = i
+}
+
+// option looks at an option of curl.
+func (v *view) option(at int) {
+	to := v.run(token, at)
+	name := v.text[at:to]
+	switch name {
+	case "-b":
+		v.pairs(ruleCookie, v.skip(to, quotes+" ,"))
+		return
+	case "--user", "--proxy-user":
+	default: // -u, -sSu, -uada
+		flags := strings.TrimLeft(name[1:], "#0123456GILNRSafgijknqsv")
+		if flags == "" || flags[0]|0x20 != 'u' {
+			return
+		}
+		to -= len(flags) - 1
+	}
+	if to < len(v.text) && strings.IndexByte(quotes, v.text[to]) >= 0 { // it is in quotes itself
+		to++
+	}
+	if to = v.skip(to, " =,\t"); to < len(v.text) {
+		if from, stop, _ := v.around(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
+			v.user(ruleCurl, from, stop)
+		}
+	}
+}
+
+// netrc looks at the name of a machine in a .netrc file, which a user and a password follow.
+func (v *view) netrc(rule string, at, end int) {
+	if !v.begins(at) {
+		return
+	}
+	from, to := at, at+strings.IndexByte(v.text[at:end]+" ", ' ')
+	next := func() string {
+		if from = v.skip(to, " \t\r\n\""); from == to {
+			return ""
+		}
+		to = v.run(field, from)
+		return v.text[from:to]
+	}
+	host, login := "default", false
+	if to == end {
+		if host = next(); v.run(dotted, from) != to {
+			return
+		}
+	}
+	for range 4 {
+		name, value := next(), next()
+		switch lower(name) {
+		case "password":
+			if (login && isPassword(value) || strings.Contains(host, ".") && isURLPassword(value)) && !isReference(value) {
+				v.found(rule, from, to)
+			}
+		case "login", "user":
+			login = true
+		case "account", "port":
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package secrets
+
+import (
+	"cmp"
+	"html"
+	"slices"
+	"strings"
+)
+
+// Long texts are looked at in windows that overlap, so that memory stays small. A
+// secret has at most maxSecret bytes, escapes included; one that begins in the
+// overlap is found whole in one of the two.
+const (
+	window    = 1 << 20
+	overlap   = 128 << 10
+	maxSecret = overlap / 2
+)
+
+// minText is the shortest text that a secret may be found in: a name, a sign and six bytes.
+const minText = len("pwd=") + 6
+
+// maxDepth is how many times a text is freed of escapes.
+const maxDepth = 5
+
+// find lists the secrets of a text, in order and without overlap.
+func find(text string) []span {
+	if len(text) < minText {
+		return nil
+	}
+	return search(text, automaton().scan)
+}
+
+// search lists what scan finds in a text and in what it says without escapes, in order
+// and without overlap.
+func search(text string, scan func(*view)) []span {
+	var all []span
+	for from := 0; ; from += window - overlap {
+		to := min(from+window, len(text))
+		begin, end := from+overlap/2, to-overlap/2
+		if from == 0 {
+			begin = 0
+		}
+		if to == len(text) {
+			end = to
+		}
+		for _, s := range look(text[from:to], 0, scan) {
+			if s.start += from; s.start >= begin && s.start < end {
+				s.end += from
+				all = append(all, s)
+			}
+		}
+		if to == len(text) {
+			return merge(all)
+		}
+	}
+}
+
+// look is search of one window.
+func look(text string, depth int, scan func(*view)) []span {
+	v := &view{text: text}
+	scan(v)
+	spans := v.spans
+	if depth == maxDepth {
+		return spans
+	}
+	plain, shifts := unescape(text)
+	if len(shifts) == 0 {
+		return spans
+	}
+	for _, s := range look(plain, depth+1, scan) {
+		s.start, s.end = place(shifts, s.start), place(shifts, s.end)
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// merge puts spans in order and makes one of those that overlap. Its name is that of
+// the rule that stands first in the table, which is the most exact.
+func merge(spans []span) []span {
+	if len(spans) == 0 {
+		return nil
+	}
+	rank := ranks()
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.start-b.start, b.end-a.end, rank[a.rule]-rank[b.rule]) })
+	merged := spans[:0]
+	for _, s := range spans {
+		if n := len(merged); n > 0 && s.start < merged[n-1].end {
+			last := &merged[n-1]
+			less := rank[s.rule] - rank[last.rule]
+			if plainer := s.start == last.start && s.end == last.end && len(s.secret) < len(last.secret); less < 0 || less == 0 && plainer {
+				last.rule, last.secret = s.rule, s.secret
+			}
+			last.end = max(last.end, s.end)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// view is a text that is being looked at.
+type view struct {
+	text  string
+	runs  [setEnd]struct{ from, to int }
+	read  struct{ cookies, options int } // so far lists of them were read
+	spans []span
+}
+
+// found notes a secret.
+func (v *view) found(rule string, start, end int) {
+	v.spans = append(v.spans, span{start: start, end: end, rule: rule, secret: v.text[start:end]})
+}
+
+// set is a set of bytes.
+type set uint8
+
+// The sets of which secrets are made.
+const (
+	alnum    set = iota
+	word         // letters, digits and _
+	token        // and -
+	dotted       // and .
+	b64          // letters, digits and + / =
+	header       // all that the value of an Authorization header has
+	escaped      // and %
+	hexLower     // digits and a to f
+	upper        // capitals and digits
+	bare         // a value without quotes
+	inDouble     // what stands between quotes
+	inSingle
+	inBack
+	userinfo // of a URL
+	field    // what stands between blanks
+	cookie   // and between ; and ,
+	setEnd
+)
+
+// sets says for each byte in which sets it is. It is made at every start of a
+// program, and so without maps and strings.
+var sets = func() (table [256]uint16) {
+	const digits, lower, capitals = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	add := func(s set, bytes string) {
+		for i := range len(bytes) {
+			table[bytes[i]] |= 1 << s
+		}
+	}
+	for s, more := range [...]string{alnum: "", word: "_", token: "_-", dotted: "_-.", b64: "+/=", header: "_-.~+/=", escaped: "_-.~%"} {
+		add(set(s), digits+lower+capitals)
+		add(set(s), more)
+	}
+	add(hexLower, digits+"abcdef")
+	add(upper, digits+capitals)
+	without := func(s set, bytes string) {
+		for c := range table {
+			if strings.IndexByte(bytes, byte(c)) < 0 {
+				table[c] |= 1 << s
+			}
+		}
+	}
+	without(bare, "\"'`\\,;&<>()[]{}|"+blanks)
+	without(userinfo, "\"'`\\/?#<>@()[]{}|"+blanks)
+	without(field, "\"'`\\"+blanks)
+	without(cookie, "\"'`\\,;"+blanks)
+	without(inDouble, "\"\\\n\r")
+	without(inSingle, "'\\\n\r")
+	without(inBack, "`\\\n\r")
+	return table
+}()
+
+// blanks is the blank, DEL, and what has no shape.
+const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f" +
+	"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f \x7f"
+
+func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
+
+// run is the end of the bytes of a set that stand at a place. However often it is
+// asked inside of one run, the run is walked once.
+func (v *view) run(s set, at int) int {
+	known := &v.runs[s]
+	if at >= known.from && at < known.to {
+		return known.to
+	}
+	end := at
+	for end < len(v.text) && s.has(v.text[end]) {
+		end++
+	}
+	known.from, known.to = at, end
+	return end
+}
+
+// begins tells whether a secret may begin at a place: not in the middle of a word.
+// Colours of a terminal and bytes written as %3D are no part of a word.
+func (v *view) begins(at int) bool {
+	if at == 0 {
+		return true
+	}
+	if c := v.text[at-1]; !alnum.has(c) { // abc-KEY and abc_KEY go on from before
+		return c != '-' && c != '_' || at == 1 || !alnum.has(v.text[at-2])
+	}
+	if at >= 3 && v.text[at-3] == '%' && isHex(v.text[at-1]) && isHex(v.text[at-2]) {
+		return true
+	}
+	if v.text[at-1] != 'm' {
+		return false
+	}
+	i := at - 2
+	for i > max(0, at-16) && (v.text[i] >= '0' && v.text[i] <= '9' || v.text[i] == ';') {
+		i--
+	}
+	return i >= 1 && v.text[i] == '[' && v.text[i-1] == 0x1b
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// shift says that the bytes from a place on in a text without escapes stand at
+// another in the text with them.
+type shift struct{ plain, raw int }
+
+// place is where a byte stands in the text with escapes.
+func place(shifts []shift, plain int) int {
+	i, exact := slices.BinarySearchFunc(shifts, plain, func(s shift, p int) int { return s.plain - p })
+	if !exact {
+		if i == 0 {
+			return plain
+		}
+		i--
+	}
+	return shifts[i].raw + plain - shifts[i].plain
+}
+
+// unescape frees a text of one sort of escapes: those of a JSON string or of a program's,
+// or else those of a URL, or else those of HTML. There are no shifts when it has none.
+func unescape(text string) (plain string, shifts []shift) {
+	for _, sign := range []byte(`\%&`) {
+		if plain, shifts = without(text, sign); len(shifts) > 0 {
+			break
+		}
+	}
+	return plain, shifts
+}
+
+// without frees a text of the escapes that begin with a sign.
+func without(text string, sign byte) (plain string, shifts []shift) {
+	i := strings.IndexByte(text, sign)
+	if i < 0 {
+		return "", nil
+	}
+	var b strings.Builder
+	at := 0
+	for {
+		said, size := escape(text[i:])
+		if size > 0 {
+			if shifts == nil {
+				b.Grow(len(text))
+			}
+			b.WriteString(text[at:i])
+			b.WriteString(said)
+			at = i + size
+			shifts = append(shifts, shift{b.Len(), at})
+		} else {
+			size = 1
+		}
+		next := strings.IndexByte(text[i+size:], sign)
+		if next < 0 {
+			break
+		}
+		i += size + next
+	}
+	b.WriteString(text[at:])
+	return b.String(), shifts
+}
+
+// maxEntity is more bytes than an entity has that is looked at, such as &#x0073;.
+const maxEntity = 12
+
+// escape reads the escape that a text begins with; size 0: it is none.
+func escape(text string) (said string, size int) {
+	if len(text) < 2 {
+		return "", 0
+	}
+	switch text[:2] {
+	case `\n`, `\r`:
+		return "\n", 2
+	case `\t`, `\b`, `\f`:
+		return " ", 2
+	case `\/`, `\"`, `\'`, `\\`:
+		return text[1:2], 2
+	case `\x`:
+		if c, ok := hexRune(text, 2, 2); ok {
+			return string(c), 4
+		}
+	case `\u`:
+		if c, ok := hexRune(text, 2, 4); ok {
+			return string(c), 6 // half of a pair becomes U+FFFD
+		}
+	}
+	switch text[0] {
+	case '%':
+		if c, ok := hexRune(text, 1, 2); ok {
+			return string([]byte{byte(c)}), 3
+		}
+	case '&':
+		end := strings.IndexByte(text[:min(len(text), maxEntity)], ';') + 1
+		if said := html.UnescapeString(text[:end]); said != text[:end] {
+			return said, end
+		}
+	}
+	return "", 0
+}
+
+// hexRune reads digits.
+func hexRune(text string, at, digits int) (r rune, ok bool) {
+	if len(text) < at+digits {
+		return 0, false
+	}
+	for _, c := range []byte(text[at : at+digits]) {
+		switch {
+		case !isHex(c):
+			return 0, false
+		case c <= '9':
+			r = r<<4 | rune(c-'0')
+		default:
+			r = r<<4 | rune(c&^0x20-'A'+10)
+		}
+	}
+	return r, true
+}

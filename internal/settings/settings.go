@@ -1,0 +1,247 @@
+// Package settings knows the settings of tract: their names, what they may be,
+// what they are when nobody says otherwise, and who said so.
+//
+// For most uses: [Load] what the files and the environment say, give what the
+// command line says to [Values.With], and ask with Bool, Text, Int and the like.
+// The zero [Values] has all defaults. A [File] reads and changes one file.
+//
+// The file in a store's folder may come from somebody else, with a folder that was
+// cloned. What it says about programs, hosts and credentials is ignored, unless the user
+// accepted the file as it stands: [Safety] and [Trust] say more.
+//
+// Names are forgiving: case, "-" and "_" do not matter, in names and in values
+// that are words, so that includeInContext and allButLast are understood. An
+// unknown name or a value that is not allowed is an error that says what would
+// be right. Keys of providers are refused everywhere: they belong in the environment,
+// not in files that are copied and shared.
+//
+// The package reads no environment and knows no home directory: a caller hands
+// it a function that looks variables up, and the paths of files.
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Layer says where a value was set. A later one wins.
+type Layer uint8
+
+// The layers.
+const (
+	Default     Layer = iota // by nobody
+	Global                   // in the file of the user
+	Repo                     // in the file of the store's folder
+	Store                    // in the file of the user, for one store
+	Environment              // by a variable
+	Call                     // by a flag, or by an option of one call
+)
+
+var layerNames = [...]string{"default", "global", "repo", "store", "environment", "call"}
+
+// String is the name of the layer.
+func (l Layer) String() string {
+	if int(l) < len(layerNames) {
+		return layerNames[l]
+	}
+	return fmt.Sprintf("layer(%d)", uint8(l))
+}
+
+// Origin is who set a value.
+type Origin struct {
+	Layer Layer
+	Name  string // the path of the file, the variable, or the flag; may be empty
+}
+
+// String is the name, after that of the layer where it does not tell.
+func (o Origin) String() string {
+	switch {
+	case o.Name == "":
+		return o.Layer.String()
+	case o.Layer == Environment || o.Layer == Call:
+		return o.Name
+	}
+	return o.Layer.String() + " " + o.Name
+}
+
+// Item is one setting as it stands.
+type Item struct {
+	Key    Key
+	Value  string // canonical; empty when it has none
+	Origin Origin
+}
+
+// Values is what all settings are. It never changes: With gives a new one. It
+// may be used by many goroutines at once, and the zero Values has all defaults.
+type Values struct {
+	set     map[string]entry // by canonical name
+	ignored []Item
+}
+
+type entry struct {
+	value string
+	from  Origin
+}
+
+// With sets one value for a call. The name and the value are as people write
+// them. The error is an *[UnknownError], a *[ValueError] or a *[SecretError].
+func (v Values) With(name, value string) (Values, error) {
+	return v.Put(name, value, Origin{Layer: Call})
+}
+
+// Put is With for a value whose origin can be told. It replaces what is there,
+// whatever the layer of that.
+func (v Values) Put(name, value string, from Origin) (Values, error) {
+	key, err := Find(name)
+	if err != nil {
+		return v, err
+	}
+	if value, err = key.Parse(value); err != nil {
+		return v, err
+	}
+	set := maps.Clone(v.set)
+	if set == nil {
+		set = map[string]entry{}
+	}
+	set[key.Name] = entry{value, from}
+	v.set = set
+	return v, nil
+}
+
+// WithAll sets several values for a call; an empty one stands for the default. The errors
+// are those of With.
+func (v Values) WithAll(values map[string]string) (Values, error) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] != "" {
+			var err error
+			if v, err = v.With(name, values[name]); err != nil {
+				return v, err
+			}
+			continue
+		}
+		key, err := Find(name)
+		if err != nil {
+			return v, err
+		}
+		v.set = maps.Clone(v.set)
+		delete(v.set, key.Name)
+	}
+	return v, nil
+}
+
+// Over returns the values that make base the same as v when [Values.WithAll] sets them.
+func (v Values) Over(base Values) map[string]string {
+	over := v.Changed()
+	for name := range base.set {
+		if _, set := over[name]; !set {
+			over[name] = ""
+		}
+	}
+	return over
+}
+
+// Ignored lists what a file in the store's folder sets and what does not count, because
+// the user did not accept the file: see [Trust].
+func (v Values) Ignored() []Item { return slices.Clone(v.ignored) }
+
+// Changed is the values that somebody set, by canonical name.
+func (v Values) Changed() map[string]string {
+	changed := make(map[string]string, len(v.set))
+	for name, e := range v.set {
+		changed[name] = e.value
+	}
+	return changed
+}
+
+// List is every setting as it stands, in the order of Keys; headers, and
+// what is set for models, come by name, those that are set.
+func (v Values) List() []Item {
+	var items []Item
+	for _, key := range table {
+		if before, after, many := key.family(); many {
+			for _, name := range v.members(before, after) {
+				k := key
+				k.Name = name
+				items = append(items, v.item(k))
+			}
+			continue
+		}
+		items = append(items, v.item(key))
+	}
+	return items
+}
+
+// Get is one setting as it stands. The error is as with With.
+func (v Values) Get(name string) (Item, error) {
+	key, err := Find(name)
+	if err != nil {
+		return Item{}, err
+	}
+	return v.item(key), nil
+}
+
+func (v Values) item(key Key) Item {
+	if e, ok := v.set[key.Name]; ok {
+		return Item{key, e.value, e.from}
+	}
+	return Item{Key: key, Value: key.Default}
+}
+
+// UnknownError says that there is no setting of a name.
+type UnknownError struct {
+	Name    string
+	Nearest string // one that there is and that looks like it; may be empty
+}
+
+// Error names the setting.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("setting %q: there is no such setting", shorten(e.Name))
+}
+
+// Hint says what may have been meant.
+func (e *UnknownError) Hint() string {
+	if e.Nearest == "" {
+		return "`tract config list` shows all settings"
+	}
+	return "did you mean " + e.Nearest + "?"
+}
+
+// ValueError says that a setting cannot have a value.
+type ValueError struct {
+	Key, Value string
+	Want       string // what is allowed
+}
+
+// Error says what is allowed.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("setting %s %q: want %s", e.Key, e.Value, e.Want)
+}
+
+// SecretError says that a key or a password was given as a setting. It never
+// holds the value.
+type SecretError struct {
+	Name     string
+	Variable string // the environment variable to use
+}
+
+// Error names the setting.
+func (e *SecretError) Error() string {
+	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shorten(e.Name))
+}
+
+// Hint names the variable.
+func (e *SecretError) Hint() string {
+	if e.Variable == "" {
+		return "put it into an environment variable such as OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
+	}
+	return "put it into the environment variable " + e.Variable
+}
+
+// fold makes names equal that people take to be equal.
+func fold(name string) string {
+	return strings.ToLower(joiners.Replace(strings.TrimSpace(name)))
+}
+
+var joiners = strings.NewReplacer("-", "", "_", "")

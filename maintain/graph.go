@@ -1,0 +1,234 @@
+package maintain
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// graph is the objects of a store and their links, small enough for all of a large store.
+type graph struct {
+	nodes []node
+	ids   objects.IDTable // of the nodes
+	edges []int32         // parents and then links of all nodes
+
+	commit commit.Commit                         // the last one that was parsed
+	wrong  func(id objects.ID, what error) error // reports an object that matches its id and is not valid
+}
+
+// node is one object.
+type node struct {
+	kind    objects.Kind // 0: it is linked to, and was not seen
+	erased  bool         // it is a tombstone
+	parsed  bool         // it is a commit with a valid record
+	says    bool         // it is a commit with content
+	parents uint16
+	links   uint16
+	depth   uint64 // of a commit
+	edges   int64  // where its edges begin
+	size    int64  // of the content record; of a commit, the size that it gives for that
+}
+
+// newGraph makes a graph with room for about so many objects.
+func newGraph(about int, wrong func(objects.ID, error) error) *graph {
+	return &graph{nodes: make([]node, 0, about), ids: objects.NewIDTable(about), edges: make([]int32, 0, 2*about), wrong: wrong}
+}
+
+// find gives the number of the node of an id.
+func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.Find(id) }
+
+// number is find, and makes the node.
+func (g *graph) number(id objects.ID) int32 {
+	n, fresh := g.ids.Number(id)
+	if fresh {
+		g.nodes = append(g.nodes, node{})
+	}
+	return n
+}
+
+// numberNew is number for an object that is probably new: few are linked to before they come.
+func (g *graph) numberNew(id objects.ID) int32 {
+	n, fresh := g.ids.Add(id)
+	if fresh {
+		g.nodes = append(g.nodes, node{})
+	}
+	return n
+}
+
+// has reports whether an object was seen.
+func (g *graph) has(id objects.ID) bool {
+	n, ok := g.find(id)
+	return ok && g.nodes[n].kind != 0
+}
+
+// addTombstone adds a tombstone, unless the object is there. It reports whether it is new.
+func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
+	n := g.number(t.ID)
+	if g.nodes[n].kind != 0 {
+		return false
+	}
+	g.nodes[n] = node{kind: t.Kind, erased: true, edges: int64(len(g.edges)), size: t.Size}
+	return true
+}
+
+// cause is an error without the name of the object.
+func cause(err error) error {
+	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
+		return c.Cause
+	}
+	return err
+}
+
+// add adds objects, and calls fresh with those that are new.
+func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) error {
+	for i := range list {
+		o := &list[i]
+		n := g.numberNew(o.ID)
+		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
+			continue
+		}
+		one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: int64(len(g.edges))}
+		bad := g.parse(o, &one)
+		for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
+			for _, id := range ids {
+				g.edges = append(g.edges, g.number(id))
+			}
+		}
+		g.nodes[n] = one
+		if bad != nil {
+			if err := g.wrong(o.ID, cause(bad)); err != nil {
+				return err
+			}
+		}
+		if err := fresh(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads the record of an object into its node.
+func (g *graph) parse(o *objects.Object, n *node) (err error) {
+	switch o.Kind {
+	case objects.KindCommit:
+		c := &g.commit
+		if err = c.Reparse(*o); err == nil {
+			n.parsed, n.says, n.depth, n.size = true, !c.Content.IsZero(), c.Depth, c.Size
+		}
+	case objects.KindContent:
+		n.size, err = int64(len(o.Data)), content.Check(o.Data)
+	case objects.KindList:
+		n.size, err = commit.ContentSize(*o)
+	case objects.KindOrigin:
+		_, err = commit.ParseOrigin(*o)
+	case objects.KindLabel:
+		_, err = commit.ParseLabel(*o)
+	}
+	return err
+}
+
+// checkCommits checks what commits derive from their parents and their content, once all
+// objects were added.
+func (g *graph) checkCommits() error {
+	for n := range g.nodes {
+		if !g.nodes[n].parsed {
+			continue
+		}
+		for _, bad := range [2]error{g.checkDepth(int32(n)), g.checkContent(int32(n))} {
+			if bad == nil {
+				continue
+			}
+			if err := g.wrong(g.ids.ID(int32(n)), bad); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkDepth checks the depth of a commit whose parents are all known.
+func (g *graph) checkDepth(n int32) error {
+	at, want := &g.nodes[n], uint64(0)
+	for _, p := range g.out(n)[:at.parents] {
+		parent := &g.nodes[p]
+		switch {
+		case parent.kind == 0 || parent.kind == objects.KindCommit && !parent.parsed: // missing or damaged, which is reported
+			return nil
+		case parent.kind != objects.KindCommit:
+			return fmt.Errorf("its parent is a %s", parent.kind)
+		}
+		want = max(want, parent.depth+1)
+	}
+	if at.depth != want {
+		return fmt.Errorf("commit record: depth is %d, want %d", at.depth, want)
+	}
+	return nil
+}
+
+// checkContent checks what a commit states about its content.
+func (g *graph) checkContent(n int32) error {
+	at := &g.nodes[n]
+	if !at.says {
+		return nil
+	}
+	what := &g.nodes[g.content(n)]
+	switch {
+	case what.kind == 0: // missing or damaged, which is reported
+	case what.kind != objects.KindContent && what.kind != objects.KindList:
+		return fmt.Errorf("its content is a %s", what.kind)
+	case what.size != at.size:
+		return fmt.Errorf("its content has %d bytes, and must have %d", what.size, at.size)
+	}
+	return nil
+}
+
+// content is the first link of a commit that has content.
+func (g *graph) content(n int32) int32 {
+	at := &g.nodes[n]
+	return g.edges[at.edges+int64(at.parents)]
+}
+
+// out returns the nodes that a node links to.
+func (g *graph) out(n int32) []int32 {
+	at := &g.nodes[n]
+	return g.edges[at.edges : at.edges+int64(at.parents)+int64(at.links)]
+}
+
+// reach marks the nodes that can be reached from roots, which are included.
+func (g *graph) reach(roots []objects.ID) []bool {
+	reached := make([]bool, len(g.nodes))
+	var todo []int32
+	visit := func(n int32) {
+		if !reached[n] {
+			reached[n] = true
+			todo = append(todo, n)
+		}
+	}
+	for _, id := range roots {
+		if n, ok := g.find(id); ok {
+			visit(n)
+		}
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, to := range g.out(n) {
+			visit(to)
+		}
+	}
+	return reached
+}
+
+// back returns for each node those that link to it.
+func (g *graph) back() [][]int32 {
+	back := make([][]int32, len(g.nodes))
+	for n := range g.nodes {
+		for _, to := range g.out(int32(n)) {
+			back[to] = append(back[to], int32(n))
+		}
+	}
+	return back
+}

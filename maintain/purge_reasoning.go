@@ -1,0 +1,121 @@
+package maintain
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// reasoning adds the reasoning to purge. It looks at all reasoning: what stays keeps what
+// equals it.
+func (w *purge) reasoning(ctx context.Context) error {
+	chosen := map[objects.ID]bool{}
+	for _, rev := range w.Revs {
+		commits, _, err := w.revision(ctx, rev)
+		if err != nil {
+			return err
+		}
+		for c, err := range commits {
+			if err != nil {
+				return err
+			}
+			chosen[c.ID] = true
+		}
+	}
+	var all []*commit.Commit // and edits of it
+	pins := false            // some commit or annotation pins something
+	for c, err := range ever(ctx, w.store) {
+		if err != nil {
+			return err
+		}
+		pins = pins || c.Priority == priority.Pinned
+		if c.Kind == content.KindReasoning && (c.Op == commit.Append || c.Op == commit.Edit) {
+			all = append(all, c)
+		}
+	}
+	pinned, err := w.pinned(ctx, pins)
+	if err != nil {
+		return err
+	}
+	open, err := openTurns(ctx, w.store)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b *commit.Commit) int { return b.Time.Compare(a.Time) })
+	young := func(c *commit.Commit) bool {
+		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
+	}
+	spared := &w.done.Spared
+	w.done.Commits, err = w.contents(ctx, w.separable(all, func(c *commit.Commit) bool {
+		switch {
+		case len(w.Revs) > 0 && !chosen[c.ID]:
+		case young(c):
+			spared.Young++
+		case pinned[c.ID]:
+			spared.Pinned++
+		case open[c.ID] != nil:
+			spared.Open++
+		default:
+			return true
+		}
+		return false
+	}, young))
+	return err
+}
+
+// separable returns the reasoning to purge, without what equals reasoning that stays. An
+// edit is purged with its block, unless it is young.
+func (w *purge) separable(all []*commit.Commit, goes, young func(*commit.Commit) bool) (list []*commit.Commit) {
+	going := map[objects.ID]bool{}
+	stays := map[objects.ID]bool{} // contents
+	for _, op := range []commit.Op{commit.Append, commit.Edit} {
+		for _, c := range all {
+			if c.Op != op {
+				continue
+			}
+			if op == commit.Append {
+				going[c.ID] = goes(c)
+			} else {
+				going[c.ID] = going[c.Target] && !young(c)
+			}
+			if !going[c.ID] {
+				stays[c.Content] = true
+			}
+		}
+	}
+	for _, c := range all {
+		switch {
+		case !going[c.ID]:
+		case stays[c.Content]:
+			w.done.Spared.Shared++
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// pinned returns the commits that some history has pinned, if any commit pins something.
+func (w *purge) pinned(ctx context.Context, any bool) (map[objects.ID]bool, error) {
+	pinned := map[objects.ID]bool{}
+	if !any {
+		return pinned, nil
+	}
+	tips, err := history.Tips(ctx, w.store)
+	for i := 0; i < len(tips) && err == nil; i++ {
+		var entries []compile.Entry
+		entries, err = compile.Decisions(ctx, w.store, tips[i], compile.Options{})
+		for _, e := range entries {
+			if e.Level == priority.Pinned {
+				pinned[e.ID] = true
+			}
+		}
+	}
+	return pinned, err
+}

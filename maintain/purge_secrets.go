@@ -1,0 +1,104 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// secrets adds the objects with secrets.
+func (w *purge) secrets(ctx context.Context) error {
+	revs := w.Revs
+	if len(revs) == 0 {
+		revs = []string{""}
+	}
+	for _, rev := range revs {
+		for l, err := range Scan(ctx, w.repo, ScanOptions{Rev: rev, Rules: w.Rules, Progress: w.Progress}) {
+			switch {
+			case err != nil:
+				return err
+			case !l.Purgeable(), w.Mask && l.Open:
+				w.done.Left = append(w.done.Left, l)
+				continue
+			case w.wanted[l.Object]:
+				continue
+			case w.Mask && l.Where == inContent:
+				w.masked[l.Object] = masked(l.Commit.Block, w.Rules)
+			}
+			w.wanted[l.Object] = true
+			if err := w.object(ctx, l.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// masked returns a block as the edit that masks its secrets has it: changed reasoning is
+// no longer its provider's.
+func masked(b content.Block, rules []string) content.Block {
+	b, _ = history.Masked(b, rules...)
+	if b.Kind() == content.KindReasoning {
+		if edited, err := content.Edited(b, b.String()); err == nil {
+			return edited
+		}
+	}
+	return b
+}
+
+// replace adds edits and annotations with masks to every branch.
+func (w *purge) replace(ctx context.Context) error {
+	if len(w.masked) == 0 {
+		return nil
+	}
+	heads, err := w.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads})
+	if err != nil {
+		return err
+	}
+	operation := history.OperationOf(ctx)
+	for _, ref := range heads {
+		branch := refs.Name(ref.Name)
+		commits, err := history.Write(ctx, w.store, ref.Name, operation.Note(w.Time, w.Author, "purge"), nil, func(tip *commit.Commit) ([]commit.Draft, error) {
+			if tip == nil { // it was deleted meanwhile
+				return nil, nil
+			}
+			line, err := commit.Line(ctx, w.store, tip.ID)
+			return w.drafts(branch, line), err
+		})
+		if err != nil {
+			return fmt.Errorf("mask on branch %s: %w", branch, err)
+		}
+		for _, c := range commits {
+			w.done.Masked[branch] = append(w.done.Masked[branch], c.ID)
+		}
+	}
+	return nil
+}
+
+// drafts returns edits and annotations with masks, for the contents with secrets that
+// count at the end of a branch.
+func (w *purge) drafts(branch string, line []*commit.Commit) (drafts []commit.Draft) {
+	origin := &commit.Origin{Source: commit.SourceUser, Session: branch}
+	latest, _ := history.LatestChanges(line)
+	for _, c := range line {
+		current := c
+		if edit := latest[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil {
+			current = edit
+		}
+		d := commit.Draft{Target: c.ID, Time: w.Time, Author: w.Author, Origin: origin}
+		if block := w.masked[current.Content]; block != nil && c.Says() {
+			d.Op, d.Role, d.Block = commit.Edit, c.Role, block
+			drafts = append(drafts, d)
+		}
+		if note := latest[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil && w.masked[note.Content] != nil {
+			d.Op, d.Role, d.Block, d.Priority = commit.Annotate, content.NoRole, w.masked[note.Content], note.Priority
+			drafts = append(drafts, d)
+		}
+	}
+	return drafts
+}

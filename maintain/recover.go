@@ -1,0 +1,309 @@
+package maintain
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/safefile"
+)
+
+// RecoverOptions is how [Recover] reads the old store.
+type RecoverOptions struct {
+	Files    safefile.Policy // whose files are accepted
+	Progress func(done, total int64)
+}
+
+// Recovery is what [Recover] saved.
+type Recovery struct {
+	Objects int               // in the new store
+	Erased  int               // of which the new store has the tombstone
+	Lost    int               // that objects of the new store link to, and that are missing
+	Refs    int               // that have the target they had
+	Rescued map[string]string // refs whose target is lost -> the ref at an earlier target; empty: none was found
+	Entries int               // of the ref log
+	Damages []objects.Damage  // of the old store
+}
+
+// Recover salvages the intact objects of the store at the path from, however damaged,
+// into a new store at the path to, and changes nothing at from. For a ref whose target is
+// lost, the newest target that is intact is under refs/rescued/. The folder to must not
+// exist; it exists only once everything is done.
+func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery, error) {
+	source, err := objects.Open(ctx, from, objects.Options{Damaged: true, Files: o.Files})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = source.Close() }()
+	w := &recovery{ctx: ctx}
+	err = inNewFolder(to, func(dir string) error {
+		if w.target, err = objects.Open(ctx, dir, objects.Options{Create: true}); err != nil {
+			return err
+		}
+		a := w.audit()
+		a.Deep, a.Progress = true, o.Progress
+		err := audit(ctx, source, a)
+		if err == nil {
+			err = w.finish()
+		}
+		return errors.Join(err, w.target.Close())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recover %s: %w", from, err)
+	}
+	return &w.done, nil
+}
+
+// recovery is one Recover.
+type recovery struct {
+	ctx     context.Context //nolint:containedctx // it is one call
+	target  objects.Store
+	graph   *graph
+	put     []objects.Object
+	erased  []objects.Tombstone
+	size    int
+	refs    []objects.Ref
+	entries []objects.LogEntry
+	done    Recovery
+}
+
+// recoverBytes is how much is put at once.
+const recoverBytes = 8 << 20
+
+func (w *recovery) audit() objects.Audit {
+	return objects.Audit{
+		Begin: func(about int) error { // what was saved stays saved
+			if w.graph == nil {
+				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
+			}
+			w.refs, w.entries, w.done.Damages = nil, nil, nil
+			return nil
+		},
+		Objects: func(list []objects.Object) error { return w.graph.add(list, w.save) },
+		Erased: func(t objects.Tombstone) error {
+			if w.graph.addTombstone(t) {
+				w.erased = append(w.erased, t)
+			}
+			return nil
+		},
+		Ref:    func(r objects.Ref) error { w.refs = append(w.refs, r); return nil },
+		Entry:  func(e objects.LogEntry) error { w.entries = append(w.entries, e); return nil },
+		Damage: func(d objects.Damage) error { w.done.Damages = append(w.done.Damages, d); return nil },
+	}
+}
+
+// save adds an object that is new.
+func (w *recovery) save(o *objects.Object) error {
+	w.done.Objects++
+	if w.put, w.size = append(w.put, o.Clone()), w.size+len(o.Data)+100; w.size < recoverBytes {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *recovery) flush() error {
+	if len(w.put) == 0 {
+		return nil
+	}
+	err := w.target.Apply(w.ctx, objects.Batch{Put: w.put, Copies: true})
+	w.put, w.size = nil, 0
+	return err
+}
+
+// finish writes the refs, when all objects are written.
+func (w *recovery) finish() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := w.replay(); err != nil {
+		return err
+	}
+	if err := w.erase(); err != nil {
+		return err
+	}
+	want := w.want()
+	if err := w.move(want); err != nil {
+		return err
+	}
+	var roots []objects.ID
+	for _, id := range want {
+		roots = append(roots, id)
+	}
+	for n, reached := range w.graph.reach(roots) {
+		if reached && w.graph.nodes[n].kind == 0 {
+			w.done.Lost++
+		}
+	}
+	return nil
+}
+
+// erase gives the new store the tombstones of objects that were found nowhere.
+func (w *recovery) erase() error {
+	w.erased = slices.DeleteFunc(w.erased, func(t objects.Tombstone) bool {
+		n, _ := w.graph.find(t.ID)
+		return !w.graph.nodes[n].erased
+	})
+	n, err := objects.Erase(w.ctx, w.target, w.erased, nil)
+	w.done.Erased = n
+	return err
+}
+
+// replay gives the new store the log: every entry that follows, in the chain of each of
+// its refs, what was taken over before. They keep their numbers and their hashes.
+func (w *recovery) replay() error {
+	var seq uint64
+	var list []objects.LogEntry
+	at := map[string]objects.RefUpdate{} // where a ref is, and its newest entry as Prev
+	for _, e := range w.entries {
+		if e.Seq <= seq || !follows(at, e.Refs) {
+			continue
+		}
+		seq, list = e.Seq, append(list, e)
+		for _, u := range e.Refs {
+			at[u.Name] = objects.RefUpdate{Old: u.New, Prev: e.Hash}
+		}
+	}
+	w.done.Entries = len(list)
+	target, ok := objects.As[objects.Maintainer](w.target)
+	if !ok {
+		return fmt.Errorf("the new store takes no log: %w", errors.ErrUnsupported)
+	}
+	return target.Restore(w.ctx, list)
+}
+
+// follows tells whether the moves of an entry begin where the refs are.
+func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
+	seen := map[string]bool{}
+	for _, u := range moves {
+		have := at[u.Name]
+		if seen[u.Name] || u.Old == u.New || u.Old != have.Old || u.Prev != have.Prev || objects.CheckRefName(u.Name) != nil {
+			return false
+		}
+		seen[u.Name] = true
+	}
+	return len(moves) > 0
+}
+
+// want returns the targets that refs get.
+func (w *recovery) want() map[string]objects.ID {
+	want := map[string]objects.ID{}
+	for _, r := range w.refs {
+		if w.graph.has(r.Target) {
+			want[r.Name] = r.Target
+			w.done.Refs++
+		}
+	}
+	w.done.Rescued = map[string]string{}
+	for _, r := range w.refs {
+		if _, ok := want[r.Name]; ok {
+			continue
+		}
+		w.done.Rescued[r.Name] = ""
+		if id, at := w.lastIntact(r.Name); !id.IsZero() {
+			name := rescueName(r.Name, at, want)
+			want[name], w.done.Rescued[r.Name] = id, name
+		}
+	}
+	w.unnamed(want)
+	return want
+}
+
+// lastIntact returns the newest intact target of a ref in the ref log, and the time of the
+// entry.
+func (w *recovery) lastIntact(ref string) (objects.ID, time.Time) {
+	for _, e := range slices.Backward(w.entries) {
+		for _, u := range e.Refs {
+			for _, id := range [2]objects.ID{u.New, u.Old} {
+				if u.Name == ref && w.intact(id) {
+					return id, e.Note.Time
+				}
+			}
+		}
+	}
+	return objects.ID{}, time.Time{}
+}
+
+// rescueName returns a free name under refs/rescued/.
+func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
+	short := strings.TrimPrefix(strings.TrimPrefix(ref, refs.Heads), "refs/")
+	for n := 0; ; n++ {
+		name := refs.Rescued + short + "/" + t.Add(time.Duration(n)*time.Millisecond).UTC().Format(history.RescueTime)
+		if _, ok := taken[name]; !ok {
+			return name
+		}
+	}
+}
+
+// intact reports whether a commit is there with everything that it links to.
+func (w *recovery) intact(id objects.ID) bool {
+	n, ok := w.graph.find(id)
+	if !ok || w.graph.nodes[n].kind == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(w.graph.out(n)[w.graph.nodes[n].parents:], func(to int32) bool { return w.graph.nodes[to].kind == 0 })
+}
+
+// unnamed adds rescue refs for the tips of histories without a ref, when refs or entries
+// of their log are lost: each may have been a branch.
+func (w *recovery) unnamed(want map[string]objects.ID) {
+	damaged := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
+	if !damaged && len(w.done.Rescued) == 0 {
+		return
+	}
+	roots := slices.Collect(maps.Values(want))
+	for _, e := range w.entries {
+		for _, u := range e.Refs {
+			roots = append(roots, u.New, u.Old)
+		}
+	}
+	reached := w.graph.reach(roots)
+	inside := make([]bool, len(w.graph.nodes))
+	for n := range w.graph.nodes {
+		for _, to := range w.graph.out(int32(n))[:w.graph.nodes[n].parents] {
+			inside[to] = true
+		}
+	}
+	for n, at := range w.graph.nodes {
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.intact(w.graph.ids.ID(int32(n))) {
+			name := rescueName("lost/"+w.graph.ids.ID(int32(n)).Short(), time.UnixMilli(0), want)
+			want[name], w.done.Rescued[name] = w.graph.ids.ID(int32(n)), name
+		}
+	}
+}
+
+// move moves the refs from where the log left them to their targets.
+func (w *recovery) move(want map[string]objects.ID) error {
+	have, err := w.target.Refs(w.ctx, objects.RefQuery{})
+	if err != nil {
+		return err
+	}
+	at := map[string]objects.ID{}
+	for _, r := range have {
+		at[r.Name] = r.Target
+	}
+	b := objects.Batch{Note: objects.Note{Time: time.Now(), Command: "recover"}}
+	rand.Read(b.Note.Group[:])
+	for name, id := range want {
+		if at[name] != id {
+			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: at[name], New: id})
+		}
+	}
+	for name, id := range at {
+		if _, ok := want[name]; !ok {
+			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: id})
+		}
+	}
+	if len(b.Refs) == 0 {
+		return nil
+	}
+	slices.SortFunc(b.Refs, func(x, y objects.RefUpdate) int { return strings.Compare(x.Name, y.Name) })
+	return w.target.Apply(w.ctx, b)
+}

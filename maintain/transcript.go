@@ -1,0 +1,86 @@
+package maintain
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// findCopies finds the commits whose text repeats the content of others: the transcripts
+// that models were shown to write summaries. They are on no branch; only the manifests of
+// the requests lead to them.
+func (w *purge) findCopies(ctx context.Context) error {
+	seen := map[objects.ID]bool{{}: true}
+	for c, err := range ever(ctx, w.store) {
+		if err != nil {
+			return err
+		}
+		if c.Kind != content.KindSummary || seen[c.Origin] {
+			continue
+		}
+		seen[c.Origin] = true
+		if err := w.findTranscript(ctx, c.Origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findTranscript finds the transcript of the request that a summary came from, if a model
+// wrote it.
+func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
+	from, err := commit.ReadOrigin(ctx, w.store, origin)
+	if err != nil || from.Manifest.IsZero() {
+		return err
+	}
+	m, err := compile.ReadManifest(ctx, w.store, from.Manifest)
+	if err != nil || len(m.Sources) == 0 {
+		return err
+	}
+	missing, err := w.store.Missing(ctx, m.Sources) // such as those of a summary that was picked to another history
+	if err != nil {
+		return err
+	}
+	gone := map[objects.ID]bool{}
+	for _, id := range missing {
+		gone[id] = true
+	}
+	sources, err := commit.Headers(ctx, w.store, slices.DeleteFunc(m.Sources, func(id objects.ID) bool { return gone[id] }))
+	if err != nil {
+		return err
+	}
+	for c, err := range commit.Walk(ctx, w.store, m.Head, 0) {
+		if err != nil {
+			return err
+		}
+		if c.Kind != content.KindUser { // the instruction repeats nothing
+			continue
+		}
+		for _, source := range sources {
+			w.copies[source.Content] = append(w.copies[source.Content], c)
+		}
+	}
+	return nil
+}
+
+// addCopies adds the transcripts that repeat a content.
+func (w *purge) addCopies(ctx context.Context, id objects.ID) error {
+	for _, c := range w.copies[id] {
+		transcript := *c // headers are shared
+		if w.has[c.Content] {
+			continue
+		}
+		if err := commit.Load(ctx, w.store, &transcript); err != nil {
+			return err
+		}
+		if transcript.Erased == nil {
+			w.addContent(&transcript)
+			w.done.Copies = append(w.done.Copies, &transcript)
+		}
+	}
+	return nil
+}

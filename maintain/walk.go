@@ -1,0 +1,87 @@
+package maintain
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// ever yields the headers of all commits that a ref leads to, or led to according to the
+// ref log: first those of the present branches, tags and rescued responses. An error is the
+// last element.
+func ever(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commit, error] {
+	return func(yield func(*commit.Commit, error) bool) {
+		seen := map[objects.ID]bool{}
+		tips, err := history.Tips(ctx, s)
+		for _, former := range []bool{false, true} {
+			if former {
+				tips, err = formerTips(ctx, s, seen)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for c, err := range history.All(ctx, s, tips, seen) {
+				if !yield(c, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// formerTips returns the former targets of refs that were not seen and are in the store:
+// in a recovered store some may be missing.
+func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) ([]objects.ID, error) {
+	log, err := s.Log(ctx, "", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	var former []objects.ID
+	listed := map[objects.ID]bool{{}: true}
+	for _, entry := range log {
+		for _, u := range entry.Refs {
+			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) {
+				listed[u.New], former = true, append(former, u.New)
+			}
+		}
+	}
+	missing, err := s.Missing(ctx, former)
+	return slices.DeleteFunc(former, func(id objects.ID) bool { return slices.Contains(missing, id) }), err
+}
+
+// openTurns returns the commits of the last turns of branches and rescued responses in
+// which tools were used. A provider may need their seals.
+func openTurns(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
+	open := map[objects.ID]*commit.Commit{}
+	for _, folder := range []string{refs.Heads, refs.Rescued} {
+		list, err := s.Refs(ctx, objects.RefQuery{Prefix: folder})
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range list {
+			var turn []*commit.Commit
+			tools := false
+			for c, err := range history.LastTurn(ctx, s, ref.Target) {
+				if err != nil {
+					return nil, err
+				}
+				tools = tools || c.Kind == content.KindToolCall || c.Kind == content.KindToolResult
+				turn = append(turn, c)
+			}
+			for _, c := range turn {
+				if tools {
+					open[c.ID] = c
+				}
+			}
+		}
+	}
+	return open, nil
+}

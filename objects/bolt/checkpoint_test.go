@@ -1,0 +1,196 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// put writes one batch as the first of a group does.
+func put(t *testing.T, w *writer, ref, text string) {
+	t.Helper()
+	g, lead, err := w.plan(batch(ref, text), "", objects.ID{})
+	if err != nil || !lead {
+		t.Fatalf("plan %s: %t, %v", ref, lead, err)
+	}
+	if w.write(g); g.err != nil {
+		t.Fatal(g.err)
+	}
+}
+
+// TestPlannerReadsTheNewestFile writes a group that goes into the file at once, just after
+// a checkpoint: that is two transactions, and the second writes over the pages that the
+// writer's look reads, unless the look goes on to the first.
+func TestPlannerReadsTheNewestFile(t *testing.T) {
+	s, _ := fresh(t)
+	in := idle(t, s)
+	h, w := writing(t, in)
+	put(t, w, "refs/heads/a", "small")
+	was := h.now.meta.tx
+	if err := in.checkpoint(h, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := batch("refs/heads/b", "large")
+	for i := range 2 * frameMost / (100 << 10) {
+		b.Put = append(b.Put, object(fmt.Sprint(i, strings.Repeat("x", 100<<10))))
+	}
+	g, _, err := w.plan(b, "", objects.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.close(g)
+	w.mu.Unlock()
+	if err := in.commit(h, g); err != nil || h.now.meta.tx != was+2 {
+		t.Fatalf("%d transactions, %v", h.now.meta.tx-was, err)
+	}
+	if w.look.meta.tx == was {
+		t.Error("the file was written twice, and who plans still looks at what it was before")
+	}
+	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
+		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
+	}
+	w.landed(g)
+	h.close()
+	h.side.release()
+}
+
+// TestJournalBeginsAnew writes from many goroutines through many folds, and looks on:
+// nothing is missing at any time, and the journal does not grow for ever.
+func TestJournalBeginsAnew(t *testing.T) {
+	s, path := fresh(t)
+	const limit = 8 << 10
+	inner(t, s).limit = journalStart + limit
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			ref, tip := fmt.Sprint("refs/heads/", n), objects.ID{}
+			for i := range 60 {
+				err := s.Update(t.Context(), ref, func(at objects.ID) (objects.Batch, error) {
+					if at != tip {
+						t.Errorf("%s is at %s after %d moves, not at %s", ref, at.Short(), i, tip.Short())
+					}
+					o := object(fmt.Sprint(ref, " ", i))
+					tip = o.ID
+					return objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{{Name: ref, Old: at, New: o.ID}}}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if log, err := s.Log(t.Context(), ref, 0, 0); err != nil || len(log) != i+1 {
+					t.Errorf("%s has %d entries after %d moves, %v", ref, len(log), i+1, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if gen := idle(t, s).over.gen; gen < 2 {
+		t.Errorf("the journal is of generation %d after many folds", gen)
+	}
+	if size := exactSize(t, journalPath(path)); size > journalFirst { // each checkpoint frees its room
+		t.Errorf("the journal has %d bytes", size)
+	}
+	for n := range 8 {
+		for i := range 60 {
+			if _, err := objects.Read(t.Context(), s, object(fmt.Sprintf("refs/heads/%d %d", n, i)).ID); err != nil {
+				t.Errorf("what was put as %d of %d: %v", i, n, err)
+			}
+		}
+	}
+	idle(t, s)
+	wantSound(t, path)
+}
+
+// TestNothingIsWrittenOverWhatIsLookedAt lets somebody look on while the same
+// handle is folded. The fold after the next would write over the pages of what is
+// seen, so it waits.
+func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
+	s, _ := fresh(t)
+	tip := line(t, s, "main", 40)
+	fold(t, s)
+	in := idle(t, s)
+	h, err := in.openWrite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.mu.Lock()
+	in.open++
+	in.shared = h
+	in.mu.Unlock()
+	folds := func(ref string) error {
+		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).frame.changes())
+	}
+	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		left <- in.view(t.Context(), "read", func(l *look) error {
+			close(entered)
+			<-leave
+			r, err := l.ref("refs/heads/main")
+			if err == nil && r.Target != tip {
+				err = fmt.Errorf("the branch is at %s in the midst of a look, not at %s", r.Target.Short(), tip.Short())
+			}
+			return err
+		})
+	}()
+	<-entered
+	if err := folds("refs/heads/first"); err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- folds("refs/heads/second") }()
+	select {
+	case err := <-second:
+		second <- err
+		t.Error("the file was written twice while somebody looked at what was before")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	if err := errors.Join(<-left, <-second); err != nil {
+		t.Error(err)
+	}
+	in.mu.Lock()
+	in.shared = nil
+	in.mu.Unlock()
+	in.shut(h)
+}
+
+// TestJournalThatIsCutWhileItIsRead has the file end before it did when its size was
+// asked for, as who may not lock the store can see it.
+func TestJournalThatIsCutWhileItIsRead(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, m.journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	w := window{file: file, size: int64(len(m.journal))}
+	if err := file.Truncate(int64(headerSize)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{0, journalStart} {
+		b, err := w.bytes(at, frameSize+journalStart)
+		if want := max(int64(headerSize)-at, 0); err != nil || int64(len(b)) != want {
+			t.Errorf("%d bytes at %d of %d, %v", len(b), at, want, err)
+		}
+	}
+}
+
+func exactSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}

@@ -1,0 +1,98 @@
+package objects
+
+import (
+	"context"
+	"time"
+)
+
+// Maintainer is a store that can be checked, copied and cleaned. It is optional; ask with
+// [As]. objects/bolt is one, and so is [Memory], which has no files to copy or to measure
+// and keeps unreachable objects. A method that an engine does not have returns
+// [errors.ErrUnsupported].
+type Maintainer interface { //nolint:interfacebloat // one for all that packages above do to a whole store
+	// Audit reads everything as it is at one moment and hashes every object. It
+	// changes nothing, blocks no writer for long, and goes on after damage: an error
+	// says that the store could not be read at all.
+	Audit(ctx context.Context, a Audit) error
+
+	// Copy writes the store as it is at one moment into an existing empty folder, and
+	// makes it durable. It does not verify the copy, and copies damage as it is.
+	Copy(ctx context.Context, dir string, progress func(done, total int64)) error
+
+	// Restore appends the entries, oldest first, with their Seq and Prev, and moves the
+	// refs. An entry that does not follow what the store has, by its Seq or in the
+	// chain of a ref, is an error. After an error some of them may have been appended.
+	Restore(ctx context.Context, list []LogEntry) error
+
+	// Sweep removes unreachable objects, and packs the others closely. Roots are the
+	// refs, every object that the ref log names, and those of s. What a young object
+	// refers to is kept as well. Others may use the store meanwhile. It removes all of
+	// them or none; a damaged store is not swept.
+	Sweep(ctx context.Context, s Sweep) (Swept, error)
+
+	// Erase puts a tombstone in the place of each object: all of them, durably, or
+	// none; call [Erase]. When it returns nil the bytes are in no file of the store.
+	// Kind and Size are set from an object that exists. One that does not exist gets
+	// its tombstone all the same, if that has a kind; else it is a *[NotFoundError].
+	// One that was erased before keeps its tombstone. Others may use the store
+	// meanwhile; a damaged store is not changed. erased counts the new tombstones.
+	Erase(ctx context.Context, list []Tombstone, progress func(done, total int64)) (erased int, err error)
+
+	// Size returns where the store is and how many bytes it takes.
+	Size(ctx context.Context) (path string, bytes int64, err error)
+
+	// Leftovers returns the paths of files beside the store that killed processes have
+	// left. The next writer removes them.
+	Leftovers(ctx context.Context) ([]string, error)
+}
+
+// Damage is one thing that is wrong in a store.
+type Damage struct {
+	ID       ID     // the object that is lost; zero: it is about something else
+	Where    string // such as: page 12, pack 3, the journal, ref "refs/heads/main"
+	What     string // what is wrong there
+	Means    string // what that is to somebody who uses the store
+	Harmless bool   // no word and no name is lost by it
+}
+
+// Audit takes what [Maintainer].Audit finds. Its functions are called one at a time, a
+// function may be nil, and an error from one ends the audit. What they are given is
+// theirs to keep, all but objects.
+type Audit struct {
+	// Deep looks in places to which nothing leads any more as well, when there is
+	// damage: for who wants to save what can be saved.
+	Deep bool
+
+	// Begin is called first of all, with a guess of how many objects there are; and
+	// again, when so much was written meanwhile that what came so far is void.
+	Begin func(about int) error
+
+	// Objects takes objects that are what their ids say, some that lie together at a
+	// time, and each perhaps more than once. They are good until it returns.
+	Objects func(list []Object) error
+
+	Erased   func(Tombstone) error // a sound tombstone; perhaps more than once
+	Ref      func(Ref) error       // a ref whose record is sound
+	Entry    func(LogEntry) error  // a log entry whose record is sound, the oldest first
+	Damage   func(Damage) error
+	Progress func(done, total int64) // bytes read, and about how many there are
+}
+
+// Sweep says what [Maintainer].Sweep removes.
+type Sweep struct {
+	Keep     []ID      // roots beside the refs and everything that a ref ever was
+	Before   time.Time // only what was put before it; zero: nothing
+	Dry      bool      // only count
+	Progress func(done, total int64)
+}
+
+// Swept is what [Maintainer].Sweep found, and has done unless the sweep was dry.
+type Swept struct {
+	Kept        int   // objects to which a root leads
+	Young       int   // objects to which none does, not put before the time given
+	Gone        int   // objects to which none does, put before it
+	GoneBytes   int64 // of their data
+	SizeBefore  int64 // bytes of the store
+	SizeAfter   int64 // the same as before when the sweep was dry
+	Unreachable []ID  // some of those that are gone, for people
+}
