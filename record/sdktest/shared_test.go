@@ -16,6 +16,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
