@@ -62,7 +62,7 @@ fuzz: ## every fuzz target for FUZZTIME (60s)
 	done
 
 bench: ## beside git, SQLite and files, up to 1M commits; writes bench.json (BENCH=-quick: half a minute)
-	$(GO) run ./cmd/bench -out bench.json $(BENCH)
+	cd bench && $(GO) run . -out ../bench.json $(BENCH)
 
 golden: ## write the golden files of format and cmd/tract anew
 	$(GO) test ./format ./cmd/tract -update

@@ -16,7 +16,7 @@ func (b *bench) buildProgram(ctx context.Context) error {
 	}
 	b.telling("building %s", b.pkg)
 	path := filepath.Join(b.dir, "tract.exe") // the one name that runs everywhere
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, b.pkg)
+	build := exec.CommandContext(ctx, "go", "build", "-C", b.pkg, "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.missing("the program", fmt.Sprintf("it does not build: %v: %.300s", err, out))

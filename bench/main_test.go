@@ -34,7 +34,7 @@ func bare(t *testing.T, more ...string) (dir string, args []string) {
 		sqlite = "./sqlite"
 	}
 	return dir, append([]string{
-		"-sizes", "3,30", "-time", "10ms", "-rounds", "1", "-dir", dir, "-sqlite", sqlite, "-program", "../tract", "-out", filepath.Join(dir, "bench.json"),
+		"-sizes", "3,30", "-time", "10ms", "-rounds", "1", "-dir", dir, "-sqlite", sqlite, "-program", "../cmd/tract", "-out", filepath.Join(dir, "bench.json"),
 	}, more...)
 }
 

@@ -22,7 +22,7 @@ type sqlite struct {
 	answers *json.Decoder
 }
 
-// sqliteRequest and sqliteAnswer are what cmd/bench/sqlite reads and writes.
+// sqliteRequest and sqliteAnswer are what bench/sqlite reads and writes.
 type sqliteRequest struct{ Do, Path, Role, Text string }
 
 type sqliteAnswer struct {

@@ -1,5 +1,5 @@
 // Sqlite does with SQLite what a store does, and says how long it took. It is
-// started by cmd/bench, reads requests as lines of JSON and answers each with one.
+// started by bench, reads requests as lines of JSON and answers each with one.
 // It needs a C compiler: without one the first answer is an error.
 package main
 

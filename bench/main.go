@@ -3,8 +3,8 @@
 // SQLite, git. Both sides take turns within one run, because a disk is never twice
 // the same: the ratio travels, the time does not.
 //
-//	go run ./cmd/bench -quick
-//	go run ./cmd/bench -sizes 1000,10000,100000,1000000 -out bench.json -compare old.json
+//	go run . -quick
+//	go run . -sizes 1000,10000,100000,1000000 -out bench.json -compare old.json
 //
 // What is measured is the table in lines.go. Where a goal is known the table of
 // results has a verdict.
@@ -142,13 +142,13 @@ func (b *bench) choose(args []string, errOut io.Writer) (c choices, err error) {
 	quick := flags.Bool("quick", false, "small histories and few rounds: to see that all works, not for figures")
 	flags.StringVar(&c.from, "from", "", "`file` of an earlier run, to be printed, compared and put into a page instead of measuring")
 	flags.StringVar(&c.file, "out", "bench.json", "file to write; empty: none")
-	flags.StringVar(&c.doc, "doc", "", "`page` to put the table into, such as docs/bench.md")
+	flags.StringVar(&c.doc, "doc", "", "`page` to put the table into, such as ../docs/bench.md")
 	flags.StringVar(&c.compare, "compare", "", "`file` of an earlier run: say which ratios moved by more than 20 %")
 	flags.StringVar(&c.dir, "dir", ".", "where the stores are made: a disk, not a file system in memory")
 	flags.DurationVar(&b.lasting, "time", 3*time.Second, "how long each way of writing is measured")
 	flags.IntVar(&b.rounds, "rounds", 7, "how often each side of what is slow is measured")
-	flags.StringVar(&b.pkg, "program", "./cmd/tract", "package of the program to build and start; empty: none")
-	flags.StringVar(&b.sqlitePkg, "sqlite", "./cmd/bench/sqlite", "module of SQLite to build (with a C compiler, a minute the first time); empty: none")
+	flags.StringVar(&b.pkg, "program", "../cmd/tract", "folder of the program to build and start; empty: none")
+	flags.StringVar(&b.sqlitePkg, "sqlite", "sqlite", "folder of the program that runs SQLite, to build (with a C compiler, a minute the first time); empty: none")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
