@@ -16,8 +16,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Replayed is the prompt of a reply, asked again.
-type Replayed struct {
+// ReplayResult is the prompt of a reply, asked again.
+type ReplayResult struct {
 	Branch   *Branch    // that the new reply is on
 	Old      objects.ID // the last block of the old reply
 	Response *Response
@@ -29,7 +29,7 @@ type Replayed struct {
 // earlier request unless o sets them. Tool calls wait for their results there as they did
 // before. A branch of that name must not exist: [objects.ErrExists]. When asking fails, the
 // result still names the new branch.
-func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, o AskOptions) (*Replayed, error) {
+func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, o AskOptions) (*ReplayResult, error) {
 	ctx = history.InOperation(ctx, "replay")
 	c, err := r.Show(ctx, rev)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 	if err != nil && !errors.Is(err, objects.ErrErased) { // its tools were purged: it is asked without
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	again := &Replayed{}
+	again := &ReplayResult{}
 	if again.Old, err = r.endOfReply(ctx, c.ID); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

@@ -70,8 +70,8 @@ func (b *Branch) warnUnanswered(ctx context.Context, c *call, blocks []content.B
 	}
 }
 
-// User adds what a person says: an Append of one block.
-func (b *Branch) User(ctx context.Context, text string) (objects.ID, error) {
+// AppendUser adds what a person says: an Append of one block.
+func (b *Branch) AppendUser(ctx context.Context, text string) (objects.ID, error) {
 	ids, err := b.Append(ctx, []content.Block{content.User(text)}, AppendOptions{})
 	if err != nil {
 		return objects.ID{}, err

@@ -80,23 +80,23 @@ func wantRefused(t *testing.T, what string, err error) {
 func TestOddBlocksAreRefused(t *testing.T) {
 	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
-	must(main.User(ctx, "Hello"))(t)
+	must(main.AppendUser(ctx, "Hello"))(t)
 	tip := must(main.Tip(ctx))(t)
 	anthropic := must(providers.Open("anthropic", providers.Config{Model: "m", APIKey: "k"}))(t)
 	for name, odd := range oddBlocks() {
 		blocks := []content.Block{content.User("fine"), odd}
 		_, err := main.Append(ctx, blocks, tract.AppendOptions{})
 		wantRefused(t, name+": append", err)
-		_, err = repo.Branch("other").Continue(ctx, objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks}}, tract.AppendOptions{})
+		_, err = repo.Branch("other").AppendMessages(ctx, objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks}}, tract.AppendOptions{})
 		wantRefused(t, name+": continue", err)
-		_, err = main.AppendReply(ctx, &llm.Response{Blocks: blocks}, tract.AppendOptions{})
+		_, err = main.AppendResponse(ctx, &llm.Response{Blocks: blocks}, tract.AppendOptions{})
 		wantRefused(t, name+": append reply", err)
-		log := tract.Foreign{Branch: "log", Parts: []tract.ForeignPart{{ID: "1", Block: odd}}}
+		log := tract.ImportedMessage{Branch: "log", Parts: []tract.ImportedPart{{ID: "1", Block: odd}}}
 		_, err = repo.Import(ctx, inOrder(log), tract.ImportOptions{})
 		wantRefused(t, name+": import", err)
 		_, err = repo.Import(ctx, inOrder(log), tract.ImportOptions{DryRun: true})
 		wantRefused(t, name+": plan of an import", err)
-		_, err = repo.Request(ctx, "main", anthropic, tract.RequestOptions{Then: []content.Block{odd}})
+		_, err = repo.Request(ctx, "main", anthropic, tract.RequestOptions{UserMessage: []content.Block{odd}})
 		wantRefused(t, name+": request", err)
 		_, err = anthropic.Encode(&llm.Request{Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks}}})
 		wantRefused(t, name+": encode", err)
@@ -120,7 +120,7 @@ func TestOddBlocksAreRefused(t *testing.T) {
 func TestOddBlocksOfAResponse(t *testing.T) {
 	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
-	must(main.User(ctx, "Hello"))(t)
+	must(main.AppendUser(ctx, "Hello"))(t)
 	for name, odd := range oddBlocks() {
 		blocks := []content.Block{content.Assistant("paid for"), odd}
 		whole, streams := &blockClient{blocks: blocks}, &blockStream{blockClient{blocks: blocks}}

@@ -78,7 +78,7 @@ func TestNoResponseDamagesAStore(t *testing.T) {
 		target := must(providers.Open(provider, providers.Config{Dialect: dialect, Model: "m", APIKey: "k"}))(t)
 		main := repo.Branch(strings.ReplaceAll(name, " ", "-"))
 		for _, n := range oddNumbers {
-			must(main.User(t.Context(), "Hello"))(t)
+			must(main.AppendUser(t.Context(), "Hello"))(t)
 			x := must(main.Prepare(t.Context(), target, tract.PrepareOptions{}))(t)
 			r, err := main.Accept(t.Context(), x, strings.NewReader(strings.ReplaceAll(response, "N", n)))
 			if err != nil || r.Text != "Hi" {
@@ -98,7 +98,7 @@ func TestNoLengthDamagesAResponse(t *testing.T) {
 	long := strings.Repeat("x", 2<<20)
 	for _, at := range []string{`"model":"m"`, `"done_reason":"stop"`, `"total_duration":N`} {
 		response := strings.Replace(usageResponses["ollama"], at, at[:strings.Index(at, ":")]+`:"`+long+`"`, 1)
-		must(main.User(t.Context(), "Hello"))(t)
+		must(main.AppendUser(t.Context(), "Hello"))(t)
 		x := must(main.Prepare(t.Context(), target, tract.PrepareOptions{}))(t)
 		must(main.Accept(t.Context(), x, strings.NewReader(strings.ReplaceAll(response, "N", "7"))))(t)
 	}
@@ -121,19 +121,19 @@ func TestNoClientDamagesAStore(t *testing.T) {
 	for i, n := range []int64{-1, 1 << 62, math.MaxInt64, math.MinInt64} {
 		u := content.Usage{Input: n, Output: n, Reasoning: n, Cached: n, CacheWrite: n, Raw: make([]byte, 2<<20)}
 		must(main.Ask(t.Context(), usageClient{u}, "Hello", tract.AskOptions{Budget: math.MaxInt}))(t)
-		must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{Usage: u}, Blocks: []content.Block{content.Assistant("Hi")}}, tract.AppendOptions{}))(t)
-		part := tract.ForeignPart{ID: string(rune('a' + i)), Block: content.Assistant("Hi")}
-		must(repo.Import(t.Context(), inOrder(tract.Foreign{Branch: "log-" + string(rune('a'+i)), Origin: commit.Origin{
+		must(main.AppendResponse(t.Context(), &llm.Response{Head: llm.Head{Usage: u}, Blocks: []content.Block{content.Assistant("Hi")}}, tract.AppendOptions{}))(t)
+		part := tract.ImportedPart{ID: string(rune('a' + i)), Block: content.Assistant("Hi")}
+		must(repo.Import(t.Context(), inOrder(tract.ImportedMessage{Branch: "log-" + string(rune('a'+i)), Origin: commit.Origin{
 			Usage: u, FirstToken: time.Duration(n), Duration: time.Duration(n),
-		}, Parts: []tract.ForeignPart{part}}), tract.ImportOptions{}))(t)
+		}, Parts: []tract.ImportedPart{part}}), tract.ImportOptions{}))(t)
 		now = now.AddDate(-250, 0, 0)
 	}
 	for _, at := range []time.Time{time.Unix(1<<60, 0), time.Unix(-1<<60, 0), time.Unix(math.MaxInt64, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		if _, err := onlyID(main.Append(t.Context(), []content.Block{content.User("Hello")}, tract.AppendOptions{Time: at})); err == nil || !strings.Contains(err.Error(), "want a year from 0 to 9999") {
 			t.Errorf("a commit of %d: %v", at.Unix(), err)
 		}
-		part := tract.ForeignPart{ID: "p", Time: at, Block: content.User("Hello")}
-		if _, err := repo.Import(t.Context(), inOrder(tract.Foreign{Branch: "late", Parts: []tract.ForeignPart{part}}), tract.ImportOptions{}); err == nil || !strings.Contains(err.Error(), `part "p"`) {
+		part := tract.ImportedPart{ID: "p", Time: at, Block: content.User("Hello")}
+		if _, err := repo.Import(t.Context(), inOrder(tract.ImportedMessage{Branch: "late", Parts: []tract.ImportedPart{part}}), tract.ImportOptions{}); err == nil || !strings.Contains(err.Error(), `part "p"`) {
 			t.Errorf("an import of %d: %v", at.Unix(), err)
 		}
 	}
@@ -156,14 +156,14 @@ func TestNoLogDamagesAStore(t *testing.T) {
 	}
 	add("1", "2025-01-01T00:00:00Z", strings.Repeat("/x", 1<<20))
 	repo, dir := onDisk(t)
-	var list []tract.Foreign
+	var list []tract.ImportedMessage
 	for e, err := range importer.Read("log", strings.NewReader(log), importer.ClaudeCode) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := tract.Foreign{Branch: "log", Origin: commit.Origin{Model: e.Model, ResponseID: e.ResponseID, Finish: e.Finish, Usage: e.Usage, Importer: e.Importer, Original: e.Original}}
+		f := tract.ImportedMessage{Branch: "log", Origin: commit.Origin{Model: e.Model, ResponseID: e.ResponseID, Finish: e.Finish, Usage: e.Usage, Importer: e.Importer, Original: e.Original}}
 		for _, p := range e.Parts {
-			f.Parts = append(f.Parts, tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block})
+			f.Parts = append(f.Parts, tract.ImportedPart{ID: p.ID, Time: p.Time, Block: p.Block})
 		}
 		list = append(list, f)
 	}

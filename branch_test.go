@@ -91,12 +91,12 @@ func TestAKeyMakesAnAppendSafeToRepeat(t *testing.T) {
 	main := open(t).Branch("main")
 	blocks := []content.Block{content.User("a"), content.Assistant("b")}
 	first := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t)
-	must(main.User(t.Context(), "between"))(t)
+	must(main.AppendUser(t.Context(), "between"))(t)
 	if again := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t); !slices.Equal(first, again) {
 		t.Errorf("%v, again %v", first, again)
 	}
 	for range 1000 {
-		must(main.User(t.Context(), "x"))(t)
+		must(main.AppendUser(t.Context(), "x"))(t)
 	}
 	if late := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t); slices.Equal(first, late) {
 		t.Error("a key is remembered for longer than 1,000 commits")
@@ -106,8 +106,8 @@ func TestAKeyMakesAnAppendSafeToRepeat(t *testing.T) {
 func TestForkResetDelete(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	first := must(main.User(t.Context(), "a"))(t)
-	second := must(main.User(t.Context(), "b"))(t)
+	first := must(main.AppendUser(t.Context(), "a"))(t)
+	second := must(main.AppendUser(t.Context(), "b"))(t)
 	side := must(main.Fork(t.Context(), "side", "HEAD~1"))(t)
 	if tip := must(side.Tip(t.Context()))(t); tip != first || side.Name() != "side" {
 		t.Errorf("the fork is at %v", tip)
@@ -124,13 +124,13 @@ func TestForkResetDelete(t *testing.T) {
 	if err := main.Reset(t.Context(), second.String()); err != nil || must(main.Tip(t.Context()))(t) != second {
 		t.Errorf("reset forward: %v", err)
 	}
-	if err := repo.Delete(t.Context(), []string{"refs/heads/side"}); err != nil || !must(side.Tip(t.Context()))(t).IsZero() {
+	if err := repo.DeleteRefs(t.Context(), []string{"refs/heads/side"}); err != nil || !must(side.Tip(t.Context()))(t).IsZero() {
 		t.Errorf("delete: %v", err)
 	}
-	if err := repo.Delete(t.Context(), []string{"refs/heads/side"}); !errors.Is(err, objects.ErrNotFound) {
+	if err := repo.DeleteRefs(t.Context(), []string{"refs/heads/side"}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("delete again: %v", err)
 	}
-	if _, err := repo.Branch("-x").User(t.Context(), "a"); err == nil {
+	if _, err := repo.Branch("-x").AppendUser(t.Context(), "a"); err == nil {
 		t.Error("a branch with a bad name")
 	}
 }
@@ -140,7 +140,7 @@ func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
 	main := repo.Branch("main")
 	var tips []objects.ID
 	for _, step := range []func(){
-		func() { must(main.User(t.Context(), "a"))(t) },
+		func() { must(main.AppendUser(t.Context(), "a"))(t) },
 		func() {
 			must(main.Ask(t.Context(), says(think("hm"), content.Assistant("x")), "b", tract.AskOptions{}))(t)
 		},
@@ -200,11 +200,11 @@ func TestOperationsOfSeveralCommandsAtOnce(t *testing.T) {
 	repo := open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
 	one, two := tract.AsOperation(t.Context(), ""), tract.AsOperation(t.Context(), "other")
-	must(main.User(one, "one"))(t)
-	must(side.User(two, "two"))(t)
-	must(main.User(one, "three"))(t)
-	must(side.User(two, "four"))(t)
-	must(main.User(one, "five"))(t)
+	must(main.AppendUser(one, "one"))(t)
+	must(side.AppendUser(two, "two"))(t)
+	must(main.AppendUser(one, "three"))(t)
+	must(side.AppendUser(two, "four"))(t)
+	must(main.AppendUser(one, "five"))(t)
 	tip := must(main.Tip(t.Context()))(t)
 	first := must(repo.Undo(t.Context(), tract.UndoOptions{}))(t)
 	if first.Seq != 5 || !slices.Equal(first.Parts, []uint64{3, 1}) || !must(main.Tip(t.Context()))(t).IsZero() || must(side.Tip(t.Context()))(t).IsZero() {
@@ -225,9 +225,9 @@ func TestOperationsOfSeveralCommandsAtOnce(t *testing.T) {
 func TestUndoIsOfABranch(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
-	first := must(main.User(ctx, "first"))(t)
-	latest := must(main.User(ctx, "second"))(t)
-	foreign := must(side.User(ctx, "foreign"))(t)
+	first := must(main.AppendUser(ctx, "first"))(t)
+	latest := must(main.AppendUser(ctx, "second"))(t)
+	foreign := must(side.AppendUser(ctx, "foreign"))(t)
 	ofMain := tract.UndoOptions{Branch: "main"}
 	at := func(want objects.ID) {
 		t.Helper()
@@ -283,8 +283,8 @@ func TestUndoRefusesWhatMovedSince(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
 	one := tract.AsOperation(ctx, "")
-	must(main.User(one, "one"))(t)
-	must(side.User(one, "two"))(t)
+	must(main.AppendUser(one, "one"))(t)
+	must(side.AppendUser(one, "two"))(t)
 	must(onlyID(side.Append(tract.AsOperation(ctx, "user"), []content.Block{content.User("of another process")}, tract.AppendOptions{Author: "eve"})))(t)
 	before := refsOf(t, repo)
 	for _, o := range []tract.UndoOptions{{Branch: "main"}, {Operation: 1}, {Operation: 2, DryRun: true}} {
@@ -301,7 +301,7 @@ func TestUndoRefusesWhatMovedSince(t *testing.T) {
 	}
 	must(repo.Undo(ctx, tract.UndoOptions{Branch: "side"}))(t)
 	must(repo.Undo(ctx, tract.UndoOptions{Branch: "main"}))(t)
-	must(main.User(ctx, "else"))(t)
+	must(main.AppendUser(ctx, "else"))(t)
 	if _, err := repo.Redo(ctx, tract.UndoOptions{Operation: 2}); !errors.As(err, new(*tract.MovedError)) {
 		t.Errorf("redo of what moved since: %v", err)
 	}
@@ -313,9 +313,9 @@ func TestUndoRefusesWhatMovedBetween(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main := repo.Branch("main")
 	one := tract.AsOperation(ctx, "")
-	must(main.User(one, "question"))(t)
-	must(main.User(ctx, "of another process"))(t)
-	tip := must(main.User(one, "result"))(t)
+	must(main.AppendUser(one, "question"))(t)
+	must(main.AppendUser(ctx, "of another process"))(t)
+	tip := must(main.AppendUser(one, "result"))(t)
 	var moved *tract.MovedError
 	if _, err := repo.Undo(ctx, tract.UndoOptions{Branch: "main"}); !errors.As(err, &moved) || moved.By.Seq != 2 {
 		t.Errorf("undo: %v", err)
@@ -329,9 +329,9 @@ func TestUndoRefusesWhatMovedBetween(t *testing.T) {
 func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main := repo.Branch("main")
-	first := must(main.User(ctx, "first"))(t)
-	must(main.User(tract.AsOperation(ctx, "undo 1"), "second"))(t)
-	third := must(main.User(tract.AsOperation(ctx, "user (with 2)"), "third"))(t)
+	first := must(main.AppendUser(ctx, "first"))(t)
+	must(main.AppendUser(tract.AsOperation(ctx, "undo 1"), "second"))(t)
+	third := must(main.AppendUser(tract.AsOperation(ctx, "user (with 2)"), "third"))(t)
 	for op, err := range repo.Operations(ctx) {
 		if err != nil || op.Of != 0 || op.Undone || len(op.Parts) > 0 {
 			t.Errorf("operation %+v, %v", op, err)
@@ -352,8 +352,8 @@ func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
 func TestAnnotateAndEditSpeakOfBlocksOnTheBranch(t *testing.T) {
 	repo := open(t)
 	main, other := repo.Branch("main"), repo.Branch("other")
-	block := must(main.User(t.Context(), "first"))(t)
-	foreign := must(other.User(t.Context(), "elsewhere"))(t)
+	block := must(main.AppendUser(t.Context(), "first"))(t)
+	foreign := must(other.AppendUser(t.Context(), "elsewhere"))(t)
 	edit := must(main.Edit(t.Context(), block.String(), "second", tract.EditOptions{}))(t)
 	must(main.Edit(t.Context(), edit.String(), "third", tract.EditOptions{}))(t)
 	note := must(main.Annotate(t.Context(), edit.String(), priority.Pinned, "why"))(t)
@@ -385,7 +385,7 @@ func second[T any](_ T, err error) error { return err }
 func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	must(main.User(t.Context(), "before"))(t)
+	must(main.AppendUser(t.Context(), "before"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	changes := make(chan tract.BranchChange)
@@ -403,7 +403,7 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	}
 	var want, got []objects.ID
 	for i := range 100 {
-		want = append(want, must(main.User(t.Context(), fmt.Sprint(i)))(t))
+		want = append(want, must(main.AppendUser(t.Context(), fmt.Sprint(i)))(t))
 	}
 	for last := (tract.BranchChange{}); last.New != want[len(want)-1]; {
 		last = <-changes
@@ -424,7 +424,7 @@ func TestFollowSeesEveryCommitOnce(t *testing.T) {
 	if c := <-changes; c.Type != tract.Moved || c.New != want[98] {
 		t.Errorf("after a reset: %+v", c)
 	}
-	if err := repo.Delete(t.Context(), []string{"refs/heads/main"}); err != nil {
+	if err := repo.DeleteRefs(t.Context(), []string{"refs/heads/main"}); err != nil {
 		t.Fatal(err)
 	}
 	if c := <-changes; c.Type != tract.Deleted {
@@ -486,7 +486,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 	repo := open(t)
 	_ = repo.Close()
-	if _, err := repo.Branch("main").User(t.Context(), "x"); !errors.Is(err, objects.ErrClosed) {
+	if _, err := repo.Branch("main").AppendUser(t.Context(), "x"); !errors.Is(err, objects.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	if err := second(repo.Compile(t.Context(), "main", tract.CompileOptions{Settings: map[string]string{"reasoning.strip_from_context": "maybe"}})); err == nil || errors.Is(err, objects.ErrClosed) {
@@ -498,7 +498,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 func TestATakenNameIsTaken(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	must(main.User(t.Context(), "hi"))(t)
+	must(main.AppendUser(t.Context(), "hi"))(t)
 	must(main.Fork(t.Context(), "try", "main"))(t)
 	if _, err := main.Fork(t.Context(), "try", "main"); !errors.Is(err, objects.ErrExists) {
 		t.Errorf("fork: %v", err)

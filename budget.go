@@ -14,8 +14,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Spent is what the thoughts of a session have used of one budget, in tokens.
-type Spent struct {
+// BudgetUsage is what the thoughts of a session have used of one budget, in tokens.
+type BudgetUsage struct {
 	Session   string
 	Models    string // pattern of the models that are counted; empty: all
 	Used      int64
@@ -25,23 +25,23 @@ type Spent struct {
 }
 
 // BudgetError says that a session has used up a budget. Nothing was sent.
-type BudgetError struct{ Spent Spent }
+type BudgetError struct{ Usage BudgetUsage }
 
 // Error has the session and the numbers.
 func (e *BudgetError) Error() string {
 	of := ""
-	if e.Spent.Models != "" {
-		of = " on " + e.Spent.Models
+	if e.Usage.Models != "" {
+		of = " on " + e.Usage.Models
 	}
-	return fmt.Sprintf("generate: session %s has used %d of %d reasoning tokens%s", e.Spent.Session, e.Spent.Used, e.Spent.Limit, of)
+	return fmt.Sprintf("generate: session %s has used %d of %d reasoning tokens%s", e.Usage.Session, e.Usage.Used, e.Usage.Limit, of)
 }
 
-// Spent tells what the thoughts of the branch have used: of reasoning.budget,
+// BudgetUsage tells what the thoughts of the branch have used: of reasoning.budget,
 // which comes first and has the sum even where there is no limit, and of each of
 // reasoning.budgets. A reply counts in the session that it was committed on, so
 // that a fork begins at nothing.
 // Settings are laid over those of the Repo.
-func (b *Branch) Spent(ctx context.Context, settings map[string]string) ([]Spent, error) {
+func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([]BudgetUsage, error) {
 	c := b.repo.call()
 	if err := c.set(settings); err != nil {
 		return nil, err
@@ -61,17 +61,17 @@ func (b *Branch) Spent(ctx context.Context, settings map[string]string) ([]Spent
 }
 
 // budgets is those that the settings give, with nothing used.
-func (b *Branch) budgets(v settings.Values) []Spent {
-	list := []Spent{{Session: b.name, Limit: int64(v.Int("reasoning.budget"))}}
+func (b *Branch) budgets(v settings.Values) []BudgetUsage {
+	list := []BudgetUsage{{Session: b.name, Limit: int64(v.Int("reasoning.budget"))}}
 	limits := v.Budgets()
 	for _, pattern := range slices.Sorted(maps.Keys(limits)) {
-		list = append(list, Spent{Session: b.name, Models: pattern, Limit: int64(limits[pattern])})
+		list = append(list, BudgetUsage{Session: b.name, Models: pattern, Limit: int64(limits[pattern])})
 	}
 	return list
 }
 
 // countSpent adds what the replies on a history have used.
-func (b *Branch) countSpent(ctx context.Context, budgets []Spent, tip objects.ID) error {
+func (b *Branch) countSpent(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
 	for response, err := range history.Responses(ctx, b.repo.store, []objects.ID{tip}) {
 		if err != nil {
@@ -103,12 +103,14 @@ func (b *Branch) countSpent(ctx context.Context, budgets []Spent, tip objects.ID
 }
 
 // counts reports whether a budget is of a model.
-func (s *Spent) counts(model string) bool { return s.Models == "" || settings.Match(s.Models, model) }
+func (s *BudgetUsage) counts(model string) bool {
+	return s.Models == "" || settings.Match(s.Models, model)
+}
 
 // warnAt is the part of a budget at which to warn.
 const warnAt = 0.8
 
-func warn(budgets []Spent) {
+func warn(budgets []BudgetUsage) {
 	for i := range budgets {
 		s := &budgets[i]
 		s.Warn = s.Limit > 0 && float64(s.Used) >= warnAt*float64(s.Limit)
@@ -117,9 +119,9 @@ func warn(budgets []Spent) {
 
 // meter watches the budgets of a call while its answer comes.
 type meter struct {
-	budgets []Spent
+	budgets []BudgetUsage
 	model   string
-	tell    func(Spent)
+	tell    func(BudgetUsage)
 	told    []bool
 	scale   compile.Scale
 	bytes   int64 // of thoughts that came
@@ -128,8 +130,8 @@ type meter struct {
 // meter counts what the session has used; nil when there is no budget to watch.
 func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model string) (*meter, error) {
 	budgets := b.budgets(c.settings)
-	limited := slices.ContainsFunc(budgets, func(s Spent) bool { return s.Limit > 0 })
-	if !limited || c.ask.OnBudget == nil && !c.ask.Enforce {
+	limited := slices.ContainsFunc(budgets, func(s BudgetUsage) bool { return s.Limit > 0 })
+	if !limited || c.ask.OnBudget == nil && !c.ask.EnforceBudgets {
 		return nil, nil
 	}
 	if err := b.countSpent(ctx, budgets, p.Head); err != nil {
@@ -138,8 +140,8 @@ func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model st
 	m := &meter{budgets: budgets, model: model, scale: p.Scale, tell: c.ask.OnBudget, told: make([]bool, len(budgets))}
 	for i, s := range budgets {
 		m.told[i] = s.Warn // it was told when it happened
-		if c.ask.Enforce && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
-			return nil, &BudgetError{Spent: s}
+		if c.ask.EnforceBudgets && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
+			return nil, &BudgetError{Usage: s}
 		}
 	}
 	return m, nil

@@ -68,21 +68,21 @@ func (s *spender) Generate(context.Context, *llm.Request) (*llm.Response, error)
 func TestABudgetWarnsOnceAndIsEnforcedWhenAsked(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	var told []tract.Spent
+	var told []tract.BudgetUsage
 	asked := tract.AskOptions{
-		Settings: map[string]string{"reasoning.budget": "100", "reasoning.budgets.small*": "10"}, Enforce: true,
-		OnBudget: func(s tract.Spent) { told = append(told, s) },
+		Settings: map[string]string{"reasoning.budget": "100", "reasoning.budgets.small*": "10"}, EnforceBudgets: true,
+		OnBudget: func(s tract.BudgetUsage) { told = append(told, s) },
 	}
 	client := &spender{model: "big-1", thought: "hm", reasoning: []int64{40, 40, 30, 7}}
 	for range 3 {
 		must(main.Ask(t.Context(), client, "Go on.", asked))(t)
 	}
-	if len(told) != 1 || told[0] != (tract.Spent{Session: "main", Used: 80, Limit: 100, Warn: true}) {
+	if len(told) != 1 || told[0] != (tract.BudgetUsage{Session: "main", Used: 80, Limit: 100, Warn: true}) {
 		t.Errorf("told %+v", told)
 	}
 	_, err := main.Ask(t.Context(), client, "And on.", asked)
 	var over *tract.BudgetError
-	if !errors.As(err, &over) || over.Spent.Used != 110 || len(client.reasoning) != 1 {
+	if !errors.As(err, &over) || over.Usage.Used != 110 || len(client.reasoning) != 1 {
 		t.Fatalf("the budget is not enforced: %v", err)
 	}
 	if got := kinds(t, repo, "main"); !strings.HasSuffix(got, "assistant user") {
@@ -91,16 +91,16 @@ func TestABudgetWarnsOnceAndIsEnforcedWhenAsked(t *testing.T) {
 
 	// A fork begins at nothing, and what it spends is its own.
 	fork := must(main.Fork(t.Context(), "fork", "main~1"))(t)
-	if s := must(fork.Spent(t.Context(), asked.Settings))(t); s[0].Used != 0 || s[0].Limit != 100 || s[1].Models != "small*" {
+	if s := must(fork.BudgetUsage(t.Context(), asked.Settings))(t); s[0].Used != 0 || s[0].Limit != 100 || s[1].Models != "small*" {
 		t.Errorf("the fork has spent %+v", s)
 	}
 	client.model = "small-2"
 	must(fork.Ask(t.Context(), client, "Again?", asked))(t)
-	spent := must(fork.Spent(t.Context(), asked.Settings))(t)
+	spent := must(fork.BudgetUsage(t.Context(), asked.Settings))(t)
 	if spent[0].Used != 7 || spent[1].Used != 7 || spent[0].Warn || spent[1].Warn {
 		t.Errorf("the fork has spent %+v", spent)
 	}
-	if s := must(main.Spent(t.Context(), asked.Settings))(t); s[0].Used != 110 {
+	if s := must(main.BudgetUsage(t.Context(), asked.Settings))(t); s[0].Used != 110 {
 		t.Errorf("main has spent %+v", s)
 	}
 	var sum int64
@@ -120,7 +120,7 @@ func TestABudgetWarnsOnceAndIsEnforcedWhenAsked(t *testing.T) {
 func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 	repo := open(t)
 	came, at := 0, 0
-	_, err := repo.Branch("main").Ask(t.Context(), streaming{says(think(strings.Repeat("x", 400)), content.Assistant("ok"))}, "Think.", tract.AskOptions{OnEvent: func(e llm.Event) { came++ }, OnBudget: func(s tract.Spent) {
+	_, err := repo.Branch("main").Ask(t.Context(), streaming{says(think(strings.Repeat("x", 400)), content.Assistant("ok"))}, "Think.", tract.AskOptions{OnEvent: func(e llm.Event) { came++ }, OnBudget: func(s tract.BudgetUsage) {
 		if at = came; !s.Estimated || s.Used != 25 {
 			t.Errorf("told %+v", s)
 		}
@@ -128,7 +128,7 @@ func TestABudgetIsWatchedWhileThoughtsCome(t *testing.T) {
 	if err != nil || at != 96 {
 		t.Errorf("told after %d events, %v", at, err)
 	}
-	if _, err := repo.Branch("main").Ask(t.Context(), says(content.Assistant("ok")), "And now?", tract.AskOptions{OnBudget: func(tract.Spent) {}, Settings: map[string]string{"reasoning.budget": "1"}}); err != nil {
+	if _, err := repo.Branch("main").Ask(t.Context(), says(content.Assistant("ok")), "And now?", tract.AskOptions{OnBudget: func(tract.BudgetUsage) {}, Settings: map[string]string{"reasoning.budget": "1"}}); err != nil {
 		t.Errorf("a budget is enforced that nobody asked to enforce: %v", err)
 	}
 }
@@ -143,11 +143,11 @@ func TestReasoningThatIsNotReportedCountsAsInAPrompt(t *testing.T) {
 	}
 	must(kept.Ask(t.Context(), client(), "Think.", tract.AskOptions{}))(t)
 	p := must(repo.Compile(t.Context(), "kept", tract.CompileOptions{}))(t)
-	if s := must(kept.Spent(t.Context(), nil))(t)[0]; s.Used != int64(p.Tokens.HiddenReasoning) || s.Used < 75 || !s.Estimated {
+	if s := must(kept.BudgetUsage(t.Context(), nil))(t)[0]; s.Used != int64(p.Tokens.HiddenReasoning) || s.Used < 75 || !s.Estimated {
 		t.Errorf("spent %+v, the prompt leaves out %d", s, p.Tokens.HiddenReasoning)
 	}
 	must(unkept.Ask(t.Context(), client(), "Think.", tract.AskOptions{Settings: map[string]string{"reasoning.commit": "false"}}))(t)
-	if s := must(unkept.Spent(t.Context(), nil))(t)[0]; s.Used < 490 || s.Used > 500 || !s.Estimated {
+	if s := must(unkept.BudgetUsage(t.Context(), nil))(t)[0]; s.Used < 490 || s.Used > 500 || !s.Estimated {
 		t.Errorf("spent %+v of 500", s)
 	}
 }

@@ -44,11 +44,11 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 			return r.ReasoningCommits[0]
 		}, []string{"reasoning-edited", "block-not-sent"}},
 		"a block breaks a rule of the provider": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
-			return must(main.User(t.Context(), "a\xff"))(t)
+			return must(main.AppendUser(t.Context(), "a\xff"))(t)
 		}, []string{"not-utf8"}},
 		"the loop is over": {func(t *testing.T, main *tract.Branch, r *tract.Response) objects.ID {
 			must(main.Annotate(t.Context(), r.ReasoningCommits[0].String(), priority.Skip, ""))(t)
-			must(main.User(t.Context(), "Thanks."))(t)
+			must(main.AppendUser(t.Context(), "Thanks."))(t)
 			return objects.ID{}
 		}, nil},
 	} {

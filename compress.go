@@ -210,8 +210,8 @@ func (b *Branch) grewFrom(ctx context.Context, from objects.ID, tip *commit.Comm
 	return err
 }
 
-// Instruction is what a model is told that writes a summary.
-const Instruction = "You keep the memory of a conversation between a user and an assistant that uses tools. " +
+// SummaryInstruction is what a model is told that writes a summary.
+const SummaryInstruction = "You keep the memory of a conversation between a user and an assistant that uses tools. " +
 	"Write down what the assistant needs in order to go on without the original: what the user wants and decided, facts, names, numbers " +
 	"and identifiers exactly as they are, what was tried and how it ended, and what is still open. Leave out small talk and what was " +
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
@@ -223,7 +223,7 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	}
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
-	drafts := c.drafts(b.name, nil, []content.Block{content.System(Instruction), content.User(r.transcript())})
+	drafts := c.drafts(b.name, nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())})
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}

@@ -115,7 +115,7 @@ func TestThoughtsAreCompressedApart(t *testing.T) {
 
 func TestAnOpenTurnIsNotCompressed(t *testing.T) {
 	_, main := toldStory(t)
-	must(main.User(t.Context(), "four"))(t)
+	must(main.AppendUser(t.Context(), "four"))(t)
 	must(main.Append(t.Context(), []content.Block{think("so"), call("c2")}, tract.AppendOptions{}))(t)
 	for _, rng := range []string{"main", "main~4..main", "main..main", "main~2..main~4"} {
 		_, err := summaryID(main.Compress(t.Context(), rng, tract.CompressOptions{Text: "x"}))
@@ -151,7 +151,7 @@ func TestAModelWritesTheSummary(t *testing.T) {
 func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
 	repo, main := toldStory(t)
 	m := says(assistant("They counted."))
-	m.between = func() { must(main.User(t.Context(), "four"))(t) }
+	m.between = func() { must(main.AppendUser(t.Context(), "four"))(t) }
 	must(summaryID(main.Compress(t.Context(), "", tract.CompressOptions{Client: m})))(t)
 	if got, want := sent(t, repo, "main"), "system:Be brief. | summary:They counted. | user:three | assistant:tres | user:four"; got != want {
 		t.Errorf("prompt %q\nwant   %q", got, want)

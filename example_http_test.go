@@ -34,7 +34,7 @@ func Example_prepareAndAccept() {
 	defer func() { _ = provider.Close() }()
 
 	main := repo.Branch("main")
-	if _, err := main.User(ctx, "Why is the sky blue?"); err != nil {
+	if _, err := main.AppendUser(ctx, "Why is the sky blue?"); err != nil {
 		log.Fatal(err)
 	}
 	target, err := providers.Open("deepseek", providers.Config{Model: "deepseek-chat"})

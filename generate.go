@@ -127,11 +127,11 @@ func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOption
 	}
 	c.target = target
 	stream := o.Stream
-	if o.Observed != nil {
-		if err := c.observing(o.Observed); err != nil {
+	if o.Recorded != nil {
+		if err := c.observing(o.Recorded); err != nil {
 			return nil, err
 		}
-		stream = o.Observed.Request.Stream
+		stream = o.Recorded.Request.Stream
 	}
 	return b.prepare(ctx, c, stream)
 }
@@ -192,7 +192,7 @@ func (x *Exchange) watch(clock func() time.Time) func(llm.Event) {
 
 // replied tells the caller of an answer.
 func (x *Exchange) replied(reply *llm.Response) {
-	if x.call.ask.OnReply == nil || reply == nil {
+	if x.call.ask.OnResponse == nil || reply == nil {
 		return
 	}
 	req, from := *x.Request, *reply
@@ -202,7 +202,7 @@ func (x *Exchange) replied(reply *llm.Response) {
 	if x.Target != nil {
 		from.From = x.Target.Address()
 	}
-	x.call.ask.OnReply(&req, &from)
+	x.call.ask.OnResponse(&req, &from)
 }
 
 // prepare makes an exchange.

@@ -274,7 +274,7 @@ func TestAReplyWhoseBranchMovedIsKept(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	m := says(think("hm"), content.Assistant("Blue."))
-	m.between = func() { must(repo.Branch("main").User(t.Context(), "Wait!"))(t) }
+	m.between = func() { must(repo.Branch("main").AppendUser(t.Context(), "Wait!"))(t) }
 	_, err := main.Ask(t.Context(), m, "Colour?", tract.AskOptions{})
 	var moved *tract.ConflictError
 	if !errors.As(err, &moved) || moved.Response.Text != "Blue." || moved.Rescued == "" {
@@ -306,7 +306,7 @@ func TestAReplyWhoseBranchMovedIsKept(t *testing.T) {
 func TestAKeptReplyBeginsABranch(t *testing.T) {
 	repo := open(t)
 	m := says(think("hm"), content.Assistant("Blue."))
-	m.between = func() { must(repo.Branch("main").User(t.Context(), "Wait!"))(t) }
+	m.between = func() { must(repo.Branch("main").AppendUser(t.Context(), "Wait!"))(t) }
 	_, err := repo.Branch("main").Ask(t.Context(), m, "Colour?", tract.AskOptions{})
 	var moved *tract.ConflictError
 	if !errors.As(err, &moved) {
@@ -361,7 +361,7 @@ func TestARepeatedChatIsPaidOnce(t *testing.T) {
 func TestPrepareAndAccept(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	must(main.User(t.Context(), "Colour?"))(t)
+	must(main.AppendUser(t.Context(), "Colour?"))(t)
 	x := must(main.Prepare(t.Context(), plainTarget{}, tract.PrepareOptions{AskOptions: tract.AskOptions{Settings: map[string]string{"model": "m2"}}}))(t)
 	if string(x.Body) != "user: Colour?\n" || x.Request.Settings.Model != "m2" {
 		t.Fatalf("body %q", x.Body)
@@ -421,7 +421,7 @@ func TestAStoreThatFailsLosesNothing(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	m := says(think("hm"), content.Assistant("Blue."))
-	must(main.User(t.Context(), "Colour?"))(t)
+	must(main.AppendUser(t.Context(), "Colour?"))(t)
 	m.between = func() { _ = repo.Close() }
 	var unsaved *tract.UnsavedError
 	if _, err := main.Generate(t.Context(), m, tract.AskOptions{}); !errors.As(err, &unsaved) || unsaved.Response.Text != "Blue." || !errors.Is(err, objects.ErrClosed) {
@@ -453,10 +453,10 @@ func TestAReplyOfUnknownOutcomeLandsOnce(t *testing.T) {
 		inner := objects.Memory()
 		store := &hangsUp{Store: inner}
 		repo := repoOf(t, store)
-		must(repo.Branch("main").User(t.Context(), "Colour?"))(t)
+		must(repo.Branch("main").AppendUser(t.Context(), "Colour?"))(t)
 		store.then = func() {
 			if next != "" {
-				must(repoOf(t, inner).Branch("main").User(t.Context(), next))(t)
+				must(repoOf(t, inner).Branch("main").AppendUser(t.Context(), next))(t)
 			}
 		}
 		if r, err := repo.Branch("main").Generate(t.Context(), says(content.Assistant("Blue.")), tract.AskOptions{}); err != nil || len(r.Commits) != 1 {
@@ -484,10 +484,10 @@ func TestAnEditAndAMergeOfUnknownOutcomeLandOnce(t *testing.T) {
 		store := &hangsUp{Store: objects.Memory()}
 		repo := repoOf(t, store)
 		main := repo.Branch("main")
-		must(main.User(t.Context(), "Begin."))(t)
+		must(main.AppendUser(t.Context(), "Begin."))(t)
 		must(main.Fork(t.Context(), "other", "main"))(t)
-		must(repo.Branch("other").User(t.Context(), "Elsewhere."))(t)
-		must(main.User(t.Context(), "Colour?"))(t)
+		must(repo.Branch("other").AppendUser(t.Context(), "Elsewhere."))(t)
+		must(main.AppendUser(t.Context(), "Colour?"))(t)
 		tip := must(main.Tip(t.Context()))(t)
 		store.then = func() {}
 		if err := write(repo); err != nil || store.then != nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Foreign is one message that another program kept.
-type Foreign struct {
+// ImportedMessage is one message that another program kept.
+type ImportedMessage struct {
 	Branch string        // that it goes on, made when it is missing
 	From   string        // ID of the part that a new branch begins after; empty: nothing before it
 	Origin commit.Origin // what is known of it; Source and Session are set by Import
 	Label  commit.Label
-	Parts  []ForeignPart
+	Parts  []ImportedPart
 }
 
-// ForeignPart is one block of a message. Parts of one message that follow each
+// ImportedPart is one block of a message. Parts of one message that follow each
 // other may have the same ID.
-type ForeignPart struct {
+type ImportedPart struct {
 	ID    string        // of its place in the source: what has it is imported once
 	Time  time.Time     // zero: now
 	Block content.Block // one that content.CheckBlock refuses ends the import
 }
 
 // check refuses a message whose blocks or times cannot be stored.
-func (f *Foreign) check() error {
+func (f *ImportedMessage) check() error {
 	for _, p := range f.Parts {
 		if err := cmp.Or(content.CheckBlock(p.Block), checkTime(p.Time)); err != nil {
 			return fmt.Errorf("part %q: %w", p.ID, err)
@@ -42,8 +42,8 @@ func (f *Foreign) check() error {
 	return checkTime(f.Origin.Started)
 }
 
-// Imported is what an import did to one branch.
-type Imported struct {
+// ImportResult is what an import did to one branch.
+type ImportResult struct {
 	Branch string
 	Parts  int // that the source has
 	Added  int // of them, that were not there yet
@@ -70,7 +70,7 @@ func positionOf(importer, part string) commit.Key {
 // what is new; one that differs from what was imported is a *[DivergedError]. An error
 // of the list, or the end of ctx, ends the import: what came before it is committed and
 // returned with the error.
-func (r *Repo) Import(ctx context.Context, list iter.Seq2[Foreign, error], o ImportOptions) ([]Imported, error) {
+func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
 	m := &importing{repo: r, call: r.call(), dry: o.DryRun, branches: map[string]*growing{}, at: map[commit.Key]objects.ID{}}
 	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
 	var err error
@@ -112,15 +112,15 @@ type growing struct {
 	foreign bool                // the branch has blocks of its own after what was imported
 	reached bool                // one of them was seen
 	grows   bool
-	Imported
+	ImportResult
 	waiting int // parts in the batch
 }
 
-func (m *importing) result(err error) ([]Imported, error) {
-	var list []Imported
+func (m *importing) result(err error) ([]ImportResult, error) {
+	var list []ImportResult
 	for _, g := range m.order {
 		g.Branch, g.Tip = g.name, g.stored
-		list = append(list, g.Imported)
+		list = append(list, g.ImportResult)
 	}
 	return list, err
 }
@@ -176,7 +176,7 @@ func (m *importing) look(ctx context.Context, g *growing) error {
 }
 
 // add takes one message.
-func (m *importing) add(ctx context.Context, f *Foreign) error {
+func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
@@ -227,7 +227,7 @@ func (m *importing) add(ctx context.Context, f *Foreign) error {
 }
 
 // opens makes a branch ready for what is new.
-func (m *importing) opens(ctx context.Context, g *growing, f *Foreign) error {
+func (m *importing) opens(ctx context.Context, g *growing, f *ImportedMessage) error {
 	switch {
 	case g.grows:
 		return nil
@@ -284,7 +284,7 @@ func (m *importing) trace(ctx context.Context) error {
 // write makes the commit of a part, after the part before it in its message, and puts it into the batch. The commit is nil when nothing is to be
 // written. A part that comes later than the rest of its message has what is known of the
 // message by then: a log may tell what it cost only with its last part.
-func (m *importing) write(g *growing, part ForeignPart, key commit.Key, f *Foreign, before *commit.Commit) (*commit.Commit, error) {
+func (m *importing) write(g *growing, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
 		g.Added++
 		return nil, nil
@@ -308,11 +308,11 @@ func (m *importing) write(g *growing, part ForeignPart, key commit.Key, f *Forei
 	return g.tip, nil
 }
 
-// AppendReply adds a reply that was got without this package, such as one that was
+// AppendResponse adds a reply that was got without this package, such as one that was
 // saved: its thoughts, its answer and its calls, as one message with where it came
 // from. A reply whose id is among the last 1,000 commits of the branch already is
 // not added again, unless it says something else; what was added then is returned.
-func (b *Branch) AppendReply(ctx context.Context, reply *llm.Response, o AppendOptions) ([]objects.ID, error) {
+func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o AppendOptions) ([]objects.ID, error) {
 	if err := content.CheckBlocks(reply.Blocks); err != nil {
 		return nil, fmt.Errorf("append reply: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // inOrder is a list of messages.
-func inOrder(list ...tract.Foreign) iter.Seq2[tract.Foreign, error] {
-	return func(yield func(tract.Foreign, error) bool) {
+func inOrder(list ...tract.ImportedMessage) iter.Seq2[tract.ImportedMessage, error] {
+	return func(yield func(tract.ImportedMessage, error) bool) {
 		for _, f := range list {
 			if !yield(f, nil) {
 				return
@@ -26,15 +26,15 @@ func inOrder(list ...tract.Foreign) iter.Seq2[tract.Foreign, error] {
 func TestImportOfAPartThatCannotBe(t *testing.T) {
 	long := strings.Repeat("x", content.MaxSize+1)
 	for what, bad := range map[string]content.Block{"no block": nil, "limit": content.User(long), "kind": content.Text{Of: 99, Text: "words"}} {
-		part := tract.ForeignPart{ID: "bad", Block: bad}
-		first := tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: "1", Block: content.User("one")}}}
+		part := tract.ImportedPart{ID: "bad", Block: bad}
+		first := tract.ImportedMessage{Branch: "b", Parts: []tract.ImportedPart{{ID: "1", Block: content.User("one")}}}
 		for name, c := range map[string]struct {
-			list []tract.Foreign
+			list []tract.ImportedMessage
 			kept int
 		}{
-			"alone":       {[]tract.Foreign{{Branch: "b", Parts: []tract.ForeignPart{part}}}, 0},
-			"on a branch": {[]tract.Foreign{first, {Branch: "b", Parts: []tract.ForeignPart{part}}}, 1},
-			"on a fork":   {[]tract.Foreign{first, {Branch: "fork", From: "1", Parts: []tract.ForeignPart{part}}}, 1},
+			"alone":       {[]tract.ImportedMessage{{Branch: "b", Parts: []tract.ImportedPart{part}}}, 0},
+			"on a branch": {[]tract.ImportedMessage{first, {Branch: "b", Parts: []tract.ImportedPart{part}}}, 1},
+			"on a fork":   {[]tract.ImportedMessage{first, {Branch: "fork", From: "1", Parts: []tract.ImportedPart{part}}}, 1},
 		} {
 			repo := memory(t)
 			done, err := repo.Import(t.Context(), inOrder(c.list...), tract.ImportOptions{})
@@ -60,9 +60,9 @@ func TestImportOfAPartThatCannotBe(t *testing.T) {
 // a plan finds it too.
 func TestImportOfAPartWithoutABlock(t *testing.T) {
 	for at := range 3 {
-		f := tract.Foreign{Branch: "b"}
+		f := tract.ImportedMessage{Branch: "b"}
 		for i := range 3 {
-			f.Parts = append(f.Parts, tract.ForeignPart{ID: strconv.Itoa(i), Block: content.User("words")})
+			f.Parts = append(f.Parts, tract.ImportedPart{ID: strconv.Itoa(i), Block: content.User("words")})
 		}
 		f.Parts[at].Block = nil
 		repo := memory(t)

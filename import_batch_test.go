@@ -36,8 +36,8 @@ func repoOf(t *testing.T, store objects.Store) *tract.Repo {
 }
 
 // one is a message with one part.
-func one(branch, id, text string) tract.Foreign {
-	return tract.Foreign{Branch: branch, Parts: []tract.ForeignPart{{ID: id, Block: content.User(text)}}}
+func one(branch, id, text string) tract.ImportedMessage {
+	return tract.ImportedMessage{Branch: branch, Parts: []tract.ImportedPart{{ID: id, Block: content.User(text)}}}
 }
 
 // batchful is so long that a message that says it ends its batch.
@@ -49,12 +49,12 @@ const underWay = 10_000
 // TestAForkOfWhatIsNotWrittenYet: a branch may begin within another, at a place that is
 // in the batch which is being made, and in one that is written.
 func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
-	fork := func(branch, from string) tract.Foreign {
+	fork := func(branch, from string) tract.ImportedMessage {
 		f := one(branch, branch, "words of "+branch)
 		f.From = from
 		return f
 	}
-	list := []tract.Foreign{
+	list := []tract.ImportedMessage{
 		one("b", "0", "begins"), fork("first", "0"), // from here on it is known where everything is
 		one("b", "1", "of a batch that is written"), one("b", "2", batchful),
 		one("b", "3", "of the batch that is being made"), one("b", "4", "and on"),
@@ -81,7 +81,7 @@ func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
 // after a batch that could not be written is not there either, whatever branch it is on.
 func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 	store := objects.Memory()
-	list := []tract.Foreign{one("b", "0", batchful), one("b", "1", "1"+batchful), one("c", "2", "2"+batchful), one("d", "3", "words")}
+	list := []tract.ImportedMessage{one("b", "0", batchful), one("b", "1", "1"+batchful), one("c", "2", "2"+batchful), one("d", "3", "words")}
 	repo := repoOf(t, objectstest.Faulty(store, objectstest.Plan{objectstest.Apply: {2: objectstest.Before}}))
 	done, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{})
 	all := branches(t, repo)
@@ -102,7 +102,7 @@ func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 // TestABranchThatRestsForManyBatches goes on where it was.
 func TestABranchThatRestsForManyBatches(t *testing.T) {
 	repo := memory(t)
-	list := []tract.Foreign{one("a", "a0", "a0")}
+	list := []tract.ImportedMessage{one("a", "a0", "a0")}
 	if _, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestABranchThatRestsForManyBatches(t *testing.T) {
 // TestEveryMessageHasItsOwnOrigin, however many there are.
 func TestEveryMessageHasItsOwnOrigin(t *testing.T) {
 	repo := memory(t)
-	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+	var list iter.Seq2[tract.ImportedMessage, error] = func(yield func(tract.ImportedMessage, error) bool) {
 		for i := range underWay {
 			f := one("b", strconv.Itoa(i), "words")
 			f.Origin = commit.Origin{ResponseID: "r" + strconv.Itoa(i), Finish: "stop", Original: map[string]string{"uuid": strconv.Itoa(i)}}

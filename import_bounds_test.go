@@ -39,10 +39,10 @@ func TestImportBatchesAreBounded(t *testing.T) {
 	store := &batchSizes{Store: objects.Memory()}
 	text := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat(" words", i*7%1300)) }
 	read, held := 0, 0
-	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+	var list iter.Seq2[tract.ImportedMessage, error] = func(yield func(tract.ImportedMessage, error) bool) {
 		for i := range parts {
-			part := tract.ForeignPart{ID: fmt.Sprint(i), Block: content.User(text(i))}
-			if read += len(text(i)); !yield(tract.Foreign{Branch: []string{"a", "b"}[i%2], Parts: []tract.ForeignPart{part}}, nil) {
+			part := tract.ImportedPart{ID: fmt.Sprint(i), Block: content.User(text(i))}
+			if read += len(text(i)); !yield(tract.ImportedMessage{Branch: []string{"a", "b"}[i%2], Parts: []tract.ImportedPart{part}}, nil) {
 				return
 			}
 			written := 0

@@ -20,10 +20,10 @@ import (
 func TestImportThatCannotBeWritten(t *testing.T) {
 	const parts = 40
 	text := strings.Repeat("words of a long message. ", 20_000) // half a megabyte: several batches
-	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+	var list iter.Seq2[tract.ImportedMessage, error] = func(yield func(tract.ImportedMessage, error) bool) {
 		for i := range parts {
 			n := strconv.Itoa(i)
-			if !yield(tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: n, Block: content.User(n + text)}}}, nil) {
+			if !yield(tract.ImportedMessage{Branch: "b", Parts: []tract.ImportedPart{{ID: n, Block: content.User(n + text)}}}, nil) {
 				return
 			}
 		}
@@ -67,9 +67,9 @@ func TestImportThatCannotBeWritten(t *testing.T) {
 func TestAnImportIsOneOperation(t *testing.T) {
 	ctx := t.Context()
 	text := strings.Repeat("words of a long message. ", 20_000)
-	var list iter.Seq2[tract.Foreign, error] = func(yield func(tract.Foreign, error) bool) {
+	var list iter.Seq2[tract.ImportedMessage, error] = func(yield func(tract.ImportedMessage, error) bool) {
 		for i := range 20 {
-			f := tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}}
+			f := tract.ImportedMessage{Branch: "b", Parts: []tract.ImportedPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}}
 			if i == 15 {
 				f.Branch, f.From = "fork", "7"
 			}
@@ -79,7 +79,7 @@ func TestAnImportIsOneOperation(t *testing.T) {
 		}
 	}
 	repo := memory(t)
-	if _, err := repo.Branch("mine").User(ctx, "before"); err != nil {
+	if _, err := repo.Branch("mine").AppendUser(ctx, "before"); err != nil {
 		t.Fatal(err)
 	}
 	done, err := repo.Import(ctx, list, tract.ImportOptions{})

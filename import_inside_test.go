@@ -19,15 +19,15 @@ func TestHeadersAfterAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("words of a long message. ", 40_000) // two or three are a batch
-	list := []Foreign{{Branch: "a", Parts: []ForeignPart{{ID: "a0", Block: content.User("a0")}, {ID: "a1", Block: content.User("a1")}}}}
+	list := []ImportedMessage{{Branch: "a", Parts: []ImportedPart{{ID: "a0", Block: content.User("a0")}, {ID: "a1", Block: content.User("a1")}}}}
 	for i := range 24 {
-		list = append(list, Foreign{Branch: "b", Parts: []ForeignPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}})
+		list = append(list, ImportedMessage{Branch: "b", Parts: []ImportedPart{{ID: strconv.Itoa(i), Block: content.User(strconv.Itoa(i) + text)}}})
 	}
 	for _, n := range []int{1, len(list)} { // and of a branch that was there
 		if n > 1 {
-			list[0].Parts = append(list[0].Parts, ForeignPart{ID: "a2", Block: content.User("a2")})
+			list[0].Parts = append(list[0].Parts, ImportedPart{ID: "a2", Block: content.User("a2")})
 		}
-		if _, err := repo.Import(ctx, func(yield func(Foreign, error) bool) {
+		if _, err := repo.Import(ctx, func(yield func(ImportedMessage, error) bool) {
 			for _, f := range list[:n] {
 				if !yield(f, nil) {
 					return

@@ -18,21 +18,21 @@ import (
 func TestSecretsAllOverAnImport(t *testing.T) {
 	planted := secretstest.Plant(21)
 	with := map[int]secretstest.Planted{0: planted[2], 1: planted[15], 127: planted[3], 128: planted[5], 700: planted[2], 1199: planted[15]}
-	parts := func(i int) (list []tract.ForeignPart) {
+	parts := func(i int) (list []tract.ImportedPart) {
 		text := strconv.Itoa(i) + " words"
 		if p, ok := with[i]; ok {
 			text = strconv.Itoa(i) + " " + p.Text()
 		}
-		list = append(list, tract.ForeignPart{ID: strconv.Itoa(i), Block: content.User(text)})
+		list = append(list, tract.ImportedPart{ID: strconv.Itoa(i), Block: content.User(text)})
 		if i%10 == 0 { // and what is to be passed over
-			list = slices.Insert(list, 0, tract.ForeignPart{ID: strconv.Itoa(i) + "-empty", Block: content.User("")})
+			list = slices.Insert(list, 0, tract.ImportedPart{ID: strconv.Itoa(i) + "-empty", Block: content.User("")})
 		}
 		return list
 	}
-	source := func(n int) iter.Seq2[tract.Foreign, error] {
-		return func(yield func(tract.Foreign, error) bool) {
+	source := func(n int) iter.Seq2[tract.ImportedMessage, error] {
+		return func(yield func(tract.ImportedMessage, error) bool) {
 			for i := range n {
-				if !yield(tract.Foreign{Branch: "b", Parts: parts(i)}, nil) {
+				if !yield(tract.ImportedMessage{Branch: "b", Parts: parts(i)}, nil) {
 					return
 				}
 			}

@@ -24,14 +24,14 @@ import (
 )
 
 // foreign is the messages of a log, each session on the branch of its id.
-func foreign(text []byte) iter.Seq2[tract.Foreign, error] {
-	return func(yield func(tract.Foreign, error) bool) {
+func foreign(text []byte) iter.Seq2[tract.ImportedMessage, error] {
+	return func(yield func(tract.ImportedMessage, error) bool) {
 		for e, err := range importer.Read("log", bytes.NewReader(text), importer.Auto) {
-			f := tract.Foreign{Branch: strings.Trim("s"+e.Session+"/"+e.Thread, "/"), From: e.From, Origin: commit.Origin{
+			f := tract.ImportedMessage{Branch: strings.Trim("s"+e.Session+"/"+e.Thread, "/"), From: e.From, Origin: commit.Origin{
 				Model: e.Model, Dialect: e.Dialect, ResponseID: e.ResponseID, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
 			}}
 			for _, p := range e.Parts {
-				f.Parts = append(f.Parts, tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block})
+				f.Parts = append(f.Parts, tract.ImportedPart{ID: p.ID, Time: p.Time, Block: p.Block})
 			}
 			if !yield(f, err) || err != nil {
 				return
@@ -235,10 +235,10 @@ func TestImportCountsAMessageOnce(t *testing.T) {
 func TestImportRefusesToMix(t *testing.T) {
 	ctx := t.Context()
 	repo := memory(t)
-	say := func(words ...string) iter.Seq2[tract.Foreign, error] {
-		return func(yield func(tract.Foreign, error) bool) {
+	say := func(words ...string) iter.Seq2[tract.ImportedMessage, error] {
+		return func(yield func(tract.ImportedMessage, error) bool) {
 			for _, w := range words {
-				if !yield(tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: w, Block: content.User(w)}}}, nil) {
+				if !yield(tract.ImportedMessage{Branch: "b", Parts: []tract.ImportedPart{{ID: w, Block: content.User(w)}}}, nil) {
 					return
 				}
 			}
@@ -257,7 +257,7 @@ func TestImportRefusesToMix(t *testing.T) {
 	if done, err := repo.Import(ctx, say("one", "two", "three"), tract.ImportOptions{}); err != nil || done[0].Added != 1 {
 		t.Errorf("after an annotation: %+v, %v", done, err)
 	}
-	if _, err := repo.Branch("b").User(ctx, "my own"); err != nil {
+	if _, err := repo.Branch("b").AppendUser(ctx, "my own"); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := repo.Import(ctx, say("one", "two", "three"), tract.ImportOptions{}); err != nil || done[0].Added != 0 || done[0].Parts != 3 {
@@ -269,8 +269,8 @@ func TestImportRefusesToMix(t *testing.T) {
 	if _, err := repo.Import(ctx, say("no ..name"), tract.ImportOptions{}); err != nil {
 		t.Logf("an id may be anything: %v", err)
 	}
-	for _, bad := range []tract.Foreign{{Branch: "a..b"}, {Branch: "c", From: "nothing", Parts: []tract.ForeignPart{{ID: "x", Block: content.User("x")}}}} {
-		_, err := repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(bad, nil) }, tract.ImportOptions{})
+	for _, bad := range []tract.ImportedMessage{{Branch: "a..b"}, {Branch: "c", From: "nothing", Parts: []tract.ImportedPart{{ID: "x", Block: content.User("x")}}}} {
+		_, err := repo.Import(ctx, func(yield func(tract.ImportedMessage, error) bool) { yield(bad, nil) }, tract.ImportOptions{})
 		if err == nil {
 			t.Errorf("%+v is imported", bad)
 		}
@@ -281,11 +281,11 @@ func TestImportRefusesToMix(t *testing.T) {
 func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
 	repo := memory(t)
 	damage := errors.New("damaged")
-	many := func(stop func(int) error) iter.Seq2[tract.Foreign, error] {
-		return func(yield func(tract.Foreign, error) bool) {
+	many := func(stop func(int) error) iter.Seq2[tract.ImportedMessage, error] {
+		return func(yield func(tract.ImportedMessage, error) bool) {
 			for i := range 1000 {
 				err := stop(i)
-				f := tract.Foreign{Branch: "b", Parts: []tract.ForeignPart{{ID: time.Duration(i).String(), Block: content.User("x")}}}
+				f := tract.ImportedMessage{Branch: "b", Parts: []tract.ImportedPart{{ID: time.Duration(i).String(), Block: content.User("x")}}}
 				if !yield(f, err) || err != nil {
 					return
 				}
@@ -313,11 +313,11 @@ func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
 	}
 }
 
-// TestAppendReplyAddsASavedReply as one message with where it came from, once.
-func TestAppendReplyAddsASavedReply(t *testing.T) {
+// TestAppendResponseAddsASavedResponse as one message with where it came from, once.
+func TestAppendResponseAddsASavedResponse(t *testing.T) {
 	ctx := t.Context()
 	b := memory(t).Branch("main")
-	if _, err := b.User(ctx, "Why?"); err != nil {
+	if _, err := b.AppendUser(ctx, "Why?"); err != nil {
 		t.Fatal(err)
 	}
 	reply := &llm.Response{
@@ -325,15 +325,15 @@ func TestAppendReplyAddsASavedReply(t *testing.T) {
 		From:   llm.Address{Provider: "anthropic", Dialect: "messages"},
 		Blocks: []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("Because.")},
 	}
-	first, err := b.AppendReply(ctx, reply, tract.AppendOptions{})
+	first, err := b.AppendResponse(ctx, reply, tract.AppendOptions{})
 	if err != nil || len(first) != 2 {
 		t.Fatal(first, err)
 	}
-	again, err := b.AppendReply(ctx, reply, tract.AppendOptions{})
+	again, err := b.AppendResponse(ctx, reply, tract.AppendOptions{})
 	if err != nil || len(again) != 2 || again[1] != first[1] {
 		t.Errorf("a second time gives %v, %v", again, err)
 	}
-	if _, err := b.AppendReply(ctx, &llm.Response{}, tract.AppendOptions{}); !errors.Is(err, tract.ErrEmpty) {
+	if _, err := b.AppendResponse(ctx, &llm.Response{}, tract.AppendOptions{}); !errors.Is(err, tract.ErrEmpty) {
 		t.Errorf("a reply without a block gives %v", err)
 	}
 }
@@ -345,7 +345,7 @@ func TestKeysOfDifferentKindsDiffer(t *testing.T) {
 	repo := memory(t)
 	main := repo.Branch("main")
 	must(main.Ask(ctx, says(content.Assistant("Blue.")), "Colour?", tract.AskOptions{Key: "k"}))(t)
-	must(main.AppendReply(ctx, &llm.Response{Head: llm.Head{ID: "r1"}, Blocks: []content.Block{content.Assistant("Red.")}}, tract.AppendOptions{}))(t)
+	must(main.AppendResponse(ctx, &llm.Response{Head: llm.Head{ID: "r1"}, Blocks: []content.Block{content.Assistant("Red.")}}, tract.AppendOptions{}))(t)
 	for _, key := range []string{"k#reply", "k (reply)", "r1", "reply/r1"} {
 		before := must(main.Tip(ctx))(t)
 		if id := must(onlyID(main.Append(ctx, []content.Block{content.User("of key " + key)}, tract.AppendOptions{Key: key})))(t); id == before {
@@ -357,7 +357,7 @@ func TestKeysOfDifferentKindsDiffer(t *testing.T) {
 	if _, err := repo.Import(ctx, inOrder(one("log", "1", "begins")), tract.ImportOptions{}); !errors.As(err, &diverged) {
 		t.Errorf("a key of a caller was taken for a position: %v", err)
 	}
-	of := func(importer, id, text string) tract.Foreign {
+	of := func(importer, id, text string) tract.ImportedMessage {
 		f := one("two", id, text)
 		f.Origin.Importer = importer
 		return f

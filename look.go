@@ -126,8 +126,8 @@ func (r *Repo) Request(ctx context.Context, rev string, t llm.Target, o RequestO
 		}
 		req.Messages = p.Messages
 	}
-	if len(o.Then) > 0 {
-		req.Messages = append(req.Messages, content.Message{Role: content.RoleUser, Blocks: c.masking().Blocks(o.Then)})
+	if len(o.UserMessage) > 0 {
+		req.Messages = append(req.Messages, content.Message{Role: content.RoleUser, Blocks: c.masking().Blocks(o.UserMessage)})
 	}
 	if req.Body, err = t.Encode(req); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)

@@ -95,7 +95,7 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: inJSON(t, text)}, content.Note("noted: " + text)}, tract.AppendOptions{}))(t)
 	must(b.Edit(ctx, first.String(), "no: "+text, tract.EditOptions{}))(t)
 	must(b.Annotate(ctx, first.String(), priority.Pinned, text))(t)
-	must(b.User(ctx, "and now?"))(t)
+	must(b.AppendUser(ctx, "and now?"))(t)
 	m := streaming{says()}
 	m.answers = []answer{{blocks: []content.Block{plain(text), content.Assistant(text)}, err: llm.ErrTruncated}}
 	var broken *tract.IncompleteError
@@ -103,7 +103,7 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 		t.Fatalf("%v", err)
 	}
 	must(b.TakeRescue(ctx, broken.Rescued, tract.RescueOptions{}))(t)
-	must(b.User(ctx, "go on"))(t)
+	must(b.AppendUser(ctx, "go on"))(t)
 	must(summaryID(b.Compress(ctx, "", tract.CompressOptions{Text: "in short: " + text})))(t)
 	must(repo.Branch(branch+"-pick").CherryPick(ctx, []string{first.String()}))(t)
 }
@@ -140,7 +140,7 @@ func TestTracesAreMaskedByDefault(t *testing.T) {
 	planted := secretstest.Plant(12)
 	for i, p := range planted {
 		b, text := repo.Branch("b"+strconv.Itoa(i)), p.Text()
-		must(b.User(t.Context(), "hello"))(t)
+		must(b.AppendUser(t.Context(), "hello"))(t)
 		must(onlyID(b.Append(t.Context(), []content.Block{content.Reasoning{Format: content.FormatParsed, Text: text}}, tract.AppendOptions{})))(t)
 		must(b.Generate(t.Context(), says(content.Reasoning{Format: content.FormatResponses, Parts: []string{"so", text}}, content.Assistant("hm")), tract.AskOptions{}))(t)
 		m := streaming{says()}
@@ -148,7 +148,7 @@ func TestTracesAreMaskedByDefault(t *testing.T) {
 		if _, err := b.Generate(t.Context(), m, tract.AskOptions{}); !errors.As(err, new(*tract.IncompleteError)) {
 			t.Fatal(err)
 		}
-		must(b.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r1", Finish: "error: " + text}, Blocks: []content.Block{content.Assistant(text), content.ToolCall{CallID: "c", Name: "run", Arguments: inJSON(t, text)}}}, tract.AppendOptions{}))(t)
+		must(b.AppendResponse(t.Context(), &llm.Response{Head: llm.Head{ID: "r1", Finish: "error: " + text}, Blocks: []content.Block{content.Assistant(text), content.ToolCall{CallID: "c", Name: "run", Arguments: inJSON(t, text)}}}, tract.AppendOptions{}))(t)
 		list := must(repo.Import(t.Context(), brought("s"+strconv.Itoa(i), text), tract.ImportOptions{}))(t)
 		if len(list) != 1 || list[0].Added != 3 {
 			t.Errorf("imported %+v", list)
@@ -163,12 +163,12 @@ func TestTracesAreMaskedByDefault(t *testing.T) {
 }
 
 // brought is a session of another program that has a text in everything.
-func brought(branch, text string) iter.Seq2[tract.Foreign, error] {
-	return func(yield func(tract.Foreign, error) bool) {
-		yield(tract.Foreign{
+func brought(branch, text string) iter.Seq2[tract.ImportedMessage, error] {
+	return func(yield func(tract.ImportedMessage, error) bool) {
+		yield(tract.ImportedMessage{
 			Branch: branch, Origin: commit.Origin{Importer: "test", Original: map[string]string{"title": text}, Usage: content.Usage{Raw: []byte(`{"total": 1}`)}},
 			Label: commit.Label{Text: text},
-			Parts: []tract.ForeignPart{{ID: "1", Block: content.User(text)}, {ID: "2", Block: plain(text)}, {ID: "3", Block: content.ToolResult{CallID: "c", Text: text}}},
+			Parts: []tract.ImportedPart{{ID: "1", Block: content.User(text)}, {ID: "2", Block: plain(text)}, {ID: "3", Block: content.ToolResult{CallID: "c", Text: text}}},
 		}, nil)
 	}
 }
@@ -180,9 +180,9 @@ func TestWhatIsNotMaskedIsTold(t *testing.T) {
 	var told []tract.Secret
 	repo := open(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) { told = append(told, found...) }})
 	b := repo.Branch("main")
-	must(b.User(t.Context(), "my key is "+key))(t)
+	must(b.AppendUser(t.Context(), "my key is "+key))(t)
 	must(b.Generate(t.Context(), says(think("they gave me "+key), plain("again "+key), content.Assistant("Thanks.")), tract.AskOptions{}))(t)
-	must(b.User(t.Context(), "nothing here"))(t)
+	must(b.AppendUser(t.Context(), "nothing here"))(t)
 	want := []tract.Secret{
 		{Rule: "anthropic", Kind: content.KindUser},
 		{Rule: "anthropic", Kind: content.KindReasoning, Sealed: true},
@@ -256,7 +256,7 @@ func BenchmarkAppend2KB(b *testing.B) {
 				defer repo.Close()
 				main := repo.Branch("main")
 				for b.Loop() {
-					if _, err := main.User(b.Context(), text); err != nil {
+					if _, err := main.AppendUser(b.Context(), text); err != nil {
 						b.Fatal(err)
 					}
 				}

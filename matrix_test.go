@@ -93,7 +93,7 @@ func resultText(call int) string { return fmt.Sprintf("the result of call %d.", 
 
 func (c *told) user(t *testing.T, text string) {
 	t.Helper()
-	must(c.repo.Branch("main").User(t.Context(), text))(t)
+	must(c.repo.Branch("main").AppendUser(t.Context(), text))(t)
 	c.texts = append(c.texts, text)
 }
 

@@ -17,17 +17,17 @@ import (
 // MergeOptions say how to merge. The zero value moves the branch forward where that is
 // enough, and else puts what the other history says after what this one says.
 type MergeOptions struct {
-	OnlyForward bool       // refuse what needs a merge commit: [ErrNotForward]
-	NoForward   bool       // make a merge commit although moving forward is enough
-	Unrelated   bool       // allow histories that share no commit
-	Squash      bool       // commit what is brought again, as it reads there, without a second parent
-	NoMove      bool       // write the commits and do not move the branch: MergeResult.Tip is where it would be
-	DryRun      bool       // write nothing
-	Summary     string     // stands in the prompt for what is brought
-	Summarize   llm.Client // asked for a summary when there is something to sum up
-	Ask         AskOptions // how Summarize is asked; Tools, Budget, Key, NoStream and OnEvent are not used
-	Author      string     // of the commits; empty: the author of the Repo
-	Label       string     // on the merge: a line for people, never sent
+	FastForwardOnly bool       // refuse what needs a merge commit: [ErrNotFastForward]
+	NoFastForward   bool       // make a merge commit although moving forward is enough
+	AllowUnrelated  bool       // allow histories that share no commit
+	Squash          bool       // commit what is brought again, as it reads there, without a second parent
+	NoMove          bool       // write the commits and do not move the branch: MergeResult.Tip is where it would be
+	DryRun          bool       // write nothing
+	Summary         string     // stands in the prompt for what is brought
+	Summarize       llm.Client // asked for a summary when there is something to sum up
+	Ask             AskOptions // how Summarize is asked; Tools, Budget, Key, NoStream and OnEvent are not used
+	Author          string     // of the commits; empty: the author of the Repo
+	Label           string     // on the merge: a line for people, never sent
 
 	// Resolve ends a conflict: it gives c.Ours, c.Theirs, or a change with a Text of
 	// its own. Nil, and a nil change, leave the conflict as it is.
@@ -52,27 +52,27 @@ type MergeResult struct {
 	Ours      objects.ID // the branch as it was; zero: without commits
 	Theirs    objects.ID
 	Tip       objects.ID       // the branch as it is, or would be; zero for a dry run that would commit
-	Brings    []*commit.Commit // what theirs has and ours has not, as Show gives it, oldest first
+	Incoming  []*commit.Commit // what theirs has and ours has not, as Show gives it, oldest first
 	Commits   []objects.ID     // that were made
 	Conflicts []Conflict       // that were resolved
 }
 
-// ErrNotForward says that a branch cannot be moved forward to another: both have
+// ErrNotFastForward says that a branch cannot be moved forward to another: both have
 // commits of their own.
-var ErrNotForward = errors.New("both have commits of their own")
+var ErrNotFastForward = errors.New("both have commits of their own")
 
 // ErrUnrelated says that two histories share no commit.
 var ErrUnrelated = errors.New("the histories share no commit")
 
-// OpenTurnError says that a tool loop is open where a merge would cut it.
-type OpenTurnError struct {
+// ToolLoopError says that a tool loop is open where a merge would cut it.
+type ToolLoopError struct {
 	Operation string
 	Where     string   // a branch or a revision
 	Calls     []string // that wait for a result; none: the model has not answered the last result
 }
 
 // Error names the calls.
-func (e *OpenTurnError) Error() string {
+func (e *ToolLoopError) Error() string {
 	if len(e.Calls) == 0 {
 		return fmt.Sprintf("%s: %s is inside a tool loop: the model has not answered the last result", e.Operation, e.Where)
 	}
@@ -108,14 +108,14 @@ func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeR
 func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
-		if r.Brings, err = commit.Line(ctx, store, r.Theirs); err != nil {
+		if r.Incoming, err = commit.Line(ctx, store, r.Theirs); err != nil {
 			return err
 		}
 	} else {
 		if r.Base, err = commit.MergeBase(ctx, store, r.Ours, r.Theirs); err != nil {
 			return err
 		}
-		if r.Brings, err = commit.Brings(ctx, store, r.Ours, r.Theirs); err != nil {
+		if r.Incoming, err = commit.Brings(ctx, store, r.Ours, r.Theirs); err != nil {
 			return err
 		}
 	}
@@ -124,11 +124,11 @@ func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeRes
 	case r.Base == r.Theirs:
 		r.Kind, r.Tip = UpToDate, r.Ours
 		return nil
-	case forward && (r.Ours.IsZero() || !m.NoForward && !m.Squash && m.Summary == "" && m.Summarize == nil):
+	case forward && (r.Ours.IsZero() || !m.NoFastForward && !m.Squash && m.Summary == "" && m.Summarize == nil):
 		return b.forward(ctx, c, m, r)
-	case m.OnlyForward:
-		return ErrNotForward
-	case r.Base.IsZero() && !m.Unrelated:
+	case m.FastForwardOnly:
+		return ErrNotFastForward
+	case r.Base.IsZero() && !m.AllowUnrelated:
 		return ErrUnrelated
 	}
 	if err := b.repo.closed(ctx, "branch "+b.name, r.Ours); err != nil {
@@ -143,7 +143,7 @@ func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeRes
 // forward moves the branch to the other history.
 func (b *Branch) forward(ctx context.Context, c *call, m MergeOptions, r *MergeResult) error {
 	r.Kind, r.Tip = FastForward, r.Theirs
-	if err := commit.LoadAll(ctx, b.repo.store, r.Brings...); err != nil || m.DryRun || m.NoMove {
+	if err := commit.LoadAll(ctx, b.repo.store, r.Incoming...); err != nil || m.DryRun || m.NoMove {
 		return err
 	}
 	return b.repo.move(ctx, c, "merge", objects.RefUpdate{Name: b.ref(), Old: r.Ours, New: r.Theirs})
@@ -160,7 +160,7 @@ func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
 	if err != nil {
 		return err
 	}
-	e := &OpenTurnError{Operation: "merge", Where: where}
+	e := &ToolLoopError{Operation: "merge", Where: where}
 	for _, pending := range p.Pending {
 		e.Calls = append(e.Calls, pending.Call.CallID)
 	}
@@ -177,7 +177,7 @@ func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResu
 	if err != nil {
 		return err
 	}
-	if err := commit.LoadAll(ctx, store, r.Brings...); err != nil {
+	if err := commit.LoadAll(ctx, store, r.Incoming...); err != nil {
 		return err
 	}
 	p := &mergePlan{repo: b.repo, resolve: m.Resolve}

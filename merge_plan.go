@@ -14,11 +14,11 @@ import (
 
 // Change is what one history says about a commit: an edit or an annotation.
 type Change struct {
-	Commit objects.ID // that says it; zero: what a person decided just now
-	Author string
-	Time   time.Time
-	Text   string         // of an edit: the words; of an annotation: the reason
-	Level  priority.Level // of an annotation
+	Commit   objects.ID // that says it; zero: what a person decided just now
+	Author   string
+	Time     time.Time
+	Text     string         // of an edit: the words; of an annotation: the reason
+	Priority priority.Level // of an annotation
 
 	of   objects.ID
 	op   commit.Op
@@ -66,12 +66,12 @@ type mergePlan struct {
 }
 
 func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
-	brought, order := history.LatestChanges(r.Brings)
+	brought, order := history.LatestChanges(r.Incoming)
 	if len(order) == 0 {
 		return nil
 	}
 	p.new = map[objects.ID]bool{}
-	for _, c := range r.Brings {
+	for _, c := range r.Incoming {
 		p.new[c.ID] = true
 	}
 	ours, err := commit.Line(ctx, p.repo.store, r.Ours)
@@ -160,7 +160,7 @@ func (p *mergePlan) change(ctx context.Context, c *commit.Commit) (Change, error
 		return Change{}, err
 	}
 	change := Change{
-		Commit: c.ID, Author: c.Author, Time: c.Time, Level: c.Priority,
+		Commit: c.ID, Author: c.Author, Time: c.Time, Priority: c.Priority,
 		of: c.Target, op: c.Op, said: c,
 	}
 	if c.Block != nil {
@@ -172,7 +172,7 @@ func (p *mergePlan) change(ctx context.Context, c *commit.Commit) (Change, error
 // changeDraft is the draft of a change that is said again, or for the first time.
 func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commit.Draft, error) {
 	if change.op == commit.Annotate {
-		d := b.noted(c, change.of, change.Level, change.Text)
+		d := b.noted(c, change.of, change.Priority, change.Text)
 		d.Label = commit.Label{}
 		return d, nil
 	}

@@ -69,8 +69,8 @@ func (w *world) all(name string, do func(context.Context, *tract.Repo) error) {
 }
 
 func expected(err error) bool {
-	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotForward) || errors.Is(err, tract.ErrEmpty) || errors.Is(err, objects.ErrErased) ||
-		errors.As(err, new(*tract.OpenTurnError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
+	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotFastForward) || errors.Is(err, tract.ErrEmpty) || errors.Is(err, objects.ErrErased) ||
+		errors.As(err, new(*tract.ToolLoopError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
 }
 
 func pick[T any](w *world, list []T) T { return list[w.r.IntN(len(list))] }
@@ -154,7 +154,7 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 	side, kind := w.r.IntN(4), w.r.IntN(8)
 	switch {
 	case n < 15:
-		m := tract.MergeOptions{Squash: kind == 0, NoForward: kind == 1, OnlyForward: kind == 2, NoMove: kind == 3}
+		m := tract.MergeOptions{Squash: kind == 0, NoFastForward: kind == 1, FastForwardOnly: kind == 2, NoMove: kind == 3}
 		if kind == 4 {
 			m.Summary = text
 		}
@@ -162,7 +162,7 @@ func (w *world) join(n int, on, other, at, from, text string, level priority.Lev
 			nil,
 			func(c tract.Conflict) (*tract.Change, error) { return &c.Ours, nil },
 			func(c tract.Conflict) (*tract.Change, error) { return &c.Theirs, nil },
-			func(tract.Conflict) (*tract.Change, error) { return &tract.Change{Text: text, Level: level}, nil },
+			func(tract.Conflict) (*tract.Change, error) { return &tract.Change{Text: text, Priority: level}, nil },
 		}[side]
 		w.all("merge", func(ctx context.Context, repo *tract.Repo) error {
 			_, err := repo.Branch(on).Merge(ctx, other, m)

@@ -17,8 +17,8 @@ func (b *Branch) summary(ctx context.Context, c *call, m MergeOptions, r *MergeR
 	if m.Summary == "" && m.Summarize == nil {
 		return nil, nil, nil
 	}
-	d := b.draft(c, commit.Compress, r.Brings[len(r.Brings)-1].ID)
-	d.First, d.Label = r.Brings[0].ID, commit.Label{}
+	d := b.draft(c, commit.Compress, r.Incoming[len(r.Incoming)-1].ID)
+	d.First, d.Label = r.Incoming[0].ID, commit.Label{}
 	var put []objects.Object
 	text := m.Summary
 	if m.Summarize != nil {
@@ -44,7 +44,7 @@ func (r *Repo) brought(ctx context.Context, m *MergeResult) (*Summary, error) {
 		return nil, err
 	}
 	wanted := map[objects.ID]bool{}
-	for _, c := range m.Brings {
+	for _, c := range m.Incoming {
 		wanted[c.ID] = true
 	}
 	var entries []*compile.Entry

@@ -19,7 +19,7 @@ func parted(t *testing.T, ours, theirs []content.Block) (repo *tract.Repo, main,
 	t.Helper()
 	repo = open(t)
 	main = repo.Branch("main")
-	must(main.User(t.Context(), "Where to?"))(t)
+	must(main.AppendUser(t.Context(), "Where to?"))(t)
 	try = must(main.Fork(t.Context(), "try", "HEAD"))(t)
 	must(main.Append(t.Context(), ours, tract.AppendOptions{}))(t)
 	must(try.Append(t.Context(), theirs, tract.AppendOptions{}))(t)
@@ -40,9 +40,9 @@ func said(words ...string) (blocks []content.Block) {
 func TestAMergePutsTheirsAfterOurs(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen.", "When?", "May."))
 	r := must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
-	must(main.User(t.Context(), "Go on."))(t)
+	must(main.AppendUser(t.Context(), "Go on."))(t)
 	want := "user:Where to? | assistant:Oslo. | assistant:Bergen. | user:When? | assistant:May. | user:Go on."
-	if got := sent(t, repo, "main"); got != want || r.Kind != tract.Merged || len(r.Brings) != 3 {
+	if got := sent(t, repo, "main"); got != want || r.Kind != tract.Merged || len(r.Incoming) != 3 {
 		t.Errorf("%s merge gives\n%s\nwant\n%s", r.Kind, got, want)
 	}
 	if got := sent(t, repo, r.Ours.String()); got != "user:Where to? | assistant:Oslo." {
@@ -57,7 +57,7 @@ func TestAMergePutsTheirsAfterOurs(t *testing.T) {
 func TestWhatAMergeBringsBeginsAMessage(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
-	must(main.User(t.Context(), "Think."))(t)
+	must(main.AppendUser(t.Context(), "Think."))(t)
 	ids := must(main.Append(t.Context(), []content.Block{content.Reasoning{Text: "Hm."}, content.Assistant("One.")}, tract.AppendOptions{}))(t)
 	try := must(main.Fork(t.Context(), "try", ids[0].String()))(t)
 	must(try.Append(t.Context(), []content.Block{content.Assistant("Two.")}, tract.AppendOptions{}))(t)
@@ -102,14 +102,14 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 		t.Fatalf("%v, want one conflict", err)
 	}
 	c := conflicts.Conflicts[0]
-	if c.Op != commit.Annotate || c.Ours.Level != priority.Pinned || c.Theirs.Level != priority.Skip || c.Theirs.Text != "drop" {
+	if c.Op != commit.Annotate || c.Ours.Priority != priority.Pinned || c.Theirs.Priority != priority.Skip || c.Theirs.Text != "drop" {
 		t.Errorf("the conflict is %+v", c)
 	}
 	if got := must(main.Tip(t.Context()))(t); got != tip {
 		t.Errorf("main has moved to %s", got.Short())
 	}
 	if r := must(main.Merge(t.Context(), "try", tract.MergeOptions{NoMove: true, Resolve: func(tract.Conflict) (*tract.Change, error) {
-		return &tract.Change{Level: priority.Normal, Text: "both"}, nil
+		return &tract.Change{Priority: priority.Normal, Text: "both"}, nil
 	}}))(t); sent(t, repo, r.Tip.String()) != "user:Where to? | assistant:Oslo. | assistant:Bergen." || must(main.Tip(t.Context()))(t) != tip {
 		t.Errorf("what was decided compiles to %s", sent(t, repo, r.Tip.String()))
 	}
@@ -132,7 +132,7 @@ func TestASummaryOfALineStandsForThatLine(t *testing.T) {
 	}
 	// The first of its range is in the middle of the other line.
 	must(summaryID(try.Compress(t.Context(), "try~4", tract.CompressOptions{Text: "All of it."})))(t)
-	must(main.User(t.Context(), "And?"))(t)
+	must(main.AppendUser(t.Context(), "And?"))(t)
 	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	if got := sent(t, repo, "main"); !strings.Contains(got, "Oslo") || !strings.Contains(got, "May") || !strings.Contains(got, "All of it") {
 		t.Errorf("a summary of the other line hides what it never saw: %s", got)
@@ -168,10 +168,10 @@ func TestAPickedCallComesWhole(t *testing.T) {
 		t.Errorf("%v, %v", problems, err)
 	}
 	must(try.Append(t.Context(), []content.Block{call("call_c")}, tract.AppendOptions{}))(t)
-	if _, err := main.CherryPick(t.Context(), []string{"call_c"}); !errors.As(err, new(*tract.OpenTurnError)) {
+	if _, err := main.CherryPick(t.Context(), []string{"call_c"}); !errors.As(err, new(*tract.ToolLoopError)) {
 		t.Errorf("a call without a result is picked: %v", err)
 	}
-	if _, err := main.Merge(t.Context(), "try", tract.MergeOptions{}); !errors.As(err, new(*tract.OpenTurnError)) {
+	if _, err := main.Merge(t.Context(), "try", tract.MergeOptions{}); !errors.As(err, new(*tract.ToolLoopError)) {
 		t.Errorf("an open loop is merged: %v", err)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Observed is an exchange that another program has with a model: package record makes them.
+// RecordedExchange is an exchange that another program has with a model: package record makes them.
 // The request is stored as it was sent, beside what was compiled. Sent and IDs may be set
 // until the Accept.
-type Observed struct {
+type RecordedExchange struct {
 	By      string            // the program that brings it, for where the reply came from
 	Request *llm.Request      // how the model was asked; its messages are not looked at
 	Body    []byte            // the request as it was sent
@@ -27,7 +27,7 @@ type Observed struct {
 
 // observing makes a call that of an exchange which another program has: the request is made
 // in the way of that one, whatever the settings say.
-func (c *call) observing(o *Observed) error {
+func (c *call) observing(o *RecordedExchange) error {
 	if o.Request == nil {
 		return fmt.Errorf("observe: want the request")
 	}
@@ -40,7 +40,7 @@ func (c *call) observing(o *Observed) error {
 }
 
 // settings is what of an observed request an origin keeps.
-func (o *Observed) settings() map[string]string {
+func (o *RecordedExchange) settings() map[string]string {
 	all := history.Asked(&llm.Request{Settings: o.Request.Settings})
 	maps.DeleteFunc(all, func(name, value string) bool {
 		return name == history.AskedStream || name == history.AskedExtra || name == history.AskedHidden || name == history.AskedEnabled && value == "true"
@@ -66,14 +66,14 @@ func (x *Exchange) observe() error {
 	return checkTime(o.Sent)
 }
 
-// Continue adds messages after a commit, in one transaction: as they are, and
+// AppendMessages adds messages after a commit, in one transaction: as they are, and
 // without joining them to what is there. The branch must stand at the commit, or
 // not be there yet: then it begins at it, and from nothing when from is zero. A
 // branch that stands elsewhere is a *[ConflictError]. Blocks that say nothing are
 // left out. What it brings was said elsewhere: its secrets are masked as those of an
 // import are. It returns the new commits, none when only the branch is new. The roles of the
 // messages are not used; of the options Key and OnWarning are not.
-func (b *Branch) Continue(ctx context.Context, from objects.ID, messages []content.Message, o AppendOptions) ([]objects.ID, error) {
+func (b *Branch) AppendMessages(ctx context.Context, from objects.ID, messages []content.Message, o AppendOptions) ([]objects.ID, error) {
 	c, err := b.repo.appending(o)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func TestContinueInsistsOnItsPlace(t *testing.T) {
 	say := func(role content.Role, blocks ...content.Block) content.Message {
 		return content.Message{Role: role, Blocks: blocks}
 	}
-	first := must(main.Continue(t.Context(), objects.ID{}, []content.Message{
+	first := must(main.AppendMessages(t.Context(), objects.ID{}, []content.Message{
 		say(content.RoleUser, content.User("Q1")), say(content.RoleUser, content.User(""), content.User("Q2")),
 	}, tract.AppendOptions{}))(t)
 	if len(first) != 2 {
@@ -29,21 +29,21 @@ func TestContinueInsistsOnItsPlace(t *testing.T) {
 	if len(p.Messages) != 2 {
 		t.Errorf("%d messages, want 2: they are not joined", len(p.Messages))
 	}
-	if ids := must(main.Continue(t.Context(), first[1], nil, tract.AppendOptions{}))(t); ids != nil {
+	if ids := must(main.AppendMessages(t.Context(), first[1], nil, tract.AppendOptions{}))(t); ids != nil {
 		t.Errorf("nothing became %v", ids)
 	}
-	if ids := must(repo.Branch("fork").Continue(t.Context(), first[0], nil, tract.AppendOptions{}))(t); ids != nil || must(repo.Branch("fork").Tip(t.Context()))(t) != first[0] {
+	if ids := must(repo.Branch("fork").AppendMessages(t.Context(), first[0], nil, tract.AppendOptions{}))(t); ids != nil || must(repo.Branch("fork").Tip(t.Context()))(t) != first[0] {
 		t.Errorf("the fork has %v", ids)
 	}
-	_, err := main.Continue(t.Context(), first[0], []content.Message{say(content.RoleUser, content.User("Q3"))}, tract.AppendOptions{})
+	_, err := main.AppendMessages(t.Context(), first[0], []content.Message{say(content.RoleUser, content.User("Q3"))}, tract.AppendOptions{})
 	var moved *tract.ConflictError
 	if !errors.As(err, &moved) || moved.Expected != first[0] || moved.Actual != first[1] {
 		t.Errorf("a branch that stands elsewhere gives %v", err)
 	}
-	if _, err := main.Continue(t.Context(), objects.ID{9}, nil, tract.AppendOptions{}); !errors.As(err, &moved) {
+	if _, err := main.AppendMessages(t.Context(), objects.ID{9}, nil, tract.AppendOptions{}); !errors.As(err, &moved) {
 		t.Errorf("a commit that is not there gives %v", err)
 	}
-	if _, err := repo.Branch("..").Continue(t.Context(), objects.ID{}, nil, tract.AppendOptions{}); err == nil {
+	if _, err := repo.Branch("..").AppendMessages(t.Context(), objects.ID{}, nil, tract.AppendOptions{}); err == nil {
 		t.Error("a name that is none was taken")
 	}
 	var kinds []string
@@ -84,9 +84,9 @@ func TestContinueThatAnotherWriterOvertakes(t *testing.T) {
 	store := &overtaken{Store: objects.Memory()}
 	repo := repoOf(t, store)
 	main := repo.Branch("main")
-	store.other = func() { must(main.User(t.Context(), "more"))(t) }
+	store.other = func() { must(main.AppendUser(t.Context(), "more"))(t) }
 	messages := []content.Message{{Role: content.RoleUser, Blocks: []content.Block{content.User("words")}}}
-	ids, err := main.Continue(t.Context(), objects.ID{}, messages, tract.AppendOptions{})
+	ids, err := main.AppendMessages(t.Context(), objects.ID{}, messages, tract.AppendOptions{})
 	if have := branches(t, repo)["main"]; err != nil || len(ids) != 1 || len(have) != 2 || have[0].ID != ids[0] {
 		t.Errorf("%d commits, %v, %v", len(have), ids, err)
 	}

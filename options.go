@@ -22,9 +22,9 @@ type AppendOptions struct {
 	Key       string            // idempotency key, see [Branch.Append]
 	Time      time.Time         // when the blocks were said, in the years 0 to 9999 of UTC; zero: now
 	Priority  priority.Level    // Unset: the rules decide
-	Role      content.Role      // NoRole: the usual role of each block; not used by AppendReply
-	Outside   bool              // the blocks come from another program: their secrets are masked as those of an import
-	OnWarning func(Problem)     // Append: is told of tool calls that stay without a result; AppendReply: of another response with the same id
+	Role      content.Role      // NoRole: the usual role of each block; not used by AppendResponse
+	External  bool              // the blocks come from another program: their secrets are masked as those of an import
+	OnWarning func(Problem)     // Append: is told of tool calls that stay without a result; AppendResponse: of another response with the same id
 }
 
 // EditOptions say what an Edit commits.
@@ -54,7 +54,7 @@ type RequestOptions struct {
 	Until            time.Time         // compile the history as it was at this time; zero: all of it
 	Tools            []llm.Tool        // that the model may call
 	Stream           bool              // ask for the answer as it is made
-	Then             []content.Block   // a user message after the prompt, as if it had been appended; not used by Check
+	UserMessage      []content.Block   // a user message after the prompt, as if it had been appended; not used by Check
 }
 
 // AskOptions say how a model is asked and who is told what. The functions are called by the
@@ -68,21 +68,21 @@ type AskOptions struct {
 	Tools            []llm.Tool        // that the model may call
 	NoStream         bool              // wait for the whole answer, although the client can stream
 	Force            bool              // send a request that a rule says will be refused; calls that wait for a result are refused all the same
-	Enforce          bool              // fail with a *[BudgetError] when a reasoning budget of the session is used up
+	EnforceBudgets   bool              // fail with a *[BudgetError] when a reasoning budget of the session is used up
 
-	OnRequest func(*llm.Request)                // is called with the request before it is sent
-	OnEvent   func(llm.Event)                   // is called with each part of the answer as it comes
-	OnReply   func(*llm.Request, *llm.Response) // is called before the commit, with the request as it was sent and the answer, whole or broken off
-	OnWarning func(Problem)                     // is called with each problem that does not stop the request, also with those that Force passes over
-	OnBudget  func(Spent)                       // is called once for each reasoning budget, when 80 % of it is used
+	OnRequest  func(*llm.Request)                // is called with the request before it is sent
+	OnEvent    func(llm.Event)                   // is called with each part of the answer as it comes
+	OnResponse func(*llm.Request, *llm.Response) // is called before the commit, with the request as it was sent and the answer, whole or broken off
+	OnWarning  func(Problem)                     // is called with each problem that does not stop the request, also with those that Force passes over
+	OnBudget   func(BudgetUsage)                 // is called once for each reasoning budget, when 80 % of it is used
 }
 
 // PrepareOptions say how an [Exchange] is prepared. Its functions are called by Prepare
 // and by Accept.
 type PrepareOptions struct {
-	AskOptions           // NoStream is not used
-	Stream     bool      // ask for the answer as it is made
-	Observed   *Observed // an exchange of another program: its request decides in place of Settings, Tools and Stream; nil: this program sends the request
+	AskOptions                   // NoStream is not used
+	Stream     bool              // ask for the answer as it is made
+	Recorded   *RecordedExchange // an exchange of another program: its request decides in place of Settings, Tools and Stream; nil: this program sends the request
 }
 
 // LogOptions say what a Log yields.
@@ -121,8 +121,8 @@ type call struct {
 	plain     bool // no tools, whatever the settings say
 	foreign   bool // another program said it all
 	ask       AskOptions
-	observed  *Observed      // nil: the exchange is ours
-	found     func([]Secret) // secrets; may be nil
+	observed  *RecordedExchange // nil: the exchange is ours
+	found     func([]Secret)    // secrets; may be nil
 }
 
 // call is a call without options.
@@ -166,7 +166,7 @@ func (r *Repo) appending(o AppendOptions) (*call, error) {
 	c := r.call()
 	c.by(o.Author)
 	c.label, c.key.Text, c.priority, c.role = commit.Label{Text: o.Label, Meta: o.Meta}, o.Key, o.Priority, o.Role
-	c.foreign, c.ask.OnWarning = o.Outside, o.OnWarning
+	c.foreign, c.ask.OnWarning = o.External, o.OnWarning
 	return c, c.at(o.Time)
 }
 
@@ -208,7 +208,7 @@ func (r *Repo) requesting(o RequestOptions, t llm.Target) (*call, error) {
 		return nil, err
 	}
 	c.tools = c.maskedTools(o.Tools)
-	return c, content.CheckBlocks(o.Then)
+	return c, content.CheckBlocks(o.UserMessage)
 }
 
 func (c *call) warn(p Problem) {

@@ -121,7 +121,7 @@ func (r *Repo) pair(ctx context.Context, c *commit.Commit) (call, result *commit
 	if b.Server {
 		return c, nil, nil
 	}
-	return nil, nil, &OpenTurnError{Operation: "the call cannot be copied alone", Where: c.ID.Short(), Calls: []string{b.CallID}}
+	return nil, nil, &ToolLoopError{Operation: "the call cannot be copied alone", Where: c.ID.Short(), Calls: []string{b.CallID}}
 }
 
 func (r *Repo) callBefore(ctx context.Context, result *commit.Commit, id string) (*commit.Commit, error) {
@@ -237,10 +237,10 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 	for i := range entries {
 		at[entries[i].ID] = &entries[i]
 	}
-	last, _ := history.LatestChanges(m.Brings)
+	last, _ := history.LatestChanges(m.Incoming)
 	var drafts []commit.Draft
 	var before *commit.Commit
-	for _, c := range m.Brings {
+	for _, c := range m.Incoming {
 		if c.Op != commit.Append && c.Op != commit.Compress {
 			continue
 		}

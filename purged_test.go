@@ -61,7 +61,7 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	if c := must(repo.Show(ctx, ids[0].String()))(t); c.Content != was.Content || c.Erased == nil || c.Size != was.Size || c.Role != was.Role {
 		t.Errorf("the copy is %+v", c)
 	}
-	must(repo.Import(ctx, func(yield func(tract.Foreign, error) bool) { yield(one("brought", "1", "hunter2"), nil) }, tract.ImportOptions{}))(t)
+	must(repo.Import(ctx, func(yield func(tract.ImportedMessage, error) bool) { yield(one("brought", "1", "hunter2"), nil) }, tract.ImportOptions{}))(t)
 	if c := must(repo.Show(ctx, "brought"))(t); c.Content != was.Content || c.Erased == nil {
 		t.Errorf("what was imported is %+v", c)
 	}

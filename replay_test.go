@@ -275,7 +275,7 @@ func TestReplayAsksTheSameAgain(t *testing.T) {
 	tool := llm.Tool{Name: "weather", Description: "d", Schema: []byte(`{"type":"object"}`)}
 	m := speaking{model: says(think("a"), assistant("one")).then(assistant("two"))}
 	must(main.Ask(t.Context(), m, "hello", tract.AskOptions{Tools: []llm.Tool{tool}, Settings: map[string]string{"temperature": "0.5", "reasoning.effort": "high", "tool_choice": "auto"}}))(t)
-	must(main.User(t.Context(), "later"))(t)
+	must(main.AppendUser(t.Context(), "later"))(t)
 	again := must(repo.Replay(t.Context(), m, ":/one", "again", tract.AskOptions{Settings: map[string]string{"model": "other"}}))(t)
 	if got := kinds(t, repo, "again"); got != "user assistant" || again.Response.Text != "two" || !again.Same {
 		t.Errorf("branch %q, reply %q, same %v", got, again.Response.Text, again.Same)

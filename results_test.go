@@ -77,12 +77,12 @@ func TestAResultOfACallThatIsLeftOut(t *testing.T) {
 func TestCheckNotesResultsThatAnswerNoCall(t *testing.T) {
 	blocks := []content.Block{content.User("Q"), callOf("1"), resultOf("1"), resultOf("1"), resultOf("2"), content.Assistant("A")}
 	repo := open(t)
-	f := tract.Foreign{Branch: "log", Origin: commit.Origin{Importer: "x"}}
+	f := tract.ImportedMessage{Branch: "log", Origin: commit.Origin{Importer: "x"}}
 	for i, b := range blocks {
-		f.Parts = append(f.Parts, tract.ForeignPart{ID: string(rune('a' + i)), Block: b})
+		f.Parts = append(f.Parts, tract.ImportedPart{ID: string(rune('a' + i)), Block: b})
 	}
 	must(repo.Import(t.Context(), inOrder(f), tract.ImportOptions{}))(t)
-	must(repo.Branch("call").Continue(t.Context(), objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}, tract.AppendOptions{}))(t)
+	must(repo.Branch("call").AppendMessages(t.Context(), objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}, tract.AppendOptions{}))(t)
 	for _, branch := range []string{"log", "call"} {
 		var noted []string
 		for _, p := range must(repo.Check(t.Context(), branch, claude(t), tract.RequestOptions{}))(t) {
@@ -130,7 +130,7 @@ func TestAKeyIsForOneContent(t *testing.T) {
 		},
 		"a question": func() error { _, err := main.Ask(ctx, usageClient{}, "else", tract.AskOptions{Key: "k"}); return err },
 		"a reply by hand": func() error {
-			_, err := main.AppendReply(ctx, &llm.Response{Blocks: []content.Block{content.Assistant("A")}}, key)
+			_, err := main.AppendResponse(ctx, &llm.Response{Blocks: []content.Block{content.Assistant("A")}}, key)
 			return err
 		},
 	} {
@@ -149,7 +149,7 @@ func TestTwoRepliesWithOneID(t *testing.T) {
 	main := open(t).Branch("main")
 	var noted []tract.Problem
 	reply := func(text string) []objects.ID {
-		return must(main.AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r"}, Blocks: []content.Block{content.Assistant(text)}}, tract.AppendOptions{OnWarning: func(p tract.Problem) { noted = append(noted, p) }}))(t)
+		return must(main.AppendResponse(t.Context(), &llm.Response{Head: llm.Head{ID: "r"}, Blocks: []content.Block{content.Assistant(text)}}, tract.AppendOptions{OnWarning: func(p tract.Problem) { noted = append(noted, p) }}))(t)
 	}
 	first := reply("one")
 	if again := reply("one"); !slices.Equal(first, again) || len(noted) != 0 {

@@ -92,7 +92,7 @@ func TestEveryRecordingComesThroughTheStore(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	repo := must(tract.Open(t.Context(), store, tract.OpenOptions{Create: true}))(t)
 	for i, k := range list {
-		if _, err := repo.Branch(fmt.Sprint("b", i)).AppendReply(t.Context(), k.reply, tract.AppendOptions{}); err != nil {
+		if _, err := repo.Branch(fmt.Sprint("b", i)).AppendResponse(t.Context(), k.reply, tract.AppendOptions{}); err != nil {
 			t.Errorf("%s: %v", k.File, err)
 		}
 	}

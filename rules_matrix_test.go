@@ -643,7 +643,7 @@ func (s *ruleServer) converse(t *testing.T, repo *tract.Repo, turns int, o ...tr
 	options := opt(o)
 	options.Tools, options.OnWarning = weatherTool, func(tract.Problem) {}
 	for turn := range turns {
-		must(main.User(t.Context(), fmt.Sprintf("Question %d?", turn)))(t)
+		must(main.AppendUser(t.Context(), fmt.Sprintf("Question %d?", turn)))(t)
 		for range stepsOfTurn {
 			r := must(main.Generate(t.Context(), client, options))(t)
 			replies = append(replies, r)
@@ -707,7 +707,7 @@ func TestErasedReasoningHindersNoRequest(t *testing.T) {
 			s := serveRule(t, rulesOfProviders[name])
 			repo := open(t)
 			s.converse(t, repo, 1)
-			must(repo.Branch("main").User(t.Context(), "And now?"))(t)
+			must(repo.Branch("main").AppendUser(t.Context(), "And now?"))(t)
 			must(maintain.Purge(t.Context(), repo, maintain.PurgeOptions{Reasoning: true}))(t)
 			clear(s.said) // it knows of no text that would have to come back
 			problems := must(repo.Check(t.Context(), "main", s.client(t), tract.RequestOptions{}))(t)
@@ -737,7 +737,7 @@ func TestTheServersRefuse(t *testing.T) {
 			asked := tract.AskOptions{Settings: map[string]string{"reasoning.effort": r.effort}}
 			s.converse(t, repo, 1, asked)
 			asked.Tools = weatherTool
-			must(repo.Branch("main").User(t.Context(), "More?"))(t)
+			must(repo.Branch("main").AppendUser(t.Context(), "More?"))(t)
 			must(repo.Branch("main").Generate(t.Context(), s.client(t), asked))(t)
 			h := http.Header{"Anthropic-Beta": {"interleaved-thinking-2025-05-14"}}
 			if why := s.refuse(s, s.last, h); why != "" {
@@ -778,7 +778,7 @@ func TestASkippedThoughtIsObeyedAndRefused(t *testing.T) {
 			repo := open(t)
 			first := s.converse(t, repo, 1)[0]
 			main, client := repo.Branch("main"), s.client(t)
-			must(main.User(t.Context(), "And now?"))(t)
+			must(main.AppendUser(t.Context(), "And now?"))(t)
 			if problems := must(repo.Check(t.Context(), "main", client, tract.RequestOptions{}))(t); len(problems) > 0 {
 				t.Fatal(problems)
 			}

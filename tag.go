@@ -21,10 +21,10 @@ func (r *Repo) Tag(ctx context.Context, name, rev string) error {
 	return r.newRef(ctx, "tag", refs.Tags, name, id)
 }
 
-// Delete removes branches, tags and rescued replies, by the names of their refs, such
+// DeleteRefs removes branches, tags and rescued replies, by the names of their refs, such
 // as refs/tags/v1: all in one transaction, or none. What they named stays in the store,
 // and the ref log says where they were.
-func (r *Repo) Delete(ctx context.Context, names []string) error {
+func (r *Repo) DeleteRefs(ctx context.Context, names []string) error {
 	var moves []objects.RefUpdate
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		ref, err := objects.ReadRef(ctx, r.store, name)

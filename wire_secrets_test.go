@@ -29,7 +29,7 @@ func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
 		for i, p := range planted {
 			wire := newLeakyWire(t, p)
 			b := repo.Branch("b" + strconv.Itoa(i))
-			must(b.User(t.Context(), "hello"))(t)
+			must(b.AppendUser(t.Context(), "hello"))(t)
 			for _, how := range []string{"refused", "busy", "stopped", "said", "broken", "in the stream"} {
 				wire.how = how
 				logged += len(wire.log)

@@ -168,7 +168,7 @@ func (h *history) converse(ctx context.Context) (err error) {
 			said[i] = message(historySeed, 3*n+i)
 			h.text += int64(len(said[i]))
 		}
-		if _, err := branch.User(ctx, said[0]); err != nil {
+		if _, err := branch.AppendUser(ctx, said[0]); err != nil {
 			return err
 		}
 		x, err := branch.Prepare(ctx, target, tract.PrepareOptions{})

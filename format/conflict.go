@@ -21,7 +21,7 @@ func (p *Printer) Conflict(c tract.Conflict) {
 func (g *page) side(name string, op commit.Op, s tract.Change) {
 	words := Line(clip(s.Text, 256))
 	if op == commit.Annotate {
-		words = joined(": ", s.Level.String(), words)
+		words = joined(": ", s.Priority.String(), words)
 	}
 	g.line("  ", pad(name, 7), paint(g.ink.id, s.Commit.Short()), " ", cut(words, g.after("  "+pad(name, 7)+s.Commit.Short()+" ")))
 }
@@ -38,7 +38,7 @@ func ConflictJSON(c tract.Conflict) any {
 	side := func(s tract.Change) changeJSON {
 		v := changeJSON{Commit: s.Commit, Author: s.Author, Time: s.Time.UTC(), Text: s.Text}
 		if c.Op == commit.Annotate {
-			v.Level = &s.Level
+			v.Level = &s.Priority
 		}
 		return v
 	}

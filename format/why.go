@@ -183,7 +183,7 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	if a.Sent {
 		verb = "was in the prompt of "
 	}
-	g.line(indent, verb, paint(p.ink.id, in.Short()), ": ", a.Level.String(), " (", Line(string(a.Why)), ")")
+	g.line(indent, verb, paint(p.ink.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
 		by := joined(", ", Line(a.By.Author), p.when(a.By.Time))
 		g.line(indent, "by ", paint(p.ink.id, a.By.ID.Short()), " ", what(a.By), suffix(a.By), paint(p.ink.dim, " ("+by+")"))
@@ -200,7 +200,7 @@ func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 		Level  priority.Level `json:"level"`
 		Why    priority.Why   `json:"why"`
 		By     *stepJSON      `json:"by,omitempty"`
-	}{Commit: a.Commit.ID, Prompt: in, Sent: a.Sent, Level: a.Level, Why: a.Why}
+	}{Commit: a.Commit.ID, Prompt: in, Sent: a.Sent, Level: a.Priority, Why: a.Why}
 	if a.By != nil {
 		v.By = &newSteps([]*commit.Commit{a.By})[0]
 	}

@@ -54,7 +54,7 @@ func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			repo := open(t)
 			main, side := repo.Branch("main"), repo.Branch("side")
-			text := must(main.User(t.Context(), "first"))(t).String()
+			text := must(main.AppendUser(t.Context(), "first"))(t).String()
 			must(main.Append(t.Context(), []content.Block{assistant("Fine.")}, tract.AppendOptions{}))(t)
 			must(main.Fork(t.Context(), "side", "main"))(t)
 			must(main.Edit(t.Context(), text, "both\nmain", tract.EditOptions{Author: "ours"}))(t)

@@ -25,7 +25,7 @@ func TestGrepFindsWordsOfEveryKindOnce(t *testing.T) {
 		must(main.Append(t.Context(), blocks, tract.AppendOptions{}))(t)
 	}
 	must(main.Fork(t.Context(), "other", "main~2"))(t)
-	must(repo.Branch("other").User(t.Context(), strings.Repeat("hay ", 500_000)+"needle"))(t) // in chunks
+	must(repo.Branch("other").AppendUser(t.Context(), strings.Repeat("hay ", 500_000)+"needle"))(t) // in chunks
 	must(main.Annotate(t.Context(), "main", priority.Skip, "a needle"))(t)
 	find := func(pattern *regexp.Regexp, o inspect.GrepOptions) string {
 		var list []string

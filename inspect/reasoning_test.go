@@ -58,7 +58,7 @@ func TestReasoningOfALostResponseIsFound(t *testing.T) {
 	main := repo.Branch("main")
 	m := says(think("lost"), content.Assistant("x"))
 	m.between = func() {
-		if _, err := main.User(t.Context(), "meanwhile"); err != nil {
+		if _, err := main.AppendUser(t.Context(), "meanwhile"); err != nil {
 			t.Error(err)
 		}
 	}

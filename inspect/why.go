@@ -178,7 +178,7 @@ type Absence struct {
 	Commit   *commit.Commit // the block
 	Response *commit.Commit // that answered the prompt; nil: the prompt is that of a revision
 	Sent     bool
-	Level    priority.Level
+	Priority priority.Level
 	Why      priority.Why
 	By       *commit.Commit // the annotation or the summary that caused it, if one did
 }
@@ -218,7 +218,7 @@ func WhyNot(ctx context.Context, repo *tract.Repo, rev, in string) (*Absence, er
 	if entry == nil {
 		return nil, fmt.Errorf("why not: %w", &refs.UnknownError{Rev: rev, Why: "it is not on the history of " + p.Head.Short() + ": it came later, or on another branch"})
 	}
-	a.Sent, a.Level, a.Why = entry.Sent, entry.Level, entry.Why()
+	a.Sent, a.Priority, a.Why = entry.Sent, entry.Level, entry.Why()
 	if !entry.Hidden().IsZero() {
 		if a.By, err = commit.Read(ctx, repo.Store(), entry.Hidden()); err != nil {
 			return nil, fmt.Errorf("why not: %w", err)

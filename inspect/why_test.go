@@ -72,8 +72,8 @@ func TestWhyNamesWhatShapedThePrompt(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	m := speaking{model: says(think("hm"), assistant("Yes."))}
-	wrong := must(main.User(t.Context(), "A slip."))(t)
-	must(main.User(t.Context(), "Really?"))(t)
+	wrong := must(main.AppendUser(t.Context(), "A slip."))(t)
+	must(main.AppendUser(t.Context(), "Really?"))(t)
 	must(main.Annotate(t.Context(), wrong.String(), priority.Pinned, "no"))(t)
 	skip := must(main.Annotate(t.Context(), wrong.String(), priority.Skip, "a slip"))(t)
 	must(main.Edit(t.Context(), ":/Really", "Really so?", tract.EditOptions{}))(t)
@@ -111,7 +111,7 @@ func TestWhyNamesWhatShapedThePrompt(t *testing.T) {
 func TestWhyAndBlameOverMerges(t *testing.T) {
 	repo := open(t)
 	main, side := repo.Branch("main"), repo.Branch("side")
-	text := must(main.User(t.Context(), "one\ntwo\nthree\nfour"))(t)
+	text := must(main.AppendUser(t.Context(), "one\ntwo\nthree\nfour"))(t)
 	must(main.Append(t.Context(), []content.Block{assistant("Fine.")}, tract.AppendOptions{}))(t)
 	must(main.Fork(t.Context(), "side", "main"))(t)
 	ours := must(main.Edit(t.Context(), text.String(), "ONE\ntwo\nthree\nfour", tract.EditOptions{}))(t)

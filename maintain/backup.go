@@ -19,12 +19,12 @@ type BackupOptions struct {
 // itself, and then checks the copy as [Fsck] does. Other processes may use the store
 // meanwhile. The folder exists only when the copy is sound: a damaged copy is removed, and
 // the error is an [objects.ErrCorrupt].
-func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOptions) (*Health, error) {
+func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOptions) (*FsckResult, error) {
 	c, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {
 		return nil, errors.New("backup: this engine cannot copy itself")
 	}
-	var health *Health
+	var health *FsckResult
 	err := inNewFolder(folder, func(dir string) error {
 		half := func(from int64) func(done, total int64) {
 			if o.Progress == nil {

@@ -19,8 +19,8 @@ type FsckOptions struct {
 	Progress func(done, total int64)
 }
 
-// Health is what [Fsck] found.
-type Health struct {
+// FsckResult is what [Fsck] found.
+type FsckResult struct {
 	Objects     int // whose content matches their id
 	Commits     int
 	Refs        int
@@ -37,15 +37,15 @@ type Damage struct {
 }
 
 // OK reports whether no damage was found, or only harmless damage.
-func (h *Health) OK() bool {
+func (h *FsckResult) OK() bool {
 	return !slices.ContainsFunc(h.Damages, func(d Damage) bool { return !d.Harmless })
 }
 
 // Fsck checks the whole store at url, damaged or not: every page of its files, every
 // object against its id, every link, the depth of every commit, the refs and the chain
 // of their log. It changes nothing, and other processes may use the store meanwhile. The
-// error is for a store that cannot be read at all; damage is in the Health.
-func Fsck(ctx context.Context, url string, o FsckOptions) (*Health, error) {
+// error is for a store that cannot be read at all; damage is in the FsckResult.
+func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 	store, err := objects.Open(ctx, url, objects.Options{Damaged: true, Files: o.Files})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*Health, error) {
 
 // checker is one Fsck.
 type checker struct {
-	health Health
+	health FsckResult
 	graph  *graph
 	refs   []objects.Ref
 	past   map[objects.ID]string // former targets of refs, and the ref

@@ -28,7 +28,7 @@ func library(t *testing.T) (dir string, tips map[string]objects.ID) {
 	}
 	main := repo.Branch("main")
 	for i := range 40 {
-		if _, err := main.User(t.Context(), fmt.Sprintf("Question %d? %s", i, strings.Repeat("why ", i*7))); err != nil {
+		if _, err := main.AppendUser(t.Context(), fmt.Sprintf("Question %d? %s", i, strings.Repeat("why ", i*7))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := main.Append(t.Context(), []content.Block{content.Assistant(fmt.Sprintf("Answer %d.", i))}, tract.AppendOptions{}); err != nil {
@@ -38,7 +38,7 @@ func library(t *testing.T) (dir string, tips map[string]objects.ID) {
 	if _, err := main.Fork(t.Context(), "side", "HEAD~10"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Branch("side").User(t.Context(), "On the side."); err != nil {
+	if _, err := repo.Branch("side").AppendUser(t.Context(), "On the side."); err != nil {
 		t.Fatal(err)
 	}
 	tips = map[string]objects.ID{}
@@ -83,7 +83,7 @@ func folded(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = repo.Branch("large").User(t.Context(), strings.Repeat("large ", 400_000))
+	_, err = repo.Branch("large").AppendUser(t.Context(), strings.Repeat("large ", 400_000))
 	if err := errors.Join(err, repo.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := repo.Branch("busy").User(t.Context(), fmt.Sprint("Turn ", n, strings.Repeat(" and on", 2000))); err != nil {
+			if _, err := repo.Branch("busy").AppendUser(t.Context(), fmt.Sprint("Turn ", n, strings.Repeat(" and on", 2000))); err != nil {
 				t.Error(err)
 				done <- n
 				return
@@ -363,7 +363,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := copied.Branch("main").User(t.Context(), "A backup is a store."); err != nil {
+		if _, err := copied.Branch("main").AppendUser(t.Context(), "A backup is a store."); err != nil {
 			t.Error(err)
 		}
 		_ = copied.Close()

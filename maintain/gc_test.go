@@ -18,7 +18,7 @@ func TestGCOfMergedLinesThatGoOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	repo := must(tract.Open(t.Context(), dir, tract.OpenOptions{Create: true, Author: "ada"}))(t)
 	main := repo.Branch("main")
-	must(main.User(t.Context(), "Where to?"))(t)
+	must(main.AppendUser(t.Context(), "Where to?"))(t)
 	aside := must(main.Fork(t.Context(), "aside", "HEAD"))(t)
 	oslo := []content.Block{content.Assistant("Oslo."), content.User("And then?")}
 	bergen := []content.Block{content.Assistant("Bergen."), content.User("And then?")}
@@ -27,8 +27,8 @@ func TestGCOfMergedLinesThatGoOn(t *testing.T) {
 		must(aside.Append(t.Context(), bergen, tract.AppendOptions{}))(t)
 		must(aside.Merge(t.Context(), "main", tract.MergeOptions{}))(t)
 	}
-	must(main.User(t.Context(), "Go on."))(t)
-	must(aside.User(t.Context(), "Go on too."))(t)
+	must(main.AppendUser(t.Context(), "Go on."))(t)
+	must(aside.AppendUser(t.Context(), "Go on too."))(t)
 	tips := [2]objects.ID{must(main.Tip(t.Context()))(t), must(aside.Tip(t.Context()))(t)}
 	before := [2]string{sent(t, repo, "main"), sent(t, repo, "aside")}
 	must(maintain.GC(t.Context(), repo, objects.Sweep{}))(t)

@@ -32,7 +32,7 @@ func everything(t *testing.T) (all []objects.Object) {
 	if _, err := main.Fork(ctx, "side", "HEAD~7"); err != nil {
 		t.Fatal(err)
 	}
-	side, err := repo.Branch("side").User(ctx, "On the side.")
+	side, err := repo.Branch("side").AppendUser(ctx, "On the side.")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,8 +153,8 @@ func tellEverything(t *testing.T, repo *tract.Repo, branch, text string) {
 	must(b.Append(ctx, []content.Block{content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: inJSON(t, text)}, content.Note("noted: " + text)}, tract.AppendOptions{}))(t)
 	must(b.Edit(ctx, first.String(), "no: "+text, tract.EditOptions{}))(t)
 	must(b.Annotate(ctx, first.String(), priority.Pinned, text))(t)
-	must(b.User(ctx, "and now?"))(t)
-	must(b.User(ctx, "go on"))(t)
+	must(b.AppendUser(ctx, "and now?"))(t)
+	must(b.AppendUser(ctx, "go on"))(t)
 	must(summaryID(b.Compress(ctx, "", tract.CompressOptions{Text: "in short: " + text})))(t)
 	must(repo.Branch(branch+"-pick").CherryPick(ctx, []string{first.String()}))(t)
 }

@@ -35,14 +35,14 @@ type PurgeOptions struct {
 
 // PurgeResult is what a [Purge] removed, or would remove.
 type PurgeResult struct {
-	Commits []*commit.Commit        // whose content or label is purged, because they were named or found
-	Shared  []*commit.Commit        // other commits with equal content, which is the same object: they lose it too
-	Edits   []*commit.Commit        // edits of Commits: their content is their own, and stays
-	Copies  []*commit.Commit        // inputs of models that wrote a summary, with purged content in them: purged whole; on no branch
-	Others  []objects.ID            // purged objects that are the content of no commit
-	Masked  map[string][]objects.ID // by branch, the edits and annotations with masks; of a dry run none
-	Spared  Spared                  // of the reasoning
-	Left    []Leak                  // secrets that stay
+	Commits   []*commit.Commit        // whose content or label is purged, because they were named or found
+	Shared    []*commit.Commit        // other commits with equal content, which is the same object: they lose it too
+	Edits     []*commit.Commit        // edits of Commits: their content is their own, and stays
+	Copies    []*commit.Commit        // inputs of models that wrote a summary, with purged content in them: purged whole; on no branch
+	Others    []objects.ID            // purged objects that are the content of no commit
+	Masked    map[string][]objects.ID // by branch, the edits and annotations with masks; of a dry run none
+	Spared    Spared                  // of the reasoning
+	Remaining []Leak                  // secrets that stay
 
 	Objects    int   // purged: 0 of a dry run
 	Bytes      int64 // of content that is purged

@@ -69,7 +69,7 @@ func TestPurgeFindsCopiesBySource(t *testing.T) {
 				secret = must(main.Edit(ctx, secret.String(), x.edit, tract.EditOptions{}))(t)
 			}
 			must(main.Append(ctx, []content.Block{content.Assistant("noted")}, tract.AppendOptions{}))(t)
-			must(main.User(ctx, "next"))(t)
+			must(main.AppendUser(ctx, "next"))(t)
 			must(summaryID(main.Compress(ctx, "main~1", tract.CompressOptions{Client: says(content.Assistant("They spoke of passwords.")), Ask: tract.AskOptions{Settings: map[string]string{"secrets.mask": "all"}}})))(t)
 			got := must(maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: []string{secret.String()}}))(t)
 			if len(got.Copies) != 1 || got.Objects != 2 {
@@ -88,7 +88,7 @@ func TestPurgeLeavesUnrelatedCopies(t *testing.T) {
 	summarized := func(branch string, blocks ...content.Block) objects.ID {
 		b := repo.Branch(branch)
 		first := must(b.Append(ctx, blocks, tract.AppendOptions{}))(t)[0]
-		must(b.User(ctx, "next"))(t)
+		must(b.AppendUser(ctx, "next"))(t)
 		must(summaryID(b.Compress(ctx, branch+"~1", tract.CompressOptions{Client: says(content.Assistant("A summary."))})))(t)
 		return first
 	}

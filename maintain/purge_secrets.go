@@ -23,7 +23,7 @@ func (w *purge) secrets(ctx context.Context) error {
 			case err != nil:
 				return err
 			case !l.Purgeable(), w.Mask && l.Open:
-				w.done.Left = append(w.done.Left, l)
+				w.done.Remaining = append(w.done.Remaining, l)
 				continue
 			case w.wanted[l.Object]:
 				continue

@@ -61,8 +61,8 @@ func TestMaskedSecretsAreInNoFile(t *testing.T) {
 	}
 	p := maintain.PurgeOptions{Secrets: true, Mask: true}
 	got := must(maintain.Purge(t.Context(), repo, p))(t)
-	if len(got.Left) > 0 || got.Objects == 0 || len(got.Masked) != 2*len(planted) {
-		t.Errorf("%d left, %d objects, edits on %d branches", len(got.Left), got.Objects, len(got.Masked))
+	if len(got.Remaining) > 0 || got.Objects == 0 || len(got.Masked) != 2*len(planted) {
+		t.Errorf("%d left, %d objects, edits on %d branches", len(got.Remaining), got.Objects, len(got.Masked))
 	}
 	soundStore(t, repo, dir, planted)
 	for name, was := range before {
@@ -103,20 +103,20 @@ func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 	b := repo.Branch("main")
 	must(b.Ask(t.Context(), says(think("they gave "+key), call("c1")), "mine: "+key+" and "+other, tract.AskOptions{}))(t)
-	must(repo.Branch("kept").AppendReply(t.Context(), &llm.Response{Head: llm.Head{ID: "r", Finish: "error: " + key}, Blocks: []content.Block{content.Assistant("Hm.")}}, tract.AppendOptions{}))(t)
+	must(repo.Branch("kept").AppendResponse(t.Context(), &llm.Response{Head: llm.Head{ID: "r", Finish: "error: " + key}, Blocks: []content.Block{content.Assistant("Hm.")}}, tract.AppendOptions{}))(t)
 	must(b.Fork(t.Context(), "over", "main"))(t)
 	must(repo.Branch("over").Append(t.Context(), []content.Block{result("c1")}, tract.AppendOptions{}))(t)
-	must(repo.Branch("over").User(t.Context(), "and now?"))(t)
+	must(repo.Branch("over").AppendUser(t.Context(), "and now?"))(t)
 	mask := func() *maintain.PurgeResult {
 		t.Helper()
 		done := must(maintain.Purge(t.Context(), repo, maintain.PurgeOptions{Secrets: true, Mask: true, Rules: []string{"github"}}))(t)
-		if left := scan(t, repo, maintain.ScanOptions{Rules: []string{"github"}}); len(left) != len(done.Left) {
-			t.Errorf("%+v are left, and it tells of %+v", left, done.Left)
+		if left := scan(t, repo, maintain.ScanOptions{Rules: []string{"github"}}); len(left) != len(done.Remaining) {
+			t.Errorf("%+v are left, and it tells of %+v", left, done.Remaining)
 		}
 		return done
 	}
 	done := mask()
-	if len(done.Left) != 2 || len(done.Commits) != 1 || len(done.Masked["main"]) != 1 || len(done.Masked["over"]) != 1 {
+	if len(done.Remaining) != 2 || len(done.Commits) != 1 || len(done.Masked["main"]) != 1 || len(done.Masked["over"]) != 1 {
 		t.Errorf("%+v", done)
 	}
 	if err := repo.Branch("nowhere").Describe(t.Context(), "about "+other); err != nil {
@@ -126,7 +126,7 @@ func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 		t.Errorf("the last one found is %+v", list[len(list)-1])
 	}
 	places := []string{}
-	for _, l := range done.Left {
+	for _, l := range done.Remaining {
 		places = append(places, l.Where)
 		if l.Where == "content" && !l.Open || l.Purgeable() != (l.Where == "content") {
 			t.Errorf("left: %+v", l)
@@ -139,8 +139,8 @@ func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 		t.Errorf("the prompt begins %.200s", got)
 	}
 	must(b.Append(t.Context(), []content.Block{result("c1")}, tract.AppendOptions{}))(t)
-	must(b.User(t.Context(), "and here?"))(t)
-	if done = mask(); len(done.Left) != 1 || done.Left[0].Where != "origin" {
+	must(b.AppendUser(t.Context(), "and here?"))(t)
+	if done = mask(); len(done.Remaining) != 1 || done.Remaining[0].Where != "origin" {
 		t.Errorf("when both loops are over: %+v", done)
 	}
 }

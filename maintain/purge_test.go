@@ -217,7 +217,7 @@ func TestMaskedBlocksReplaceThoseWithSecrets(t *testing.T) {
 
 	p := maintain.PurgeOptions{Secrets: true, Mask: true, Author: "ada", Time: time.UnixMilli(1000)}
 	got := must(maintain.Purge(ctx, repo, p))(t)
-	if len(got.Commits) != 4 || len(got.Left) != 1 || !got.Left[0].Open || len(got.Masked["main"]) != 3 || len(got.Masked["fork"]) != 3 || len(got.Masked["loop"]) != 0 {
+	if len(got.Commits) != 4 || len(got.Remaining) != 1 || !got.Remaining[0].Open || len(got.Masked["main"]) != 3 || len(got.Masked["fork"]) != 3 || len(got.Masked["loop"]) != 0 {
 		t.Errorf("%+v", got)
 	}
 	operations := map[objects.Group]bool{}

@@ -31,7 +31,7 @@ func TestScanFindsSecretsWhereverTheyAre(t *testing.T) {
 	for _, p := range secretstest.Plant(21) {
 		repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 		tellEverything(t, repo, "main", p.Text())
-		if err := repo.Delete(t.Context(), []string{"refs/heads/main"}); err != nil {
+		if err := repo.DeleteRefs(t.Context(), []string{"refs/heads/main"}); err != nil {
 			t.Fatal(err)
 		}
 		places := map[string]int{}
@@ -87,9 +87,9 @@ func TestScanLooksAtWhatASummaryWasMadeOf(t *testing.T) {
 	key := secretstest.Plant(23)[15].Secret
 	repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 	b := repo.Branch("main")
-	must(b.User(t.Context(), "the token is "+key))(t)
+	must(b.AppendUser(t.Context(), "the token is "+key))(t)
 	must(b.Append(t.Context(), []content.Block{content.Assistant("Thanks.")}, tract.AppendOptions{}))(t)
-	must(b.User(t.Context(), "and now?"))(t)
+	must(b.AppendUser(t.Context(), "and now?"))(t)
 	must(summaryID(b.Compress(t.Context(), "", tract.CompressOptions{Client: says(content.Assistant("They gave a token."))})))(t)
 	list := scan(t, repo, maintain.ScanOptions{Rev: "main"})
 	if len(list) != 2 || !strings.Contains(list[0].Excerpt, "[user]") && list[0].Line < 2 {
@@ -103,7 +103,7 @@ func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
 	key := secretstest.Plant(24)[15].Secret
 	reply := func(b *tract.Branch, r *llm.Response) {
 		r.Blocks = []content.Block{content.Assistant("Blue.")}
-		must(b.AppendReply(t.Context(), r, tract.AppendOptions{}))(t)
+		must(b.AppendResponse(t.Context(), r, tract.AppendOptions{}))(t)
 	}
 	for name, say := range map[string]func(repo *tract.Repo, b *tract.Branch){
 		"a finish reason": func(_ *tract.Repo, b *tract.Branch) { reply(b, &llm.Response{Head: llm.Head{Finish: "error: " + key}}) },
@@ -111,10 +111,10 @@ func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
 			reply(b, &llm.Response{Head: llm.Head{Usage: content.Usage{Raw: []byte(inJSON(t, key))}}})
 		},
 		"a title that was imported": func(repo *tract.Repo, _ *tract.Branch) {
-			must(repo.Import(t.Context(), func(yield func(tract.Foreign, error) bool) {
-				yield(tract.Foreign{
+			must(repo.Import(t.Context(), func(yield func(tract.ImportedMessage, error) bool) {
+				yield(tract.ImportedMessage{
 					Branch: "brought", Origin: commit.Origin{Importer: "test", Original: map[string]string{"title": key}},
-					Parts: []tract.ForeignPart{{ID: "1", Block: content.User("Colour?")}},
+					Parts: []tract.ImportedPart{{ID: "1", Block: content.User("Colour?")}},
 				}, nil)
 			}, tract.ImportOptions{}))(t)
 		},
@@ -126,7 +126,7 @@ func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
 	} {
 		repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 		b := repo.Branch("main")
-		must(b.User(t.Context(), "Colour?"))(t)
+		must(b.AppendUser(t.Context(), "Colour?"))(t)
 		say(repo, b)
 		where := "origin"
 		if name == "a request" {

@@ -44,7 +44,7 @@ type call struct {
 	end      sync.Once           // of the answer
 
 	request  *llm.Request
-	exchange *tract.Observed // nil before it is prepared
+	exchange *tract.RecordedExchange // nil before it is prepared
 	branch   *tract.Branch
 	head     objects.ID // the last block that was asked with
 	target   *providers.Client
@@ -115,8 +115,8 @@ func (c *call) run() error {
 	if err != nil || reply == nil {
 		return err
 	}
-	if c.o.OnReply != nil {
-		c.o.OnReply(c.branch.Name(), reply)
+	if c.o.OnResponse != nil {
+		c.o.OnResponse(c.branch.Name(), reply)
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func (c *call) place() (err error) {
 // prepare makes the exchange that the answer will land with. Where the branch has
 // moved on meanwhile, a fork takes it.
 func (c *call) prepare() (*tract.Exchange, error) {
-	c.exchange = &tract.Observed{By: importer, Request: c.request, Body: c.sent, Sent: c.at}
-	o := tract.PrepareOptions{Observed: c.exchange, AskOptions: tract.AskOptions{
+	c.exchange = &tract.RecordedExchange{By: importer, Request: c.request, Body: c.sent, Sent: c.at}
+	o := tract.PrepareOptions{Recorded: c.exchange, AskOptions: tract.AskOptions{
 		Author: c.o.Author, OnEvent: c.o.OnEvent, Force: true, IncludeReasoning: repeatsThoughts(c.request.Messages),
 	}}
 	for range maxRaces {
@@ -193,11 +193,11 @@ func (c *call) fork(at objects.ID, rescued string) error {
 		return err
 	}
 	b := c.repo.Branch(name)
-	if _, err := b.Continue(c.ctx, at, nil, tract.AppendOptions{Author: c.o.Author}); err != nil {
+	if _, err := b.AppendMessages(c.ctx, at, nil, tract.AppendOptions{Author: c.o.Author}); err != nil {
 		return err
 	}
 	if rescued != "" {
-		if err := c.repo.Delete(c.ctx, []string{rescued}); err != nil {
+		if err := c.repo.DeleteRefs(c.ctx, []string{rescued}); err != nil {
 			return err
 		}
 	}
@@ -247,7 +247,7 @@ func (c *call) append(body io.Reader, res *http.Response, why error) (*tract.Res
 		return nil, c.unread(res, errors.Join(err, why))
 	}
 	reply.From, reply.Incomplete = c.target.Address(), err != nil
-	ids, err := c.branch.AppendReply(c.ctx, reply, tract.AppendOptions{Author: c.o.Author, Outside: true})
+	ids, err := c.branch.AppendResponse(c.ctx, reply, tract.AppendOptions{Author: c.o.Author, External: true})
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (t *Transport) add(ctx context.Context, at place, wanted string) (*tract.Br
 			return nil, objects.ID{}, err
 		}
 	}
-	ids, err := b.Continue(ctx, at.base, at.rest, tract.AppendOptions{Author: t.o.Author})
+	ids, err := b.AppendMessages(ctx, at.base, at.rest, tract.AppendOptions{Author: t.o.Author})
 	if err != nil || len(ids) == 0 {
 		return b, at.base, err
 	}

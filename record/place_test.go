@@ -46,7 +46,7 @@ func TestADeletedBranchIsMadeAnew(t *testing.T) {
 	w := newWire(t, "mem:", says("A1", "A2"))
 	main := record.On(t.Context(), "main")
 	w.ask(main, "Q1")
-	if err := w.repo.Delete(t.Context(), []string{"refs/heads/main"}); err != nil {
+	if err := w.repo.DeleteRefs(t.Context(), []string{"refs/heads/main"}); err != nil {
 		t.Fatal(err)
 	}
 	w.ask(main, "Q1", "A1", "Q2")

@@ -30,8 +30,8 @@ type Options struct {
 	Unmasked bool
 	// OnEvent sees the answers as they come. It is called by several goroutines.
 	OnEvent func(llm.Event)
-	// OnReply is told of each answer that was committed, and on which branch.
-	OnReply func(branch string, reply *tract.Response)
+	// OnResponse is told of each answer that was committed, and on which branch.
+	OnResponse func(branch string, reply *tract.Response)
 	// OnError is told of each call that was not recorded as it should have been. It
 	// is the only one who is: the program that asked sees nothing of it.
 	OnError func(*Error)

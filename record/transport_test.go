@@ -62,7 +62,7 @@ func newRun(t *testing.T) *run {
 	t.Cleanup(r.server.Close)
 	transport := record.New(repo, record.Options{
 		Patience: 1 << 40,
-		OnReply: func(branch string, reply *tract.Response) {
+		OnResponse: func(branch string, reply *tract.Response) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.landed[reply.Text] = landed{branch, reply}

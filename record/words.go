@@ -121,6 +121,6 @@ func (c *call) words(res *http.Response) (string, error) {
 // sent, so the question asked again finds its place.
 func (c *call) note(text string, meta map[string]string) error {
 	note := []content.Block{content.Note(strings.TrimSpace(text))}
-	_, err := c.branch.Append(c.ctx, note, tract.AppendOptions{Author: c.o.Author, Meta: meta, Outside: true})
+	_, err := c.branch.Append(c.ctx, note, tract.AppendOptions{Author: c.o.Author, Meta: meta, External: true})
 	return err
 }

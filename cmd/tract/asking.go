@@ -151,7 +151,7 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.A
 	if err != nil {
 		return opts, err
 	}
-	opts.NoStream, opts.Enforce, opts.Key, opts.Force = o.noStream, o.enforce, o.key, o.force
+	opts.NoStream, opts.EnforceBudgets, opts.Key, opts.Force = o.noStream, o.enforce, o.key, o.force
 	if o.noReasoning {
 		opts.Settings["reasoning.commit"] = "false"
 	}
@@ -175,7 +175,7 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.A
 // go wrong is said, and with -v what goes on.
 func (a *app) watching() (tract.AskOptions, error) {
 	set, err := a.changes()
-	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnReply: a.debugReply}, err
+	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
 }
 
 // keepsReasoning refuses a question with tools whose reasoning is not to be committed, when
@@ -276,8 +276,8 @@ type asker struct {
 	live    *format.Live
 	text    *format.Printer
 	started time.Time
-	came    bool          // events
-	budgets []tract.Spent // that were reached meanwhile
+	came    bool                // events
+	budgets []tract.BudgetUsage // that were reached meanwhile
 }
 
 func (a *app) asker(o *asking) (*asker, error) {
@@ -345,7 +345,7 @@ func (s *asker) ask(b *tract.Branch, provider string, opts tract.AskOptions, ask
 
 // budget takes note that a part of a budget is reached. In the middle of an answer
 // only a program is told.
-func (s *asker) budget(spent tract.Spent) {
+func (s *asker) budget(spent tract.BudgetUsage) {
 	s.budgets = append(s.budgets, spent)
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
@@ -408,7 +408,7 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 }
 
 // spentLine is what thoughts have used of a budget.
-func spentLine(s tract.Spent) string {
+func spentLine(s tract.BudgetUsage) string {
 	line := fmt.Sprintf("session %s has used %d of %d reasoning tokens", s.Session, s.Used, s.Limit)
 	if s.Estimated {
 		line = strings.Replace(line, "used ", "used about ", 1)

@@ -193,7 +193,7 @@ func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, ev
 	if p, known := providers.Lookup(o.provider); known {
 		r.From.Provider = p.Name
 	}
-	ids, err := b.AppendReply(ctx, r, tract.AppendOptions{OnWarning: a.warn})
+	ids, err := b.AppendResponse(ctx, r, tract.AppendOptions{OnWarning: a.warn})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (d *deleting) run(ctx context.Context, a *app, command string) ([]tract.Ref
 	if d.dry {
 		return gone, nil
 	}
-	return gone, repo.Delete(tract.AsOperation(ctx, command), full)
+	return gone, repo.DeleteRefs(tract.AsOperation(ctx, command), full)
 }
 
 // saidDeleted tells a program what became of refs: one object, or a list when several

@@ -15,7 +15,7 @@ import (
 // fields come from.
 func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
 	req, err := a.repo.Request(ctx, rev, target, tract.RequestOptions{
-		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, Then: then,
+		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, UserMessage: then,
 	})
 	if err != nil {
 		return err

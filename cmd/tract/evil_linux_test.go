@@ -239,7 +239,7 @@ func (e *evilStore) fill() {
 	_, err = b.Fork(operation, "waits", "main")
 	must(err)
 	add(content.ToolResult{CallID: evil, Name: evil, Text: evilWords, IsError: true})
-	_, err = b.AppendReply(ctx, &llm.Response{
+	_, err = b.AppendResponse(ctx, &llm.Response{
 		Head:   llm.Head{Model: evil, Finish: evil, Usage: content.Usage{Input: 3, Output: 4, Reasoning: 2}},
 		From:   llm.Address{Provider: evil, Dialect: "chat", Model: evil, Endpoint: evil},
 		Blocks: []content.Block{content.Reasoning{Text: evilWords, Wire: wire}, content.Assistant(evilWords)},

@@ -59,7 +59,7 @@ func damageOf(d maintain.Damage) damageJSON {
 	return p
 }
 
-func healthOf(h *maintain.Health) healthJSON {
+func healthOf(h *maintain.FsckResult) healthJSON {
 	j := healthJSON{h.OK(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, []damageJSON{}}
 	for _, d := range h.Damages {
 		j.Problems = append(j.Problems, damageOf(d))
@@ -98,7 +98,7 @@ func (a *app) fsck(ctx context.Context) error {
 }
 
 // damaged is the error of a store that is not sound.
-func damaged(h *maintain.Health, p *place) error {
+func damaged(h *maintain.FsckResult, p *place) error {
 	n := uint64(0)
 	for _, d := range h.Damages {
 		if !d.Harmless {
@@ -112,7 +112,7 @@ func damaged(h *maintain.Health, p *place) error {
 // mostShown is how many damages are shown to people unless they ask for all.
 const mostShown = 20
 
-func (a *app) showHealth(h *maintain.Health) error {
+func (a *app) showHealth(h *maintain.FsckResult) error {
 	p := a.printer()
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(uint64(h.Objects), "object"),
 		count(uint64(h.Commits), "commit"), count(uint64(h.Refs), "ref"), strings.Replace(count(uint64(h.Entries), "entry"), "entrys", "entries", 1)))

@@ -230,8 +230,8 @@ func (m *importing) file(ctx context.Context, path string) error {
 
 // read yields the messages of a file with their branches, and then its errors as one, which
 // it leaves in bad too.
-func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.Foreign, error] {
-	return func(yield func(tract.Foreign, error) bool) {
+func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
+	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
 		for e, err := range importer.Read(name, in, importer.Format(m.o.format)) {
 			if err != nil {
@@ -243,16 +243,16 @@ func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.S
 				list = append(list, hinted(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
 				break
 			}
-			f := tract.Foreign{Branch: branch, From: e.From, Origin: commit.Origin{
+			f := tract.ImportedMessage{Branch: branch, From: e.From, Origin: commit.Origin{
 				Provider: e.Provider, Dialect: e.Dialect, Model: e.Model, ResponseID: e.ResponseID,
 				Finish: e.Finish, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
 			}}
 			if e.Compaction {
 				f.Label.Text = "stands for what was said before (compacted)"
 			}
-			f.Parts = make([]tract.ForeignPart, len(e.Parts))
+			f.Parts = make([]tract.ImportedPart, len(e.Parts))
 			for i, p := range e.Parts {
-				f.Parts[i] = tract.ForeignPart{ID: p.ID, Time: p.Time, Block: p.Block}
+				f.Parts[i] = tract.ImportedPart{ID: p.ID, Time: p.Time, Block: p.Block}
 			}
 			if !yield(f, nil) {
 				return
@@ -261,7 +261,7 @@ func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.S
 			m.progress(name, false)
 		}
 		if *bad = errors.Join(list...); *bad != nil {
-			yield(tract.Foreign{}, *bad)
+			yield(tract.ImportedMessage{}, *bad)
 		}
 	}
 }

@@ -51,12 +51,12 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
 	f.StringVar(&o.provider, "provider", "", "who to ask for a summary: a dialect, or a vendor such as anthropic, openai, ollama")
 	f.StringVar(&o.model, "model", "", "model to ask for a summary")
 	f.StringVar(&o.baseURL, "base-url", "", "where to ask, when not at the provider's own address")
-	f.BoolVar(&o.OnlyForward, "ff-only", false, "refuse what is more than moving forward")
-	f.BoolVar(&o.NoForward, "no-ff", false, "commit a merge although moving forward is enough")
+	f.BoolVar(&o.FastForwardOnly, "ff-only", false, "refuse what is more than moving forward")
+	f.BoolVar(&o.NoFastForward, "no-ff", false, "commit a merge although moving forward is enough")
 	f.BoolVar(&o.Squash, "squash", false, "commit copies of what they said, as it reads there, and no merge")
 	f.BoolVar(&o.NoMove, "no-commit", false, "make the merge and leave the branch where it is")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be brought in")
-	f.BoolVar(&o.Unrelated, "allow-unrelated-histories", false, "merge a branch that shares no commit with this one")
+	f.BoolVar(&o.AllowUnrelated, "allow-unrelated-histories", false, "merge a branch that shares no commit with this one")
 	f.BoolVar(&o.ours, "ours", false, "end conflicts with what this branch says")
 	f.BoolVar(&o.theirs, "theirs", false, "end conflicts with what they say")
 	f.StringVar(&o.edit, "edit", "", "end conflicts of text in $EDITOR, or with --edit=FILE")
@@ -158,7 +158,7 @@ func (a *app) mergeFailed(err error) error {
 			}
 		}
 		return f
-	case errors.Is(err, tract.ErrNotForward):
+	case errors.Is(err, tract.ErrNotFastForward):
 		return hinted(err, "without --ff-only a merge is committed")
 	case errors.Is(err, tract.ErrUnrelated):
 		return hinted(err, "--allow-unrelated-histories merges them all the same")
@@ -194,7 +194,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 		if v.Commits == nil {
 			v.Commits = []objects.ID{}
 		}
-		for _, c := range r.Brings {
+		for _, c := range r.Incoming {
 			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c}))
 		}
 		for _, c := range r.Conflicts {
@@ -204,11 +204,11 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 	}
 	p := a.printer()
 	if o.DryRun {
-		for _, c := range r.Brings {
+		for _, c := range r.Incoming {
 			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 	}
-	brought := count(uint64(len(r.Brings)), "commit")
+	brought := count(uint64(len(r.Incoming)), "commit")
 	switch r.Kind {
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")

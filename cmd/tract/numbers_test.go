@@ -86,12 +86,12 @@ func must(t *testing.T, err error) {
 
 func say(t *testing.T, b *tract.Branch, size int) {
 	t.Helper()
-	must(t, fails(b.User(t.Context(), strings.Repeat("x", size)+"?")))
+	must(t, fails(b.AppendUser(t.Context(), strings.Repeat("x", size)+"?")))
 }
 
 func reply(t *testing.T, b *tract.Branch, model string, u content.Usage, blocks ...content.Block) {
 	t.Helper()
-	must(t, fails(b.AppendReply(t.Context(), &llm.Response{Blocks: blocks, Head: llm.Head{Model: model, Usage: u}}, tract.AppendOptions{})))
+	must(t, fails(b.AppendResponse(t.Context(), &llm.Response{Blocks: blocks, Head: llm.Head{Model: model, Usage: u}}, tract.AppendOptions{})))
 }
 
 func compareViews(t *testing.T, dir string) {

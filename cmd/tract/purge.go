@@ -140,7 +140,7 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	} else {
 		err = a.printReceipt(r, got, o)
 	}
-	return a.leftOver(got.Left, err)
+	return a.leftOver(got.Remaining, err)
 }
 
 // check refuses what does not go together.
@@ -259,7 +259,7 @@ func receiptOf(got *maintain.PurgeResult) *receipt {
 	return &receipt{
 		Commits: gone(got.Commits), Shared: gone(got.Shared), Copies: gone(got.Copies), Edits: gone(got.Edits),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
-		Spared: sparedJSON(got.Spared), Left: secretsJSON(leftOf(got.Left)),
+		Spared: sparedJSON(got.Spared), Left: secretsJSON(leftOf(got.Remaining)),
 		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
 		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
 	}

@@ -93,7 +93,7 @@ type replayJSON struct {
 }
 
 // replayed shows what came of it.
-func (a *app) replayed(o *replayOptions, again *tract.Replayed, name string, d *diff.Diff) error {
+func (a *app) replayed(o *replayOptions, again *tract.ReplayResult, name string, d *diff.Diff) error {
 	request := "another request"
 	if again.Same {
 		request = "the same request, byte for byte"
@@ -112,7 +112,7 @@ func (a *app) replayed(o *replayOptions, again *tract.Replayed, name string, d *
 
 // askAgain makes the client of the reply, or the one that the flags name.
 func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
-	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequest, OnReply: a.debugReply}
+	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}
 	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)
 	if err != nil {
 		return nil, opts, err

@@ -92,7 +92,7 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	if !limited(*a.values) {
 		return line, nil
 	}
-	budgets, err := b.Spent(ctx, opts.Settings)
+	budgets, err := b.BudgetUsage(ctx, opts.Settings)
 	if err != nil {
 		return "", err
 	}

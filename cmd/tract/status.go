@@ -53,7 +53,7 @@ type statusJSON struct {
 
 	Damaged string `json:"damaged,omitempty"` // why the prompt cannot be read
 
-	spent []tract.Spent
+	spent []tract.BudgetUsage
 	hurt  error
 }
 
@@ -84,7 +84,7 @@ type budgetJSON struct {
 	Estimated bool   `json:"estimated,omitempty"`
 }
 
-func budgetOf(s tract.Spent) budgetJSON {
+func budgetOf(s tract.BudgetUsage) budgetJSON {
 	return budgetJSON{Models: s.Models, Used: s.Used, Limit: s.Limit, Warn: s.Warn, Estimated: s.Estimated}
 }
 
@@ -239,7 +239,7 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	if err != nil || s.Branch == "" || !limited(v) && !a.json { // to count takes a look at every reply
 		return err
 	}
-	if s.spent, err = a.repo.Branch(s.Branch).Spent(ctx, nil); err != nil {
+	if s.spent, err = a.repo.Branch(s.Branch).BudgetUsage(ctx, nil); err != nil {
 		return err
 	}
 	for i, spent := range s.spent {
