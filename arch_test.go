@@ -50,7 +50,7 @@ var floors = map[string][]string{
 	"internal/history":   {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
 	"internal/reconcile": {"content", "internal/llm/rawjson", "objects"},
 	"diff":               {"commit", "compile", "content", "objects"},
-	"importer":           {"content", "llm", "llm/providers", "internal/llm/rawjson"},
+	"internal/importers": {"content", "llm", "llm/providers", "internal/llm/rawjson"},
 
 	// 5: the facade
 	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},
@@ -63,9 +63,9 @@ var floors = map[string][]string{
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
 
 	// 8: what goes over the wire is committed | flags, exit codes, hints
-	"record": {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
+	"recorder": {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
-		"", "commit", "compile", "content", "diff", "format", "importer", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
+		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
 	},
 }
@@ -92,8 +92,8 @@ var owners = map[string]string{
 // nested says which folders are modules of their own, so that the program's go.mod
 // is free of what they need, and which modules that is.
 var nested = map[string][]string{
-	"bench":          {"github.com/mattn/go-sqlite3"},
-	"record/sdktest": {"github.com/openai/openai-go/v3", "github.com/anthropics/anthropic-sdk-go"},
+	"bench":            {"github.com/mattn/go-sqlite3"},
+	"recorder/sdktest": {"github.com/openai/openai-go/v3", "github.com/anthropics/anthropic-sdk-go"},
 }
 
 // everywhere is the modules that tests of any package may import.
@@ -207,7 +207,7 @@ func TestLowRoomsKnowNoMachine(t *testing.T) {
 	forbidden := map[string][]string{
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
 		"os.Stdout": {"cmd/tract"}, "os.Stderr": {"cmd/tract"}, "os.Exit(": {"cmd/tract"},
-		`"net/http"`: {"cmd/tract", "llm/providers", "llm/llmtest", "record"},
+		`"net/http"`: {"cmd/tract", "llm/providers", "llm/llmtest", "recorder"},
 	}
 	for _, p := range packages {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")

@@ -12,12 +12,12 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/maintain"
-	"github.com/tract-vcs/tract/record"
+	"github.com/tract-vcs/tract/recorder"
 )
 
 // oddNumbers is what may stand in JSON where a count of tokens is expected.
@@ -157,7 +157,7 @@ func TestNoLogDamagesAStore(t *testing.T) {
 	add("1", "2025-01-01T00:00:00Z", strings.Repeat("/x", 1<<20))
 	repo, dir := onDisk(t)
 	var list []tract.ImportedMessage
-	for e, err := range importer.Read("log", strings.NewReader(log), importer.ClaudeCode) {
+	for e, err := range importers.Read("log", strings.NewReader(log), importers.ClaudeCode) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,8 +187,8 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestNoRecordedCallDamagesAStore(t *testing.T) {
 	repo, dir := onDisk(t)
 	for _, n := range oddNumbers {
-		wire := record.New(repo, record.Options{
-			Next: answering(strings.ReplaceAll(usageResponses["deepseek"], "N", n)), OnError: func(err *record.Error) { t.Error(n, err) },
+		wire := recorder.New(repo, recorder.Options{
+			Next: answering(strings.ReplaceAll(usageResponses["deepseek"], "N", n)), OnError: func(err *recorder.Error) { t.Error(n, err) },
 		})
 		req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.deepseek.com/v1/chat/completions",
 			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hello `+strings.Trim(n, `"`)+`"}]}`)))(t)

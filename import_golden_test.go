@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/internal/importers"
 )
 
 // goldenLogs is what import reads, by name: what is recorded in importer/testdata and
@@ -72,7 +72,7 @@ func TestImportGivesTheIDsItAlwaysGave(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		at := func() time.Time { return time.UnixMilli(1_750_000_000_000) }
 		repo := memory(t, tract.OpenOptions{Now: at, Author: "golden"})
-		var cut *importer.LineError
+		var cut *importers.LineError
 		if _, err := repo.Import(t.Context(), foreign(logs[name]), tract.ImportOptions{}); err != nil && !errors.As(err, &cut) {
 			t.Fatal(name, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
@@ -26,7 +26,7 @@ import (
 // foreign is the messages of a log, each session on the branch of its id.
 func foreign(text []byte) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
-		for e, err := range importer.Read("log", bytes.NewReader(text), importer.Auto) {
+		for e, err := range importers.Read("log", bytes.NewReader(text), importers.Auto) {
 			f := tract.ImportedMessage{Branch: strings.Trim("s"+e.Session+"/"+e.Thread, "/"), From: e.From, Origin: commit.Origin{
 				Model: e.Model, Dialect: e.Dialect, ResponseID: e.ResponseID, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
 			}}
@@ -151,7 +151,7 @@ func TestImportOfALogThatGrows(t *testing.T) {
 		total := 0
 		for n := range lines {
 			done, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)), tract.ImportOptions{})
-			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
+			if unknown := (*importers.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
 				t.Fatalf("%s: after line %d: %v", name, n+1, err)
 			}
 			for _, b := range done {
@@ -204,7 +204,7 @@ func TestImportCountsAMessageOnce(t *testing.T) {
 		lines := bytes.SplitAfter(log, []byte("\n"))
 		for n := range lines {
 			_, err := bit.Import(t.Context(), foreign(bytes.Join(lines[:n+1], nil)), tract.ImportOptions{})
-			if unknown := (*importer.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
+			if unknown := (*importers.UnknownError)(nil); err != nil && !errors.As(err, &unknown) {
 				t.Fatal(name, err)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// RecordedExchange is an exchange that another program has with a model: package record makes them.
+// RecordedExchange is an exchange that another program has with a model: package recorder makes them.
 // The request is stored as it was sent, beside what was compiled. Sent and IDs may be set
 // until the Accept.
 type RecordedExchange struct {

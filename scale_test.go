@@ -12,7 +12,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/llm/llmtest"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/priority"
@@ -133,7 +133,7 @@ func blocksOf(t *testing.T, dir, request string) (list []replayed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range importer.Read(request, bytes.NewReader(body), importer.Auto) {
+	for e, err := range importers.Read(request, bytes.NewReader(body), importers.Auto) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/importer"
+	"github.com/tract-vcs/tract/internal/importers"
 )
 
 type importOptions struct {
@@ -53,7 +53,7 @@ that is damaged is passed over and named, and the exit code is 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of the branch")
-	f.StringVar(&o.format, "format", string(importer.Auto), "what the file holds: "+formatNames())
+	f.StringVar(&o.format, "format", string(importers.Auto), "what the file holds: "+formatNames())
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would come")
 	a.completeFlag(cmd, "format", cobra.FixedCompletions(strings.Split(formatNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -61,7 +61,7 @@ that is damaged is passed over and named, and the exit code is 1.`,
 
 func formatNames() string {
 	var names []string
-	for _, f := range importer.Formats() {
+	for _, f := range importers.Formats() {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
@@ -92,7 +92,7 @@ type importing struct {
 
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
 	ctx := cmd.Context()
-	if !slices.Contains(importer.Formats(), importer.Format(o.format)) {
+	if !slices.Contains(importers.Formats(), importers.Format(o.format)) {
 		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
 	}
 	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
@@ -179,9 +179,9 @@ func importError(err error) error {
 	switch {
 	case as[*tract.DivergedError](err):
 		return hinted(err, "tract import --as NAME brings it to a branch of its own")
-	case as[*importer.UnknownError](err):
+	case as[*importers.UnknownError](err):
 		return hinted(err, "want a message array, a request body, or a session log; --format says which when looking does not")
-	case as[*importer.LineError](err):
+	case as[*importers.LineError](err):
 		return hinted(err, "all other lines that can be read are kept; mend this one and import again")
 	}
 	return err
@@ -189,7 +189,7 @@ func importError(err error) error {
 
 // skips tells whether a file of a folder is none of ours, and says so.
 func (m *importing) skips(err error) bool {
-	if !as[*importer.UnknownError](err) {
+	if !as[*importers.UnknownError](err) {
 		return false
 	}
 	m.app.note("passed over %s", err)
@@ -233,7 +233,7 @@ func (m *importing) file(ctx context.Context, path string) error {
 func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
-		for e, err := range importer.Read(name, in, importer.Format(m.o.format)) {
+		for e, err := range importers.Read(name, in, importers.Format(m.o.format)) {
 			if err != nil {
 				list = append(list, err)
 				continue
@@ -275,7 +275,7 @@ type namer struct {
 }
 
 // branch is the name of the branch of the conversation that a message is in.
-func (n *namer) branch(e *importer.Entry) string {
+func (n *namer) branch(e *importers.Entry) string {
 	id := e.Original["session"]
 	own := cleanName(id)
 	if own == "" {
