@@ -31,12 +31,12 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b, err := e.value()
+			b, err := e.Value()
 			if err != nil {
 				return err
 			}
 			f := frontOf(b)
-			heads = append(heads, head{e.page.at + int64(e.element.value), len(b), f.count, f.end, objects.ID(b[packIDs+(f.count-1)*idSize:])})
+			heads = append(heads, head{e.Offset(), len(b), f.count, f.end, objects.ID(b[packIDs+(f.count-1)*idSize:])})
 		}
 		return nil
 	})

@@ -3,26 +3,34 @@ package bolt
 import (
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // arena is memory for what one look reads of packs, used again for the next. A nil
 // one gives memory of its own to each.
 type arena struct {
-	bytes  []byte
+	pieces page.Arena
 	tables packs.Arena
 	list   []objects.Object
 }
 
+// newArena returns an arena with n bytes of memory.
+func newArena(n int) *arena { return &arena{pieces: page.Arena{Buf: make([]byte, 0, n)}} }
+
 func (a *arena) reset() {
-	a.bytes, a.list = a.bytes[:0], a.list[:0]
+	a.pieces.Reset()
+	a.list = a.list[:0]
 	a.tables.Reset()
 }
 
-func (a *arena) takeBytes(n int) []byte {
+func (a *arena) takeBytes(n int) []byte { return a.pages().Take(n) }
+
+// pages returns the memory for pages and values.
+func (a *arena) pages() *page.Arena {
 	if a == nil {
-		return make([]byte, n)
+		return nil
 	}
-	return take(&a.bytes, n)
+	return &a.pieces
 }
 
 func (a *arena) tableArena() *packs.Arena {

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // woods is the file of a store whose larger trees have branches, and what is in it.
 type woods struct {
 	file       []byte
-	meta       meta
+	meta       page.Meta
 	ids, large []objects.ID // large: those that lie in no pack
 	refs       map[string]objects.ID
 	rounds     int // in each of which every ref was moved
@@ -47,7 +48,7 @@ func newWoods(t *testing.T) *woods {
 	idle(t, s)
 	w.file = mustRead(t, path)
 	var err error
-	if w.meta, err = readMeta(readerOf(w.file), int64(len(w.file))); err != nil {
+	if w.meta, err = page.ReadMeta(readerOf(w.file), int64(len(w.file))); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -56,24 +57,24 @@ func newWoods(t *testing.T) *woods {
 func (w *woods) look() *look { return newLook(readerOf(w.file), w.meta) }
 
 // pages are those of a bucket that are branches, or leaves with one above them.
-func (w *woods) pages(t *testing.T, bucket string, leaves bool) (list []*page) {
+func (w *woods) pages(t *testing.T, bucket string, leaves bool) (list []*page.Page) {
 	t.Helper()
 	l := w.look()
 	in, err := l.bucket(bucket)
-	if err != nil || in.inline != nil {
+	if err != nil || in.Inline != nil {
 		return nil
 	}
-	next := []uint64{in.root}
+	next := []uint64{in.Root}
 	for len(next) > 0 {
-		p, err := l.page(next[0])
+		p, err := l.pages.Page(next[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if next = next[1:]; p.leaf == leaves && (!leaves || p.id != in.root) {
+		if next = next[1:]; p.Leaf == leaves && (!leaves || p.ID != in.Root) {
 			list = append(list, p)
 		}
-		for i := 0; !p.leaf && i < p.count; i++ {
-			next = append(next, p.element(i).child)
+		for i := 0; !p.Leaf && i < p.Count; i++ {
+			next = append(next, p.Element(i).Child)
 		}
 	}
 	return list
@@ -81,13 +82,13 @@ func (w *woods) pages(t *testing.T, bucket string, leaves bool) (list []*page) {
 
 // flipKeys calls try after each flip of one bit of a key of a page, and tells how many
 // there were.
-func (w *woods) flipKeys(p *page, try func(key int, what string)) (flips int) {
-	for i := range p.count {
-		e := p.element(i)
-		for bit := range 8 * e.keySize {
-			b := &w.file[int(p.at)+e.key+bit/8]
+func (w *woods) flipKeys(p *page.Page, try func(key int, what string)) (flips int) {
+	for i := range p.Count {
+		e := p.Element(i)
+		for bit := range 8 * e.KeySize {
+			b := &w.file[int(p.Offset)+e.KeyAt+bit/8]
 			*b ^= 1 << (bit % 8)
-			try(i, fmt.Sprintf("page %d, bit %d of key %d", p.id, bit, i))
+			try(i, fmt.Sprintf("page %d, bit %d of key %d", p.ID, bit, i))
 			*b ^= 1 << (bit % 8)
 			flips++
 		}
@@ -177,8 +178,8 @@ func TestKeyOfALargeObjectThatIsDamaged(t *testing.T) {
 	w, flips := newWoods(t), 0
 	for _, p := range w.pages(t, objectsBucket, true) {
 		var keys []objects.ID
-		for i := range p.count {
-			key, err := p.key(i)
+		for i := range p.Count {
+			key, err := p.Key(i)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,12 +2,12 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // Audit is objects.Maintainer. It walks over the pages by itself, as bbolt would not:
@@ -53,7 +53,7 @@ type auditor struct {
 	to    objects.Audit
 	store *store
 	files *steady
-	meta  meta
+	meta  page.Meta
 	over  *overlay
 	told  uint32 // pack of the object that is passed on; 0: it is in none
 	torn  bool   // the last frame of the journal is not whole
@@ -150,7 +150,7 @@ func (a *auditor) run() error {
 
 // file walks over everything that the meta page leads to.
 func (a *auditor) file() error {
-	a.pages = make([]pageState, a.meta.high)
+	a.pages = make([]pageState, a.meta.HighWater)
 	if err := a.freelist(); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (a *auditor) file() error {
 		return err
 	}
 	lost := 0
-	for id := uint64(2); id < a.meta.high; id++ {
+	for id := uint64(2); id < a.meta.HighWater; id++ {
 		if a.pages[id] == pageUnknown {
 			lost++
 		}
@@ -181,17 +181,17 @@ func (a *auditor) metas() (readable bool, err error) {
 	if h.metaErr == nil {
 		return true, nil
 	}
-	first, err1 := metaAt(h.file, 0)
-	second, err2 := meta{}, errors.New("nobody knows where it is")
+	first, err1 := page.ReadMetaAt(h.file, 0)
+	second, err2 := page.Meta{}, errors.New("nobody knows where it is")
 	if err1 == nil {
-		second, err2 = metaAt(h.file, int64(first.pageSize))
+		second, err2 = page.ReadMetaAt(h.file, int64(first.PageSize))
 	} else {
-		for size := int64(minPageSize); size <= 64<<10 && err2 != nil; size *= 2 {
-			second, err2 = metaAt(h.file, size)
+		for size := int64(page.MinSize); size <= 64<<10 && err2 != nil; size *= 2 {
+			second, err2 = page.ReadMetaAt(h.file, size)
 		}
 	}
 	a.meta = first
-	if err1 != nil || err2 == nil && second.tx > first.tx {
+	if err1 != nil || err2 == nil && second.Tx > first.Tx {
 		a.meta = second
 	}
 	means := "the store is not opened, since the newest commits may be in what cannot be read; tract recover saves what is there"
@@ -201,11 +201,11 @@ func (a *auditor) metas() (readable bool, err error) {
 	if err := a.damage("meta pages", h.metaErr, means); err != nil || err1 != nil && err2 != nil {
 		return false, err
 	}
-	pages := uint64(h.size) / uint64(a.meta.pageSize)
-	if a.meta.high > pages {
-		a.meta.high = pages // what is cut off shows where something leads there
+	pages := uint64(h.size) / uint64(a.meta.PageSize)
+	if a.meta.HighWater > pages {
+		a.meta.HighWater = pages // what is cut off shows where something leads there
 	}
-	return a.meta.high > 2, nil
+	return a.meta.HighWater > 2, nil
 }
 
 // binding reads what the file says of its journal.
@@ -335,39 +335,18 @@ func (b readerOf) ReadAt(p []byte, at int64) (int, error) {
 // freelist notes which pages are free.
 func (a *auditor) freelist() error {
 	const means = "the store is not written to; reading goes on, and tract recover makes a sound copy"
-	ids, last, err := readFreelist(a.files, a.meta)
+	ids, list, err := page.ReadFreelist(a.files, a.meta)
 	if err != nil {
 		if foreign(err) {
 			return err
 		}
 		return a.damage("free list", err, means)
 	}
-	for id := a.meta.freelist; id <= last; id++ {
+	for id := a.meta.Freelist; id <= list.Last; id++ {
 		a.pages[id] = pageUsed
 	}
 	for ; len(ids) > 0; ids = ids[8:] {
-		a.pages[order.Uint64(ids)] = pageFree
+		a.pages[page.Order.Uint64(ids)] = pageFree
 	}
 	return nil
-}
-
-// readFreelist gives the free pages, and the last page that the list takes itself.
-func readFreelist(f io.ReaderAt, m meta) (ids []byte, last uint64, err error) {
-	if err := checkFreelist(f, m); err != nil {
-		return nil, 0, err
-	}
-	p, _, err := readHeader(f, m, m.freelist)
-	if err != nil {
-		return nil, 0, err
-	}
-	at, n := pageHeader, p.count
-	if n == 0xffff {
-		first, err := p.bytes(at, 8)
-		if err != nil {
-			return nil, 0, err
-		}
-		at, n = at+8, int(binary.NativeEndian.Uint64(first))
-	}
-	ids, err = p.bytes(at, n*8)
-	return ids, p.last, err
 }

@@ -34,7 +34,7 @@ func (a *auditor) begin(c check) error {
 	if n := len(a.rooms); n > 0 {
 		p.room, a.rooms = a.rooms[n-1], a.rooms[:n-1]
 	} else {
-		p.room = &arena{bytes: make([]byte, 0, checkLeast)}
+		p.room = newArena(checkLeast)
 	}
 	p.room.reset()
 	go func() {
@@ -52,7 +52,7 @@ func (a *auditor) settleOldest() error {
 	<-p.done
 	a.checks = a.checks[1:]
 	err := p.settle()
-	if cap(p.room.bytes) < checkMost { // more is asked for by damage, and by nothing else
+	if cap(p.room.pieces.Buf) < checkMost { // more is asked for by damage, and by nothing else
 		a.rooms = append(a.rooms, p.room)
 	}
 	return err

@@ -7,19 +7,20 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // row looks at one key of a bucket.
-func (a *auditor) row(bucket int, p *page, i int, key []byte) error {
-	e := entry{key: key, page: p, element: p.element(i)}
-	n := node{id: p.id, bucket: bucket}
-	if e.flags != 0 {
+func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
+	e := p.Entry(i, key)
+	n := node{id: p.ID, bucket: bucket}
+	if e.Flags != 0 {
 		return a.spoilt(n, fmt.Errorf("key %x: a bucket in the place of a value", key))
 	}
 	if name := buckets[bucket]; name == headsBucket || name == bodiesBucket {
 		return a.packRow(n, e)
 	}
-	value, err := e.bytes()
+	value, err := e.Raw(nil)
 	if err != nil {
 		return a.spoilt(n, err)
 	}
@@ -76,21 +77,21 @@ func (a *auditor) erased(t objects.Tombstone) error {
 
 // packRow notes where a body lies, or has the pack looked at whose head it is. The
 // values themselves are read beside others.
-func (a *auditor) packRow(n node, e entry) error {
-	if len(e.key) != 4 {
-		return a.spoilt(n, fmt.Errorf("the key of a pack has %d bytes", len(e.key)))
+func (a *auditor) packRow(n node, e page.Entry) error {
+	if len(e.Key) != 4 {
+		return a.spoilt(n, fmt.Errorf("the key of a pack has %d bytes", len(e.Key)))
 	}
-	x := extent{at: e.page.at + int64(e.element.value), size: int64(e.valueSize)}
-	if e.page.at == 0 {
-		value, err := e.bytes()
+	x := extent{at: e.Offset(), size: int64(e.ValueSize)}
+	if e.Page().Offset == 0 {
+		value, err := e.Raw(nil)
 		if err != nil {
 			return a.spoilt(n, err)
 		}
 		x.value = value
-	} else if e.valueSize > e.page.size || e.element.value > e.page.size-e.valueSize {
+	} else if e.ValueSize > e.Page().Size || e.ValueAt > e.Page().Size-e.ValueSize {
 		return nil // the check has told
 	}
-	number := binary.BigEndian.Uint32(e.key)
+	number := binary.BigEndian.Uint32(e.Key)
 	if buckets[n.bucket] == headsBucket {
 		return a.pack(n, number, x)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // audited is what an audit found.
@@ -257,21 +258,21 @@ func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	fold(t, s)
 	idle(t, s)
 	b := mustRead(t, path)
-	now, err := readMeta(readerOf(b), int64(len(b)))
+	now, err := page.ReadMeta(readerOf(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	in, err := newLook(readerOf(b), now).bucket(objectsBucket)
-	if err != nil || in.inline != nil {
+	if err != nil || in.Inline != nil {
 		t.Fatalf("the large objects have no page: %v", err)
 	}
-	order.PutUint16(b[int(in.root)*now.pageSize+10:], 0)
+	page.Order.PutUint16(b[int(in.Root)*now.PageSize+10:], 0)
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := audit(t, path, false)
 	for _, d := range got.harm() {
-		if strings.Contains(d.Where, fmt.Sprintf("page %d (objects)", in.root)) && d.What == "it is empty" {
+		if strings.Contains(d.Where, fmt.Sprintf("page %d (objects)", in.Root)) && d.What == "it is empty" {
 			return
 		}
 	}

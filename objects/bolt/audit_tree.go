@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // meanings is what a page of a bucket is to somebody who uses the store.
@@ -25,8 +26,8 @@ var meanings = map[string]string{
 // first, since the heads ask for them.
 func (a *auditor) trees() error {
 	defer a.abandon()
-	found := map[string]tree{}
-	err := a.walk(node{id: a.meta.root, bucket: bucketNumber(metaBucket)}, func(p *page, i int, key []byte) error {
+	found := map[string]page.Tree{}
+	err := a.walk(node{id: a.meta.Root, bucket: bucketNumber(metaBucket)}, func(p *page.Page, i int, key []byte) error {
 		t, err := a.subBucket(p, i)
 		switch {
 		case foreign(err):
@@ -53,11 +54,11 @@ func (a *auditor) trees() error {
 			}
 			continue
 		}
-		row := func(p *page, i int, key []byte) error { return a.row(number, p, i, key) }
-		if t.inline != nil {
-			err = a.leaf(t.inline, node{bucket: number}, row)
+		row := func(p *page.Page, i int, key []byte) error { return a.row(number, p, i, key) }
+		if t.Inline != nil {
+			err = a.leaf(t.Inline, node{bucket: number}, row)
 		} else {
-			err = a.walk(node{id: t.root, bucket: number}, row)
+			err = a.walk(node{id: t.Root, bucket: number}, row)
 		}
 		if err == nil {
 			err = a.settleChecks()
@@ -78,21 +79,17 @@ func isBucket(name string) bool {
 	return false
 }
 
-// subBucket reads where the tree of a bucket begins.
-func (a *auditor) subBucket(p *page, i int) (tree, error) {
-	e := entry{page: p, element: p.element(i)}
-	b, err := e.bytes()
+// page.BucketFlag reads where the tree of a bucket begins.
+func (a *auditor) subBucket(p *page.Page, i int) (page.Tree, error) {
+	e := p.Entry(i, nil)
+	b, err := e.Raw(nil)
 	switch {
 	case err != nil:
-		return tree{}, err
-	case e.flags != subBucket || len(b) < pageHeader:
-		return tree{}, errors.New("its record is no bucket")
+		return page.Tree{}, err
+	case e.Flags != page.BucketFlag || len(b) < page.HeaderSize:
+		return page.Tree{}, errors.New("its record is no bucket")
 	}
-	t := tree{root: order.Uint64(b)}
-	if t.root == 0 {
-		t.inline, err = inlinePage(b[pageHeader:])
-	}
-	return t, err
+	return page.ParseTree(b)
 }
 
 // node is a page to visit and what the page above says of it.
@@ -116,15 +113,15 @@ func (a *auditor) spoilt(n node, err error) error {
 }
 
 // walk visits a page and all below it. Each may be reached once.
-func (a *auditor) walk(n node, row func(p *page, i int, key []byte) error) error {
-	if n.depth == maxDepth {
+func (a *auditor) walk(n node, row func(p *page.Page, i int, key []byte) error) error {
+	if n.depth == page.MaxDepth {
 		return a.spoilt(n, errors.New("the tree goes in a circle"))
 	}
-	p, err := readPage(a.files, a.meta, n.id)
+	p, err := page.Read(a.files, a.meta, n.id)
 	if err != nil {
 		return a.spoilt(n, err)
 	}
-	for id := p.id; id <= p.last; id++ {
+	for id := p.ID; id <= p.Last; id++ {
 		if a.pages[id] != pageUnknown {
 			was := "in use elsewhere"
 			if a.pages[id] == pageFree {
@@ -136,40 +133,40 @@ func (a *auditor) walk(n node, row func(p *page, i int, key []byte) error) error
 			break
 		}
 	}
-	if a.pages[p.id] == pageUsed {
+	if a.pages[p.ID] == pageUsed {
 		return nil
 	}
-	for id := p.id; id <= p.last; id++ {
+	for id := p.ID; id <= p.Last; id++ {
 		a.pages[id] = pageUsed
 	}
 	if err := a.edge(n, p); err != nil {
 		return err
 	}
-	if p.leaf {
+	if p.Leaf {
 		return a.leaf(p, n, row)
 	}
 	return a.branch(p, n, row)
 }
 
 // edge holds the keys of a page to what the page above says of them.
-func (a *auditor) edge(n node, p *page) error {
-	if err := p.check(a.meta.high); err != nil {
+func (a *auditor) edge(n node, p *page.Page) error {
+	if err := p.Check(a.meta.HighWater); err != nil {
 		return a.spoilt(n, err)
 	}
-	if p.count == 0 && p.id != a.meta.root {
+	if p.Count == 0 && p.ID != a.meta.Root {
 		return a.spoilt(n, errors.New("it is empty"))
 	}
 	if n.first == nil {
 		return nil
 	}
-	first, err := p.key(0)
+	first, err := p.Key(0)
 	if err == nil && !bytes.Equal(first, n.first) {
 		err = errors.New("it does not begin as the page above says")
 	}
 	if err != nil {
 		return a.spoilt(n, err)
 	}
-	last, err := p.key(p.count - 1)
+	last, err := p.Key(p.Count - 1)
 	if err == nil && n.below != nil && bytes.Compare(last, n.below) >= 0 {
 		err = errors.New("it ends beyond the page after it")
 	}
@@ -179,15 +176,15 @@ func (a *auditor) edge(n node, p *page) error {
 	return nil
 }
 
-func (a *auditor) branch(p *page, n node, row func(p *page, i int, key []byte) error) error {
-	for i := range p.count {
-		key, err := p.key(i)
+func (a *auditor) branch(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
+	for i := range p.Count {
+		key, err := p.Key(i)
 		if err != nil {
 			continue // the check has told
 		}
-		child := node{id: p.element(i).child, bucket: n.bucket, depth: n.depth + 1, first: key, below: n.below}
-		if i+1 < p.count {
-			if next, err := p.key(i + 1); err == nil {
+		child := node{id: p.Element(i).Child, bucket: n.bucket, depth: n.depth + 1, first: key, below: n.below}
+		if i+1 < p.Count {
+			if next, err := p.Key(i + 1); err == nil {
 				child.below = next
 			}
 		}
@@ -198,16 +195,16 @@ func (a *auditor) branch(p *page, n node, row func(p *page, i int, key []byte) e
 	return nil
 }
 
-func (a *auditor) leaf(p *page, n node, row func(p *page, i int, key []byte) error) error {
-	if p.at == 0 { // inline: nothing has looked at it yet
-		if err := p.check(a.meta.high); err != nil {
+func (a *auditor) leaf(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
+	if p.Offset == 0 { // inline: nothing has looked at it yet
+		if err := p.Check(a.meta.HighWater); err != nil {
 			if err := a.spoilt(n, err); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range p.count {
-		key, err := p.key(i)
+	for i := range p.Count {
+		key, err := p.Key(i)
 		if err != nil {
 			continue // the check has told
 		}

@@ -57,7 +57,8 @@ func (w *lining) read(l *look, room *room) error {
 	if w.few = min(max(4*w.few, fewAlone), pageObjects); first || w.after > 0 {
 		w.packs = min(max(2*w.packs, 1), linePacks)
 	}
-	if l.arena = &room.arena; w.packs > 1 {
+	l.useArena(&room.arena)
+	if w.packs > 1 {
 		l.scan = &w.scan
 	}
 	for packs := 0; packs < w.packs && room.given < pageObjects*w.packs && room.alone < w.few*w.packs && !w.tip.IsZero() && !(w.limited && w.left == 0); {

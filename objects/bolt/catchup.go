@@ -100,11 +100,11 @@ func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 		if err != nil {
 			return nil, err
 		}
-		head, err := e.value()
+		head, err := e.Value()
 		if err != nil {
 			return nil, err
 		}
-		p, err := parsePack(binary.BigEndian.Uint32(e.key), head)
+		p, err := parsePack(binary.BigEndian.Uint32(e.Key), head)
 		if err != nil {
 			return nil, err
 		}
@@ -119,12 +119,12 @@ func (c *compaction) leading(l *look) (ids []objects.ID, err error) {
 	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
-			value, err = e.value()
+			value, err = e.Value()
 		}
 		if err != nil {
 			return nil, err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.Key, value)
 		if err != nil {
 			return nil, err
 		}
@@ -143,14 +143,14 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 		if err != nil {
 			return nil, err
 		}
-		id := objects.ID(e.key)
+		id := objects.ID(e.Key)
 		n, known := w.at[id]
 		buried := known && w.nodes[n].erased
 		old := known && w.nodes[n].seen && w.nodes[n].pack == 0 && !buried
 		if again := buried && w.erase[id] == nil; old || !again && !w.keeps(id) {
 			continue
 		}
-		value, err := e.value()
+		value, err := e.Value()
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			w.alive[n] = fateKept // it is put again here, and need not be once more
 		}
 		leading = append(append(leading, o.Parents...), o.Links...)
-		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
+		if err := c.add(change{objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value))}); err != nil {
 			return nil, err
 		}
 	}
@@ -180,16 +180,16 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 	for e, err := range l.ascend(refsBucket, nil) {
 		var value []byte
 		if err == nil {
-			value, err = e.value()
+			value, err = e.Value()
 		}
 		if err != nil {
 			return err
 		}
-		r, err := decodeRef(string(e.key), value)
+		r, err := decodeRef(string(e.Key), value)
 		if err != nil {
 			return err
 		}
-		if err := c.add(change{refsBucket, bytes.Clone(e.key), bytes.Clone(value)}, change{recentBucket, recentKey(r.Ref), []byte{}}); err != nil {
+		if err := c.add(change{refsBucket, bytes.Clone(e.Key), bytes.Clone(value)}, change{recentBucket, recentKey(r.Ref), []byte{}}); err != nil {
 			return err
 		}
 	}

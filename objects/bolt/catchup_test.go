@@ -174,11 +174,11 @@ func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 			if err != nil {
 				return err
 			}
-			head, err := e.value()
+			head, err := e.Value()
 			if err != nil {
 				return err
 			}
-			p, err := parsePack(binary.BigEndian.Uint32(e.key), head)
+			p, err := parsePack(binary.BigEndian.Uint32(e.Key), head)
 			if err != nil {
 				return err
 			}

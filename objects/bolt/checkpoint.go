@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // checkpoint writes what is in the journal, more, and what is hauled, into the file with
@@ -96,19 +97,19 @@ func (s *store) changes(h *handle, bound binding, more []change, hauled []object
 		return bytes.Compare(a.key, b.key)
 	})
 	list = append(list, change{metaBucket, journalKey, bound.encode()})
-	err = protect(func() error { return guard(l, list) })
+	err = protect(func() error { return checkPaths(l, list) })
 	if err == nil {
-		err = protect(func() error { return checkFreelist(h.file, h.now.meta) })
+		err = protect(func() error { return page.CheckFreelist(h.file, h.now.meta) })
 	}
 	return list, err
 }
 
 // settle finds out what a transaction has come to. Its error leaves it open only
 // when the new meta page can be seen: then it need not be on the disk.
-func (s *store) settle(h *handle, err error) (meta, error) {
+func (s *store) settle(h *handle, err error) (page.Meta, error) {
 	now, unread := h.readMeta()
 	if err != nil {
-		if err = s.explain("write", err); unread != nil || now.tx > h.now.meta.tx {
+		if err = s.explain("write", err); unread != nil || now.Tx > h.now.meta.Tx {
 			return now, objects.Unknown(err)
 		}
 		return now, err
@@ -119,19 +120,18 @@ func (s *store) settle(h *handle, err error) (meta, error) {
 	return now, nil
 }
 
-// guard checks every page that bbolt will read or rewrite for a list of changes.
-func guard(l *look, list []change) error {
-	seen := map[uint64]bool{}
-	root := tree{root: l.meta.root}
+// checkPaths checks every page that bbolt will read or rewrite for a list of changes.
+func checkPaths(l *look, list []change) error {
+	sound := map[uint64]bool{}
 	for _, name := range buckets {
-		if err := l.guard(root, []byte(name), seen); err != nil {
+		if err := l.pages.CheckPath(l.pages.Root(), []byte(name), sound); err != nil {
 			return err
 		}
 	}
 	for _, c := range list {
 		t, err := l.bucket(c.bucket)
 		if err == nil {
-			err = l.guard(t, c.key, seen)
+			err = l.pages.CheckPath(t, c.key, sound)
 		}
 		if err != nil {
 			return err
@@ -244,7 +244,7 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 	for _, c := range list {
 		b := tx.Bucket([]byte(c.bucket))
 		if b == nil {
-			return fmt.Errorf("%w: %q", errNoBucket, c.bucket)
+			return fmt.Errorf("%w: %q", page.ErrNoBucket, c.bucket)
 		}
 		switch c.bucket {
 		case logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket:

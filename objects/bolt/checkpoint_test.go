@@ -33,7 +33,7 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	in := idle(t, s)
 	h, w := writing(t, in)
 	put(t, w, "refs/heads/a", "small")
-	was := h.now.meta.tx
+	was := h.now.meta.Tx
 	if err := in.checkpoint(h, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +48,10 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	w.mu.Lock()
 	w.close(g)
 	w.mu.Unlock()
-	if err := in.commit(h, g); err != nil || h.now.meta.tx != was+2 {
-		t.Fatalf("%d transactions, %v", h.now.meta.tx-was, err)
+	if err := in.commit(h, g); err != nil || h.now.meta.Tx != was+2 {
+		t.Fatalf("%d transactions, %v", h.now.meta.Tx-was, err)
 	}
-	if w.look.meta.tx == was {
+	if w.look.pages.Meta.Tx == was {
 		t.Error("the file was written twice, and who plans still looks at what it was before")
 	}
 	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {

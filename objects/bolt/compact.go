@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // compaction is a file that is to take the place of the store's.
@@ -206,11 +207,11 @@ func (c *compaction) copyPacks(l *look, w *sweeper) error {
 		if err != nil {
 			return err
 		}
-		head, err := e.value()
+		head, err := e.Value()
 		if err != nil {
 			return err
 		}
-		n := binary.BigEndian.Uint32(e.key)
+		n := binary.BigEndian.Uint32(e.Key)
 		p, err := parsePack(n, head)
 		if err != nil {
 			return err
@@ -257,18 +258,18 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 	for e, err := range l.ascend(objectsBucket, nil) {
 		var value []byte
 		if err == nil {
-			value, err = e.value()
+			value, err = e.Value()
 		}
 		if err != nil {
 			return err
 		}
-		if !w.keeps(objects.ID(e.key)) {
+		if !w.keeps(objects.ID(e.Key)) {
 			continue
 		}
 		if isTombstone(value) {
-			c.erased[objects.ID(e.key)] = true
+			c.erased[objects.ID(e.Key)] = true
 		}
-		if err := c.add(change{objectsBucket, bytes.Clone(e.key), closeRecord(bytes.Clone(value))}); err != nil {
+		if err := c.add(change{objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value))}); err != nil {
 			return err
 		}
 		c.kept++
@@ -281,12 +282,12 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 	for e, err := range l.ascend(logBucket, logKey(c.entry+1)) {
 		var value []byte
 		if err == nil {
-			value, err = e.value()
+			value, err = e.Value()
 		}
 		if err != nil {
 			return err
 		}
-		list, err := decodeEntries(e.key, value)
+		list, err := decodeEntries(e.Key, value)
 		if err != nil {
 			return err
 		}
@@ -301,14 +302,14 @@ func (c *compaction) copyLog(l *look, _ *sweeper) error {
 }
 
 // reopen opens what was written.
-func (c *compaction) reopen() (f *os.File, size int64, m meta, err error) {
+func (c *compaction) reopen() (f *os.File, size int64, m page.Meta, err error) {
 	if f, err = os.Open(c.path); err != nil {
 		return nil, 0, m, err
 	}
 	info, err := f.Stat()
 	if err == nil {
 		size = info.Size()
-		m, err = readMeta(f, size)
+		m, err = page.ReadMeta(f, size)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -331,7 +332,7 @@ func (c *compaction) verify() error {
 		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	}}
 	a.prepare()
-	a.pages = make([]pageState, m.high)
+	a.pages = make([]pageState, m.HighWater)
 	if err := a.trees(); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (h *steady) anchorOf() (anchor, error) {
 // copyFile copies the pages below the high-water mark: those beyond it are in no use.
 func (h *steady) copyFile(path string) error {
 	return writeFile(path, func(f *os.File) error {
-		end := int64(h.meta.high) * int64(h.meta.pageSize)
+		end := int64(h.meta.HighWater) * int64(h.meta.PageSize)
 		b := make([]byte, copyStep)
 		for at := int64(0); at < end; at += int64(len(b)) {
 			n, err := h.ReadAt(b[:min(int64(len(b)), end-at)], at)

@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
@@ -347,19 +348,19 @@ func TestNewerBboltFormat(t *testing.T) {
 	apply(t, s, "refs/heads/a", "a")
 	_ = s.Close()
 	file := mustRead(t, path)
-	m, err := readMeta(readerOf(file), int64(len(file)))
+	m, err := page.ReadMeta(readerOf(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, newer := range []bool{true, false} {
 		b := bytes.Clone(file)
-		for _, at := range []int{0, m.pageSize} {
-			head := b[at+pageHeader : at+pageHeader+metaSize]
-			order.PutUint32(head[4:], boltVersion+1)
+		for _, at := range []int{0, m.PageSize} {
+			head := b[at+page.HeaderSize : at+page.HeaderSize+page.MetaSize]
+			page.Order.PutUint32(head[4:], page.Version+1)
 			if newer {
 				sum := fnv.New64a()
 				_, _ = sum.Write(head[:56])
-				order.PutUint64(head[56:], sum.Sum64())
+				page.Order.PutUint64(head[56:], sum.Sum64())
 			}
 		}
 		if err := os.WriteFile(path, b, 0o600); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // A tombstone lies among the objects that lie for themselves, and where their kind
@@ -222,12 +223,12 @@ func (s *store) noteFile(info os.FileInfo, before uint64) uint64 {
 }
 
 // kindOfErased gives the kind of an object that was erased, as a record begins with it.
-func kindOfErased(e entry) ([]byte, error) {
-	value, err := e.value()
+func kindOfErased(e page.Entry) ([]byte, error) {
+	value, err := e.Value()
 	if err != nil {
 		return nil, err
 	}
-	err = decodeTombstone(objects.ID(e.key), value)
+	err = decodeTombstone(objects.ID(e.Key), value)
 	if t := (*objects.ErasedError)(nil); errors.As(err, &t) {
 		return []byte{byte(t.Kind)}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // explainPath says which operation on which path met an error of the system,
@@ -40,7 +41,7 @@ func (s *store) explain(op string, err error) error {
 	}
 	var number syscall.Errno
 	switch {
-	case errors.Is(err, errNoBucket):
+	case errors.Is(err, page.ErrNoBucket):
 		return fmt.Errorf("%s store %s: a bbolt file, but no tract store (%w): %w", op, s.path, err, objects.ErrFormat)
 	case errors.As(err, &number) || errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrClosed):
 		return explainPath(op, s.path, err)

@@ -108,7 +108,7 @@ func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			head = e.page.at + int64(e.element.value)
+			head = e.Offset()
 			p, err := l.pack(1)
 			for i := range p.Len() {
 				ids = append(ids, p.id(i))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // burst is how long readers may join a handle. Without an end, readers that
@@ -44,7 +45,7 @@ type handle struct {
 // moment in the second transaction after it, so the writer lets those who look
 // at the moment before leave first.
 type moment struct {
-	meta  meta
+	meta  page.Meta
 	looks int // who looks at it; the mutex of the store guards it
 }
 
@@ -260,12 +261,12 @@ func (s *store) find() error {
 }
 
 // readMeta reads the state of the file as it is now.
-func (h *handle) readMeta() (meta, error) {
+func (h *handle) readMeta() (page.Meta, error) {
 	info, err := h.file.Stat()
 	if err != nil {
-		return meta{}, err
+		return page.Meta{}, err
 	}
-	return readMeta(h.file, info.Size())
+	return page.ReadMeta(h.file, info.Size())
 }
 
 // inspect refuses a file that is not safe, not whole or not known, before
@@ -290,7 +291,7 @@ func (s *store) inspect(h *handle) error {
 		return err
 	}
 	if value == nil {
-		return fmt.Errorf("%w: no format in %q", errNoBucket, metaBucket)
+		return fmt.Errorf("%w: no format in %q", page.ErrNoBucket, metaBucket)
 	}
 	version, err := decodeFormat(value)
 	if err != nil {

@@ -106,7 +106,7 @@ func countStored(t testing.TB, s objects.Store) (n int) {
 		for _, r := range all.list {
 			n += int(r.entries)
 		}
-		for _, bad := range l.scanTree(objectsBucket, nil, false) {
+		for _, bad := range l.scanFile(objectsBucket, nil, false) {
 			n, err = n+1, errors.Join(err, bad)
 		}
 		return err

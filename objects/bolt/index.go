@@ -166,15 +166,15 @@ func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		for e, err := range l.scanTree(indexBucket, start, false) {
+		for e, err := range l.scanFile(indexBucket, start, false) {
 			var entries []byte
 			if err == nil {
 				var value []byte
-				if value, err = e.value(); err == nil {
-					entries, err = parseChunk(e.key, value)
+				if value, err = e.Value(); err == nil {
+					entries, err = parseChunk(e.Key, value)
 				}
 			}
-			if err == nil && !bytes.HasPrefix(e.key, prefix) {
+			if err == nil && !bytes.HasPrefix(e.Key, prefix) {
 				return
 			}
 			if !yield(entries, err) || err != nil {
@@ -184,28 +184,18 @@ func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// floor is the chunk with the greatest key that is not above key; nil: there is none.
+// floor returns the chunk with the greatest key that is not above key; nil: there is none.
 func (l *look) floor(key []byte) (found, value []byte, err error) {
 	t, err := l.bucket(indexBucket)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := l.leaf(t, key)
-	if err != nil {
+	e, ok, err := l.pages.Floor(t, key)
+	if err != nil || !ok {
 		return nil, nil, err
 	}
-	i, exact, err := p.search(key)
-	if !exact {
-		i--
-	}
-	if err != nil || i < 0 {
-		return nil, nil, err
-	}
-	e := entry{page: p, element: p.element(i)}
-	if found, err = p.key(i); err == nil {
-		value, err = e.value()
-	}
-	return found, value, err
+	value, err = e.Value()
+	return e.Key, value, err
 }
 
 // locate finds an object in a pack by the beginning of its id.
@@ -259,13 +249,13 @@ func ofOther(key, value []byte) error {
 // above looks at the chunk behind a key that lies in none: were it the one in which it
 // should lie, with a key that is damaged, or under a branch that is, it would show.
 func (l *look) above(key []byte) error {
-	for e, err := range l.scanTree(indexBucket, key, false) {
+	for e, err := range l.scanFile(indexBucket, key, false) {
 		var value []byte
 		if err == nil {
-			value, err = e.value()
+			value, err = e.Value()
 		}
 		if err == nil {
-			_, err = parseChunk(e.key, value)
+			_, err = parseChunk(e.Key, value)
 		}
 		return err
 	}

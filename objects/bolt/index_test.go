@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tract-vcs/tract/objects"
 	"pgregory.net/rapid"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 func FuzzChunk(f *testing.F) {

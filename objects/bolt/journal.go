@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // journal is the open journal of a handle.
@@ -231,8 +233,8 @@ func (h *handle) settleTail() error {
 // stopped after it had folded the journal or given the file its name, or a sync may
 // have failed there: what the journal held must not be written over before that.
 func (h *handle) settleFile() error {
-	at := int64(h.now.meta.tx%2)*int64(h.now.meta.pageSize) + pageHeader
-	b := make([]byte, metaSize)
+	at := int64(h.now.meta.Tx%2)*int64(h.now.meta.PageSize) + page.HeaderSize
+	b := make([]byte, page.MetaSize)
 	if _, err := h.file.ReadAt(b, at); err != nil {
 		return err
 	}

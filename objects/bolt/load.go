@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // A spot says where data lies in the body of a pack whose head was sound:
@@ -145,7 +146,7 @@ func (l *loading) makeRoom() {
 		objects.AdviseHugePages(room)
 		for ; from < to; from++ {
 			size := l.portions[from].size
-			l.portions[from].room.bytes, room = room[:0:size], room[size:]
+			l.portions[from].room.pieces.Buf, room = room[:0:size], room[size:]
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (l *loader) done() {
 // part is what is wanted of one pack.
 type part struct {
 	aims  []aim
-	entry entry
+	entry page.Entry
 	size  int    // of all data in the body; 0: it is not to be read
 	raw   bool   // it is not packed
 	body  []byte // as it is kept; nil: it was not read
@@ -220,7 +221,8 @@ func (l *loader) load(ctx context.Context, b *portion) error {
 		if k.number != l.file {
 			return nil
 		}
-		k.arena, k.scan = &l.pages, &l.scan
+		k.useArena(&l.pages)
+		k.scan = &l.scan
 		l.find(k, b)
 		for i := range l.parts {
 			l.parts[i].read(&b.room, &l.closed)
@@ -252,8 +254,8 @@ func (l *loader) find(k *look, b *portion) {
 		if err != nil {
 			continue
 		}
-		begin, err := e.part(0, min(e.valueSize, bodyStart+compression.MaxHeader))
-		if all := openSize(begin, e.valueSize); err == nil && all <= 2*wanted {
+		begin, err := e.Part(0, min(e.ValueSize, bodyStart+compression.MaxHeader))
+		if all := openSize(begin, e.ValueSize); err == nil && all <= 2*wanted {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
 				size += bodyStart
@@ -262,10 +264,10 @@ func (l *loader) find(k *look, b *portion) {
 			}
 		}
 	}
-	if size > cap(b.room.bytes) {
-		b.room.bytes = make([]byte, 0, size)
+	if size > cap(b.room.pieces.Buf) {
+		b.room.pieces.Buf = make([]byte, 0, size)
 	}
-	willBeRead(b.room.bytes[:size])
+	willBeRead(b.room.pieces.Buf[:size])
 }
 
 // read reads the body of a part, if it is to be read. One that is packed is unpacked
@@ -277,11 +279,11 @@ func (p *part) read(room, closed *arena) {
 	if p.raw {
 		closed = room
 	}
-	b, err := p.entry.valueIn(closed)
+	b, err := p.entry.ValueIn(closed.pages())
 	if err != nil {
 		return
 	}
-	if p.body = b; p.raw && p.entry.inHead() { // the next look writes there
+	if p.body = b; p.raw && p.entry.Buffered() { // the next look writes there
 		p.body = room.takeBytes(len(b))
 		copy(p.body, b)
 	}

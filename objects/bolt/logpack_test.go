@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
-	"pgregory.net/rapid"
 )
 
 // someEntries makes so many entries, the first of them with a number; every fifth number

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // keepPacks is how many heads of packs a look remembers.
@@ -71,11 +72,7 @@ func (l *look) has(id objects.ID) (bool, error) {
 	if _, ok, err := l.locate(id); ok || err != nil {
 		return ok, err
 	}
-	t, err := l.bucket(objectsBucket)
-	if err != nil {
-		return false, err
-	}
-	_, ok, err := l.find(t, id[:])
+	_, ok, err := l.find(objectsBucket, id[:])
 	return ok, err
 }
 
@@ -108,7 +105,7 @@ func (l *look) rawIDAt(at place) (id objects.ID, err error) {
 	if err != nil {
 		return id, err
 	}
-	b, err := e.part(packIDs+at.slot*idSize, idSize)
+	b, err := e.Part(packIDs+at.slot*idSize, idSize)
 	if err != nil {
 		return id, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
 	}
@@ -116,26 +113,13 @@ func (l *look) rawIDAt(at place) (id objects.ID, err error) {
 }
 
 // ofPack finds a value of a pack.
-func (l *look) ofPack(bucket string, n uint32) (entry, error) {
-	key := packKey(n)
-	if bucket == headsBucket && l.headLeaf != nil { // whose neighbours mostly come next
-		if i, exact, err := l.headLeaf.search(key); err == nil && exact {
-			return entry{key: key, page: l.headLeaf, element: l.headLeaf.element(i)}, nil
-		}
-	}
-	t, err := l.bucket(bucket)
-	if err != nil {
-		return entry{}, err
-	}
-	e, ok, err := l.find(t, key)
+func (l *look) ofPack(bucket string, n uint32) (page.Entry, error) {
+	e, ok, err := l.find(bucket, packKey(n))
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
 	}
-	if err == nil && bucket == headsBucket {
-		l.headLeaf = e.page
-	}
-	if err == nil && l.scan != nil {
-		l.scan.near(bucket, e)
+	if f, isFile := l.pages.File.(*os.File); isFile && err == nil && l.scan != nil {
+		l.scan.near(f, bucket, e)
 	}
 	return e, err
 }
@@ -151,12 +135,8 @@ const (
 	bodiesAhead = 4 << 20
 )
 
-func (s *scanning) near(bucket string, e entry) {
-	f, ok := e.page.file.(*os.File)
-	if !ok {
-		return
-	}
-	from, to := e.page.at, e.page.at+int64(e.page.size)
+func (s *scanning) near(f *os.File, bucket string, e page.Entry) {
+	from, to := e.Page().Offset, e.Page().Offset+int64(e.Page().Size)
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
@@ -193,8 +173,8 @@ func (l *look) pack(n uint32) (*pack, error) {
 	return p, nil
 }
 
-func (l *look) openIn(a *arena, n uint32, e entry) (*pack, error) {
-	b, err := e.valueIn(a)
+func (l *look) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
+	b, err := e.ValueIn(a.pages())
 	if err != nil {
 		return nil, err
 	}
@@ -222,8 +202,8 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.valueSize == bodyStart+p.BodySize() {
-		return e.part(bodyStart+from, size)
+	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.ValueSize == bodyStart+p.BodySize() {
+		return e.Part(bodyStart+from, size)
 	}
 	data, ok := l.bodies.get(p.n, begin)
 	if !ok {
@@ -246,14 +226,14 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 }
 
 // begun finds the body of a pack and how it begins. Mostly more pieces of it come next.
-func (l *look) begun(n uint32) (e entry, begin []byte, err error) {
+func (l *look) begun(n uint32) (e page.Entry, begin []byte, err error) {
 	if b := &l.lastBody; b.begin != nil && b.pack == n {
 		return b.entry, b.begin, nil
 	}
 	if e, err = l.ofPack(bodiesBucket, n); err != nil {
 		return e, nil, err
 	}
-	if begin, err = e.part(0, min(bodyStart, e.valueSize)); err == nil && l.arena == nil {
+	if begin, err = e.Part(0, min(bodyStart, e.ValueSize)); err == nil && l.arena == nil {
 		l.lastBody = begunBody{n, e, begin}
 	}
 	return e, begin, err
@@ -262,7 +242,7 @@ func (l *look) begun(n uint32) (e entry, begin []byte, err error) {
 // begunBody is a body that pieces are read of, by a look whose memory is its own.
 type begunBody struct {
 	pack  uint32
-	entry entry
+	entry page.Entry
 	begin []byte
 }
 
@@ -298,7 +278,7 @@ func (l *look) closedBody(p *pack) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.valueIn(l.arena)
+	return e.ValueIn(l.arena.pages())
 }
 
 // cursor finds objects that lie near one another without asking the index.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // flipped tells what is wrong with how a file is looked at and read of which bytes were
@@ -34,19 +35,19 @@ func (m sample) flipped(t testing.TB, path string, b []byte, what string) {
 func TestPageThatHasLostItsLastKeys(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
-	size := int(order.Uint32(b[pageHeader+8:]))
+	size := int(page.Order.Uint32(b[page.HeaderSize+8:]))
 	tried := 0
 	for at := 2 * size; at < len(b); at += size {
-		flags, count := order.Uint16(b[at+8:]), order.Uint16(b[at+10:])
-		if order.Uint64(b[at:]) != uint64(at/size) || flags != branchPage && flags != leafPage || count == 0 {
+		flags, count := page.Order.Uint16(b[at+8:]), page.Order.Uint16(b[at+10:])
+		if page.Order.Uint64(b[at:]) != uint64(at/size) || flags != page.BranchFlag && flags != page.LeafFlag || count == 0 {
 			continue
 		}
 		tried++
 		for _, fewer := range []uint16{count - 1, 0, count & (count - 1)} {
-			order.PutUint16(b[at+10:], fewer)
+			page.Order.PutUint16(b[at+10:], fewer)
 			m.flipped(t, path, b, fmt.Sprintf("page %d of type %#x, %d keys of %d", at/size, flags, fewer, count))
 		}
-		order.PutUint16(b[at+10:], count)
+		page.Order.PutUint16(b[at+10:], count)
 	}
 	if tried < 10 {
 		t.Errorf("only %d pages", tried)
@@ -58,17 +59,17 @@ func TestPageThatHasLostItsLastKeys(t *testing.T) {
 func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
-	at, err := readMeta(readerOf(b), int64(len(b)))
+	at, err := page.ReadMeta(readerOf(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLook(readerOf(b), at)
 	var names []int64
 	for e, err := range l.ascend(refsBucket, nil) {
-		if err != nil || e.page.at == 0 {
+		if err != nil || e.Page().Offset == 0 {
 			t.Fatalf("the refs have no page: %v", err)
 		}
-		names = append(names, e.page.at+int64(e.element.key))
+		names = append(names, e.Page().Offset+int64(e.KeyAt))
 	}
 	for i, name := range names {
 		bit, at := i%8, name+int64(i*5%len("refs/heads/m"))
@@ -76,14 +77,14 @@ func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
 		m.flipped(t, path, b, fmt.Sprintf("bit %d of name %d", bit, i))
 		b[at] ^= 1 << bit
 	}
-	root, ok, err := l.find(tree{root: at.root}, []byte(refsBucket))
+	root, ok, err := l.pages.Find(l.pages.Root(), []byte(refsBucket))
 	if err != nil || !ok {
 		t.Fatal(err)
 	}
 	for bit := range 8 {
-		b[root.page.at+int64(root.element.value)] ^= 1 << bit
+		b[root.Offset()] ^= 1 << bit
 		m.flipped(t, path, b, fmt.Sprintf("bit %d of where the refs begin", bit))
-		b[root.page.at+int64(root.element.value)] ^= 1 << bit
+		b[root.Offset()] ^= 1 << bit
 	}
 }
 

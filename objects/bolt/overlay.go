@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // overlay is what the journal says of the keys of the file beneath it. It only
@@ -242,8 +244,8 @@ func (o *overlay) beyond(bucket int, from []byte, down bool, m *mark) []edit {
 
 // merged yields what the file has and what the journal has, in one order. Of a key
 // that both have it is what the journal says.
-func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, error] {
-	tree := l.scanTree(bucket, from, down)
+func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[page.Entry, error] {
+	tree := l.scanFile(bucket, from, down)
 	if l.over == nil {
 		return tree
 	}
@@ -251,14 +253,14 @@ func (l *look) merged(bucket string, from []byte, down bool) iter.Seq2[entry, er
 	if len(edits) == 0 {
 		return tree
 	}
-	return func(yield func(entry, error) bool) {
+	return func(yield func(page.Entry, error) bool) {
 		rest := edits
 		for e, err := range tree {
 			if err != nil {
 				yield(e, err)
 				return
 			}
-			n, replaced := upTo(rest, e.key, down)
+			n, replaced := upTo(rest, e.Key, down)
 			if !yieldEdits(rest[:n], yield) || !replaced && !yield(e, nil) {
 				return
 			}
@@ -286,9 +288,9 @@ func upTo(edits []edit, key []byte, down bool) (n int, same bool) {
 
 // yieldEdits yields the keys that edits set, without those they delete. It is false
 // when no more is wanted.
-func yieldEdits(edits []edit, yield func(entry, error) bool) bool {
+func yieldEdits(edits []edit, yield func(page.Entry, error) bool) bool {
 	for _, e := range edits {
-		if e.value != nil && !yield(entry{key: e.key, over: e.value}, nil) {
+		if e.value != nil && !yield(page.MemoryEntry(e.key, e.value), nil) {
 			return false
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // TestTheJournalLiesOverTheFile: whatever the journal has put, changed or deleted of
@@ -35,11 +37,11 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := e.value()
+		value, err := e.Value()
 		if err != nil {
 			t.Fatal(err)
 		}
-		file[string(e.key)] = string(value)
+		file[string(e.Key)] = string(value)
 	}
 	if len(file) < 12 {
 		t.Fatalf("the file has %d refs", len(file))
@@ -71,10 +73,10 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if value, err := e.value(); err != nil || string(value) != now[string(e.key)] {
-				t.Fatalf("%s is %q, %v, want %q", e.key, value, err, now[string(e.key)])
+			if value, err := e.Value(); err != nil || string(value) != now[string(e.Key)] {
+				t.Fatalf("%s is %q, %v, want %q", e.Key, value, err, now[string(e.Key)])
 			}
-			if got = append(got, string(e.key)); len(got) == len(want) {
+			if got = append(got, string(e.Key)); len(got) == len(want) {
 				break
 			}
 		}
@@ -88,7 +90,7 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 // what goes into the order of time is what the journal says of it, without the page.
 func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	m := newSample(t, 3)
-	now, err := readMeta(readerOf(m.file), int64(len(m.file)))
+	now, err := page.ReadMeta(readerOf(m.file), int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +117,11 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	if len(whole) != 2 {
 		t.Fatalf("a move of a ref gives %d changes", len(whole))
 	}
-	e, ok, err := l.find(l.buckets[refsBucket], []byte(was.Name))
-	if err != nil || !ok || e.page == nil {
+	e, ok, err := l.find(refsBucket, []byte(was.Name))
+	if err != nil || !ok || e.Page() == nil {
 		t.Fatal(err)
 	}
-	value, err := e.bytes()
+	value, err := e.Raw(nil)
 	at := bytes.Index(m.file, value)
 	if err != nil || at < 0 || bytes.Count(m.file[at+1:], value) > 0 {
 		t.Fatalf("the ref is not in the file, or twice: %v", err)

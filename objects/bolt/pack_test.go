@@ -8,8 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tract-vcs/tract/objects"
 	"pgregory.net/rapid"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // drawObjects draws objects that name one another and others.
@@ -296,7 +297,7 @@ func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
 		t.Helper()
 		alone := 0
 		err := inner(t, s).view(t.Context(), "count", func(l *look) error {
-			for _, err := range l.scanTree(objectsBucket, nil, false) {
+			for _, err := range l.scanFile(objectsBucket, nil, false) {
 				if err != nil {
 					return err
 				}

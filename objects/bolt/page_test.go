@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // TestDamagedMetaPageIsNoWayBack spoils each of the two meta pages. The other one
@@ -16,7 +17,7 @@ import (
 func TestDamagedMetaPageIsNoWayBack(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
-	for name, at := range map[string]int{"first": pageHeader + 48, "second": 4096 + pageHeader + 48} {
+	for name, at := range map[string]int{"first": page.HeaderSize + 48, "second": 4096 + page.HeaderSize + 48} {
 		m.with(t, path, func(b []byte) []byte { b[at] ^= 1; return b })
 		_, err := objects.Open(t.Context(), path, objects.Options{})
 		if !errors.Is(err, objects.ErrCorrupt) || !strings.Contains(err.Error(), name+" meta page") || !strings.Contains(err.Error(), path) {
@@ -30,7 +31,7 @@ func TestPagesThatLeadAstray(t *testing.T) {
 	m := newSample(t, 120)
 	path := filepath.Join(t.TempDir(), "x.db")
 	f := bytes.NewReader(m.file)
-	now, err := readMeta(f, int64(len(m.file)))
+	now, err := page.ReadMeta(f, int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +42,19 @@ func TestPagesThatLeadAstray(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		top, err := l.top(b)
+		top, err := l.pages.Top(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if top.leaf {
+		if top.Leaf {
 			continue
 		}
 		branches++
-		for _, i := range []int{0, top.count - 1} {
-			for _, to := range []uint64{top.id, now.root, now.freelist, 0, 1, now.high - 1, now.high, 1 << 40, 1<<64 - 1} {
-				at := int(top.at) + pageHeader + i*elementSize + 8
-				m.with(t, path, func(b []byte) []byte { order.PutUint64(b[at:], to); return b })
-				if to == top.element(i).child {
+		for _, i := range []int{0, top.Count - 1} {
+			for _, to := range []uint64{top.ID, now.Root, now.Freelist, 0, 1, now.HighWater - 1, now.HighWater, 1 << 40, 1<<64 - 1} {
+				at := int(top.Offset) + page.HeaderSize + i*page.ElementSize + 8
+				m.with(t, path, func(b []byte) []byte { page.Order.PutUint64(b[at:], to); return b })
+				if to == top.Element(i).Child {
 					continue
 				}
 				if what := fmt.Sprintf("branch %d of %s leads to page %d", i, name, to); !m.tryAll(t, what, path) {
@@ -70,21 +71,21 @@ func TestPagesThatLeadAstray(t *testing.T) {
 func TestFreelistThatNamesWhatIsInUse(t *testing.T) {
 	m := newSample(t, 40)
 	path := filepath.Join(t.TempDir(), "x.db")
-	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := int(now.freelist) * now.pageSize
+	at := int(now.Freelist) * now.PageSize
 	for name, change := range map[string]func(b []byte){
-		"endless":        func(b []byte) { order.PutUint16(b[10:], 0xffff); order.PutUint64(b[16:], 1<<40) },
-		"more than fit":  func(b []byte) { order.PutUint16(b[10:], 4000) },
-		"the root":       func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.root) },
-		"itself":         func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.freelist) },
-		"a meta page":    func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], 1) },
-		"beyond the end": func(b []byte) { order.PutUint16(b[10:], 1); order.PutUint64(b[16:], now.high) },
+		"endless":        func(b []byte) { page.Order.PutUint16(b[10:], 0xffff); page.Order.PutUint64(b[16:], 1<<40) },
+		"more than fit":  func(b []byte) { page.Order.PutUint16(b[10:], 4000) },
+		"the root":       func(b []byte) { page.Order.PutUint16(b[10:], 1); page.Order.PutUint64(b[16:], now.Root) },
+		"itself":         func(b []byte) { page.Order.PutUint16(b[10:], 1); page.Order.PutUint64(b[16:], now.Freelist) },
+		"a meta page":    func(b []byte) { page.Order.PutUint16(b[10:], 1); page.Order.PutUint64(b[16:], 1) },
+		"beyond the end": func(b []byte) { page.Order.PutUint16(b[10:], 1); page.Order.PutUint64(b[16:], now.HighWater) },
 		"twice the same": func(b []byte) { copy(b[24:32], b[16:24]) },
-		"a leaf":         func(b []byte) { order.PutUint16(b[8:], leafPage) },
-		"very long":      func(b []byte) { order.PutUint32(b[12:], 1<<31) },
+		"a leaf":         func(b []byte) { page.Order.PutUint16(b[8:], page.LeafFlag) },
+		"very long":      func(b []byte) { page.Order.PutUint32(b[12:], 1<<31) },
 	} {
 		m.with(t, path, func(b []byte) []byte { change(b[at:]); return b })
 		s := mustOpen(t, path, objects.Options{})
@@ -106,23 +107,23 @@ func FuzzPages(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, file []byte, at uint32, word uint64) {
 		file = bytes.Clone(file)
 		if int(at)+8 <= len(file) {
-			order.PutUint64(file[at:], word)
+			page.Order.PutUint64(file[at:], word)
 		}
 		r := bytes.NewReader(file)
-		now, err := readMeta(r, int64(len(file)))
+		now, err := page.ReadMeta(r, int64(len(file)))
 		if err != nil {
 			return
 		}
-		_ = checkFreelist(r, now)
+		_ = page.CheckFreelist(r, now)
 		l := newLook(r, now)
 		for _, name := range buckets {
 			for e, err := range l.ascend(name, nil) {
 				if err != nil {
 					break
 				}
-				_, _ = e.value()
+				_, _ = e.Value()
 				if t, err := l.bucket(name); err == nil {
-					_ = l.guard(t, e.key, map[uint64]bool{})
+					_ = l.pages.CheckPath(t, e.Key, map[uint64]bool{})
 				}
 			}
 			for _, err := range l.descend(name, []byte{0xff, 0xff}) {
@@ -139,19 +140,20 @@ func FuzzPages(f *testing.F) {
 func TestInlinePageThatHasLostItsKeys(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
-	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, ok, err := newLook(bytes.NewReader(m.file), now).find(tree{root: now.root}, []byte(movesBucket))
+	l := newLook(bytes.NewReader(m.file), now)
+	e, ok, err := l.pages.Find(l.pages.Root(), []byte(movesBucket))
 	if err != nil || !ok {
 		t.Fatal(err)
 	}
-	at := int(e.page.at) + e.element.value
-	if order.Uint64(m.file[at:]) != 0 || order.Uint16(m.file[at+pageHeader+10:]) == 0 {
+	at := int(e.Offset())
+	if page.Order.Uint64(m.file[at:]) != 0 || page.Order.Uint16(m.file[at+page.HeaderSize+10:]) == 0 {
 		t.Fatal("the moves lie on a page of their own, or there are none")
 	}
-	m.with(t, path, func(b []byte) []byte { order.PutUint16(b[at+pageHeader+10:], 0); return b })
+	m.with(t, path, func(b []byte) []byte { page.Order.PutUint16(b[at+page.HeaderSize+10:], 0); return b })
 	s := mustOpen(t, path, objects.Options{ReadOnly: true})
 	if list, err := s.Log(t.Context(), "refs/heads/main", 0, 0); !errors.Is(err, objects.ErrCorrupt) {
 		t.Errorf("the log of a branch has %d entries: %v", len(list), err)
@@ -162,7 +164,7 @@ func TestInlinePageThatHasLostItsKeys(t *testing.T) {
 // order and lie where they lay, but between two of them is something of neither.
 func TestPageWithBytesThatAreOfNoKey(t *testing.T) {
 	m := newSample(t, 120)
-	now, err := readMeta(bytes.NewReader(m.file), int64(len(m.file)))
+	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +172,17 @@ func TestPageWithBytesThatAreOfNoKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := e.page
-		if err := p.check(now.high); err != nil || p.count < 2 || p.file == nil {
-			t.Fatalf("page %d with %d keys: %v", p.id, p.count, err)
+		p := e.Page()
+		if err := p.Check(now.HighWater); err != nil || p.Count < 2 || p.Offset == 0 {
+			t.Fatalf("page %d with %d keys: %v", p.ID, p.Count, err)
 		}
-		size := p.head[pageHeader+12:]
-		order.PutUint32(size, order.Uint32(size)-1)
-		if err := p.check(now.high); err == nil || !strings.Contains(err.Error(), "key 1 begins at") {
-			t.Errorf("a value of page %d is shorter: %v", p.id, err)
+		size := m.file[p.Offset+page.HeaderSize+12:]
+		page.Order.PutUint32(size, page.Order.Uint32(size)-1)
+		if p, err = page.Read(bytes.NewReader(m.file), now, p.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Check(now.HighWater); err == nil || !strings.Contains(err.Error(), "key 1 begins at") {
+			t.Errorf("a value of page %d is shorter: %v", p.ID, err)
 		}
 		return
 	}

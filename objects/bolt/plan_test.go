@@ -125,7 +125,7 @@ func TestSmallObjectsAreStoredOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p, err := l.pack(uint32(e.key[3]))
+			p, err := l.pack(uint32(e.Key[3]))
 			if err != nil {
 				return err
 			}

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tract-vcs/tract/objects"
 	"pgregory.net/rapid"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 func drawID(t *rapid.T, label string) objects.ID {

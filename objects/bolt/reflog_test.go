@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // twoChains is a store whose log has, alone in the file, 4 moves of main, 3 of side, and
@@ -144,7 +145,7 @@ func TestLogIsSavedWhereNothingLeads(t *testing.T) {
 	b := mustRead(t, path)
 	clear(b[:2*4096])
 	for at := 2 * 4096; at < len(b); at += 4096 {
-		if order.Uint64(b[at:]) == uint64(at/4096) && order.Uint16(b[at+8:]) == branchPage {
+		if page.Order.Uint64(b[at:]) == uint64(at/4096) && page.Order.Uint16(b[at+8:]) == page.BranchFlag {
 			clear(b[at : at+4096])
 		}
 	}

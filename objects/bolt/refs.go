@@ -111,8 +111,8 @@ func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 			var r refRecord
 			if err == nil {
 				var value []byte
-				if value, err = e.value(); err == nil {
-					r, err = decodeRef(string(e.key), value)
+				if value, err = e.Value(); err == nil {
+					r, err = decodeRef(string(e.Key), value)
 				}
 			}
 			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) {
@@ -130,13 +130,13 @@ func (l *look) refsByTime() iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(recentBucket, nil) {
 			var r refRecord
-			if err == nil && len(e.key) <= 8 {
+			if err == nil && len(e.Key) <= 8 {
 				err = errors.New("a key without the name of a ref")
 			}
 			if err == nil {
-				r, err = l.ref(string(e.key[8:]))
+				r, err = l.ref(string(e.Key[8:]))
 			}
-			if err == nil && (r.Target.IsZero() || !bytes.Equal(recentKey(r.Ref), e.key)) {
+			if err == nil && (r.Target.IsZero() || !bytes.Equal(recentKey(r.Ref), e.Key)) {
 				err = fmt.Errorf("ref %q is not where its time says", r.Name)
 			}
 			if !yield(r.Ref, err) {
@@ -209,8 +209,8 @@ func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 			var list []objects.LogEntry
 			if err == nil {
 				var value []byte
-				if value, err = found.value(); err == nil {
-					list, err = decodeEntries(found.key, value)
+				if value, err = found.Value(); err == nil {
+					list, err = decodeEntries(found.Key, value)
 				}
 			}
 			if !yield(list, err) {
@@ -226,7 +226,7 @@ func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, e
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
 			var list []objects.LogEntry
 			if err == nil {
-				seq, ok := parseMovesKey(name, found.key)
+				seq, ok := parseMovesKey(name, found.Key)
 				if !ok {
 					return // the moves of the ref before it in order
 				}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // What follows looks where nothing leads any more. It believes no number and no
@@ -44,7 +45,7 @@ func (a *auditor) scrapsOf(n uint32) *scraps {
 // salvage looks at every page, also those that the walk did not reach, at the whole
 // journal, and puts the pieces together of packs that were not found whole.
 func (a *auditor) salvage() error {
-	size := int64(a.meta.pageSize)
+	size := int64(a.meta.PageSize)
 	if size == 0 {
 		size = a.guessPageSize()
 	}
@@ -73,10 +74,10 @@ func (a *auditor) salvage() error {
 func (a *auditor) guessPageSize() int64 {
 	best, most := int64(4096), 0
 	var head [8]byte
-	for size := int64(minPageSize); size <= 64<<10; size *= 2 {
+	for size := int64(page.MinSize); size <= 64<<10; size *= 2 {
 		fit := 0
 		for id := int64(2); id < 1000 && id*size < a.files.size; id++ {
-			if _, err := a.files.ReadAt(head[:], id*size); err == nil && order.Uint64(head[:]) == uint64(id) {
+			if _, err := a.files.ReadAt(head[:], id*size); err == nil && page.Order.Uint64(head[:]) == uint64(id) {
 				fit++
 			}
 		}
@@ -102,11 +103,11 @@ func (e piece) plausible(table int64) bool {
 
 // pieces are the elements of a leaf that says it has so many, and what may be more.
 func pieces(b []byte, count int) (all []piece) {
-	for i := 0; pageHeader+(i+1)*elementSize <= len(b); i++ {
-		from := int64(pageHeader + i*elementSize)
+	for i := 0; page.HeaderSize+(i+1)*page.ElementSize <= len(b); i++ {
+		from := int64(page.HeaderSize + i*page.ElementSize)
 		e := b[from:]
-		one := piece{from + int64(order.Uint32(e[4:])), int64(order.Uint32(e[8:])), int64(order.Uint32(e[12:]))}
-		if i >= count && !one.plausible(from+elementSize) {
+		one := piece{from + int64(page.Order.Uint32(e[4:])), int64(page.Order.Uint32(e[8:])), int64(page.Order.Uint32(e[12:]))}
+		if i >= count && !one.plausible(from+page.ElementSize) {
 			break
 		}
 		all = append(all, one)
@@ -131,13 +132,13 @@ func (e piece) guesses(begin, end int64) (list []piece) {
 // before it ends, one that cannot be believed is looked for there. The page of an
 // inline bucket has no place.
 func (a *auditor) scrapPage(b []byte, at int64) error {
-	if len(b) < pageHeader {
+	if len(b) < page.HeaderSize {
 		return nil
 	}
-	count := int(order.Uint16(b[10:]))
+	count := int(page.Order.Uint16(b[10:]))
 	all := pieces(b, count)
-	table := int64(pageHeader + min(max(count, 1), len(all))*elementSize)
-	whole := min(int64(1+order.Uint32(b[12:]))*int64(len(b)), mostPage)
+	table := int64(page.HeaderSize + min(max(count, 1), len(all))*page.ElementSize)
+	whole := min(int64(1+page.Order.Uint32(b[12:]))*int64(len(b)), mostPage)
 	end := table
 	for i, e := range all {
 		next := whole
@@ -220,8 +221,8 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		for _, e := range list {
 			a.names.keep(e)
 		}
-	case isBucket(string(key)) && len(x.value) > 2*pageHeader && order.Uint64(x.value) == 0:
-		return a.scrapPage(x.value[pageHeader:], -1<<40)
+	case isBucket(string(key)) && len(x.value) > 2*page.HeaderSize && page.Order.Uint64(x.value) == 0:
+		return a.scrapPage(x.value[page.HeaderSize:], -1<<40)
 	}
 	return nil
 }

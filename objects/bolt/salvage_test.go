@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // TestSalvageOfDamagedElements flips every bit of the elements of the pages that hold
@@ -17,11 +18,11 @@ func TestSalvageOfDamagedElements(t *testing.T) {
 	files := takeFiles(t, path)
 	b := files[path]
 	for at := 2 * 4096; at < len(b); at += 4096 {
-		count := int(order.Uint16(b[at+10:]))
-		if order.Uint64(b[at:]) != uint64(at/4096) || order.Uint16(b[at+8:]) != leafPage || order.Uint32(b[at+12:]) < 2 || count > 8 {
+		count := int(page.Order.Uint16(b[at+10:]))
+		if page.Order.Uint64(b[at:]) != uint64(at/4096) || page.Order.Uint16(b[at+8:]) != page.LeafFlag || page.Order.Uint32(b[at+12:]) < 2 || count > 8 {
 			continue
 		}
-		for bit := 8 * 8; bit < 8*(pageHeader+count*elementSize); bit += rounds(61, 31, 1) {
+		for bit := 8 * 8; bit < 8*(page.HeaderSize+count*page.ElementSize); bit += rounds(61, 31, 1) {
 			damaged := append([]byte(nil), b...)
 			damaged[at+bit/8] ^= 1 << (bit % 8)
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {

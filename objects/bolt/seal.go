@@ -138,10 +138,10 @@ func (l *look) nextPack() (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(e.key) != 4 {
-			return 0, fmt.Errorf("the key of a pack has %d bytes", len(e.key))
+		if len(e.Key) != 4 {
+			return 0, fmt.Errorf("the key of a pack has %d bytes", len(e.Key))
 		}
-		return binary.BigEndian.Uint32(e.key) + 1, nil
+		return binary.BigEndian.Uint32(e.Key) + 1, nil
 	}
 	return 1, nil
 }

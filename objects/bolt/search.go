@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // Find is objects.Reader. It lists what the journal has, then what lies alone, then
@@ -68,15 +69,15 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(e.key) != idSize {
+		if len(e.Key) != idSize {
 			return nil, errors.New("an object whose key is no id")
 		}
-		id := objects.ID(e.key)
+		id := objects.ID(e.Key)
 		if !strings.HasPrefix(id.String(), q.prefix) {
 			return nil, nil
 		}
 		if seen++; seen > pageKeys {
-			return bytes.Clone(e.key), nil
+			return bytes.Clone(e.Key), nil
 		}
 		if q.kind != 0 {
 			kind, err := kindOf(e)
@@ -96,8 +97,8 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 
 // kindOf reads the kind of an object that lies alone, also of one that was erased;
 // zero: its record is empty.
-func kindOf(e entry) (objects.Kind, error) {
-	first, err := e.first()
+func kindOf(e page.Entry) (objects.Kind, error) {
+	first, err := e.Part(0, min(1, e.ValueSize))
 	if err == nil && len(first) > 0 && first[0] == tombstone {
 		first, err = kindOfErased(e)
 	}
@@ -160,11 +161,11 @@ func (q *search) all(l *look) error {
 		if err != nil {
 			return err
 		}
-		b, err := e.value()
-		if err != nil || len(e.key) != 4 {
-			return fmt.Errorf("a pack with the key %x: %w", e.key, cmp.Or(err, errPack))
+		b, err := e.Value()
+		if err != nil || len(e.Key) != 4 {
+			return fmt.Errorf("a pack with the key %x: %w", e.Key, cmp.Or(err, errPack))
 		}
-		p, err := parsePack(binary.BigEndian.Uint32(e.key), b)
+		p, err := parsePack(binary.BigEndian.Uint32(e.Key), b)
 		if err != nil {
 			return err
 		}

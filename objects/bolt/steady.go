@@ -12,6 +12,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // slice is how long who reads the whole file keeps writers waiting at a time.
@@ -39,7 +40,7 @@ type steady struct {
 	side    *sideLock
 	since   time.Time // when the lock was taken
 	size    int64
-	meta    meta
+	meta    page.Meta
 	heads   []byte // both meta pages
 	metaErr error  // what is wrong with the meta pages, of which meta may be the better one
 
@@ -131,12 +132,12 @@ func (h *steady) look() error {
 		return err
 	}
 	h.size = info.Size()
-	if h.meta, h.metaErr = readMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
+	if h.meta, h.metaErr = page.ReadMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
 		return fmt.Errorf("open store %s: %w", h.store.path, h.metaErr)
 	} else if h.metaErr != nil {
 		h.patient = false // nobody could tell whether it is still the same
 	} else {
-		h.heads = make([]byte, 2*h.meta.pageSize)
+		h.heads = make([]byte, 2*h.meta.PageSize)
 		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
 			return err
 		}
@@ -199,8 +200,8 @@ func (h *steady) unmoved() error {
 	if err != nil {
 		return err
 	}
-	now, err := readMeta(h.file, mine.Size())
-	if err != nil || now.tx > h.meta.tx+1 {
+	now, err := page.ReadMeta(h.file, mine.Size())
+	if err != nil || now.Tx > h.meta.Tx+1 {
 		return errMoved
 	}
 	return nil

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -150,34 +149,12 @@ func (l *look) recallRun(r run, s *sorted) error {
 
 // recallAlone looks for objects that lie in no pack.
 func (l *look) recallAlone(s *sorted) error {
-	t, err := l.bucket(objectsBucket)
-	if err != nil {
-		return err
-	}
-	top, err := l.top(t)
-	if err != nil || top.count == 0 {
-		return err
-	}
-	var p *page
-	var last []byte // key of the page
 	for _, at := range s.order {
-		id := s.list[at.at].ID
-		if p == nil || bytes.Compare(id[:], last) > 0 {
-			if p, err = l.leaf(t, id[:]); err == nil {
-				last, err = p.key(p.count - 1)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		i, exact, err := p.search(id[:])
-		if err == nil && !exact {
-			err = l.absent(t, p, i, id[:])
-		}
+		_, there, err := l.find(objectsBucket, s.list[at.at].ID[:])
 		if err != nil {
 			return err
 		}
-		s.seen[at.at] = s.seen[at.at] || exact
+		s.seen[at.at] = s.seen[at.at] || there
 	}
 	return nil
 }

@@ -1,0 +1,47 @@
+package page
+
+import (
+	"fmt"
+	"io"
+)
+
+// CheckFreelist checks the list of free pages, whose pages bbolt would overwrite.
+func CheckFreelist(f io.ReaderAt, m Meta) error {
+	_, _, err := ReadFreelist(f, m)
+	return err
+}
+
+// ReadFreelist returns the ids of the free pages, 8 bytes each and ascending, and the page
+// of the list itself.
+func ReadFreelist(f io.ReaderAt, m Meta) (ids []byte, list *Page, err error) {
+	p, flags, err := readHeader(nil, f, m, m.Freelist)
+	if err != nil {
+		return nil, nil, fmt.Errorf("freelist: %w", err)
+	}
+	if flags != FreelistFlag {
+		return nil, nil, fmt.Errorf("freelist: page %d has type %#x", p.ID, flags)
+	}
+	at, n := HeaderSize, uint64(p.Count)
+	if n == 0xffff {
+		first, err := p.Bytes(at, 8)
+		if err != nil {
+			return nil, nil, fmt.Errorf("freelist: %w", err)
+		}
+		at, n = at+8, Order.Uint64(first)
+	}
+	if n > uint64(p.Size-at)/8 {
+		return nil, nil, fmt.Errorf("freelist: %d pages in %d bytes", n, p.Size)
+	}
+	if ids, err = p.Bytes(at, int(n)*8); err != nil {
+		return nil, nil, fmt.Errorf("freelist: %w", err)
+	}
+	last := uint64(1)
+	for rest := ids; len(rest) > 0; rest = rest[8:] {
+		id := Order.Uint64(rest)
+		if id <= last || id >= m.HighWater || id >= p.ID && id <= p.Last || id == m.Root {
+			return nil, nil, fmt.Errorf("freelist: page %d follows page %d of %d", id, last, m.HighWater)
+		}
+		last = id
+	}
+	return ids, p, nil
+}
