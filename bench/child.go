@@ -16,31 +16,30 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// A child is this program again, in a process of its own: what a new process needs
-// for a prompt, and what processes do to one another, cannot be seen from within
-// one.
+// A child is this program in a process of its own. It measures what a new process needs, and
+// how processes that share a store affect one another.
 
-// childWord is the first argument of a child.
-const childWord = "child"
+// childArg is the first argument of a child process.
+const childArg = "child"
 
-func isChild(args []string) bool { return len(args) > 0 && args[0] == childWord }
+func isChild(args []string) bool { return len(args) > 0 && args[0] == childArg }
 
-// findings is what a child writes on its last line.
-type findings struct {
-	Took   time.Duration   // of one piece of work, without the start of the process
-	Bytes  int64           // of words it got
-	Peak   int64           // most memory at once, 0 where that is not known
+// childResult is the last line that a child prints, as JSON.
+type childResult struct {
+	Took   time.Duration   // of the work, without the start of the process
+	Bytes  int64           // of text that it read
+	Peak   int64           // memory in bytes; 0: unknown
 	Waits  []time.Duration // of each commit
-	Failed int             // commits that were refused
+	Failed int             // commits or reads that returned an error
 	Reads  int
 }
 
-// child does what the arguments say.
+// child runs the work that the arguments name: what to do, then a path.
 func child(args []string, in io.Reader, out io.Writer) error {
 	if len(args) < 2 {
-		return fmt.Errorf("child %q: want what to do and where", args)
+		return fmt.Errorf("child %q: want a task and a path", args)
 	}
-	var f findings
+	var f childResult
 	var err error
 	ctx := context.Background()
 	switch path := args[1]; args[0] {
@@ -50,10 +49,10 @@ func child(args []string, in io.Reader, out io.Writer) error {
 		f, err = childReads(path)
 	case "write":
 		f, err = childWrites(ctx, path, args[2:], in, out)
-	case "look":
-		f, err = childLooks(ctx, path, in, out)
+	case "read-log":
+		f, err = childReadsLog(ctx, path, in, out)
 	default:
-		err = fmt.Errorf("child %q: want compile, read, write or look", args[0])
+		err = fmt.Errorf("child %q: want compile, read, write or read-log", args[0])
 	}
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func child(args []string, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(f)
 }
 
-func childCompiles(ctx context.Context, store string) (f findings, err error) {
+func childCompiles(ctx context.Context, store string) (f childResult, err error) {
 	start := time.Now()
 	repo, err := tract.Open(ctx, store, tract.OpenOptions{ReadOnly: true})
 	if err != nil {
@@ -82,16 +81,15 @@ func childCompiles(ctx context.Context, store string) (f findings, err error) {
 	return f, repo.Close()
 }
 
-func childReads(path string) (f findings, err error) {
+func childReads(path string) (f childResult, err error) {
 	start := time.Now()
 	b, err := os.ReadFile(path)
 	f.Took, f.Peak, f.Bytes = time.Since(start), peak(), int64(len(b))
 	return f, err
 }
 
-// childWrites commits to a branch of its own from the word go until the end of
-// its input.
-func childWrites(ctx context.Context, store string, args []string, in io.Reader, out io.Writer) (f findings, err error) {
+// childWrites commits to a branch of its own until the end of its input.
+func childWrites(ctx context.Context, store string, args []string, in io.Reader, out io.Writer) (f childResult, err error) {
 	writer, err := strconv.ParseUint(args[0], 10, 32)
 	if err != nil {
 		return f, err
@@ -101,7 +99,7 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 		return f, err
 	}
 	branch := repo.Branch(fmt.Sprint("w", writer))
-	err = untilTold(in, out, func(n int) {
+	err = workUntilInputEnds(in, out, func(n int) {
 		said := block(n, message(writerSeed+writer, n))
 		start := time.Now()
 		if _, err := branch.Append(ctx, []content.Block{said}, tract.AppendOptions{}); err != nil {
@@ -112,13 +110,13 @@ func childWrites(ctx context.Context, store string, args []string, in io.Reader,
 	return f, errors.Join(err, repo.Close())
 }
 
-// childLooks reads the newest commits again and again.
-func childLooks(ctx context.Context, store string, in io.Reader, out io.Writer) (f findings, err error) {
+// childReadsLog reads the newest commits until the end of its input.
+func childReadsLog(ctx context.Context, store string, in io.Reader, out io.Writer) (f childResult, err error) {
 	repo, err := tract.Open(ctx, store, tract.OpenOptions{ReadOnly: true})
 	if err != nil {
 		return f, err
 	}
-	err = untilTold(in, out, func(int) {
+	err = workUntilInputEnds(in, out, func(int) {
 		for _, err := range repo.Log(ctx, "main", tract.LogOptions{Limit: 20}) {
 			if err != nil {
 				f.Failed++
@@ -129,17 +127,16 @@ func childLooks(ctx context.Context, store string, in io.Reader, out io.Writer) 
 	return f, errors.Join(err, repo.Close())
 }
 
-// untilTold says that it is ready, waits for a line, and then works until its
-// input ends, but at least once: on a busy machine the input may end before the
-// process has had its first moment.
-func untilTold(in io.Reader, out io.Writer, work func(n int)) error {
+// workUntilInputEnds prints "ready", waits for a line, and then works until its input ends,
+// but at least once: on a busy machine the input may end before the process runs.
+func workUntilInputEnds(in io.Reader, out io.Writer, work func(n int)) error {
 	fmt.Fprintln(out, "ready")
 	r := bufio.NewReader(in)
 	if _, err := r.ReadString('\n'); err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
 	}
 	ended := make(chan struct{})
-	go func() { _, _ = io.Copy(io.Discard, r); close(ended) }() // an error is an end
+	go func() { _, _ = io.Copy(io.Discard, r); close(ended) }() // an error ends the input too
 	for n := 0; ; n++ {
 		work(n)
 		select {
@@ -150,20 +147,20 @@ func untilTold(in io.Reader, out io.Writer, work func(n int)) error {
 	}
 }
 
-// newChild is a child that is ready to be started.
-func newChild(ctx context.Context, args ...string) (*exec.Cmd, error) {
+// childCommand returns the command that starts a child.
+func childCommand(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, self, append([]string{childWord}, args...)...)
+	c := exec.CommandContext(ctx, self, append([]string{childArg}, args...)...)
 	c.Stderr = os.Stderr
 	return c, nil
 }
 
-// ask runs a child to its end.
-func ask(ctx context.Context, args ...string) (f findings, err error) {
-	c, err := newChild(ctx, args...)
+// runChild runs a child to its end.
+func runChild(ctx context.Context, args ...string) (f childResult, err error) {
+	c, err := childCommand(ctx, args...)
 	if err != nil {
 		return f, err
 	}

@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// gitRepo keeps the messages of a history in git: a commit for each, with the role
-// as its message and the words in one file.
+// gitRepo holds the messages of a history in git: a commit for each, with the role as its
+// message and the text in one file.
 type gitRepo struct {
 	dir    string
-	stream string // that made it
+	stream string // input of fast-import
 	bench  *bench
 }
 
-// git gives the repository of a size, made by fast-import when first asked for.
+// git returns the repository with a number of commits, which is made at the first call.
 func (b *bench) git(ctx context.Context, size int) (*gitRepo, error) {
 	if g := b.gits[size]; g != nil {
 		return g, nil
 	}
-	b.telling("  making a git repository of %s commits", count(size))
+	b.progress("  making a git repository of %s commits", count(size))
 	base := filepath.Join(b.dir, fmt.Sprint("g", size))
 	g := &gitRepo{dir: base + ".git", stream: base + ".stream", bench: b}
 	if err := g.write(size); err != nil {
@@ -38,7 +38,7 @@ func (b *bench) git(ctx context.Context, size int) (*gitRepo, error) {
 	return g, nil
 }
 
-// write makes the stream for fast-import.
+// write writes the input of fast-import.
 func (g *gitRepo) write(size int) (err error) {
 	f, err := os.Create(g.stream)
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *gitRepo) write(size int) (err error) {
 	return nil
 }
 
-// fill makes the repository anew from the stream.
+// fill creates the repository and imports the stream.
 func (g *gitRepo) fill(ctx context.Context) error {
 	if err := g.empty(ctx); err != nil {
 		return err
@@ -62,12 +62,12 @@ func (g *gitRepo) fill(ctx context.Context) error {
 	return g.fastImport(ctx)
 }
 
-// empty makes a repository with nothing in it.
+// empty creates an empty repository.
 func (g *gitRepo) empty(ctx context.Context) error {
 	if err := os.RemoveAll(g.dir); err != nil {
 		return err
 	}
-	return quietly(g.command(ctx, "init", "-q", "--bare", "-b", "main", g.dir))
+	return runQuiet(g.command(ctx, "init", "-q", "--bare", "-b", "main", g.dir))
 }
 
 func (g *gitRepo) fastImport(ctx context.Context) error {
@@ -78,10 +78,11 @@ func (g *gitRepo) fastImport(ctx context.Context) error {
 	defer func() { _ = in.Close() }() // nothing was written
 	c := g.command(ctx, "fast-import", "--quiet")
 	c.Stdin = in
-	return quietly(c)
+	return runQuiet(c)
 }
 
-// command is git with the repository, and without the settings of whoever measures.
+// command returns a git command on the repository, without the settings of the person who
+// runs the benchmark.
 func (g *gitRepo) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "git", args...)
 	c.Dir = g.bench.dir
@@ -92,8 +93,8 @@ func (g *gitRepo) command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// ask gives the one word that a git command answers.
-func (g *gitRepo) ask(ctx context.Context, in string, args ...string) (string, error) {
+// output runs a git command and returns its output without the surrounding white space.
+func (g *gitRepo) output(ctx context.Context, in string, args ...string) (string, error) {
 	c := g.command(ctx, args...)
 	c.Stdin = strings.NewReader(in)
 	out, err := c.Output()
@@ -103,28 +104,28 @@ func (g *gitRepo) ask(ctx context.Context, in string, args ...string) (string, e
 	return strings.TrimSpace(string(out)), nil
 }
 
-// commit adds a message as scripts do it, with git's plumbing.
+// commit commits a message with git's plumbing commands.
 func (g *gitRepo) commit(ctx context.Context, n int, text string) error {
-	parent, err := g.ask(ctx, "", "rev-parse", "refs/heads/main")
+	parent, err := g.output(ctx, "", "rev-parse", "refs/heads/main")
 	if err != nil {
 		return err
 	}
-	blob, err := g.ask(ctx, text, "hash-object", "-w", "--stdin")
+	blob, err := g.output(ctx, text, "hash-object", "-w", "--stdin")
 	if err != nil {
 		return err
 	}
-	tree, err := g.ask(ctx, "100644 blob "+blob+"\tmessage\n", "mktree")
+	tree, err := g.output(ctx, "100644 blob "+blob+"\tmessage\n", "mktree")
 	if err != nil {
 		return err
 	}
-	id, err := g.ask(ctx, role(n), "commit-tree", tree, "-p", parent)
+	id, err := g.output(ctx, role(n), "commit-tree", tree, "-p", parent)
 	if err != nil {
 		return err
 	}
-	return quietly(g.command(ctx, "update-ref", "refs/heads/main", id, parent))
+	return runQuiet(g.command(ctx, "update-ref", "refs/heads/main", id, parent))
 }
 
-// messages names all messages, oldest first, for cat-file.
+// messages returns the names of all messages, oldest first, for cat-file.
 func (g *gitRepo) messages(ctx context.Context) ([]byte, error) {
 	out, err := g.command(ctx, "rev-list", "--reverse", "main").Output()
 	return bytes.ReplaceAll(out, []byte("\n"), []byte(":message\n")), err

@@ -7,6 +7,7 @@ go 1.25.0
 require (
 	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/tract-vcs/tract v0.0.0
+	go.etcd.io/bbolt v1.5.0
 )
 
 require (
@@ -14,7 +15,6 @@ require (
 	github.com/klauspost/cpuid/v2 v2.0.12 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/zeebo/blake3 v0.2.4 // indirect
-	go.etcd.io/bbolt v1.5.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )

@@ -15,42 +15,65 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// history is a store with one branch, in which a user and an assistant take turns,
-// and the same words beside it in the ways of people who have no store.
+// history is a store with one branch on which a user and an assistant take turns, and
+// files with the same messages in other forms.
 type history struct {
-	size  int
-	place string // the folder that has the store in it
-	flat  string // a JSON line a message: role and words
-	full  string // the same with ids and times
-	text  int64  // bytes of the words
-	bench *bench
-	after *history // packed by gc, once asked for
+	set    messageSet
+	size   int    // commits
+	dir    string // the folder that contains .tract
+	flat   string // JSON lines: role and text
+	full   string // JSON lines: id, time, role and text
+	text   int64  // bytes of the text of all messages
+	bench  *bench
+	packed *history // a copy of the store after gc; nil: not made yet
 }
 
-func (h *history) store() string { return filepath.Join(h.place, ".tract") }
+func (h *history) store() string { return filepath.Join(h.dir, ".tract") }
 
-// firstTime is when the first commit of a history was made, in milliseconds. The
-// next ones come at a second's distance.
+// named returns the name of a figure of the history.
+func (h *history) named(what string) string {
+	name := named(what, h.size)
+	if h.set.name != "" {
+		name += ", " + h.set.name
+	}
+	return name
+}
+
+// firstTime is the time of the first commit of a history in Unix milliseconds. The next
+// ones follow at intervals of one second.
 const firstTime = 1_750_000_000_000
 
-// history gives the one of a size, made when it is first asked for.
+// historyKey identifies a history.
+type historyKey struct {
+	set  string
+	size int
+}
+
+// history returns the history of short messages with a number of commits.
 func (b *bench) history(ctx context.Context, size int) (*history, error) {
-	if h := b.histories[size]; h != nil {
+	return b.historyOf(ctx, shortMessages, size)
+}
+
+// historyOf returns a history, which is made at the first call.
+func (b *bench) historyOf(ctx context.Context, set messageSet, size int) (*history, error) {
+	key := historyKey{set.name, size}
+	if h := b.histories[key]; h != nil {
 		return h, nil
 	}
-	b.telling("  making a history of %s commits", count(size))
-	base := filepath.Join(b.dir, fmt.Sprint("h", size))
-	h := &history{size: size, place: base, flat: base + ".jsonl", full: base + "-full.jsonl", bench: b}
-	if err := os.Mkdir(h.place, 0o700); err != nil {
+	b.progress("  making a history of %s commits %s", count(size), set.name)
+	base := filepath.Join(b.dir, fmt.Sprint("history", len(b.histories)))
+	h := &history{set: set, size: size, dir: base, flat: base + ".jsonl", full: base + "-full.jsonl", bench: b}
+	if err := os.Mkdir(h.dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := h.make(ctx); err != nil {
 		return nil, fmt.Errorf("make a history of %d commits: %w", size, err)
 	}
-	b.histories[size] = h
+	b.histories[key] = h
 	return h, nil
 }
 
+// make commits the messages and writes the files.
 func (h *history) make(ctx context.Context) (err error) {
 	var files [2]*bufio.Writer
 	for i, name := range []string{h.flat, h.full} {
@@ -72,7 +95,7 @@ func (h *history) make(ctx context.Context) (err error) {
 		texts := make([]string, min(batch, h.size-from))
 		blocks := make([]content.Block, len(texts))
 		for i := range texts {
-			texts[i] = message(historySeed, from+i)
+			texts[i] = h.set.text(historySeed, from+i)
 			blocks[i] = block(from+i, texts[i])
 		}
 		ids, err := repo.Branch("main").Append(ctx, blocks, tract.AppendOptions{})
@@ -82,14 +105,14 @@ func (h *history) make(ctx context.Context) (err error) {
 		for i, text := range texts {
 			n := from + i
 			h.text += int64(len(text))
-			_, _ = files[0].Write(record(n, text)) // a bufio.Writer keeps its error
-			_, _ = files[1].Write(fullRecord(ids[i].String(), firstTime+1000*int64(n), n, text))
+			_, _ = files[0].Write(jsonLine(n, text)) // a bufio.Writer keeps its error
+			_, _ = files[1].Write(fullJSONLine(ids[i].String(), firstTime+1000*int64(n), n, text))
 		}
 	}
 	return nil
 }
 
-// block is the n-th message of a history.
+// block returns the n-th message of a history.
 func block(n int, text string) content.Block {
 	if role(n) == "user" {
 		return content.User(text)
@@ -97,61 +120,61 @@ func block(n int, text string) content.Block {
 	return content.Assistant(text)
 }
 
-// copy gives a copy of the store, for those that write to it.
+// copy returns a copy of the store, for what writes to it.
 func (h *history) copy(name string) (*history, error) {
 	c := *h
-	c.place = h.place + "-" + name
-	return &c, os.CopyFS(c.place, os.DirFS(h.place))
+	c.dir = h.dir + "-" + name
+	return &c, os.CopyFS(c.dir, os.DirFS(h.dir))
 }
 
-// packed is a copy of the store after gc.
-func (h *history) packed(ctx context.Context) (*history, error) {
-	if h.after != nil {
-		return h.after, nil
+// afterGC returns a copy of the store after gc, which is made at the first call.
+func (h *history) afterGC(ctx context.Context) (*history, error) {
+	if h.packed != nil {
+		return h.packed, nil
 	}
-	h.bench.telling("  packing the history of %s commits", count(h.size))
+	h.bench.progress("  gc of the history of %s commits %s", count(h.size), h.set.name)
 	p, err := h.copy("packed")
 	if err != nil {
 		return nil, err
 	}
-	if err := h.bench.tract(ctx, p.place, "gc", "--prune", "--grace", "0"); err != nil {
+	if err := h.bench.tract(ctx, p.dir, "gc", "--prune", "--grace", "0"); err != nil {
 		return nil, err
 	}
-	h.after = p
+	h.packed = p
 	return p, nil
 }
 
-// packedSize is the bytes of a history after gc.
-func (h *history) packedSize(ctx context.Context) (int64, error) {
-	p, err := h.packed(ctx)
+// sizeAfterGC returns the bytes of the store after gc.
+func (h *history) sizeAfterGC(ctx context.Context) (int64, error) {
+	p, err := h.afterGC(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return folderSize(p.store())
 }
 
-// command is the program with a store, ready to run. Nothing of the person who
-// measures gets in: no settings, no keys.
-func (b *bench) command(ctx context.Context, place string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, b.program, append([]string{"--dir", place}, args...)...)
+// command returns a command that runs tract on a store, without the settings and keys of
+// the person who runs the benchmark.
+func (b *bench) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, b.program, append([]string{"--dir", dir}, args...)...)
 	c.Env, c.Dir = []string{"HOME=" + b.dir, "PATH=" + os.Getenv("PATH")}, b.dir
 	return c
 }
 
-// tract runs the program for what it does, not for what it prints.
-func (b *bench) tract(ctx context.Context, place string, args ...string) error {
-	return quietly(b.command(ctx, place, args...))
+// tract runs the program and discards its output.
+func (b *bench) tract(ctx context.Context, dir string, args ...string) error {
+	return runQuiet(b.command(ctx, dir, args...))
 }
 
-// quietly runs a command, whose error has what it said.
-func quietly(c *exec.Cmd) error {
+// runQuiet runs a command. An error contains the beginning of its output.
+func runQuiet(c *exec.Cmd) error {
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %q: %w: %.300s", filepath.Base(c.Path), c.Args[1:], err, out)
 	}
 	return nil
 }
 
-// folderSize is the bytes of all files in a folder.
+// folderSize returns the bytes of all files in a folder.
 func folderSize(path string) (n int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -166,12 +189,12 @@ func folderSize(path string) (n int64, err error) {
 	return n, err
 }
 
-// dropFolder takes all files of a folder out of the page cache.
-func dropFolder(path string) error {
+// evictFolder drops all files of a folder from the page cache.
+func evictFolder(path string) error {
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		return drop(file)
+		return evict(file)
 	})
 }

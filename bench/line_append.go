@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,29 +11,22 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/objects/bolt"
+	"go.etcd.io/bbolt"
 )
 
-// A bare put and a line with fdatasync are the least that a commit can be held
-// against: they know of no ids, parents, refs or other processes.
-var (
-	goalBare  = atMost(1.2, 0.7)
-	goalLines = atMost(2.0, 0.75)
-)
-
-// appender is a way to append a message durably, and how to end it.
+// appender appends messages durably.
 type appender struct {
 	name   string
 	append side
-	shut   func() error
+	close  func() error
 }
 
-// appends measures one durable commit in a store that was empty.
+// appends measures durable commits to a new store.
 func (b *bench) appends(ctx context.Context) error {
 	return b.appending(ctx, filepath.Join(b.dir, "append"), "empty store")
 }
 
-// appendsLarge measures the same in the largest store.
+// appendsLarge measures durable commits to the largest store.
 func (b *bench) appendsLarge(ctx context.Context) error {
 	size := b.sizes[len(b.sizes)-1]
 	h, err := b.history(ctx, size)
@@ -44,7 +38,7 @@ func (b *bench) appendsLarge(ctx context.Context) error {
 		return err
 	}
 	err = b.appending(ctx, c.store(), "store of "+count(size))
-	return errors.Join(err, os.RemoveAll(c.place))
+	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
 func (b *bench) appending(ctx context.Context, store, what string) (err error) {
@@ -55,12 +49,12 @@ func (b *bench) appending(ctx context.Context, store, what string) (err error) {
 	ways := []appender{}
 	defer func() {
 		for _, w := range ways {
-			err = errors.Join(err, w.shut())
+			err = errors.Join(err, w.close())
 		}
 	}()
 	for _, open := range []func() (appender, error){
 		func() (appender, error) { return commits(ctx, store) },
-		func() (appender, error) { return barePuts(filepath.Join(dir, "bare.db")) },
+		func() (appender, error) { return bboltPuts(filepath.Join(dir, "bare.db")) },
 		func() (appender, error) { return jsonLines(filepath.Join(dir, "log.jsonl")) },
 		func() (appender, error) { return b.rows(filepath.Join(dir, "rows.db")) },
 	} {
@@ -76,22 +70,22 @@ func (b *bench) appending(ctx context.Context, store, what string) (err error) {
 	for i, w := range ways {
 		sides[i] = w.append
 	}
-	took, err := inTurns(ctx, b.rounds, b.lasting, sides...)
+	took, err := alternate(ctx, b.rounds, b.duration, sides...)
 	if err != nil {
 		return err
 	}
 	name := "durable append, " + what
-	goals := []goal{{}, goalBare, goalLines, {}}
+	limits := []limit{noLimit, atMost(1.2), atMost(1.5), atMost(1)} // bbolt, JSON lines, SQLite
 	for i, w := range ways[1:] {
-		b.hold(name+", to "+w.name, goals[i+1], times(name, took[0]), times(w.name, took[i+1]))
+		b.compare(name+", to "+w.name, limits[i+1], times(name, took[0]), times(w.name, took[i+1]))
 	}
-	b.tell(name+", p99", goal{}, one("", "ms", times("", took[0]).at(0.99)))
+	b.record(name+", p99", noLimit, one("", "ms", times("", took[0]).at(0.99)))
 	return b.plumbing(ctx, name, times(name, took[0]))
 }
 
-// adding is a side that adds one message after the other. To make one up does not
-// count.
-func adding(add func(ctx context.Context, n int, text string) error) side {
+// appendNext returns a side that appends one message after the other. The time to generate
+// a message does not count.
+func appendNext(add func(ctx context.Context, n int, text string) error) side {
 	n := 0
 	return func(ctx context.Context) (time.Duration, error) {
 		n++
@@ -102,44 +96,52 @@ func adding(add func(ctx context.Context, n int, text string) error) side {
 	}
 }
 
-// commits is what is measured: a message in a transaction of its own.
+// commits appends each message to a tract store as one commit.
 func commits(ctx context.Context, store string) (appender, error) {
 	repo, err := tract.Open(ctx, store, tract.OpenOptions{Create: true})
 	if err != nil {
 		return appender{}, err
 	}
-	return appender{"commit", adding(func(ctx context.Context, n int, text string) error {
+	return appender{"commit", appendNext(func(ctx context.Context, n int, text string) error {
 		_, err := repo.Branch("main").Append(ctx, []content.Block{block(n, text)}, tract.AppendOptions{})
 		return err
 	}), repo.Close}, nil
 }
 
-// barePuts does what a program does that has bbolt and no store.
-func barePuts(path string) (appender, error) {
-	put, shut, err := bolt.Yardstick(path)
+// bboltPuts puts each message into a bucket of a bbolt file in a transaction of its own.
+func bboltPuts(path string) (appender, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistArrayType, NoStatistics: true})
 	if err != nil {
 		return appender{}, err
 	}
-	return appender{"a bare bbolt put", adding(func(_ context.Context, n int, text string) error {
-		return put(record(n, text))
-	}), shut}, nil
+	bucket := []byte("messages")
+	return appender{"a bare bbolt put", appendNext(func(_ context.Context, n int, text string) error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucketIfNotExists(bucket)
+			if err != nil {
+				return err
+			}
+			return b.Put(binary.BigEndian.AppendUint64(nil, uint64(n)), jsonLine(n, text))
+		})
+	}), db.Close}, nil
 }
 
-// jsonLines appends records to a file as a program without a store would.
+// jsonLines appends each message to a file as a JSON line and syncs the file.
 func jsonLines(path string) (appender, error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return appender{}, err
 	}
-	return appender{"a JSON line, fdatasync", adding(func(_ context.Context, n int, text string) error {
-		if _, err := f.Write(record(n, text)); err != nil {
+	return appender{"a JSON line, fdatasync", appendNext(func(_ context.Context, n int, text string) error {
+		if _, err := f.Write(jsonLine(n, text)); err != nil {
 			return err
 		}
 		return syncData(f)
 	}), f.Close}, nil
 }
 
-// rows inserts into SQLite; the zero appender where there is none.
+// rows inserts each message into SQLite. It returns the zero appender where SQLite was not
+// built.
 func (b *bench) rows(path string) (appender, error) {
 	if b.sqlite == nil {
 		return appender{}, nil
@@ -155,27 +157,27 @@ func (b *bench) rows(path string) (appender, error) {
 	}, func() error { return nil }}, nil
 }
 
-// gitSize is how many commits the repository has to which git's plumbing adds.
+// gitSize is the number of commits in the repository that git's plumbing appends to.
 const gitSize = 10_000
 
-// plumbing adds to git what was added to the store. A commit takes five processes
-// there, so that a few of them must do.
+// plumbing compares with commits by git's plumbing commands. Each takes five processes, so
+// that only a few are measured.
 func (b *bench) plumbing(ctx context.Context, name string, ours figure) error {
-	if !b.has("git", name+", to git") {
+	if !b.hasTool("git", name+", to git") {
 		return nil
 	}
 	g, err := b.git(ctx, b.upTo(gitSize))
 	if err != nil {
 		return err
 	}
-	took, err := inTurns(ctx, b.rounds, 0, adding(g.commit))
+	took, err := alternate(ctx, b.rounds, 0, appendNext(g.commit))
 	if err != nil {
 		return err
 	}
 	what := fmt.Sprintf("git commit-tree, %s commits", count(b.upTo(gitSize)))
-	b.hold(name+", to git plumbing", goal{}, ours, times(what, took[0]))
+	b.compare(name+", to git plumbing", noLimit, ours, times(what, took[0]))
 	return nil
 }
 
-// upTo is a size that a yardstick can bear, or the largest when all are smaller.
+// upTo returns the smaller of a size and the largest measured size.
 func (b *bench) upTo(size int) int { return min(size, b.sizes[len(b.sizes)-1]) }

@@ -11,17 +11,17 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// streamSize is about how many bytes the streams have that are decoded.
+// streamSize is the approximate size of the decoded streams in bytes.
 const streamSize = 1 << 20
 
-// stream is a long answer of one dialect, as a provider would send it.
+// stream is a long streamed response of one dialect.
 type stream struct {
 	api, provider string
 	bytes.Buffer
 	events [][]byte // the JSON of each event
 }
 
-// event adds one, which is JSON.
+// event adds a JSON event.
 func (s *stream) event(name, format string, args ...any) {
 	data := fmt.Appendf(nil, format, args...)
 	if name != "" {
@@ -33,16 +33,14 @@ func (s *stream) event(name, format string, args ...any) {
 	s.events = append(s.events, data)
 }
 
-// pieces calls add with the words of an answer until the stream has part of its
-// size.
+// pieces calls add with words until the stream has reached the given part of its size.
 func (s *stream) pieces(part float64, add func(word string)) {
 	for n := 0; float64(s.Len()) < part*streamSize; n++ {
 		add([...]string{" the", " sky", " scatters", " blue", "\\n\\n", " – “so”", " 400 nm"}[n%7])
 	}
 }
 
-// decodes measures how long a stream takes to become blocks, against the least
-// that reading it can cost: to parse the JSON of its events.
+// decodes measures decoding a stream into blocks against parsing the JSON of its events.
 func (b *bench) decodes(ctx context.Context) error {
 	for _, s := range []*stream{chatStream(), messagesStream(), responsesStream(), geminiStream()} {
 		parse := func(context.Context) error {
@@ -61,7 +59,7 @@ func (b *bench) decodes(ctx context.Context) error {
 			}
 			return err
 		}
-		took, err := inTurns(ctx, b.rounds, 0, clocked(parse), clocked(decode))
+		took, err := alternate(ctx, b.rounds, 0, timed(parse), timed(decode))
 		if err != nil {
 			return fmt.Errorf("decode %s: %w", s.api, err)
 		}
@@ -70,13 +68,13 @@ func (b *bench) decodes(ctx context.Context) error {
 			return err
 		}
 		name := "decode a " + s.api + " stream"
-		b.hold(name, goal{}, times("", took[1]), times("json.Unmarshal of its events", took[0]))
-		b.hold(name+", allocated", goal{}, megabytes("", int64(bytes)), megabytes("its size", int64(s.Len())))
+		b.compare(name, noLimit, times("", took[1]), times("json.Unmarshal of its events", took[0]))
+		b.compare(name+", allocated", noLimit, megabytes("", int64(bytes)), megabytes("its size", int64(s.Len())))
 	}
 	return nil
 }
 
-// allocated is how many bytes a call takes from the heap.
+// allocated returns the bytes that a call allocates.
 func allocated(f func() error) (uint64, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -131,8 +129,8 @@ func messagesStream() *stream {
 	return s
 }
 
-// responsesStream says all of it twice, as the API does: piece by piece, and whole
-// when an item and the response are done.
+// responsesStream contains everything twice, as the API sends it: in deltas, and whole when an
+// item and the response are done.
 func responsesStream() *stream {
 	s := &stream{api: "responses", provider: "openai-responses"}
 	n := 0

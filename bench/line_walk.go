@@ -11,8 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// walks measures a walk over all headers of a history that is in memory. Nothing of
-// them is kept.
+// walks measures a walk over all headers of a history in the page cache.
 func (b *bench) walks(ctx context.Context) error {
 	for _, size := range b.sizes {
 		h, err := b.history(ctx, size)
@@ -36,7 +35,7 @@ func (b *bench) walking(ctx context.Context, h *history) (err error) {
 	if err != nil {
 		return err
 	}
-	took, err := inTurns(ctx, b.rounds, 0, clocked(func(ctx context.Context) error {
+	took, err := alternate(ctx, b.rounds, 0, timed(func(ctx context.Context) error {
 		n := 0
 		for _, err := range commit.Pass(ctx, repo.Store(), ref.Target, 0) {
 			if err != nil {
@@ -45,26 +44,26 @@ func (b *bench) walking(ctx context.Context, h *history) (err error) {
 			n++
 		}
 		if n != h.size {
-			return fmt.Errorf("the walk came by %d commits, want %d", n, h.size)
+			return fmt.Errorf("the walk visited %d commits, want %d", n, h.size)
 		}
 		return nil
 	}))
 	if err != nil {
 		return err
 	}
-	b.tell(named("walk of headers, a commit", h.size), atMost(400, 200).only(h.size == million), each("", "ns", time.Nanosecond, h.size, took[0]))
+	b.record(named("walk of headers, a commit", h.size), atMost(400).only(h.size == million), each("", "ns", time.Nanosecond, h.size, took[0]))
 	return nil
 }
 
-// budget is 800 KB of words, in tokens. From the small size on it leaves something
-// out.
+// budget is about 800 KB of text in tokens, less than the smallest measured history with a
+// limit.
 const (
 	budget      = 200_000
 	budgetSmall = 10_000
 )
 
-// budgets measures a prompt that has to fit, of a long and a short history, each
-// with a store that was just opened.
+// budgets measures compiling with a budget for a long and a short history, each with a
+// store that was just opened.
 func (b *bench) budgets(ctx context.Context) error {
 	large, small := b.sizes[len(b.sizes)-1], b.upTo(budgetSmall)
 	var sides [2]side
@@ -73,7 +72,7 @@ func (b *bench) budgets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sides[i] = clocked(func(ctx context.Context) error {
+		sides[i] = timed(func(ctx context.Context) error {
 			repo, err := tract.Open(ctx, h.store(), tract.OpenOptions{ReadOnly: true})
 			if err != nil {
 				return err
@@ -82,23 +81,22 @@ func (b *bench) budgets(ctx context.Context) error {
 			return errors.Join(err, repo.Close())
 		})
 	}
-	took, err := inTurns(ctx, b.rounds, 0, sides[:]...)
+	took, err := alternate(ctx, b.rounds, 0, sides[:]...)
 	if err != nil {
 		return err
 	}
-	b.hold(named("compile with a budget of 800 KB", large), atMost(150, 100).only(large == million && small == budgetSmall),
+	b.compare(named("compile with a budget of 800 KB", large), atMost(150).only(large == million && small == budgetSmall),
 		times("", took[0]), times("the same of "+count(small), took[1]))
 	return nil
 }
 
-// The histories whose newest commits are shown.
+// The histories whose newest commits are printed.
 const (
 	logLarge = 300_000
 	logSmall = 100
 )
 
-// logs measures the program that shows the newest twenty commits, from its start
-// to its end.
+// logs measures a run of "tract log -n 20".
 func (b *bench) logs(ctx context.Context) error {
 	if !b.hasProgram("log of 20") {
 		return nil
@@ -110,23 +108,23 @@ func (b *bench) logs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sides = append(sides, clocked(func(ctx context.Context) error { return b.tract(ctx, h.place, "log", "-n", "20") }))
+		sides = append(sides, timed(func(ctx context.Context) error { return b.tract(ctx, h.dir, "log", "-n", "20") }))
 	}
-	if b.has("git", "git log -20") {
+	if b.hasTool("git", "git log -20") {
 		g, err := b.git(ctx, large)
 		if err != nil {
 			return err
 		}
-		sides = append(sides, clocked(func(ctx context.Context) error { return quietly(g.command(ctx, "log", "-20")) }))
+		sides = append(sides, timed(func(ctx context.Context) error { return runQuiet(g.command(ctx, "log", "-20")) }))
 	}
-	took, err := inTurns(ctx, 5*b.rounds, 0, sides...)
+	took, err := alternate(ctx, 5*b.rounds, 0, sides...)
 	if err != nil {
 		return err
 	}
 	name := named("tract log -n 20", large)
-	b.hold(name, atMost(1.2, 1.05).only(large == logLarge), times("", took[0]), times("the same of "+count(small), took[1]))
+	b.compare(name, atMost(1.2).only(large == logLarge), times("", took[0]), times("the same of "+count(small), took[1]))
 	if len(sides) > 2 {
-		b.hold(name+", to git", atMost(2.5, 1.5).only(large == logLarge), times("", took[0]), times("git log -20", took[2]))
+		b.compare(name+", to git", atMost(2.5).only(large == logLarge), times("", took[0]), times("git log -20", took[2]))
 	}
 	return nil
 }

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// line is one thing that is measured. It says what it found with bench.hold and
-// bench.tell.
+// line is one measurement. It reports its results with bench.compare and bench.record.
 type line struct {
-	name string // that -only looks at
+	name string // for -only
 	run  func(*bench, context.Context) error
 }
 
-// lines is all that is measured, in this order. What is new gets a file line_*.go
-// and an entry here.
+// lines lists all measurements in their order. A new one is a file line_*.go and an entry
+// here.
 var lines = []line{
 	{"append", (*bench).appends},
 	{"append-large", (*bench).appendsLarge},
-	{"generate", (*bench).generates},
-	{"crowd", (*bench).crowds},
+	{"turn", (*bench).turnOfThree},
+	{"concurrent", (*bench).concurrentAppends},
 	{"processes", (*bench).processes},
 	{"compile", (*bench).compiles},
 	{"compile-peers", (*bench).compilesBesidePeers},
@@ -31,6 +30,8 @@ var lines = []line{
 	{"conversation", (*bench).conversation},
 	{"import", (*bench).imports},
 	{"fsck", (*bench).fscks},
+	{"purge", (*bench).purges},
+	{"maintenance", (*bench).maintenance},
 	{"decode", (*bench).decodes},
 	{"start", (*bench).starts},
 }

@@ -8,35 +8,39 @@ import (
 	"syscall"
 )
 
-// syncData makes what was written durable, and no more of the file's facts than
-// reading it back needs.
+// syncData makes written data durable with fdatasync.
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 
-// load is how many processes wanted a CPU in the last minute; 0 where it is not
-// known.
+// load returns the load average of the last minute, or 0 where it is unknown.
 func load() (one float64) {
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		_, _ = fmt.Sscan(string(b), &one) // 0 says as much
+		_, _ = fmt.Sscan(string(b), &one) // leaves 0
 	}
 	return one
 }
 
 func cpuName() string {
-	b, _ := os.ReadFile("/proc/cpuinfo") // empty says as much
+	b, _ := os.ReadFile("/proc/cpuinfo") // leaves it empty
 	_, after, _ := bytes.Cut(b, []byte("model name"))
 	name, _, _ := strings.Cut(string(after), "\n")
 	return strings.TrimLeft(name, "\t :")
 }
 
-// peak is the most memory this process had at once, in bytes. It is not what
-// getrusage says: that counts what the parent had when it forked.
-func peak() int64 {
-	b, err := os.ReadFile("/proc/self/status")
+// peak returns the peak memory of this process in bytes. getrusage would include the
+// memory that the parent had at the fork.
+func peak() int64 { return peakIn("/proc/self/status") }
+
+// peakIn reads the peak memory in bytes from a status file; 0: unknown.
+func peakIn(path string) int64 {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
 	_, after, _ := bytes.Cut(b, []byte("VmHWM:"))
 	var kB int64
-	_, _ = fmt.Sscan(string(after), &kB) // 0 says as much
+	_, _ = fmt.Sscan(string(after), &kB) // leaves 0
 	return kB << 10
 }
+
+// peakOf returns the peak memory of a process in MB, or 0 when it has ended.
+func peakOf(pid int) float64 { return float64(peakIn(fmt.Sprintf("/proc/%d/status", pid))) / 1e6 }

@@ -1,13 +1,12 @@
-// Bench measures a store as a program on this machine has it, each thing beside
-// what people would use instead: a flat file, a file of JSON lines, bare bbolt,
-// SQLite, git. Both sides take turns within one run, because a disk is never twice
-// the same: the ratio travels, the time does not.
+// Bench measures tract against the programs and files that people would use instead: a flat
+// file, a file of JSON lines, bare bbolt, SQLite and git. Both sides run in turns within one
+// run, because the speed of a disk changes: ratios can be compared between machines, times
+// cannot.
 //
 //	go run . -quick
 //	go run . -sizes 1000,10000,100000,1000000 -out bench.json -compare old.json
 //
-// What is measured is the table in lines.go. Where a goal is known the table of
-// results has a verdict.
+// lines.go lists the measurements. A result that has a limit gets a verdict.
 package main
 
 import (
@@ -46,37 +45,37 @@ func main() {
 
 // bench is one run.
 type bench struct {
-	dir       string // of its own, removed at the end
-	lasting   time.Duration
-	rounds    int
-	sizes     []int // ascending
-	pkg       string
-	sqlitePkg string
-	story     io.Writer
-	begun     time.Time
+	dir         string // for the stores; removed at the end
+	duration    time.Duration
+	rounds      int
+	sizes       []int // ascending
+	pkg         string
+	sqlitePkg   string
+	progressOut io.Writer
+	begun       time.Time
 
-	program   string // the program that was built; empty: none
+	program   string // path of tract; empty: not built
 	sqlite    *sqlite
-	histories map[int]*history
+	histories map[historyKey]*history
 	gits      map[int]*gitRepo
 	report    report
 }
 
-// choices is what the arguments say about a run, beside what a bench has.
-type choices struct {
+// options are the arguments that bench has no field for.
+type options struct {
 	dir, from, file, doc, compare string
 	only                          *regexp.Regexp
 }
 
-// run measures what the arguments say, prints a table and writes files.
+// run measures, prints the table and writes the files that the arguments name.
 func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
-	b := &bench{story: errOut, begun: time.Now(), histories: map[int]*history{}, gits: map[int]*gitRepo{}}
-	c, err := b.choose(args, errOut)
+	b := &bench{progressOut: errOut, begun: time.Now(), histories: map[historyKey]*history{}, gits: map[int]*gitRepo{}}
+	c, err := b.parseArgs(args, errOut)
 	if err != nil {
 		return err
 	}
 	var old *report
-	if c.compare != "" { // before an hour of measuring, not after
+	if c.compare != "" { // report a bad file before measuring for an hour
 		if old, err = readReport(c.compare); err != nil {
 			return err
 		}
@@ -97,7 +96,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) 
 	}
 	b.report.print(out)
 	if old != nil {
-		b.report.compare(out, old)
+		b.report.printChanges(out, old)
 	}
 	if c.file != "" && c.from == "" {
 		err = b.report.write(c.file)
@@ -108,12 +107,12 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (err error) 
 	return err
 }
 
-// measure goes through the lines.
-func (b *bench) measure(ctx context.Context, c choices) (err error) {
+// measure runs the measurements.
+func (b *bench) measure(ctx context.Context, c options) (err error) {
 	if b.dir, err = os.MkdirTemp(c.dir, ".bench-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.sqlite.shut(), os.RemoveAll(b.dir)) }()
+	defer func() { err = errors.Join(err, b.sqlite.close(), os.RemoveAll(b.dir)) }()
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func (b *bench) measure(ctx context.Context, c choices) (err error) {
 		if !c.only.MatchString(l.name) {
 			continue
 		}
-		b.telling("%s", l.name)
+		b.progress("%s", l.name)
 		if err := l.run(b, ctx); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
@@ -133,27 +132,27 @@ func (b *bench) measure(ctx context.Context, c choices) (err error) {
 	return nil
 }
 
-// choose reads the arguments.
-func (b *bench) choose(args []string, errOut io.Writer) (c choices, err error) {
+// parseArgs parses the arguments.
+func (b *bench) parseArgs(args []string, errOut io.Writer) (c options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(errOut)
-	sizes := flags.String("sizes", "1000,10000,100000,1000000", "commits of the histories that are measured")
+	sizes := flags.String("sizes", "1000,10000,100000,1000000", "commits of the measured histories, comma separated")
 	only := flags.String("only", "", "measure only the lines whose name matches this `pattern`: "+lineNames())
-	quick := flags.Bool("quick", false, "small histories and few rounds: to see that all works, not for figures")
-	flags.StringVar(&c.from, "from", "", "`file` of an earlier run, to be printed, compared and put into a page instead of measuring")
-	flags.StringVar(&c.file, "out", "bench.json", "file to write; empty: none")
-	flags.StringVar(&c.doc, "doc", "", "`page` to put the table into, such as ../docs/bench.md")
-	flags.StringVar(&c.compare, "compare", "", "`file` of an earlier run: say which ratios moved by more than 20 %")
-	flags.StringVar(&c.dir, "dir", ".", "where the stores are made: a disk, not a file system in memory")
-	flags.DurationVar(&b.lasting, "time", 3*time.Second, "how long each way of writing is measured")
-	flags.IntVar(&b.rounds, "rounds", 7, "how often each side of what is slow is measured")
-	flags.StringVar(&b.pkg, "program", "../cmd/tract", "folder of the program to build and start; empty: none")
-	flags.StringVar(&b.sqlitePkg, "sqlite", "sqlite", "folder of the program that runs SQLite, to build (with a C compiler, a minute the first time); empty: none")
+	quick := flags.Bool("quick", false, "small histories and few rounds: a check that everything works, not for figures")
+	flags.StringVar(&c.from, "from", "", "print, compare and publish the results in this `file` of an earlier run instead of measuring")
+	flags.StringVar(&c.file, "out", "bench.json", "file for the results; empty: none")
+	flags.StringVar(&c.doc, "doc", "", "replace the table in this `page`, such as ../docs/bench.md")
+	flags.StringVar(&c.compare, "compare", "", "print the ratios that differ by more than 20 % from those in this `file` of an earlier run")
+	flags.StringVar(&c.dir, "dir", ".", "folder for the stores, on a disk and not in memory")
+	flags.DurationVar(&b.duration, "time", 3*time.Second, "duration of each measurement of writes")
+	flags.IntVar(&b.rounds, "rounds", 7, "repetitions of each slow measurement")
+	flags.StringVar(&b.pkg, "program", "../cmd/tract", "folder of the tract program to build; empty: measure without the program")
+	flags.StringVar(&b.sqlitePkg, "sqlite", "sqlite", "folder of the SQLite program to build, which takes a C compiler and a minute; empty: measure without SQLite")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 {
-		return c, fmt.Errorf("bench: no argument wanted, got %q: see -help", flags.Arg(0))
+		return c, fmt.Errorf("bench: unexpected argument %q: see -help", flags.Arg(0))
 	}
 	if *quick {
 		for name, value := range map[string]string{"sizes": "100,2000", "time": "300ms", "rounds": "3"} {
@@ -171,12 +170,12 @@ func (b *bench) choose(args []string, errOut io.Writer) (c choices, err error) {
 		return c, fmt.Errorf("-only %q: %w", *only, err)
 	}
 	if !slices.ContainsFunc(lines, func(l line) bool { return c.only.MatchString(l.name) }) {
-		return c, fmt.Errorf("-only %q: no line has that in its name; there are %s", *only, lineNames())
+		return c, fmt.Errorf("-only %q: no measurement matches; the names are %s", *only, lineNames())
 	}
 	for size := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil || n < 1 {
-			return c, fmt.Errorf("-sizes %q: want numbers with commas between", *sizes)
+			return c, fmt.Errorf("-sizes %q: want numbers separated by commas", *sizes)
 		}
 		b.sizes = append(b.sizes, n)
 	}
@@ -190,7 +189,7 @@ func isSet(flags *flag.FlagSet, name string) (set bool) {
 	return set
 }
 
-// prepare builds what is started and says on which machine.
+// prepare builds the programs and begins the report.
 func (b *bench) prepare(ctx context.Context) error {
 	b.report = newReport()
 	if err := b.buildProgram(ctx); err != nil {
@@ -203,24 +202,24 @@ func (b *bench) prepare(ctx context.Context) error {
 	return nil
 }
 
-// telling says what is being measured: some of it takes a while.
-func (b *bench) telling(format string, args ...any) {
-	fmt.Fprintf(b.story, "bench: %4.0fs "+format+"\n", append([]any{time.Since(b.begun).Seconds()}, args...)...)
+// progress prints the state of the run.
+func (b *bench) progress(format string, args ...any) {
+	fmt.Fprintf(b.progressOut, "bench: %4.0fs "+format+"\n", append([]any{time.Since(b.begun).Seconds()}, args...)...)
 }
 
-// has tells whether a program to measure is installed, and notes when it is not.
-func (b *bench) has(name, what string) bool {
+// hasTool reports whether a program is installed, and records what is skipped if it is not.
+func (b *bench) hasTool(name, what string) bool {
 	_, err := exec.LookPath(name)
 	if err != nil {
-		b.missing(what, "there is no "+name)
+		b.skip(what, name+" is not installed")
 	}
 	return err == nil
 }
 
-// missing notes what could not be measured, and why.
-func (b *bench) missing(what, why string) {
+// skip records a measurement that is left out and the reason.
+func (b *bench) skip(what, why string) {
 	if note := what + ": " + why; !slices.Contains(b.report.Missing, note) {
-		b.telling("  left out: %s", note)
+		b.progress("  left out: %s", note)
 		b.report.Missing = append(b.report.Missing, note)
 	}
 }

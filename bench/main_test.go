@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The tests are the children too: what is measured starts this program again.
+// The measurements start this program again as a child process; here that is the test binary.
 func TestMain(m *testing.M) {
 	if isChild(os.Args[1:]) {
 		main()
@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bare is the arguments of a run of no time. SQLite is left out: to build it takes
-// a C compiler and a minute, and its module has tests of its own.
-func bare(t *testing.T, more ...string) (dir string, args []string) {
+// shortRun returns the arguments of a very short run. SQLite is left out, since it takes a C
+// compiler and a minute to build and has tests of its own.
+func shortRun(t *testing.T, more ...string) (dir string, args []string) {
 	t.Helper()
 	dir = t.TempDir()
 	sqlite := ""
@@ -39,10 +39,10 @@ func bare(t *testing.T, more ...string) (dir string, args []string) {
 }
 
 func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
-	dir, args := bare(t)
-	var out, story bytes.Buffer
-	if err := run(t.Context(), args, &out, &story); err != nil {
-		t.Fatalf("%v\n%s", err, &story)
+	dir, args := shortRun(t)
+	var out, progressOut bytes.Buffer
+	if err := run(t.Context(), args, &out, &progressOut); err != nil {
+		t.Fatalf("%v\n%s", err, &progressOut)
 	}
 	r, err := readReport(filepath.Join(dir, "bench.json"))
 	if err != nil {
@@ -60,9 +60,10 @@ func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
 		"commits of 64 goroutines, one branch", "4 processes write, 2 read: fairness, fewest to most commits", "warm compile in a new process, 3 commits",
 		"compile after one commit, same process, 30 commits", "compile with a budget of 800 KB, 30 commits", "walk of headers, a commit, 30 commits",
 		"tract log -n 20, 30 commits", "bytes before gc, 30 commits", "bytes after gc, 30 commits, to the text", "bytes of a conversation of 200 turns after gc",
-		"decode a chat stream", "start of tract version",
+		"bytes of an agent's conversation of 200 turns after gc", "longest append during gc, 30 commits", "longest append during purge, 30 commits",
+		"purge of one message, 30 commits", "warm compile in a new process, 30 commits, 2-30 KB messages", "decode a chat stream", "start of tract version",
 	}
-	if canDrop {
+	if canEvict {
 		wanted = append(wanted, "cold compile in a new process, 30 commits", "cold compile after gc in a new process, 30 commits")
 	}
 	for _, name := range wanted {
@@ -70,7 +71,7 @@ func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
 			t.Errorf("%q was not measured", name)
 		}
 	}
-	if failures := measured["4 processes write, 2 read: failures"]; failures.Verdict != "aim" {
+	if failures := measured["4 processes write, 2 read: failures"]; failures.Verdict != "ok" {
 		t.Errorf("writing processes: %+v", failures)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -83,7 +84,7 @@ func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
 func TestAnEarlierRunIsShown(t *testing.T) {
 	dir := t.TempDir()
 	for name, ratio := range map[string]float64{"old": 1, "new": 2} {
-		r := report{Results: []result{{Name: "work", Ratio: ratio, LimitName: "x"}}}
+		r := report{Results: []result{{Name: "work", Ratio: ratio, BaselineName: "x"}}}
 		if err := r.write(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func TestAnEarlierRunIsShown(t *testing.T) {
 }
 
 func TestOnlySomeLines(t *testing.T) {
-	_, args := bare(t, "-only", "^walk$", "-program", "")
+	_, args := shortRun(t, "-only", "^walk$", "-program", "")
 	var out bytes.Buffer
 	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
@@ -130,9 +131,9 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		`-sizes "0"`:                          {"-sizes", "0"},
 		`-sizes "1000,many"`:                  {"-sizes", "1000,many"},
 		`-only "["`:                           {"-only", "["},
-		`-only "nothing": no line`:            {"-only", "nothing"},
+		`-only "nothing": no measurement`:     {"-only", "nothing"},
 		`-rounds 0: want at least 1`:          {"-rounds", "0"},
-		`no argument wanted, got "all"`:       {"all"},
+		`unexpected argument "all"`:           {"all"},
 		"it has no line":                      {"-doc", broken},
 		"no such file":                        {"-compare", filepath.Join(dir, "none.json")},
 		"broken.json: unexpected end of JSON": {"-compare", broken},
@@ -145,24 +146,22 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	for _, tell := range []struct {
-		g             goal
+	for _, c := range []struct {
+		l             limit
 		value, spread float64
 		want          string
 	}{
-		{goal{}, 9, 1, ""},
-		{atMost(2, 1), 1, 1, "aim"},
-		{atMost(2, 1), 2, 1, "must"},
-		{atMost(2, 1), 2.1, 1, "MISSED"},
-		{atMost(2, 1), 2.1, 4.1, "unsteady"},
-		{atLeast(0.8, 0.95), 0.96, 0, "aim"},
-		{atLeast(0.8, 0.95), 0.9, 0, "must"},
-		{atLeast(0.8, 0.95), 0.7, 0, "MISSED"},
-		{atMost(0, 0), 0, 0, "aim"},
-		{atMost(0, 0), 1, 0, "MISSED"},
+		{noLimit, 9, 1, ""},
+		{atMost(2), 2, 1, "ok"},
+		{atMost(2), 2.1, 1, "MISSED"},
+		{atMost(2), 2.1, 4.1, "unsteady"},
+		{atLeast(0.8), 0.8, 0, "ok"},
+		{atLeast(0.8), 0.7, 0, "MISSED"},
+		{atMost(0), 0, 0, "ok"},
+		{atMost(0), 1, 0, "MISSED"},
 	} {
-		if got := tell.g.verdict(tell.value, tell.spread); got != tell.want {
-			t.Errorf("%v of %+v, spread %v: %q, want %q", tell.value, tell.g, tell.spread, got, tell.want)
+		if got := c.l.verdict(c.value, c.spread); got != c.want {
+			t.Errorf("%v with %+v, spread %v: %q, want %q", c.value, c.l, c.spread, got, c.want)
 		}
 	}
 }
@@ -189,18 +188,18 @@ func TestFigures(t *testing.T) {
 
 func TestCompareSaysWhatMoved(t *testing.T) {
 	old := &report{Results: []result{
-		{Name: "slower", Ratio: 1, LimitName: "x"}, {Name: "same", Ratio: 1, LimitName: "x"}, {Name: "faster", Value: 10, More: true}, {Name: "gone", Value: 1},
+		{Name: "slower", Ratio: 1, BaselineName: "x"}, {Name: "same", Ratio: 1, BaselineName: "x"}, {Name: "faster", Value: 10, HigherIsBetter: true}, {Name: "gone", Value: 1},
 	}}
 	now := &report{Results: []result{
-		{Name: "slower", Ratio: 1.3, LimitName: "x", Spread: 5}, {Name: "same", Ratio: 1.1, Value: 99, LimitName: "x"}, {Name: "faster", Value: 15, More: true}, {Name: "new", Value: 1},
+		{Name: "slower", Ratio: 1.3, BaselineName: "x", Spread: 5}, {Name: "same", Ratio: 1.1, Value: 99, BaselineName: "x"}, {Name: "faster", Value: 15, HigherIsBetter: true}, {Name: "new", Value: 1},
 	}}
 	var out bytes.Buffer
-	now.compare(&out, old)
+	now.printChanges(&out, old)
 	if got := strings.Join(strings.Fields(out.String()[strings.Index(out.String(), "\n  "):]), " "); got != "slower 1 -> 1.3 worse, unsteady faster 10 -> 15 better" {
 		t.Errorf("it says %q", got)
 	}
 	out.Reset()
-	now.compare(&out, now)
+	now.printChanges(&out, now)
 	if !strings.HasSuffix(out.String(), "nothing\n") {
 		t.Errorf("of itself it says %q", &out)
 	}
@@ -211,7 +210,7 @@ func TestTheTableOfAPageIsReplaced(t *testing.T) {
 	if err := os.WriteFile(page, []byte("Words.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &report{Results: []result{{Name: "first", Value: 3, Unit: "ms", Limit: 2, LimitName: "x", Ratio: 1.5, Must: 2, Aim: 1, Verdict: "must"}}}
+	r := &report{Results: []result{{Name: "first", Value: 3, Unit: "ms", Baseline: 2, BaselineName: "x", Ratio: 1.5, Limit: 2, Verdict: "ok"}}}
 	if err := r.document(page); err == nil {
 		t.Error("a page without a mark is written to")
 	}
@@ -226,7 +225,7 @@ func TestTheTableOfAPageIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
-	if err != nil || !strings.HasPrefix(string(got), "Words.\n"+docMark) || !strings.Contains(string(got), "\n| second | 3 ms | x | 2 ms | 0 | 0 | 1.5 | ≤ 2 | ≤ 1 | must |\n") {
+	if err != nil || !strings.HasPrefix(string(got), "Words.\n"+docMark) || !strings.Contains(string(got), "\n| second | 3 ms | x | 2 ms | 0 | 0 | 1.5 | ≤ 2 | ok |\n") {
 		t.Errorf("%v\n%s", err, got)
 	}
 	if strings.Contains(string(got), "old") || strings.Contains(string(got), "first") {
@@ -243,7 +242,7 @@ func TestTurnsAreFair(t *testing.T) {
 			return time.Duration(i + 1), nil
 		}
 	}
-	took, err := inTurns(t.Context(), 3, 0, sides...)
+	took, err := alternate(t.Context(), 3, 0, sides...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +330,7 @@ func TestAChildThatIsAskedNonsense(t *testing.T) {
 	if err := child([]string{"compile", dir}, nil, &out); err != nil {
 		t.Fatal(err)
 	}
-	var f findings
+	var f childResult
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Bytes == 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -342,7 +341,7 @@ func TestAChildThatIsAskedNonsense(t *testing.T) {
 func TestAWorkerWorksAtLeastOnce(t *testing.T) {
 	for range 1000 {
 		worked := 0
-		if err := untilTold(strings.NewReader("go\n"), io.Discard, func(int) { worked++ }); err != nil || worked == 0 {
+		if err := workUntilInputEnds(strings.NewReader("go\n"), io.Discard, func(int) { worked++ }); err != nil || worked == 0 {
 			t.Fatalf("it worked %d times, %v", worked, err)
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// figure is what was measured of one side, in its unit.
+// figure is the samples of one measured quantity, in one unit.
 type figure struct {
 	name, unit string
 	samples    []float64
 }
 
-// one is a figure that is counted and not measured: a size, a number.
+// one returns a figure with a single value, such as a size or a count.
 func one(name, unit string, value float64) figure { return figure{name, unit, []float64{value}} }
 
-// times is a figure of durations.
+// times returns a figure of durations in milliseconds.
 func times(name string, took []time.Duration) figure {
 	f := figure{name: name, unit: "ms", samples: make([]float64, len(took))}
 	for i, d := range took {
@@ -25,7 +25,7 @@ func times(name string, took []time.Duration) figure {
 	return f
 }
 
-// per is a figure of durations as so many things a second.
+// per returns a figure of rates: so many things per second for each duration.
 func per(name string, things int, took []time.Duration) figure {
 	f := figure{name: name, unit: "/s", samples: make([]float64, len(took))}
 	for i, d := range took {
@@ -34,7 +34,7 @@ func per(name string, things int, took []time.Duration) figure {
 	return f
 }
 
-// each is a figure of durations shared out among things, in a smaller unit.
+// each returns a figure of durations divided by a number of things, in the given unit.
 func each(name, unit string, of time.Duration, things int, took []time.Duration) figure {
 	f := figure{name: name, unit: unit, samples: make([]float64, len(took))}
 	for i, d := range took {
@@ -45,7 +45,7 @@ func each(name, unit string, of time.Duration, things int, took []time.Duration)
 
 func (f figure) median() float64 { return f.at(0.5) }
 
-// spread is how far apart the samples lie: p90 to p10.
+// spread is the ratio of the 90th to the 10th percentile.
 func (f figure) spread() float64 {
 	if low := f.at(0.1); low > 0 {
 		return f.at(0.9) / low
@@ -53,7 +53,7 @@ func (f figure) spread() float64 {
 	return 0
 }
 
-// at is the sample below which a part of the samples lies.
+// at returns a quantile: at(0.99) is the 99th percentile, at(1) the largest sample.
 func (f figure) at(part float64) float64 {
 	if len(f.samples) == 0 {
 		return 0
@@ -62,12 +62,12 @@ func (f figure) at(part float64) float64 {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// side is one way to do what is compared. It measures itself: some of them have
-// to be made ready first, and some run in another process.
+// side is one of the programs that are compared. It returns the time of one run; it
+// measures itself, because some sides need preparation and some run in another process.
 type side func(ctx context.Context) (time.Duration, error)
 
-// clocked is a side that needs nothing but to be called.
-func clocked(f func(ctx context.Context) error) side {
+// timed returns a side that measures a call of f.
+func timed(f func(ctx context.Context) error) side {
 	return func(ctx context.Context) (time.Duration, error) {
 		start := time.Now()
 		err := f(ctx)
@@ -75,15 +75,15 @@ func clocked(f func(ctx context.Context) error) side {
 	}
 }
 
-// inTurns calls the sides one after the other, round by round, so that what else
-// the machine does hits all of them. The first round does not count. It ends after
-// so many rounds, and not before lasting is over.
-func inTurns(ctx context.Context, rounds int, lasting time.Duration, sides ...side) ([][]time.Duration, error) {
+// alternate runs the sides in turns, round by round, so that other load on the machine
+// affects all of them alike. The first round does not count. It ends after the given number
+// of rounds, but not before the duration has passed.
+func alternate(ctx context.Context, rounds int, duration time.Duration, sides ...side) ([][]time.Duration, error) {
 	took := make([][]time.Duration, len(sides))
 	begun := time.Now()
-	for n := -1; n < rounds || time.Since(begun) < lasting; n++ {
+	for n := -1; n < rounds || time.Since(begun) < duration; n++ {
 		for k := range sides {
-			i := (k + max(n, 0)) % len(sides) // nobody is always the one after the slowest
+			i := (k + max(n, 0)) % len(sides) // the side after the slowest changes
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -99,75 +99,81 @@ func inTurns(ctx context.Context, rounds int, lasting time.Duration, sides ...si
 	return took, nil
 }
 
-// goal is what a line has to come to, and what would be good. More says that a
-// larger number is better. The zero goal asks for nothing.
-type goal struct {
-	must, aim float64
-	more, set bool
+// limit is what a result must come to: at most value, or at least value. The zero limit
+// asks for nothing.
+type limit struct {
+	value   float64
+	atLeast bool
+	set     bool
 }
 
-func atMost(must, aim float64) goal  { return goal{must: must, aim: aim, set: true} }
-func atLeast(must, aim float64) goal { return goal{must: must, aim: aim, more: true, set: true} }
+// noLimit asks for nothing.
+var noLimit limit
 
-// only gives a goal that holds on one condition.
-func (g goal) only(when bool) goal {
-	if when {
-		return g
+func atMost(value float64) limit  { return limit{value: value, set: true} }
+func atLeast(value float64) limit { return limit{value: value, atLeast: true, set: true} }
+
+// only returns the limit if it applies, and no limit otherwise.
+func (l limit) only(applies bool) limit {
+	if applies {
+		return l
 	}
-	return goal{}
+	return noLimit
 }
 
-// unsteady is the spread of a yardstick above which nothing can be said.
+// unsteady is the spread of a baseline (p90 / p10) above which a ratio says nothing.
 const unsteady = 4
 
-// verdict judges a number, held against a yardstick with a spread.
-func (g goal) verdict(value, spread float64) string {
-	meets := func(limit float64) bool { return value <= limit && !g.more || value >= limit && g.more }
+// verdict judges a value: "ok", "MISSED", "unsteady" when the baseline's spread is too
+// large, and "" without a limit.
+func (l limit) verdict(value, spread float64) string {
 	switch {
-	case !g.set:
+	case !l.set:
 		return ""
 	case spread > unsteady:
 		return "unsteady"
-	case meets(g.aim):
-		return "aim"
-	case meets(g.must):
-		return "must"
+	case l.atLeast && value >= l.value, !l.atLeast && value <= l.value:
+		return "ok"
 	default:
 		return "MISSED"
 	}
 }
 
-// hold reports a figure against its yardstick.
-func (b *bench) hold(name string, g goal, ours, limit figure) {
-	r := newResult(name, g, ours)
-	r.Limit, r.LimitName, r.Spread = round(limit.median()), limit.name, round(limit.spread())
-	if limit.median() > 0 {
-		r.Ratio = round(ours.median() / limit.median())
+// compare records a figure, its baseline, and the ratio of the two. The limit is one of
+// the ratio.
+func (b *bench) compare(name string, l limit, ours, baseline figure) {
+	r := newResult(name, l, ours)
+	r.Baseline, r.BaselineName, r.Spread = round(baseline.median()), baseline.name, round(baseline.spread())
+	if baseline.median() > 0 {
+		r.Ratio = round(ours.median() / baseline.median())
 	}
-	r.Verdict = g.verdict(r.Ratio, r.Spread)
+	r.Verdict = l.verdict(r.Ratio, r.Spread)
 	b.add(r)
 }
 
-// tell reports a figure that has no yardstick; its goal is in its own unit.
-func (b *bench) tell(name string, g goal, ours figure) {
-	r := newResult(name, g, ours)
-	r.Verdict = g.verdict(r.Value, 0)
+// record records a figure that has no baseline. The limit is in the figure's unit.
+func (b *bench) record(name string, l limit, ours figure) {
+	r := newResult(name, l, ours)
+	r.Verdict = l.verdict(r.Value, 0)
 	b.add(r)
 }
 
-func newResult(name string, g goal, ours figure) result {
-	return result{Name: name, Value: round(ours.median()), Unit: ours.unit, Samples: len(ours.samples), Must: g.must, Aim: g.aim, More: g.more || ours.unit == "/s", Load: load()}
+func newResult(name string, l limit, ours figure) result {
+	return result{
+		Name: name, Value: round(ours.median()), Unit: ours.unit, Samples: len(ours.samples),
+		Limit: l.value, AtLeast: l.atLeast, HigherIsBetter: l.atLeast || ours.unit == "/s", Load: load(),
+	}
 }
 
 func (b *bench) add(r result) {
 	b.report.Results = append(b.report.Results, r)
-	b.telling("  %s", r.short())
+	b.progress("  %s", r.oneLine())
 }
 
-// named names a figure of a history.
+// named returns the name of a figure of a history.
 func named(what string, size int) string { return fmt.Sprintf("%s, %s commits", what, count(size)) }
 
-// count writes a number as people say it.
+// count formats a number: 10k, 1M.
 func count(n int) string {
 	switch {
 	case n >= 1_000_000 && n%1_000_000 == 0:

@@ -19,28 +19,28 @@ type report struct {
 	Arch       string    `json:"arch"`
 	CPU        string    `json:"cpu,omitempty"`
 	CPUs       int       `json:"cpus"`
-	Tools      []string  `json:"tools"` // versions of what the store is held against
+	Tools      []string  `json:"tools"` // versions of the programs that are compared
 	LoadBefore float64   `json:"load_before"`
 	LoadAfter  float64   `json:"load_after"`
 	Results    []result  `json:"results"`
 	Missing    []string  `json:"missing"` // what could not be measured, and why
 }
 
-// result is one line of the table.
+// result is one row of the table.
 type result struct {
-	Name      string  `json:"name"`
-	Value     float64 `json:"value"` // the median
-	Unit      string  `json:"unit"`
-	Samples   int     `json:"samples"`
-	Limit     float64 `json:"limit,omitempty"` // the median of the yardstick, in the same unit
-	LimitName string  `json:"limit_name,omitempty"`
-	Spread    float64 `json:"spread,omitempty"` // p90 to p10 of the yardstick
-	Ratio     float64 `json:"ratio,omitempty"`  // the value to the limit
-	Must      float64 `json:"must,omitempty"`   // of the ratio, else of the value
-	Aim       float64 `json:"aim,omitempty"`
-	More      bool    `json:"more,omitempty"`    // larger is better
-	Verdict   string  `json:"verdict,omitempty"` // aim, must, MISSED; unsteady: the spread is too large
-	Load      float64 `json:"load"`
+	Name           string  `json:"name"`
+	Value          float64 `json:"value"` // the median
+	Unit           string  `json:"unit"`
+	Samples        int     `json:"samples"`
+	Baseline       float64 `json:"baseline,omitempty"` // the median of the baseline, in the same unit
+	BaselineName   string  `json:"baseline_name,omitempty"`
+	Spread         float64 `json:"spread,omitempty"` // p90 / p10 of the baseline
+	Ratio          float64 `json:"ratio,omitempty"`  // value / baseline
+	Limit          float64 `json:"limit,omitempty"`  // of the ratio if there is a baseline, else of the value
+	AtLeast        bool    `json:"at_least,omitempty"`
+	HigherIsBetter bool    `json:"higher_is_better,omitempty"`
+	Verdict        string  `json:"verdict,omitempty"` // ok, MISSED or unsteady
+	Load           float64 `json:"load"`
 }
 
 func newReport() report {
@@ -50,19 +50,19 @@ func newReport() report {
 	}
 }
 
-// tools asks what the store is held against for its versions.
+// tools adds the versions of the programs that are compared.
 func (r *report) tools(ctx context.Context, b *bench) {
-	ask := func(name string, args ...string) {
+	version := func(name string, args ...string) {
 		if out, err := exec.CommandContext(ctx, name, args...).Output(); err == nil {
 			first, _, _ := strings.Cut(string(out), "\n")
 			r.Tools = append(r.Tools, strings.Trim(first, "* "))
 		}
 	}
 	if b.program != "" {
-		ask(b.program, "version")
+		version(b.program, "version")
 	}
-	ask("git", "--version")
-	ask("zstd", "--version")
+	version("git", "--version")
+	version("zstd", "--version")
 	if b.sqlite != nil {
 		r.Tools = append(r.Tools, "SQLite "+b.sqlite.version)
 	}

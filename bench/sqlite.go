@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// sqlite is SQLite in a process of its own, which measures itself. It is no part
-// of this program, because a program that only keeps conversations must not need
-// a C compiler.
+// sqlite is a process that runs SQLite and measures itself. It is a program of its own because
+// it needs a C compiler.
 type sqlite struct {
 	version string
 	cmd     *exec.Cmd
@@ -22,7 +21,7 @@ type sqlite struct {
 	answers *json.Decoder
 }
 
-// sqliteRequest and sqliteAnswer are what bench/sqlite reads and writes.
+// sqliteRequest and sqliteAnswer are the messages of bench/sqlite.
 type sqliteRequest struct{ Do, Path, Role, Text string }
 
 type sqliteAnswer struct {
@@ -32,15 +31,15 @@ type sqliteAnswer struct {
 	Error   string
 }
 
-// startSQLite builds and starts it. Where there is no C compiler it is left out.
+// startSQLite builds and starts SQLite. Without a C compiler its measurements are skipped.
 func (b *bench) startSQLite(ctx context.Context) error {
 	if b.sqlitePkg == "" {
 		return nil
 	}
-	b.telling("building %s", b.sqlitePkg)
+	b.progress("building %s", b.sqlitePkg)
 	path := filepath.Join(b.dir, "sqlite.exe") // the one name that runs everywhere
 	if out, err := exec.CommandContext(ctx, "go", "build", "-C", b.sqlitePkg, "-o", path, ".").CombinedOutput(); err != nil {
-		b.missing("SQLite", fmt.Sprintf("it does not build: %v: %.300s", err, out))
+		b.skip("SQLite", fmt.Sprintf("build: %v: %.300s", err, out))
 		return ctx.Err()
 	}
 	s := &sqlite{cmd: exec.CommandContext(ctx, path)}
@@ -57,14 +56,14 @@ func (b *bench) startSQLite(ctx context.Context) error {
 	s.ask, s.answers = json.NewEncoder(s.in), json.NewDecoder(out)
 	a, err := s.do(sqliteRequest{Do: "open", Path: filepath.Join(b.dir, "try.db")})
 	if err != nil {
-		b.missing("SQLite", err.Error())
-		return s.shut()
+		b.skip("SQLite", err.Error())
+		return s.close()
 	}
 	s.version, b.sqlite = a.Version, s
 	return nil
 }
 
-// do asks for one thing.
+// do sends a request and waits for its answer.
 func (s *sqlite) do(q sqliteRequest) (a sqliteAnswer, err error) {
 	if err := s.ask.Encode(q); err != nil {
 		return a, fmt.Errorf("ask sqlite to %s: %w", q.Do, err)
@@ -78,8 +77,8 @@ func (s *sqlite) do(q sqliteRequest) (a sqliteAnswer, err error) {
 	return a, nil
 }
 
-// shut ends it, if there is one.
-func (s *sqlite) shut() error {
+// close ends the process. It does nothing on nil.
+func (s *sqlite) close() error {
 	if s == nil {
 		return nil
 	}

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// head says where and when a run was.
+// head describes the time and the machine of a run.
 func (r *report) head() string {
 	return fmt.Sprintf("%s, %s %s/%s, %d CPUs %s, load %.1f before and %.1f after; %s",
 		r.Time.Format(time.RFC3339), r.Go, r.OS, r.Arch, r.CPUs, r.CPU, r.LoadBefore, r.LoadAfter, strings.Join(r.Tools, "; "))
 }
 
-// columns names the parts of a row.
-var columns = []string{"work", "median", "against", "its median", "p90/p10", "load", "ratio", "must", "aim", "verdict"}
+// columns are the headings of the table.
+var columns = []string{"work", "median", "baseline", "its median", "p90/p10", "load", "ratio", "limit", "verdict"}
 
-// row is a result in the parts of the table.
+// row returns the cells of a result.
 func (r result) row() []string {
-	row := []string{r.Name, quantity(r.Value, r.Unit), "", "", "", number(r.Load), "", "", "", r.Verdict}
-	if r.LimitName != "" {
-		row[2], row[3], row[4], row[6] = r.LimitName, quantity(r.Limit, r.Unit), number(r.Spread), number(r.Ratio)
+	row := []string{r.Name, quantity(r.Value, r.Unit), "", "", "", number(r.Load), "", "", r.Verdict}
+	if r.BaselineName != "" {
+		row[2], row[3], row[4], row[6] = r.BaselineName, quantity(r.Baseline, r.Unit), number(r.Spread), number(r.Ratio)
 	}
 	if r.Verdict != "" {
-		sign := map[bool]string{false: "≤ ", true: "≥ "}[r.More]
-		row[7], row[8] = sign+number(r.Must), sign+number(r.Aim)
+		sign := map[bool]string{false: "≤ ", true: "≥ "}[r.AtLeast]
+		row[7] = sign + number(r.Limit)
 	}
 	return row
 }
@@ -46,10 +46,10 @@ func (r *report) print(w io.Writer) {
 	}
 }
 
-// docMark stands in a page before the table of the newest run.
+// docMark precedes the table of the newest run in a page.
 const docMark = "<!-- What follows is written by bench -doc. -->\n"
 
-// readPage gives what stands in a page before the table.
+// readPage returns the part of a page before the table.
 func readPage(path string) (before []byte, err error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func readPage(path string) (before []byte, err error) {
 	return before, nil
 }
 
-// document puts the table into a page, in the place of an earlier one.
+// document replaces the table in a page.
 func (r *report) document(path string) error {
 	before, err := readPage(path)
 	if err != nil {
@@ -80,11 +80,11 @@ func (r *report) document(path string) error {
 	return os.WriteFile(path, b.Bytes(), 0o600)
 }
 
-// short is a result in one line.
-func (r result) short() string {
+// oneLine formats a result for the progress output.
+func (r result) oneLine() string {
 	text := r.Name + ": " + quantity(r.Value, r.Unit)
-	if r.LimitName != "" {
-		text += fmt.Sprintf(", %s x %s (%s)", number(r.Ratio), r.LimitName, quantity(r.Limit, r.Unit))
+	if r.BaselineName != "" {
+		text += fmt.Sprintf(", %s x %s (%s)", number(r.Ratio), r.BaselineName, quantity(r.Baseline, r.Unit))
 	}
 	if r.Verdict != "" {
 		text += ": " + r.Verdict
@@ -94,7 +94,7 @@ func (r result) short() string {
 
 func quantity(v float64, unit string) string { return strings.TrimSpace(number(v) + " " + unit) }
 
-// number writes three digits that count, and no exponent.
+// number formats a value with three significant digits and without an exponent.
 func number(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
@@ -102,7 +102,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// round keeps four digits that count: what follows is noise.
+// round keeps four significant digits.
 func round(v float64) float64 {
 	if v == 0 {
 		return 0
@@ -111,12 +111,11 @@ func round(v float64) float64 {
 	return math.Round(v*unit) / unit
 }
 
-// moved is the part by which a ratio differs before it is worth a word.
+// moved is the relative change from which on printChanges prints a result.
 const moved = 0.2
 
-// compare says which ratios, or values where there is no yardstick, are not what
-// they were.
-func (r *report) compare(w io.Writer, old *report) {
+// printChanges prints the results that differ from those of an earlier run.
+func (r *report) printChanges(w io.Writer, old *report) {
 	fmt.Fprintf(w, "\nmoved by more than %.0f %% since %s:\n", 100*moved, old.Time.Format(time.RFC3339))
 	was := map[string]result{}
 	for _, res := range old.Results {
@@ -125,12 +124,12 @@ func (r *report) compare(w io.Writer, old *report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	found := false
 	for _, res := range r.Results {
-		before, now := was[res.Name].judged(), res.judged()
+		before, now := was[res.Name].compared(), res.compared()
 		if before == 0 || now == 0 || math.Abs(now/before-1) <= moved {
 			continue
 		}
 		found = true
-		word := map[bool]string{true: "better", false: "worse"}[now > before == res.More]
+		word := map[bool]string{true: "better", false: "worse"}[now > before == res.HigherIsBetter]
 		if max(res.Spread, was[res.Name].Spread) > unsteady {
 			word += ", unsteady"
 		}
@@ -142,9 +141,10 @@ func (r *report) compare(w io.Writer, old *report) {
 	}
 }
 
-// judged is the number that counts.
-func (r result) judged() float64 {
-	if r.LimitName != "" {
+// compared returns the number that runs are compared by: the ratio, or the value where
+// there is no baseline.
+func (r result) compared() float64 {
+	if r.BaselineName != "" {
 		return r.Ratio
 	}
 	return r.Value

@@ -55,7 +55,7 @@ func TestADroppedFileIsCold(t *testing.T) {
 	if n := resident(t, path); n == 0 {
 		t.Fatal("a file that was just written is not in the page cache: nothing can be shown")
 	}
-	if err := dropFolder(dir); err != nil {
+	if err := evictFolder(dir); err != nil {
 		t.Fatal(err)
 	}
 	if n := resident(t, path); n > 0 {

@@ -15,12 +15,12 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// crowd is how many goroutines write at once.
-const crowd = 64
+// writerCount is the number of goroutines that write at once.
+const writerCount = 64
 
-// generates measures the commits of one answer, in one transaction, against one
+// turnOfThree measures the three commits of one turn in one transaction against a single
 // commit.
-func (b *bench) generates(ctx context.Context) (err error) {
+func (b *bench) turnOfThree(ctx context.Context) (err error) {
 	repo, err := tract.Open(ctx, filepath.Join(b.dir, "generate"), tract.OpenOptions{Create: true})
 	if err != nil {
 		return err
@@ -42,25 +42,25 @@ func (b *bench) generates(ctx context.Context) (err error) {
 	user := func(s string) content.Block { return content.User(s) }
 	thought := func(s string) content.Block { return content.Reasoning{Text: s, Format: content.FormatParsed} }
 	answer := func(s string) content.Block { return content.Assistant(s) }
-	took, err := inTurns(ctx, b.rounds, b.lasting, saying("three", user, thought, answer), saying("one", user))
+	took, err := alternate(ctx, b.rounds, b.duration, saying("three", user, thought, answer), saying("one", user))
 	if err != nil {
 		return err
 	}
-	b.hold("three commits of one turn", atMost(1.25, 1.1), times("", took[0]), times("one commit", took[1]))
+	b.compare("three commits of one turn", atMost(1.25), times("", took[0]), times("one commit", took[1]))
 	return nil
 }
 
-// crowds measures many goroutines that commit at once, against as many that append
-// to one file and share its fdatasync.
-func (b *bench) crowds(ctx context.Context) (err error) {
-	ready() // before the clock runs
+// concurrentAppends measures goroutines that commit at once against as many that append to
+// one file and share its fdatasync.
+func (b *bench) concurrentAppends(ctx context.Context) (err error) {
+	messagePool() // before the measurement
 	f, err := os.Create(filepath.Join(b.dir, "group.log"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	raw := &groupFile{file: f}
-	repo, err := tract.Open(ctx, filepath.Join(b.dir, "crowd"), tract.OpenOptions{Create: true})
+	repo, err := tract.Open(ctx, filepath.Join(b.dir, "writerCount"), tract.OpenOptions{Create: true})
 	if err != nil {
 		return err
 	}
@@ -71,21 +71,21 @@ func (b *bench) crowds(ctx context.Context) (err error) {
 			branches[i] = repo.Branch(fmt.Sprint(name, i))
 		}
 		return func(ctx context.Context, writer, n int) error {
-			_, err := branches[writer%of].Append(ctx, []content.Block{block(n, fresh(n))}, tract.AppendOptions{})
+			_, err := branches[writer%of].Append(ctx, []content.Block{block(n, uniqueMessage(n))}, tract.AppendOptions{})
 			return err
 		}
 	}
 	ways := []func(context.Context, int, int) error{
-		func(_ context.Context, writer, n int) error { return raw.append(record(n, fresh(n))) },
-		committing("each", crowd),
+		func(_ context.Context, writer, n int) error { return raw.append(jsonLine(n, uniqueMessage(n))) },
+		committing("each", writerCount),
 		committing("one", 1),
 	}
 	figures := []figure{{name: "raw append with the same grouping", unit: "/s"}, {unit: "/s"}, {unit: "/s"}}
-	// No message is written twice: what is there already is compared, not written.
+	// No message is written twice: the store does not write content that it has.
 	var next atomic.Int64
-	for round := -1; round < b.rounds; round++ { // as inTurns does
+	for round := -1; round < b.rounds; round++ { // the first round does not count, as in alternate
 		for i, way := range ways {
-			rate, err := atOnce(ctx, b.lasting/3, func(ctx context.Context, writer int) error {
+			rate, err := concurrently(ctx, b.duration/3, func(ctx context.Context, writer int) error {
 				return way(ctx, writer, int(next.Add(1)))
 			})
 			if err != nil {
@@ -96,18 +96,17 @@ func (b *bench) crowds(ctx context.Context) (err error) {
 			}
 		}
 	}
-	b.hold(fmt.Sprintf("commits of %d goroutines, a branch each", crowd), atLeast(0.5, 1.3), figures[1], figures[0])
-	b.hold(fmt.Sprintf("commits of %d goroutines, one branch", crowd), atLeast(0.3, 0.6), figures[2], figures[0])
+	b.compare(fmt.Sprintf("commits of %d goroutines, a branch each", writerCount), atLeast(0.5), figures[1], figures[0])
+	b.compare(fmt.Sprintf("commits of %d goroutines, one branch", writerCount), atLeast(0.3), figures[2], figures[0])
 	return nil
 }
 
-// fresh is a message that no other n has. To make one up takes longer than a raw
-// append does, and would be all that is measured.
-func fresh(n int) string { return strconv.Itoa(n) + ready()[n%len(ready())] }
+// uniqueMessage returns a message that no other n has. It is made from a pool, since
+// generating one takes longer than a raw append.
+func uniqueMessage(n int) string { return strconv.Itoa(n) + messagePool()[n%len(messagePool())] }
 
-// ready is made when it is first asked for: a child that measures something else must
-// not have it in its memory.
-var ready = sync.OnceValue(func() []string {
+// messagePool is made at the first call: a child that measures memory must not have it.
+var messagePool = sync.OnceValue(func() []string {
 	all := make([]string, 4096)
 	for n := range all {
 		all[n] = message(writerSeed, -n)
@@ -115,16 +114,16 @@ var ready = sync.OnceValue(func() []string {
 	return all
 })
 
-// atOnce lets a crowd work for a while and gives how many pieces of work were done
-// a second.
-func atOnce(ctx context.Context, lasting time.Duration, work func(ctx context.Context, writer int) error) (rate float64, err error) {
+// concurrently runs work in writerCount goroutines for a duration and returns the number of
+// calls a second.
+func concurrently(ctx context.Context, duration time.Duration, work func(ctx context.Context, writer int) error) (rate float64, err error) {
 	var wg sync.WaitGroup
 	var done atomic.Int64
 	var failed sync.Map
 	begun := time.Now()
-	for w := range crowd {
+	for w := range writerCount {
 		wg.Go(func() {
-			for n := 0; n == 0 || time.Since(begun) < lasting; n++ {
+			for n := 0; n == 0 || time.Since(begun) < duration; n++ {
 				if err := work(ctx, w); err != nil {
 					failed.Store(w, err)
 					return
@@ -139,8 +138,8 @@ func atOnce(ctx context.Context, lasting time.Duration, work func(ctx context.Co
 	return float64(done.Load()) / elapsed.Seconds(), err
 }
 
-// groupFile appends records of many goroutines to a file: what comes while the
-// disk is busy is written and synced together.
+// groupFile appends the records of many goroutines to a file. Records that arrive during a
+// write are written and synced together by the next one.
 type groupFile struct {
 	file *os.File
 	disk sync.Mutex
@@ -148,15 +147,15 @@ type groupFile struct {
 	next *group
 }
 
-// group is the records that will be written together.
+// group is the records of one write.
 type group struct {
 	records []byte
 	done    chan struct{}
 	err     error
 }
 
-// append returns when the record is durable. The first of a group waits for the
-// disk and writes for all of it.
+// append returns when the record is durable. The first goroutine of a group writes for all
+// of them.
 func (g *groupFile) append(record []byte) error {
 	g.mu.Lock()
 	first := g.next == nil
@@ -172,7 +171,7 @@ func (g *groupFile) append(record []byte) error {
 	}
 	g.disk.Lock()
 	g.mu.Lock()
-	g.next = nil // who comes now waits for the next turn of the disk
+	g.next = nil // later records wait for the next write
 	g.mu.Unlock()
 	if _, mine.err = g.file.Write(mine.records); mine.err == nil {
 		mine.err = syncData(g.file)

@@ -8,24 +8,24 @@ import (
 	"syscall"
 )
 
-// canDrop tells whether a file can be dropped from the page cache here.
-const canDrop = true
+// canEvict reports whether files can be dropped from the page cache here.
+const canEvict = true
 
 // dontNeed is POSIX_FADV_DONTNEED.
 const dontNeed = 4
 
-// drop takes a file out of the page cache: what is read next comes from the disk.
-func drop(path string) error {
+// evict drops a file from the page cache, so that it is read from the disk next.
+func evict(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	if err := f.Sync(); err != nil { // what is dirty stays
+	if err := f.Sync(); err != nil { // dirty pages are not dropped
 		return err
 	}
 	if _, _, errno := syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 0, dontNeed, 0, 0); errno != 0 {
-		return fmt.Errorf("drop %s from the page cache: %w", path, errno)
+		return fmt.Errorf("evict %s from the page cache: %w", path, errno)
 	}
 	return nil
 }
