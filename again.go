@@ -40,7 +40,7 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	req, err := history.Request(ctx, r.store, asked)
-	if err != nil && !errors.Is(err, objects.ErrErased) { // its tools were purged: it is asked without
+	if err != nil && !errors.Is(err, objects.ErrPurged) { // its tools were purged: it is asked without
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	again := &ReplayResult{}
@@ -78,7 +78,7 @@ func (r *Repo) askedBefore(m *compile.Manifest, req *llm.Request, o AskOptions) 
 		"model":                        m.Model,
 		"tool_choice":                  m.ToolChoice,
 	}
-	for name, value := range m.Asked {
+	for name, value := range m.RequestSettings {
 		if repeats(name) {
 			set[name] = value
 		}
@@ -112,7 +112,7 @@ func (r *Repo) endOfReply(ctx context.Context, id objects.ID) (objects.ID, error
 	if err != nil {
 		return id, err
 	}
-	origin, err := commit.ReadOrigin(ctx, r.store, c.Origin)
+	origin, err := commit.ReadOrigin(ctx, r.store, c.OriginID)
 	if err != nil {
 		return id, err
 	}
@@ -124,7 +124,7 @@ func (r *Repo) endOfReply(ctx context.Context, id objects.ID) (objects.ID, error
 		if err != nil {
 			return id, nil
 		}
-		if at.Op == commit.Append && at.Origin == c.Origin {
+		if at.Op == commit.Append && at.OriginID == c.OriginID {
 			return at.ID, nil
 		}
 	}

@@ -189,8 +189,8 @@ func (b *Branch) repeated(ctx context.Context, c *call, tip objects.ID, make fun
 
 // sameContent reports whether two commits do the same, whenever and after whatever.
 func sameContent(a, b *commit.Commit) bool {
-	return a.Op == b.Op && a.Kind == b.Kind && a.Role == b.Role && a.Content == b.Content &&
-		a.Target == b.Target && a.First == b.First && a.Covers == b.Covers && a.Priority == b.Priority
+	return a.Op == b.Op && a.Kind == b.Kind && a.Role == b.Role && a.ContentID == b.ContentID &&
+		a.Target == b.Target && a.First == b.First && a.Scope == b.Scope && a.Priority == b.Priority
 }
 
 // keyed finds the commits with an idempotency key, oldest first.

@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/maintain"
@@ -57,7 +57,7 @@ func wantSound(t *testing.T, repo *tract.Repo, dir string) {
 		if err != nil {
 			t.Error(err)
 		}
-		for _, n := range []int64{reply.Commit.From.Usage.Input, reply.Commit.From.Usage.Output, reply.Commit.From.Usage.Reasoning, reply.Commit.From.Usage.Cached, reply.Commit.From.Usage.CacheWrite} {
+		for _, n := range []int64{reply.Commit.Origin.Usage.Input, reply.Commit.Origin.Usage.Output, reply.Commit.Origin.Usage.Reasoning, reply.Commit.Origin.Usage.Cached, reply.Commit.Origin.Usage.CacheWrite} {
 			if n < 0 || n > content.MaxTokens {
 				t.Errorf("%d tokens of a reply", n)
 			}

@@ -202,7 +202,7 @@ func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id 
 	}
 	d := b.draft(c, commit.Edit, target.ID)
 	d.Role = target.Role
-	if d.Block, err = content.Edited(block, text); err == nil && content.IsEmpty(d.Block) {
+	if d.Block, err = content.WithText(block, text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err

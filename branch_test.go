@@ -76,8 +76,8 @@ func TestWhatACommitSaysOfItself(t *testing.T) {
 	main := repo.Branch("main")
 	id := must(onlyID(main.Append(t.Context(), []content.Block{content.User("hi")}, tract.AppendOptions{Label: "greeting", Priority: priority.Pinned, Meta: map[string]string{"ticket": "42"}})))(t)
 	c := must(repo.Show(t.Context(), id.String()))(t)
-	if c.Author != "ada" || !c.Time.Equal(noon) || c.Words.Text != "greeting" || c.Words.Meta["ticket"] != "42" || c.Priority != priority.Pinned || c.From.Session != "main" {
-		t.Errorf("%+v %+v", c, c.From)
+	if c.Author != "ada" || !c.Time.Equal(noon) || c.Label.Text != "greeting" || c.Label.Meta["ticket"] != "42" || c.Priority != priority.Pinned || c.Origin.Session != "main" {
+		t.Errorf("%+v %+v", c, c.Origin)
 	}
 	id = must(onlyID(main.Append(tract.AsOperation(t.Context(), "user"), []content.Block{content.User("hi")}, tract.AppendOptions{Author: "bob", Time: noon.Add(time.Hour)})))(t)
 	c = must(repo.Show(t.Context(), id.String()))(t)

@@ -77,7 +77,7 @@ func (b *Branch) countSpent(ctx context.Context, budgets []BudgetUsage, tip obje
 		if err != nil {
 			return err
 		}
-		origin := response.Last.From
+		origin := response.Last.Origin
 		if origin.Session != b.name {
 			continue
 		}

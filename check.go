@@ -68,7 +68,7 @@ func (r *Repo) leftOut(ctx context.Context, p *compile.Prompt) ([]Problem, error
 	var left []*compile.Entry
 	for i := range p.Entries {
 		e := p.Entries[i]
-		if e.Op == commit.Append && (e.Kind == content.KindToolCall && compile.Unanswered(e.Why()) || e.Kind == content.KindToolResult && compile.Unmatched(e.Why())) {
+		if e.Op == commit.Append && (e.Kind == content.KindToolCall && compile.IsUnansweredCall(e.Why()) || e.Kind == content.KindToolResult && compile.IsUnmatchedResult(e.Why())) {
 			left = append(left, &e)
 		}
 	}
@@ -128,7 +128,7 @@ func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, re
 // placeOf is the commit that a problem comes from.
 func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
 	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Messages) && at.Block > 0 && at.Block <= len(p.Messages[at.Message-1].Blocks) {
-		for i, commits := range p.Commits() {
+		for i, commits := range p.MessageCommits() {
 			if i == at.Message-1 {
 				return commits[at.Block-1]
 			}
@@ -138,7 +138,7 @@ func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
 		return objects.ID{}
 	}
 	last, of := -1, objects.ID{}
-	for i, commits := range p.Commits() {
+	for i, commits := range p.MessageCommits() {
 		for j, b := range p.Messages[i].Blocks {
 			call, isCall := b.(content.ToolCall)
 			result, isResult := b.(content.ToolResult)
@@ -210,7 +210,7 @@ func closedTurnProblems(p *compile.Prompt) (list []Problem) {
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if annotated := e.Why().Annotated(); calls[e.Message()] && e.Op == commit.Append && e.Kind == content.KindReasoning && !e.Sent && (annotated || e.Erased() != nil) {
+		if annotated := e.Why().Annotated(); calls[e.Message()] && e.Op == commit.Append && e.Kind == content.KindReasoning && !e.Sent && (annotated || e.Tombstone() != nil) {
 			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
 				Rule: ruleLeftOut, Warning: !annotated,
 				Message: "the reasoning before a tool call is left out (" + string(e.Why()) + "), and its provider wants it back in every request",
@@ -291,7 +291,7 @@ func (l *loopReply) problems(strict, keeps bool, kept map[objects.ID][]content.B
 	for _, e := range l.sent {
 		remembered = remembered || len(kept[e.ID]) > 0
 	}
-	if l.origin.Unkept > 0 && !remembered {
+	if l.origin.UncommittedReasoning > 0 && !remembered {
 		add(ruleNotKept, call, "the thoughts before this tool call were not committed, and its provider wants them back")
 	}
 	for _, e := range l.thoughts {
@@ -299,7 +299,7 @@ func (l *loopReply) problems(strict, keeps bool, kept map[objects.ID][]content.B
 		switch {
 		case !e.Sent && (sealed || keeps || !strict):
 			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
-		case e.Sent && sealed && !e.Edit().IsZero():
+		case e.Sent && sealed && !e.EditedBy().IsZero():
 			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")
 		}
 	}

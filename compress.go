@@ -19,13 +19,13 @@ import (
 // CompressOptions say what a summary stands for and who writes it: Client, or else the
 // caller, in Text. Without both the error is [ErrEmpty], unless DryRun is set.
 type CompressOptions struct {
-	Covers commit.Cover // what of the range the summary stands for
-	Text   string       // the summary; not used with a Client
-	Client llm.Client   // writes the summary
-	Ask    AskOptions   // how Client is asked; Tools, Budget, Key, NoStream and OnEvent are not used
-	DryRun bool         // find the range and write nothing
-	Author string       // of the commit; empty: the author of the Repo
-	Label  string       // a line for people, never sent
+	Covers commit.SummaryScope // what of the range the summary stands for
+	Text   string              // the summary; not used with a Client
+	Client llm.Client          // writes the summary
+	Ask    AskOptions          // how Client is asked; Tools, Budget, Key, NoStream and OnEvent are not used
+	DryRun bool                // find the range and write nothing
+	Author string              // of the commit; empty: the author of the Repo
+	Label  string              // a line for people, never sent
 }
 
 // Summary is a summary and the part of a history that it stands for.
@@ -36,7 +36,7 @@ type Summary struct {
 	Commits     []*commit.Commit // what the summary leaves out of prompts, oldest first, with their blocks
 	Tokens      int              // of Commits in the prompt, by estimate
 
-	covers commit.Cover
+	covers commit.SummaryScope
 	tip    objects.ID
 }
 
@@ -88,9 +88,9 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	return s, err
 }
 
-func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string, covers commit.Cover) (*Summary, error) {
+func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string, covers commit.SummaryScope) (*Summary, error) {
 	o := compile.Options{Policy: c.compileOptions().Policy}
-	if covers == commit.CoverReasoning {
+	if covers == commit.ScopeReasoning {
 		o.Policy = priority.Policy{IncludeReasoning: true}
 	}
 	p, err := compile.Chain(ctx, b.repo.store, tip, o)
@@ -112,13 +112,13 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	if err := compile.Load(ctx, b.repo.store, tools...); err != nil {
 		return nil, err
 	}
-	from, to, err := p.Range(first, last, covers)
+	from, to, err := p.SummaryRange(first, last, covers)
 	if err != nil {
 		return nil, err
 	}
 	r := &Summary{First: p.Entries[from].ID, Last: p.Entries[to].ID, covers: covers, tip: tip}
-	r.Widened = from < p.Index(first) || to > p.Index(last)
-	covered := p.Covered(from, to, covers)
+	r.Widened = from < p.IndexOf(first) || to > p.IndexOf(last)
+	covered := p.SummaryMembers(from, to, covers)
 	estimate := 0
 	for _, e := range covered {
 		estimate += int(e.Tokens)
@@ -132,11 +132,11 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 func (r *Repo) said(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
 	ids := make([]objects.ID, len(entries))
 	for i, e := range entries {
-		if ids[i] = e.ID; !e.Edit().IsZero() {
-			ids[i] = e.Edit()
+		if ids[i] = e.ID; !e.EditedBy().IsZero() {
+			ids[i] = e.EditedBy()
 		}
 	}
-	list, err := commit.Headers(ctx, r.store, ids)
+	list, err := commit.ReadHeaders(ctx, r.store, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (b *Branch) compress(ctx context.Context, c *call, r *Summary, text string,
 			return nil, err
 		}
 		d := b.draft(c, commit.Compress, r.Last)
-		d.First, d.Covers, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
+		d.First, d.Scope, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
 		if origin != nil {
 			d.Origin = origin
 		}
@@ -265,7 +265,7 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 
 // shown returns the commits of a range that still have content: a model is shown these.
 func (r *Summary) shown() []*commit.Commit {
-	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Erased != nil })
+	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Tombstone != nil })
 }
 
 // transcript is the content of a range, for a model to read.
@@ -308,7 +308,7 @@ func (b *Branch) Expand(ctx context.Context, rev string) (objects.ID, error) {
 		id = objects.ID{}
 		for _, e := range entries {
 			if e.ID == c.ID {
-				id = e.Hidden()
+				id = e.SummarizedBy()
 			}
 		}
 		if id.IsZero() {

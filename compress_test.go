@@ -53,7 +53,7 @@ func TestASummaryStandsForItsRange(t *testing.T) {
 		t.Errorf("the prompt of the past has changed: %q", got)
 	}
 	p := must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t)
-	if hidden := p.Summarized(id); len(hidden) != 6 || hidden[0].Why() != priority.Why("summary "+id.Short()) {
+	if hidden := p.SummarizedBy(id); len(hidden) != 6 || hidden[0].Why() != priority.Why("summary "+id.Short()) {
 		t.Errorf("%d commits are hidden, the first because of %q", len(hidden), hidden[0].Why())
 	}
 	must(main.Expand(t.Context(), ":/dos"))(t)
@@ -102,12 +102,12 @@ func TestARangeIsWidenedRatherThanCut(t *testing.T) {
 
 func TestThoughtsAreCompressedApart(t *testing.T) {
 	repo, main := toldStory(t)
-	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "It thought.", Covers: commit.CoverReasoning})))(t)
+	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "It thought.", Covers: commit.ScopeReasoning})))(t)
 	if got := sent(t, repo, "main", tract.CompileOptions{IncludeReasoning: true}); strings.Contains(got, "reasoning:") || !strings.Contains(got, "summary:It thought. | tool-call") {
 		t.Errorf("the summary of thoughts is not in their place: %q", got)
 	}
 	repo, main = toldStory(t)
-	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "They spoke.", Covers: commit.CoverDialogue})))(t)
+	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "They spoke.", Covers: commit.ScopeDialogue})))(t)
 	if got := sent(t, repo, "main", tract.CompileOptions{IncludeReasoning: true}); !strings.Contains(got, "reasoning:hm") || strings.Contains(got, "user:two") {
 		t.Errorf("the thoughts were not kept: %q", got)
 	}
@@ -136,8 +136,8 @@ func TestAModelWritesTheSummary(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	c := must(repo.Show(t.Context(), id.String()))(t)
-	if c.Block.String() != "They counted to two." || c.From.Model != "test-model" || c.From.Usage.Input != 10 || c.From.Manifest.IsZero() {
-		t.Errorf("summary %q of %+v", c.Block, c.From)
+	if c.Block.String() != "They counted to two." || c.Origin.Model != "test-model" || c.Origin.Usage.Input != 10 || c.Origin.Manifest.IsZero() {
+		t.Errorf("summary %q of %+v", c.Block, c.Origin)
 	}
 	saw := must(inspect.Prompt(t.Context(), repo, id.String()))(t)
 	if messages(saw.Messages) != messages(m.asked[0].Messages) {
@@ -190,7 +190,7 @@ func TestSummariesInRandomHistories(t *testing.T) {
 				_, _ = main.Annotate(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")), rapid.SampledFrom([]priority.Level{priority.Pinned, priority.Skip, priority.Normal, priority.Unset}).Draw(rt, "level"), "")
 			case "compress":
 				a, n := rapid.IntRange(0, 15).Draw(rt, "from"), rapid.IntRange(1, 15).Draw(rt, "length")
-				_, _ = summaryID(main.Compress(t.Context(), fmt.Sprintf("main~%d..main~%d", a+n, a), tract.CompressOptions{Text: "summary " + name, Covers: commit.Cover(rapid.IntRange(0, 2).Draw(rt, "covers"))}))
+				_, _ = summaryID(main.Compress(t.Context(), fmt.Sprintf("main~%d..main~%d", a+n, a), tract.CompressOptions{Text: "summary " + name, Covers: commit.SummaryScope(rapid.IntRange(0, 2).Draw(rt, "covers"))}))
 			case "expand":
 				_, _ = main.Expand(t.Context(), fmt.Sprint("main~", rapid.IntRange(0, 20).Draw(rt, "back")))
 			}
@@ -222,7 +222,7 @@ func TestSummariesInRandomHistories(t *testing.T) {
 func checkPrompt(t *rapid.T, p *compile.Prompt) {
 	times := map[objects.ID]int{}
 	calls, results := map[string]bool{}, map[string]bool{}
-	for i, commits := range p.Commits() {
+	for i, commits := range p.MessageCommits() {
 		for j, b := range p.Messages[i].Blocks {
 			times[commits[j]]++
 			switch b := b.(type) {
@@ -251,7 +251,7 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 		if times[e.ID] != want {
 			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why(), times[e.ID], e.Sent)
 		}
-		if e.Sent == !e.Hidden().IsZero() && e.Sent {
+		if e.Sent == !e.SummarizedBy().IsZero() && e.Sent {
 			t.Fatalf("%s is sent and stood for", e.ID.Short())
 		}
 		if e.Level == priority.Pinned && !e.Sent && e.Role != content.NoRole && e.Kind != content.KindToolCall && e.Kind != content.KindToolResult {

@@ -49,5 +49,5 @@ func continues(last *commit.Commit, d *commit.Draft) bool {
 	}
 	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
 	goesOn := d.Role == content.RoleTool || d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
-	return goesOn && last.Origin == d.Origin.Object().ID // to hash it takes longest
+	return goesOn && last.OriginID == d.Origin.Object().ID // to hash it takes longest
 }

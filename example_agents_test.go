@@ -146,7 +146,7 @@ func Example_compaction() {
 			continue
 		}
 		writer := &parrot{replies: [][]content.Block{{content.Assistant("The user travels a lot.")}}}
-		if _, err := main.Compress(ctx, "", tract.CompressOptions{Client: writer, Covers: commit.CoverAll}); err != nil {
+		if _, err := main.Compress(ctx, "", tract.CompressOptions{Client: writer, Covers: commit.ScopeAll}); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("summary after", city)

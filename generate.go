@@ -309,11 +309,11 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 	s := x.Request.Settings
 	m := &compile.Manifest{
 		Head: x.tip, Options: x.call.compileOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
-		Asked: history.Asked(x.Request), Unkept: x.unkept,
+		RequestSettings: history.Asked(x.Request), UncommittedReasoning: x.unkept,
 	}
-	if extra := m.Asked[history.AskedExtra]; extra != "" {
+	if extra := m.RequestSettings[history.AskedExtra]; extra != "" {
 		masking := x.call.masking()
-		m.Asked[history.AskedExtra] = masking.Setting(extra)
+		m.RequestSettings[history.AskedExtra] = masking.Setting(extra)
 		x.call.tell(masking.found)
 	}
 	if x.Target != nil {
@@ -338,11 +338,11 @@ func (b *Branch) manifest(ctx context.Context, x *Exchange) error {
 	var before []bool
 	if prev != nil && !prev.Manifest.IsZero() {
 		m.Prev = prev.Manifest
-		if before, err = compile.ReadFlags(ctx, b.repo.store, m.Prev); err != nil {
+		if before, err = compile.ReadSentFlags(ctx, b.repo.store, m.Prev); err != nil {
 			return err
 		}
 	}
-	m.SetFlags(before, x.Prompt.Flags())
+	m.SetSentFlags(before, x.Prompt.SentFlags())
 	x.Manifest = m
 	return nil
 }

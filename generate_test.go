@@ -132,7 +132,7 @@ func TestAnAnswerWithoutTextMakesNoEmptyCommit(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		last := must(repo.Show(t.Context(), "main"))(t)
-		if last.From == nil || last.From.Usage.Output != 5 || len(r.Commits) == 0 {
+		if last.Origin == nil || last.Origin.Usage.Output != 5 || len(r.Commits) == 0 {
 			t.Errorf("%s: what it cost is lost", name)
 		}
 	}
@@ -241,7 +241,7 @@ func TestABrokenStreamIsKept(t *testing.T) {
 		t.Fatalf("rescued: %+v, want %s", rescues, broken.Rescued)
 	}
 	reply := rescues[0].Commits
-	if len(reply) != 2 || reply[0].Block.Form().Incomplete || !reply[1].Block.Form().Incomplete || !reply[0].From.Incomplete || reply[1].Block.String() != "Blu" {
+	if len(reply) != 2 || reply[0].Block.Form().Incomplete || !reply[1].Block.Form().Incomplete || !reply[0].Origin.Incomplete || reply[1].Block.String() != "Blu" {
 		t.Errorf("what is kept: %+v", reply)
 	}
 	must(main.TakeRescue(t.Context(), rescues[0].Name, tract.RescueOptions{}))(t)
@@ -296,8 +296,8 @@ func TestAReplyWhoseBranchMovedIsKept(t *testing.T) {
 		t.Error(kinds(t, repo, "main"))
 	}
 	taken := must(repo.Show(t.Context(), "main"))(t)
-	if taken.From.Usage.Output != 5 || taken.Index != 1 {
-		t.Errorf("taken with %+v", taken.From)
+	if taken.Origin.Usage.Output != 5 || taken.Index != 1 {
+		t.Errorf("taken with %+v", taken.Origin)
 	}
 }
 
@@ -400,19 +400,19 @@ func TestEveryReplySaysWhatItsRequestWasMadeOf(t *testing.T) {
 	} {
 		step()
 		last := must(repo.Show(t.Context(), "main"))(t)
-		manifest := must(compile.ReadManifest(t.Context(), repo.Store(), last.From.Manifest))(t)
+		manifest := must(compile.ReadManifest(t.Context(), repo.Store(), last.Origin.Manifest))(t)
 		if manifest.Prev != prev {
 			t.Error("manifests are not chained")
 		}
-		flags := must(compile.ReadFlags(t.Context(), repo.Store(), last.From.Manifest))(t)
+		flags := must(compile.ReadSentFlags(t.Context(), repo.Store(), last.Origin.Manifest))(t)
 		again := must(compile.Chain(t.Context(), repo.Store(), manifest.Head, manifest.Options))(t)
-		if !slices.Equal(flags, again.Flags()) {
-			t.Errorf("sent %v, compiled again %v", flags, again.Flags())
+		if !slices.Equal(flags, again.SentFlags()) {
+			t.Errorf("sent %v, compiled again %v", flags, again.SentFlags())
 		}
-		prev = last.From.Manifest
+		prev = last.Origin.Manifest
 	}
-	if last := must(repo.Show(t.Context(), "main~5"))(t); last.From.Settings["model"] != "m1" {
-		t.Errorf("settings of %s: %v", last.Kind, last.From.Settings)
+	if last := must(repo.Show(t.Context(), "main~5"))(t); last.Origin.Settings["model"] != "m1" {
+		t.Errorf("settings of %s: %v", last.Kind, last.Origin.Settings)
 	}
 }
 
@@ -508,7 +508,7 @@ func TestUsageIsCountedOnceForAMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		origins[c.Origin] = c.From
+		origins[c.OriginID] = c.Origin
 	}
 	if len(origins) != 2 {
 		t.Errorf("%d origins, want the user's and the reply's", len(origins))
@@ -518,7 +518,7 @@ func TestUsageIsCountedOnceForAMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		output += reply.Commit.From.Usage.Output
+		output += reply.Commit.Origin.Usage.Output
 	}
 	if output != 5 {
 		t.Errorf("%d tokens of output, want 5", output)

@@ -21,7 +21,7 @@ func (m *importing) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
-	batch := objects.Batch{Put: m.writer.Put(), Copies: true, Note: m.call.note(ctx, "import")}
+	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.call.note(ctx, "import")}
 	m.writer, m.count, m.size = commit.Writer{}, 0, 0
 	var grown []*growing
 	for _, g := range m.order {
@@ -44,7 +44,7 @@ func (m *importing) flush(ctx context.Context) error {
 
 // header is that of a commit that was imported, perhaps in the batch that is not written yet.
 func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
-	for _, o := range m.writer.Put() {
+	for _, o := range m.writer.Objects() {
 		if o.ID == id {
 			return commit.Parse(o)
 		}

@@ -145,7 +145,7 @@ func TestEveryMessageHasItsOwnOrigin(t *testing.T) {
 	}
 	wrong := 0
 	for i, c := range branches(t, repo)["b"] {
-		if n := strconv.Itoa(i); c.From.ResponseID != "r"+n || c.From.Original["uuid"] != n {
+		if n := strconv.Itoa(i); c.Origin.ResponseID != "r"+n || c.Origin.Original["uuid"] != n {
 			wrong++
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/priority"
@@ -117,8 +117,8 @@ func TestImportBringsASessionOnce(t *testing.T) {
 			}
 			for branch, commits := range branches(t, repo) {
 				for _, c := range commits {
-					if c.From == nil || c.From.Source != commit.SourceImport || c.From.Importer != "claude-code" || c.From.Original["uuid"] == "" {
-						t.Fatalf("%s: the origin of %s is %+v", branch, c.ID.Short(), c.From)
+					if c.Origin == nil || c.Origin.Source != commit.SourceImport || c.Origin.Importer != "claude-code" || c.Origin.Original["uuid"] == "" {
+						t.Fatalf("%s: the origin of %s is %+v", branch, c.ID.Short(), c.Origin)
 					}
 					if c.Priority != priority.Unset || c.Kind == content.KindSystem || c.Time.Year() != 2026 {
 						t.Errorf("%s: %s is %s, %s, of %s", branch, c.ID.Short(), c.Kind, c.Priority, c.Time)
@@ -216,7 +216,7 @@ func TestImportCountsAMessageOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(name, err)
 				}
-				list = append(list, fmt.Sprintf("%s %d %d %v", reply.Commit.From.Model, reply.Reasoning, reply.Commit.From.Usage.Input, reply.Commit.From.Usage.Output))
+				list = append(list, fmt.Sprintf("%s %d %d %v", reply.Commit.Origin.Model, reply.Reasoning, reply.Commit.Origin.Usage.Input, reply.Commit.Origin.Usage.Output))
 			}
 			slices.Sort(list)
 			return list

@@ -118,7 +118,7 @@ func (b *Branch) replyDrafts(x *Exchange, reply *llm.Response, broken bool) (dra
 		switch {
 		case block.Kind() == content.KindReasoning && !keep:
 			unkept[len(drafts)] = append(unkept[len(drafts)], block)
-			origin.Unkept++
+			origin.UncommittedReasoning++
 		case !content.IsBlank(block):
 			add(block)
 		}
@@ -248,8 +248,8 @@ func (b *Branch) recall(ctx context.Context, ids []objects.ID) (*Response, error
 		if c.Kind == content.KindReasoning {
 			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
 		}
-		if c.From != nil {
-			r.Usage, r.Finish, r.Model, r.Config, r.Manifest = c.From.Usage, c.From.Finish, c.From.Model, c.From.Settings, c.From.Manifest
+		if c.Origin != nil {
+			r.Usage, r.Finish, r.Model, r.Config, r.Manifest = c.Origin.Usage, c.Origin.Finish, c.Origin.Model, c.Origin.Settings, c.Origin.Manifest
 		}
 	}
 	r.Text, r.Reasoning, r.ToolCalls, r.Blocks = reply.Text(), reply.Reasoning(), reply.ToolCalls(), reply.Blocks

@@ -22,7 +22,7 @@ const maskSetting = "secrets.mask"
 func (c *call) commits(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
 	var w commit.Writer
 	commits, err = c.write(&w, parent, drafts...)
-	return commits, w.Put(), err
+	return commits, w.Objects(), err
 }
 
 // write makes the commits of drafts with a writer.

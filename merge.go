@@ -108,14 +108,14 @@ func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeR
 func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
-		if r.Incoming, err = commit.Line(ctx, store, r.Theirs); err != nil {
+		if r.Incoming, err = commit.Linearize(ctx, store, r.Theirs); err != nil {
 			return err
 		}
 	} else {
 		if r.Base, err = commit.MergeBase(ctx, store, r.Ours, r.Theirs); err != nil {
 			return err
 		}
-		if r.Incoming, err = commit.Brings(ctx, store, r.Ours, r.Theirs); err != nil {
+		if r.Incoming, err = commit.IncomingCommits(ctx, store, r.Ours, r.Theirs); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (b *Branch) joining(ctx context.Context, c *call, m MergeOptions, r *MergeR
 		return drafts, nil, err
 	}
 	d := b.draft(c, commit.Merge, objects.ID{})
-	if d.Second, err = b.repo.header(ctx, r.Theirs); err != nil {
+	if d.SecondParent, err = b.repo.header(ctx, r.Theirs); err != nil {
 		return nil, nil, err
 	}
 	drafts = []commit.Draft{d}

@@ -50,7 +50,7 @@ func same(a, b *commit.Commit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Content == b.Content && a.Priority == b.Priority || a.Op == commit.Annotate && a.Priority == b.Priority
+	return a.ContentID == b.ContentID && a.Priority == b.Priority || a.Op == commit.Annotate && a.Priority == b.Priority
 }
 
 // mergePlan finds out which changes hold after a merge, and which of them have to be
@@ -74,15 +74,15 @@ func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
 	for _, c := range r.Incoming {
 		p.new[c.ID] = true
 	}
-	ours, err := commit.Line(ctx, p.repo.store, r.Ours)
+	ours, err := commit.Linearize(ctx, p.repo.store, r.Ours)
 	if err != nil {
 		return err
 	}
-	theirs, err := commit.Line(ctx, p.repo.store, r.Theirs)
+	theirs, err := commit.Linearize(ctx, p.repo.store, r.Theirs)
 	if err != nil {
 		return err
 	}
-	ownLine, err := commit.Brings(ctx, p.repo.store, r.Theirs, r.Ours)
+	ownLine, err := commit.IncomingCommits(ctx, p.repo.store, r.Theirs, r.Ours)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commi
 	if err != nil {
 		return d, err
 	}
-	if d.Block, err = content.Edited(block, change.Text); err == nil && content.IsEmpty(d.Block) {
+	if d.Block, err = content.WithText(block, change.Text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err

@@ -22,7 +22,7 @@ func (w *world) look() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			text := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.Flags())
+			text := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.SentFlags())
 			if i > 0 && text != first {
 				w.t.Fatalf("branch %s: two stores give two prompts:\n%s\n%s", name, first, text)
 			}
@@ -31,7 +31,7 @@ func (w *world) look() {
 			}
 			w.seen[p.Head] = text
 			fresh := must(compile.Chain(w.t.Context(), struct{ objects.Reader }{repo.Store()}, p.Head, compile.Options{Policy: priority.Policy{IncludeReasoning: true}}))(w.t)
-			if got := fmt.Sprint(fresh.Messages, commitsOf(fresh), fresh.Tokens, fresh.Pending, fresh.Flags()); got != text {
+			if got := fmt.Sprint(fresh.Messages, commitsOf(fresh), fresh.Tokens, fresh.Pending, fresh.SentFlags()); got != text {
 				w.t.Fatalf("branch %s: what is remembered gives another prompt:\n%s\n%s", name, text, got)
 			}
 			w.once(p)
@@ -72,7 +72,7 @@ func (w *world) once(p *compile.Prompt) {
 	}
 	sent := slices.Concat(commitsOf(p)...)
 	slices.SortFunc(sent, objects.ID.Compare)
-	if len(slices.Compact(sent)) != len(p.Said) {
+	if len(slices.Compact(sent)) != len(p.BlockEntries) {
 		w.t.Fatalf("a block of %s is sent twice", p.Head.Short())
 	}
 }
@@ -118,7 +118,7 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 		w.t.Fatalf("%s has depth %d, want %d", head.ID.Short(), head.Depth, depth)
 	}
 	if head.Op == commit.Merge {
-		line, err := commit.Line(ctx, store, head.Parent())
+		line, err := commit.Linearize(ctx, store, head.Parent())
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func (w *world) firstParent(repo *tract.Repo, p *compile.Prompt) {
 				w.t.Fatalf("entry %d of merge %s is not that of its first parent", i, head.ID.Short())
 			}
 		}
-		brings := must(commit.Brings(ctx, store, head.Parents[0], head.Parents[1]))(w.t)
+		brings := must(commit.IncomingCommits(ctx, store, head.Parents[0], head.Parents[1]))(w.t)
 		if len(line)+len(brings)+1 != len(p.Entries) {
 			w.t.Fatalf("merge %s brings %d commits to %d and has %d", head.ID.Short(), len(brings), len(line), len(p.Entries))
 		}

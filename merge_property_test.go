@@ -69,7 +69,7 @@ func (w *world) all(name string, do func(context.Context, *tract.Repo) error) {
 }
 
 func expected(err error) bool {
-	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotFastForward) || errors.Is(err, tract.ErrEmpty) || errors.Is(err, objects.ErrErased) ||
+	return errors.Is(err, objects.ErrNotFound) || errors.Is(err, tract.ErrNoChange) || errors.Is(err, tract.ErrNotFastForward) || errors.Is(err, tract.ErrEmpty) || errors.Is(err, objects.ErrPurged) ||
 		errors.As(err, new(*tract.ToolLoopError)) || errors.As(err, new(*tract.MergeConflictError)) || errors.As(err, new(*compile.RangeError))
 }
 
@@ -250,7 +250,7 @@ func (w *world) run(steps int) {
 	}
 	for head, text := range w.seen {
 		p := must(w.repos[0].Compile(w.t.Context(), head.String(), tract.CompileOptions{IncludeReasoning: true}))(w.t)
-		if got := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.Flags()); got != text {
+		if got := fmt.Sprint(p.Messages, commitsOf(p), p.Tokens, p.Pending, p.SentFlags()); got != text {
 			w.t.Fatalf("the prompt of %s has changed:\n%s\n%s", head.Short(), text, got)
 		}
 	}
@@ -282,7 +282,7 @@ func TestHistoriesHoldTheirPromises(t *testing.T) {
 
 // commitsOf lists the commits of the blocks of each message.
 func commitsOf(p *compile.Prompt) (list [][]objects.ID) {
-	for _, commits := range p.Commits() {
+	for _, commits := range p.MessageCommits() {
 		list = append(list, slices.Clone(commits))
 	}
 	return list

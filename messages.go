@@ -13,7 +13,7 @@ import (
 // Messages returns everything that was said on the branch, oldest first: instructions,
 // user messages, reasoning, text, tool calls and results. A block that was edited has the
 // text of its last edit. A purged block keeps its place, its kind and its call id, and
-// [compile.Erased] stands for its content; so it does for a purged image, as text. A branch
+// [compile.PurgedPlaceholder] stands for its content; so it does for a purged image, as text. A branch
 // without commits has no messages.
 //
 // [Repo.Compile] differs: it returns what a model is sent next. Priorities, summaries,
@@ -36,7 +36,7 @@ func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 
 // branchHistory is everything that was said up to a commit.
 type branchHistory struct {
-	line   []*commit.Commit // as commit.Line gives it
+	line   []*commit.Commit // as commit.Linearize gives it
 	own    []bool           // of each: it is on the way from the end by first parents
 	blocks []saidBlock
 }
@@ -56,7 +56,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	if tip.IsZero() {
 		return h, nil
 	}
-	line, err := commit.Line(ctx, r.store, tip)
+	line, err := commit.Linearize(ctx, r.store, tip)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 			continue
 		}
 		s := saidBlock{at: i, edit: edits[c.ID], first: readable(c)}
-		if s.block = s.first; s.edit > 0 && line[s.edit].Content != c.Content {
+		if s.block = s.first; s.edit > 0 && line[s.edit].ContentID != c.ContentID {
 			s.block = readable(line[s.edit])
 		}
 		apart := i > 0 && c.Parent() != line[i-1].ID
@@ -101,12 +101,12 @@ func isSaid(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != c
 
 // readable returns the block of a commit, with a placeholder for purged content.
 func readable(c *commit.Commit) content.Block {
-	if c.Erased == nil {
+	if c.Tombstone == nil {
 		return c.Block
 	}
-	block, err := content.Edited(c.Block, compile.Erased)
+	block, err := content.WithText(c.Block, compile.PurgedPlaceholder)
 	if err != nil {
-		return content.User(compile.Erased)
+		return content.User(compile.PurgedPlaceholder)
 	}
 	return block
 }

@@ -185,7 +185,7 @@ func (r *Repo) askingWith(v settings.Values, o AskOptions) (*call, error) {
 	c.by(o.Author)
 	c.settings, c.include, c.ask = v, o.IncludeReasoning, o
 	if o.Key != "" {
-		c.key = commit.Key{Kind: commit.KeyReply, Text: o.Key}
+		c.key = commit.Key{Kind: commit.KeyRequest, Text: o.Key}
 	}
 	c.tools = c.maskedTools(o.Tools)
 	return c, c.limit(o.Budget)
@@ -224,10 +224,10 @@ func (c *call) compileOptions() compile.Options {
 		Budget: c.budget,
 	}
 	if c.target != nil {
-		o.DropOpen = !c.target.WantsTurn()
+		o.DropOpenReasoning = !c.target.WantsTurn()
 	}
 	if k, ok := c.target.(llm.ReasoningKeeper); ok {
-		o.KeepToolTurns = k.KeepsToolTurns(c.modelSettings())
+		o.KeepToolReasoning = k.KeepsToolTurns(c.modelSettings())
 	}
 	return o
 }

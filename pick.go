@@ -55,7 +55,7 @@ func (p *picking) rev(ctx context.Context, b *Branch, rev string) error {
 		return err
 	}
 	if !from.IsZero() {
-		list, err := commit.Brings(ctx, p.repo.store, from, to)
+		list, err := commit.IncomingCommits(ctx, p.repo.store, from, to)
 		for _, c := range list {
 			if err == nil && c.Op != commit.Merge && c.Op != commit.Compress {
 				err = p.one(ctx, c)
@@ -178,7 +178,7 @@ func (r *Repo) thoughts(ctx context.Context, call *commit.Commit) ([]*commit.Com
 		if c.Op != commit.Append {
 			continue
 		}
-		if c.Origin != call.Origin || c.Role != call.Role || c.Index >= call.Index {
+		if c.OriginID != call.OriginID || c.Role != call.Role || c.Index >= call.Index {
 			break
 		}
 		if c.Kind == content.KindReasoning {
@@ -223,7 +223,7 @@ func (b *Branch) copies(ctx context.Context, c *call, tip *commit.Commit, list [
 
 // goesOn tells whether a block was said in the same message as one before it.
 func goesOn(before, c *commit.Commit) bool {
-	return before.Op == commit.Append && c.Op == commit.Append && before.Role == c.Role && before.Origin == c.Origin && before.Index < c.Index
+	return before.Op == commit.Append && c.Op == commit.Append && before.Role == c.Role && before.OriginID == c.OriginID && before.Index < c.Index
 }
 
 // flat is drafts of the blocks that a merge brings, as they read there: with their
@@ -245,7 +245,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 			continue
 		}
 		d := again([]*commit.Commit{c})[0]
-		d.Op, d.Key, d.Index, d.Target, d.First, d.Covers = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.CoverAll
+		d.Op, d.Key, d.Index, d.Target, d.First, d.Scope = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.ScopeAll
 		if before != nil && goesOn(before, c) {
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
@@ -255,7 +255,7 @@ func (r *Repo) flat(ctx context.Context, m *MergeResult) ([]commit.Draft, error)
 		if note := last[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
-		if e := at[c.ID]; e != nil && !e.Hidden().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
+		if e := at[c.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
 			d.Priority = priority.Skip // a summary stands for it
 		}
 		drafts, before = append(drafts, d), c

@@ -58,22 +58,22 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	must(maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: []string{id.String()}}))(t)
 	must(repo.Branch("copy").Append(ctx, []content.Block{content.User("first")}, tract.AppendOptions{}))(t)
 	ids := must(repo.Branch("copy").CherryPick(ctx, []string{id.String()}))(t)
-	if c := must(repo.Show(ctx, ids[0].String()))(t); c.Content != was.Content || c.Erased == nil || c.Size != was.Size || c.Role != was.Role {
+	if c := must(repo.Show(ctx, ids[0].String()))(t); c.ContentID != was.ContentID || c.Tombstone == nil || c.Size != was.Size || c.Role != was.Role {
 		t.Errorf("the copy is %+v", c)
 	}
 	must(repo.Import(ctx, func(yield func(tract.ImportedMessage, error) bool) { yield(one("brought", "1", "hunter2"), nil) }, tract.ImportOptions{}))(t)
-	if c := must(repo.Show(ctx, "brought"))(t); c.Content != was.Content || c.Erased == nil {
+	if c := must(repo.Show(ctx, "brought"))(t); c.ContentID != was.ContentID || c.Tombstone == nil {
 		t.Errorf("what was imported is %+v", c)
 	}
 	wantNoWord(t, dir, 1, "hunter2")
-	if _, err := commit.Content(ctx, repo.Store(), was.Content); !errors.Is(err, objects.ErrErased) {
+	if _, err := commit.ReadContent(ctx, repo.Store(), was.ContentID); !errors.Is(err, objects.ErrPurged) {
 		t.Errorf("the content: %v", err)
 	}
 	edit := must(main.Edit(ctx, id.String(), "changed", tract.EditOptions{}))(t)
 	if got := sent(t, repo, "main"); got != "user:changed" {
 		t.Errorf("edited: %s", got)
 	}
-	if _, err := main.Edit(ctx, id.String(), "", tract.EditOptions{Source: id.String()}); !errors.Is(err, objects.ErrErased) {
+	if _, err := main.Edit(ctx, id.String(), "", tract.EditOptions{Source: id.String()}); !errors.Is(err, objects.ErrPurged) {
 		t.Errorf("the first words, restored: %v", err)
 	}
 	must(repo.Branch("again").Append(ctx, []content.Block{content.User("hunter2")}, tract.AppendOptions{}))(t)

@@ -56,7 +56,7 @@ func (r *Repo) rescued(ctx context.Context, ref objects.Ref) ([]*commit.Commit, 
 		if err != nil {
 			return nil, fmt.Errorf("rescue %s: %w", refs.Name(ref.Name), err)
 		}
-		if len(reply) > 0 && c.Origin != reply[0].Origin {
+		if len(reply) > 0 && c.OriginID != reply[0].OriginID {
 			break
 		}
 		reply = append(reply, c)
@@ -125,8 +125,8 @@ func again(commits []*commit.Commit) []commit.Draft {
 	drafts := make([]commit.Draft, len(commits))
 	for i, c := range commits {
 		drafts[i] = commit.Draft{
-			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Covers: c.Covers, Priority: c.Priority,
-			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.From, Label: c.Words,
+			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
+			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
 		}
 		sameWords(&drafts[i], c)
 	}
@@ -136,7 +136,7 @@ func again(commits []*commit.Commit) []commit.Draft {
 // sameWords gives a draft the block of a commit; when its words were erased, theirs
 // stay so.
 func sameWords(d *commit.Draft, c *commit.Commit) {
-	if d.Block, d.Erased = c.Block, nil; c.Erased != nil {
-		d.Block, d.Erased = nil, c
+	if d.Block, d.CopyPurged = c.Block, nil; c.Tombstone != nil {
+		d.Block, d.CopyPurged = nil, c
 	}
 }

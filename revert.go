@@ -67,14 +67,14 @@ func (b *Branch) reverting(ctx context.Context, c *call, tip, reverted *commit.C
 // revertingMerge leaves out the blocks that a merge brought, and takes back what it
 // brought of others, where nobody has said more since.
 func (b *Branch) revertingMerge(ctx context.Context, c *call, tip, merge *commit.Commit, reason string) ([]commit.Draft, error) {
-	brought, err := commit.Brings(ctx, b.repo.store, merge.Parent(), merge.Second())
+	brought, err := commit.IncomingCommits(ctx, b.repo.store, merge.Parent(), merge.SecondParent())
 	if err != nil {
 		return nil, err
 	}
 	var drafts []commit.Draft
 	in := map[objects.ID]bool{}
 	for _, of := range brought {
-		if in[of.ID] = true; of.Says() {
+		if in[of.ID] = true; of.AddsBlock() {
 			drafts = append(drafts, b.noted(c, of.ID, priority.Skip, reason))
 		}
 	}
@@ -139,9 +139,9 @@ func (b *Branch) wordsOf(ctx context.Context, c *call, tip *commit.Commit, id, a
 	said := func(tip objects.ID) (objects.ID, error) {
 		edit, err := b.repo.lastSaid(ctx, tip, history.ChangeKey{Target: id, Op: commit.Edit})
 		if err != nil || edit == nil {
-			return target.Content, err
+			return target.ContentID, err
 		}
-		return edit.Content, nil
+		return edit.ContentID, nil
 	}
 	want, err := said(at)
 	if err != nil {
@@ -156,7 +156,7 @@ func (b *Branch) wordsOf(ctx context.Context, c *call, tip *commit.Commit, id, a
 	}
 	d := b.draft(c, commit.Edit, id)
 	d.Role = target.Role
-	d.Block, err = commit.Content(ctx, b.repo.store, want)
+	d.Block, err = commit.ReadContent(ctx, b.repo.store, want)
 	return d, err
 }
 

@@ -110,7 +110,7 @@ func estimates(t *testing.T, dir string, first, second recording) (plain, scaled
 	}
 	for _, e := range p.Entries {
 		if e.Sent {
-			plain += int((e.Kind.Weight(int64(e.Size)) + 3) / 4)
+			plain += int((e.Kind.PromptBytes(int64(e.Size)) + 3) / 4)
 		}
 	}
 	return plain, p.Tokens.Effective
@@ -167,16 +167,16 @@ func TestEstimateOfRealSessions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if c.From == nil || c.From.Usage.Input == 0 || c.Index != 0 || c.From.ResponseID == last || c.Depth < 8 {
+				if c.Origin == nil || c.Origin.Usage.Input == 0 || c.Index != 0 || c.Origin.ResponseID == last || c.Depth < 8 {
 					continue
 				}
-				last = c.From.ResponseID
+				last = c.Origin.ResponseID
 				p, err := repo.Compile(t.Context(), c.Parent().String(), tract.CompileOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if p.Scale.Responses > 0 {
-					errors = append(errors, off(p.Tokens.Effective, c.From.Usage.Input))
+					errors = append(errors, off(p.Tokens.Effective, c.Origin.Usage.Input))
 				}
 			}
 		}

@@ -302,8 +302,8 @@ func (h *branchHistory) comparable(list []content.Message, masks bool) ([]conten
 	purged := map[objects.ID]content.Block{}
 	for _, s := range h.blocks {
 		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
-			if c.Erased != nil {
-				purged[c.Content] = readable(c)
+			if c.Tombstone != nil {
+				purged[c.ContentID] = readable(c)
 			}
 		}
 	}

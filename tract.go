@@ -144,7 +144,7 @@ const maxHeaders = 4096
 
 func (h *headers) put(c *commit.Commit) {
 	kept := *c
-	kept.Block, kept.From, kept.Words, kept.Erased = nil, nil, commit.Label{}, nil
+	kept.Block, kept.Origin, kept.Label, kept.Tombstone = nil, nil, commit.Label{}, nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byID == nil {

@@ -31,7 +31,7 @@ func (b *Branch) keepThoughts(unkept map[int][]content.Block, commits []*commit.
 func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
-	keeps := x.call.compileOptions().KeepToolTurns
+	keeps := x.call.compileOptions().KeepToolReasoning
 	for i := len(x.Prompt.Entries) - 1; i >= 0 && (keeps || x.Prompt.Entries[i].Turn == last); i-- {
 		open[x.Prompt.Entries[i].ID] = true
 	}
@@ -43,7 +43,7 @@ func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]co
 		return x.Prompt.Messages, nil
 	}
 	messages := make([]content.Message, len(x.Prompt.Messages))
-	for i, commits := range x.Prompt.Commits() {
+	for i, commits := range x.Prompt.MessageCommits() {
 		m := x.Prompt.Messages[i]
 		messages[i] = content.Message{Role: m.Role}
 		for j, block := range m.Blocks {

@@ -37,7 +37,7 @@ func (b *bench) walking(ctx context.Context, h *history) (err error) {
 	}
 	took, err := alternate(ctx, b.rounds, 0, timed(func(ctx context.Context) error {
 		n := 0
-		for _, err := range commit.Pass(ctx, repo.Store(), ref.Target, 0) {
+		for _, err := range commit.WalkReuse(ctx, repo.Store(), ref.Target, 0) {
 			if err != nil {
 				return err
 			}

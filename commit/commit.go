@@ -42,21 +42,21 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
 
-// Cover is what a summary stands for in its range.
-type Cover uint8
+// SummaryScope is what a summary stands for in its range.
+type SummaryScope uint8
 
 // The covers. Their numbers are in records and never change.
 const (
-	CoverAll       Cover = iota
-	CoverDialogue        // thoughts stay as they are
-	CoverReasoning       // thoughts only
+	ScopeAll       SummaryScope = iota
+	ScopeDialogue               // thoughts stay as they are
+	ScopeReasoning              // thoughts only
 	coverEnd
 )
 
 var coverNames = [...]string{"all", "dialogue", "reasoning"}
 
 // String is the name of the cover.
-func (c Cover) String() string {
+func (c SummaryScope) String() string {
 	if c < coverEnd {
 		return coverNames[c]
 	}
@@ -64,15 +64,15 @@ func (c Cover) String() string {
 }
 
 // MarshalText writes the name of the cover.
-func (c Cover) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+func (c SummaryScope) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // Commit is one step of a history. Links that it does not have are zero.
 type Commit struct {
-	ID      objects.ID
-	Parents []objects.ID
-	Content objects.ID // the block; of an Annotate, a note with the reason
-	Origin  objects.ID // where it came from, shared by the blocks of a message
-	Label   objects.ID // words that a person put on it
+	ID        objects.ID
+	Parents   []objects.ID
+	ContentID objects.ID // the block; of an Annotate, a note with the reason
+	OriginID  objects.ID // where it came from, shared by the blocks of a message
+	LabelID   objects.ID // words that a person put on it
 
 	Op       Op
 	Kind     content.Kind
@@ -81,7 +81,7 @@ type Commit struct {
 	Size     int64          // bytes of the content's record
 	Target   objects.ID     // of an Edit or Annotate: the commit it speaks of; of a Compress: the last of its range
 	First    objects.ID     // of a Compress: the first of its range
-	Covers   Cover          // of a Compress: what of its range it stands for
+	Scope    SummaryScope   // of a Compress: what of its range it stands for
 	Priority priority.Level // given by a person, else Unset
 	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
 	Author   string
@@ -89,14 +89,14 @@ type Commit struct {
 
 	Depth uint64 // commits before this one, on the longest line; fsck checks it
 
-	Spot objects.Spot // where the content was seen to lie, if the walk that gave c knew: a help for Load
+	Locator objects.Locator // where the content was seen to lie, if the walk that gave c knew: a help for Load
 
 	// What the links name; Load and LoadAll fill them in.
-	Block content.Block // nil until it is loaded, and when there is no content; of erased words, what is left
-	From  *Origin       // nil until it is loaded, and when there is no origin
-	Words Label
+	Block  content.Block // nil until it is loaded, and when there is no content; of erased words, what is left
+	Origin *Origin       // nil until it is loaded, and when there is no origin
+	Label  Label
 
-	Erased *objects.Tombstone // of the content, when its words were erased; found when it is loaded
+	Tombstone *objects.Tombstone // of the content, when its words were erased; found when it is loaded
 }
 
 // Parent is the first parent, zero for a root.
@@ -107,16 +107,16 @@ func (c *Commit) Parent() objects.ID {
 	return c.Parents[0]
 }
 
-// Second is the second parent, zero unless c is a Merge.
-func (c *Commit) Second() objects.ID {
+// SecondParent is the second parent, zero unless c is a Merge.
+func (c *Commit) SecondParent() objects.ID {
 	if len(c.Parents) < 2 {
 		return objects.ID{}
 	}
 	return c.Parents[1]
 }
 
-// Says tells whether c adds words of its own to a prompt: a block, or a summary.
-func (c *Commit) Says() bool { return c.Op == Append || c.Op == Compress }
+// AddsBlock tells whether c adds words of its own to a prompt: a block, or a summary.
+func (c *Commit) AddsBlock() bool { return c.Op == Append || c.Op == Compress }
 
 // BeginsTurn tells whether a turn begins at c: the first block of a user message
 // that is not only tool results.

@@ -26,7 +26,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 987654321, time.UTC)
 func conversation() []Draft {
 	reply := &Origin{
 		Source: SourceModel, Session: "main", Provider: "anthropic", Dialect: "messages", Endpoint: "api.anthropic.com",
-		Model: "claude-sonnet-4-5", ResponseID: "msg_1", Finish: "end_turn", Incomplete: true, Unkept: 2,
+		Model: "claude-sonnet-4-5", ResponseID: "msg_1", Finish: "end_turn", Incomplete: true, UncommittedReasoning: 2,
 		Usage:    content.Usage{Input: 10, Output: 20, Reasoning: 5, Cached: 3, CacheWrite: 1, Raw: []byte(`{"input_tokens":6}`)},
 		Settings: map[string]string{"reasoning.effort": "high", "model": "claude-sonnet-4-5"},
 		Started:  noon, FirstToken: 120 * time.Millisecond, Duration: 3 * time.Second,
@@ -42,10 +42,10 @@ func conversation() []Draft {
 		{Op: Edit, Target: objects.Hash([]byte("z")), Block: content.User("Why not?"), Time: noon},
 		{Block: content.ToolResult{CallID: "c", Text: "4"}, Time: noon},
 		{
-			Op: Compress, First: objects.Hash([]byte("a")), Target: objects.Hash([]byte("b")), Covers: CoverDialogue,
+			Op: Compress, First: objects.Hash([]byte("a")), Target: objects.Hash([]byte("b")), Scope: ScopeDialogue,
 			Block: content.Text{Of: content.KindSummary, Text: "Somebody asked why."}, Time: noon,
 		},
-		{Block: content.Assistant("Yes."), Key: Key{Kind: KeyReply, Text: "k1"}, Time: noon},
+		{Block: content.Assistant("Yes."), Key: Key{Kind: KeyRequest, Text: "k1"}, Time: noon},
 		{Block: content.Assistant("No."), Key: Key{Kind: KeyResponse, Text: "msg_2"}, Time: noon},
 		{Block: content.User("And?"), Key: Key{Kind: KeyImport, Text: "6f0c2d1e", Importer: "claude-code", Block: 1}, Time: noon},
 		{Block: content.User("So?"), Key: Key{Kind: KeyImport}, Time: noon},
@@ -81,15 +81,15 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		t.Errorf("the walk ended %d commits above the root", i)
 	}
 	d := conversation()[2]
-	origin, err := ReadOrigin(t.Context(), s, commits[2].Origin)
+	origin, err := ReadOrigin(t.Context(), s, commits[2].OriginID)
 	d.Origin.Started = d.Origin.Started.Truncate(time.Millisecond)
 	if err != nil || !reflect.DeepEqual(origin, d.Origin) {
 		t.Errorf("origin %+v, %v\nwant %+v", origin, err, d.Origin)
 	}
-	if commits[2].Origin != commits[3].Origin {
+	if commits[2].OriginID != commits[3].OriginID {
 		t.Error("blocks of one message do not share their origin")
 	}
-	label, err := ReadLabel(t.Context(), s, commits[1].Label)
+	label, err := ReadLabel(t.Context(), s, commits[1].LabelID)
 	if want := conversation()[1].Label; err != nil || !reflect.DeepEqual(label, want) {
 		t.Errorf("label %+v, %v", label, err)
 	}
@@ -189,7 +189,7 @@ func TestParseRefuses(t *testing.T) {
 		"a field more":   objects.New(good.Kind, good.Parents, good.Links, append(bytes.Clone(good.Data), 0xf8, 0x01, 0x01)),
 		"no words":       without.object(),
 		"no such key":    keyed(Key{Kind: keyEnd, Text: "k"}),
-		"no key":         keyed(Key{Kind: KeyReply}),
+		"no key":         keyed(Key{Kind: KeyRequest}),
 		"no import":      keyed(Key{Text: "k", Importer: "x"}),
 		"no position":    keyed(Key{Kind: KeyResponse, Text: "k", Block: 1}),
 		"half a merge":   joined.object(),
@@ -235,7 +235,7 @@ func merged(t *testing.T) []objects.Object {
 	ours := add(root, Draft{Block: content.Assistant("Oslo.")})
 	thought := add(root, Draft{Block: content.Reasoning{Text: "By train."}})
 	theirs := add(thought, Draft{Block: content.Assistant("Bergen."), Index: 1})
-	join := add(ours, Draft{Op: Merge, Second: theirs, Author: "ada"})
+	join := add(ours, Draft{Op: Merge, SecondParent: theirs, Author: "ada"})
 	add(join, Draft{Block: content.User("Thanks.")})
 	return put
 }

@@ -12,7 +12,7 @@ import (
 
 // History yields the commits that tips have and without has not, each once and
 // before its parents, line by line: after a merge first what the second parent
-// brings, newest first, as in the order of [Line] backwards. Both parents count. It
+// brings, newest first, as in the order of [Linearize] backwards. Both parents count. It
 // reads little more than it yields; an error is the last element.
 func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
 	return history(ctx, r, tips, without, farBack)

@@ -21,7 +21,7 @@ func (w *web) add(t *testing.T, parent, second *Commit) *Commit {
 	t.Helper()
 	d := Draft{Block: content.User("x"), Time: time.UnixMilli(int64(len(w.commits) / 10))} // many at once
 	if second != nil {
-		d = Draft{Op: Merge, Second: second, Time: d.Time}
+		d = Draft{Op: Merge, SecondParent: second, Time: d.Time}
 	}
 	c, put, err := Write(parent, d)
 	if err == nil {
@@ -163,14 +163,14 @@ func (w *web) checkLine(t *testing.T, seed uint64, tip objects.ID) {
 		}
 		c := byID[id]
 		line := slow(c.Parent())
-		for _, brought := range slow(c.Second()) {
+		for _, brought := range slow(c.SecondParent()) {
 			if !slices.Contains(line, brought) {
 				line = append(line, brought)
 			}
 		}
 		return append(line, id)
 	}
-	line, err := Line(t.Context(), w.store, tip)
+	line, err := Linearize(t.Context(), w.store, tip)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,14 +182,14 @@ func (w *web) checkLine(t *testing.T, seed uint64, tip objects.ID) {
 		t.Fatalf("seed %d: the line of %s is not that of its definition", seed, tip.Short())
 	}
 	c := byID[tip]
-	second := byID[c.Second()]
+	second := byID[c.SecondParent()]
 	if second == nil {
 		return
 	}
 	if want := max(byID[c.Parent()].Depth, second.Depth) + 1; c.Depth != want {
 		t.Fatalf("seed %d: a merge has depth %d, want %d", seed, c.Depth, want)
 	}
-	brings, err := Brings(t.Context(), w.store, c.Parent(), c.Second())
+	brings, err := IncomingCommits(t.Context(), w.store, c.Parent(), c.SecondParent())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func (w *web) checkLine(t *testing.T, seed uint64, tip objects.ID) {
 	for _, b := range brings {
 		have[b.ID] = true
 	}
-	for id := range w.above[c.Second()] {
+	for id := range w.above[c.SecondParent()] {
 		if have[id] == w.above[c.Parent()][id] {
 			t.Fatalf("seed %d: a merge brings %s: %t", seed, id.Short(), have[id])
 		}

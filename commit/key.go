@@ -8,13 +8,13 @@ type KeyKind uint8
 // The kinds of keys. Their numbers are in records and never change.
 const (
 	KeyCaller   KeyKind = iota // the program that made the call
-	KeyReply                   // the same: it is the key of the request, and the commit answers that
+	KeyRequest                 // the same: it is the key of the request, and the commit answers that
 	KeyResponse                // the provider: it is the id of the response
 	KeyImport                  // the importer: it is a position in the source
 	keyEnd
 )
 
-var keyNames = [...]string{"caller", "reply", "response", "import"}
+var keyNames = [...]string{"caller", "request", "response", "import"}
 
 // String is the name of the kind.
 func (k KeyKind) String() string {
@@ -52,7 +52,7 @@ func (k *Key) check() error {
 	switch {
 	case k.Kind != KeyImport && (k.Importer != "" || k.Block != 0):
 		return malformed("an import position in a key of another kind")
-	case k.Text == "" && (k.Kind == KeyReply || k.Kind == KeyResponse):
+	case k.Text == "" && (k.Kind == KeyRequest || k.Kind == KeyResponse):
 		return malformed("a kind of key without the key")
 	}
 	return nil

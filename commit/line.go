@@ -6,10 +6,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Line gives a whole history in the order in which a prompt is made of it, oldest
+// Linearize gives a whole history in the order in which a prompt is made of it, oldest
 // first: the line of the first parent, then what the second brings beyond it, then
 // what follows. Every commit is in it once, and after its parents.
-func Line(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit, error) {
+func Linearize(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit, error) {
 	l := liner{r: r}
 	if err := l.add(ctx, tip); err != nil {
 		return nil, err
@@ -17,8 +17,8 @@ func Line(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit, err
 	return l.line, nil
 }
 
-// Brings gives what a second history has beyond a first, in the order of Line.
-func Brings(ctx context.Context, r objects.Reader, first, second objects.ID) ([]*Commit, error) {
+// IncomingCommits gives what a second history has beyond a first, in the order of Line.
+func IncomingCommits(ctx context.Context, r objects.Reader, first, second objects.ID) ([]*Commit, error) {
 	only := map[objects.ID]bool{}
 	for c, err := range History(ctx, r, []objects.ID{second}, []objects.ID{first}) {
 		if err != nil {
@@ -62,7 +62,7 @@ func (l *liner) add(ctx context.Context, tip objects.ID) error {
 	for i := len(chain) - 1; i >= 0; i-- {
 		c := chain[i]
 		if c.Op == Merge {
-			if err := l.add(ctx, c.Second()); err != nil {
+			if err := l.add(ctx, c.SecondParent()); err != nil {
 				return err
 			}
 		}

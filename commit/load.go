@@ -17,48 +17,48 @@ import (
 func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	n := 0
 	for _, c := range commits {
-		if c.Block == nil && !c.Content.IsZero() {
+		if c.Block == nil && !c.ContentID.IsZero() {
 			n++
 		}
 	}
 	rest := make([]*Commit, 0, n)
 	for _, c := range commits {
-		if c.Block == nil && !c.Content.IsZero() {
+		if c.Block == nil && !c.ContentID.IsZero() {
 			rest = append(rest, c)
 		}
 	}
-	return Blocks(ctx, r, Wanted{
+	return LoadBlocks(ctx, r, LoadRequest{
 		Len: n,
-		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
-			return rest[i].ID, rest[i].Content, rest[i].Spot
+		Content: func(i int) (commit, content objects.ID, spot objects.Locator) {
+			return rest[i].ID, rest[i].ContentID, rest[i].Locator
 		},
 		Put: func(i int, b content.Block, left *objects.Tombstone) { rest[i].fill(b, left) },
 	})
 }
 
-// Wanted is contents that are asked for, by their places in some list. Its functions
+// LoadRequest is contents that are asked for, by their places in some list. Its functions
 // may be called by several goroutines at once, with different places.
-type Wanted struct {
+type LoadRequest struct {
 	Len int
 
-	// Of is the content that a place is for, and where it lies if that is known. An
+	// Content is the content that a place is for, and where it lies if that is known. An
 	// error names the commit.
-	Of func(i int) (commit, content objects.ID, spot objects.Spot)
+	Content func(i int) (commit, content objects.ID, spot objects.Locator)
 
-	// Put takes the block, or the tombstone of one that was erased, which has none.
+	// Objects takes the block, or the tombstone of one that was erased, which has none.
 	Put func(i int, b content.Block, left *objects.Tombstone)
 }
 
-// Blocks gives the block of each of the wanted contents.
-func Blocks(ctx context.Context, r objects.Reader, w Wanted) error {
+// LoadBlocks gives the block of each of the wanted contents.
+func LoadBlocks(ctx context.Context, r objects.Reader, w LoadRequest) error {
 	if w.Len == 0 {
 		return nil
 	}
 	got := make([]bool, w.Len)
-	err := objects.Load(ctx, r, objects.Wanted{
+	err := objects.Load(ctx, r, objects.LoadRequest{
 		Len: w.Len,
-		At: func(i int) (objects.ID, objects.Spot) {
-			_, id, spot := w.Of(i)
+		At: func(i int) (objects.ID, objects.Locator) {
+			_, id, spot := w.Content(i)
 			return id, spot
 		},
 		Give: func(i int, o *objects.Object, err error) error {
@@ -79,7 +79,7 @@ func Blocks(ctx context.Context, r objects.Reader, w Wanted) error {
 		return fmt.Errorf("read content: %w", err)
 	}
 	if i := slices.Index(got, false); i >= 0 {
-		of, id, _ := w.Of(i)
+		of, id, _ := w.Content(i)
 		return fmt.Errorf("read content of commit %s: %w", of.Short(), &objects.NotFoundError{ID: id})
 	}
 	return nil
@@ -90,15 +90,15 @@ func Blocks(ctx context.Context, r objects.Reader, w Wanted) error {
 func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	wanted := map[objects.ID][]*Commit{}
 	for _, c := range commits {
-		if c.From == nil && !c.Origin.IsZero() {
-			wanted[c.Origin] = append(wanted[c.Origin], c)
+		if c.Origin == nil && !c.OriginID.IsZero() {
+			wanted[c.OriginID] = append(wanted[c.OriginID], c)
 		}
-		if c.Words.IsZero() && !c.Label.IsZero() {
-			wanted[c.Label] = append(wanted[c.Label], c)
+		if c.Label.IsZero() && !c.LabelID.IsZero() {
+			wanted[c.LabelID] = append(wanted[c.LabelID], c)
 		}
 	}
 	for obj, err := range r.Get(ctx, slices.Collect(maps.Keys(wanted))) {
-		if errors.Is(err, objects.ErrErased) { // a label: nothing is left of it
+		if errors.Is(err, objects.ErrPurged) { // a label: nothing is left of it
 			delete(wanted, obj.ID)
 			continue
 		}
@@ -117,9 +117,9 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 		}
 		for _, c := range wanted[obj.ID] {
 			if origin != nil {
-				c.From = origin
+				c.Origin = origin
 			} else {
-				c.Words = label
+				c.Label = label
 			}
 		}
 		delete(wanted, obj.ID)
@@ -130,9 +130,9 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	return Load(ctx, r, commits...)
 }
 
-// Content reads one block by the id of its content. One that was erased is an
-// [objects.ErrErased].
-func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
+// ContentID reads one block by the id of its content. One that was erased is an
+// [objects.ErrPurged].
+func ReadContent(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
 	obj, err := objects.Read(ctx, r, id)
 	if err != nil {
 		return nil, fmt.Errorf("read content: %w", err)
@@ -140,9 +140,9 @@ func Content(ctx context.Context, r objects.Reader, id objects.ID) (content.Bloc
 	return decodeContent(ctx, r, &obj)
 }
 
-// Fill gives a commit its block from the object of its content, which was read
+// SetBlock gives a commit its block from the object of its content, which was read
 // with it.
-func Fill(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
+func SetBlock(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
 	block, err := decodeContent(ctx, r, &obj)
 	left, err := erased(err)
 	if err != nil {
@@ -165,7 +165,7 @@ func decodeContent(ctx context.Context, r objects.Reader, obj *objects.Object) (
 	default:
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("want content, have a %s", obj.Kind)}
 	}
-	b, err := content.DecodeKeeping(record)
+	b, err := content.DecodeNoCopy(record)
 	if err != nil {
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: err}
 	}

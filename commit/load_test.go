@@ -20,18 +20,18 @@ func TestAnErasedChunkIsOfItsContentAlone(t *testing.T) {
 	if err := store.Apply(t.Context(), objects.Batch{Put: put}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := objects.Read(t.Context(), store, commits[0].Content)
+	list, err := objects.Read(t.Context(), store, commits[0].ContentID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := objects.Erase(t.Context(), store, []objects.Tombstone{{ID: list.Links[0], Time: time.UnixMilli(0), Why: "gone"}}, nil); err != nil {
+	if _, err := objects.Purge(t.Context(), store, []objects.Tombstone{{ID: list.Links[0], Time: time.UnixMilli(0), Why: "gone"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	blocks, left := make([]content.Block, 2), make([]*objects.Tombstone, 2)
-	err = Blocks(t.Context(), store, Wanted{
+	err = LoadBlocks(t.Context(), store, LoadRequest{
 		Len: 2,
-		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
-			return commits[i].ID, commits[i].Content, objects.Spot{}
+		Content: func(i int) (commit, content objects.ID, spot objects.Locator) {
+			return commits[i].ID, commits[i].ContentID, objects.Locator{}
 		},
 		Put: func(i int, b content.Block, t *objects.Tombstone) { blocks[i], left[i] = b, t },
 	})

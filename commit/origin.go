@@ -23,28 +23,28 @@ const (
 	SourceRemote Source = "remote" // from another store
 )
 
-// Origin is where the blocks of one message came from. It is one object, shared
+// OriginID is where the blocks of one message came from. It is one object, shared
 // by them, so that what a response cost is counted once. Zero fields are not
 // known.
 type Origin struct {
-	Source     Source
-	Session    string // name of the branch it was committed on
-	Provider   string // such as anthropic or deepseek
-	Dialect    string // the wire format: chat, messages, ...
-	Endpoint   string // host that answered
-	Model      string
-	ResponseID string
-	Finish     string // the provider's finish reason
-	Incomplete bool   // the response broke off
-	Unkept     int    // thoughts of the response that were not committed, as asked
-	Usage      content.Usage
-	Settings   map[string]string // what the request asked for
-	Manifest   objects.ID        // what the request was made of
-	Started    time.Time         // the request was sent; UTC, whole milliseconds
-	FirstToken time.Duration     // until something came; whole milliseconds
-	Duration   time.Duration     // until all had come; whole milliseconds
-	Importer   string            // program that brought it
-	Original   map[string]string // its ids there
+	Source               Source
+	Session              string // name of the branch it was committed on
+	Provider             string // such as anthropic or deepseek
+	Dialect              string // the wire format: chat, messages, ...
+	Endpoint             string // host that answered
+	Model                string
+	ResponseID           string
+	Finish               string // the provider's finish reason
+	Incomplete           bool   // the response broke off
+	UncommittedReasoning int    // thoughts of the response that were not committed, as asked
+	Usage                content.Usage
+	Settings             map[string]string // what the request asked for
+	Manifest             objects.ID        // what the request was made of
+	Started              time.Time         // the request was sent; UTC, whole milliseconds
+	FirstToken           time.Duration     // until something came; whole milliseconds
+	Duration             time.Duration     // until all had come; whole milliseconds
+	Importer             string            // program that brought it
+	Original             map[string]string // its ids there
 }
 
 // Object makes the object of o.
@@ -71,7 +71,7 @@ func (o *Origin) encode(e *canonical.Encoder) {
 	e.String(7, o.ResponseID)
 	e.String(8, o.Finish)
 	e.Bool(9, o.Incomplete)
-	e.Uint(10, uint64(o.Unkept))
+	e.Uint(10, uint64(o.UncommittedReasoning))
 	e.Uint(11, count(o.Usage.Input))
 	e.Uint(12, count(o.Usage.Output))
 	e.Uint(13, count(o.Usage.Reasoning))
@@ -137,7 +137,7 @@ func (o *Origin) decode(d *canonical.Decoder) {
 	case 9:
 		o.Incomplete = d.Bool()
 	case 10:
-		o.Unkept = int(d.Small(1 << 31))
+		o.UncommittedReasoning = int(d.Small(1 << 31))
 	case 11:
 		o.Usage.Input = count()
 	case 12:
@@ -174,7 +174,7 @@ func pair(d *canonical.Decoder, m map[string]string) map[string]string {
 	return m
 }
 
-// Label is words that a person puts on a commit: a line and named values.
+// LabelID is words that a person puts on a commit: a line and named values.
 type Label struct {
 	Text string
 	Meta map[string]string

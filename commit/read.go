@@ -19,8 +19,8 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 	return Parse(obj)
 }
 
-// Headers gives the headers of some commits, in the order asked.
-func Headers(ctx context.Context, r objects.Reader, ids []objects.ID) ([]*Commit, error) {
+// ReadHeaders gives the headers of some commits, in the order asked.
+func ReadHeaders(ctx context.Context, r objects.Reader, ids []objects.ID) ([]*Commit, error) {
 	known := make(map[objects.ID]*Commit, len(ids))
 	for obj, err := range r.Get(ctx, ids) {
 		if err != nil {
@@ -48,7 +48,7 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 		var room []Commit // one by one they take as long to make as to read
 		var parents []objects.ID
 		size := 1
-		for c, err := range Pass(ctx, r, tip, limit, stop...) {
+		for c, err := range WalkReuse(ctx, r, tip, limit, stop...) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -70,10 +70,10 @@ func Walk(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 	}
 }
 
-// Pass is Walk for who keeps nothing: a commit is good until the next one is asked
+// WalkReuse is Walk for who keeps nothing: a commit is good until the next one is asked
 // for, or the loop ends, and only what Load fills in may be changed in it.
 // [Commit.Clone] lasts.
-func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
+func WalkReuse(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop ...objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		var c Commit
 		for run, err := range objects.ChainRuns(ctx, r, tip, limit, stop...) {
@@ -90,7 +90,7 @@ func Pass(ctx context.Context, r objects.Reader, tip objects.ID, limit int, stop
 
 // yieldRun parses each commit of a run into c and yields it. It reports whether the walk goes
 // on with the next run.
-func (c *Commit) yieldRun(run *objects.Run, yield func(*Commit, error) bool) bool {
+func (c *Commit) yieldRun(run *objects.CommitRun, yield func(*Commit, error) bool) bool {
 	for i := range run.Objects {
 		author := c.Author
 		*c = Commit{}
@@ -98,7 +98,7 @@ func (c *Commit) yieldRun(run *objects.Run, yield func(*Commit, error) bool) boo
 			yield(nil, err)
 			return false
 		}
-		c.Spot = run.Spot(i)
+		c.Locator = run.Locator(i)
 		if !yield(c, nil) {
 			return false
 		}
@@ -134,7 +134,7 @@ func ReadLabel(ctx context.Context, r objects.Reader, id objects.ID) (Label, err
 		return Label{}, nil
 	}
 	obj, err := objects.Read(ctx, r, id)
-	if errors.Is(err, objects.ErrErased) {
+	if errors.Is(err, objects.ErrPurged) {
 		return Label{}, nil
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *Commit) object() objects.Object {
 }
 
 // named is what c may link to.
-func (c *Commit) named() [3]objects.ID { return [3]objects.ID{c.Content, c.Origin, c.Label} }
+func (c *Commit) named() [3]objects.ID { return [3]objects.ID{c.ContentID, c.OriginID, c.LabelID} }
 
 // has tells which of these it links to.
 func (c *Commit) has() (bits uint64) {
@@ -77,7 +77,7 @@ func (c *Commit) record() []byte {
 	e.String(fieldImporter, c.Key.Importer)
 	e.Uint(fieldKeyBlock, uint64(c.Key.Block))
 	e.Hash(fieldFirst, c.First)
-	e.Uint(fieldCovers, uint64(c.Covers))
+	e.Uint(fieldCovers, uint64(c.Scope))
 	return e.Bytes()
 }
 
@@ -156,7 +156,7 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case fieldFirst:
 			c.First = objects.ID(d.Hash())
 		case fieldCovers:
-			c.Covers = Cover(d.Small(uint64(coverEnd)))
+			c.Scope = SummaryScope(d.Small(uint64(coverEnd)))
 		}
 	}
 	if err := d.Err(); err != nil {
@@ -167,7 +167,7 @@ func (c *Commit) parse(obj *objects.Object) error {
 
 // finish tells the links apart and checks the whole.
 func (c *Commit) finish(links []objects.ID, has uint64) error {
-	for i, id := range []*objects.ID{&c.Content, &c.Origin, &c.Label} {
+	for i, id := range []*objects.ID{&c.ContentID, &c.OriginID, &c.LabelID} {
 		if has&(1<<i) != 0 && len(links) > 0 {
 			*id, links = links[0], links[1:]
 			has &^= 1 << i
@@ -194,17 +194,17 @@ func (c *Commit) check() error {
 		return malformed("unknown kind")
 	case c.Role > content.RoleTool:
 		return malformed("unknown role")
-	case c.Op != Annotate && c.Op != Merge && c.Content.IsZero():
+	case c.Op != Annotate && c.Op != Merge && c.ContentID.IsZero():
 		return malformed("no content")
 	case (c.Op == Append || c.Op == Merge) != c.Target.IsZero():
 		return malformed("target does not fit the operation")
 	case len(c.Parents) > 2 || (c.Op == Merge) != (len(c.Parents) == 2):
 		return malformed("parents do not fit the operation")
-	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.Content.IsZero()):
+	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.ContentID.IsZero()):
 		return malformed("a merge of one history, or with words")
 	case c.Op == Compress && (c.Kind != content.KindSummary || c.First.IsZero()):
 		return malformed("a summary without its words or its range")
-	case c.Op != Compress && (!c.First.IsZero() || c.Covers != CoverAll):
+	case c.Op != Compress && (!c.First.IsZero() || c.Scope != ScopeAll):
 		return malformed("a range that no summary stands for")
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return malformed("depth does not fit the parents")

@@ -13,22 +13,22 @@ import (
 
 // Draft is a commit that is not written yet.
 type Draft struct {
-	Op       Op            // Append when zero
-	Block    content.Block // of an Annotate: a note with the reason; of a Merge: a summary; may be nil of both
-	Role     content.Role  // who says it; content.RoleOf(Block) when zero
-	Index    int           // of the block in its message
-	Target   objects.ID    // of an Edit, Annotate or Compress
-	First    objects.ID    // of a Compress
-	Covers   Cover         // of a Compress
-	Erased   *Commit       // in the place of Block: whose erased content the commit has, such as that of the one it copies
-	Priority priority.Level
-	Time     time.Time
-	Author   string
-	Key      Key
-	Origin   *Origin // may be shared by drafts
-	Label    Label
+	Op         Op            // Append when zero
+	Block      content.Block // of an Annotate: a note with the reason; of a Merge: a summary; may be nil of both
+	Role       content.Role  // who says it; content.RoleOf(Block) when zero
+	Index      int           // of the block in its message
+	Target     objects.ID    // of an Edit, Annotate or Compress
+	First      objects.ID    // of a Compress
+	Scope      SummaryScope  // of a Compress
+	CopyPurged *Commit       // in the place of Block: whose erased content the commit has, such as that of the one it copies
+	Priority   priority.Level
+	Time       time.Time
+	Author     string
+	Key        Key
+	Origin     *Origin // may be shared by drafts
+	Label      Label
 
-	Second *Commit // of a Merge: the tip of the other history
+	SecondParent *Commit // of a Merge: the tip of the other history
 }
 
 // Write makes the commits of drafts, one upon the other, the first upon parent
@@ -55,31 +55,31 @@ type Writer struct {
 	origins map[objects.ID]bool // that are in put
 }
 
-// Put is the objects gathered so far.
-func (w *Writer) Put() []objects.Object { return w.put }
+// Objects is the objects gathered so far.
+func (w *Writer) Objects() []objects.Object { return w.put }
 
 // Write makes the commit of a draft upon parent (nil: a root), as the function does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	c := &Commit{
-		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Covers: d.Covers, Priority: d.Priority,
+		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Scope: d.Scope, Priority: d.Priority,
 		Time: d.Time.UTC().Truncate(time.Millisecond), Author: d.Author, Key: d.Key, Kind: content.KindNote,
 	}
 	if parent != nil {
 		c.Parents = append(c.Parents, parent.ID)
 	}
-	if d.Second != nil {
-		c.Parents = append(c.Parents, d.Second.ID)
+	if d.SecondParent != nil {
+		c.Parents = append(c.Parents, d.SecondParent.ID)
 	}
 	if err := w.content(c, d); err != nil {
 		return nil, err
 	}
 	if d.Origin != nil {
-		c.Origin = w.origin(d.Origin)
+		c.OriginID = w.origin(d.Origin)
 	}
 	if !d.Label.IsZero() {
-		c.Label = w.object(d.Label.Object())
+		c.LabelID = w.object(d.Label.Object())
 	}
-	for _, p := range []*Commit{parent, d.Second} {
+	for _, p := range []*Commit{parent, d.SecondParent} {
 		if p != nil {
 			c.Depth = max(c.Depth, p.Depth+1)
 		}
@@ -97,11 +97,11 @@ func (w *Writer) content(c *Commit, d *Draft) error {
 		if err != nil {
 			return err
 		}
-		c.Content, c.Size, c.Kind, c.Block = w.put[len(w.put)-1].ID, size, d.Block.Kind(), d.Block
+		c.ContentID, c.Size, c.Kind, c.Block = w.put[len(w.put)-1].ID, size, d.Block.Kind(), d.Block
 		role = content.RoleOf(d.Block)
 	}
-	if e := d.Erased; e != nil {
-		c.Content, c.Size, c.Kind, c.Block, c.Erased = e.Content, e.Size, e.Kind, e.Block, e.Erased
+	if e := d.CopyPurged; e != nil {
+		c.ContentID, c.Size, c.Kind, c.Block, c.Tombstone = e.ContentID, e.Size, e.Kind, e.Block, e.Tombstone
 		role = cmp.Or(role, e.Role)
 	}
 	c.Role = cmp.Or(c.Role, role)

@@ -27,8 +27,8 @@ func TestEqualOriginsArePutOnce(t *testing.T) {
 		}
 	}
 	for i, c := range commits {
-		if c.Origin != drafts[i].Origin.Object().ID || origins[c.Origin] != 1 {
-			t.Errorf("the origin of commit %d was put %d times", i, origins[c.Origin])
+		if c.OriginID != drafts[i].Origin.Object().ID || origins[c.OriginID] != 1 {
+			t.Errorf("the origin of commit %d was put %d times", i, origins[c.OriginID])
 		}
 	}
 }

@@ -163,7 +163,7 @@ func BenchmarkWalk(b *testing.B) {
 			tip := tipOf(b, s)
 			b.ReportAllocs()
 			for b.Loop() {
-				for _, err := range commit.Pass(b.Context(), s, tip, 0) {
+				for _, err := range commit.WalkReuse(b.Context(), s, tip, 0) {
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -24,7 +24,7 @@ func (s *story) claim(size uint64) {
 	e.Int(8, c.Time.UnixMilli())
 	e.Uint(11, c.Depth)
 	e.Uint(12, 1)
-	o := objects.New(objects.KindCommit, c.Parents, []objects.ID{c.Content}, e.Bytes())
+	o := objects.New(objects.KindCommit, c.Parents, []objects.ID{c.ContentID}, e.Bytes())
 	if err := s.store.Apply(s.t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -21,33 +21,33 @@ import (
 
 // Options is everything besides the head that decides what a prompt is.
 type Options struct {
-	Policy   priority.Policy
-	Budget   int  // most tokens; 0 is no limit
-	DropOpen bool // the target does not want the thoughts of an open tool loop back
+	Policy            priority.Policy
+	Budget            int  // most tokens; 0 is no limit
+	DropOpenReasoning bool // the target does not want the thoughts of an open tool loop back
 
-	// KeepToolTurns is set for a target that demands the reasoning of every turn with
+	// KeepToolReasoning is set for a target that demands the reasoning of every turn with
 	// tool calls in all later requests.
-	KeepToolTurns bool
+	KeepToolReasoning bool
 }
 
 // Prompt is what a model is sent, and why. Prompts of one history share memory:
 // nobody changes what Chain gave.
 type Prompt struct {
-	Head     objects.ID
-	Messages []content.Message
-	Said     []int32 // of each block of the messages, one after the other: the place of its commit among Entries
-	Entries  []Entry // every commit of the history, oldest first
-	Tokens   Tokens
-	Pending  []Pending
+	Head         objects.ID
+	Messages     []content.Message
+	BlockEntries []int32 // of each block of the messages, one after the other: the place of its commit among Entries
+	Entries      []Entry // every commit of the history, oldest first
+	Tokens       Tokens
+	Pending      []Pending
 
 	Scale Scale // of Tokens
 }
 
-// Commits yields the number of each message, and the commits of its blocks. The list is
+// MessageCommits yields the number of each message, and the commits of its blocks. The list is
 // good until the next one.
-func (p *Prompt) Commits() iter.Seq2[int, []objects.ID] {
+func (p *Prompt) MessageCommits() iter.Seq2[int, []objects.ID] {
 	return func(yield func(int, []objects.ID) bool) {
-		said := p.Said
+		said := p.BlockEntries
 		var list []objects.ID
 		for i, m := range p.Messages {
 			list = list[:0]
@@ -82,13 +82,13 @@ type Pending struct {
 const EstimateVersion = 3
 
 // Estimate is how many tokens a block takes that weighs so many bytes
-// (content.Kind.Weight): a token for each four. A [Scale] makes tokens of a model from it.
+// (content.Kind.PromptBytes): a token for each four. A [Scale] makes tokens of a model from it.
 func Estimate(weight int64) int { return int((weight + 3) / 4) }
 
 // Chain compiles the history of head. A budget that what must be sent does not
 // fit is a *[priority.OverBudgetError].
 //
-// A store that is an [objects.Rememberer] remembers the prompts compiled last. What
+// A store that is an [objects.Cacher] remembers the prompts compiled last. What
 // is compiled after them on the same history takes as long as what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	p, err := chain(ctx, r, head, o)

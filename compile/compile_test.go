@@ -106,7 +106,7 @@ func (s *story) sent(p *Prompt) string {
 		names[id] = name
 	}
 	var messages []string
-	for _, commits := range p.Commits() {
+	for _, commits := range p.MessageCommits() {
 		var m []string
 		for _, id := range commits {
 			m = append(m, names[id])
@@ -134,8 +134,8 @@ const (
 
 // keep is for a target that demands the reasoning of turns with tool calls.
 var (
-	keep     = Options{KeepToolTurns: true}
-	stripped = Options{KeepToolTurns: true, Policy: priority.Policy{Strip: priority.StripAll}}
+	keep     = Options{KeepToolReasoning: true}
+	stripped = Options{KeepToolReasoning: true, Policy: priority.Policy{Strip: priority.StripAll}}
 )
 
 var include = Options{Policy: priority.Policy{IncludeReasoning: true}}
@@ -169,12 +169,12 @@ func TestWhatIsSent(t *testing.T) {
 		{"strip does not reach into it", func(s *story) { s.tell(chat + loop) }, strip(priority.StripAll, false), "s | u1 | a1 | u2 | a2 | u3 | t3 c3 | r3"},
 		{"it stays open after the answer", func(s *story) { s.tell(loop + "t4=think:so a4=assistant/+:done") }, Options{}, "u3 | t3 c3 | r3 | t4 a4"},
 		{"and closes at the next question", func(s *story) { s.tell(loop + "t4=think:so a4=assistant/+:done u5=user:thanks") }, Options{}, "u3 | c3 | r3 | a4 | u5"},
-		{"a target that does not want it", func(s *story) { s.tell(loop) }, Options{DropOpen: true}, "u3 | c3 | r3"},
+		{"a target that does not want it", func(s *story) { s.tell(loop) }, Options{DropOpenReasoning: true}, "u3 | c3 | r3"},
 		{"a closed turn with calls, where it is demanded", func(s *story) { s.tell(loop + closed) }, keep, "u3 | t3 c3 | r3 | t4 a4 | u5 | a5"},
 		{"whatever is stripped", func(s *story) { s.tell(loop + closed) }, stripped, "u3 | t3 c3 | r3 | t4 a4 | u5 | a5"},
 		{"but for what a person skips", func(s *story) { s.tell(loop+closed).annotate("t3", priority.Skip, "") }, keep, "u3 | c3 | r3 | t4 a4 | u5 | a5"},
 		{"no call of the turn is sent", func(s *story) { s.tell(loop+closed).annotate("c3", priority.Skip, "") }, keep, "u3 | a4 | u5 | a5"},
-		{"nor is one, and reasoning is included", func(s *story) { s.tell(loop+closed).annotate("c3", priority.Skip, "") }, Options{KeepToolTurns: true, Policy: include.Policy}, "u3 | t3 | t4 a4 | u5 | t5 a5"},
+		{"nor is one, and reasoning is included", func(s *story) { s.tell(loop+closed).annotate("c3", priority.Skip, "") }, Options{KeepToolReasoning: true, Policy: include.Policy}, "u3 | t3 | t4 a4 | u5 | t5 a5"},
 		{"a call that nothing answered", func(s *story) { s.tell("u3=user:tool t3=think:hm c3=call/+:1 u5=user:thanks") }, keep, "u3 | u5"},
 		{"a skip in it is obeyed", func(s *story) { s.tell(loop).annotate("t3", priority.Skip, "") }, Options{}, "u3 | c3 | r3"},
 
@@ -418,10 +418,10 @@ func TestManifestGivesBackWhatWasSent(t *testing.T) {
 		m := &Manifest{
 			Prev: prev, Head: objects.Hash([]byte("head")), Tools: objects.Hash([]byte("tools")), Provider: "openai", Dialect: "chat", Model: "m",
 			ToolChoice: "auto", Encoder: 1, Compiled: objects.Hash([]byte("body")), Sent: objects.Hash([]byte("sent")),
-			Options: Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 100, DropOpen: true, KeepToolTurns: true},
-			Asked:   map[string]string{"stream": "true", "temperature": "0.5"}, Unkept: 2,
+			Options:         Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 100, DropOpenReasoning: true, KeepToolReasoning: true},
+			RequestSettings: map[string]string{"stream": "true", "temperature": "0.5"}, UncommittedReasoning: 2,
 		}
-		m.SetFlags(before, now)
+		m.SetSentFlags(before, now)
 		obj := m.Object()
 		if err := store.Apply(t.Context(), objects.Batch{Put: []objects.Object{obj}}); err != nil {
 			t.Fatal(err)
@@ -430,7 +430,7 @@ func TestManifestGivesBackWhatWasSent(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, m) {
 			t.Fatalf("read %+v, %v\nwant %+v", got, err, m)
 		}
-		flags, err := ReadFlags(t.Context(), store, obj.ID)
+		flags, err := ReadSentFlags(t.Context(), store, obj.ID)
 		if err != nil || !slices.Equal(flags, now) {
 			t.Fatalf("flags %v, %v; want %v", flags, err, now)
 		}
@@ -444,7 +444,7 @@ func TestManifestOfALongHistoryIsSmall(t *testing.T) {
 		before[i] = i%3 != 0
 	}
 	m := &Manifest{Head: objects.Hash(nil)}
-	m.SetFlags(before, append(slices.Clone(before), true, false, true))
+	m.SetSentFlags(before, append(slices.Clone(before), true, false, true))
 	if n := len(m.Object().Data); n > 32 {
 		t.Errorf("%d bytes for three new commits", n)
 	}

@@ -36,10 +36,10 @@ func (h *history) decide(o Options) {
 	for i := range h.entries {
 		e := &h.entries[i]
 		e.place &^= counted | inToolTurn
-		if !e.Says() {
-			of := e.Speaks().Target
+		if !e.AddsBlock() {
+			of := e.Change().Target
 			if e.Op == commit.Merge {
-				of = e.Speaks().Second()
+				of = e.Change().SecondParent()
 			}
 			e.Level = priority.Skip
 			e.because(priority.Why(e.Op.String() + "s " + of.Short()))
@@ -51,8 +51,8 @@ func (h *history) decide(o Options) {
 		hasTools := len(tools) > 0 && tools[0].Turn == e.Turn
 		note := h.note(e)
 		facts := e.facts(note)
-		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpen
-		facts.ToolTurn = o.KeepToolTurns && hasTools
+		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpenReasoning
+		facts.ToolTurn = o.KeepToolReasoning && hasTools
 		facts.LastTurn = e.Turn == h.thought
 		level, reason := o.Policy.Decide(facts)
 		e.Level = level
@@ -72,7 +72,7 @@ func (h *history) weigh(e *Entry, explicit, tools bool) {
 	if edit := h.edit(e); edit != nil {
 		e.few().edit, size = edit.ID, edit.Size
 	}
-	weight := e.Kind.Weight(size)
+	weight := e.Kind.PromptBytes(size)
 	e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
 	if e.Sent && (explicit || !e.isThought()) {
 		e.place |= counted

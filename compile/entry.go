@@ -32,10 +32,10 @@ type Entry struct {
 	Sent     bool
 
 	why     why
-	place   place        // of what is not where it usually is
-	message int32        // counts the messages of the history
-	weight  int32        // bytes of prompt that Tokens is the estimate of
-	spot    objects.Spot // of the content
+	place   place           // of what is not where it usually is
+	message int32           // counts the messages of the history
+	weight  int32           // bytes of prompt that Tokens is the estimate of
+	spot    objects.Locator // of the content
 }
 
 // place says of an entry what hardly any has. A byte for each would make all of them
@@ -75,8 +75,8 @@ type rare struct {
 	sentIn       int32              // of a summary: how many turns away it is sent
 }
 
-// Speaks is the commit, when it is no append but says something about others; else nil.
-func (e *Entry) Speaks() (c *commit.Commit) {
+// Change is the commit, when it is no append but says something about others; else nil.
+func (e *Entry) Change() (c *commit.Commit) {
 	if e.rare != nil {
 		c = e.rare.speaks
 	}
@@ -109,16 +109,16 @@ func (e *Entry) Origin() (id objects.ID) {
 	return id
 }
 
-// Edit is the commit whose content stands for it; zero: its own does.
-func (e *Entry) Edit() (id objects.ID) {
+// EditedBy is the commit whose content stands for it; zero: its own does.
+func (e *Entry) EditedBy() (id objects.ID) {
 	if e.rare != nil {
 		id = e.rare.edit
 	}
 	return id
 }
 
-// Hidden is the summary that stands for it; zero: none does.
-func (e *Entry) Hidden() (id objects.ID) {
+// SummarizedBy is the summary that stands for it; zero: none does.
+func (e *Entry) SummarizedBy() (id objects.ID) {
 	if e.rare != nil {
 		id = e.rare.hidden
 	}
@@ -128,8 +128,8 @@ func (e *Entry) Hidden() (id objects.ID) {
 // Message is the number of the message of the history that it belongs to.
 func (e *Entry) Message() int32 { return e.message }
 
-// Says tells whether it adds words of its own to a prompt: a block, or a summary.
-func (e *Entry) Says() bool { return e.Op == commit.Append || e.Op == commit.Compress }
+// AddsBlock tells whether it adds words of its own to a prompt: a block, or a summary.
+func (e *Entry) AddsBlock() bool { return e.Op == commit.Append || e.Op == commit.Compress }
 
 func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
@@ -162,15 +162,15 @@ func (e *Entry) few() *rare {
 // take fills a zero entry from its commit, which need not last. after is the entry
 // behind it, which mostly has the same origin; nil: none.
 func (e *Entry) take(c *commit.Commit, after *Entry) {
-	e.ID, e.Content, e.spot, e.Block = c.ID, c.Content, c.Spot, c.Block
+	e.ID, e.Content, e.spot, e.Block = c.ID, c.ContentID, c.Locator, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
 	e.Index, e.Size = int32(c.Index), int32(min(c.Size, math.MaxInt32)) // a commit may claim anything
 	switch {
-	case c.Origin.IsZero():
-	case after != nil && after.origin != nil && *after.origin == c.Origin:
+	case c.OriginID.IsZero():
+	case after != nil && after.origin != nil && *after.origin == c.OriginID:
 		e.origin = after.origin
 	default:
-		id := c.Origin
+		id := c.OriginID
 		e.origin = &id
 	}
 	if c.Op != commit.Append {
@@ -225,9 +225,9 @@ func load(ctx context.Context, r objects.Reader, entries []*Entry) (erased bool,
 		entries = rest
 	}
 	var gone atomic.Bool
-	err = commit.Blocks(ctx, r, commit.Wanted{
+	err = commit.LoadBlocks(ctx, r, commit.LoadRequest{
 		Len: n,
-		Of: func(i int) (commit, content objects.ID, spot objects.Spot) {
+		Content: func(i int) (commit, content objects.ID, spot objects.Locator) {
 			e := entries[i]
 			return e.ID, e.Content, e.spot
 		},
@@ -236,7 +236,7 @@ func load(ctx context.Context, r objects.Reader, entries []*Entry) (erased bool,
 			if e.Block = b; left != nil {
 				few := *e.few()
 				few.left = left
-				e.Block, e.rare = commit.Left(left, e.Kind), &few
+				e.Block, e.rare = commit.Remains(left, e.Kind), &few
 				gone.Store(true)
 			}
 		},

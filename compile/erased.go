@@ -8,13 +8,13 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Erased is what a model is sent in the place of a tool result whose words were
+// Tombstone is what a model is sent in the place of a tool result whose words were
 // erased. The call would be refused without a result, and without both the model
 // would think that it never called.
-const Erased = "[erased]"
+const PurgedPlaceholder = "[erased]"
 
-// WhyErased is the reason of a block that is not sent because its words were erased.
-func WhyErased(t *objects.Tombstone) priority.Why {
+// WhyPurged is the reason of a block that is not sent because its words were erased.
+func WhyPurged(t *objects.Tombstone) priority.Why {
 	why := "pruned " + t.Time.Format(time.DateOnly)
 	if t.Why != "" {
 		why += ": " + t.Why
@@ -22,9 +22,9 @@ func WhyErased(t *objects.Tombstone) priority.Why {
 	return priority.Why(why)
 }
 
-// Erased is the tombstone of what the entry would say; nil when its words are there,
+// Tombstone is the tombstone of what the entry would say; nil when its words are there,
 // or were not needed.
-func (e *Entry) Erased() *objects.Tombstone {
+func (e *Entry) Tombstone() *objects.Tombstone {
 	switch {
 	case e.rare == nil:
 		return nil
@@ -37,7 +37,7 @@ func (e *Entry) Erased() *objects.Tombstone {
 // left is the tombstone of what stands for an entry, as far as that was loaded.
 func (h *history) left(e *Entry) *objects.Tombstone {
 	if edit := h.edit(e); edit != nil {
-		return edit.Erased
+		return edit.Tombstone
 	}
 	if e.rare == nil {
 		return nil
@@ -54,25 +54,25 @@ func (h *history) leaveErased() {
 	for i := range h.entries {
 		e := &h.entries[i]
 		left := h.left(e)
-		if left == nil || !e.Says() {
+		if left == nil || !e.AddsBlock() {
 			continue
 		}
 		e.few().erased = left
 		switch {
 		case !e.Sent:
 		case e.Kind == content.KindToolResult:
-			e.because(WhyErased(left))
+			e.because(WhyPurged(left))
 		default:
-			e.leaveOut(WhyErased(left))
+			e.leaveOut(WhyPurged(left))
 		}
 	}
 }
 
-// Lost is the first entry that was sent, as the flags of a manifest say, and whose words
+// FirstPurged is the first entry that was sent, as the flags of a manifest say, and whose words
 // are erased; nil: none is.
-func (p *Prompt) Lost(sent []bool) *Entry {
+func (p *Prompt) FirstPurged(sent []bool) *Entry {
 	for i := range p.Entries {
-		if i < len(sent) && sent[i] && p.Entries[i].Erased() != nil {
+		if i < len(sent) && sent[i] && p.Entries[i].Tombstone() != nil {
 			return &p.Entries[i]
 		}
 	}
@@ -82,8 +82,8 @@ func (p *Prompt) Lost(sent []bool) *Entry {
 // estimate is that of what an entry says: of erased words, if it is sent all the same, of
 // the placeholder.
 func (e *Entry) estimate() int {
-	if e.Sent && e.Erased() != nil {
-		return min(int(e.Tokens), Estimate(int64(len(Erased))))
+	if e.Sent && e.Tombstone() != nil {
+		return min(int(e.Tokens), Estimate(int64(len(PurgedPlaceholder))))
 	}
 	return int(e.Tokens)
 }

@@ -22,7 +22,7 @@ func (s *story) erase(names ...string) *story {
 			err = commit.Load(s.t.Context(), s.store, c)
 		}
 		if err == nil {
-			_, err = objects.Erase(s.t.Context(), s.store, []objects.Tombstone{tombstoneOf(c)}, nil)
+			_, err = objects.Purge(s.t.Context(), s.store, []objects.Tombstone{tombstoneOf(c)}, nil)
 		}
 		if err != nil {
 			s.t.Fatal(err)
@@ -32,7 +32,7 @@ func (s *story) erase(names ...string) *story {
 }
 
 func tombstoneOf(c *commit.Commit) objects.Tombstone {
-	return objects.Tombstone{ID: c.Content, Time: time.UnixMilli(0), Why: "too old", Rest: content.Encode(content.Left(c.Block))}
+	return objects.Tombstone{ID: c.ContentID, Time: time.UnixMilli(0), Why: "too old", Remains: content.Encode(content.Remains(c.Block))}
 }
 
 func TestErasedWordsAreLeftOut(t *testing.T) {
@@ -81,10 +81,10 @@ func TestAnErasedResultIsAPlaceholder(t *testing.T) {
 	s := newStory(t).tell("u=user:q c=call:1 r=result:1 a=assistant:done").erase("r")
 	p := s.compile(Options{})
 	result, ok := p.Messages[2].Blocks[0].(content.ToolResult)
-	if !ok || result.Text != Erased || result.CallID != "1" {
+	if !ok || result.Text != PurgedPlaceholder || result.CallID != "1" {
 		t.Errorf("the model is sent %+v", p.Messages[2].Blocks[0])
 	}
-	if left := p.Entries[2].Erased(); left == nil || left.Why != "too old" {
+	if left := p.Entries[2].Tombstone(); left == nil || left.Why != "too old" {
 		t.Errorf("the entry has the tombstone %+v", left)
 	}
 }
@@ -125,11 +125,11 @@ func TestErasedInRandomHistories(t *testing.T) {
 		}
 		var gone []objects.Tombstone
 		for _, c := range known {
-			if !c.Content.IsZero() && rapid.IntRange(0, 3).Draw(t, "erase") == 0 {
+			if !c.ContentID.IsZero() && rapid.IntRange(0, 3).Draw(t, "erase") == 0 {
 				gone = append(gone, tombstoneOf(c))
 			}
 		}
-		if _, err := objects.Erase(ctx, store, gone, nil); err != nil {
+		if _, err := objects.Purge(ctx, store, gone, nil); err != nil {
 			t.Fatal(err)
 		}
 		var prompts []*Prompt
@@ -142,7 +142,7 @@ func TestErasedInRandomHistories(t *testing.T) {
 		}
 		p := prompts[0]
 		for _, other := range prompts[1:] {
-			if !reflect.DeepEqual(p.Messages, other.Messages) || p.Tokens != other.Tokens || !reflect.DeepEqual(p.Flags(), other.Flags()) {
+			if !reflect.DeepEqual(p.Messages, other.Messages) || p.Tokens != other.Tokens || !reflect.DeepEqual(p.SentFlags(), other.SentFlags()) {
 				t.Fatalf("two prompts of one history differ:\n%+v\n%+v", p.Messages, other.Messages)
 			}
 		}
@@ -160,7 +160,7 @@ func TestErasedInRandomHistories(t *testing.T) {
 			}
 		}
 		for _, e := range p.Entries {
-			if e.Sent && e.Erased() != nil && e.Kind != content.KindToolResult {
+			if e.Sent && e.Tombstone() != nil && e.Kind != content.KindToolResult {
 				t.Fatalf("erased words of %s are sent", e.Kind)
 			}
 		}
@@ -175,11 +175,11 @@ type noticing struct {
 	erase func()
 }
 
-func (n *noticing) Memo() *objects.Memo {
+func (n *noticing) Cache() *objects.Cache {
 	if n.looks++; n.looks == 2 {
 		n.erase()
 	}
-	return n.Store.(objects.Rememberer).Memo()
+	return n.Store.(objects.Cacher).Cache()
 }
 
 // TestNothingErasedIsRemembered erases the reason of an annotation while a prompt is
@@ -187,10 +187,10 @@ func (n *noticing) Memo() *objects.Memo {
 func TestNothingErasedIsRemembered(t *testing.T) {
 	s := newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason")
 	p := s.compile(Options{})
-	note := p.Entries[len(p.Entries)-1].Speaks()
+	note := p.Entries[len(p.Entries)-1].Change()
 	s = newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason") // with nothing remembered
 	reads := &noticing{Store: s.store, erase: func() {
-		if _, err := objects.Erase(t.Context(), s.store, []objects.Tombstone{tombstoneOf(note)}, nil); err != nil {
+		if _, err := objects.Purge(t.Context(), s.store, []objects.Tombstone{tombstoneOf(note)}, nil); err != nil {
 			t.Error(err)
 		}
 	}}
@@ -200,7 +200,7 @@ func TestNothingErasedIsRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range p.Entries {
-			if e.Why() == "annotated: secret reason" || e.Speaks() != nil && e.Speaks().Block != nil && e.Speaks().Block.String() != "" {
+			if e.Why() == "annotated: secret reason" || e.Change() != nil && e.Change().Block != nil && e.Change().Block.String() != "" {
 				t.Fatalf("%s has the words still: %q", e.ID.Short(), e.Why())
 			}
 		}

@@ -37,7 +37,7 @@ type history struct {
 func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
 	h := newHistory()
 	l := listing{whole: known.empty()}
-	for c, err := range commit.Pass(ctx, r, head, 0) {
+	for c, err := range commit.WalkReuse(ctx, r, head, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +130,9 @@ func (h *history) number() {
 		e := &h.entries[i]
 		switch e.Op {
 		case commit.Edit:
-			h.edits[e.Speaks().Target] = e.Speaks()
+			h.edits[e.Change().Target] = e.Change()
 		case commit.Annotate:
-			h.notes[e.Speaks().Target] = e.Speaks()
+			h.notes[e.Change().Target] = e.Change()
 		case commit.Compress:
 			h.compresses = append(h.compresses, i)
 		}
@@ -140,7 +140,7 @@ func (h *history) number() {
 			h.turns++
 			h.then = h.thought
 		}
-		if e.Says() && (e.Index == 0 || e.place&apart != 0) {
+		if e.AddsBlock() && (e.Index == 0 || e.place&apart != 0) {
 			h.messages++
 		}
 		if e.Turn, e.message = h.turns, int32(h.messages); e.Op != commit.Append {
@@ -173,7 +173,7 @@ func (h *history) edit(e *Entry) *commit.Commit {
 		return nil
 	}
 	edit := h.edits[e.ID]
-	if edit == nil || edit.Content == e.Content {
+	if edit == nil || edit.ContentID == e.Content {
 		return nil
 	}
 	return edit
@@ -186,7 +186,7 @@ func (h *history) block(e *Entry) content.Block {
 		block = edit.Block
 	}
 	if result, ok := block.(content.ToolResult); ok && h.left(e) != nil {
-		result.Text = Erased
+		result.Text = PurgedPlaceholder
 		return result
 	}
 	return block
@@ -210,7 +210,7 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 		if err := commit.Load(ctx, r, edits...); err != nil {
 			return err
 		}
-		h.erased = h.erased || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Erased != nil })
+		h.erased = h.erased || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Tombstone != nil })
 		entries = own
 	}
 	erased, err := load(ctx, r, entries)
@@ -226,7 +226,7 @@ func (h *history) sentSystems() []*Entry {
 // sent lists what is sent.
 func (h *history) sent() (list []*Entry) {
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && e.Says() {
+		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
 			if list == nil {
 				list = make([]*Entry, 0, len(h.entries)-i)
 			}
@@ -273,7 +273,7 @@ func (h *history) fit(budget int) error {
 	turns[h.turns].Keep = true
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Says() || !e.Sent {
+		if !e.AddsBlock() || !e.Sent {
 			continue
 		}
 		tokens := int(e.Tokens)

@@ -23,11 +23,11 @@ type Manifest struct {
 	ToolChoice string
 	Encoder    int // version of the encoder that made the body
 
-	// Asked is everything else that the body was made with, as names and values;
+	// RequestSettings is everything else that the body was made with, as names and values;
 	// nil in a manifest of an older version, which does not say. Unkept is how many
 	// thoughts were sent that no commit has: such a body cannot be made again.
-	Asked  map[string]string
-	Unkept int
+	RequestSettings      map[string]string
+	UncommittedReasoning int
 
 	// Which commits of the history were sent, oldest first: the first Same as in
 	// Prev, then runs of commits that were sent and were not, in turn.
@@ -45,8 +45,8 @@ type Manifest struct {
 // MaxSources is the most sources that a manifest has, so that it fits into an object.
 const MaxSources = 28_000
 
-// Flags tells which commits of a prompt are sent, oldest first.
-func (p *Prompt) Flags() []bool {
+// SentFlags tells which commits of a prompt are sent, oldest first.
+func (p *Prompt) SentFlags() []bool {
 	flags := make([]bool, len(p.Entries))
 	for i := range p.Entries {
 		flags[i] = p.Entries[i].Sent
@@ -54,8 +54,8 @@ func (p *Prompt) Flags() []bool {
 	return flags
 }
 
-// SetFlags fills in Same and Runs, so that Flags over before gives now.
-func (m *Manifest) SetFlags(before, now []bool) {
+// SetSentFlags fills in Same and Runs, so that Flags over before gives now.
+func (m *Manifest) SetSentFlags(before, now []bool) {
 	m.Same, m.Runs = 0, nil
 	for int(m.Same) < min(len(before), len(now)) && before[m.Same] == now[m.Same] {
 		m.Same++
@@ -70,8 +70,8 @@ func (m *Manifest) SetFlags(before, now []bool) {
 	m.Runs = append(m.Runs, run)
 }
 
-// Flags gives which commits were sent, from those of Prev.
-func (m *Manifest) Flags(before []bool) ([]bool, error) {
+// SentFlags gives which commits were sent, from those of Prev.
+func (m *Manifest) SentFlags(before []bool) ([]bool, error) {
 	if m.Same > uint64(len(before)) {
 		return nil, fmt.Errorf("manifest: keeps %d commits of %d", m.Same, len(before))
 	}
@@ -106,7 +106,7 @@ func (m *Manifest) Object() objects.Object {
 	e.Uint(1, uint64(m.Options.Policy.Strip))
 	e.Bool(2, m.Options.Policy.IncludeReasoning)
 	e.Uint(3, uint64(max(m.Options.Budget, 0)))
-	e.Bool(4, m.Options.DropOpen)
+	e.Bool(4, m.Options.DropOpenReasoning)
 	e.String(5, m.Provider)
 	e.String(6, m.Dialect)
 	e.String(7, m.Model)
@@ -116,9 +116,9 @@ func (m *Manifest) Object() objects.Object {
 	e.Uints(11, m.Runs)
 	e.Hash(12, m.Compiled)
 	e.Hash(13, m.Sent)
-	e.Map(14, m.Asked)
-	e.Uint(15, uint64(max(m.Unkept, 0)))
-	e.Bool(16, m.Options.KeepToolTurns)
+	e.Map(14, m.RequestSettings)
+	e.Uint(15, uint64(max(m.UncommittedReasoning, 0)))
+	e.Bool(16, m.Options.KeepToolReasoning)
 	for _, id := range m.Sources {
 		e.Item(17, id[:])
 	}
@@ -158,7 +158,7 @@ func (m *Manifest) decode(d *canonical.Decoder) {
 	case 3:
 		m.Options.Budget = int(d.Small(1 << 63))
 	case 4:
-		m.Options.DropOpen = d.Bool()
+		m.Options.DropOpenReasoning = d.Bool()
 	case 5:
 		m.Provider = d.String()
 	case 6:
@@ -178,15 +178,15 @@ func (m *Manifest) decode(d *canonical.Decoder) {
 	case 13:
 		m.Sent = objects.ID(d.Hash())
 	case 14:
-		if m.Asked == nil {
-			m.Asked = map[string]string{}
+		if m.RequestSettings == nil {
+			m.RequestSettings = map[string]string{}
 		}
 		k, v := d.Pair()
-		m.Asked[k] = v
+		m.RequestSettings[k] = v
 	case 15:
-		m.Unkept = int(d.Small(1 << 31))
+		m.UncommittedReasoning = int(d.Small(1 << 31))
 	case 16:
-		m.Options.KeepToolTurns = d.Bool()
+		m.Options.KeepToolReasoning = d.Bool()
 	case 17:
 		m.Sources = append(m.Sources, objects.ID(d.HashItem()))
 	}
@@ -201,10 +201,10 @@ func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manife
 	return ParseManifest(obj)
 }
 
-// ReadFlags gives which commits were sent by the request of a manifest, oldest
+// ReadSentFlags gives which commits were sent by the request of a manifest, oldest
 // first, from all manifests before it, as far as they are not remembered. The zero id
 // has none. Nobody changes what it gives.
-func ReadFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
+func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
 	kept := keptFlags(r)
 	var line []*Manifest
 	var flags []bool
@@ -232,7 +232,7 @@ func ReadFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, er
 	}
 	for i := len(line) - 1; i >= 0; i-- {
 		var err error
-		if flags, err = line[i].Flags(flags); err != nil {
+		if flags, err = line[i].SentFlags(flags); err != nil {
 			return nil, &objects.CorruptError{ID: id, Cause: err}
 		}
 	}

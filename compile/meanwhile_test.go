@@ -21,8 +21,8 @@ type interrupted struct {
 	begun, ended func() error
 }
 
-func (i *interrupted) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
-	return func(yield func(objects.Run, error) bool) {
+func (i *interrupted) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
+	return func(yield func(objects.CommitRun, error) bool) {
 		begun, ended := i.begun, i.ended
 		i.begun, i.ended = nil, nil
 		for run, err := range i.BulkReader.ChainRuns(ctx, tip, limit) {
@@ -38,12 +38,12 @@ func (i *interrupted) ChainRuns(ctx context.Context, tip objects.ID, limit int) 
 			return
 		}
 		if err := ended(); err != nil {
-			yield(objects.Run{}, err)
+			yield(objects.CommitRun{}, err)
 		}
 	}
 }
 
-func (i *interrupted) Memo() *objects.Memo { return i.Store.(objects.Rememberer).Memo() }
+func (i *interrupted) Cache() *objects.Cache { return i.Store.(objects.Cacher).Cache() }
 
 // TestAPromptIsRememberedMeanwhile compiles what a history begins with, or a fork of it,
 // while all of it is compiled: that goes no further then than what is remembered.
@@ -97,7 +97,7 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 	}
 	r := &interrupted{Store: s, BulkReader: s.(objects.BulkReader)}
 	r.ended = func() error {
-		_, err := objects.Erase(t.Context(), s, []objects.Tombstone{tombstoneOf(gone)}, nil)
+		_, err := objects.Purge(t.Context(), s, []objects.Tombstone{tombstoneOf(gone)}, nil)
 		return err
 	}
 	for range 2 {
@@ -105,8 +105,8 @@ func TestWhatIsErasedMeanwhileIsNotSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := p.Entries[p.Index(gone.ID)]
-		if e.Sent || e.Erased() == nil || e.Block.String() != "" {
+		e := p.Entries[p.IndexOf(gone.ID)]
+		if e.Sent || e.Tombstone() == nil || e.Block.String() != "" {
 			t.Errorf("what was erased is sent: %+v", e)
 		}
 		for _, m := range p.Messages {

@@ -33,11 +33,11 @@ type memoKey Options
 // recall gives what is remembered; nil when the reader remembers nothing. A budget
 // reaches back over all turns.
 func recall(r objects.Reader, o Options) *memory {
-	store, ok := r.(objects.Rememberer)
+	store, ok := r.(objects.Cacher)
 	if !ok || o.Budget > 0 {
 		return nil
 	}
-	return store.Memo().Get(memoKey(o), func() any { return &memory{} }).(*memory)
+	return store.Cache().Get(memoKey(o), func() any { return &memory{} }).(*memory)
 }
 
 // sentFlags is what the requests read last have sent, by manifest: that of the next one
@@ -56,8 +56,8 @@ const keptManifests = 16
 
 func keptFlags(r objects.Reader) *sentFlags {
 	kept := &sentFlags{known: map[objects.ID][]bool{}}
-	if store, ok := r.(objects.Rememberer); ok {
-		kept = store.Memo().Get(flagsKey{}, func() any { return kept }).(*sentFlags)
+	if store, ok := r.(objects.Cacher); ok {
+		kept = store.Cache().Get(flagsKey{}, func() any { return kept }).(*sentFlags)
 	}
 	return kept
 }
@@ -266,6 +266,6 @@ func extend[T any](list *[]T, n int, more []T, there int) []T {
 
 // sameEntry compares what was decided about one commit.
 func sameEntry(a, b *Entry) bool {
-	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Erased() == nil) == (b.Erased() == nil) && a.Edit() == b.Edit() && a.Hidden() == b.Hidden() &&
+	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Tombstone() == nil) == (b.Tombstone() == nil) && a.EditedBy() == b.EditedBy() && a.SummarizedBy() == b.SummarizedBy() &&
 		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message && a.place == b.place
 }

@@ -74,10 +74,10 @@ func TestRememberedPromptsAreTheSame(t *testing.T) {
 		options := []Options{
 			{},
 			{Policy: priority.Policy{IncludeReasoning: true}},
-			{DropOpen: true},
+			{DropOpenReasoning: true},
 			{Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
-			{KeepToolTurns: true},
-			{KeepToolTurns: true, Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
+			{KeepToolReasoning: true},
+			{KeepToolReasoning: true, Policy: priority.Policy{IncludeReasoning: true, Strip: priority.StripAllButLast}},
 		}[rapid.IntRange(0, 5).Draw(t, "options")]
 		var all []*commit.Commit
 		var tip *commit.Commit
@@ -164,7 +164,7 @@ type counting struct {
 	commits, blocks int
 }
 
-func (c *counting) Memo() *objects.Memo { return c.Store.(objects.Rememberer).Memo() }
+func (c *counting) Cache() *objects.Cache { return c.Store.(objects.Cacher).Cache() }
 
 func (c *counting) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
@@ -212,7 +212,7 @@ func TestTheNextManifestIsToldFromTheLast(t *testing.T) {
 	var sent []bool
 	for turn := range 300 {
 		store.commits = 0
-		before, err := ReadFlags(t.Context(), store, prev)
+		before, err := ReadSentFlags(t.Context(), store, prev)
 		if err != nil || !slices.Equal(before, sent) {
 			t.Fatalf("turn %d: %d flags of %d: %v", turn, len(before), len(sent), err)
 		}
@@ -221,14 +221,14 @@ func TestTheNextManifestIsToldFromTheLast(t *testing.T) {
 		}
 		sent = append(slices.Clone(sent), true, false, true)
 		m := &Manifest{Prev: prev, Head: objects.Hash([]byte("head"))}
-		m.SetFlags(before, sent)
+		m.SetSentFlags(before, sent)
 		obj := m.Object()
 		if err := store.Apply(t.Context(), objects.Batch{Put: []objects.Object{obj}}); err != nil {
 			t.Fatal(err)
 		}
 		prev = obj.ID
 	}
-	if again, err := ReadFlags(t.Context(), forgetful{store}, prev); err != nil || !slices.Equal(again, sent) {
+	if again, err := ReadSentFlags(t.Context(), forgetful{store}, prev); err != nil || !slices.Equal(again, sent) {
 		t.Errorf("read anew: %d flags of %d: %v", len(again), len(sent), err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // What a merge brings is read as if it had been said there; it begins a message,
 // wherever it was forked.
 func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) error {
-	line, err := commit.Line(ctx, r, head)
+	line, err := commit.Linearize(ctx, r, head)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID
 		if c.Op != commit.Compress {
 			continue
 		}
-		line, err := commit.Line(ctx, r, c.Parent())
+		line, err := commit.Linearize(ctx, r, c.Parent())
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *span) stretch(places map[objects.ID]int) {
 // has tells whether the range of s has that of another summary in it.
 func (s *span) has(t *span) bool {
 	if s.only != nil {
-		return s.only[t.entry.Speaks().First] && s.only[t.entry.Speaks().Target]
+		return s.only[t.entry.Change().First] && s.only[t.entry.Change().Target]
 	}
 	return s.first <= t.first && t.last <= s.last
 }

@@ -21,7 +21,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 			next = h.baseAt(i, w)
 		}
 		w.add(h, i)
-		if said := e.Speaks(); said != nil && e.Block == nil {
+		if said := e.Change(); said != nil && e.Block == nil {
 			e.Block = said.Block
 		}
 	}
@@ -34,7 +34,7 @@ func (h *history) prompt(head objects.ID, m *memory) *Prompt {
 		whole.messages, whole.said = nil, nil
 	}
 	return &Prompt{
-		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), Said: slices.Clip(whole.said),
+		Head: head, Entries: slices.Clip(whole.entries), Messages: slices.Clip(whole.messages), BlockEntries: slices.Clip(whole.said),
 		Tokens: w.tokens, Pending: h.pending(),
 	}
 }
@@ -67,7 +67,7 @@ type writer struct {
 func (h *history) writer() *writer {
 	sent := 0
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && e.Says() {
+		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
 			sent++
 		}
 	}
@@ -230,7 +230,7 @@ func (t *Tokens) count(e *Entry) {
 func (h *history) lacking() (list []*Entry) {
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Sent || !e.Says() || e.Block != nil {
+		if !e.Sent || !e.AddsBlock() || e.Block != nil {
 			continue
 		}
 		if list == nil {
@@ -244,7 +244,7 @@ func (h *history) lacking() (list []*Entry) {
 // of is the sum that an entry counts in; nil: in none.
 func (t *Tokens) of(e *Entry) *int {
 	switch {
-	case !e.Says():
+	case !e.AddsBlock():
 		return nil
 	case e.Sent:
 		return &t.Effective
@@ -261,15 +261,15 @@ func (t Tokens) scaled(s Scale) Tokens {
 	return tokens
 }
 
-// Rows gives the tokens of each of the entries. Those that are sent add up to
+// EntryTokens gives the tokens of each of the entries. Those that are sent add up to
 // Tokens.Effective, and the others likewise.
-func (p *Prompt) Rows() []int {
+func (p *Prompt) EntryTokens() []int {
 	rows := make([]int, len(p.Entries))
 	var sums Tokens
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if of := sums.of(e); of != nil {
-			rows[i] = p.Scale.Row(of, e.estimate())
+			rows[i] = p.Scale.AddTokens(of, e.estimate())
 		}
 	}
 	return rows

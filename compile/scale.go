@@ -40,9 +40,9 @@ func (s Scale) Tokens(estimate int) int {
 	return int(math.Round(float64(estimate) * s.Factor))
 }
 
-// Row makes tokens from one of several estimates, so that their tokens add up to those of
+// AddTokens makes tokens from one of several estimates, so that their tokens add up to those of
 // their sum. sum is of the estimates before it, to which it is added.
-func (s Scale) Row(sum *int, estimate int) int {
+func (s Scale) AddTokens(sum *int, estimate int) int {
 	before := s.Tokens(*sum)
 	*sum += estimate
 	return s.Tokens(*sum) - before
@@ -79,7 +79,7 @@ type sums struct {
 
 func (s *sums) add(e *Entry, times int64) {
 	switch n := times * int64(e.weight); {
-	case !e.Says():
+	case !e.AddsBlock():
 	case e.place&counted != 0:
 		s.sent += n
 	case e.isThought():
@@ -213,7 +213,7 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 		if m.Options.Budget <= 0 {
 			weight = a.weight(m.Options)
 		} else {
-			sent, err := ReadFlags(ctx, r, a.from.Manifest)
+			sent, err := ReadSentFlags(ctx, r, a.from.Manifest)
 			if errors.Is(err, objects.ErrNotFound) { // a prompt can do without
 				continue
 			}
@@ -242,9 +242,9 @@ func (a *response) weight(o Options) int64 {
 	switch {
 	case o.Policy.IncludeReasoning && o.Policy.Strip == priority.StripNone:
 		return a.before.sent + a.before.thoughts
-	case o.KeepToolTurns:
+	case o.KeepToolReasoning:
 		return a.before.sent + a.before.kept
-	case o.DropOpen:
+	case o.DropOpenReasoning:
 		return a.before.sent
 	}
 	return a.before.sent + a.open
@@ -253,7 +253,7 @@ func (a *response) weight(o Options) int64 {
 // weigh is what those of some entries weigh that flags say were sent.
 func weigh(entries []Entry, flags []bool) (sum int64) {
 	for i := range entries {
-		if e := &entries[i]; i < len(flags) && flags[i] && e.Says() {
+		if e := &entries[i]; i < len(flags) && flags[i] && e.AddsBlock() {
 			sum += int64(e.weight)
 		}
 	}
@@ -269,7 +269,7 @@ func (h *history) asOf(entries []Entry) ([]Entry, sums) {
 		e := &entries[i]
 		then.entries[i] = e.undecided()
 		then.entries[i].Block = e.Block
-		if c := e.Speaks(); c != nil {
+		if c := e.Change(); c != nil {
 			then.entries[i].few().speaks = c
 		}
 	}

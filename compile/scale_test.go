@@ -47,7 +47,7 @@ func scaled(t *testing.T) *story {
 
 // sumsOfRows adds up the rows of what is sent, of other reasoning, and of the rest.
 func sumsOfRows(p *Prompt) (t Tokens) {
-	for i, n := range p.Rows() {
+	for i, n := range p.EntryTokens() {
 		if of := t.of(&p.Entries[i]); of != nil {
 			*of, t.Raw = *of+n, t.Raw+n
 		}
@@ -142,7 +142,7 @@ func TestARequestWithABudgetCountsWhatItSent(t *testing.T) {
 	s.say("q2", 40_000)
 	asked := s.counted(Options{Budget: 20_000})
 	m := &Manifest{Head: s.tip.ID, Options: Options{Budget: 20_000}}
-	m.SetFlags(nil, asked.Flags())
+	m.SetSentFlags(nil, asked.SentFlags())
 	obj := m.Object()
 	if err := s.store.Apply(t.Context(), objects.Batch{Put: []objects.Object{obj}}); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ func (h *history) summaries() {
 	var standing []*span
 	for _, at := range h.compresses {
 		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].ID]}
-		first, known := places[s.entry.Speaks().First]
-		last, knownToo := places[s.entry.Speaks().Target]
+		first, known := places[s.entry.Change().First]
+		last, knownToo := places[s.entry.Change().Target]
 		if !known || !knownToo || !s.entry.Sent {
 			continue
 		}
@@ -65,12 +65,12 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 		}
 		note := h.notes[e.ID]
 		kept := note != nil && note.Priority != priority.Unset && after(note)
-		if e.Op == commit.Append && !kept && covers(s.entry.Speaks().Covers, e) {
+		if e.Op == commit.Append && !kept && covers(s.entry.Change().Scope, e) {
 			hide(e, i)
 		}
 	}
 	for _, t := range standing {
-		if s.has(t) && covers(s.entry.Speaks().Covers, t.entry) {
+		if s.has(t) && covers(s.entry.Change().Scope, t.entry) {
 			hide(t.entry, t.place)
 		}
 	}
@@ -80,18 +80,18 @@ func (h *history) standIn(s *span, standing []*span, after func(note *commit.Com
 }
 
 // covers tells whether a summary stands for an entry of its range.
-func covers(c commit.Cover, e *Entry) bool {
+func covers(c commit.SummaryScope, e *Entry) bool {
 	thought := e.Kind == content.KindReasoning
-	demanded := e.Why() == priority.WhyOpenTurn || e.Why() == priority.WhyToolTurn && c == commit.CoverReasoning
+	demanded := e.Why() == priority.WhyOpenTurn || e.Why() == priority.WhyToolTurn && c == commit.ScopeReasoning
 	return e.Sent && e.Level == priority.Normal && !demanded && e.Kind != content.KindSystem &&
-		(c == commit.CoverAll || (c == commit.CoverReasoning) == thought)
+		(c == commit.ScopeAll || (c == commit.ScopeReasoning) == thought)
 }
 
-// Summarized lists the entries that a summary stands for, oldest first.
-func (p *Prompt) Summarized(summary objects.ID) []*Entry {
+// SummarizedBy lists the entries that a summary stands for, oldest first.
+func (p *Prompt) SummarizedBy(summary objects.ID) []*Entry {
 	var list []*Entry
 	for i := range p.Entries {
-		if p.Entries[i].Hidden() == summary {
+		if p.Entries[i].SummarizedBy() == summary {
 			list = append(list, &p.Entries[i])
 		}
 	}
@@ -104,12 +104,12 @@ type RangeError struct{ Why string }
 // Error says why.
 func (e *RangeError) Error() string { return e.Why }
 
-// Range finds the commits that a summary of first to last would have to stand
+// SummaryRange finds the commits that a summary of first to last would have to stand
 // for: the same, or more where a message, a tool call and its result, or an
 // earlier summary would be cut, and less where its ends stay as they are. A range that reaches into an open tool loop, or
 // has nothing that could be left out, is a *[RangeError].
-func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, err error) {
-	from, to = p.Index(first), p.Index(last)
+func (p *Prompt) SummaryRange(first, last objects.ID, c commit.SummaryScope) (from, to int, err error) {
+	from, to = p.IndexOf(first), p.IndexOf(last)
 	if from < 0 || to < 0 || from > to {
 		return 0, 0, &RangeError{"it is no range of this history"}
 	}
@@ -126,8 +126,8 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 		}
 	}
 	matters := func(e *Entry) bool {
-		thought := e.Kind == content.KindReasoning && c != commit.CoverDialogue
-		return e.Op == commit.Append && (covers(c, e) || thought || !e.Hidden().IsZero())
+		thought := e.Kind == content.KindReasoning && c != commit.ScopeDialogue
+		return e.Op == commit.Append && (covers(c, e) || thought || !e.SummarizedBy().IsZero())
 	}
 	for from <= to && !matters(&p.Entries[from]) {
 		from++
@@ -141,9 +141,9 @@ func (p *Prompt) Range(first, last objects.ID, c commit.Cover) (from, to int, er
 	return from, to, nil
 }
 
-// Covered lists the entries between two indexes that a summary would stand for:
+// SummaryMembers lists the entries between two indexes that a summary would stand for:
 // those that are sent, and earlier summaries of a part of the range.
-func (p *Prompt) Covered(from, to int, c commit.Cover) []*Entry {
+func (p *Prompt) SummaryMembers(from, to int, c commit.SummaryScope) []*Entry {
 	var list []*Entry
 	inside := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
@@ -156,7 +156,7 @@ func (p *Prompt) Covered(from, to int, c commit.Cover) []*Entry {
 	var earlier []*Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Compress && inside[e.Speaks().First] && inside[e.Speaks().Target] && covers(c, e) {
+		if e.Op == commit.Compress && inside[e.Change().First] && inside[e.Change().Target] && covers(c, e) {
 			earlier = append(earlier, e)
 		}
 	}
@@ -189,8 +189,8 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	return p.Entries[0].ID, last
 }
 
-// Index is the place of a commit among the entries, -1 when it is none of them.
-func (p *Prompt) Index(id objects.ID) int {
+// IndexOf is the place of a commit among the entries, -1 when it is none of them.
+func (p *Prompt) IndexOf(id objects.ID) int {
 	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.ID == id })
 }
 
@@ -212,8 +212,8 @@ func (p *Prompt) widen(from, to int) [2]int {
 	}
 	delete(hidden, objects.ID{})
 	for id := range hidden {
-		summary := p.Entries[p.Index(id)].Speaks()
-		low, high = min(low, p.Index(summary.First)), max(high, p.Index(summary.Target))
+		summary := p.Entries[p.IndexOf(id)].Change()
+		low, high = min(low, p.IndexOf(summary.First)), max(high, p.IndexOf(summary.Target))
 	}
 	turns := [2]int32{p.Entries[from].Turn, p.Entries[to].Turn}
 	for i := range p.Entries {
@@ -229,9 +229,9 @@ func (p *Prompt) widen(from, to int) [2]int {
 
 // outermost is the summary that is sent where e is not; zero: none stands for e.
 func (p *Prompt) outermost(e *Entry) objects.ID {
-	id := e.Hidden()
+	id := e.SummarizedBy()
 	for !id.IsZero() {
-		by := p.Entries[p.Index(id)].Hidden()
+		by := p.Entries[p.IndexOf(id)].SummarizedBy()
 		if by.IsZero() {
 			break
 		}

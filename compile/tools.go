@@ -22,13 +22,13 @@ const (
 	whySecond = priority.Why("its call has a result already")
 )
 
-// Unmatched reports whether the result of a tool is left out for this reason because it
+// IsUnmatchedResult reports whether the result of a tool is left out for this reason because it
 // answers no call that waits for one.
-func Unmatched(why priority.Why) bool { return why == whyNoCall || why == whySecond }
+func IsUnmatchedResult(why priority.Why) bool { return why == whyNoCall || why == whySecond }
 
-// Unanswered reports whether a tool call is left out for this reason because no result
+// IsUnansweredCall reports whether a tool call is left out for this reason because no result
 // came.
-func Unanswered(why priority.Why) bool { return why == whyUnanswered || why == whyUsedAgain }
+func IsUnansweredCall(why priority.Why) bool { return why == whyUnanswered || why == whyUsedAgain }
 
 // toolTurns lists the calls and results of every turn in which one of them may be
 // sent: whether it may depends on the others.
@@ -120,7 +120,7 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 		return
 	}
 	t.results[id] = result
-	if call.Erased() != nil { // nobody can say any more what the result answers
+	if call.Tombstone() != nil { // nobody can say any more what the result answers
 		if result.Sent {
 			result.leaveOut("its call is left out")
 		}
@@ -132,9 +132,9 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 		result.comeBack("its call is pinned")
 	case pinned && result.Sent && call.Level != priority.Skip:
 		call.comeBack("its result is pinned")
-	case call.Sent && !result.Hidden().IsZero():
+	case call.Sent && !result.SummarizedBy().IsZero():
 		result.comeBack("its call is sent")
-	case result.Sent && !call.Hidden().IsZero():
+	case result.Sent && !call.SummarizedBy().IsZero():
 		call.comeBack("its result is sent")
 	case call.Sent:
 		call.leaveOut("its result is left out")
@@ -145,7 +145,7 @@ func (h *history) match(t *pairing, result *Entry, id string) {
 
 func (h *history) unanswered(t *pairing, last bool) {
 	for id, call := range t.calls {
-		if call.Erased() != nil {
+		if call.Tombstone() != nil {
 			t.leaveOut(call, call.Why())
 			continue
 		}
@@ -172,7 +172,7 @@ func (t *pairing) leaveOut(call *Entry, why priority.Why) {
 // releaseReasoning decides anew about reasoning that is sent only because of the
 // tool calls of its turn, where none of these calls is sent after all.
 func (h *history) releaseReasoning(o Options) {
-	if !o.KeepToolTurns {
+	if !o.KeepToolReasoning {
 		return
 	}
 	sent := map[int32]bool{}

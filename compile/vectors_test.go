@@ -28,12 +28,12 @@ func TestVectors(t *testing.T) {
 	for _, m := range []*Manifest{
 		{
 			Prev: id("prev"), Head: id("head"), Tools: id("tools"), Provider: "anthropic", Dialect: "messages", Model: "claude-sonnet-4-5",
-			Options:    Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 8000, DropOpen: true},
+			Options:    Options{Policy: priority.Policy{Strip: priority.StripAll, IncludeReasoning: true}, Budget: 8000, DropOpenReasoning: true},
 			ToolChoice: "auto", Encoder: 1, Same: 12, Runs: []uint64{0, 1, 2}, Compiled: id("body"), Sent: id("sent"),
-			Asked: map[string]string{"stream": "true", "reasoning.enabled": "true", "temperature": "0.5"}, Unkept: 1,
+			RequestSettings: map[string]string{"stream": "true", "reasoning.enabled": "true", "temperature": "0.5"}, UncommittedReasoning: 1,
 		},
 		{Head: id("head"), Runs: []uint64{1}},
-		{Head: id("head"), Options: Options{KeepToolTurns: true}, Provider: "moonshotai", Runs: []uint64{2}},
+		{Head: id("head"), Options: Options{KeepToolReasoning: true}, Provider: "moonshotai", Runs: []uint64{2}},
 		{Head: id("question"), Runs: []uint64{2}, Sources: []objects.ID{id("first"), id("second"), id("first")}},
 	} {
 		o := m.Object()

@@ -1,10 +1,10 @@
 package content
 
-// Owned is what led to a tool call: the thoughts since the call before it.
-type Owned struct {
-	Call     int   // index of the call among the blocks
-	Thoughts []int // indexes of its thoughts
-	Ref      int   // without thoughts of its own: index of the nearest call before it that has some; else -1
+// Attribution is what led to a tool call: the thoughts since the call before it.
+type Attribution struct {
+	Call      int   // index of the call among the blocks
+	Reasoning []int // indexes of its thoughts
+	Ref       int   // without thoughts of its own: index of the nearest call before it that has some; else -1
 }
 
 // Attribute tells which thoughts led to which tool call in the blocks of one
@@ -13,14 +13,14 @@ type Owned struct {
 // without thoughts of its own is taken to have been made beside the nearest one
 // before it that has some. rest is the thoughts after the last call: they belong
 // to the answer.
-func Attribute(blocks []Block) (calls []Owned, rest []int) {
+func Attribute(blocks []Block) (calls []Attribution, rest []int) {
 	ref := -1
 	for i, b := range blocks {
 		switch b.Kind() {
 		case KindReasoning:
 			rest = append(rest, i)
 		case KindToolCall:
-			o := Owned{Call: i, Thoughts: rest, Ref: -1}
+			o := Attribution{Call: i, Reasoning: rest, Ref: -1}
 			if len(rest) > 0 {
 				ref = i
 			} else {

@@ -11,18 +11,18 @@ func TestAttribute(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		blocks []Block
-		calls  []Owned
+		calls  []Attribution
 		rest   []int
 	}{
 		{"nothing", nil, nil, nil},
 		{"an answer", []Block{think, say}, nil, []int{0}},
-		{"a call without thoughts", []Block{say, call}, []Owned{{Call: 1, Ref: -1}}, nil},
-		{"two thoughts, text, a call", []Block{think, think, say, call}, []Owned{{Call: 3, Thoughts: []int{0, 1}, Ref: -1}}, nil},
-		{"parallel calls", []Block{think, call, call, call}, []Owned{{1, []int{0}, -1}, {2, nil, 1}, {3, nil, 1}}, nil},
+		{"a call without thoughts", []Block{say, call}, []Attribution{{Call: 1, Ref: -1}}, nil},
+		{"two thoughts, text, a call", []Block{think, think, say, call}, []Attribution{{Call: 3, Reasoning: []int{0, 1}, Ref: -1}}, nil},
+		{"parallel calls", []Block{think, call, call, call}, []Attribution{{1, []int{0}, -1}, {2, nil, 1}, {3, nil, 1}}, nil},
 		{
 			"interleaved with a server's tool",
 			[]Block{think, server, result, think, say, call, call, think, say},
-			[]Owned{{1, []int{0}, -1}, {5, []int{3}, -1}, {6, nil, 5}},
+			[]Attribution{{1, []int{0}, -1}, {5, []int{3}, -1}, {6, nil, 5}},
 			[]int{7},
 		},
 	} {

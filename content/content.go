@@ -172,10 +172,10 @@ type Seal struct {
 // IsZero tells whether there is no seal.
 func (s Seal) IsZero() bool { return s == Seal{} }
 
-// Edited returns b with other words: what `edit` commits. The kind and the role
+// WithText returns b with other words: what `edit` commits. The kind and the role
 // stay; a seal and what the provider knew of the old words go. A block without
 // words of its own, such as an image, cannot be edited.
-func Edited(b Block, text string) (Block, error) {
+func WithText(b Block, text string) (Block, error) {
 	edited := b.with(text)
 	if edited == nil {
 		return nil, fmt.Errorf("edit: a block of kind %s has no text to replace", b.Kind())

@@ -147,7 +147,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a length in two bytes": long, "a byte more": more,
 	} {
 		for how, decode := range map[string]func([]byte) (Block, error){
-			"decode": Decode, "decode keeping": DecodeKeeping, "check": func(b []byte) (Block, error) { return nil, Check(b) },
+			"decode": Decode, "decode keeping": DecodeNoCopy, "check": func(b []byte) (Block, error) { return nil, Check(b) },
 		} {
 			if b, err := decode(record); !errors.Is(err, canonical.ErrMalformed) {
 				t.Errorf("%s, %s: %v, %v", how, name, b, err)
@@ -158,7 +158,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestEditKeepsWhoAndLosesTheSeal(t *testing.T) {
 	for name, b := range samples() {
-		edited, err := Edited(b, "new words")
+		edited, err := WithText(b, "new words")
 		if _, media := b.(Media); media {
 			if err == nil {
 				t.Errorf("%s: was edited", name)
@@ -253,7 +253,7 @@ func TestSharingReadsWhatDecodeReads(t *testing.T) {
 		}
 		record = record[:len(record)-rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "cut")]
 		want, wantErr := Decode(record)
-		got, err := DecodeKeeping(record)
+		got, err := DecodeNoCopy(record)
 		if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Fatalf("%x is %#v, %v; want %#v, %v", record, got, err, want, wantErr)
 		}

@@ -2,13 +2,13 @@ package content
 
 import "github.com/tract-vcs/tract/internal/canonical"
 
-// Left is what stays of a block when its words are erased: its kind, its role, and
+// Remains is what stays of a block when its words are erased: its kind, its role, and
 // what other blocks know it by. It holds nothing that was said, thought, called with
 // or answered, and no seal.
-func Left(b Block) Block { return b.left(Form{Role: b.Form().Role}.Wire()) }
+func Remains(b Block) Block { return b.left(Form{Role: b.Form().Role}.Wire()) }
 
-// Bare is a block of a kind of which nothing else is known; nil of an unknown kind.
-func Bare(k Kind) Block {
+// EmptyBlock is a block of a kind of which nothing else is known; nil of an unknown kind.
+func EmptyBlock(k Kind) Block {
 	t := k.Traits()
 	if t.decode == nil {
 		return nil

@@ -29,7 +29,7 @@ func TestWhatIsLeftSaysNothing(t *testing.T) {
 		}
 	}
 	for _, b := range blocks {
-		left := Left(b)
+		left := Remains(b)
 		if left.Kind() != b.Kind() || RoleOf(left) != RoleOf(b) && b.Kind() != KindNative {
 			t.Errorf("of a %s is left a %s of %s", b.Kind(), left.Kind(), RoleOf(left))
 		}
@@ -41,11 +41,11 @@ func TestWhatIsLeftSaysNothing(t *testing.T) {
 		}
 	}
 	for _, k := range Kinds() {
-		if b := Bare(k); b == nil || b.Kind() != k {
+		if b := EmptyBlock(k); b == nil || b.Kind() != k {
 			t.Errorf("a bare %s is %v", k, b)
 		}
 	}
-	if Bare(15) != nil {
+	if EmptyBlock(15) != nil {
 		t.Error("there is a block of an unknown kind")
 	}
 }

@@ -107,9 +107,9 @@ func ParseKind(name string) (Kind, error) {
 // pictureWeight is what an image weighs in a prompt, whatever its file weighs.
 const pictureWeight = 6 << 10
 
-// Weight is how many bytes of a prompt a block of this kind takes, when its
+// PromptBytes is how many bytes of a prompt a block of this kind takes, when its
 // record has size bytes. It is what budgets and token estimates count.
-func (k Kind) Weight(size int64) int64 {
+func (k Kind) PromptBytes(size int64) int64 {
 	if k == KindImage {
 		return pictureWeight
 	}

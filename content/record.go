@@ -47,9 +47,9 @@ func Encode(b Block) []byte {
 // block that shares no memory with the record.
 func Decode(record []byte) (Block, error) { return decode(record, "") }
 
-// DecodeKeeping is Decode of a record that nobody writes to any more: the words of the
+// DecodeNoCopy is Decode of a record that nobody writes to any more: the words of the
 // block are pieces of it, and keep it in memory.
-func DecodeKeeping(record []byte) (Block, error) {
+func DecodeNoCopy(record []byte) (Block, error) {
 	// A string of the same bytes, without a copy: to make room for the words of a long
 	// history takes longer than to read them. They never change, as the caller says.
 	return decode(record, unsafe.String(unsafe.SliceData(record), len(record)))

@@ -2,12 +2,12 @@ package content
 
 import "slices"
 
-// Rewritten gives b with everything that can be read in it replaced by what f makes
+// RewriteText gives b with everything that can be read in it replaced by what f makes
 // of it: words, names, arguments, and the JSON that is kept of a provider's form,
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
 // When f changes nothing it is b itself.
-func Rewritten(b Block, f func(string) string) Block {
+func RewriteText(b Block, f func(string) string) Block {
 	r := rewriter{f: f}
 	if now := b.rewrite(&r); now != nil {
 		b = now
@@ -56,9 +56,9 @@ func (r *rewriter) parts(field *[]string) {
 	*field = parts
 }
 
-// Unsealed gives b without its seal and without what its provider knows it by: what
+// WithoutSeal gives b without its seal and without what its provider knows it by: what
 // is left when its words are changed. The words themselves stay.
-func Unsealed(b Block) Block {
+func WithoutSeal(b Block) Block {
 	f := b.Form()
 	f.ID, f.Seal = "", Seal{} // whose it is stays, so that it goes back in the form it had
 	return b.withWire(f.Wire())

@@ -28,7 +28,7 @@ func TestEveryWordIsRewritten(t *testing.T) {
 	for _, b := range blocks {
 		seen[b.Kind()] = true
 		before := Encode(b)
-		now := Rewritten(b, func(s string) string { return strings.ReplaceAll(s, word, "-") })
+		now := RewriteText(b, func(s string) string { return strings.ReplaceAll(s, word, "-") })
 		ties := 2 // the id and the seal
 		if k := b.Kind(); k == KindToolCall || k == KindToolResult {
 			ties = 4 // the id of the call, and the name
@@ -39,7 +39,7 @@ func TestEveryWordIsRewritten(t *testing.T) {
 		if !bytes.Equal(Encode(b), before) {
 			t.Errorf("%s: the block itself was changed", b.Kind())
 		}
-		if form := Unsealed(now).Form(); form.ID != "" || !form.Seal.IsZero() || form.Dialect != "messages" || len(form.Extra) == 0 {
+		if form := WithoutSeal(now).Form(); form.ID != "" || !form.Seal.IsZero() || form.Dialect != "messages" || len(form.Extra) == 0 {
 			t.Errorf("%s: unsealed it has %+v", b.Kind(), form)
 		}
 	}
@@ -49,7 +49,7 @@ func TestEveryWordIsRewritten(t *testing.T) {
 		}
 	}
 	picture := Media{Of: KindImage, Data: "\x89PNG " + word}
-	if now := Rewritten(picture, strings.ToUpper).(Media); now.Data != picture.Data {
+	if now := RewriteText(picture, strings.ToUpper).(Media); now.Data != picture.Data {
 		t.Errorf("bytes that are no text became %q", now.Data)
 	}
 }

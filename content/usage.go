@@ -23,20 +23,20 @@ const MaxTokens = 1 << 40
 // MaxRawUsage is the most bytes that the provider's JSON of a Usage can have.
 const MaxRawUsage = 64 << 10
 
-// Tokens returns n, or 0, which is not reported, when no response can have n tokens:
+// BoundedTokens returns n, or 0, which is not reported, when no response can have n tokens:
 // for numbers from a provider or a log.
-func Tokens(n int64) int64 {
+func BoundedTokens(n int64) int64 {
 	if n < 0 || n > MaxTokens {
 		return 0
 	}
 	return n
 }
 
-// Bounded returns u without the counts that no response can have (see [Tokens]), and
+// Bounded returns u without the counts that no response can have (see [BoundedTokens]), and
 // without a Raw that is too long to be a report of usage.
 func (u Usage) Bounded() Usage {
 	for _, n := range []*int64{&u.Input, &u.Output, &u.Reasoning, &u.Cached, &u.CacheWrite} {
-		*n = Tokens(*n)
+		*n = BoundedTokens(*n)
 	}
 	if len(u.Raw) > MaxRawUsage {
 		u.Raw = nil

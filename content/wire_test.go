@@ -60,14 +60,14 @@ func TestBlocksOfOneDialectShareTheirForm(t *testing.T) {
 	for _, b := range []Block{call, said, sealed} {
 		record := Encode(b)
 		for range 3 {
-			got, err := DecodeKeeping(record)
+			got, err := DecodeNoCopy(record)
 			if err != nil || !reflect.DeepEqual(got, b) {
 				t.Fatalf("%+v, %v: want %+v", got, err, b)
 			}
 		}
 	}
 	record := Encode(Text{Wire: Form{Dialect: "read once", Type: "only here"}.Wire(), Of: KindAssistant, Text: "words"})
-	got, err := DecodeKeeping(record)
+	got, err := DecodeNoCopy(record)
 	if err != nil {
 		t.Fatal(err)
 	}

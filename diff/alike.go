@@ -19,11 +19,11 @@ func likeness(a, b *Block, left, right *sketch) int {
 	if a.key == b.key {
 		return identical
 	}
-	if a.Role != b.Role || a.Kind != b.Kind || name(a.Say) != name(b.Say) {
+	if a.Role != b.Role || a.Kind != b.Kind || name(a.Content) != name(b.Content) {
 		return 0
 	}
 	like := left.like(right)
-	if a.Kind == content.KindSystem || id(a.Say) != "" && id(a.Say) == id(b.Say) {
+	if a.Kind == content.KindSystem || id(a.Content) != "" && id(a.Content) == id(b.Content) {
 		like = max(like, fitting)
 	}
 	if like < threshold {
@@ -65,7 +65,7 @@ func sketches(blocks []*Block) []*sketch {
 	list := make([]*sketch, len(blocks))
 	for i, b := range blocks {
 		list[i] = &sketch{}
-		text := b.Say.String()
+		text := b.Content.String()
 		if len(text) <= 2*sampled {
 			list[i].add(text)
 		} else {

@@ -60,12 +60,12 @@ type Item struct {
 
 // Block is one block of a prompt.
 type Block struct {
-	Commit objects.ID
-	Edit   objects.ID // the commit whose content stands for it; zero: its own
-	Role   content.Role
-	Kind   content.Kind
-	Say    content.Block
-	Tokens int // estimated
+	Commit  objects.ID
+	Edit    objects.ID // the commit whose content stands for it; zero: its own
+	Role    content.Role
+	Kind    content.Kind
+	Content content.Block
+	Tokens  int // estimated
 
 	key key
 }

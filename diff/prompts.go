@@ -41,12 +41,12 @@ func blocks(p *compile.Prompt) []*Block {
 		}
 	}
 	var list []*Block
-	rows := p.Rows()
+	rows := p.EntryTokens()
 	for _, m := range p.Messages {
 		for _, say := range m.Blocks {
-			at := p.Said[len(list)]
+			at := p.BlockEntries[len(list)]
 			e := &p.Entries[at]
-			b := &Block{Commit: e.ID, Edit: e.Edit(), Tokens: rows[at], Role: m.Role, Kind: say.Kind(), Say: say}
+			b := &Block{Commit: e.ID, Edit: e.EditedBy(), Tokens: rows[at], Role: m.Role, Kind: say.Kind(), Content: say}
 			b.key.role, b.key.content = m.Role, e.Content
 			if edit, ok := edits[b.Edit]; ok {
 				b.key.content = edit

@@ -63,7 +63,7 @@ func (l *line) prompt() *compile.Prompt {
 // told is a difference as one string: = same, - only on A, + only on B, ~ changed.
 func told(d *Diff) string {
 	var b strings.Builder
-	words := func(b *Block) string { return strings.ReplaceAll(b.Say.String(), " ", "_") }
+	words := func(b *Block) string { return strings.ReplaceAll(b.Content.String(), " ", "_") }
 	for _, it := range d.Items {
 		switch it.Op {
 		case Same:
@@ -86,16 +86,16 @@ func check(t testing.TB, d *Diff, a, b *compile.Prompt) {
 	var stat Stat
 	for _, it := range d.Items {
 		if it.A != nil {
-			sideA = append(sideA, it.A.Say)
+			sideA = append(sideA, it.A.Content)
 		}
 		if it.B != nil {
-			sideB = append(sideB, it.B.Say)
+			sideB = append(sideB, it.B.Content)
 		}
 		if (it.A == nil) != (it.Op == Add) || (it.B == nil) != (it.Op == Remove) {
 			t.Errorf("%s has sides %v and %v", it.Op, it.A, it.B)
 		}
-		if it.Op == Same && string(content.Encode(it.A.Say)) != string(content.Encode(it.B.Say)) {
-			t.Errorf("%q and %q are not the same", it.A.Say, it.B.Say)
+		if it.Op == Same && string(content.Encode(it.A.Content)) != string(content.Encode(it.B.Content)) {
+			t.Errorf("%q and %q are not the same", it.A.Content, it.B.Content)
 		}
 		stat.count(it)
 	}
@@ -195,7 +195,7 @@ func many(n int, text func(i int) string) *compile.Prompt {
 		}
 		p.Messages = append(p.Messages, content.Message{Role: content.RoleOf(b), Blocks: []content.Block{b}})
 		p.Entries = append(p.Entries, compile.Entry{ID: objects.Hash(fmt.Appendf(nil, "%d %s", i, b.Text)), Content: objects.Hash(content.Encode(b))})
-		p.Said = append(p.Said, int32(i))
+		p.BlockEntries = append(p.BlockEntries, int32(i))
 	}
 	return p
 }

@@ -37,5 +37,5 @@ func (c Commit) summary(width int, mark string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return cut(oneLine(clip(damagedText(c.Damaged), width)), width)
 	}
-	return summaryOf(c.Block, c.Erased, width, mark)
+	return summaryOf(c.Block, c.Tombstone, width, mark)
 }

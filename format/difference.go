@@ -76,7 +76,7 @@ func title(it diff.Item) (said, ids string) {
 	if it.A != nil && it.B != nil && blockID(it.A) != blockID(it.B) {
 		ids = blockID(it.A).Short() + " → " + ids
 	}
-	return heading(b.Role, b.Say), ids
+	return heading(b.Role, b.Content), ids
 }
 
 // blockID is the commit that says what a block says.
@@ -93,9 +93,9 @@ func (g *page) item(it diff.Item, s DiffStyle) {
 	g.line(paint(g.ink.mark(it.Op), marks[it.Op]+" "+said), " ", paint(g.ink.id, ids))
 	switch it.Op {
 	case diff.Remove:
-		g.onlyOn(it.Op, it.A.Say)
+		g.onlyOn(it.Op, it.A.Content)
 	case diff.Add:
-		g.onlyOn(it.Op, it.B.Say)
+		g.onlyOn(it.Op, it.B.Content)
 	case diff.Change:
 		g.changed(it, s)
 	}
@@ -128,8 +128,8 @@ func (g *page) inkFor(op diff.Op, b content.Block) ink {
 
 // changed adds what changed in a block.
 func (g *page) changed(it diff.Item, s DiffStyle) {
-	a, b := spoken(it.A.Say), spoken(it.B.Say)
-	others := unlike(it.A.Say, it.B.Say)
+	a, b := spoken(it.A.Content), spoken(it.B.Content)
+	others := unlike(it.A.Content, it.B.Content)
 	if strings.HasSuffix(a, "\n") != strings.HasSuffix(b, "\n") {
 		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
 		others = append(others, "line feed at the end")
@@ -142,9 +142,9 @@ func (g *page) changed(it diff.Item, s DiffStyle) {
 	a, b = a+"\n", b+"\n"
 	spans := diff.Texts(a, b, diff.TextOptions{Words: s.Word})
 	if s.Word {
-		g.byWord(spans, it.B.Say)
+		g.byWord(spans, it.B.Content)
 	} else {
-		g.byLine(spans, it.B.Say)
+		g.byLine(spans, it.B.Content)
 	}
 	if len(others) > 0 {
 		g.line(paint(g.ink.dim, "    also differs: "+strings.Join(others, ", ")))
@@ -213,8 +213,8 @@ func unlikeOwn(a, b content.Block) []string {
 		}
 	case content.Native: // its JSON is its words
 	default:
-		a, _ = content.Edited(a, "")
-		if b, _ = content.Edited(b, ""); a != nil && b != nil {
+		a, _ = content.WithText(a, "")
+		if b, _ = content.WithText(b, ""); a != nil && b != nil {
 			differ("other fields", !bytes.Equal(content.Encode(a), content.Encode(b)))
 		}
 	}
@@ -236,7 +236,7 @@ func (p *Printer) diffStat(d *diff.Diff) {
 			b = it.A
 		}
 		rows = append(rows, []cell{
-			inked(p.ink.mark(it.Op), marks[it.Op]+" "+said), inked(p.ink.id, ids), change, inked(p.ink.plain, Summary(b.Say, summaryCells)),
+			inked(p.ink.mark(it.Op), marks[it.Op]+" "+said), inked(p.ink.id, ids), change, inked(p.ink.plain, Summary(b.Content, summaryCells)),
 		})
 	}
 	g := p.page()

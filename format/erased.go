@@ -25,12 +25,12 @@ func newPruned(t *objects.Tombstone, size int64) *prunedJSON {
 
 // SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
 func SummaryOf(c *commit.Commit, width int) string {
-	return summaryOf(c.Block, c.Erased, width, moreMark)
+	return summaryOf(c.Block, c.Tombstone, width, moreMark)
 }
 
 // SummaryJSON is SummaryOf for programs: no mark says that there are more lines.
 func SummaryJSON(c *commit.Commit, width int) string {
-	return summaryOf(c.Block, c.Erased, width, "")
+	return summaryOf(c.Block, c.Tombstone, width, "")
 }
 
 func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark string) string {
@@ -40,20 +40,20 @@ func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark strin
 	return cut(oneLine(clip(prunedText(erased), width)), width)
 }
 
-func prunedText(t *objects.Tombstone) string { return "[" + string(compile.WhyErased(t)) + "]" }
+func prunedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
 
 // words adds all that a commit says, or that it says no more.
 func (g *page) words(c *commit.Commit) {
-	if c.Erased == nil {
+	if c.Tombstone == nil {
 		g.block(c.Block)
 		return
 	}
-	g.line(indent, paint(g.ink.dim, g.flat(prunedText(c.Erased))))
+	g.line(indent, paint(g.ink.dim, g.flat(prunedText(c.Tombstone))))
 }
 
 // pruned adds a field about words that were erased.
 func (g *page) pruned(c *commit.Commit) {
-	if t := c.Erased; t != nil {
+	if t := c.Tombstone; t != nil {
 		said := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))
 		g.field("Pruned", joined(": ", said, t.Why))
 	}

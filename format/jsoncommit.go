@@ -87,15 +87,15 @@ func CommitJSON(c Commit) any { return newCommit(c) }
 func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
-		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Words.Text,
-		Summary: c.summary(summaryCells, ""), Pruned: newPruned(c.Erased, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.Content, Target: c.Target,
-		Refs: c.Refs, Origin: newOrigin(c.From), Meta: c.Words.Meta,
+		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
+		Summary: c.summary(summaryCells, ""), Pruned: newPruned(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
+		Refs: c.Refs, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
 	}
 	if c.Key.Kind != commit.KeyCaller {
 		v.KeyKind = c.Key.Kind.String()
 	}
 	if c.Op == commit.Compress {
-		v.First, v.Covers = c.First, c.Covers.String()
+		v.First, v.Covers = c.First, c.Scope.String()
 	}
 	if v.Parents == nil {
 		v.Parents = []objects.ID{}
@@ -116,7 +116,7 @@ func newOrigin(o *commit.Origin) *originJSON {
 	return &originJSON{
 		Source: string(o.Source), Session: o.Session, Provider: o.Provider, Dialect: o.Dialect, Endpoint: o.Endpoint,
 		Model: o.Model, ResponseID: o.ResponseID, Finish: o.Finish, Usage: newUsage(o.Usage), Manifest: o.Manifest,
-		Incomplete: o.Incomplete, Unkept: o.Unkept, Started: moment(o.Started), FirstToken: o.FirstToken.Milliseconds(),
+		Incomplete: o.Incomplete, Unkept: o.UncommittedReasoning, Started: moment(o.Started), FirstToken: o.FirstToken.Milliseconds(),
 		Duration: o.Duration.Milliseconds(), Settings: o.Settings, Importer: o.Importer, Original: o.Original,
 	}
 }

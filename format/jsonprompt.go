@@ -55,7 +55,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	if pr.Scale.Responses > 0 {
 		v.Scale = &pr.Scale
 	}
-	for i, commits := range pr.Commits() {
+	for i, commits := range pr.MessageCommits() {
 		m := pr.Messages[i]
 		message := messageJSON{Role: m.Role, Commits: slices.Clone(commits)}
 		for _, b := range m.Blocks {
@@ -63,11 +63,11 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 		}
 		v.Messages = append(v.Messages, message)
 	}
-	rows := pr.Rows()
+	rows := pr.EntryTokens()
 	for i, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
-			Commit: e.ID, Edit: e.Edit(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
-			Sent: e.Sent, Hidden: e.Hidden(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPruned(e.Erased(), 0),
+			Commit: e.ID, Edit: e.EditedBy(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
+			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPruned(e.Tombstone(), 0),
 		})
 	}
 	for _, w := range pr.Pending {
@@ -121,7 +121,7 @@ func newSide(b *diff.Block, op diff.Op) *sideJSON {
 	}
 	v := &sideJSON{Commit: b.Commit, Edit: b.Edit, Role: b.Role, Kind: b.Kind, Tokens: b.Tokens}
 	if op != diff.Same {
-		v.Content = newBlock(b.Say)
+		v.Content = newBlock(b.Content)
 	}
 	return v
 }
@@ -136,7 +136,7 @@ func DiffJSON(d *diff.Diff) any {
 	for _, it := range d.Items {
 		item := itemJSON{Op: it.Op, A: newSide(it.A, it.Op), B: newSide(it.B, it.Op)}
 		if it.Op == diff.Change {
-			for _, span := range diff.Texts(it.A.Say.String(), it.B.Say.String(), diff.TextOptions{}) {
+			for _, span := range diff.Texts(it.A.Content.String(), it.B.Content.String(), diff.TextOptions{}) {
 				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64Of(span.Text)})
 			}
 		}

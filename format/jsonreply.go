@@ -219,7 +219,7 @@ func newCalls(blocks []content.Block) []*callJSON {
 		c := blocks[o.Call].(content.ToolCall)
 		calls[i] = &callJSON{
 			ID: c.CallID, Name: c.Name, Arguments: asJSON(c.Arguments), ArgumentsRaw: c.Arguments,
-			Server: c.Server, Preceded: len(o.Thoughts) > 0,
+			Server: c.Server, Preceded: len(o.Reasoning) > 0,
 		}
 		if c.Form().ID != c.CallID {
 			calls[i].ItemID = c.Form().ID

@@ -47,7 +47,7 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 		g.gap()
 	}
 	g.damaged(c.Damaged)
-	if s.Patch || c.Erased != nil {
+	if s.Patch || c.Tombstone != nil {
 		g.words(c.Commit)
 	} else {
 		g.brief(c.Block)
@@ -82,7 +82,7 @@ func what(c *commit.Commit) string {
 	case commit.Annotate:
 		return c.Priority.String() + " " + c.Target.Short()
 	case commit.Merge:
-		return "merge of " + c.Second().Short()
+		return "merge of " + c.SecondParent().Short()
 	case commit.Compress:
 		return "summary of " + c.First.Short() + ".." + c.Target.Short()
 	}
@@ -139,7 +139,7 @@ func (g *page) said(before, name string, c Commit) {
 
 // unusual is the level of a commit, where it is not that of its kind.
 func unusual(c Commit) string {
-	if !c.Says() || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
+	if !c.AddsBlock() || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
 		return ""
 	}
 	return c.Level.String()
@@ -165,14 +165,14 @@ func (g *page) head(c Commit) {
 	g.gap()
 	g.kind(c)
 	if c.Op == commit.Merge {
-		g.field("Parents", c.Parent().Short()+" "+c.Second().Short())
+		g.field("Parents", c.Parent().Short()+" "+c.SecondParent().Short())
 	}
 	g.field("Author", c.Author)
 	g.field("Date", g.date(c.Time))
-	if c.From != nil && c.From.Source == commit.SourceModel {
-		g.field("Model", answered(c.From))
+	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
+		g.field("Model", answered(c.Origin))
 	}
-	g.field("Label", c.Words.Text)
+	g.field("Label", c.Label.Text)
 }
 
 // kind adds what a commit is, by whom, and at which priority, where these are
@@ -183,7 +183,7 @@ func (g *page) kind(c Commit) {
 		said += ", role " + c.Role.String()
 	}
 	value := paint(g.ink.of(c.Role), said)
-	if c.Says() && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
+	if c.AddsBlock() && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
 		level := c.Level.String()
 		if c.Why != "" {
 			level += " (" + Line(string(c.Why)) + ")"

@@ -60,7 +60,7 @@ func SpanJSON(thoughts []Reasoning) any {
 	if start.IsZero() {
 		start = last.Commit.Time
 	}
-	trace, span := last.Commit.Origin, thoughts[0].Commit.ID
+	trace, span := last.Commit.OriginID, thoughts[0].Commit.ID
 	if trace.IsZero() {
 		trace = last.Commit.ID
 	}
@@ -140,7 +140,7 @@ func otelMessages(thoughts []Reasoning, finish string) string {
 	}
 	parts := []part{}
 	for _, t := range thoughts {
-		if t.Commit.Block != nil && t.Commit.Erased == nil {
+		if t.Commit.Block != nil && t.Commit.Tombstone == nil {
 			parts = append(parts, part{"reasoning", valid(t.Block.String())})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Prompt writes a prompt as text: who speaks, then what is said, indented. What
 // it costs is written by [Printer.Tokens].
 func (p *Printer) Prompt(pr *compile.Prompt) {
-	for i, commits := range pr.Commits() {
+	for i, commits := range pr.MessageCommits() {
 		m := pr.Messages[i]
 		g := p.page()
 		if i > 0 {
@@ -86,7 +86,7 @@ func tokens(c *commit.Commit) int {
 	if c.Op == commit.Annotate {
 		return 0
 	}
-	return compile.Estimate(c.Kind.Weight(c.Size))
+	return compile.Estimate(c.Kind.PromptBytes(c.Size))
 }
 
 // Explain writes a line for every commit of a prompt's history, oldest first: +
@@ -100,11 +100,11 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 		}
 	}
 	var rows [][]cell
-	tokens := pr.Rows()
+	tokens := pr.EntryTokens()
 	for i := range pr.Entries {
 		e := &pr.Entries[i]
 		says := e.Block
-		if edit := edits[e.Edit()]; edit != nil {
+		if edit := edits[e.EditedBy()]; edit != nil {
 			says = edit
 		}
 		rows = append(rows, p.explain(e, tokens[i], says))
@@ -121,7 +121,7 @@ func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []c
 		mark, body = inked(p.ink.removed, "-"), p.ink.dim
 	}
 	kind, level, cost := e.Kind.String(), e.Level.String(), count(int64(tokens))
-	if !e.Says() {
+	if !e.AddsBlock() {
 		mark, kind, level, cost = inked(p.ink.dim, " "), e.Op.String(), levelName(e.Priority), ""
 		if e.Op == commit.Edit || e.Op == commit.Merge {
 			level = ""
@@ -136,7 +136,7 @@ func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []c
 	price.right = true
 	return []cell{
 		mark, inked(p.ink.id, e.ID.Short()), inked(body, kind), inked(shade, level), price,
-		inked(body, cut(p.flat(string(e.Why())), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Erased(), summaryCells, moreMark)),
+		inked(body, cut(p.flat(string(e.Why())), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Tombstone(), summaryCells, moreMark)),
 	}
 }
 

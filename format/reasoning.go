@@ -101,7 +101,7 @@ func ReasoningJSON(t Reasoning) any {
 	return reasoningJSON{
 		ID: t.Commit.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
 		Time: moment(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
-		Pruned: newPruned(t.Commit.Erased, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
+		Pruned: newPruned(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
 		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
 		Text: valid(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
 	}

@@ -43,17 +43,17 @@ func (g *page) point(pt diff.Point, s DiffStyle) {
 	for i := range max(len(pt.A), len(pt.B)) {
 		it := diff.Item{Op: diff.Change}
 		if i < len(pt.A) {
-			it.A = &diff.Block{Commit: pt.A[i].ID, Role: pt.A[i].Role, Kind: pt.A[i].Kind, Say: pt.A[i].Block}
+			it.A = &diff.Block{Commit: pt.A[i].ID, Role: pt.A[i].Role, Kind: pt.A[i].Kind, Content: pt.A[i].Block}
 		}
 		if i < len(pt.B) {
-			it.B = &diff.Block{Commit: pt.B[i].ID, Role: pt.B[i].Role, Kind: pt.B[i].Kind, Say: pt.B[i].Block}
+			it.B = &diff.Block{Commit: pt.B[i].ID, Role: pt.B[i].Role, Kind: pt.B[i].Kind, Content: pt.B[i].Block}
 		}
 		switch {
 		case it.B == nil:
-			g.onlyOn(diff.Remove, it.A.Say)
+			g.onlyOn(diff.Remove, it.A.Content)
 		case it.A == nil:
-			g.onlyOn(diff.Add, it.B.Say)
-		case it.A.Say.String() != it.B.Say.String():
+			g.onlyOn(diff.Add, it.B.Content)
+		case it.A.Content.String() != it.B.Content.String():
 			g.changed(it, s)
 		}
 	}

@@ -27,9 +27,9 @@ func (p *Printer) Show(c Commit) {
 	g.field("Date", p.date(c.Time))
 	g.place(c)
 	g.field("Key", c.Key.String())
-	g.field("Label", c.Words.Text)
-	g.pairs("Meta", c.Words.Meta)
-	g.origin(c.From)
+	g.field("Label", c.Label.Text)
+	g.pairs("Meta", c.Label.Meta)
+	g.origin(c.Origin)
 	g.form(c.Block)
 	g.pruned(c.Commit)
 	g.notes(c.Notes)
@@ -88,8 +88,8 @@ func (g *page) origin(o *commit.Origin) {
 	if o.Incomplete {
 		g.line(pad("", fieldWidth), paint(g.ink.warn, "the response broke off"))
 	}
-	if o.Unkept > 0 {
-		g.field("Unkept", many(o.Unkept, "thought")+" of the response, as asked")
+	if o.UncommittedReasoning > 0 {
+		g.field("Unkept", many(o.UncommittedReasoning, "thought")+" of the response, as asked")
 	}
 	g.field("Response", o.ResponseID)
 	if !o.Manifest.IsZero() {

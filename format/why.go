@@ -22,7 +22,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
 	g.field("By", joined(", ", w.Commit.Author, p.date(w.Commit.Time)))
-	if o := w.Commit.From; o != nil && (o.Model != "" || o.Provider != "") {
+	if o := w.Commit.Origin; o != nil && (o.Model != "" || o.Provider != "") {
 		g.field("Model", answered(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
@@ -46,12 +46,12 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 
 // silence says why there are no thoughts.
 func (g *page) silence(w *inspect.Explanation) string {
-	o := w.Commit.From
+	o := w.Commit.Origin
 	switch {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
 		return "no model said this"
-	case o != nil && o.Unkept > 0:
-		return many(o.Unkept, "thought") + " of this reply were not committed, as asked"
+	case o != nil && o.UncommittedReasoning > 0:
+		return many(o.UncommittedReasoning, "thought") + " of this reply were not committed, as asked"
 	case o != nil && o.Usage.Reasoning > 0:
 		return count(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
 	}
@@ -70,7 +70,7 @@ func (g *page) asked(w *inspect.Explanation, x *inspect.Reproduction) {
 	m := w.Manifest
 	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), many(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
 	g.field("Manifest", w.ManifestID.String())
-	settings := maps.Clone(m.Asked)
+	settings := maps.Clone(m.RequestSettings)
 	if settings == nil {
 		settings = map[string]string{}
 	}
@@ -153,7 +153,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 		text := c.Block.String()
 		v.Reasoning = append(v.Reasoning, whyThoughtJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
 	}
-	if o := w.Commit.From; o != nil {
+	if o := w.Commit.Origin; o != nil {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
 		v.Duration = o.Duration.Milliseconds()
 	}
@@ -163,8 +163,8 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 			Head: m.Head, Manifest: w.ManifestID, Messages: len(w.Prompt.Messages), Tokens: w.Prompt.Tokens.Effective, Tools: m.Tools,
 			Body: m.Compiled, Verdict: x.Outcome, Why: x.Why,
 		}
-		if m.Asked != nil {
-			v.Settings = m.Asked
+		if m.RequestSettings != nil {
+			v.Settings = m.RequestSettings
 		}
 	}
 	if len(w.Shaped) > 0 {
@@ -232,8 +232,8 @@ const speakerCells = 28
 
 // speaker is who a commit is of: the model that answered, else its author.
 func speaker(c *commit.Commit) string {
-	if c.From != nil && c.From.Model != "" && c.Op != commit.Edit {
-		return c.From.Model
+	if c.Origin != nil && c.Origin.Model != "" && c.Op != commit.Edit {
+		return c.Origin.Model
 	}
 	return c.Author
 }
@@ -257,8 +257,8 @@ func BlameJSON(lines []inspect.Line) any {
 			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: moment(l.Commit.Time),
 			Text: l.Text, Base64: base64Of(l.Text),
 		}
-		if l.Commit.From != nil {
-			list[i].Model = l.Commit.From.Model
+		if l.Commit.Origin != nil {
+			list[i].Model = l.Commit.Origin.Model
 		}
 	}
 	return list

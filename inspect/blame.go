@@ -33,11 +33,11 @@ func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, er
 	if err != nil {
 		return nil, err
 	}
-	blocks := make([]objects.ID, len(p.Said))
-	for i, at := range p.Said {
+	blocks := make([]objects.ID, len(p.BlockEntries))
+	for i, at := range p.BlockEntries {
 		blocks[i] = p.Entries[at].ID
 	}
-	needed, err := commit.Headers(ctx, store, blocks)
+	needed, err := commit.ReadHeaders(ctx, store, blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, er
 		return nil, err
 	}
 	var lines []Line
-	for i, commits := range p.Commits() {
+	for i, commits := range p.MessageCommits() {
 		m := p.Messages[i]
 		for j, b := range m.Blocks {
 			id := commits[j]
@@ -81,7 +81,7 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		for i := range p.Entries {
 			ids[i] = p.Entries[i].ID
 		}
-		headers, err := commit.Headers(ctx, r, ids)
+		headers, err := commit.ReadHeaders(ctx, r, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		if p.Entries[i].Op != commit.Edit {
 			continue
 		}
-		c := p.Entries[i].Speaks().Clone() // it is filled in
+		c := p.Entries[i].Change().Clone() // it is filled in
 		before := list[c.Target]
 		v := version{Commit: c}
 		switch {

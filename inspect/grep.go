@@ -107,7 +107,7 @@ func contents(ctx context.Context, r objects.Store, tips []objects.ID, may func(
 			}
 			of := header
 			header = objects.Object{}
-			if errors.Is(err, objects.ErrErased) {
+			if errors.Is(err, objects.ErrPurged) {
 				continue
 			}
 			c, err := filled(ctx, r, of, obj, err)
@@ -132,11 +132,11 @@ func filled(ctx context.Context, r objects.Reader, header, record objects.Object
 	if damage := (*objects.CorruptError)(nil); errors.As(bad, &damage) {
 		of = damage.ID
 	}
-	if err != nil || c.Content != of {
+	if err != nil || c.ContentID != of {
 		return nil, err
 	}
 	if bad == nil {
-		bad = commit.Fill(ctx, r, c, record)
+		bad = commit.SetBlock(ctx, r, c, record)
 	}
 	switch {
 	case history.IsDamage(bad):

@@ -26,10 +26,10 @@ type ReasoningBlock struct {
 
 // Origin returns where the block came from; empty when that is not known.
 func (b *ReasoningBlock) Origin() commit.Origin {
-	if b.Commit.From == nil {
+	if b.Commit.Origin == nil {
 		return commit.Origin{}
 	}
-	return *b.Commit.From
+	return *b.Commit.Origin
 }
 
 // ReasoningOptions selects reasoning.
@@ -81,7 +81,7 @@ func reasoningOf(ctx context.Context, r objects.Reader, commits iter.Seq2[*commi
 			if c.Op != commit.Append || c.Kind != content.KindReasoning {
 				continue
 			}
-			if len(page) >= reasoningPage && page[len(page)-1].Origin != c.Origin {
+			if len(page) >= reasoningPage && page[len(page)-1].OriginID != c.OriginID {
 				if !yieldReasoning(ctx, r, page, yield) {
 					return
 				}
@@ -116,7 +116,7 @@ func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit)
 	sizes := map[objects.ID]int64{} // of the reasoning of each response
 	list := make([]*ReasoningBlock, 0, len(page))
 	for i, c := range page {
-		b := &ReasoningBlock{Commit: c, Estimate: compile.Estimate(c.Kind.Weight(c.Size))}
+		b := &ReasoningBlock{Commit: c, Estimate: compile.Estimate(c.Kind.PromptBytes(c.Size))}
 		if damaged != nil {
 			b.damaged = damaged[i]
 		}
@@ -124,12 +124,12 @@ func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit)
 		if b.Block, ok = c.Block.(content.Reasoning); !ok && b.damaged == nil {
 			return nil, &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("a %s in the place of reasoning", c.Kind)}
 		}
-		sizes[c.Origin] += b.size()
+		sizes[c.OriginID] += b.size()
 		list = append(list, b)
 	}
 	before := map[objects.ID]int64{}
 	for _, b := range list {
-		reported, of := b.Origin().Usage.Reasoning, b.Commit.Origin
+		reported, of := b.Origin().Usage.Reasoning, b.Commit.OriginID
 		from := before[of]
 		before[of] += b.size()
 		b.Reported = reported*before[of]/sizes[of] - reported*from/sizes[of] // so that shares add up
@@ -140,7 +140,7 @@ func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit)
 // size is the length of the text, or what it was; of reasoning that only its provider can
 // read, that of its seal.
 func (b *ReasoningBlock) size() int64 {
-	if b.Commit.Erased != nil || b.Commit.Block == nil {
+	if b.Commit.Tombstone != nil || b.Commit.Block == nil {
 		return max(b.Commit.Size, 1)
 	}
 	if text := b.Block.String(); text != "" {

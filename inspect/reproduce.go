@@ -53,7 +53,7 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 	if err != nil {
 		return nil, err
 	}
-	x := &Reproduction{ID: c.From.Manifest, Commit: c.ID, Manifest: m}
+	x := &Reproduction{ID: c.Origin.Manifest, Commit: c.ID, Manifest: m}
 	return x, x.make(ctx, repo.Store(), targets, &sentBefore{})
 }
 
@@ -67,9 +67,9 @@ type sentBefore struct {
 // after gives the flags of the manifest with an id, and remembers them.
 func (s *sentBefore) after(ctx context.Context, r objects.Reader, id objects.ID, m *compile.Manifest) (flags []bool, err error) {
 	if !s.id.IsZero() && s.id == m.Prev {
-		flags, err = m.Flags(s.flags)
+		flags, err = m.SentFlags(s.flags)
 	} else {
-		flags, err = compile.ReadFlags(ctx, r, id)
+		flags, err = compile.ReadSentFlags(ctx, r, id)
 	}
 	s.id, s.flags = id, flags
 	return flags, err
@@ -86,12 +86,12 @@ func (x *Reproduction) make(ctx context.Context, r objects.Reader, targets Targe
 		return err
 	}
 	purged := ""
-	if e := x.Prompt.Lost(flags); e != nil {
-		purged = e.ID.Short() + " was " + string(compile.WhyErased(e.Erased()))
+	if e := x.Prompt.FirstPurged(flags); e != nil {
+		purged = e.ID.Short() + " was " + string(compile.WhyPurged(e.Tombstone()))
 	}
 	x.Request, err = history.Request(ctx, r, m)
-	if erased := (*objects.ErasedError)(nil); errors.As(err, &erased) {
-		purged, err = "its tools were "+string(compile.WhyErased(&erased.Tombstone)), nil
+	if erased := (*objects.PurgedError)(nil); errors.As(err, &erased) {
+		purged, err = "its tools were "+string(compile.WhyPurged(&erased.Tombstone)), nil
 	}
 	if err != nil {
 		return err
@@ -100,14 +100,14 @@ func (x *Reproduction) make(ctx context.Context, r objects.Reader, targets Targe
 	switch {
 	case purged != "":
 		x.Outcome, x.Why = Purged, purged
-	case !slices.Equal(flags, x.Prompt.Flags()):
+	case !slices.Equal(flags, x.Prompt.SentFlags()):
 		x.Outcome, x.Why = Differs, "other commits would be sent now"
 	case m.Compiled.IsZero():
 		x.Outcome, x.Why = NotReproducible, "its client had a form of its own and gave no body; the same commits would be sent"
-	case m.Asked == nil:
+	case m.RequestSettings == nil:
 		x.Outcome, x.Why = NotReproducible, "an older version made it, which did not store the settings of the request"
-	case m.Unkept > 0:
-		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("%d of its reasoning blocks were not committed", m.Unkept)
+	case m.UncommittedReasoning > 0:
+		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("%d of its reasoning blocks were not committed", m.UncommittedReasoning)
 	default:
 		return x.encode(targets)
 	}
@@ -192,11 +192,11 @@ func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reprodu
 		if o.Progress != nil {
 			o.Progress(commits, len(list))
 		}
-		if origins[c.Origin] {
+		if origins[c.OriginID] {
 			continue
 		}
-		origins[c.Origin] = true
-		origin, err := commit.ReadOrigin(ctx, repo.Store(), c.Origin)
+		origins[c.OriginID] = true
+		origin, err := commit.ReadOrigin(ctx, repo.Store(), c.OriginID)
 		if err != nil {
 			return nil, err
 		}

@@ -94,7 +94,7 @@ func TestTheManifestHasWhatWasSentToo(t *testing.T) {
 
 	// One of an older version does not say how the model was asked.
 	old := *x.Manifest
-	old.Asked = nil
+	old.RequestSettings = nil
 	manifest := old.Object()
 	question := must(commit.Read(t.Context(), repo.Store(), old.Head))(t)
 	reply, put, err := commit.Write(question, commit.Draft{Block: assistant("ok"), Origin: &commit.Origin{Source: commit.SourceModel, Manifest: manifest.ID}})

@@ -63,7 +63,7 @@ func DiffRequests(ctx context.Context, repo *tract.Repo, a, b string) (*diff.Dif
 
 // parameters is everything that a manifest records beside the prompt.
 func parameters(m *compile.Manifest) map[string]string {
-	all := maps.Clone(m.Asked)
+	all := maps.Clone(m.RequestSettings)
 	if all == nil {
 		all = map[string]string{}
 	}

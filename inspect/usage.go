@@ -22,10 +22,10 @@ type Cost struct {
 
 // Time returns when the request was sent, or else when the response was committed.
 func (c *Cost) Time() time.Time {
-	if c.Commit.From.Started.IsZero() {
+	if c.Commit.Origin.Started.IsZero() {
 		return c.Commit.Time
 	}
-	return c.Commit.From.Started
+	return c.Commit.Origin.Started
 }
 
 // UsageOptions selects responses.

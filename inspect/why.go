@@ -86,7 +86,7 @@ func turnOf(ctx context.Context, r objects.Reader, c *commit.Commit) ([]*commit.
 			return nil, err
 		}
 		if at.Op == commit.Merge && at.ID != c.ID { // what it brought comes after the first parent
-			if turn, err = commit.Line(ctx, r, c.ID); err != nil {
+			if turn, err = commit.Linearize(ctx, r, c.ID); err != nil {
 				return nil, err
 			}
 			slices.Reverse(turn)
@@ -128,12 +128,12 @@ func (w *Explanation) attribute(turn []*commit.Commit) {
 	calls, reasoning := content.Attribute(blocks)
 	if w.Commit.Kind == content.KindToolCall {
 		own := calls[len(calls)-1]
-		reasoning = own.Thoughts
+		reasoning = own.Reasoning
 		if own.Ref >= 0 {
 			w.Owner = turn[own.Ref].ID
 			for _, c := range calls {
 				if c.Call == own.Ref {
-					reasoning = c.Thoughts
+					reasoning = c.Reasoning
 				}
 			}
 		}
@@ -145,10 +145,10 @@ func (w *Explanation) attribute(turn []*commit.Commit) {
 
 // findPrompt fills in the prompt and what shaped it.
 func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err error) {
-	if w.Commit.From == nil || w.Commit.From.Manifest.IsZero() {
+	if w.Commit.Origin == nil || w.Commit.Origin.Manifest.IsZero() {
 		return nil
 	}
-	w.ManifestID = w.Commit.From.Manifest
+	w.ManifestID = w.Commit.Origin.Manifest
 	if w.Manifest, err = compile.ReadManifest(ctx, r, w.ManifestID); err != nil {
 		return err
 	}
@@ -158,16 +158,16 @@ func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err err
 	last := map[objects.ID]int{} // of the annotations of a commit
 	for i, e := range w.Prompt.Entries {
 		if e.Op == commit.Annotate {
-			last[e.Speaks().Target] = i
+			last[e.Change().Target] = i
 		}
 	}
 	edits := map[objects.ID]bool{}
 	for _, e := range w.Prompt.Entries {
-		edits[e.Edit()] = true
+		edits[e.EditedBy()] = true
 	}
 	for i, e := range w.Prompt.Entries {
-		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Speaks().Target] == i || e.Op == commit.Compress && e.Sent {
-			w.Shaped = append(w.Shaped, e.Speaks().Clone()) // it is filled in
+		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Change().Target] == i || e.Op == commit.Compress && e.Sent {
+			w.Shaped = append(w.Shaped, e.Change().Clone()) // it is filled in
 		}
 	}
 	return commit.LoadAll(ctx, r, w.Shaped...)
@@ -196,7 +196,7 @@ func WhyNot(ctx context.Context, repo *tract.Repo, rev, in string) (*Absence, er
 	}
 	a := &Absence{Commit: c}
 	var p *compile.Prompt
-	if at.From != nil && !at.From.Manifest.IsZero() {
+	if at.Origin != nil && !at.Origin.Manifest.IsZero() {
 		a.Response = at
 		p, err = Prompt(ctx, repo, at.ID.String())
 	} else {
@@ -211,16 +211,16 @@ func WhyNot(ctx context.Context, repo *tract.Repo, rev, in string) (*Absence, er
 		if e.ID == c.ID {
 			entry = e
 		}
-		if e.Op == commit.Annotate && e.Speaks().Target == c.ID {
-			a.By = e.Speaks().Clone()
+		if e.Op == commit.Annotate && e.Change().Target == c.ID {
+			a.By = e.Change().Clone()
 		}
 	}
 	if entry == nil {
 		return nil, fmt.Errorf("why not: %w", &refs.UnknownError{Rev: rev, Why: "it is not on the history of " + p.Head.Short() + ": it came later, or on another branch"})
 	}
 	a.Sent, a.Priority, a.Why = entry.Sent, entry.Level, entry.Why()
-	if !entry.Hidden().IsZero() {
-		if a.By, err = commit.Read(ctx, repo.Store(), entry.Hidden()); err != nil {
+	if !entry.SummarizedBy().IsZero() {
+		if a.By, err = commit.Read(ctx, repo.Store(), entry.SummarizedBy()); err != nil {
 			return nil, fmt.Errorf("why not: %w", err)
 		}
 	} else if a.By != nil && a.By.Priority == priority.Unset {

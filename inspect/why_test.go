@@ -84,8 +84,8 @@ func TestWhyNamesWhatShapedThePrompt(t *testing.T) {
 	if len(w.Shaped) != 2 || w.Shaped[0].ID != skip || w.Shaped[1].ID != edit {
 		t.Errorf("%d commits shaped the prompt", len(w.Shaped))
 	}
-	if texts(w.Prompt) != "user:Is it?" || w.Manifest.Asked["temperature"] != "0.25" || w.Manifest.Asked["request.extra"] != `{"a":1}` {
-		t.Errorf("prompt %q, asked %v", texts(w.Prompt), w.Manifest.Asked)
+	if texts(w.Prompt) != "user:Is it?" || w.Manifest.RequestSettings["temperature"] != "0.25" || w.Manifest.RequestSettings["request.extra"] != `{"a":1}` {
+		t.Errorf("prompt %q, asked %v", texts(w.Prompt), w.Manifest.RequestSettings)
 	}
 	a := must(inspect.WhyNot(t.Context(), repo, wrong.String(), ":/Yes"))(t)
 	if a.Sent || a.By == nil || a.By.ID != skip || a.Why != "annotated: a slip" || a.Response == nil {

@@ -86,7 +86,7 @@ func (c *checker) audit() objects.Audit {
 				return nil
 			})
 		},
-		Erased: func(t objects.Tombstone) error {
+		Tombstone: func(t objects.Tombstone) error {
 			if c.graph.addTombstone(t) {
 				c.health.Erased++
 			}
@@ -257,10 +257,10 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	}
 	for o, err := range store.Get(ctx, ids) {
 		var c *objects.CorruptError
-		var erased *objects.ErasedError
+		var erased *objects.PurgedError
 		switch {
 		case errors.As(err, &erased):
-			err = a.Erased(erased.Tombstone)
+			err = a.Tombstone(erased.Tombstone)
 		case err == nil:
 			err = a.Objects([]objects.Object{o})
 		case errors.As(err, &c) && !c.ID.IsZero():

@@ -159,7 +159,7 @@ func TestFsckFindsMergesThatLieAndWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := commits[0].Content
+	lost := commits[0].ContentID
 	put = slices.DeleteFunc(put, func(o objects.Object) bool { return o.ID == lost })
 	b := objects.Batch{Put: append(put, liar), Refs: []objects.RefUpdate{{Name: "refs/heads/liar", New: liar.ID}, {Name: "refs/heads/mute", New: commits[0].ID}}}
 	if err := errors.Join(repo.Store().Apply(ctx, b), repo.Close()); err != nil {

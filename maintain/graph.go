@@ -116,7 +116,7 @@ func (g *graph) parse(o *objects.Object, n *node) (err error) {
 	case objects.KindCommit:
 		c := &g.commit
 		if err = c.Reparse(*o); err == nil {
-			n.parsed, n.says, n.depth, n.size = true, !c.Content.IsZero(), c.Depth, c.Size
+			n.parsed, n.says, n.depth, n.size = true, !c.ContentID.IsZero(), c.Depth, c.Size
 		}
 	case objects.KindContent:
 		n.size, err = int64(len(o.Data)), content.Check(o.Data)

@@ -141,19 +141,19 @@ func (w *purge) revs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 1 && len(w.Revs) == 1 && list[0].Content.IsZero() && list[0].Label.IsZero() {
+	if len(list) == 1 && len(w.Revs) == 1 && list[0].ContentID.IsZero() && list[0].LabelID.IsZero() {
 		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no words", list[0].Op)}
 	}
 	if _, err := w.contents(ctx, list); err != nil {
 		return err
 	}
 	for _, c := range list {
-		if !c.Label.IsZero() {
-			if err := w.object(ctx, c.Label); err != nil {
+		if !c.LabelID.IsZero() {
+			if err := w.object(ctx, c.LabelID); err != nil {
 				return err
 			}
 		}
-		if w.has[c.Content] || w.has[c.Label] {
+		if w.has[c.ContentID] || w.has[c.LabelID] {
 			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
 		}
 	}
@@ -205,7 +205,7 @@ func (w *purge) other(ctx context.Context, rev string) (bool, error) {
 	}
 	o, err := objects.Read(ctx, w.store, id)
 	switch {
-	case errors.Is(err, objects.ErrErased):
+	case errors.Is(err, objects.ErrPurged):
 		return true, nil
 	case err != nil, o.Kind == objects.KindCommit:
 		return false, err
@@ -223,13 +223,13 @@ func (w *purge) sharing(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		goes := w.has[c.Content] || w.has[c.Label]
+		goes := w.has[c.ContentID] || w.has[c.LabelID]
 		if goes {
-			used[c.Content], used[c.Label] = true, true
+			used[c.ContentID], used[c.LabelID] = true, true
 		}
 		switch {
 		case w.named[c.ID]:
-		case goes && (w.wanted[c.Content] || w.wanted[c.Label]):
+		case goes && (w.wanted[c.ContentID] || w.wanted[c.LabelID]):
 			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
 		case goes:
 			w.done.Shared = append(w.done.Shared, c)
@@ -243,7 +243,7 @@ func (w *purge) sharing(ctx context.Context) error {
 		}
 	}
 	for _, c := range w.done.Copies {
-		used[c.Content] = true
+		used[c.ContentID] = true
 	}
 	for _, t := range w.tombstones {
 		if w.wanted[t.ID] && !used[t.ID] {

@@ -155,7 +155,7 @@ func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
 	}
 	described := must(objects.ReadRef(ctx, repo.Store(), refs.Describe+"main"))(t)
 	c := must(repo.Show(ctx, id.String()))(t)
-	p := maintain.PurgeOptions{Revs: []string{described.Target.String(), c.Content.String()}, DryRun: true}
+	p := maintain.PurgeOptions{Revs: []string{described.Target.String(), c.ContentID.String()}, DryRun: true}
 	if got := must(maintain.Purge(ctx, repo, p))(t); len(got.Commits) != 1 || got.Commits[0].ID != id || len(got.Others) != 1 || got.Objects != 0 {
 		t.Errorf("dry: %+v", got)
 	}
@@ -169,7 +169,7 @@ func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
 		t.Errorf("of the call is left %+v", left)
 	}
 	call := must(repo.Show(ctx, id.String()))(t)
-	if _, err := maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: []string{call.Origin.String()}}); err == nil {
+	if _, err := maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: []string{call.OriginID.String()}}); err == nil {
 		t.Error("an origin was purged")
 	}
 }

@@ -85,14 +85,14 @@ func (w *purge) separable(all []*commit.Commit, goes, young func(*commit.Commit)
 				going[c.ID] = going[c.Target] && !young(c)
 			}
 			if !going[c.ID] {
-				stays[c.Content] = true
+				stays[c.ContentID] = true
 			}
 		}
 	}
 	for _, c := range all {
 		switch {
 		case !going[c.ID]:
-		case stays[c.Content]:
+		case stays[c.ContentID]:
 			w.done.Spared.Shared++
 		default:
 			list = append(list, c)

@@ -44,7 +44,7 @@ func (w *purge) secrets(ctx context.Context) error {
 func masked(b content.Block, rules []string) content.Block {
 	b, _ = history.Masked(b, rules...)
 	if b.Kind() == content.KindReasoning {
-		if edited, err := content.Edited(b, b.String()); err == nil {
+		if edited, err := content.WithText(b, b.String()); err == nil {
 			return edited
 		}
 	}
@@ -67,7 +67,7 @@ func (w *purge) replace(ctx context.Context) error {
 			if tip == nil { // it was deleted meanwhile
 				return nil, nil
 			}
-			line, err := commit.Line(ctx, w.store, tip.ID)
+			line, err := commit.Linearize(ctx, w.store, tip.ID)
 			return w.drafts(branch, line), err
 		})
 		if err != nil {
@@ -91,12 +91,12 @@ func (w *purge) drafts(branch string, line []*commit.Commit) (drafts []commit.Dr
 			current = edit
 		}
 		d := commit.Draft{Target: c.ID, Time: w.Time, Author: w.Author, Origin: origin}
-		if block := w.masked[current.Content]; block != nil && c.Says() {
+		if block := w.masked[current.ContentID]; block != nil && c.AddsBlock() {
 			d.Op, d.Role, d.Block = commit.Edit, c.Role, block
 			drafts = append(drafts, d)
 		}
-		if note := latest[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil && w.masked[note.Content] != nil {
-			d.Op, d.Role, d.Block, d.Priority = commit.Annotate, content.NoRole, w.masked[note.Content], note.Priority
+		if note := latest[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil && w.masked[note.ContentID] != nil {
+			d.Op, d.Role, d.Block, d.Priority = commit.Annotate, content.NoRole, w.masked[note.ContentID], note.Priority
 			drafts = append(drafts, d)
 		}
 	}

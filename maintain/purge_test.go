@@ -92,8 +92,8 @@ func TestPurgedReasoningIsInNoFile(t *testing.T) {
 		t.Errorf("the prompt is %q, and was %q", after, before)
 	}
 	c := must(repo.Show(ctx, gone.ReasoningCommits[0].String()))(t)
-	if c.Erased == nil || c.Erased.Why != "older than 7d" || c.Block.String() != "" {
-		t.Errorf("show: %+v, block %+v", c.Erased, c.Block)
+	if c.Tombstone == nil || c.Tombstone.Why != "older than 7d" || c.Block.String() != "" {
+		t.Errorf("show: %+v, block %+v", c.Tombstone, c.Block)
 	}
 	pr := must(repo.Compile(ctx, "main", tract.CompileOptions{IncludeReasoning: true}))(t)
 	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why()), "pruned ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
@@ -103,8 +103,8 @@ func TestPurgedReasoningIsInNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (tr.Commit.Erased != nil) != (tr.Commit.ID == gone.ReasoningCommits[0]) {
-			t.Errorf("the thought %q: %+v", tr.Block.Text, tr.Commit.Erased)
+		if (tr.Commit.Tombstone != nil) != (tr.Commit.ID == gone.ReasoningCommits[0]) {
+			t.Errorf("the thought %q: %+v", tr.Block.Text, tr.Commit.Tombstone)
 		}
 	}
 	for x, err := range inspect.Verify(ctx, repo, noTargets, inspect.VerifyOptions{}) {
@@ -179,8 +179,8 @@ func TestPurgedWordsAreInNoFile(t *testing.T) {
 		t.Errorf("purge: %d commits, %d of %d bytes", len(got.Commits), got.SizeAfter, got.SizeBefore)
 	}
 	wantNoWord(t, dir, got.Objects, "hunter2", "hunter3", "hunter5", "hunter6")
-	if c := must(repo.Show(ctx, question))(t); c.Erased == nil || !c.Words.IsZero() {
-		t.Errorf("the question is %+v with the label %+v", c.Erased, c.Words)
+	if c := must(repo.Show(ctx, question))(t); c.Tombstone == nil || !c.Label.IsZero() {
+		t.Errorf("the question is %+v with the label %+v", c.Tombstone, c.Label)
 	}
 	if got := sent(t, repo, "main"); !strings.HasPrefix(got, "user:my password is hunter4 | tool-call:{} | tool-result:[erased] | ") {
 		t.Errorf("the prompt begins %.100q", got)
@@ -292,8 +292,8 @@ func TestCopiesOfAStoreHaveItsTombstones(t *testing.T) {
 	for _, at := range []string{backup, saved} {
 		wantNoWord(t, at, 1, "hunter2")
 		copied := must(tract.Open(ctx, at, tract.OpenOptions{}))(t)
-		if c := must(copied.Show(ctx, id.String()))(t); c.Erased == nil || c.Erased.Why != "a leak" {
-			t.Errorf("%s: %+v", filepath.Base(at), c.Erased)
+		if c := must(copied.Show(ctx, id.String()))(t); c.Tombstone == nil || c.Tombstone.Why != "a leak" {
+			t.Errorf("%s: %+v", filepath.Base(at), c.Tombstone)
 		}
 		if got := sent(t, copied, "main"); got != "assistant:yes" {
 			t.Errorf("%s: %s", filepath.Base(at), got)

@@ -88,7 +88,7 @@ func (w *recovery) audit() objects.Audit {
 			return nil
 		},
 		Objects: func(list []objects.Object) error { return w.graph.add(list, w.save) },
-		Erased: func(t objects.Tombstone) error {
+		Tombstone: func(t objects.Tombstone) error {
 			if w.graph.addTombstone(t) {
 				w.erased = append(w.erased, t)
 			}
@@ -151,7 +151,7 @@ func (w *recovery) erase() error {
 		n, _ := w.graph.find(t.ID)
 		return !w.graph.nodes[n].erased
 	})
-	n, err := objects.Erase(w.ctx, w.target, w.erased, nil)
+	n, err := objects.Purge(w.ctx, w.target, w.erased, nil)
 	w.done.Erased = n
 	return err
 }

@@ -158,10 +158,10 @@ func (k *scanner) first(id objects.ID) bool {
 
 // commit scans one commit and what it links to.
 func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
-	if c.Block != nil && c.Erased == nil && k.first(c.Content) {
-		leak := Leak{Commit: c, Object: c.Content, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
+	if c.Block != nil && c.Tombstone == nil && k.first(c.ContentID) {
+		leak := Leak{Commit: c, Object: c.ContentID, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
 		var failed error
-		content.Rewritten(c.Block, func(s string) string {
+		content.RewriteText(c.Block, func(s string) string {
 			if err := k.text(ctx, leak, s); err != nil {
 				failed = err
 			}
@@ -171,12 +171,12 @@ func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 			return failed
 		}
 	}
-	if k.first(c.Label) {
-		if err := k.text(ctx, Leak{Commit: c, Object: c.Label, Where: inLabel}, c.Words.Text); err != nil {
+	if k.first(c.LabelID) {
+		if err := k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(c.Words.Meta)) {
-			if err := k.text(ctx, Leak{Commit: c, Object: c.Label, Where: "meta " + name}, c.Words.Meta[name]); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.Label.Meta)) {
+			if err := k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name]); err != nil {
 				return err
 			}
 		}
@@ -184,7 +184,7 @@ func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 	if err := k.author(ctx, c, c.Author); err != nil {
 		return err
 	}
-	if c.From != nil && k.first(c.Origin) {
+	if c.Origin != nil && k.first(c.OriginID) {
 		return k.origin(ctx, c)
 	}
 	return nil
@@ -192,17 +192,17 @@ func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 
 // origin scans the origin of a commit.
 func (k *scanner) origin(ctx context.Context, c *commit.Commit) error {
-	from := Leak{Commit: c, Object: c.Origin, Where: inOrigin}
-	said := []string{c.From.Finish, string(c.From.Usage.Raw)}
-	for _, name := range slices.Sorted(maps.Keys(c.From.Original)) {
-		said = append(said, c.From.Original[name])
+	from := Leak{Commit: c, Object: c.OriginID, Where: inOrigin}
+	said := []string{c.Origin.Finish, string(c.Origin.Usage.Raw)}
+	for _, name := range slices.Sorted(maps.Keys(c.Origin.Original)) {
+		said = append(said, c.Origin.Original[name])
 	}
 	for _, s := range said {
 		if err := k.text(ctx, from, s); err != nil {
 			return err
 		}
 	}
-	if !k.first(c.From.Manifest) {
+	if !k.first(c.Origin.Manifest) {
 		return nil
 	}
 	return k.request(ctx, c)
@@ -210,18 +210,18 @@ func (k *scanner) origin(ctx context.Context, c *commit.Commit) error {
 
 // request scans what the request of a response was made of.
 func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
-	m, err := compile.ReadManifest(ctx, k.store, c.From.Manifest)
+	m, err := compile.ReadManifest(ctx, k.store, c.Origin.Manifest)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Asked)) {
-		if err := k.text(ctx, Leak{Commit: c, Object: c.From.Manifest, Where: inRequest}, m.Asked[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(m.RequestSettings)) {
+		if err := k.text(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings[name]); err != nil {
 			return err
 		}
 	}
 	if k.first(m.Tools) {
 		tools, err := objects.Read(ctx, k.store, m.Tools)
-		if err != nil && !errors.Is(err, objects.ErrErased) {
+		if err != nil && !errors.Is(err, objects.ErrPurged) {
 			return err
 		}
 		if err := k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data)); err != nil {
@@ -275,7 +275,7 @@ func (k *scanner) isOpen(ctx context.Context, id objects.ID) (bool, error) {
 		}
 		k.open = map[objects.ID]bool{}
 		for _, c := range turns {
-			k.open[c.Content] = true
+			k.open[c.ContentID] = true
 		}
 	}
 	return k.open[id], nil

@@ -120,7 +120,7 @@ func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
 		},
 		"a request": func(_ *tract.Repo, b *tract.Branch) {
 			x := must(b.Prepare(t.Context(), plainTarget{}, tract.PrepareOptions{}))(t)
-			x.Manifest.Asked["request.extra"] = inJSON(t, key)
+			x.Manifest.RequestSettings["request.extra"] = inJSON(t, key)
 			must(b.Accept(t.Context(), x, strings.NewReader("Blue.")))(t)
 		},
 	} {

@@ -23,12 +23,12 @@ func (w *purge) contents(ctx context.Context, list []*commit.Commit) (there []*c
 			return nil, err
 		}
 		for _, c := range page {
-			if c.Block == nil || c.Erased != nil {
+			if c.Block == nil || c.Tombstone != nil {
 				continue
 			}
 			there = append(there, c)
 			w.addContent(c)
-			if err := w.addCopies(ctx, c.Content); err != nil {
+			if err := w.addCopies(ctx, c.ContentID); err != nil {
 				return nil, err
 			}
 			c.Block = nil
@@ -38,9 +38,9 @@ func (w *purge) contents(ctx context.Context, list []*commit.Commit) (there []*c
 }
 
 func (w *purge) addContent(c *commit.Commit) {
-	w.add(c.Content, c.Size, content.Encode(content.Left(c.Block)))
+	w.add(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
 	if c.Size > objects.MaxSize {
-		w.lists = append(w.lists, c.Content)
+		w.lists = append(w.lists, c.ContentID)
 	}
 }
 
@@ -48,21 +48,21 @@ func (w *purge) addContent(c *commit.Commit) {
 func (w *purge) object(ctx context.Context, id objects.ID) error {
 	o, err := objects.Read(ctx, w.store, id)
 	switch {
-	case errors.Is(err, objects.ErrErased):
+	case errors.Is(err, objects.ErrPurged):
 		return nil
 	case err != nil:
 		return err
-	case !o.Kind.Erasable():
+	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s is never purged", id.Short(), o.Kind)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.add(id, int64(len(o.Data)), nil)
 		return nil
 	}
-	block, err := commit.Content(ctx, w.store, id)
+	block, err := commit.ReadContent(ctx, w.store, id)
 	if err != nil {
 		return err
 	}
-	w.addContent(&commit.Commit{Content: id, Size: int64(len(content.Encode(block))), Block: block})
+	w.addContent(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
 	return w.addCopies(ctx, id)
 }
 
@@ -74,7 +74,7 @@ func (w *purge) add(id objects.ID, size int64, rest []byte) {
 		rest = nil // no id of a call is that long
 	}
 	w.has[id] = true
-	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.Time, Why: w.Why, Rest: rest})
+	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.Time, Why: w.Why, Remains: rest})
 	w.done.Bytes += size
 }
 
@@ -92,7 +92,7 @@ func (w *purge) chunks(ctx context.Context) error {
 	}
 	own, others := map[objects.ID]bool{}, map[objects.ID]bool{}
 	for list, err := range w.store.Get(ctx, all) {
-		if errors.Is(err, objects.ErrErased) {
+		if errors.Is(err, objects.ErrPurged) {
 			continue
 		}
 		if err != nil {
@@ -117,7 +117,7 @@ func (w *purge) chunks(ctx context.Context) error {
 // erase replaces the added objects by tombstones.
 func (w *purge) erase(ctx context.Context) (err error) {
 	if err = w.chunks(ctx); err == nil {
-		w.done.Objects, err = objects.Erase(ctx, w.store, w.tombstones, w.Progress)
+		w.done.Objects, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
 	}
 	if err == nil {
 		w.done.SizeAfter = size(ctx, w.store)

@@ -19,11 +19,11 @@ func (w *purge) findCopies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.Kind != content.KindSummary || seen[c.Origin] {
+		if c.Kind != content.KindSummary || seen[c.OriginID] {
 			continue
 		}
-		seen[c.Origin] = true
-		if err := w.findTranscript(ctx, c.Origin); err != nil {
+		seen[c.OriginID] = true
+		if err := w.findTranscript(ctx, c.OriginID); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
 	for _, id := range missing {
 		gone[id] = true
 	}
-	sources, err := commit.Headers(ctx, w.store, slices.DeleteFunc(m.Sources, func(id objects.ID) bool { return gone[id] }))
+	sources, err := commit.ReadHeaders(ctx, w.store, slices.DeleteFunc(m.Sources, func(id objects.ID) bool { return gone[id] }))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
 			continue
 		}
 		for _, source := range sources {
-			w.copies[source.Content] = append(w.copies[source.Content], c)
+			w.copies[source.ContentID] = append(w.copies[source.ContentID], c)
 		}
 	}
 	return nil
@@ -71,13 +71,13 @@ func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
 func (w *purge) addCopies(ctx context.Context, id objects.ID) error {
 	for _, c := range w.copies[id] {
 		transcript := *c // headers are shared
-		if w.has[c.Content] {
+		if w.has[c.ContentID] {
 			continue
 		}
 		if err := commit.Load(ctx, w.store, &transcript); err != nil {
 			return err
 		}
-		if transcript.Erased == nil {
+		if transcript.Tombstone == nil {
 			w.addContent(&transcript)
 			w.done.Copies = append(w.done.Copies, &transcript)
 		}

@@ -6,18 +6,18 @@ import (
 	"iter"
 )
 
-// Spot is where an engine has the data of an object. Only the store that returned it can
+// Locator is where an engine has the data of an object. Only the store that returned it can
 // read it; zero: unknown. It is a hint: once the file has been replaced, it counts as zero.
-type Spot struct {
+type Locator struct {
 	Body  uint64 // that the data is part of
 	Piece uint64 // the offset and the size of the data there, 32 bits each
 }
 
-// Wanted lists the objects to load, by their places in some list. Its functions may be
+// LoadRequest lists the objects to load, by their places in some list. Its functions may be
 // called by several goroutines at once, with different places.
-type Wanted struct {
+type LoadRequest struct {
 	Len int
-	At  func(i int) (ID, Spot)
+	At  func(i int) (ID, Locator)
 
 	// Give takes an object, or the error that concerns it alone. The data never changes
 	// and is shared with nobody; o itself is valid during the call. Any error that Give
@@ -31,44 +31,44 @@ type Wanted struct {
 type BulkReader interface {
 	// ChainRuns yields what [Reader].Chain yields, without content, in runs: at most
 	// limit commits, if it is over 0. Any error is the last element.
-	ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[Run, error]
+	ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[CommitRun, error]
 
 	// Load gives the objects that it finds at their spots, where that is faster than
 	// reading them by id, and returns the places of the others.
-	Load(ctx context.Context, w Wanted) (rest []int, err error)
+	Load(ctx context.Context, w LoadRequest) (rest []int, err error)
 }
 
-// Run is successive commits of a chain, newest first. It is valid until the next one is
+// CommitRun is successive commits of a chain, newest first. It is valid until the next one is
 // asked for or the loop ends, and so is all that it refers to.
-type Run struct {
+type CommitRun struct {
 	Objects []Object
 
-	// Spots are those of what the first links of the objects refer to, if that is
+	// Locators are those of what the first links of the objects refer to, if that is
 	// content; nil: unknown.
-	Spots []Spot
+	Locators []Locator
 }
 
-// Spot returns the spot of what the first link of an object refers to.
-func (r *Run) Spot(i int) (spot Spot) {
-	if i < len(r.Spots) {
-		spot = r.Spots[i]
+// Locator returns the spot of what the first link of an object refers to.
+func (r *CommitRun) Locator(i int) (spot Locator) {
+	if i < len(r.Locators) {
+		spot = r.Locators[i]
 	}
 	return spot
 }
 
 // ChainRuns is that of a [BulkReader]. Of any other store, and with a stop, a run has one
 // commit of what Chain yields.
-func ChainRuns(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq2[Run, error] {
+func ChainRuns(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq2[CommitRun, error] {
 	if b, ok := r.(BulkReader); ok && len(stop) == 0 {
 		return b.ChainRuns(ctx, tip, limit)
 	}
-	return func(yield func(Run, error) bool) {
+	return func(yield func(CommitRun, error) bool) {
 		for o, err := range r.Chain(ctx, tip, ChainOptions{Limit: limit, Stop: stop}) {
 			if err != nil {
-				yield(Run{}, err)
+				yield(CommitRun{}, err)
 				return
 			}
-			if !yield(Run{Objects: []Object{o}}, nil) {
+			if !yield(CommitRun{Objects: []Object{o}}, nil) {
 				return
 			}
 		}
@@ -77,7 +77,7 @@ func ChainRuns(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) ite
 
 // Load gives each of the wanted objects that exists, in any order. No lock is held while
 // one is given.
-func Load(ctx context.Context, r Reader, w Wanted) (err error) {
+func Load(ctx context.Context, r Reader, w LoadRequest) (err error) {
 	var rest []int
 	if b, ok := r.(BulkReader); ok {
 		rest, err = b.Load(ctx, w)
@@ -91,7 +91,7 @@ func Load(ctx context.Context, r Reader, w Wanted) (err error) {
 }
 
 // all returns every place.
-func (w *Wanted) all() []int {
+func (w *LoadRequest) all() []int {
 	list := make([]int, w.Len)
 	for i := range list {
 		list[i] = i
@@ -100,7 +100,7 @@ func (w *Wanted) all() []int {
 }
 
 // get reads the objects of some places by their ids, each once, and gives them.
-func (w *Wanted) get(ctx context.Context, r Reader, rest []int) error {
+func (w *LoadRequest) get(ctx context.Context, r Reader, rest []int) error {
 	ids := make([]ID, 0, len(rest))
 	first := make(map[ID]int, len(rest))
 	again := map[ID][]int{}
@@ -134,15 +134,15 @@ func (w *Wanted) get(ctx context.Context, r Reader, rest []int) error {
 }
 
 // ChainRuns verifies, as Chain does, that the engine follows first parents.
-func (v *verified) ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[Run, error] {
-	return func(yield func(Run, error) bool) {
+func (v *verified) ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[CommitRun, error] {
+	return func(yield func(CommitRun, error) bool) {
 		next := tip
 		for run, err := range ChainRuns(ctx, v.Store, tip, limit) {
 			if err == nil {
 				next, err = v.checkRun(run.Objects, next)
 			}
 			if err != nil {
-				yield(Run{}, err)
+				yield(CommitRun{}, err)
 				return
 			}
 			if !yield(run, nil) {
@@ -179,7 +179,7 @@ var (
 )
 
 // Load verifies what an engine gives that does not verify it itself.
-func (v *verified) Load(ctx context.Context, w Wanted) (rest []int, err error) {
+func (v *verified) Load(ctx context.Context, w LoadRequest) (rest []int, err error) {
 	b, ok := v.Store.(BulkReader)
 	if !ok {
 		return w.all(), nil

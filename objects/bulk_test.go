@@ -13,25 +13,25 @@ import (
 // bulkLiar is a liar that gives many objects at once.
 type bulkLiar struct{ liar }
 
-func (l bulkLiar) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
-	return func(yield func(objects.Run, error) bool) {
+func (l bulkLiar) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
+	return func(yield func(objects.CommitRun, error) bool) {
 		var all []objects.Object
 		for o, err := range l.Chain(ctx, tip, objects.ChainOptions{Limit: limit}) {
 			if err != nil {
-				yield(objects.Run{}, err)
+				yield(objects.CommitRun{}, err)
 				return
 			}
 			all = append(all, o)
 		}
 		for part := range slices.Chunk(all, 2) {
-			if !yield(objects.Run{Objects: part}, nil) {
+			if !yield(objects.CommitRun{Objects: part}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (l bulkLiar) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
+func (l bulkLiar) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	for i := range w.Len {
 		id, _ := w.At(i)
 		o, err := objects.Read(ctx, l.liar, id)
@@ -69,9 +69,9 @@ func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
 			t.Errorf("line of five with a %s changed in the third: %d objects, %v", name, n, last)
 		}
 		n = 0
-		err := objects.Load(t.Context(), lying, objects.Wanted{
+		err := objects.Load(t.Context(), lying, objects.LoadRequest{
 			Len: len(commits),
-			At:  func(i int) (objects.ID, objects.Spot) { return commits[i].ID, objects.Spot{} },
+			At:  func(i int) (objects.ID, objects.Locator) { return commits[i].ID, objects.Locator{} },
 			Give: func(_ int, _ *objects.Object, err error) error {
 				if err == nil {
 					n++

@@ -13,12 +13,12 @@ import (
 // Tombstone is what is left of an object that was erased. Its id stays, so that
 // every hash that covers it can still be checked.
 type Tombstone struct {
-	ID   ID
-	Kind Kind
-	Size int64     // bytes that went
-	Time time.Time // UTC, whole milliseconds
-	Why  string    // in words, at most 1 KiB
-	Rest []byte    // what is left in its place, at most 2 KiB; the room above knows what it means
+	ID      ID
+	Kind    Kind
+	Size    int64     // bytes that went
+	Time    time.Time // UTC, whole milliseconds
+	Why     string    // in words, at most 1 KiB
+	Remains []byte    // what is left in its place, at most 2 KiB; the room above knows what it means
 }
 
 const (
@@ -33,7 +33,7 @@ func (t Tombstone) Record() []byte {
 	e.Uint(2, uint64(t.Size))
 	e.Int(3, t.Time.UnixMilli())
 	e.String(4, t.Why)
-	e.Raw(5, t.Rest)
+	e.Raw(5, t.Remains)
 	return e.Bytes()
 }
 
@@ -52,7 +52,7 @@ func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 		case 4:
 			t.Why = d.String()
 		case 5:
-			t.Rest = bytes.Clone(d.Raw())
+			t.Remains = bytes.Clone(d.Raw())
 		}
 	}
 	t.Time = time.UnixMilli(ms).UTC()
@@ -69,19 +69,19 @@ func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 // check says what of a tombstone cannot be.
 func (t Tombstone) check() error {
 	switch {
-	case !t.Kind.Erasable():
+	case !t.Kind.Purgeable():
 		return fmt.Errorf("a %s is never erased", t.Kind)
 	case t.Size < 0:
 		return fmt.Errorf("a size of %d", t.Size)
-	case len(t.Why) > mostWhy || len(t.Rest) > mostRest:
-		return fmt.Errorf("%d bytes of why and %d of rest: %w of %d and %d", len(t.Why), len(t.Rest), ErrLimit, mostWhy, mostRest)
+	case len(t.Why) > mostWhy || len(t.Remains) > mostRest:
+		return fmt.Errorf("%d bytes of why and %d of rest: %w of %d and %d", len(t.Why), len(t.Remains), ErrLimit, mostWhy, mostRest)
 	}
 	return nil
 }
 
-// Erasable tells whether objects of a kind hold words that may be taken away: all
+// Purgeable tells whether objects of a kind hold words that may be taken away: all
 // but those of which histories, their proofs and their costs are made.
-func (k Kind) Erasable() bool {
+func (k Kind) Purgeable() bool {
 	switch k {
 	case KindContent, KindList, KindChunk, KindTools, KindLabel:
 		return true
@@ -89,12 +89,12 @@ func (k Kind) Erasable() bool {
 	return false
 }
 
-// ErasedError is given in the place of an object that was erased. It is
-// [ErrErased], and concerns that object only: a sequence goes on after it.
-type ErasedError struct{ Tombstone }
+// PurgedError is given in the place of an object that was erased. It is
+// [ErrPurged], and concerns that object only: a sequence goes on after it.
+type PurgedError struct{ Tombstone }
 
 // Error names the object and says when and why it went.
-func (e *ErasedError) Error() string {
+func (e *PurgedError) Error() string {
 	text := fmt.Sprintf("object %s: erased %s", e.ID.Short(), e.Time.Format(time.DateOnly))
 	if e.Why != "" {
 		text += ": " + e.Why
@@ -102,12 +102,12 @@ func (e *ErasedError) Error() string {
 	return text
 }
 
-// Is makes the error an ErrErased.
-func (e *ErasedError) Is(target error) bool { return target == ErrErased }
+// Is makes the error an ErrPurged.
+func (e *PurgedError) Is(target error) bool { return target == ErrPurged }
 
-// Erase erases objects of a store, see [Maintainer]. What was worked out from them, here
+// Purge erases objects of a store, see [Maintainer]. What was worked out from them, here
 // or by another process, is forgotten. progress may be nil.
-func Erase(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (erased int, err error) {
+func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (erased int, err error) {
 	in, ok := As[Maintainer](s)
 	if !ok {
 		return 0, errors.New("erase objects: this engine keeps everything")
@@ -132,16 +132,16 @@ func Erase(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 	if len(unique) == 0 {
 		return 0, ctx.Err()
 	}
-	erased, err = in.Erase(ctx, unique, progress)
-	if m, ok := s.(Rememberer); ok {
-		m.Memo().forget()
+	erased, err = in.Purge(ctx, unique, progress)
+	if m, ok := s.(Cacher); ok {
+		m.Cache().forget()
 	}
 	return erased, err
 }
 
-// For is the tombstone as it is laid in the place of an object that is there; an
+// Complete is the tombstone as it is laid in the place of an object that is there; an
 // error when objects of its kind are never erased. It is for engines.
-func (t Tombstone) For(o Object) (Tombstone, error) {
+func (t Tombstone) Complete(o Object) (Tombstone, error) {
 	if t.Kind = o.Kind; t.Size == 0 {
 		t.Size = int64(len(o.Data))
 	}

@@ -32,7 +32,7 @@ var tombstones = []struct {
 	t    objects.Tombstone
 }{
 	{"bare", objects.Tombstone{Kind: objects.KindChunk, Time: time.UnixMilli(0)}},
-	{"thought", objects.Tombstone{Kind: objects.KindContent, Size: 54321, Time: time.UnixMilli(1795262400987), Why: "older than 7d", Rest: []byte("\x08\x04\x82\x01\x06parsed")}},
+	{"thought", objects.Tombstone{Kind: objects.KindContent, Size: 54321, Time: time.UnixMilli(1795262400987), Why: "older than 7d", Remains: []byte("\x08\x04\x82\x01\x06parsed")}},
 	{"before 1970", objects.Tombstone{Kind: objects.KindLabel, Size: 1, Time: time.UnixMilli(-1), Why: "purged"}},
 }
 
@@ -41,7 +41,7 @@ func TestVectorsOfTombstones(t *testing.T) {
 	var have []tombstoneVector
 	for _, c := range tombstones {
 		record := c.t.Record()
-		have = append(have, tombstoneVector{c.name, c.t.Kind.String(), c.t.Size, c.t.Time.UnixMilli(), c.t.Why, hex.EncodeToString(c.t.Rest), hex.EncodeToString(record)})
+		have = append(have, tombstoneVector{c.name, c.t.Kind.String(), c.t.Size, c.t.Time.UnixMilli(), c.t.Why, hex.EncodeToString(c.t.Remains), hex.EncodeToString(record)})
 		back, err := objects.ParseTombstone(c.t.ID, record)
 		if err != nil || !bytes.Equal(back.Record(), record) || back.Size != c.t.Size || !back.Time.Equal(c.t.Time) {
 			t.Errorf("%s comes back as %+v, %v", c.name, back, err)
@@ -75,7 +75,7 @@ func TestTombstonesThatCannotBe(t *testing.T) {
 		"of a manifest": {Kind: objects.KindManifest},
 		"of no kind":    {},
 		"a long reason": {Kind: objects.KindContent, Why: strings.Repeat("w", 1<<10+1)},
-		"a long rest":   {Kind: objects.KindContent, Rest: make([]byte, 2<<10+1)},
+		"a long rest":   {Kind: objects.KindContent, Remains: make([]byte, 2<<10+1)},
 	} {
 		if _, err := objects.ParseTombstone(objects.ID{1}, one.Record()); !errors.Is(err, objects.ErrCorrupt) {
 			t.Errorf("%s: %v", what, err)

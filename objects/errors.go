@@ -12,7 +12,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
 	ErrCorrupt  = errors.New("damaged")
-	ErrErased   = errors.New("erased")
+	ErrPurged   = errors.New("erased")
 	ErrClosed   = errors.New("store is closed")
 	ErrBusy     = errors.New("store is busy")
 	ErrReadOnly = errors.New("store is read-only")
@@ -54,7 +54,7 @@ func (e *CorruptError) Unwrap() error { return e.Cause }
 // ofOneObject tells whether a sequence goes on after err.
 func ofOneObject(err error) bool {
 	var c *CorruptError
-	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrErased)
+	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrPurged)
 }
 
 // ConflictError says that a ref is not where the caller believed.

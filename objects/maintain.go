@@ -30,13 +30,13 @@ type Maintainer interface { //nolint:interfacebloat // one for all that packages
 	// them or none; a damaged store is not swept.
 	Sweep(ctx context.Context, s Sweep) (Swept, error)
 
-	// Erase puts a tombstone in the place of each object: all of them, durably, or
-	// none; call [Erase]. When it returns nil the bytes are in no file of the store.
+	// Purge puts a tombstone in the place of each object: all of them, durably, or
+	// none; call [Purge]. When it returns nil the bytes are in no file of the store.
 	// Kind and Size are set from an object that exists. One that does not exist gets
 	// its tombstone all the same, if that has a kind; else it is a *[NotFoundError].
 	// One that was erased before keeps its tombstone. Others may use the store
 	// meanwhile; a damaged store is not changed. erased counts the new tombstones.
-	Erase(ctx context.Context, list []Tombstone, progress func(done, total int64)) (erased int, err error)
+	Purge(ctx context.Context, list []Tombstone, progress func(done, total int64)) (erased int, err error)
 
 	// Size returns where the store is and how many bytes it takes.
 	Size(ctx context.Context) (path string, bytes int64, err error)
@@ -71,11 +71,11 @@ type Audit struct {
 	// time, and each perhaps more than once. They are good until it returns.
 	Objects func(list []Object) error
 
-	Erased   func(Tombstone) error // a sound tombstone; perhaps more than once
-	Ref      func(Ref) error       // a ref whose record is sound
-	Entry    func(LogEntry) error  // a log entry whose record is sound, the oldest first
-	Damage   func(Damage) error
-	Progress func(done, total int64) // bytes read, and about how many there are
+	Tombstone func(Tombstone) error // a sound tombstone; perhaps more than once
+	Ref       func(Ref) error       // a ref whose record is sound
+	Entry     func(LogEntry) error  // a log entry whose record is sound, the oldest first
+	Damage    func(Damage) error
+	Progress  func(done, total int64) // bytes read, and about how many there are
 }
 
 // Sweep says what [Maintainer].Sweep removes.
@@ -88,11 +88,11 @@ type Sweep struct {
 
 // Swept is what [Maintainer].Sweep found, and has done unless the sweep was dry.
 type Swept struct {
-	Kept        int   // objects to which a root leads
-	Young       int   // objects to which none does, not put before the time given
-	Gone        int   // objects to which none does, put before it
-	GoneBytes   int64 // of their data
-	SizeBefore  int64 // bytes of the store
-	SizeAfter   int64 // the same as before when the sweep was dry
-	Unreachable []ID  // some of those that are gone, for people
+	Kept         int   // objects to which a root leads
+	Young        int   // objects to which none does, not put before the time given
+	Removed      int   // objects to which none does, put before it
+	RemovedBytes int64 // of their data
+	SizeBefore   int64 // bytes of the store
+	SizeAfter    int64 // the same as before when the sweep was dry
+	Examples     []ID  // some of those that are gone, for people
 }

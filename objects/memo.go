@@ -2,17 +2,17 @@ package objects
 
 import "sync"
 
-// Memo is what rooms above a store have worked out from objects, which never
+// Cache is what rooms above a store have worked out from objects, which never
 // change, so that it is worked out once. It lives as long as the store, or until
 // objects are erased.
-type Memo struct {
+type Cache struct {
 	mu    sync.Mutex
 	known map[any]any
 }
 
 // Get gives what is known under a key, made by f when it is asked for first. A key
 // is a value of a type of its own of the room that asks.
-func (m *Memo) Get(key any, f func() any) any {
+func (m *Cache) Get(key any, f func() any) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v, ok := m.known[key]; ok {
@@ -27,14 +27,14 @@ func (m *Memo) Get(key any, f func() any) any {
 }
 
 // forget makes everything be worked out anew.
-func (m *Memo) forget() {
+func (m *Cache) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = nil
 }
 
-// Rememberer is a store with a memo, as every store from [Open] is.
-type Rememberer interface {
-	// Memo is always the same.
-	Memo() *Memo
+// Cacher is a store with a memo, as every store from [Open] is.
+type Cacher interface {
+	// Cache is always the same.
+	Cache() *Cache
 }

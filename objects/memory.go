@@ -51,7 +51,7 @@ func (m *memory) get(id ID) (obj Object, err error) {
 	case err != nil:
 		return Object{}, err
 	case erased:
-		return Object{ID: id}, &ErasedError{left}
+		return Object{ID: id}, &PurgedError{left}
 	case !found:
 		return Object{}, &NotFoundError{ID: id}
 	}
@@ -174,7 +174,7 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	if m.closed {
 		return ErrClosed
 	}
-	moves, err := Moves(b.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
+	moves, err := PendingUpdates(b.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (m *memory) Audit(ctx context.Context, a Audit) error {
 		})
 	}
 	if err == nil {
-		err = each(ctx, erased, a.Erased)
+		err = each(ctx, erased, a.Tombstone)
 	}
 	if err == nil {
 		err = each(ctx, refs, a.Ref)
@@ -274,7 +274,7 @@ func (m *memory) Restore(ctx context.Context, list []LogEntry) error {
 		if m.closed {
 			return ErrClosed
 		}
-		moves, err := Moves(e.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
+		moves, err := PendingUpdates(e.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
 		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
@@ -303,8 +303,8 @@ func (*memory) Size(context.Context) (string, int64, error) {
 // Leftovers is Maintainer.
 func (*memory) Leftovers(context.Context) ([]string, error) { return nil, nil }
 
-// Erase is Maintainer.
-func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total int64)) (erased int, err error) {
+// Purge is Maintainer.
+func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total int64)) (erased int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -321,7 +321,7 @@ func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total
 		o, ok := m.objects[t.ID]
 		switch {
 		case ok:
-			if t, err = t.For(o); err != nil {
+			if t, err = t.Complete(o); err != nil {
 				return 0, err
 			}
 		case t.Kind == 0:
@@ -336,11 +336,11 @@ func (m *memory) Erase(ctx context.Context, list []Tombstone, _ func(done, total
 	return len(left), nil
 }
 
-// Moves compares what a batch wants with where its refs are, and returns the
+// PendingUpdates compares what a batch wants with where its refs are, and returns the
 // updates that move something: the same list, where all do. The error is a
 // *[ConflictError], or at's own. It is for engines, inside the transaction that then moves
 // the refs.
-func Moves(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpdate, err error) {
+func PendingUpdates(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpdate, err error) {
 	moves = wanted[:0:0]
 	for i := range wanted {
 		u := &wanted[i]

@@ -94,7 +94,7 @@ type RefQuery struct {
 // caller.
 //
 // An error in a sequence that is a *[CorruptError] with an id, or an
-// *[ErasedError], concerns one object, and the sequence goes on; any other error is
+// *[PurgedError], concerns one object, and the sequence goes on; any other error is
 // its last element.
 type Reader interface {
 	// Get yields each of the objects that is there, once, in any order. An id

@@ -26,15 +26,15 @@ func Trust(s Store, erasures func() uint64) Store {
 type verified struct {
 	Store
 	checks bool // the engine verifies what it returns
-	memo   Memo
+	memo   Cache
 
 	erasures func() uint64 // nil: no other process erases
 	erased   atomic.Uint64 // what it returned last
 }
 
-// Memo is Rememberer. It is empty again when the engine has noticed that objects
+// Cache is Rememberer. It is empty again when the engine has noticed that objects
 // may have been erased by another process.
-func (v *verified) Memo() *Memo {
+func (v *verified) Cache() *Cache {
 	if v.erasures != nil {
 		if n := v.erasures(); v.erased.Load() != n {
 			v.memo.forget() // first: nobody gets it as it was

@@ -285,7 +285,7 @@ func TestAnAnswerThatIsLeftIsRescued(t *testing.T) {
 		t.Fatalf("rescued: %v, %v", list, err)
 	}
 	reply := list[0].Commits
-	if err != nil || len(reply) != 1 || reply[0].Block.String() != "Half of" || !reply[0].From.Incomplete {
+	if err != nil || len(reply) != 1 || reply[0].Block.String() != "Half of" || !reply[0].Origin.Incomplete {
 		t.Errorf("rescued: %v, %v", reply, err)
 	}
 	w.ask(recorder.On(t.Context(), "main"), "Hi")

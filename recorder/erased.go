@@ -41,10 +41,10 @@ func (x *index) remaining(ctx context.Context, all, masked []content.Message) ([
 	}
 	gone := map[[2]int]bool{}
 	for o, err := range x.repo.Store().Get(ctx, list) {
-		if err != nil && !errors.Is(err, objects.ErrErased) && !errors.Is(err, objects.ErrCorrupt) {
+		if err != nil && !errors.Is(err, objects.ErrPurged) && !errors.Is(err, objects.ErrCorrupt) {
 			return nil, err
 		}
-		if errors.Is(err, objects.ErrErased) {
+		if errors.Is(err, objects.ErrPurged) {
 			for _, at := range ids[o.ID] {
 				gone[at] = true
 			}
@@ -77,7 +77,7 @@ func without(all []content.Message, gone map[[2]int]bool) []content.Message {
 				thoughts = 0
 				continue
 			case isResult && gone[[2]int{i, j}]:
-				result.Text, result.Parts = compile.Erased, nil
+				result.Text, result.Parts = compile.PurgedPlaceholder, nil
 				b = result
 			case gone[[2]int{i, j}]:
 				continue

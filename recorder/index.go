@@ -82,7 +82,7 @@ func (x *index) add(ctx context.Context, ref objects.Ref) error {
 	x.prompt(p, name)
 	back := 0
 	for i := len(p.Entries) - 1; i >= 0 && back < maxBack; i-- {
-		c := p.Entries[i].Speaks() // of what was said before
+		c := p.Entries[i].Change() // of what was said before
 		if c == nil {
 			continue
 		}
@@ -108,7 +108,7 @@ func (x *index) prompt(p *compile.Prompt, branch string) {
 		return
 	}
 	rest := list
-	for i, commits := range p.Commits() {
+	for i, commits := range p.MessageCommits() {
 		for ; len(rest) > 0 && rest[0].Message == i; rest = rest[1:] {
 			x.put(rest[0], commits[rest[0].Block], branch)
 		}
@@ -184,7 +184,7 @@ func (x *index) response(ctx context.Context, id string) (objects.ID, error) {
 		if err != nil {
 			return objects.ID{}, err
 		}
-		if c.From != nil && c.From.ResponseID == id {
+		if c.Origin != nil && c.Origin.ResponseID == id {
 			x.told[id] = c.ID
 			return c.ID, nil
 		}
@@ -199,7 +199,7 @@ func (x *index) remember(ctx context.Context, last objects.ID) error {
 	if err != nil {
 		return err
 	}
-	origin, err := commit.ReadOrigin(ctx, x.repo.Store(), c.Origin)
+	origin, err := commit.ReadOrigin(ctx, x.repo.Store(), c.OriginID)
 	if err == nil && origin.ResponseID != "" {
 		x.told[origin.ResponseID] = last
 	}

@@ -55,14 +55,14 @@ stay in the history; tract expand brings them back, tract annotate one of them.`
 }
 
 // covers is what of its range the summary stands for.
-func (o *compressOptions) covers() commit.Cover {
+func (o *compressOptions) covers() commit.SummaryScope {
 	switch {
 	case o.keep:
-		return commit.CoverDialogue
+		return commit.ScopeDialogue
 	case o.only:
-		return commit.CoverReasoning
+		return commit.ScopeReasoning
 	}
-	return commit.CoverAll
+	return commit.ScopeAll
 }
 
 func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) error {

@@ -98,8 +98,8 @@ func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) erro
 	if err != nil {
 		return err
 	}
-	if c.Content != block.Content && block.From != nil && block.From.Source != commit.SourceUser && block.Role == content.RoleAssistant {
-		a.note("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.From.Model, "a model"))
+	if c.ContentID != block.ContentID && block.Origin != nil && block.Origin.Source != commit.SourceUser && block.Role == content.RoleAssistant {
+		a.note("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
 	}
 	if a.json {
 		return a.added(ctx, b, edit)

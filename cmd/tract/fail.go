@@ -90,7 +90,7 @@ var kinds = []struct {
 	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
 	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
-	{is(objects.ErrErased), codeNotFound, "erased", "its words were taken away and cannot be had again; tract show says when and why"},
+	{is(objects.ErrPurged), codeNotFound, "erased", "its words were taken away and cannot be had again; tract show says when and why"},
 	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
 	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
 	{is(objects.ErrFormat), codeDamaged, "format", "another version of tract may have made it (see tract version), or it is no store"},

@@ -114,8 +114,8 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 		return err
 	}
 	if a.json {
-		some := append([]objects.ID{}, got.Unreachable...)
-		return format.Encode(a.out, gcJSON{o.prune, !s.Dry, got.Gone, got.GoneBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some, old})
+		some := append([]objects.ID{}, got.Examples...)
+		return format.Encode(a.out, gcJSON{o.prune, !s.Dry, got.Removed, got.RemovedBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some, old})
 	}
 	return a.printSwept(o, got, old)
 }
@@ -150,7 +150,7 @@ func (a *app) printSwept(o *gcOptions, got objects.Swept, old *expiry) error {
 		}
 		p.Text(fmt.Sprintf("%s, %d bytes, %s\n", old, old.Bytes, done))
 	}
-	gone := fmt.Sprintf("%s, %d bytes, ", count(uint64(got.Gone), "object"), got.GoneBytes)
+	gone := fmt.Sprintf("%s, %d bytes, ", count(uint64(got.Removed), "object"), got.RemovedBytes)
 	switch {
 	case o.pack:
 		got.Kept, got.Young = got.Kept+got.Young, 0

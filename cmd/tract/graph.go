@@ -81,7 +81,7 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 	case c.Op == commit.Merge:
 		g.g.first += "  "
 		g.g.fork = strings.Repeat("| ", at) + `|\` + strings.Repeat(` \`, len(g.lanes)-at-1) + "  "
-		g.lanes = slices.Insert(g.lanes, at+1, c.Second())
+		g.lanes = slices.Insert(g.lanes, at+1, c.SecondParent())
 		g.g.rest = bars(len(g.lanes), -1, "")
 	case c.Parent().IsZero():
 		g.g.rest = bars(len(g.lanes), at, "  ")
@@ -104,8 +104,8 @@ func (g *graph) pass(c *commit.Commit) {
 		}
 	}
 	g.lanes = slices.DeleteFunc(g.lanes, objects.ID.IsZero)
-	if c.Op == commit.Merge && slices.Contains(g.lanes, c.Parent()) && !slices.Contains(g.lanes, c.Second()) {
-		g.lanes = append(g.lanes, c.Second())
+	if c.Op == commit.Merge && slices.Contains(g.lanes, c.Parent()) && !slices.Contains(g.lanes, c.SecondParent()) {
+		g.lanes = append(g.lanes, c.SecondParent())
 	}
 }
 

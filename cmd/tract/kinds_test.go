@@ -20,7 +20,7 @@ func TestEveryKindGoesAllTheWay(t *testing.T) {
 	for _, k := range content.Kinds() {
 		t.Run(k.String(), func(t *testing.T) {
 			blocks, of := []content.Block{content.User("Go.")}, 1
-			switch b := content.Bare(k).(type) {
+			switch b := content.EmptyBlock(k).(type) {
 			case content.Media:
 				b.URL = "https://example.com/" + words
 				blocks = append(blocks, b)
@@ -31,7 +31,7 @@ func TestEveryKindGoesAllTheWay(t *testing.T) {
 			case content.ToolResult:
 				blocks, of = append(blocks, call, result), 2
 			default:
-				b, err := content.Edited(b, words)
+				b, err := content.WithText(b, words)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -115,7 +115,7 @@ func (f *filter) time(flag, text string, in func(made, t time.Time) bool) {
 
 // wordsOf is all words of a commit: what --grep looks at.
 func wordsOf(c *commit.Commit) string {
-	text := c.Words.Text
+	text := c.Label.Text
 	if c.Block == nil {
 		return text
 	}

@@ -85,7 +85,7 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 	case objects.KindCommit:
 		return a.showCommit(ctx, obj.ID, false)
 	case objects.KindContent, objects.KindList:
-		b, err := commit.Content(ctx, a.repo.Store(), obj.ID)
+		b, err := commit.ReadContent(ctx, a.repo.Store(), obj.ID)
 		if err != nil {
 			return err
 		}

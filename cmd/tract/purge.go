@@ -223,7 +223,7 @@ type goneJSON struct {
 func gone(list []*commit.Commit) []goneJSON {
 	all := []goneJSON{}
 	for _, c := range list {
-		all = append(all, goneJSON{c.ID, c.Op.String(), c.Kind, c.Content, c.Time, c.Size})
+		all = append(all, goneJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size})
 	}
 	return all
 }

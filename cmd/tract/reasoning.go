@@ -299,7 +299,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 			return damaged
 		}
 		own := t.Commit.ID == id
-		if !own && (c.Kind == content.KindReasoning || c.Origin.IsZero() || t.Commit.Origin != c.Origin) {
+		if !own && (c.Kind == content.KindReasoning || c.OriginID.IsZero() || t.Commit.OriginID != c.OriginID) {
 			break
 		}
 		if err := hurt.met(damaged); err != nil {

@@ -35,13 +35,13 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 		if err != nil {
 			return err
 		}
-		if len(reply) > 0 && (t.Commit.Origin != of || of.IsZero()) {
+		if len(reply) > 0 && (t.Commit.OriginID != of || of.IsZero()) {
 			if err := write(); err != nil {
 				return err
 			}
 			reply = nil
 		}
-		of, reply = t.Commit.Origin, append([]format.Reasoning{t}, reply...)
+		of, reply = t.Commit.OriginID, append([]format.Reasoning{t}, reply...)
 	}
 	return traces.damage.told(write())
 }
@@ -150,7 +150,7 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 	}
 	sum := 0
 	for _, s := range list {
-		s.Tokens = traces.scale.Row(&sum, s.estimate)
+		s.Tokens = traces.scale.AddTokens(&sum, s.estimate)
 	}
 	slices.SortFunc(list, func(a, b *traceStat) int { return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name)) })
 	if a.json {

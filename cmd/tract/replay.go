@@ -142,7 +142,7 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (cl
 	}
 	client, err = a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
-		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.From.Provider, c.From.Endpoint)
+		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
 	}
 	if err == nil {
 		err = a.keepsReasoning(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))

@@ -68,8 +68,8 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 	if raw && c.Block == nil && damaged != nil {
 		return damaged
 	}
-	if raw && c.Erased != nil {
-		return fmt.Errorf("show: %w", &objects.ErasedError{Tombstone: *c.Erased})
+	if raw && c.Tombstone != nil {
+		return fmt.Errorf("show: %w", &objects.PurgedError{Tombstone: *c.Tombstone})
 	}
 	if raw {
 		return writeRaw(a.out, c.Block)

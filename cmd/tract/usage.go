@@ -90,7 +90,7 @@ type tokens struct {
 }
 
 func (r *usageRow) add(reply inspect.Cost, v settings.Values) {
-	u := reply.Commit.From.Usage
+	u := reply.Commit.Origin.Usage
 	r.Replies++
 	r.Usage.Input += u.Input
 	r.Usage.Output += u.Output
@@ -99,7 +99,7 @@ func (r *usageRow) add(reply inspect.Cost, v settings.Values) {
 	r.Usage.CacheWrite += u.CacheWrite
 	r.Estimated = r.Estimated || reply.Estimated
 	r.estimate += reply.Estimate
-	price, ok := v.Price(reply.Commit.From.Model)
+	price, ok := v.Price(reply.Commit.Origin.Model)
 	if !ok {
 		r.Unpriced++
 		return
@@ -150,9 +150,9 @@ func (o *usageOptions) key(reply inspect.Cost) *usageRow {
 	for _, by := range o.by {
 		switch by {
 		case "branch":
-			row.Branch = &reply.Commit.From.Session
+			row.Branch = &reply.Commit.Origin.Session
 		case "model":
-			row.Model = &reply.Commit.From.Model
+			row.Model = &reply.Commit.Origin.Model
 		case "day":
 			row.Day = &day
 		case "turn":
@@ -221,7 +221,7 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 	}
 	sum := 0
 	for _, row := range rows {
-		row.Usage.Reasoning += int64(scale.Row(&sum, row.estimate))
+		row.Usage.Reasoning += int64(scale.AddTokens(&sum, row.estimate))
 	}
 	slices.SortStableFunc(rows, func(a, b *usageRow) int {
 		if a.Turn != nil {
@@ -255,7 +255,7 @@ func (o *usageOptions) filter(cmd *cobra.Command) (func(inspect.Cost) bool, erro
 		*to = t
 	}
 	return func(r inspect.Cost) bool {
-		from, at := r.Commit.From, r.Time()
+		from, at := r.Commit.Origin, r.Time()
 		return (o.session == "" || from.Session == o.session) && (o.name == "" || settings.Match(o.name, from.Model)) &&
 			!at.Before(since) && (until.IsZero() || !at.After(until))
 	}, nil

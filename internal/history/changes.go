@@ -30,7 +30,7 @@ func Changes(ctx context.Context, r objects.Reader, tip, id objects.ID) ([]*comm
 	}
 	slices.Reverse(list)
 	if merged {
-		line, err := commit.Line(ctx, r, tip)
+		line, err := commit.Linearize(ctx, r, tip)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ func TestLastTurnEndsAtTheUserAndAtAMerge(t *testing.T) {
 	call := add(user, commit.Draft{Block: content.ToolCall{CallID: "c", Name: "n", Arguments: "{}"}})
 	said := add(call, commit.Draft{Block: content.Assistant("b")})
 	other := add(user, commit.Draft{Block: content.Assistant("c")})
-	merge := add(said, commit.Draft{Op: commit.Merge, Second: other})
+	merge := add(said, commit.Draft{Op: commit.Merge, SecondParent: other})
 	for _, test := range []struct {
 		tip   *commit.Commit
 		count int

@@ -75,7 +75,7 @@ func (m *Masker) block(b content.Block, brought bool) content.Block {
 	}
 	m.kind = b.Kind()
 	m.mask, m.sealed = m.Mode == MaskAll || brought || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
-	return content.Rewritten(b, m.text)
+	return content.RewriteText(b, m.text)
 }
 
 // beside masks the label and the origin of a draft.
@@ -184,7 +184,7 @@ func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
 // do not count. A block with secrets loses its seal, which is invalid over other content:
 // store the result only where no open tool loop needs the seal.
 func Masked(b content.Block, only ...string) (masked content.Block, rules []string) {
-	masked = content.Rewritten(b, func(s string) string {
+	masked = content.RewriteText(b, func(s string) string {
 		found := secrets.Find(s)
 		if len(found) == 0 {
 			return s
@@ -197,7 +197,7 @@ func Masked(b content.Block, only ...string) (masked content.Block, rules []stri
 		return secrets.Mask(s, only...)
 	})
 	if len(rules) > 0 && !b.Form().Seal.IsZero() {
-		masked = content.Unsealed(masked)
+		masked = content.WithoutSeal(masked)
 	}
 	return masked, rules
 }

@@ -61,28 +61,28 @@ func Asked(req *llm.Request) map[string]string {
 // Manifest reads the manifest of the request that a response answered. The commit is any of
 // the response, with its origin; one of no response is a *[refs.UnknownError].
 func Manifest(ctx context.Context, r objects.Reader, c *commit.Commit) (*compile.Manifest, error) {
-	if c.From == nil || c.From.Manifest.IsZero() {
+	if c.Origin == nil || c.Origin.Manifest.IsZero() {
 		return nil, &refs.UnknownError{Rev: c.ID.Short(), Why: "it is no response of a model, so there is no prompt that it answered"}
 	}
-	return compile.ReadManifest(ctx, r, c.From.Manifest)
+	return compile.ReadManifest(ctx, r, c.Origin.Manifest)
 }
 
 // Request returns the request of a manifest without its messages. When its tools were
-// purged it comes without them, with an [objects.ErrErased].
+// purged it comes without them, with an [objects.ErrPurged].
 func Request(ctx context.Context, r objects.Reader, m *compile.Manifest) (*llm.Request, error) {
 	number := func(name string) int {
-		n, _ := strconv.Atoi(m.Asked[name])
+		n, _ := strconv.Atoi(m.RequestSettings[name])
 		return n
 	}
-	req := &llm.Request{Stream: m.Asked[AskedStream] == "true", Settings: llm.Settings{
-		Model: m.Model, ToolChoice: m.ToolChoice, MaxOutputTokens: number(askedLimit), Extra: []byte(m.Asked[AskedExtra]),
+	req := &llm.Request{Stream: m.RequestSettings[AskedStream] == "true", Settings: llm.Settings{
+		Model: m.Model, ToolChoice: m.ToolChoice, MaxOutputTokens: number(askedLimit), Extra: []byte(m.RequestSettings[AskedExtra]),
 		Reasoning: llm.Reasoning{
-			Disabled: m.Asked[AskedEnabled] == "false" && m.Encoder != firstEncoder, Effort: m.Asked[askedEffort], Summary: m.Asked[askedSummary],
-			MaxTokens: number(askedMaxTokens), Native: m.Asked[askedFormat] == "native",
-			Hidden: m.Asked[AskedHidden] == "true" || m.Asked[AskedEnabled] == "false" && m.Encoder == firstEncoder,
+			Disabled: m.RequestSettings[AskedEnabled] == "false" && m.Encoder != firstEncoder, Effort: m.RequestSettings[askedEffort], Summary: m.RequestSettings[askedSummary],
+			MaxTokens: number(askedMaxTokens), Native: m.RequestSettings[askedFormat] == "native",
+			Hidden: m.RequestSettings[AskedHidden] == "true" || m.RequestSettings[AskedEnabled] == "false" && m.Encoder == firstEncoder,
 		},
 	}}
-	if t, err := strconv.ParseFloat(m.Asked[askedTemp], 64); err == nil {
+	if t, err := strconv.ParseFloat(m.RequestSettings[askedTemp], 64); err == nil {
 		req.Settings.Temperature = &t
 	}
 	if m.Tools.IsZero() {

@@ -60,9 +60,9 @@ func importedAs(o *commit.Origin) imported {
 // add counts a block of the response.
 func (a *answer) add(c *commit.Commit) {
 	if c.Kind == content.KindReasoning {
-		a.reasoning += compile.Estimate(c.Kind.Weight(c.Size))
+		a.reasoning += compile.Estimate(c.Kind.PromptBytes(c.Size))
 	} else {
-		a.other += c.Kind.Weight(c.Size)
+		a.other += c.Kind.PromptBytes(c.Size)
 	}
 }
 
@@ -71,7 +71,7 @@ func (a *answer) cost(o *commit.Origin) Cost {
 	switch u := o.Usage; {
 	case u.Reasoning > 0:
 		return Cost{Tokens: u.Reasoning}
-	case o.Unkept > 0: // only the output tells of it
+	case o.UncommittedReasoning > 0: // only the output tells of it
 		return Cost{Tokens: max(u.Output-int64(compile.Estimate(a.other)), 0), Estimated: true}
 	}
 	return Cost{Estimate: a.reasoning, Estimated: a.reasoning > 0}
@@ -87,7 +87,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 		flush := func() bool {
 			ok := yieldCosts(ctx, r, page, counted, yield)
 			for _, a := range page {
-				seen[a.last.Origin] = &answer{last: a.last} // more of it is not counted again
+				seen[a.last.OriginID] = &answer{last: a.last} // more of it is not counted again
 			}
 			page = nil
 			return ok
@@ -102,7 +102,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 			if !maybeResponse(c) {
 				continue
 			}
-			if known := seen[c.Origin]; known != nil {
+			if known := seen[c.OriginID]; known != nil {
 				known.add(c)
 				continue
 			}
@@ -111,7 +111,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 			}
 			a := &answer{last: c}
 			a.add(c)
-			seen[c.Origin], page = a, append(page, a)
+			seen[c.OriginID], page = a, append(page, a)
 		}
 		flush()
 	}
@@ -120,13 +120,13 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 // maybeResponse reports whether a commit may be a block of a model's response, as far as
 // its header says.
 func maybeResponse(c *commit.Commit) bool {
-	return c.Op == commit.Append && !c.Origin.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
+	return c.Op == commit.Append && !c.OriginID.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
 }
 
 func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted map[imported]bool, yield func(Response, error) bool) bool {
 	ids := make([]objects.ID, len(page))
 	for i, a := range page {
-		ids[i] = a.last.Origin
+		ids[i] = a.last.OriginID
 	}
 	origins, err := readOrigins(ctx, r, ids)
 	if err != nil {
@@ -135,7 +135,7 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted m
 	}
 	newest := map[imported]*answer{}
 	for _, a := range page {
-		part := importedAs(origins[a.last.Origin])
+		part := importedAs(origins[a.last.OriginID])
 		switch later := newest[part]; {
 		case part.response == "":
 		case later != nil:
@@ -148,11 +148,11 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted m
 		}
 	}
 	for _, a := range page {
-		o := origins[a.last.Origin]
+		o := origins[a.last.OriginID]
 		if a.counted || o.Usage.IsZero() {
 			continue
 		}
-		a.last.From = o
+		a.last.Origin = o
 		if !yield(Response{a.last, a.cost(o)}, nil) {
 			return false
 		}

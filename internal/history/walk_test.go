@@ -26,7 +26,7 @@ func TestWalksYieldEveryCommitOnce(t *testing.T) {
 				parent = all[r.IntN(i)]
 			}
 			if second := all; i > 1 && r.IntN(8) == 0 && second[i-1] != parent {
-				d = commit.Draft{Op: commit.Merge, Second: second[i-1], Time: d.Time}
+				d = commit.Draft{Op: commit.Merge, SecondParent: second[i-1], Time: d.Time}
 			}
 			made, put, err := commit.Write(parent, d)
 			if err == nil {

@@ -185,7 +185,7 @@ func (e *Entry) cost(message rawjson.Value) {
 	}
 	n := func(keys ...string) int64 {
 		n, _ := u.Get(keys...).Int()
-		return content.Tokens(n)
+		return content.BoundedTokens(n)
 	}
 	e.Usage = content.Usage{
 		Output: n("output_tokens"), Reasoning: n("output_tokens_details", "thinking_tokens"),

@@ -59,11 +59,11 @@ func drawDraft(t *rapid.T, s *story, parent *commit.Commit) commit.Draft {
 	case what == 1 && parent != nil:
 		d.Op, d.Target, d.Block, d.Priority = commit.Annotate, any("target").ID, nil, priority.Skip
 	case what == 2 && parent != nil:
-		d.Op, d.First, d.Target, d.Covers = commit.Compress, any("first").ID, any("target").ID, commit.CoverDialogue
+		d.Op, d.First, d.Target, d.Scope = commit.Compress, any("first").ID, any("target").ID, commit.ScopeDialogue
 		d.Block = content.Text{Of: content.KindSummary, Text: text}
 	case what == 3 && parent != nil:
 		if second := any("second"); second.ID != parent.ID {
-			d.Op, d.Second, d.Block, d.Role, d.Index = commit.Merge, second, nil, content.NoRole, 0
+			d.Op, d.SecondParent, d.Block, d.Role, d.Index = commit.Merge, second, nil, content.NoRole, 0
 		}
 	case what == 4:
 		d.Key.Text = "key"

@@ -150,12 +150,12 @@ func (t *Table) Object(i int, room *[]objects.ID) objects.Object {
 // AppendChain appends to list the commit of a row, its first parent, and so on, as far as
 // the table has them: at most limit commits, if it is over 0. To spots it appends where
 // the content of each is, in a body with some number. The edges are in the arena.
-func (t *Table) AppendChain(list []objects.Object, spots []objects.Spot, row, limit int, body uint64, a *Arena) ([]objects.Object, []objects.Spot) {
+func (t *Table) AppendChain(list []objects.Object, spots []objects.Locator, row, limit int, body uint64, a *Arena) ([]objects.Object, []objects.Locator) {
 	for ; row >= 0; row = t.Parent(row) {
 		list = append(list, a.Object(t, row))
-		spot := objects.Spot{}
+		spot := objects.Locator{}
 		if k := t.Link(row); k >= 0 && t.Kind(k) == objects.KindContent {
-			spot = objects.Spot{Body: body, Piece: t.rows[k].piece}
+			spot = objects.Locator{Body: body, Piece: t.rows[k].piece}
 		}
 		spots = append(spots, spot)
 		limit--

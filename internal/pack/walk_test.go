@@ -85,10 +85,10 @@ func TestAppendChain(t *testing.T) {
 				if !known || !reflect.DeepEqual(got[n], want) {
 					t.Fatalf("seed %d: commit %d of the chain from %d\nhave %+v\nwant %+v", seed, n, tip, got[n], want)
 				}
-				spot := objects.Spot{}
+				spot := objects.Locator{}
 				if k, ok := at[want.Links[0]]; ok {
 					offset, size := s.Data(k)
-					spot = objects.Spot{Body: 7, Piece: uint64(offset)<<32 | uint64(size)}
+					spot = objects.Locator{Body: 7, Piece: uint64(offset)<<32 | uint64(size)}
 					if string(body[offset:offset+size]) != string(part[k].Data) {
 						t.Fatalf("seed %d: content %d is not at %d", seed, k, offset)
 					}

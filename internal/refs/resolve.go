@@ -202,7 +202,7 @@ func (r Resolver) second(ctx context.Context, rev string, id objects.ID) (object
 	if err != nil {
 		return objects.ID{}, err
 	}
-	return c.Second(), nil
+	return c.SecondParent(), nil
 }
 
 // back finds the first commit from id on back that is ok; zero when none is.

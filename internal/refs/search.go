@@ -90,7 +90,7 @@ func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objec
 		}
 		seen[c.ID] = true
 		if c.Op == commit.Merge {
-			merged = append(merged, c.Second())
+			merged = append(merged, c.SecondParent())
 		}
 		if !header(c) {
 			continue

@@ -1,7 +1,7 @@
 // Package secrets finds keys, tokens and passwords in text, and masks them.
 //
 // For most uses: [Mask] gives a text with every secret replaced by a mask, and
-// [Find] says where they are. [Rules] lists what is known. [Hide] is for one secret that
+// [Find] says where they are. [Rules] lists what is known. [ReplaceSecret] is for one secret that
 // the caller has.
 //
 // A mask is [masked:RULE:HEX]. It is made of the secret alone, so that equal
@@ -75,9 +75,9 @@ func Mask(text string, rules ...string) string {
 	return text
 }
 
-// Hide gives a text with one secret that is known replaced by what stands for it,
+// ReplaceSecret gives a text with one secret that is known replaced by what stands for it,
 // in every spelling in which [Mask] finds secrets.
-func Hide(text, secret, with string) string {
+func ReplaceSecret(text, secret, with string) string {
 	spans := search(text, func(v *view) {
 		for end := 0; ; {
 			at := strings.Index(v.text[end:], secret)

@@ -126,11 +126,11 @@ func TestHide(t *testing.T) {
 		`{"b\/c":["\u0062/c", 1]}`:    `{"***":["***", 1]}`,
 		"":                            "",
 	} {
-		if got := Hide(text, "b/c", "***"); got != want {
+		if got := ReplaceSecret(text, "b/c", "***"); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	if got := Hide(`{"key":"null","param":null}`, "null", "***"); got != `{"key":"***","param":null}` {
+	if got := ReplaceSecret(`{"key":"null","param":null}`, "null", "***"); got != `{"key":"***","param":null}` {
 		t.Error(got)
 	}
 }

@@ -115,7 +115,7 @@ func (r *recording) checkChatCalls(t *testing.T, reply *llm.Response) {
 		if c.CallID != want.ID || c.Name != want.Name || c.Server != want.Server || c.Arguments != *want.Raw && !sameJSON(c.Arguments, *want.Raw) {
 			t.Errorf("call %d: %+v, want %+v", i, c, want)
 		}
-		if (len(owned[i].Thoughts) > 0) != want.Preceded || len(owned[i].Thoughts) != len(want.Reasoning) || (owned[i].Ref >= 0) != (want.Ref != nil) {
+		if (len(owned[i].Reasoning) > 0) != want.Preceded || len(owned[i].Reasoning) != len(want.Reasoning) || (owned[i].Ref >= 0) != (want.Ref != nil) {
 			t.Errorf("call %d: thoughts %+v, want %+v", i, owned[i], want)
 		}
 	}

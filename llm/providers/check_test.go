@@ -142,7 +142,7 @@ func TestEveryBlockIsSentOrSaid(t *testing.T) {
 		content.Media{Of: content.KindFile, MediaType: "application/zip", Name: words, Data: "PK\x03\x04"},
 	}
 	for _, k := range content.Kinds() {
-		b, err := content.Edited(content.Bare(k), words)
+		b, err := content.WithText(content.EmptyBlock(k), words)
 		if err == nil && k != content.KindNative && k != content.KindToolResult { // those are above, or need a call
 			blocks = append(blocks, b)
 		}

@@ -53,7 +53,7 @@ func TestACitationInPartsGoesBackAsItCame(t *testing.T) {
 	}
 	tt := r.target()
 	wantJSON(t, tt.dialect.replay(tt, reply.Blocks), `{"role":"assistant","content":[`+item+`]}`)
-	edited, err := content.Edited(reply.Blocks[0], "Three.")
+	edited, err := content.WithText(reply.Blocks[0], "Three.")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,7 +226,7 @@ func TestMessagesSendsServerCallsWithTheirResults(t *testing.T) {
 	}
 	wantJSON(t, ask(call, result), `[{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},
 		{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"x."}]`)
-	edited, err := content.Edited(result, "nothing")
+	edited, err := content.WithText(result, "nothing")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,8 +88,8 @@ func (r *recording) checkCalls(t *testing.T, reply *llm.Response, unfinished []c
 		if !reflect.DeepEqual(have, want.Arguments) {
 			t.Errorf("call %d: arguments %v, want %v", i, have, want.Arguments)
 		}
-		if (len(owned[i].Thoughts) > 0) != want.Preceded {
-			t.Errorf("call %d: thoughts %v, want some: %t", i, owned[i].Thoughts, want.Preceded)
+		if (len(owned[i].Reasoning) > 0) != want.Preceded {
+			t.Errorf("call %d: thoughts %v, want some: %t", i, owned[i].Reasoning, want.Preceded)
 		}
 	}
 }

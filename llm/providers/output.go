@@ -217,7 +217,7 @@ func (o *output) usage(u content.Usage) {
 func counts(v rawjson.Value) func(keys ...string) int64 {
 	return func(keys ...string) int64 {
 		n, _ := v.Get(keys...).Int()
-		return content.Tokens(n)
+		return content.BoundedTokens(n)
 	}
 }
 

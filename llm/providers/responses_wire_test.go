@@ -80,12 +80,12 @@ func (r *recording) checkResponsesCalls(t *testing.T, reply *llm.Response) {
 				t.Errorf("call %d: arguments %s, want %s", i, c.Arguments, *want.Raw)
 			}
 		}
-		if (len(owned[i].Thoughts) > 0) != want.Preceded {
-			t.Errorf("call %d: thoughts %v, want some: %t", i, owned[i].Thoughts, want.Preceded)
+		if (len(owned[i].Reasoning) > 0) != want.Preceded {
+			t.Errorf("call %d: thoughts %v, want some: %t", i, owned[i].Reasoning, want.Preceded)
 		}
 		for j, n := range want.Reasoning {
-			if owned[i].Thoughts[j] != thoughts[n] {
-				t.Errorf("call %d: thoughts %v, want number %d of %v", i, owned[i].Thoughts, n, thoughts)
+			if owned[i].Reasoning[j] != thoughts[n] {
+				t.Errorf("call %d: thoughts %v, want number %d of %v", i, owned[i].Reasoning, n, thoughts)
 			}
 		}
 	}

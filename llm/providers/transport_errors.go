@@ -159,7 +159,7 @@ func (s *secrets) learn(r *http.Request) {
 // from elsewhere.
 func (s secrets) scrub(text string) string {
 	for _, secret := range s {
-		text = known.Hide(text, secret, masked)
+		text = known.ReplaceSecret(text, secret, masked)
 	}
 	return known.Mask(text)
 }

@@ -95,7 +95,7 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 }
 
 // ids are those of a line, each the hash of what was given with it.
-func ids(t *testing.T, line iter.Seq2[objects.Run, error]) (list []objects.ID) {
+func ids(t *testing.T, line iter.Seq2[objects.CommitRun, error]) (list []objects.ID) {
 	t.Helper()
 	for run, err := range line {
 		if err != nil {

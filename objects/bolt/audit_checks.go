@@ -173,7 +173,7 @@ func (c *looseCheck) run(*arena) {
 	sound := make([]objects.Object, 0, len(c.list))
 	for _, r := range c.list {
 		o, err := decodeObject(r.id, r.value)
-		if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
+		if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
 			c.erased = append(c.erased, e.Tombstone)
 			continue
 		}

@@ -63,7 +63,7 @@ func (a *auditor) metaRow(key, value []byte) error {
 
 // erased passes on a tombstone, unless the journal has the object again.
 func (a *auditor) erased(t objects.Tombstone) error {
-	if a.to.Erased == nil {
+	if a.to.Tombstone == nil {
 		return nil
 	}
 	if a.over != nil {
@@ -72,7 +72,7 @@ func (a *auditor) erased(t objects.Tombstone) error {
 			return nil
 		}
 	}
-	return a.to.Erased(t)
+	return a.to.Tombstone(t)
 }
 
 // packRow notes where a body lies, or has the pack looked at whose head it is. The

@@ -66,10 +66,10 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 			}
 			return got.take(list)
 		},
-		Erased: func(o objects.Tombstone) error { got.erased[o.ID] = o; return nil },
-		Ref:    func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
-		Entry:  func(objects.LogEntry) error { got.entries++; return nil },
-		Damage: func(d objects.Damage) error { got.damages = append(got.damages, d); return nil },
+		Tombstone: func(o objects.Tombstone) error { got.erased[o.ID] = o; return nil },
+		Ref:       func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
+		Entry:     func(objects.LogEntry) error { got.entries++; return nil },
+		Damage:    func(d objects.Damage) error { got.damages = append(got.damages, d); return nil },
 	})
 }
 

@@ -17,8 +17,8 @@ const (
 )
 
 // ChainRuns is objects.BulkReader.
-func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
-	return func(yield func(objects.Run, error) bool) {
+func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
+	return func(yield func(objects.CommitRun, error) bool) {
 		w := &lining{tip: tip, left: limit, limited: limit > 0}
 		for room, err := range inRooms(ctx, func(ctx context.Context, room *room) error {
 			if w.tip.IsZero() || w.limited && w.left == 0 {
@@ -27,7 +27,7 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 			return s.view(ctx, "read", func(l *look) error { return w.read(l, room) })
 		}) {
 			if err != nil {
-				yield(objects.Run{}, err)
+				yield(objects.CommitRun{}, err)
 				return
 			}
 			for _, run := range room.runs {
@@ -105,7 +105,7 @@ func (w *lining) inPack(l *look, p *pack, row int, room *room) {
 
 // alone adds one commit.
 func (w *lining) alone(o objects.Object, room *room) {
-	room.list, room.spots = append(room.list, o), append(room.spots, objects.Spot{})
+	room.list, room.spots = append(room.list, o), append(room.spots, objects.Locator{})
 	room.alone++
 	w.left--
 	w.tip = firstParent(&o)

@@ -29,7 +29,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 			continue // it comes with its pack
 		}
 		o, err := l.object(id)
-		if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
+		if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
 			err = c.add(change{objectsBucket, bytes.Clone(id[:]), encodeTombstone(e.Tombstone)})
 		} else if err == nil {
 			err = c.put(o)

@@ -141,7 +141,7 @@ func (s *stretch) add(o objects.Object) { s.run, s.size = append(s.run, o), s.si
 // noteErased notes that content was erased, if that is what an error says, so that the
 // walk need not ask for it.
 func (a *ahead) noteErased(id objects.ID, err error) bool {
-	if !errors.Is(err, objects.ErrErased) {
+	if !errors.Is(err, objects.ErrPurged) {
 		return false
 	}
 	if a.erased == nil {

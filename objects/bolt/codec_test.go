@@ -99,7 +99,7 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 	path, m := large(t, 700)
 	s := mustOpen(t, path, objects.Options{})
 	got := sweep(t, s, objects.Sweep{})
-	if got.Gone != 0 || got.SizeAfter*2 > got.SizeBefore {
+	if got.Removed != 0 || got.SizeAfter*2 > got.SizeBefore {
 		t.Errorf("%+v", got)
 	}
 	if found := wantClean(t, path); !m.isIn(found) {

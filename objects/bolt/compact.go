@@ -327,9 +327,9 @@ func (c *compaction) verify() error {
 	have := 0
 	s := &steady{store: &store{path: c.path}, file: f, size: size, meta: m, ctx: context.Background()}
 	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
-		Objects: func(list []objects.Object) error { have += len(list); return nil },
-		Erased:  func(objects.Tombstone) error { have++; return nil },
-		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
+		Objects:   func(list []objects.Object) error { have += len(list); return nil },
+		Tombstone: func(objects.Tombstone) error { have++; return nil },
+		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	}}
 	a.prepare()
 	a.pages = make([]pageState, m.HighWater)

@@ -138,7 +138,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
 		check(o, err)
 	}
-	spots := map[objects.ID]objects.Spot{}
+	spots := map[objects.ID]objects.Locator{}
 	for run, err := range objects.ChainRuns(ctx, s, m.tip, 0) {
 		note(err)
 		for _, o := range run.Objects {
@@ -146,9 +146,9 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		}
 		maps.Copy(spots, objectstest.Spots(&run))
 	}
-	note(objects.Load(ctx, s, objects.Wanted{
+	note(objects.Load(ctx, s, objects.LoadRequest{
 		Len: len(ids),
-		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		At:  func(i int) (objects.ID, objects.Locator) { return ids[i], spots[ids[i]] },
 		Give: func(_ int, o *objects.Object, err error) error {
 			alone.Lock()
 			defer alone.Unlock()

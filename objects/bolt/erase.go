@@ -37,13 +37,13 @@ func decodeTombstone(id objects.ID, value []byte) error {
 	if err != nil {
 		return err
 	}
-	return &objects.ErasedError{Tombstone: t}
+	return &objects.PurgedError{Tombstone: t}
 }
 
-// Erase is objects.Maintainer. It is a sweep that takes nothing but the bytes of these
+// Purge is objects.Maintainer. It is a sweep that takes nothing but the bytes of these
 // objects: a new file is written, in which they never were, and then takes the name
 // of the old one. The journal, which stays, is overwritten first.
-func (s *store) Erase(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (erased int, err error) {
+func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (erased int, err error) {
 	if s.readOnly {
 		return 0, fmt.Errorf("erase in store %s: %w", s.path, objects.ErrReadOnly)
 	}
@@ -129,7 +129,7 @@ type grave struct {
 func (w *sweeper) foundGrave(o objects.Object) {
 	if g := w.erase[o.ID]; g != nil && !g.found {
 		g.found = true
-		g.Tombstone, g.err = g.For(o)
+		g.Tombstone, g.err = g.Complete(o)
 	}
 }
 
@@ -229,7 +229,7 @@ func kindOfErased(e page.Entry) ([]byte, error) {
 		return nil, err
 	}
 	err = decodeTombstone(objects.ID(e.Key), value)
-	if t := (*objects.ErasedError)(nil); errors.As(err, &t) {
+	if t := (*objects.PurgedError)(nil); errors.As(err, &t) {
 		return []byte{byte(t.Kind)}, nil
 	}
 	return nil, err

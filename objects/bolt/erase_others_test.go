@@ -76,7 +76,7 @@ func TestEraseWhileOthersReadAndWrite(t *testing.T) {
 		for ctx.Err() == nil {
 			seen := 0
 			for _, err := range other.Get(t.Context(), ids) {
-				if err != nil && !errors.Is(err, objects.ErrErased) {
+				if err != nil && !errors.Is(err, objects.ErrPurged) {
 					t.Error(err)
 					return
 				}
@@ -91,7 +91,7 @@ func TestEraseWhileOthersReadAndWrite(t *testing.T) {
 	for i, h := range []objects.Store{s, other} {
 		erasers.Go(func() {
 			for k := i; k < 16; k += 2 {
-				if _, err := objects.Erase(t.Context(), h, []objects.Tombstone{{ID: said[k].ID, Why: "test"}}, nil); err != nil && !errors.Is(err, objects.ErrBusy) {
+				if _, err := objects.Purge(t.Context(), h, []objects.Tombstone{{ID: said[k].ID, Why: "test"}}, nil); err != nil && !errors.Is(err, objects.ErrBusy) {
 					t.Error(err)
 				}
 			}
@@ -132,7 +132,7 @@ func roleErase(args []string) error {
 			return err
 		}
 		for _, id := range ids {
-			n, err := objects.Erase(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
+			n, err := objects.Purge(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
 			if err != nil && !errors.Is(err, objects.ErrBusy) {
 				return err
 			}

@@ -20,7 +20,7 @@ func erase(t testing.TB, s objects.Store, list ...objects.Object) {
 	for _, o := range list {
 		left = append(left, objects.Tombstone{ID: o.ID, Time: time.Now(), Why: "test"})
 	}
-	if n, err := objects.Erase(t.Context(), s, left, nil); err != nil || n != len(list) {
+	if n, err := objects.Purge(t.Context(), s, left, nil); err != nil || n != len(list) {
 		t.Fatalf("erase %d objects: %d, %v", len(list), n, err)
 	}
 }
@@ -98,7 +98,7 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 		t.Errorf("%d objects, %d tombstones and %d entries are left", len(found.objects), len(found.erased), found.entries)
 	}
 	for _, h := range []objects.Store{s, other} {
-		if _, err := objects.Read(t.Context(), h, said[20].ID); !errors.Is(err, objects.ErrErased) {
+		if _, err := objects.Read(t.Context(), h, said[20].ID); !errors.Is(err, objects.ErrPurged) {
 			t.Errorf("it reads as %v", err)
 		}
 		if _, err := objects.Read(t.Context(), h, said[21].ID); err != nil {
@@ -211,7 +211,7 @@ func TestEraseInADamagedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, path, objects.Options{})
-	_, err := objects.Erase(t.Context(), s, []objects.Tombstone{{ID: said[1].ID}}, nil)
+	_, err := objects.Purge(t.Context(), s, []objects.Tombstone{{ID: said[1].ID}}, nil)
 	if !errors.Is(err, objects.ErrCorrupt) {
 		t.Errorf("objects of a damaged store were erased: %v", err)
 	}
@@ -219,7 +219,7 @@ func TestEraseInADamagedStore(t *testing.T) {
 		t.Error("it has changed")
 	}
 	if read := mustOpen(t, path, objects.Options{ReadOnly: true}); true {
-		_, err := objects.Erase(t.Context(), read, []objects.Tombstone{{ID: said[1].ID}}, nil)
+		_, err := objects.Purge(t.Context(), read, []objects.Tombstone{{ID: said[1].ID}}, nil)
 		if !errors.Is(err, objects.ErrReadOnly) {
 			t.Errorf("a store that is only read: %v", err)
 		}
@@ -228,12 +228,12 @@ func TestEraseInADamagedStore(t *testing.T) {
 
 // TestDamageOfATombstone flips every bit of one.
 func TestDamageOfATombstone(t *testing.T) {
-	good := encodeTombstone(objects.Tombstone{ID: object("x").ID, Kind: objects.KindContent, Size: 5, Time: now(), Why: "why", Rest: []byte("rest")})
+	good := encodeTombstone(objects.Tombstone{ID: object("x").ID, Kind: objects.KindContent, Size: 5, Time: now(), Why: "why", Remains: []byte("rest")})
 	for bit := range 8 * len(good) {
 		b := bytes.Clone(good)
 		b[bit/8] ^= 1 << (bit % 8)
 		o, err := decodeObject(object("x").ID, b)
-		if errors.Is(err, objects.ErrErased) || err == nil && o.Check() == nil {
+		if errors.Is(err, objects.ErrPurged) || err == nil && o.Check() == nil {
 			t.Fatalf("bit %d: %v", bit, err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestALargeBatchOverWhatIsThere(t *testing.T) {
 			gone := 0
 			for _, o := range all {
 				got, err := objects.Read(t.Context(), s, o.ID)
-				if copies && errors.Is(err, objects.ErrErased) {
+				if copies && errors.Is(err, objects.ErrPurged) {
 					gone++
 				} else if err != nil || !bytes.Equal(got.Data, o.Data) {
 					t.Fatalf("%s: %v", name, err)

@@ -28,7 +28,7 @@ type aim struct {
 }
 
 // aimsAt gives what a spot says, and the number of its file.
-func aimsAt(s objects.Spot, place int) (a aim, file uint64) {
+func aimsAt(s objects.Locator, place int) (a aim, file uint64) {
 	return aim{uint32(s.Body), uint32(s.Piece >> 32), uint32(s.Piece), int32(place)}, s.Body >> 32
 }
 
@@ -52,7 +52,7 @@ const (
 
 // Load is objects.Bulk. It reads whole bodies: those of which most is wanted. Data are
 // pieces of what was read, and are not copied.
-func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
+func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	l := loading{store: s, wanted: w}
 	own := loaders.Get().(*loader) //nolint:forcetypeassert // it holds nothing else
 	defer own.done()
@@ -89,7 +89,7 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 // loading is one Load.
 type loading struct {
 	store    *store
-	wanted   objects.Wanted
+	wanted   objects.LoadRequest
 	file     uint64 // that all aims are at
 	portions []portion
 	next     atomic.Int64

@@ -15,7 +15,7 @@ import (
 // seen is a history as a walk has seen it: its contents, and where they lay.
 type seen struct {
 	ids   []objects.ID
-	spots []objects.Spot
+	spots []objects.Locator
 	known int
 }
 
@@ -37,11 +37,11 @@ func walked(t testing.TB, s objects.Store, tip objects.ID) (h seen) {
 }
 
 // wanted asks for a history and notes what it gets.
-func (h seen) wanted(got map[objects.ID]objects.Object, failed map[objects.ID]error) objects.Wanted {
+func (h seen) wanted(got map[objects.ID]objects.Object, failed map[objects.ID]error) objects.LoadRequest {
 	var mu sync.Mutex
-	return objects.Wanted{
+	return objects.LoadRequest{
 		Len: len(h.ids),
-		At:  func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
 		Give: func(i int, o *objects.Object, err error) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -181,9 +181,9 @@ func TestLoadGivesEveryPlace(t *testing.T) {
 	slices.Reverse(h.spots)
 	given := make([]int, len(h.ids))
 	var mu sync.Mutex
-	err := objects.Load(t.Context(), s, objects.Wanted{
+	err := objects.Load(t.Context(), s, objects.LoadRequest{
 		Len: len(h.ids),
-		At:  func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
 		Give: func(i int, o *objects.Object, err error) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -197,9 +197,9 @@ func TestLoadGivesEveryPlace(t *testing.T) {
 		t.Errorf("place %d was not given once, %v", i, err)
 	}
 	stop := errors.New("enough")
-	err = objects.Load(t.Context(), s, objects.Wanted{
+	err = objects.Load(t.Context(), s, objects.LoadRequest{
 		Len:  len(h.ids),
-		At:   func(i int) (objects.ID, objects.Spot) { return h.ids[i], h.spots[i] },
+		At:   func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
 		Give: func(int, *objects.Object, error) error { return stop },
 	})
 	if !errors.Is(err, stop) {

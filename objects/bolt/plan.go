@@ -200,7 +200,7 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	}
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {
-		moves, err = objects.Moves(b.Refs, w.target)
+		moves, err = objects.PendingUpdates(b.Refs, w.target)
 	}
 	had := len(g.frame.spans)
 	for i := 0; i < len(b.Put) && err == nil; i++ {
@@ -256,9 +256,9 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 func (l *look) there(o *objects.Object, copies bool) (bool, error) {
 	found, err := l.object(o.ID)
 	switch {
-	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrErased) && !copies:
+	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !copies:
 		return false, nil
-	case errors.Is(err, objects.ErrErased):
+	case errors.Is(err, objects.ErrPurged):
 		return true, nil
 	case err == nil && !bytes.Equal(encodeObject(found), encodeObject(*o)):
 		return false, otherBytes(o.ID)

@@ -194,7 +194,7 @@ func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objec
 // ofOneObject tells whether an error concerns one object only.
 func ofOneObject(err error) bool {
 	var c *objects.CorruptError
-	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrErased)
+	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
 
 // Missing is objects.Reader. What is staged counts as missing: it may never come.

@@ -66,7 +66,7 @@ func (w *writer) follow(g *group, e objects.LogEntry) error {
 	if err != nil {
 		return err
 	}
-	moves, err := objects.Moves(e.Refs, w.target)
+	moves, err := objects.PendingUpdates(e.Refs, w.target)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ const aheadRooms = 4
 type room struct {
 	arena arena
 	list  []objects.Object
-	spots []objects.Spot
-	runs  []objects.Run // of a line
-	given int           // objects in all
-	alone int           // of them in no pack
+	spots []objects.Locator
+	runs  []objects.CommitRun // of a line
+	given int                 // objects in all
+	alone int                 // of them in no pack
 	err   error
 }
 
@@ -27,7 +27,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // add makes a run of the last objects of the list, from one on.
 func (r *room) add(from int) {
-	run := objects.Run{Objects: r.list[from:], Spots: r.spots[from:]}
+	run := objects.CommitRun{Objects: r.list[from:], Locators: r.spots[from:]}
 	r.runs, r.given = append(r.runs, run), r.given+len(run.Objects)
 }
 

@@ -104,6 +104,6 @@ func TestWhoLeavesWaitsForNothing(t *testing.T) {
 
 // put adds a run of n objects.
 func (r *room) put(n int) {
-	r.list, r.spots = append(r.list, make([]objects.Object, n)...), append(r.spots, make([]objects.Spot, n)...)
+	r.list, r.spots = append(r.list, make([]objects.Object, n)...), append(r.spots, make([]objects.Locator, n)...)
 	r.add(len(r.list) - n)
 }

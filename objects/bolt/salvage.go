@@ -206,7 +206,7 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		a.scrapBody(n, x) // which of the two it is shows when they are put together
 	case len(key) == idSize:
 		o, err := decodeObject(objects.ID(key), x.value)
-		if e := (*objects.ErasedError)(nil); errors.As(err, &e) {
+		if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
 			return a.erased(e.Tombstone)
 		}
 		if err == nil && o.Check() == nil {

@@ -123,8 +123,8 @@ func (w *sweeper) look(s *store, h *steady) error {
 			}
 			return nil
 		},
-		Erased: func(t objects.Tombstone) error { w.foundTombstone(t); return nil },
-		Ref:    func(r objects.Ref) error { w.roots = append(w.roots, r.Target); return nil },
+		Tombstone: func(t objects.Tombstone) error { w.foundTombstone(t); return nil },
+		Ref:       func(r objects.Ref) error { w.roots = append(w.roots, r.Target); return nil },
 		Entry: func(e objects.LogEntry) error {
 			for _, u := range e.Refs {
 				w.roots = append(w.roots, u.Old, u.New)
@@ -186,17 +186,17 @@ func (w *sweeper) decide(old uint32, all bool) {
 			case fateYoung:
 				w.swept.Young++
 			default:
-				w.swept.Gone++
-				w.swept.GoneBytes += int64(at.size)
+				w.swept.Removed++
+				w.swept.RemovedBytes += int64(at.size)
 			}
 		}
 	}
 	for id, n := range w.at {
-		if len(w.swept.Unreachable) < 10 && w.nodes[n].seen && w.alive[n] == fateGone {
-			w.swept.Unreachable = append(w.swept.Unreachable, id)
+		if len(w.swept.Examples) < 10 && w.nodes[n].seen && w.alive[n] == fateGone {
+			w.swept.Examples = append(w.swept.Examples, id)
 		}
 	}
-	slices.SortFunc(w.swept.Unreachable, objects.ID.Compare)
+	slices.SortFunc(w.swept.Examples, objects.ID.Compare)
 }
 
 // mark raises the fate of everything that some objects lead to.

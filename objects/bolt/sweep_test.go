@@ -61,15 +61,15 @@ func TestSweepTakesWhatNothingLeadsTo(t *testing.T) {
 	apply(objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/side", Old: side.ID}}})
 	before := mustRead(t, path)
 	dry := sweep(t, s, objects.Sweep{Before: now(), Dry: true, Keep: []objects.ID{kept.ID}})
-	if dry.Gone != 3 || dry.Kept != len(m.objects)+2 || len(dry.Unreachable) != 3 || !bytes.Equal(mustRead(t, path), before) {
+	if dry.Removed != 3 || dry.Kept != len(m.objects)+2 || len(dry.Examples) != 3 || !bytes.Equal(mustRead(t, path), before) {
 		t.Errorf("dry: %+v", dry)
 	}
 	young := sweep(t, s, objects.Sweep{Before: time.Now().Add(-time.Hour), Keep: []objects.ID{kept.ID}})
-	if young.Gone != 0 || young.Young != 3 {
+	if young.Removed != 0 || young.Young != 3 {
 		t.Errorf("within the time of grace: %+v", young)
 	}
 	got := sweep(t, s, objects.Sweep{Before: now(), Keep: []objects.ID{kept.ID}})
-	if got.Gone != 3 || got.SizeAfter > got.SizeBefore {
+	if got.Removed != 3 || got.SizeAfter > got.SizeBefore {
 		t.Errorf("%+v", got)
 	}
 	found := wantClean(t, path)
@@ -133,7 +133,7 @@ func TestSweepWhileOthersWrite(t *testing.T) {
 	}
 	gone := 0
 	for range 6 {
-		gone += sweep(t, s, objects.Sweep{Before: now()}).Gone
+		gone += sweep(t, s, objects.Sweep{Before: now()}).Removed
 	}
 	cancel()
 	wg.Wait()

@@ -20,7 +20,7 @@ var bulks = []promise{
 }
 
 // flat copies the commits of runs, which are valid for a moment only.
-func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error) {
+func flat(runs iter.Seq2[objects.CommitRun, error]) (list []objects.Object, err error) {
 	for run, err := range runs {
 		if err != nil {
 			return list, err
@@ -33,10 +33,10 @@ func flat(runs iter.Seq2[objects.Run, error]) (list []objects.Object, err error)
 }
 
 // Spots returns the spots of what the commits of a run link to first, where they are known.
-func Spots(run *objects.Run) map[objects.ID]objects.Spot {
-	known := map[objects.ID]objects.Spot{}
+func Spots(run *objects.CommitRun) map[objects.ID]objects.Locator {
+	known := map[objects.ID]objects.Locator{}
 	for i, o := range run.Objects {
-		if spot := run.Spot(i); spot != (objects.Spot{}) {
+		if spot := run.Locator(i); spot != (objects.Locator{}) {
 			known[o.Links[0]] = spot
 		}
 	}
@@ -44,9 +44,9 @@ func Spots(run *objects.Run) map[objects.ID]objects.Spot {
 }
 
 // spotsOf gives the spots of the content of a line.
-func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Spot {
+func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Locator {
 	t.Helper()
-	known := map[objects.ID]objects.Spot{}
+	known := map[objects.ID]objects.Locator{}
 	for run, err := range objects.ChainRuns(soon(t), s, tip, 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -57,13 +57,13 @@ func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objec
 }
 
 // loaded is what Load gives for each place. What it gave must stay as it is.
-func loaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) ([]objects.Object, error) {
+func loaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Locator) ([]objects.Object, error) {
 	t.Helper()
 	given := make([]objects.Object, len(ids))
 	times := make([]int, len(ids))
-	err := objects.Load(soon(t), s, objects.Wanted{
+	err := objects.Load(soon(t), s, objects.LoadRequest{
 		Len: len(ids),
-		At:  func(i int) (objects.ID, objects.Spot) { return ids[i], spots[ids[i]] },
+		At:  func(i int) (objects.ID, objects.Locator) { return ids[i], spots[ids[i]] },
 		Give: func(i int, o *objects.Object, err error) error {
 			given[i] = *o
 			times[i]++
@@ -119,14 +119,14 @@ func bulkLoad(t *testing.T, s objects.Store) {
 	missing := content("never put")
 	ids = append(ids, h.contents[0].ID, ids[4], missing.ID, h.tip())
 	for _, ids := range [][]objects.ID{ids, ids[:1], ids[:40], slices.SortedFunc(slices.Values(ids), objects.ID.Compare), nil} {
-		for _, spots := range []map[objects.ID]objects.Spot{known, nil} {
+		for _, spots := range []map[objects.ID]objects.Locator{known, nil} {
 			wantLoaded(t, s, ids, spots)
 		}
 	}
 }
 
 // wantLoaded holds Load to what Get gives.
-func wantLoaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Spot) {
+func wantLoaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Locator) {
 	t.Helper()
 	got, err := loaded(t, s, ids, spots)
 	if err != nil {

@@ -30,7 +30,7 @@ func eraser(s objects.Store) bool {
 
 func erase(t *testing.T, s objects.Store, ids ...objects.ID) int {
 	t.Helper()
-	n, err := objects.Erase(t.Context(), s, tombstones(ids...), nil)
+	n, err := objects.Purge(t.Context(), s, tombstones(ids...), nil)
 	if err != nil {
 		t.Fatalf("erase: %v", err)
 	}
@@ -39,7 +39,7 @@ func erase(t *testing.T, s objects.Store, ids ...objects.ID) int {
 
 func tombstones(ids ...objects.ID) (list []objects.Tombstone) {
 	for _, id := range ids {
-		list = append(list, objects.Tombstone{ID: id, Time: noon, Why: "old", Rest: []byte("left")})
+		list = append(list, objects.Tombstone{ID: id, Time: noon, Why: "old", Remains: []byte("left")})
 	}
 	return list
 }
@@ -48,14 +48,14 @@ func tombstones(ids ...objects.ID) (list []objects.Tombstone) {
 func wantErased(t *testing.T, s objects.Store, o objects.Object) {
 	t.Helper()
 	_, err := objects.Read(t.Context(), s, o.ID)
-	var e *objects.ErasedError
+	var e *objects.PurgedError
 	ok := errors.As(err, &e)
-	if !ok || !errors.Is(err, objects.ErrErased) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
+	if !ok || !errors.Is(err, objects.ErrPurged) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
 		t.Fatalf("an erased object reads as %v", err)
 	}
 	want := tombstones(o.ID)[0]
 	want.Kind, want.Size = o.Kind, int64(len(o.Data))
-	if e.ID != want.ID || e.Kind != want.Kind || e.Size != want.Size || !e.Time.Equal(want.Time) || e.Why != want.Why || !bytes.Equal(e.Rest, want.Rest) {
+	if e.ID != want.ID || e.Kind != want.Kind || e.Size != want.Size || !e.Time.Equal(want.Time) || e.Why != want.Why || !bytes.Equal(e.Remains, want.Remains) {
 		t.Errorf("the tombstone is %+v, want %+v", e.Tombstone, want)
 	}
 	if missing, err := s.Missing(t.Context(), []objects.ID{o.ID}); len(missing) > 0 || err != nil {
@@ -106,7 +106,7 @@ func eraseBeside(t *testing.T, s objects.Store) {
 		switch {
 		case err == nil:
 			there++
-		case errors.Is(err, objects.ErrErased):
+		case errors.Is(err, objects.ErrPurged):
 			erased++
 		default:
 			t.Fatal(err)
@@ -137,13 +137,13 @@ func eraseAll(t *testing.T, s objects.Store) {
 	o := content("here")
 	put(t, s, o)
 	for what, id := range map[string]objects.ID{"an absent one": content("absent").ID} {
-		if _, err := objects.Erase(t.Context(), s, tombstones(o.ID, id), nil); !errors.Is(err, objects.ErrNotFound) {
+		if _, err := objects.Purge(t.Context(), s, tombstones(o.ID, id), nil); !errors.Is(err, objects.ErrNotFound) {
 			t.Errorf("erase of %s: %v", what, err)
 		}
 	}
 	long := tombstones(o.ID)
 	long[0].Why = strings.Repeat("w", 1<<10+1)
-	if _, err := objects.Erase(t.Context(), s, long, nil); !errors.Is(err, objects.ErrLimit) {
+	if _, err := objects.Purge(t.Context(), s, long, nil); !errors.Is(err, objects.ErrLimit) {
 		t.Errorf("a long reason: %v", err)
 	}
 	if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
@@ -160,7 +160,7 @@ func eraseKinds(t *testing.T, s objects.Store) {
 	for kind := objects.KindCommit; kind.Valid(); kind++ {
 		o := objects.New(kind, nil, nil, []byte("of this kind"))
 		put(t, s, o)
-		_, err := objects.Erase(t.Context(), s, tombstones(o.ID, words.ID), nil)
+		_, err := objects.Purge(t.Context(), s, tombstones(o.ID, words.ID), nil)
 		if kind == objects.KindCommit || kind == objects.KindOrigin || kind == objects.KindManifest {
 			if err == nil || !strings.Contains(err.Error(), "never erased") {
 				t.Errorf("erase of a %s: %v", kind, err)
@@ -185,7 +185,7 @@ func eraseTwice(t *testing.T, s objects.Store) {
 	erase(t, s, o.ID)
 	again := tombstones(o.ID)
 	again[0].Why = "another reason"
-	if n, err := objects.Erase(t.Context(), s, again, nil); n != 0 || err != nil {
+	if n, err := objects.Purge(t.Context(), s, again, nil); n != 0 || err != nil {
 		t.Errorf("erased again: %d, %v", n, err)
 	}
 	wantErased(t, s, o)
@@ -198,7 +198,7 @@ func eraseAbsent(t *testing.T, s objects.Store) {
 	o := content("elsewhere")
 	list := tombstones(o.ID)
 	list[0].Kind, list[0].Size = o.Kind, int64(len(o.Data))
-	if n, err := objects.Erase(t.Context(), s, list, nil); n != 1 || err != nil {
+	if n, err := objects.Purge(t.Context(), s, list, nil); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	wantErased(t, s, o)
@@ -239,15 +239,15 @@ func eraseAgain(t *testing.T, s objects.Store) {
 }
 
 func eraseMemo(t *testing.T, s objects.Store) {
-	m, ok := s.(objects.Rememberer)
+	m, ok := s.(objects.Cacher)
 	if !eraser(s) || !ok {
 		return
 	}
 	o := content("remembered")
 	put(t, s, o)
-	m.Memo().Get("key", func() any { return "worked out from it" })
+	m.Cache().Get("key", func() any { return "worked out from it" })
 	erase(t, s, o.ID)
-	if got := m.Memo().Get("key", func() any { return "anew" }); got != "anew" {
+	if got := m.Cache().Get("key", func() any { return "anew" }); got != "anew" {
 		t.Errorf("the store remembers what was %v", got)
 	}
 }

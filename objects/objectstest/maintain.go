@@ -54,10 +54,10 @@ func maintainAudit(t *testing.T, s objects.Store) {
 			}
 			return nil
 		},
-		Erased: func(b objects.Tombstone) error { erased[b.ID] = true; return nil },
-		Ref:    func(r objects.Ref) error { refs = append(refs, r.Name); return nil },
-		Entry:  func(e objects.LogEntry) error { entries = append(entries, e); return nil },
-		Damage: func(d objects.Damage) error { t.Errorf("damage: %+v", d); return nil },
+		Tombstone: func(b objects.Tombstone) error { erased[b.ID] = true; return nil },
+		Ref:       func(r objects.Ref) error { refs = append(refs, r.Name); return nil },
+		Entry:     func(e objects.LogEntry) error { entries = append(entries, e); return nil },
+		Damage:    func(d objects.Damage) error { t.Errorf("damage: %+v", d); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func maintainSweep(t *testing.T, s objects.Store) {
 		t.Fatal(err)
 	}
 	wantIDs(t, missing, ids(lost[:1]))
-	if done.Gone != 1 || done.Kept != len(h.all())+1 {
+	if done.Removed != 1 || done.Kept != len(h.all())+1 {
 		t.Errorf("swept: %+v", done)
 	}
 }
@@ -165,7 +165,7 @@ func maintainDrySweep(t *testing.T, s objects.Store) {
 	if missing, err := s.Missing(t.Context(), ids(append(h.all(), lost...))); err != nil || len(missing) > 0 {
 		t.Errorf("a dry sweep removed %d objects: %v", len(missing), err)
 	}
-	if done.Gone != 2 {
+	if done.Removed != 2 {
 		t.Errorf("swept: %+v", done)
 	}
 }

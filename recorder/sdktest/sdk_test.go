@@ -137,7 +137,7 @@ func TestAnthropic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := last.From; o.Importer != "record" || o.ResponseID != "msg_02" || o.Original["request_id"] != "req-of-messages-2.json" || o.Usage.Output != 40 || o.Manifest.IsZero() || o.Settings["reasoning.max_tokens"] != "2000" {
+	if o := last.Origin; o.Importer != "record" || o.ResponseID != "msg_02" || o.Original["request_id"] != "req-of-messages-2.json" || o.Usage.Output != 40 || o.Manifest.IsZero() || o.Settings["reasoning.max_tokens"] != "2000" {
 		t.Errorf("origin %+v", o)
 	}
 }
