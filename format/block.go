@@ -7,146 +7,146 @@ import (
 )
 
 const (
-	indent     = "    "
-	thoughtTag = "[reasoning] "
-	callTag    = "[tool-call] "
-	resultTag  = "[tool-result] "
+	indent       = "    "
+	reasoningTag = "[reasoning] "
+	callTag      = "[tool-call] "
+	resultTag    = "[tool-result] "
 )
 
 // block adds all of a block, indented.
-func (g *page) block(b content.Block) {
+func (g *lineBuffer) block(b content.Block) {
 	switch b := b.(type) {
 	case nil:
 		return
 	case content.Reasoning:
-		g.thought(b)
+		g.reasoning(b)
 	case content.ToolCall:
-		g.call(b)
+		g.toolCall(b)
 	case content.ToolResult:
-		g.result(b)
+		g.toolResult(b)
 	case content.Media:
-		g.line(indent, g.flat(describe(b)))
+		g.line(indent, g.flat(mediaTitle(b)))
 	case content.Native:
-		g.line(indent, paint(g.ink.dim, "["+g.flat(nativeType(b))+"]"))
-		g.text(indent, g.ink.dim, b.JSON)
+		g.line(indent, paint(g.styles.dim, "["+g.flat(nativeType(b))+"]"))
+		g.text(indent, g.styles.dim, b.JSON)
 	default:
 		if t, ok := b.(content.Text); ok && t.Name != "" {
-			g.line(indent, paint(g.ink.dim, "["+g.flat(t.Name)+"]"))
+			g.line(indent, paint(g.styles.dim, "["+g.flat(t.Name)+"]"))
 		}
-		g.text(indent, g.ink.plain, b.String())
+		g.text(indent, g.styles.plain, b.String())
 	}
 	if b.Form().Incomplete {
-		g.line(indent, paint(g.ink.warn, "[incomplete]"))
+		g.line(indent, paint(g.styles.warn, "[incomplete]"))
 	}
 }
 
-// thought adds a thought, its tag before its first line.
-func (g *page) thought(r content.Reasoning) {
+// reasoning adds a thought, its tag before its first line.
+func (g *lineBuffer) reasoning(r content.Reasoning) {
 	text := r.String()
 	if strings.TrimSpace(text) == "" {
-		text = "[" + unreadable(r) + "]"
+		text = "[" + noTextReason(r) + "]"
 	}
-	tag := thoughtTag
+	tag := reasoningTag
 	for line := range lines(g.clean(text)) {
-		g.shade(indent, tag, line)
+		g.reasoningLine(indent, tag, line)
 		tag = ""
 	}
 }
 
-// shade adds one line of a thought. Its shade is as wide as the terminal.
-func (g *page) shade(indent, tag, line string) {
+// reasoningLine adds one line of a thought. Its shade is as wide as the terminal.
+func (g *lineBuffer) reasoningLine(indent, tag, line string) {
 	fill := ""
-	if g.ink.shaded {
-		line = expand(line)
+	if g.styles.shaded {
+		line = expandTabs(line)
 		if g.o.Width > 0 {
-			fill = strings.Repeat(" ", rest(indent+tag+line, g.o.Width))
+			fill = strings.Repeat(" ", cellsInLastRow(indent+tag+line, g.o.Width))
 		}
 	}
 	if tag+line+fill == "" {
 		g.add("\n")
 		return
 	}
-	if g.ink.shaded {
-		g.add(paint(g.ink.tag, indent+tag), paint(g.ink.thought, line+fill), "\n")
+	if g.styles.shaded {
+		g.add(paint(g.styles.tag, indent+tag), paint(g.styles.reasoning, line+fill), "\n")
 		return
 	}
-	g.add(indent, paint(g.ink.tag, tag), paint(g.ink.thought, line), "\n")
+	g.add(indent, paint(g.styles.tag, tag), paint(g.styles.reasoning, line), "\n")
 }
 
-func (g *page) call(c content.ToolCall) {
+func (g *lineBuffer) toolCall(c content.ToolCall) {
 	about := ""
 	if c.CallID != "" {
-		about = paint(g.ink.dim, "  "+g.flat(c.CallID))
+		about = paint(g.styles.dim, "  "+g.flat(c.CallID))
 	}
 	if c.Server {
-		about += paint(g.ink.dim, "  run by the provider")
+		about += paint(g.styles.dim, "  run by the provider")
 	}
-	g.line(indent, paint(g.ink.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
+	g.line(indent, paint(g.styles.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
 }
 
 // arguments is those of a call; further lines are indented as the first is.
-func (g *page) arguments(s string) string {
+func (g *lineBuffer) arguments(s string) string {
 	return strings.ReplaceAll(g.clean(strings.TrimSpace(s)), "\n", "\n"+indent)
 }
 
-func (g *page) result(r content.ToolResult) {
+func (g *lineBuffer) toolResult(r content.ToolResult) {
 	head := strings.TrimSpace(resultTag + g.flat(r.CallID))
-	i := g.ink.tool
+	i := g.styles.tool
 	if r.IsError {
-		head, i = head+" error", g.ink.warn
+		head, i = head+" error", g.styles.warn
 	}
 	g.line(indent, paint(i, head))
-	g.text(indent, g.ink.plain, r.String())
+	g.text(indent, g.styles.plain, r.String())
 }
 
-// fewLines is how much of a block a log shows.
-const fewLines = 6
+// maxLogLines is how much of a block a log shows.
+const maxLogLines = 6
 
-// briefCells is how much of one line a log shows.
-const briefCells = 2000
+// maxLogCells is how much of one line a log shows.
+const maxLogCells = 2000
 
 // brief adds the first lines of a block; of a thought or a call, one.
-func (g *page) brief(b content.Block) {
+func (g *lineBuffer) brief(b content.Block) {
 	switch b := b.(type) {
 	case nil:
 		return
 	case content.Text:
-		g.few(b.Text)
+		g.firstLines(b.Text)
 	case content.ToolResult:
 		if b.IsError {
-			g.line(indent, paint(g.ink.warn, "[error]"))
+			g.line(indent, paint(g.styles.warn, "[error]"))
 		}
-		g.few(resultText(b))
+		g.firstLines(resultText(b))
 	case content.Reasoning:
-		g.shade(indent, thoughtTag, Summary(b, g.after(indent+thoughtTag)))
+		g.reasoningLine(indent, reasoningTag, Summary(b, g.cellsLeft(indent+reasoningTag)))
 	case content.ToolCall:
-		g.line(indent, paint(g.ink.tool, callTag), Summary(b, g.after(indent+callTag)))
+		g.line(indent, paint(g.styles.tool, callTag), Summary(b, g.cellsLeft(indent+callTag)))
 	case content.Native:
-		g.line(indent, paint(g.ink.dim, "["+Summary(b, 0)+"]"))
+		g.line(indent, paint(g.styles.dim, "["+Summary(b, 0)+"]"))
 	default:
-		g.line(indent, Summary(b, g.after(indent)))
+		g.line(indent, Summary(b, g.cellsLeft(indent)))
 	}
 }
 
-// few adds the first lines of a text, and how many more there are.
-func (g *page) few(text string) {
+// firstLines adds the first lines of a text, and how many more there are.
+func (g *lineBuffer) firstLines(text string) {
 	text = strings.TrimRight(text, "\r\n")
 	for n := 0; text != ""; n++ {
-		if n == fewLines && strings.Contains(text, "\n") {
-			g.line(indent, paint(g.ink.dim, "… "+many(strings.Count(text, "\n")+1, "more line")))
+		if n == maxLogLines && strings.Contains(text, "\n") {
+			g.line(indent, paint(g.styles.dim, "… "+plural(strings.Count(text, "\n")+1, "more line")))
 			return
 		}
 		line, more, _ := strings.Cut(text, "\n")
-		g.row(indent, g.ink.plain, cut(g.one(line), briefCells))
+		g.row(indent, g.styles.plain, truncate(g.cleanLine(line), maxLogCells))
 		text = more
 	}
 }
 
-// after is how many cells are left for a summary after so much of a line; 0: as
+// cellsLeft is how many cells are left for a summary after so much of a line; 0: as
 // many as it takes.
-func (g *page) after(before string) int {
+func (g *lineBuffer) cellsLeft(before string) int {
 	if g.o.Width <= 0 {
 		return 0
 	}
-	return max(g.o.Width-width(before), leastCell)
+	return max(g.o.Width-width(before), minLastColumn)
 }

@@ -7,46 +7,46 @@ import (
 	"github.com/tract-vcs/tract/diff"
 )
 
-// around is how many lines beside a change are shown.
-const around = 3
+// contextLines is how many lines beside a change are shown.
+const contextLines = 3
 
 // byLine adds a text by lines. Long runs of lines that are the same are folded.
-func (g *page) byLine(spans []diff.Span, b content.Block) {
+func (g *lineBuffer) byLine(spans []diff.Span, b content.Block) {
 	for n, s := range spans {
-		i := g.inkFor(s.Op, b)
+		i := g.styleFor(s.Op, b)
 		shown := strings.SplitAfter(s.Text, "\n")
 		if shown[len(shown)-1] == "" {
 			shown = shown[:len(shown)-1]
 		}
 		from, to := 0, 0 // what is folded
 		if s.Op == diff.Same {
-			from, to = folded(len(shown), n > 0, n < len(spans)-1)
+			from, to = foldRange(len(shown), n > 0, n < len(spans)-1)
 		}
 		for at, line := range shown {
 			if at == from && to > from {
-				g.line(paint(g.ink.dim, "    … "+many(to-from, "line")+" the same"))
+				g.line(paint(g.styles.dim, "    … "+plural(to-from, "line")+" the same"))
 			}
 			if at < from || at >= to {
-				g.marked(i, s.Op, g.one(line))
+				g.markedLine(i, s.Op, g.cleanLine(line))
 			}
 		}
 	}
 }
 
-// marked adds a line with a mark before it.
-func (g *page) marked(i ink, op diff.Op, line string) {
+// markedLine adds a line with a mark before it.
+func (g *lineBuffer) markedLine(i style, op diff.Op, line string) {
 	g.line(paint(i, strings.TrimRight(marks[op]+"   "+line, " ")))
 }
 
-// folded is the part of n equal lines that need not be shown, between a change
+// foldRange is the part of n equal lines that need not be shown, between a change
 // before and a change after them.
-func folded(n int, before, after bool) (from, to int) {
+func foldRange(n int, before, after bool) (from, to int) {
 	to = n
 	if before {
-		from = min(around, n)
+		from = min(contextLines, n)
 	}
 	if after {
-		to = max(n-around, from)
+		to = max(n-contextLines, from)
 	}
 	if to-from < 2 { // a line that says so is as long
 		return n, n
@@ -55,11 +55,11 @@ func folded(n int, before, after bool) (from, to int) {
 }
 
 // byWord adds a text with the changes in its lines.
-func (g *page) byWord(spans []diff.Span, b content.Block) {
+func (g *lineBuffer) byWord(spans []diff.Span, b content.Block) {
 	var line strings.Builder
 	for n, s := range spans {
 		if s.Op == diff.Same {
-			s.Text = foldText(s.Text, n > 0, n < len(spans)-1)
+			s.Text = foldUnchanged(s.Text, n > 0, n < len(spans)-1)
 		}
 		left, right := "", ""
 		if !g.o.Color || b.Kind() == content.KindReasoning { // whose changes have no colours of their own
@@ -72,7 +72,7 @@ func (g *page) byWord(spans []diff.Span, b content.Block) {
 				if words == "" {
 					shown = "¶" // a line feed came or went
 				}
-				line.WriteString(paint(g.inkFor(s.Op, b), left+shown+right))
+				line.WriteString(paint(g.styleFor(s.Op, b), left+shown+right))
 			}
 			if end {
 				g.line(indent, line.String())
@@ -85,14 +85,14 @@ func (g *page) byWord(spans []diff.Span, b content.Block) {
 	}
 }
 
-// foldText takes long runs of whole lines out of a text that is the same.
-func foldText(text string, before, after bool) string {
+// foldUnchanged takes long runs of whole lines out of a text that is the same.
+func foldUnchanged(text string, before, after bool) string {
 	shown := strings.SplitAfter(text, "\n")
-	from, to := folded(len(shown), before, after)
+	from, to := foldRange(len(shown), before, after)
 	if from == to {
 		return text
 	}
-	note := "… " + many(to-from, "line") + " the same\n"
+	note := "… " + plural(to-from, "line") + " the same\n"
 	if to == len(shown) {
 		note = strings.TrimSuffix(note, "\n")
 	}

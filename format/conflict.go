@@ -11,19 +11,19 @@ import (
 
 // Conflict writes a conflict in three lines.
 func (p *Printer) Conflict(c tract.Conflict) {
-	g := p.page()
-	g.line(paint(g.ink.changed, "conflict: "+c.Op.String()), " of ", paint(g.ink.id, c.Commit.Short()))
-	g.side("ours", c.Op, c.Ours)
-	g.side("theirs", c.Op, c.Theirs)
+	g := p.buffer()
+	g.line(paint(g.styles.changed, "conflict: "+c.Op.String()), " of ", paint(g.styles.id, c.Commit.Short()))
+	g.conflictSide("ours", c.Op, c.Ours)
+	g.conflictSide("theirs", c.Op, c.Theirs)
 	g.end()
 }
 
-func (g *page) side(name string, op commit.Op, s tract.Change) {
-	words := Line(clip(s.Text, 256))
+func (g *lineBuffer) conflictSide(name string, op commit.Op, s tract.Change) {
+	words := Line(clipBytes(s.Text, 256))
 	if op == commit.Annotate {
-		words = joined(": ", s.Priority.String(), words)
+		words = joinNonEmpty(": ", s.Priority.String(), words)
 	}
-	g.line("  ", pad(name, 7), paint(g.ink.id, s.Commit.Short()), " ", cut(words, g.after("  "+pad(name, 7)+s.Commit.Short()+" ")))
+	g.line("  ", pad(name, 7), paint(g.styles.id, s.Commit.Short()), " ", truncate(words, g.cellsLeft("  "+pad(name, 7)+s.Commit.Short()+" ")))
 }
 
 // ConflictJSON is a conflict for programs.

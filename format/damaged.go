@@ -22,20 +22,20 @@ func damagedJSON(err error) string {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 		err = c
 	}
-	return valid(err.Error())
+	return validUTF8(err.Error())
 }
 
 // damaged adds that something of a commit cannot be read, on a line of its own.
-func (g *page) damaged(err error) {
+func (g *lineBuffer) damaged(err error) {
 	if err != nil {
-		g.line(indent, paint(g.ink.warn, g.flat(damagedText(err))))
+		g.line(indent, paint(g.styles.warn, g.flat(damagedText(err))))
 	}
 }
 
 // summary is one line of what a commit says, with a mark where there are more.
 func (c Commit) summary(width int, mark string) string {
 	if c.Damaged != nil && c.Block == nil {
-		return cut(oneLine(clip(damagedText(c.Damaged), width)), width)
+		return truncate(oneLine(clipBytes(damagedText(c.Damaged), width)), width)
 	}
 	return summaryOf(c.Block, c.Tombstone, width, mark)
 }

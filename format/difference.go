@@ -19,8 +19,8 @@ type DiffStyle struct {
 // marks says what became of a block or a line.
 var marks = map[diff.Op]string{diff.Same: " ", diff.Remove: "-", diff.Add: "+", diff.Change: "~"}
 
-// mark is the ink of what became of something.
-func (k *palette) mark(op diff.Op) ink {
+// forOp is the ink of what became of something.
+func (k *styles) forOp(op diff.Op) style {
 	switch op {
 	case diff.Remove:
 		return k.removed
@@ -43,31 +43,31 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		p.diffStat(d)
 		return
 	}
-	g := p.page()
-	g.line(paint(p.ink.head, "--- "+d.A.Short()))
-	g.line(paint(p.ink.head, "+++ "+d.B.Short()))
+	g := p.buffer()
+	g.line(paint(p.styles.head, "--- "+d.A.Short()))
+	g.line(paint(p.styles.head, "+++ "+d.B.Short()))
 	same := 0
 	for _, it := range d.Items {
 		if it.Op == diff.Same {
 			same++
 			continue
 		}
-		g.sameBlocks(same)
+		g.unchangedBlocks(same)
 		same = 0
-		g.item(it, s)
+		g.diffItem(it, s)
 	}
-	g.sameBlocks(same)
+	g.unchangedBlocks(same)
 	g.end()
 }
 
-func (g *page) sameBlocks(n int) {
+func (g *lineBuffer) unchangedBlocks(n int) {
 	if n > 0 {
-		g.line(paint(g.ink.dim, "  … "+many(n, "block")+" the same"))
+		g.line(paint(g.styles.dim, "  … "+plural(n, "block")+" the same"))
 	}
 }
 
-// title is the heading of an item without its mark, and its ids.
-func title(it diff.Item) (said, ids string) {
+// diffTitle is the heading of an item without its mark, and its ids.
+func diffTitle(it diff.Item) (said, ids string) {
 	b := it.B
 	if b == nil {
 		b = it.A
@@ -87,55 +87,55 @@ func blockID(b *diff.Block) objects.ID {
 	return b.Commit
 }
 
-// item adds a block that is not the same on both sides.
-func (g *page) item(it diff.Item, s DiffStyle) {
-	said, ids := title(it)
-	g.line(paint(g.ink.mark(it.Op), marks[it.Op]+" "+said), " ", paint(g.ink.id, ids))
+// diffItem adds a block that is not the same on both sides.
+func (g *lineBuffer) diffItem(it diff.Item, s DiffStyle) {
+	said, ids := diffTitle(it)
+	g.line(paint(g.styles.forOp(it.Op), marks[it.Op]+" "+said), " ", paint(g.styles.id, ids))
 	switch it.Op {
 	case diff.Remove:
-		g.onlyOn(it.Op, it.A.Content)
+		g.oneSided(it.Op, it.A.Content)
 	case diff.Add:
-		g.onlyOn(it.Op, it.B.Content)
+		g.oneSided(it.Op, it.B.Content)
 	case diff.Change:
-		g.changed(it, s)
+		g.changedBlock(it, s)
 	}
 }
 
-// spoken is what a block says, or a name for what has no words.
-func spoken(b content.Block) string {
+// textOf is what a block says, or a name for what has no words.
+func textOf(b content.Block) string {
 	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
 		return text
 	}
-	line, _ := gist(b)
+	line, _ := firstTextLine(b)
 	return line
 }
 
-// onlyOn adds the lines of a block that one side has.
-func (g *page) onlyOn(op diff.Op, b content.Block) {
-	i := g.inkFor(op, b)
-	for line := range lines(g.clean(spoken(b))) {
-		g.marked(i, op, line)
+// oneSided adds the lines of a block that one side has.
+func (g *lineBuffer) oneSided(op diff.Op, b content.Block) {
+	i := g.styleFor(op, b)
+	for line := range lines(g.clean(textOf(b))) {
+		g.markedLine(i, op, line)
 	}
 }
 
-// inkFor is the ink of a line; thoughts are muted.
-func (g *page) inkFor(op diff.Op, b content.Block) ink {
+// styleFor is the ink of a line; thoughts are muted.
+func (g *lineBuffer) styleFor(op diff.Op, b content.Block) style {
 	if b.Kind() == content.KindReasoning {
-		return g.ink.dim
+		return g.styles.dim
 	}
-	return g.ink.mark(op)
+	return g.styles.forOp(op)
 }
 
-// changed adds what changed in a block.
-func (g *page) changed(it diff.Item, s DiffStyle) {
-	a, b := spoken(it.A.Content), spoken(it.B.Content)
-	others := unlike(it.A.Content, it.B.Content)
+// changedBlock adds what changed in a block.
+func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
+	a, b := textOf(it.A.Content), textOf(it.B.Content)
+	others := differingFields(it.A.Content, it.B.Content)
 	if strings.HasSuffix(a, "\n") != strings.HasSuffix(b, "\n") {
 		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
 		others = append(others, "line feed at the end")
 	}
 	if a == b {
-		g.line(paint(g.ink.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
+		g.line(paint(g.styles.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
 		return
 	}
 	// Without a line feed, a last line is not the same as in the middle.
@@ -147,12 +147,12 @@ func (g *page) changed(it diff.Item, s DiffStyle) {
 		g.byLine(spans, it.B.Content)
 	}
 	if len(others) > 0 {
-		g.line(paint(g.ink.dim, "    also differs: "+strings.Join(others, ", ")))
+		g.line(paint(g.styles.dim, "    also differs: "+strings.Join(others, ", ")))
 	}
 }
 
-// unlike names what differs between two blocks of a kind, beside their words.
-func unlike(a, b content.Block) []string {
+// differingFields names what differs between two blocks of a kind, beside their words.
+func differingFields(a, b content.Block) []string {
 	v, w := a.Form(), b.Form()
 	var list []string
 	for _, part := range []struct {
@@ -171,11 +171,11 @@ func unlike(a, b content.Block) []string {
 			list = append(list, part.name)
 		}
 	}
-	return append(list, unlikeOwn(a, b)...)
+	return append(list, differingKindFields(a, b)...)
 }
 
-// unlikeOwn names what differs in the fields of their kind.
-func unlikeOwn(a, b content.Block) []string {
+// differingKindFields names what differs in the fields of their kind.
+func differingKindFields(a, b content.Block) []string {
 	var list []string
 	differ := func(name string, differs bool) {
 		if differs {
@@ -228,22 +228,22 @@ func (p *Printer) diffStat(d *diff.Diff) {
 		if it.Op == diff.Same {
 			continue
 		}
-		said, ids := title(it)
-		change := inked(p.ink.plain, tokenChange(it))
+		said, ids := diffTitle(it)
+		change := styledCell(p.styles.plain, tokenChange(it))
 		change.right = true
 		b := it.B
 		if b == nil {
 			b = it.A
 		}
 		rows = append(rows, []cell{
-			inked(p.ink.mark(it.Op), marks[it.Op]+" "+said), inked(p.ink.id, ids), change, inked(p.ink.plain, Summary(b.Content, summaryCells)),
+			styledCell(p.styles.forOp(it.Op), marks[it.Op]+" "+said), styledCell(p.styles.id, ids), change, styledCell(p.styles.plain, Summary(b.Content, summaryCells)),
 		})
 	}
-	g := p.page()
+	g := p.buffer()
 	g.table(rows)
 	st := d.Stat
-	said := many(st.Changed, "block") + " changed, " + count(int64(st.Added)) + " added, " + count(int64(st.Removed)) + " removed, " + count(int64(st.Same)) + " the same"
-	g.line(said, "; ", count(int64(st.TokensA)), " → ", count(int64(st.TokensB)), " tokens")
+	said := plural(st.Changed, "block") + " changed, " + thousands(int64(st.Added)) + " added, " + thousands(int64(st.Removed)) + " removed, " + thousands(int64(st.Same)) + " the same"
+	g.line(said, "; ", thousands(int64(st.TokensA)), " → ", thousands(int64(st.TokensB)), " tokens")
 	g.end()
 }
 
@@ -257,30 +257,30 @@ func tokenChange(it diff.Item) string {
 		n += it.B.Tokens
 	}
 	if n > 0 {
-		return "+" + count(int64(n))
+		return "+" + thousands(int64(n))
 	}
-	return count(int64(n))
+	return thousands(int64(n))
 }
 
 // History writes the commits that only one of two histories has, - for A and +
 // for B, newest first, and where they part.
 func (p *Printer) History(h *diff.History) {
-	g := p.page()
+	g := p.buffer()
 	for _, side := range []struct {
 		op   diff.Op
 		only []*commit.Commit
 	}{{diff.Remove, h.OnlyA}, {diff.Add, h.OnlyB}} {
 		for _, c := range side.only {
-			g.add(paint(p.ink.mark(side.op), marks[side.op]), " ", paint(p.ink.id, c.ID.Short()), " ")
-			g.said("+ 1234567 ", what(c), Commit{Commit: c})
+			g.add(paint(p.styles.forOp(side.op), marks[side.op]), " ", paint(p.styles.id, c.ID.Short()), " ")
+			g.summaryLine("+ 1234567 ", commitTitle(c), Commit{Commit: c})
 		}
 	}
 	switch {
 	case len(h.OnlyA)+len(h.OnlyB) == 0:
 	case h.Base.IsZero():
-		g.line(paint(p.ink.dim, "no commit in common"))
+		g.line(paint(p.styles.dim, "no commit in common"))
 	default:
-		g.line(paint(p.ink.dim, "both from "), paint(p.ink.id, h.Base.Short()))
+		g.line(paint(p.styles.dim, "both from "), paint(p.styles.id, h.Base.Short()))
 	}
 	g.end()
 }

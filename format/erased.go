@@ -9,18 +9,18 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// prunedJSON is why a commit has no words any more.
-type prunedJSON struct {
+// purgedJSON is why a commit has no words any more.
+type purgedJSON struct {
 	When string `json:"when"`
 	Why  string `json:"why,omitempty"`
 	Size int64  `json:"size"`
 }
 
-func newPruned(t *objects.Tombstone, size int64) *prunedJSON {
+func newPurged(t *objects.Tombstone, size int64) *purgedJSON {
 	if t == nil {
 		return nil
 	}
-	return &prunedJSON{When: moment(t.Time), Why: valid(t.Why), Size: max(t.Size, size)}
+	return &purgedJSON{When: jsonTime(t.Time), Why: validUTF8(t.Why), Size: max(t.Size, size)}
 }
 
 // SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
@@ -37,24 +37,24 @@ func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark strin
 	if erased == nil {
 		return summary(b, width, mark)
 	}
-	return cut(oneLine(clip(prunedText(erased), width)), width)
+	return truncate(oneLine(clipBytes(purgedText(erased), width)), width)
 }
 
-func prunedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
+func purgedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
 
-// words adds all that a commit says, or that it says no more.
-func (g *page) words(c *commit.Commit) {
+// commitContent adds all that a commit says, or that it says no more.
+func (g *lineBuffer) commitContent(c *commit.Commit) {
 	if c.Tombstone == nil {
 		g.block(c.Block)
 		return
 	}
-	g.line(indent, paint(g.ink.dim, g.flat(prunedText(c.Tombstone))))
+	g.line(indent, paint(g.styles.dim, g.flat(purgedText(c.Tombstone))))
 }
 
-// pruned adds a field about words that were erased.
-func (g *page) pruned(c *commit.Commit) {
+// purgedField adds a field about words that were erased.
+func (g *lineBuffer) purgedField(c *commit.Commit) {
 	if t := c.Tombstone; t != nil {
 		said := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))
-		g.field("Pruned", joined(": ", said, t.Why))
+		g.field("Pruned", joinNonEmpty(": ", said, t.Why))
 	}
 }

@@ -51,7 +51,7 @@ func encode(w io.Writer, v any, indent string) error {
 // have between values, becomes a blank.
 func EscapeJSON(text []byte) []byte {
 	var out []byte
-	from, before := 0, rune(start)
+	from, before := 0, rune(textStart)
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf && c != 0x7f && c != '\r' {
 			before = rune(c)
@@ -61,7 +61,7 @@ func EscapeJSON(text []byte) []byte {
 		r, size := utf8.DecodeRune(text[i:])
 		if r == '\r' {
 			out, from = append(append(out, text[from:i]...), ' '), i+size
-		} else if hidden(r) || chooses(r) && !chosen(before) || r == utf8.RuneError && size == 1 {
+		} else if isInvisible(r) || isVariationSelector(r) && !canTakeSelector(before) || r == utf8.RuneError && size == 1 {
 			out = append(out, text[from:i]...)
 			out = appendUnits(out, r)
 			from = i + size
@@ -92,21 +92,21 @@ func base64Of(text string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// asJSON is text that is JSON, as it came; nil when it is not. Blank text is
+// parsedJSON is text that is JSON, as it came; nil when it is not. Blank text is
 // what a call without arguments sends: an empty object.
-func asJSON(text string) json.RawMessage {
+func parsedJSON(text string) json.RawMessage {
 	if len(bytes.TrimSpace([]byte(text))) == 0 {
 		return json.RawMessage("{}")
 	}
-	v, err := rawjson.Parse([]byte(valid(text)))
+	v, err := rawjson.Parse([]byte(validUTF8(text)))
 	if err != nil {
 		return nil
 	}
 	return json.RawMessage(v)
 }
 
-// moment is a time for programs: RFC 3339, UTC. The zero time is absent.
-func moment(t time.Time) string {
+// jsonTime is a time for programs: RFC 3339, UTC. The zero time is absent.
+func jsonTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -204,9 +204,9 @@ func TestArgumentsAsTheyAre(t *testing.T) {
 		"": "{}", " \n": "{}", `{"a": 1e400}`: `{"a":1e400}`, "nope": "", `{"a":"` + "\xff" + `"}`: `{"a":"` + "\ufffd" + `"}`,
 		`{"a":1,"a":2}`: `{"a":1,"a":2}`, strings.Repeat("[", 300) + strings.Repeat("]", 300): "",
 	} {
-		got, err := json.Marshal(asJSON(in))
+		got, err := json.Marshal(parsedJSON(in))
 		if in == "nope" || len(in) > 100 {
-			if asJSON(in) != nil {
+			if parsedJSON(in) != nil {
 				t.Errorf("%.20q is taken for JSON", in)
 			}
 		} else if err != nil || string(got) != want {

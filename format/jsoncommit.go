@@ -27,7 +27,7 @@ type commitJSON struct {
 	KeyBlock  int               `json:"key_block,omitempty"` // of an import: which of the blocks at the position
 	Label     string            `json:"label,omitempty"`
 	Summary   string            `json:"summary"`
-	Pruned    *prunedJSON       `json:"pruned,omitempty"`
+	Pruned    *purgedJSON       `json:"pruned,omitempty"`
 	Damaged   string            `json:"damaged,omitempty"`
 	Size      int64             `json:"size"`
 	Tokens    int               `json:"tokens"`
@@ -87,8 +87,8 @@ func CommitJSON(c Commit) any { return newCommit(c) }
 func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
-		Turn: c.Turn, Index: c.Index, Time: moment(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
-		Summary: c.summary(summaryCells, ""), Pruned: newPruned(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
+		Turn: c.Turn, Index: c.Index, Time: jsonTime(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
+		Summary: c.summary(summaryCells, ""), Pruned: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
 		Refs: c.Refs, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
 	}
 	if c.Key.Kind != commit.KeyCaller {
@@ -116,7 +116,7 @@ func newOrigin(o *commit.Origin) *originJSON {
 	return &originJSON{
 		Source: string(o.Source), Session: o.Session, Provider: o.Provider, Dialect: o.Dialect, Endpoint: o.Endpoint,
 		Model: o.Model, ResponseID: o.ResponseID, Finish: o.Finish, Usage: newUsage(o.Usage), Manifest: o.Manifest,
-		Incomplete: o.Incomplete, Unkept: o.UncommittedReasoning, Started: moment(o.Started), FirstToken: o.FirstToken.Milliseconds(),
+		Incomplete: o.Incomplete, Unkept: o.UncommittedReasoning, Started: jsonTime(o.Started), FirstToken: o.FirstToken.Milliseconds(),
 		Duration: o.Duration.Milliseconds(), Settings: o.Settings, Importer: o.Importer, Original: o.Original,
 	}
 }
@@ -147,10 +147,10 @@ func ShowJSON(c Commit) any {
 	v := showJSON{commitJSON: newCommit(c), Content: newBlock(c.Block), Annotations: []annotationJSON{}}
 	for _, n := range c.Notes {
 		if n.Op == commit.Edit {
-			v.Edits = append(v.Edits, editJSON{Commit: n.ID, Time: moment(n.Time), Author: n.Author})
+			v.Edits = append(v.Edits, editJSON{Commit: n.ID, Time: jsonTime(n.Time), Author: n.Author})
 			continue
 		}
-		a := annotationJSON{Level: n.Priority, Commit: n.ID, Time: moment(n.Time), Author: n.Author}
+		a := annotationJSON{Level: n.Priority, Commit: n.ID, Time: jsonTime(n.Time), Author: n.Author}
 		if n.Block != nil {
 			a.Reason = n.Block.String()
 		}
@@ -198,7 +198,7 @@ func newSeal(s content.Seal) *sealJSON {
 	return &sealJSON{Type: s.Type.String(), Bytes: len(s.Data)}
 }
 
-func (v *blockJSON) say(text string) {
+func (v *blockJSON) setText(text string) {
 	v.Text, v.TextBase64 = &text, base64Of(text)
 }
 
@@ -215,31 +215,31 @@ func newBlock(b content.Block) *blockJSON {
 	switch b := b.(type) {
 	case content.Text:
 		v.Name = b.Name
-		v.say(b.Text)
+		v.setText(b.Text)
 	case content.Reasoning:
 		v.Format, v.Source = string(b.Format), b.Source
-		v.say(b.String())
+		v.setText(b.String())
 		if len(b.Parts) > 0 {
 			v.Parts = b.Parts
 		}
 	case content.ToolCall:
 		v.CallID, v.Name, v.Server = b.CallID, b.Name, b.Server
-		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = asJSON(b.Arguments), &b.Arguments, base64Of(b.Arguments)
+		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = parsedJSON(b.Arguments), &b.Arguments, base64Of(b.Arguments)
 	case content.ToolResult:
 		v.CallID, v.Name, v.Server, v.IsError = b.CallID, b.Name, b.Server, &b.IsError
-		v.say(resultText(b))
-		if parts := asJSON(string(b.Parts)); len(b.Parts) > 0 && parts != nil {
+		v.setText(resultText(b))
+		if parts := parsedJSON(string(b.Parts)); len(b.Parts) > 0 && parts != nil {
 			v.Parts = parts
 		}
 	case content.Media:
 		v.Name, v.MediaType, v.URL, v.Bytes = b.Name, b.MediaType, b.URL, len(b.Data)
 	case content.Native:
-		if v.JSON = asJSON(b.JSON); strings.TrimSpace(b.JSON) == "" || v.JSON == nil {
+		if v.JSON = parsedJSON(b.JSON); strings.TrimSpace(b.JSON) == "" || v.JSON == nil {
 			v.JSON = nil
-			v.say(b.JSON)
+			v.setText(b.JSON)
 		}
 	default:
-		v.say(b.String())
+		v.setText(b.String())
 	}
 	return v
 }

@@ -39,7 +39,7 @@ type entryJSON struct {
 	Hidden objects.ID     `json:"summary,omitzero"` // that stands for it
 	Turn   int            `json:"turn"`
 	Tokens int            `json:"tokens"`
-	Pruned *prunedJSON    `json:"pruned,omitempty"`
+	Pruned *purgedJSON    `json:"pruned,omitempty"`
 }
 
 type pendingJSON struct {
@@ -67,7 +67,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	for i, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.ID, Edit: e.EditedBy(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
-			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPruned(e.Tombstone(), 0),
+			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPurged(e.Tombstone(), 0),
 		})
 	}
 	for _, w := range pr.Pending {
@@ -146,12 +146,12 @@ func DiffJSON(d *diff.Diff) any {
 }
 
 type historyJSON struct {
-	Base  objects.ID `json:"base,omitzero"`
-	OnlyA []stepJSON `json:"only_a"`
-	OnlyB []stepJSON `json:"only_b"`
+	Base  objects.ID        `json:"base,omitzero"`
+	OnlyA []shortCommitJSON `json:"only_a"`
+	OnlyB []shortCommitJSON `json:"only_b"`
 }
 
-type stepJSON struct {
+type shortCommitJSON struct {
 	ID      objects.ID   `json:"id"`
 	Short   string       `json:"short"`
 	Op      string       `json:"op"`
@@ -165,14 +165,14 @@ type stepJSON struct {
 
 // HistoryJSON is the difference of two histories for programs.
 func HistoryJSON(h *diff.History) any {
-	return historyJSON{Base: h.Base, OnlyA: newSteps(h.OnlyA), OnlyB: newSteps(h.OnlyB)}
+	return historyJSON{Base: h.Base, OnlyA: newShortCommits(h.OnlyA), OnlyB: newShortCommits(h.OnlyB)}
 }
 
-func newSteps(commits []*commit.Commit) []stepJSON {
-	steps := make([]stepJSON, len(commits))
+func newShortCommits(commits []*commit.Commit) []shortCommitJSON {
+	steps := make([]shortCommitJSON, len(commits))
 	for i, c := range commits {
-		steps[i] = stepJSON{
-			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: moment(c.Time),
+		steps[i] = shortCommitJSON{
+			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: jsonTime(c.Time),
 			Author: c.Author, Summary: SummaryJSON(c, summaryCells), Target: c.Target,
 		}
 	}

@@ -52,22 +52,22 @@ func NewReply(r *tract.Response) Reply {
 }
 
 type decodeJSON struct {
-	API          string             `json:"api"`
-	Model        string             `json:"model,omitempty"`
-	ResponseID   string             `json:"response_id,omitempty"`
-	Blocks       []string           `json:"blocks"`
-	Reasoning    []thoughtJSON      `json:"reasoning"`
-	Text         string             `json:"text"`
-	TextBase64   string             `json:"text_base64,omitempty"`
-	ToolCalls    []*callJSON        `json:"tool_calls"`
-	OtherSeals   []otherSealJSON    `json:"signatures_on_other_blocks,omitempty"`
-	Usage        *usageJSON         `json:"usage,omitempty"`
-	FinishReason string             `json:"finish_reason,omitempty"`
-	Incomplete   bool               `json:"incomplete,omitempty"`
-	Error        *responseErrorJSON `json:"error,omitempty"`
+	API          string                 `json:"api"`
+	Model        string                 `json:"model,omitempty"`
+	ResponseID   string                 `json:"response_id,omitempty"`
+	Blocks       []string               `json:"blocks"`
+	Reasoning    []decodedReasoningJSON `json:"reasoning"`
+	Text         string                 `json:"text"`
+	TextBase64   string                 `json:"text_base64,omitempty"`
+	ToolCalls    []*callJSON            `json:"tool_calls"`
+	OtherSeals   []otherSealJSON        `json:"signatures_on_other_blocks,omitempty"`
+	Usage        *usageJSON             `json:"usage,omitempty"`
+	FinishReason string                 `json:"finish_reason,omitempty"`
+	Incomplete   bool                   `json:"incomplete,omitempty"`
+	Error        *responseErrorJSON     `json:"error,omitempty"`
 }
 
-type thoughtJSON struct {
+type decodedReasoningJSON struct {
 	Form       string   `json:"form"`
 	Text       string   `json:"text"`
 	TextBase64 string   `json:"text_base64,omitempty"`
@@ -109,7 +109,7 @@ type responseErrorJSON struct {
 // DecodeJSON is what a provider's response of an API says, for programs. r may
 // be nil; err is why it broke off, nil when it is whole.
 func DecodeJSON(api string, r *llm.Response, err error) any {
-	v := decodeJSON{API: api, Blocks: []string{}, Reasoning: []thoughtJSON{}, ToolCalls: []*callJSON{}, Error: newResponseError(err)}
+	v := decodeJSON{API: api, Blocks: []string{}, Reasoning: []decodedReasoningJSON{}, ToolCalls: []*callJSON{}, Error: newResponseError(err)}
 	if r == nil {
 		return v
 	}
@@ -122,7 +122,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 			text.WriteString(b.String())
 		}
 		if thought, ok := b.(content.Reasoning); ok {
-			v.Reasoning = append(v.Reasoning, newThought(thought))
+			v.Reasoning = append(v.Reasoning, newDecodedReasoning(thought))
 		} else if seal := b.Form().Seal; seal.Data != "" {
 			v.OtherSeals = append(v.OtherSeals, otherSealJSON{Block: i, Kind: name, Signature: seal.Data})
 		}
@@ -150,19 +150,19 @@ func blockName(b content.Block) string {
 	case content.Media:
 		return "file"
 	case content.Native:
-		if name := knownItem(nativeType(b)); name != "" {
+		if name := knownItemName(nativeType(b)); name != "" {
 			return name
 		}
 		return "other:" + nativeType(b)
 	}
-	if name := knownItem(b.Form().Type); name != "" {
+	if name := knownItemName(b.Form().Type); name != "" {
 		return name
 	}
 	return "text"
 }
 
-// knownItem is the name of an item that has a name of its own, by its type.
-func knownItem(itemType string) string {
+// knownItemName is the name of an item that has a name of its own, by its type.
+func knownItemName(itemType string) string {
 	switch itemType {
 	case "refusal", "compaction", "plan":
 		return itemType
@@ -172,9 +172,9 @@ func knownItem(itemType string) string {
 	return ""
 }
 
-func newThought(r content.Reasoning) thoughtJSON {
-	v := thoughtJSON{
-		Form: thoughtForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
+func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {
+	v := decodedReasoningJSON{
+		Form: reasoningForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
 	}
 	if extra, err := rawjson.Parse(r.Form().Extra); err == nil && extra.Get("format").Text() != "" {
 		v.Format = extra.Get("format").Text()
@@ -190,8 +190,8 @@ func newThought(r content.Reasoning) thoughtJSON {
 	return v
 }
 
-// thoughtForm says how a thought can be read, if at all.
-func thoughtForm(r content.Reasoning) string {
+// reasoningForm says how a thought can be read, if at all.
+func reasoningForm(r content.Reasoning) string {
 	switch {
 	case r.Form().Seal.Type == content.Redacted:
 		return "redacted"
@@ -218,7 +218,7 @@ func newCalls(blocks []content.Block) []*callJSON {
 		place[o.Call] = i
 		c := blocks[o.Call].(content.ToolCall)
 		calls[i] = &callJSON{
-			ID: c.CallID, Name: c.Name, Arguments: asJSON(c.Arguments), ArgumentsRaw: c.Arguments,
+			ID: c.CallID, Name: c.Name, Arguments: parsedJSON(c.Arguments), ArgumentsRaw: c.Arguments,
 			Server: c.Server, Preceded: len(o.Reasoning) > 0,
 		}
 		if c.Form().ID != c.CallID {
@@ -243,7 +243,7 @@ func newResponseError(err error) *responseErrorJSON {
 	case errors.As(err, &api):
 		v.Message, v.Type, v.Status, v.Param, v.RequestID = api.Message, api.Type, api.Status, api.Param, api.RequestID
 		if len(api.Raw) > 0 {
-			v.Raw = asJSON(string(api.Raw))
+			v.Raw = parsedJSON(string(api.Raw))
 		}
 	case errors.Is(err, llm.ErrTruncated):
 		v.Type = "truncated"

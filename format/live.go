@@ -11,28 +11,28 @@ import (
 // order they come in; a character that is cut waits for its rest. It is for one
 // answer and one goroutine.
 type Live struct {
-	text, thoughts *Printer
-	blocks         map[int]*shown
-	open           *shown // whose last line is not ended; nil: none
-	before         *shown // what was shown last
-	thought        bool   // words of a thought were shown
+	text, reasoning *Printer
+	blocks          map[int]*liveBlock
+	open            *liveBlock // whose last line is not ended; nil: none
+	last            *liveBlock // what was shown last
+	shownReasoning  bool       // words of a thought were shown
 }
 
-// shown is a block as far as it came.
-type shown struct {
-	kind   content.Kind
-	came   strings.Builder // its words
-	held   string          // the end of them that waits for its rest
-	escape escaper
-	line   strings.Builder // its last line, where that is shaded
-	tag    string          // to be shown before its words
-	done   bool
+// liveBlock is a block as far as it came.
+type liveBlock struct {
+	kind     content.Kind
+	received strings.Builder // its words
+	pending  string          // the end of them that waits for its rest
+	escape   escaper
+	line     strings.Builder // its last line, where that is shaded
+	tag      string          // to be shown before its words
+	done     bool
 }
 
 // NewLive shows text and calls on one printer and thoughts on another, which may
 // be the same; nil: thoughts are not shown.
 func NewLive(text, thoughts *Printer) *Live {
-	return &Live{text: text, thoughts: thoughts, blocks: map[int]*shown{}}
+	return &Live{text: text, reasoning: thoughts, blocks: map[int]*liveBlock{}}
 }
 
 // Event shows what an event brings. What was shown stays: where a whole block
@@ -40,9 +40,9 @@ func NewLive(text, thoughts *Printer) *Live {
 func (l *Live) Event(e llm.Event) {
 	switch e.Type {
 	case llm.TextDelta:
-		l.more(l.block(e.Index, content.KindAssistant), e.Text)
+		l.add(l.block(e.Index, content.KindAssistant), e.Text)
 	case llm.ReasoningDelta:
-		l.more(l.block(e.Index, content.KindReasoning), e.Text)
+		l.add(l.block(e.Index, content.KindReasoning), e.Text)
 	case llm.BlockDone:
 		l.done(e)
 	}
@@ -55,64 +55,64 @@ func (l *Live) Close(u content.Usage, provider string) {
 		l.flush(l.open)
 	}
 	l.end()
-	if l.thoughts == nil || l.thought || u.Reasoning == 0 {
+	if l.reasoning == nil || l.shownReasoning || u.Reasoning == 0 {
 		return
 	}
-	said := count(u.Reasoning) + " tokens, not disclosed"
+	said := thousands(u.Reasoning) + " tokens, not disclosed"
 	if provider != "" {
 		said += " by " + Line(provider)
 	}
-	g := l.thoughts.page()
-	g.shade("", thoughtTag, said)
+	g := l.reasoning.buffer()
+	g.reasoningLine("", reasoningTag, said)
 	g.end()
 }
 
-func (l *Live) block(index int, kind content.Kind) *shown {
+func (l *Live) block(index int, kind content.Kind) *liveBlock {
 	b := l.blocks[index]
 	if b == nil {
-		b = &shown{kind: kind}
+		b = &liveBlock{kind: kind}
 		if kind == content.KindReasoning {
-			b.tag = thoughtTag
+			b.tag = reasoningTag
 		}
 		l.blocks[index] = b
 	}
 	return b
 }
 
-func (b *shown) isThought() bool { return b.kind == content.KindReasoning }
+func (b *liveBlock) isThought() bool { return b.kind == content.KindReasoning }
 
 // printer is where a block is shown; nil: nowhere.
-func (l *Live) printer(b *shown) *Printer {
+func (l *Live) printer(b *liveBlock) *Printer {
 	if b.isThought() {
-		return l.thoughts
+		return l.reasoning
 	}
 	return l.text
 }
 
-// more shows the next words of a block.
-func (l *Live) more(b *shown, words string) {
+// add shows the next words of a block.
+func (l *Live) add(b *liveBlock, words string) {
 	p := l.printer(b)
 	if p == nil || b.done {
 		return
 	}
-	b.came.WriteString(words)
-	words = b.held + words
-	n := whole(words)
-	b.held = words[n:]
+	b.received.WriteString(words)
+	words = b.pending + words
+	n := completePrefix(words)
+	b.pending = words[n:]
 	l.show(b, words[:n])
 }
 
 // flush shows what will not get its rest any more.
-func (l *Live) flush(b *shown) {
-	held := b.held
-	b.held = ""
+func (l *Live) flush(b *liveBlock) {
+	held := b.pending
+	b.pending = ""
 	if l.printer(b) != nil {
 		l.show(b, held)
 	}
 }
 
 // show writes words that are whole.
-func (l *Live) show(b *shown, words string) {
+func (l *Live) show(b *liveBlock, words string) {
 	p := l.printer(b)
 	if !p.o.Raw {
 		words = string(b.escape.append(nil, words))
@@ -123,12 +123,12 @@ func (l *Live) show(b *shown, words string) {
 	if words == "" {
 		return
 	}
-	l.turnTo(b)
-	l.thought = l.thought || b.isThought()
-	g := p.page()
+	l.switchTo(b)
+	l.shownReasoning = l.shownReasoning || b.isThought()
+	g := p.buffer()
 	for piece := range strings.Lines(words) {
 		piece, ended := strings.CutSuffix(piece, "\n")
-		g.piece(b, piece, ended)
+		g.livePiece(b, piece, ended)
 		l.open = b
 		if ended {
 			l.open = nil
@@ -137,20 +137,20 @@ func (l *Live) show(b *shown, words string) {
 	g.end()
 }
 
-// turnTo ends the line of another block. Blocks of text are one text; thoughts
+// switchTo ends the line of another block. Blocks of text are one text; thoughts
 // have an empty line around them.
-func (l *Live) turnTo(b *shown) {
-	last := l.before
-	l.before = b
+func (l *Live) switchTo(b *liveBlock) {
+	last := l.last
+	l.last = b
 	if last != nil && last != b && b.isThought() {
-		b.tag = thoughtTag
+		b.tag = reasoningTag
 	}
 	if last == nil || last == b || last.kind == b.kind && b.kind == content.KindAssistant {
 		return
 	}
 	l.end()
-	if (last.isThought() || b.isThought()) && l.thoughts != nil {
-		l.thoughts.write("\n")
+	if (last.isThought() || b.isThought()) && l.reasoning != nil {
+		l.reasoning.write("\n")
 	}
 }
 
@@ -159,14 +159,14 @@ func (l *Live) end() {
 	if l.open == nil {
 		return
 	}
-	g := l.printer(l.open).page()
-	g.piece(l.open, "", true)
+	g := l.printer(l.open).buffer()
+	g.livePiece(l.open, "", true)
 	g.end()
 	l.open = nil
 }
 
-// piece adds a piece of a line.
-func (g *page) piece(b *shown, words string, ended bool) {
+// livePiece adds a piece of a line.
+func (g *lineBuffer) livePiece(b *liveBlock, words string, ended bool) {
 	if !b.isThought() {
 		g.add(words)
 		if ended {
@@ -174,16 +174,16 @@ func (g *page) piece(b *shown, words string, ended bool) {
 		}
 		return
 	}
-	g.add(paint(g.ink.tag, b.tag), paint(g.ink.thought, words))
-	if g.ink.shaded && g.o.Width > 0 {
+	g.add(paint(g.styles.tag, b.tag), paint(g.styles.reasoning, words))
+	if g.styles.shaded && g.o.Width > 0 {
 		b.line.WriteString(b.tag + words)
 	}
 	b.tag = ""
 	if !ended {
 		return
 	}
-	if g.ink.shaded && g.o.Width > 0 {
-		g.add(paint(g.ink.thought, strings.Repeat(" ", rest(expand(b.line.String()), g.o.Width))))
+	if g.styles.shaded && g.o.Width > 0 {
+		g.add(paint(g.styles.reasoning, strings.Repeat(" ", cellsInLastRow(expandTabs(b.line.String()), g.o.Width))))
 		b.line.Reset()
 	}
 	g.add("\n")
@@ -197,39 +197,39 @@ func (l *Live) done(e llm.Event) {
 	}
 	switch block := e.Block.(type) {
 	case content.Text, content.Reasoning:
-		if rest, more := strings.CutPrefix(block.String(), b.came.String()); more && block.Kind() == b.kind {
-			l.more(b, rest)
+		if rest, more := strings.CutPrefix(block.String(), b.received.String()); more && block.Kind() == b.kind {
+			l.add(b, rest)
 		}
 		l.flush(b)
 		if block.Form().Seal.Type == content.Redacted {
-			l.note(b, thoughtTag, block)
+			l.oneLineBlock(b, reasoningTag, block)
 		}
 	case content.ToolCall:
-		l.note(b, callTag, block)
+		l.oneLineBlock(b, callTag, block)
 	case content.ToolResult:
-		l.note(b, resultTag, block)
+		l.oneLineBlock(b, resultTag, block)
 	case content.Native:
-		l.note(b, "[native] ", block)
+		l.oneLineBlock(b, "[native] ", block)
 	default:
-		l.note(b, "", block)
+		l.oneLineBlock(b, "", block)
 	}
 	b.done = true
 }
 
-// note shows a block in one line.
-func (l *Live) note(b *shown, tag string, block content.Block) {
+// oneLineBlock shows a block in one line.
+func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	p := l.printer(b)
 	if p == nil {
 		return
 	}
-	l.turnTo(b)
+	l.switchTo(b)
 	l.end()
-	g := p.page()
-	words := Summary(block, g.after(tag))
+	g := p.buffer()
+	words := Summary(block, g.cellsLeft(tag))
 	if b.isThought() {
-		g.shade("", tag, words)
+		g.reasoningLine("", tag, words)
 	} else {
-		g.line(paint(g.ink.tool, tag), words)
+		g.line(paint(g.styles.tool, tag), words)
 	}
 	g.end()
 }

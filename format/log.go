@@ -32,7 +32,7 @@ type LogStyle struct {
 // Log writes one commit of a log. In the long style it begins with an empty
 // line unless it is the first that this printer logs.
 func (p *Printer) Log(c Commit, s LogStyle) {
-	g := p.page()
+	g := p.buffer()
 	if s.Oneline {
 		g.oneline(c)
 		g.end()
@@ -42,13 +42,13 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 		g.gap()
 	}
 	p.logged = true
-	g.head(c)
+	g.commitHeader(c)
 	if c.Block != nil || c.Damaged != nil {
 		g.gap()
 	}
 	g.damaged(c.Damaged)
 	if s.Patch || c.Tombstone != nil {
-		g.words(c.Commit)
+		g.commitContent(c.Commit)
 	} else {
 		g.brief(c.Block)
 	}
@@ -57,7 +57,7 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 
 // Receipt writes that a commit was made: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
-	p.receipt(branch, c.ID, what(c.Commit), c)
+	p.receipt(branch, c.ID, commitTitle(c.Commit), c)
 }
 
 // Edited writes that an edit was made, and what it replaced: "[main 3fa2c1d] edited user
@@ -68,14 +68,14 @@ func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 
 // receipt names a commit and what was done, and sums up what another one says.
 func (p *Printer) receipt(branch string, made objects.ID, done string, said Commit) {
-	g := p.page()
-	g.add("[", paint(p.ink.ref, Line(branch)), " ", paint(p.ink.id, made.Short()), "] ")
-	g.said("["+Line(branch)+" 1234567] ", done, said)
+	g := p.buffer()
+	g.add("[", paint(p.styles.ref, Line(branch)), " ", paint(p.styles.id, made.Short()), "] ")
+	g.summaryLine("["+Line(branch)+" 1234567] ", done, said)
 	g.end()
 }
 
-// what names a commit: its kind, or what it does to another.
-func what(c *commit.Commit) string {
+// commitTitle names a commit: its kind, or what it does to another.
+func commitTitle(c *commit.Commit) string {
 	switch c.Op {
 	case commit.Edit:
 		return "edit of " + c.Target.Short()
@@ -89,8 +89,8 @@ func what(c *commit.Commit) string {
 	return c.Kind.String()
 }
 
-// of is the ink of those who speak.
-func (k *palette) of(r content.Role) ink {
+// forRole is the ink of those who speak.
+func (k *styles) forRole(r content.Role) style {
 	switch r {
 	case content.RoleSystem:
 		return k.system
@@ -104,41 +104,41 @@ func (k *palette) of(r content.Role) ink {
 	return k.dim
 }
 
-func (g *page) oneline(c Commit) {
+func (g *lineBuffer) oneline(c Commit) {
 	before := c.ID.Short() + " "
-	g.add(paint(g.ink.id, c.ID.Short()), " ")
+	g.add(paint(g.styles.id, c.ID.Short()), " ")
 	if c.Rev != "" {
 		rev := Line(c.Rev) + " "
-		g.add(paint(g.ink.dim, rev))
+		g.add(paint(g.styles.dim, rev))
 		before += rev
 	}
 	if refs := refList(c.Refs); refs != "" {
-		g.add(paint(g.ink.ref, refs), " ")
+		g.add(paint(g.styles.ref, refs), " ")
 		before += refs + " "
 	}
-	said := what(c.Commit)
-	if l := unusual(c); l != "" {
+	said := commitTitle(c.Commit)
+	if l := unusualLevel(c); l != "" {
 		said += " [" + l + "]"
 	}
-	g.said(before, said, c)
+	g.summaryLine(before, said, c)
 }
 
-// said adds the rest of a line that names a commit and sums up what it says.
+// summaryLine adds the rest of a line that names a commit and sums up what it says.
 // before is how the line began.
-func (g *page) said(before, name string, c Commit) {
-	summary := c.summary(g.after(before+name+": "), moreMark)
+func (g *lineBuffer) summaryLine(before, name string, c Commit) {
+	summary := c.summary(g.cellsLeft(before+name+": "), moreMark)
 	if summary != "" {
 		name += ": "
 	}
 	if c.Kind == content.KindReasoning && c.Op == commit.Append {
-		g.line(paint(g.ink.thought, name+summary))
+		g.line(paint(g.styles.reasoning, name+summary))
 		return
 	}
-	g.line(paint(g.ink.of(c.Role), name), summary)
+	g.line(paint(g.styles.forRole(c.Role), name), summary)
 }
 
-// unusual is the level of a commit, where it is not that of its kind.
-func unusual(c Commit) string {
+// unusualLevel is the level of a commit, where it is not that of its kind.
+func unusualLevel(c Commit) string {
 	if !c.AddsBlock() || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
 		return ""
 	}
@@ -153,49 +153,49 @@ func refList(refs []string) string {
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
-// head adds what a log says above the words of a commit.
-func (g *page) head(c Commit) {
-	g.add(paint(g.ink.id, "commit "+c.ID.String()))
+// commitHeader adds what a log says above the words of a commit.
+func (g *lineBuffer) commitHeader(c Commit) {
+	g.add(paint(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
-		g.add(" ", paint(g.ink.dim, Line(c.Rev)))
+		g.add(" ", paint(g.styles.dim, Line(c.Rev)))
 	}
 	if refs := refList(c.Refs); refs != "" {
-		g.add(" ", paint(g.ink.ref, refs))
+		g.add(" ", paint(g.styles.ref, refs))
 	}
 	g.gap()
-	g.kind(c)
+	g.kindField(c)
 	if c.Op == commit.Merge {
 		g.field("Parents", c.Parent().Short()+" "+c.SecondParent().Short())
 	}
 	g.field("Author", c.Author)
 	g.field("Date", g.date(c.Time))
 	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
-		g.field("Model", answered(c.Origin))
+		g.field("Model", modelText(c.Origin))
 	}
 	g.field("Label", c.Label.Text)
 }
 
-// kind adds what a commit is, by whom, and at which priority, where these are
+// kindField adds what a commit is, by whom, and at which priority, where these are
 // not what its kind says.
-func (g *page) kind(c Commit) {
-	said := what(c.Commit)
+func (g *lineBuffer) kindField(c Commit) {
+	said := commitTitle(c.Commit)
 	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
 		said += ", role " + c.Role.String()
 	}
-	value := paint(g.ink.of(c.Role), said)
-	if c.AddsBlock() && c.Level != priority.Unset && (unusual(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
+	value := paint(g.styles.forRole(c.Role), said)
+	if c.AddsBlock() && c.Level != priority.Unset && (unusualLevel(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
 		level := c.Level.String()
 		if c.Why != "" {
 			level += " (" + Line(string(c.Why)) + ")"
 		}
-		value += ", " + paint(g.ink.changed, level)
+		value += ", " + paint(g.styles.changed, level)
 	}
 	g.line(pad("Kind:", fieldWidth), value)
 }
 
-// answered is the model that answered, and what it cost, in one line.
-func answered(o *commit.Origin) string {
-	said := joined("/", o.Provider, o.Model)
+// modelText is the model that answered, and what it cost, in one line.
+func modelText(o *commit.Origin) string {
+	said := joinNonEmpty("/", o.Provider, o.Model)
 	if said == "" {
 		said = "unknown"
 	}
@@ -213,18 +213,18 @@ func answered(o *commit.Origin) string {
 
 // usageText is tokens in words.
 func usageText(u content.Usage) string {
-	in, out := count(u.Input)+" in", count(u.Output)+" out"
+	in, out := thousands(u.Input)+" in", thousands(u.Output)+" out"
 	if u.Cached > 0 {
-		in += " (" + count(u.Cached) + " cached)"
+		in += " (" + thousands(u.Cached) + " cached)"
 	}
 	if u.Reasoning > 0 {
-		out += " (" + count(u.Reasoning) + " reasoning)"
+		out += " (" + thousands(u.Reasoning) + " reasoning)"
 	}
 	return in + ", " + out
 }
 
-// joined joins what is not empty.
-func joined(sep string, words ...string) string {
+// joinNonEmpty joins what is not empty.
+func joinNonEmpty(sep string, words ...string) string {
 	all := ""
 	for _, w := range words {
 		if w != "" && all != "" {

@@ -9,18 +9,18 @@ import (
 // Match writes one line: the commit, its kind, the number of the line, and the line
 // with what was found highlighted.
 func (p *Printer) Match(m inspect.Match) {
-	g := p.page()
-	g.add(paint(p.ink.id, m.Commit.ID.Short()), " ", paint(p.ink.of(m.Commit.Role), what(m.Commit)), paint(p.ink.dim, ":"), count(int64(m.Line)), paint(p.ink.dim, ":"), " ")
-	body := p.ink.plain
+	g := p.buffer()
+	g.add(paint(p.styles.id, m.Commit.ID.Short()), " ", paint(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), paint(p.styles.dim, ":"), thousands(int64(m.Line)), paint(p.styles.dim, ":"), " ")
+	body := p.styles.plain
 	if m.Commit.Kind == content.KindReasoning {
-		body = p.ink.thought
+		body = p.styles.reasoning
 	}
 	at := 0
 	for _, s := range m.Spans {
-		g.add(paint(body, p.one(m.Text[at:s[0]])), paint(p.ink.warn, p.one(m.Text[s[0]:s[1]])))
+		g.add(paint(body, p.cleanLine(m.Text[at:s[0]])), paint(p.styles.warn, p.cleanLine(m.Text[s[0]:s[1]])))
 		at = s[1]
 	}
-	g.line(paint(body, p.one(m.Text[at:])))
+	g.line(paint(body, p.cleanLine(m.Text[at:])))
 	g.end()
 }
 
@@ -37,7 +37,7 @@ func MatchJSON(m inspect.Match) any {
 		Base64 string       `json:"text_base64,omitempty"`
 		Spans  [][]int      `json:"spans"`
 	}{
-		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: moment(m.Commit.Time),
+		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: jsonTime(m.Commit.Time),
 		Line: m.Line, Text: m.Text, Base64: base64Of(m.Text), Spans: m.Spans,
 	}
 	return v

@@ -65,7 +65,7 @@ func SpanJSON(thoughts []Reasoning) any {
 		trace = last.Commit.ID
 	}
 	s := otlpSpan{
-		TraceID: hex.EncodeToString(trace[:16]), SpanID: hex.EncodeToString(span[:8]), Name: strings.TrimSpace("chat " + valid(o.Model)), Kind: clientSpan,
+		TraceID: hex.EncodeToString(trace[:16]), SpanID: hex.EncodeToString(span[:8]), Name: strings.TrimSpace("chat " + validUTF8(o.Model)), Kind: clientSpan,
 		Start: nanos(start), End: nanos(start.Add(o.Duration)),
 	}
 	s.text("gen_ai.operation.name", "chat")
@@ -76,7 +76,7 @@ func SpanJSON(thoughts []Reasoning) any {
 	s.text("gen_ai.response.id", o.ResponseID)
 	s.text("server.address", o.Endpoint)
 	if o.Finish != "" {
-		s.add("gen_ai.response.finish_reasons", map[string]any{"arrayValue": map[string]any{"values": []any{map[string]any{"stringValue": valid(o.Finish)}}}})
+		s.add("gen_ai.response.finish_reasons", map[string]any{"arrayValue": map[string]any{"values": []any{map[string]any{"stringValue": validUTF8(o.Finish)}}}})
 	}
 	if o.FirstToken > 0 {
 		s.add("gen_ai.response.time_to_first_chunk", map[string]any{"doubleValue": o.FirstToken.Seconds()})
@@ -101,7 +101,7 @@ func (a *otlpAttributes) add(key string, value map[string]any) {
 
 func (a *otlpAttributes) text(key, value string) {
 	if value != "" {
-		a.add(key, map[string]any{"stringValue": valid(value)})
+		a.add(key, map[string]any{"stringValue": validUTF8(value)})
 	}
 }
 
@@ -141,10 +141,10 @@ func otelMessages(thoughts []Reasoning, finish string) string {
 	parts := []part{}
 	for _, t := range thoughts {
 		if t.Commit.Block != nil && t.Commit.Tombstone == nil {
-			parts = append(parts, part{"reasoning", valid(t.Block.String())})
+			parts = append(parts, part{"reasoning", validUTF8(t.Block.String())})
 		}
 	}
-	b, err := json.Marshal([]any{map[string]any{"role": "assistant", "parts": parts, "finish_reason": valid(finish)}})
+	b, err := json.Marshal([]any{map[string]any{"role": "assistant", "parts": parts, "finish_reason": validUTF8(finish)}})
 	if err != nil {
 		panic(fmt.Sprintf("format: %v", err)) // texts can be written
 	}

@@ -40,11 +40,11 @@ type Options struct {
 // Printer writes for people. It is for one goroutine. An error of writing stops
 // it; [Printer.Err] has the first.
 type Printer struct {
-	w    io.Writer
-	o    Options
-	ink  *palette
-	own  map[string]bool // what Accent, Dim and Warn made
-	fail error
+	w       io.Writer
+	o       Options
+	styles  *styles
+	painted map[string]bool // what Accent, Dim and Warn made
+	err     error
 
 	logged bool // Log wrote a commit in its long style
 }
@@ -54,21 +54,21 @@ func New(w io.Writer, o Options) *Printer {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Printer{w: w, o: o, ink: newPalette(o), own: map[string]bool{}}
+	return &Printer{w: w, o: o, styles: newPalette(o), painted: map[string]bool{}}
 }
 
 // Err is the first error of writing, nil when there was none.
-func (p *Printer) Err() error { return p.fail }
+func (p *Printer) Err() error { return p.err }
 
 // Text writes stored text as it is shown: sanitised, unless the printer is raw.
 // What [Printer.Accent] and its like of this printer made keeps its colour. It
 // adds no line feed.
-func (p *Printer) Text(s string) { p.say(s, p.clean) }
+func (p *Printer) Text(s string) { p.writeCleaned(s, p.clean) }
 
 // Line writes one line that has stored text in it, such as a name or an id: a
 // line feed of that text is shown as \n. It ends the line.
 func (p *Printer) Line(s string) {
-	p.say(s, func(s string) string {
+	p.writeCleaned(s, func(s string) string {
 		if p.o.Raw {
 			return s
 		}
@@ -77,8 +77,8 @@ func (p *Printer) Line(s string) {
 	p.write("\n")
 }
 
-func (p *Printer) say(s string, clean func(string) string) {
-	g := p.page()
+func (p *Printer) writeCleaned(s string, clean func(string) string) {
+	g := p.buffer()
 	for _, part := range p.pieces(s, clean) {
 		g.add(part.show())
 	}
@@ -88,27 +88,27 @@ func (p *Printer) say(s string, clean func(string) string) {
 // Accent highlights own words, such as the current branch. It is for words that
 // are no stored text, and may be part of a [Printer.Text] or of a cell of a
 // [Printer.Table].
-func (p *Printer) Accent(s string) string { return p.mine(p.ink.accent, s) }
+func (p *Printer) Accent(s string) string { return p.paintOwn(p.styles.accent, s) }
 
 // Dim is Accent for words that matter less.
-func (p *Printer) Dim(s string) string { return p.mine(p.ink.dim, s) }
+func (p *Printer) Dim(s string) string { return p.paintOwn(p.styles.dim, s) }
 
 // Warn is Accent for words that ask for attention.
-func (p *Printer) Warn(s string) string { return p.mine(p.ink.warn, s) }
+func (p *Printer) Warn(s string) string { return p.paintOwn(p.styles.warn, s) }
 
-// mine paints own words and remembers them, so that their colour can be
+// paintOwn paints own words and remembers them, so that their colour can be
 // told from one that stored text brings.
-func (p *Printer) mine(i ink, s string) string {
+func (p *Printer) paintOwn(i style, s string) string {
 	painted := paint(i, Line(s))
 	if p.o.Color && painted != "" {
-		p.own[painted] = true
+		p.painted[painted] = true
 	}
 	return painted
 }
 
 func (p *Printer) write(s string) {
-	if p.fail == nil && s != "" {
-		_, p.fail = io.WriteString(p.w, s)
+	if p.err == nil && s != "" {
+		_, p.err = io.WriteString(p.w, s)
 	}
 }
 
@@ -120,8 +120,8 @@ func (p *Printer) clean(s string) string {
 	return Sanitize(s)
 }
 
-// one is one line of stored text, without its end.
-func (p *Printer) one(line string) string {
+// cleanLine is one line of stored text, without its end.
+func (p *Printer) cleanLine(line string) string {
 	return strings.TrimSuffix(p.clean(strings.TrimSuffix(line, "\n")+"\n"), "\n")
 }
 
@@ -151,39 +151,39 @@ func (p *Printer) when(t time.Time) string {
 		{365 * 24 * time.Hour, 1 << 20, "year"},
 	} {
 		if n := int(ago / unit.of); n < unit.upTo {
-			return many(n, unit.name) + " ago"
+			return plural(n, unit.name) + " ago"
 		}
 	}
 	return ""
 }
 
-// page is what one call of a printer writes, at once.
-type page struct {
+// lineBuffer is what one call of a printer writes, at once.
+type lineBuffer struct {
 	*Printer
 	b strings.Builder
 }
 
-func (p *Printer) page() *page { return &page{Printer: p} }
+func (p *Printer) buffer() *lineBuffer { return &lineBuffer{Printer: p} }
 
 // end writes the page.
-func (g *page) end() { g.write(g.b.String()) }
+func (g *lineBuffer) end() { g.write(g.b.String()) }
 
 // add adds words that are sanitised, or ours.
-func (g *page) add(words ...string) {
+func (g *lineBuffer) add(words ...string) {
 	for _, s := range words {
 		g.b.WriteString(s)
 	}
 }
 
 // line adds a line of words that are sanitised, or ours.
-func (g *page) line(words ...string) {
+func (g *lineBuffer) line(words ...string) {
 	g.add(words...)
 	g.add("\n")
 }
 
 // field adds a line with a name and stored text, if there is any. Without a
 // name it goes on with the field before it.
-func (g *page) field(name, value string) {
+func (g *lineBuffer) field(name, value string) {
 	if value == "" {
 		return
 	}
@@ -197,17 +197,17 @@ func (g *page) field(name, value string) {
 const fieldWidth = 10
 
 // gap adds an empty line.
-func (g *page) gap() { g.add("\n") }
+func (g *lineBuffer) gap() { g.add("\n") }
 
 // text adds lines of stored text.
-func (g *page) text(indent string, i ink, s string) {
+func (g *lineBuffer) text(indent string, i style, s string) {
 	for line := range lines(g.clean(s)) {
 		g.row(indent, i, line)
 	}
 }
 
 // row adds one line of sanitised text.
-func (g *page) row(indent string, i ink, line string) {
+func (g *lineBuffer) row(indent string, i style, line string) {
 	if line != "" {
 		g.add(indent, paint(i, line))
 	}

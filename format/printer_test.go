@@ -145,7 +145,7 @@ func TestOnlyLongRunsAreFolded(t *testing.T) {
 	}{
 		{3, true, false, 0}, {4, true, false, 0}, {5, true, false, 2}, {9, false, true, 6}, {7, true, true, 0}, {8, true, true, 2}, {1, true, true, 0}, {4, false, false, 4},
 	} {
-		if from, to := folded(c.n, c.before, c.after); to-from != c.hidden {
+		if from, to := foldRange(c.n, c.before, c.after); to-from != c.hidden {
 			t.Errorf("of %d lines, %v before and %v after, %d are folded, not %d", c.n, c.before, c.after, to-from, c.hidden)
 		}
 	}

@@ -16,11 +16,11 @@ import (
 func (p *Printer) Prompt(pr *compile.Prompt) {
 	for i, commits := range pr.MessageCommits() {
 		m := pr.Messages[i]
-		g := p.page()
+		g := p.buffer()
 		if i > 0 {
 			g.gap()
 		}
-		g.line(paint(p.ink.of(m.Role), m.Role.String()), "  ", paint(p.ink.id, span(commits)))
+		g.line(paint(p.styles.forRole(m.Role), m.Role.String()), "  ", paint(p.styles.id, span(commits)))
 		for j, b := range m.Blocks {
 			if j > 0 {
 				g.gap()
@@ -29,9 +29,9 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 		}
 		g.end()
 	}
-	g := p.page()
+	g := p.buffer()
 	for _, w := range pr.Pending {
-		g.line(paint(p.ink.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.after("waits for a result: "+g.flat(w.Call.CallID)+" ")))
+		g.line(paint(p.styles.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flat(w.Call.CallID)+" ")))
 	}
 	if g.b.Len() > 0 {
 		p.write("\n")
@@ -53,7 +53,7 @@ func span(ids []objects.ID) string {
 // Tokens writes what a prompt costs by estimate: "1,204 tokens effective, 3,000
 // raw; left out: 400, reasoning 1,396".
 func (p *Printer) Tokens(t compile.Tokens) {
-	p.write(paint(p.ink.dim, tokensText(t)) + "\n")
+	p.write(paint(p.styles.dim, tokensText(t)) + "\n")
 }
 
 // Scale writes how tokens were estimated, when responses reported their input.
@@ -63,13 +63,13 @@ func (p *Printer) Scale(s compile.Scale) {
 	}
 	responses := "the last response"
 	if s.Responses > 1 {
-		responses = "the last " + count(int64(s.Responses)) + " responses"
+		responses = "the last " + thousands(int64(s.Responses)) + " responses"
 	}
-	p.write(paint(p.ink.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
+	p.write(paint(p.styles.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
 }
 
 func tokensText(t compile.Tokens) string {
-	number := func(n int) string { return count(int64(n)) }
+	number := func(n int) string { return thousands(int64(n)) }
 	said := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
 	if t.Hidden+t.HiddenReasoning == 0 {
 		return said
@@ -109,34 +109,34 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 		}
 		rows = append(rows, p.explain(e, tokens[i], says))
 	}
-	g := p.page()
+	g := p.buffer()
 	g.table(rows)
 	g.end()
 }
 
 // explain is the line of one commit, which takes so many tokens and says what block says.
 func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []cell {
-	mark, body := inked(p.ink.added, "+"), p.ink.plain
+	mark, body := styledCell(p.styles.added, "+"), p.styles.plain
 	if !e.Sent {
-		mark, body = inked(p.ink.removed, "-"), p.ink.dim
+		mark, body = styledCell(p.styles.removed, "-"), p.styles.dim
 	}
-	kind, level, cost := e.Kind.String(), e.Level.String(), count(int64(tokens))
+	kind, level, cost := e.Kind.String(), e.Level.String(), thousands(int64(tokens))
 	if !e.AddsBlock() {
-		mark, kind, level, cost = inked(p.ink.dim, " "), e.Op.String(), levelName(e.Priority), ""
+		mark, kind, level, cost = styledCell(p.styles.dim, " "), e.Op.String(), levelName(e.Priority), ""
 		if e.Op == commit.Edit || e.Op == commit.Merge {
 			level = ""
 		}
 	}
-	levels := map[string]ink{priority.Pinned.String(): p.ink.accent, priority.Skip.String(): p.ink.dim}
+	levels := map[string]style{priority.Pinned.String(): p.styles.accent, priority.Skip.String(): p.styles.dim}
 	shade := body
 	if i, ok := levels[level]; ok {
 		shade = i
 	}
-	price := inked(body, cost)
+	price := styledCell(body, cost)
 	price.right = true
 	return []cell{
-		mark, inked(p.ink.id, e.ID.Short()), inked(body, kind), inked(shade, level), price,
-		inked(body, cut(p.flat(string(e.Why())), whyCells)), inked(summaryInk(p.ink, e.Kind, body), summaryOf(block, e.Tombstone(), summaryCells, moreMark)),
+		mark, styledCell(p.styles.id, e.ID.Short()), styledCell(body, kind), styledCell(shade, level), price,
+		styledCell(body, truncate(p.flat(string(e.Why())), whyCells)), styledCell(summaryStyle(p.styles, e.Kind, body), summaryOf(block, e.Tombstone(), summaryCells, moreMark)),
 	}
 }
 
@@ -146,9 +146,9 @@ const whyCells = 40
 // summaryCells is how much of a block a line of a list says, at most.
 const summaryCells = 120
 
-func summaryInk(k *palette, kind content.Kind, other ink) ink {
+func summaryStyle(k *styles, kind content.Kind, other style) style {
 	if kind == content.KindReasoning {
-		return k.thought
+		return k.reasoning
 	}
 	return other
 }

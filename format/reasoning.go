@@ -16,9 +16,9 @@ type Reasoning struct {
 // Reasoning writes one block of a list in two lines: the time, the branch and the model, and
 // the first words.
 func (p *Printer) Reasoning(t Reasoning) {
-	g := p.page()
+	g := p.buffer()
 	o := t.Origin()
-	g.add(paint(g.ink.id, t.Commit.ID.Short()), " ", paint(g.ink.dim, p.when(t.Commit.Time)))
+	g.add(paint(g.styles.id, t.Commit.ID.Short()), " ", paint(g.styles.dim, p.when(t.Commit.Time)))
 	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
 		if part != "" {
 			g.add(" · ", part)
@@ -26,37 +26,37 @@ func (p *Printer) Reasoning(t Reasoning) {
 	}
 	g.add("\n")
 	said := Commit{Commit: t.Commit, Damaged: t.Damaged}
-	g.shade(indent, thoughtTag, said.summary(g.after(indent+thoughtTag), moreMark))
+	g.reasoningLine(indent, reasoningTag, said.summary(g.cellsLeft(indent+reasoningTag), moreMark))
 	g.end()
 }
 
 // WholeReasoning writes one block with its whole text.
 func (p *Printer) WholeReasoning(t Reasoning) {
-	g := p.page()
+	g := p.buffer()
 	if p.logged {
 		g.gap()
 	}
 	p.logged = true
-	g.line(paint(g.ink.id, "commit "+t.Commit.ID.String()))
+	g.line(paint(g.styles.id, "commit "+t.Commit.ID.String()))
 	o := t.Origin()
 	g.field("Session", o.Session)
 	if o.Model != "" {
-		g.field("Model", answered(&o))
+		g.field("Model", modelText(&o))
 	}
 	g.field("Date", g.date(t.Commit.Time))
 	g.field("Tokens", t.cost())
-	g.form(t.Commit.Block)
-	g.pruned(t.Commit)
+	g.provenance(t.Commit.Block)
+	g.purgedField(t.Commit)
 	g.gap()
 	g.damaged(t.Damaged)
-	g.words(t.Commit)
+	g.commitContent(t.Commit)
 	g.end()
 }
 
 func (t Reasoning) cost() string {
-	about := "about " + many(t.Tokens, "token")
+	about := "about " + plural(t.Tokens, "token")
 	if t.Reported > 0 {
-		return count(t.Reported) + " tokens reported, " + about
+		return thousands(t.Reported) + " tokens reported, " + about
 	}
 	return about
 }
@@ -88,7 +88,7 @@ type reasoningJSON struct {
 	Source     string      `json:"source,omitempty"`
 	Seal       *sealJSON   `json:"seal,omitempty"`
 	Incomplete bool        `json:"incomplete,omitempty"`
-	Pruned     *prunedJSON `json:"pruned,omitempty"`
+	Pruned     *purgedJSON `json:"pruned,omitempty"`
 	Damaged    string      `json:"damaged,omitempty"`
 	Text       string      `json:"text"`
 	TextBase64 string      `json:"text_base64,omitempty"`
@@ -100,9 +100,9 @@ func ReasoningJSON(t Reasoning) any {
 	o, text, form := t.Origin(), t.Block.String(), t.Block.Form()
 	return reasoningJSON{
 		ID: t.Commit.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
-		Time: moment(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
-		Pruned: newPruned(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
+		Time: jsonTime(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
+		Pruned: newPurged(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
 		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
-		Text: valid(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
+		Text: validUTF8(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
 	}
 }

@@ -14,28 +14,28 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	if r.Equal() {
 		return
 	}
-	g := p.page()
+	g := p.buffer()
 	from := "no commit in common"
 	if !base.IsZero() {
 		from = "both from " + base.Short()
 	}
-	g.line(paint(p.ink.dim, from+"; "+many(r.Same, "step")+" the same of "+strconv.Itoa(r.Steps[0])+" and "+strconv.Itoa(r.Steps[1])))
+	g.line(paint(p.styles.dim, from+"; "+plural(r.Same, "step")+" the same of "+strconv.Itoa(r.Steps[0])+" and "+strconv.Itoa(r.Steps[1])))
 	for _, point := range r.First {
-		g.point(point, s)
+		g.divergence(point, s)
 	}
 	g.end()
 }
 
-// point adds one divergence.
-func (g *page) point(pt diff.Point, s DiffStyle) {
-	g.line(paint(g.ink.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.ink.id, sideIDs(pt.A)+" → "+sideIDs(pt.B)))
+// divergence adds one divergence.
+func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
+	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstIDs(pt.A)+" → "+firstIDs(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
 		for _, side := range []struct {
 			op   diff.Op
 			said []*commit.Commit
 		}{{diff.Remove, pt.A}, {diff.Add, pt.B}} {
 			for _, c := range side.said {
-				g.marked(g.ink.mark(side.op), side.op, SummaryOf(c, 0))
+				g.markedLine(g.styles.forOp(side.op), side.op, SummaryOf(c, 0))
 			}
 		}
 		return
@@ -50,16 +50,16 @@ func (g *page) point(pt diff.Point, s DiffStyle) {
 		}
 		switch {
 		case it.B == nil:
-			g.onlyOn(diff.Remove, it.A.Content)
+			g.oneSided(diff.Remove, it.A.Content)
 		case it.A == nil:
-			g.onlyOn(diff.Add, it.B.Content)
+			g.oneSided(diff.Add, it.B.Content)
 		case it.A.Content.String() != it.B.Content.String():
-			g.changed(it, s)
+			g.changedBlock(it, s)
 		}
 	}
 }
 
-func sideIDs(commits []*commit.Commit) string {
+func firstIDs(commits []*commit.Commit) string {
 	if len(commits) == 0 {
 		return "nothing"
 	}

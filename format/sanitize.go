@@ -14,7 +14,7 @@ import (
 // \u202e, \U000e0041, \xff. The pair CR LF becomes a line feed. Text with nothing
 // to do is returned as it is.
 func Sanitize(s string) string {
-	i := clear(s, 0, start)
+	i := safePrefix(s, 0, textStart)
 	if i == len(s) {
 		return s
 	}
@@ -27,12 +27,12 @@ func Line(s string) string {
 	return strings.ReplaceAll(Sanitize(s), "\n", `\n`)
 }
 
-// start stands for the rune before a text.
-const start = '\n'
+// textStart stands for the rune before a text.
+const textStart = '\n'
 
-// clear is the index of the first byte of s, from i on, that cannot be shown.
+// safePrefix is the index of the first byte of s, from i on, that cannot be shown.
 // before is the rune that came before it.
-func clear(s string, i int, before rune) int {
+func safePrefix(s string, i int, before rune) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
 			if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
@@ -46,8 +46,8 @@ func clear(s string, i int, before rune) int {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			return i
-		case isJoiner(r) && joins(r, before, s[i+size:]): // shown, though hidden
-		case hidden(r) || chooses(r) && !chosen(before):
+		case isJoiner(r) && joinsNeighbours(r, before, s[i+size:]): // shown, though hidden
+		case isInvisible(r) || isVariationSelector(r) && !canTakeSelector(before):
 			return i
 		}
 		before = r
@@ -56,9 +56,9 @@ func clear(s string, i int, before rune) int {
 	return i
 }
 
-// hidden tells whether a rune, of those that are no printable ASCII, has no shape
+// isInvisible tells whether a rune, of those that are no printable ASCII, has no shape
 // of its own, or changes the order of others.
-func hidden(r rune) bool {
+func isInvisible(r rune) bool {
 	switch {
 	case r < 0xa0: // DEL, C1
 		return true
@@ -67,12 +67,12 @@ func hidden(r rune) bool {
 	case r < 0x600 && r > 0x34f, r < 0xfdd0 && r > 0x3164: // most letters, quickly
 		return false
 	}
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, blank)
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, invisible)
 }
 
-// blank is what Unicode counts as letters, marks or nothing yet, and fonts show
+// invisible is what Unicode counts as letters, marks or nothing yet, and fonts show
 // as nothing at all.
-var blank = &unicode.RangeTable{
+var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner
 		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers
@@ -88,13 +88,13 @@ var blank = &unicode.RangeTable{
 	},
 }
 
-// chooses tells whether a rune is a variation selector, which chooses between
+// isVariationSelector tells whether a rune is a variation selector, which chooses between
 // shapes of the rune before it: text or emoji. It is shown as it is where it can
 // do that; a row of them is a way to hide bytes.
-func chooses(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f }
+func isVariationSelector(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f }
 
-// chosen tells whether a variation selector can follow r.
-func chosen(r rune) bool { return r > ' ' && !chooses(r) }
+// canTakeSelector tells whether a variation selector can follow r.
+func canTakeSelector(r rune) bool { return r > ' ' && !isVariationSelector(r) }
 
 // The joiners: they choose how the letters on both sides of them are written, or
 // make one emoji of several.
@@ -106,15 +106,15 @@ const (
 
 func isJoiner(r rune) bool { return r == nonJoiner || r == joiner }
 
-// joins reports whether a joiner after the rune before has a use in front of the
+// joinsNeighbours reports whether a joiner after the rune before has a use in front of the
 // text after: between letters of scripts that are written joined, or between two
 // emoji.
-func joins(r, before rune, after string) bool {
+func joinsNeighbours(r, before rune, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	if r == joiner && (isEmoji(before) || before == emojiShape) && isEmoji(next) {
 		return true
 	}
-	return unicode.In(before, cursive...) && !hidden(before) && unicode.In(next, cursive...) && unicode.IsLetter(next)
+	return unicode.In(before, cursive...) && !isInvisible(before) && unicode.In(next, cursive...) && unicode.IsLetter(next)
 }
 
 // cursive has the scripts whose letters change their shape beside each other.
@@ -144,10 +144,10 @@ type escaper struct {
 func (e *escaper) append(dst []byte, s string) []byte {
 	before := e.before
 	if before == 0 {
-		before = start
+		before = textStart
 	}
 	for i := 0; i < len(s); {
-		end := clear(s, i, before)
+		end := safePrefix(s, i, before)
 		if end > i {
 			dst = append(dst, s[i:end]...)
 			before, _ = utf8.DecodeLastRuneInString(s[i:end])
@@ -177,9 +177,9 @@ func appendRune(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// whole is how much of s can be shown before more of it comes: all but a rune or
+// completePrefix is how much of s can be shown before more of it comes: all but a rune or
 // CR LF that may be cut at its end, and a joiner that joins what is to come.
-func whole(s string) int {
+func completePrefix(s string) int {
 	if strings.HasSuffix(s, "\r") {
 		return len(s) - 1
 	}

@@ -245,7 +245,7 @@ func FuzzSanitize(f *testing.F) {
 		held := ""
 		for i := range len(text) {
 			held += text[i : i+1]
-			n := whole(held)
+			n := completePrefix(held)
 			pieces = e.append(pieces, held[:n])
 			held = held[n:]
 		}

@@ -15,21 +15,21 @@ type Secret struct {
 // Secret writes one line: the commit, its kind, where in it the secret stands, the
 // rule that found it, and what stands around it.
 func (p *Printer) Secret(s Secret) {
-	g := p.page()
-	g.add(paint(p.ink.id, s.Commit.ID.Short()), " ", paint(p.ink.of(s.Commit.Role), what(s.Commit)), paint(p.ink.dim, ":"))
+	g := p.buffer()
+	g.add(paint(p.styles.id, s.Commit.ID.Short()), " ", paint(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), paint(p.styles.dim, ":"))
 	if s.Where == "content" {
-		g.add(count(int64(s.Line)))
+		g.add(thousands(int64(s.Line)))
 	} else {
-		g.add(p.one(s.Where))
+		g.add(p.cleanLine(s.Where))
 	}
-	g.add(paint(p.ink.dim, ":"), " ", paint(p.ink.warn, s.Rule))
+	g.add(paint(p.styles.dim, ":"), " ", paint(p.styles.warn, s.Rule))
 	switch {
 	case s.Open:
-		g.add(paint(p.ink.dim, " (sealed, in an open turn)"))
+		g.add(paint(p.styles.dim, " (sealed, in an open turn)"))
 	case s.Sealed:
-		g.add(paint(p.ink.dim, " (sealed)"))
+		g.add(paint(p.styles.dim, " (sealed)"))
 	}
-	g.line(" ", paint(p.ink.plain, p.one(s.Excerpt)))
+	g.line(" ", paint(p.styles.plain, p.cleanLine(s.Excerpt)))
 	g.end()
 }
 
@@ -50,7 +50,7 @@ func SecretJSON(s Secret) any {
 		Open    bool         `json:"open,omitempty"`
 		Why     string       `json:"why,omitempty"`
 	}{
-		Rule: s.Rule, Commit: s.Commit.ID, Op: s.Commit.Op.String(), Kind: s.Commit.Kind, Role: s.Commit.Role, Time: moment(s.Commit.Time),
+		Rule: s.Rule, Commit: s.Commit.ID, Op: s.Commit.Op.String(), Kind: s.Commit.Kind, Role: s.Commit.Role, Time: jsonTime(s.Commit.Time),
 		Where: s.Where, Line: s.Line, Excerpt: s.Excerpt, Object: s.Object, Sealed: s.Sealed, Open: s.Open, Why: s.Why,
 	}
 }

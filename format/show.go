@@ -15,33 +15,33 @@ import (
 // Show writes all that is known of one commit: what it is, what was said about
 // it later, where it came from, and its content.
 func (p *Printer) Show(c Commit) {
-	g := p.page()
-	g.add(paint(p.ink.id, "commit "+c.ID.String()))
+	g := p.buffer()
+	g.add(paint(p.styles.id, "commit "+c.ID.String()))
 	if refs := refList(c.Refs); refs != "" {
-		g.add(" ", paint(p.ink.ref, refs))
+		g.add(" ", paint(p.styles.ref, refs))
 	}
 	g.gap()
 	g.parents(c.Commit)
-	g.kind(c)
+	g.kindField(c)
 	g.field("Author", c.Author)
 	g.field("Date", p.date(c.Time))
-	g.place(c)
+	g.position(c)
 	g.field("Key", c.Key.String())
 	g.field("Label", c.Label.Text)
 	g.pairs("Meta", c.Label.Meta)
 	g.origin(c.Origin)
-	g.form(c.Block)
-	g.pruned(c.Commit)
-	g.notes(c.Notes)
+	g.provenance(c.Block)
+	g.purgedField(c.Commit)
+	g.changes(c.Notes)
 	if c.Block != nil || c.Damaged != nil {
 		g.gap()
 	}
 	g.damaged(c.Damaged)
-	g.words(c.Commit)
+	g.commitContent(c.Commit)
 	g.end()
 }
 
-func (g *page) parents(c *commit.Commit) {
+func (g *lineBuffer) parents(c *commit.Commit) {
 	var ids []string
 	for _, id := range c.Parents {
 		ids = append(ids, id.Short())
@@ -53,16 +53,16 @@ func (g *page) parents(c *commit.Commit) {
 	g.field(name, strings.Join(ids, " "))
 }
 
-// place adds where in the conversation a commit stands, and how large it is.
-func (g *page) place(c Commit) {
+// position adds where in the conversation a commit stands, and how large it is.
+func (g *lineBuffer) position(c Commit) {
 	if c.Op == commit.Append {
 		g.field("Turn", fmt.Sprintf("%d, block %d of its message", c.Turn, c.Index+1))
-		size := bytesOf(int(c.Size)) + ", about " + many(tokens(c.Commit), "token")
+		size := bytesOf(int(c.Size)) + ", about " + plural(tokens(c.Commit), "token")
 		g.field("Size", size)
 	}
 }
 
-func (g *page) pairs(name string, values map[string]string) {
+func (g *lineBuffer) pairs(name string, values map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		g.field(name, key+"="+values[key])
 		name = ""
@@ -70,14 +70,14 @@ func (g *page) pairs(name string, values map[string]string) {
 }
 
 // origin adds where a block came from.
-func (g *page) origin(o *commit.Origin) {
+func (g *lineBuffer) origin(o *commit.Origin) {
 	if o == nil {
 		return
 	}
 	g.field("Source", string(o.Source))
 	g.field("Session", o.Session)
-	where := joined("/", o.Provider, o.Model)
-	if about := joined(", ", o.Dialect, o.Endpoint); about != "" {
+	where := joinNonEmpty("/", o.Provider, o.Model)
+	if about := joinNonEmpty(", ", o.Dialect, o.Endpoint); about != "" {
 		where = strings.TrimSpace(where + " (" + about + ")")
 	}
 	g.field("Model", where)
@@ -86,10 +86,10 @@ func (g *page) origin(o *commit.Origin) {
 	}
 	g.field("Finish", o.Finish)
 	if o.Incomplete {
-		g.line(pad("", fieldWidth), paint(g.ink.warn, "the response broke off"))
+		g.line(pad("", fieldWidth), paint(g.styles.warn, "the response broke off"))
 	}
 	if o.UncommittedReasoning > 0 {
-		g.field("Unkept", many(o.UncommittedReasoning, "thought")+" of the response, as asked")
+		g.field("Unkept", plural(o.UncommittedReasoning, "thought")+" of the response, as asked")
 	}
 	g.field("Response", o.ResponseID)
 	if !o.Manifest.IsZero() {
@@ -110,16 +110,16 @@ func (g *page) origin(o *commit.Origin) {
 	g.pairs("Original", o.Original)
 }
 
-// form adds what a block keeps of the form its provider gave it.
-func (g *page) form(b content.Block) {
+// provenance adds what a block keeps of the form its provider gave it.
+func (g *lineBuffer) provenance(b content.Block) {
 	if b == nil {
 		return
 	}
 	w := b.Form()
 	if r, ok := b.(content.Reasoning); ok {
-		g.field("Format", joined(", ", string(r.Format), r.Source))
+		g.field("Format", joinNonEmpty(", ", string(r.Format), r.Source))
 	}
-	g.field("Item", joined(" ", w.Type, w.ID))
+	g.field("Item", joinNonEmpty(" ", w.Type, w.ID))
 	if !w.Seal.IsZero() {
 		seal := w.Seal.Type.String() + ", " + bytesOf(len(w.Seal.Data))
 		if w.Seal.Minted != "" {
@@ -129,8 +129,8 @@ func (g *page) form(b content.Block) {
 	}
 }
 
-// notes adds what was said about a commit later.
-func (g *page) notes(list []*commit.Commit) {
+// changes adds what was said about a commit later.
+func (g *lineBuffer) changes(list []*commit.Commit) {
 	for i, n := range list {
 		name := ""
 		if i == 0 {
@@ -143,8 +143,8 @@ func (g *page) notes(list []*commit.Commit) {
 				said += ": " + oneLine(n.Block.String())
 			}
 		}
-		by := joined(", ", Line(n.Author), g.when(n.Time))
-		g.line(pad(name, fieldWidth), paint(g.ink.id, n.ID.Short()), " ", paint(g.ink.changed, said), paint(g.ink.dim, " ("+by+")"))
+		by := joinNonEmpty(", ", Line(n.Author), g.when(n.Time))
+		g.line(pad(name, fieldWidth), paint(g.styles.id, n.ID.Short()), " ", paint(g.styles.changed, said), paint(g.styles.dim, " ("+by+")"))
 	}
 }
 

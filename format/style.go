@@ -2,16 +2,16 @@ package format
 
 import "github.com/fatih/color"
 
-// ink is a way to show words.
-type ink = *color.Color
+// style is a way to show words.
+type style = *color.Color
 
-// palette is the inks of one printer. It never asks the global state of package
+// styles is the inks of one printer. It never asks the global state of package
 // color.
-type palette struct {
-	plain, id, ref, head, dim, accent, warn ink
-	added, removed, changed                 ink
-	system, user, assistant, tool           ink
-	thought, tag                            ink
+type styles struct {
+	plain, id, ref, head, dim, accent, warn style
+	added, removed, changed                 style
+	system, user, assistant, tool           style
+	reasoning, tag                          style
 	shaded                                  bool // thoughts have a background
 }
 
@@ -21,8 +21,8 @@ const (
 	shadeOnLight = 254
 )
 
-func newPalette(o Options) *palette {
-	mix := func(attributes ...color.Attribute) ink {
+func newPalette(o Options) *styles {
+	mix := func(attributes ...color.Attribute) style {
 		c := color.New(attributes...)
 		if o.Color {
 			c.EnableColor()
@@ -40,19 +40,19 @@ func newPalette(o Options) *palette {
 	}
 	plain := color.New()
 	plain.DisableColor()
-	return &palette{
+	return &styles{
 		plain: plain, id: mix(color.FgYellow), ref: mix(color.FgCyan, color.Bold), head: mix(color.Bold),
 		dim: mix(color.Faint), accent: mix(color.FgGreen, color.Bold), warn: mix(color.FgYellow, color.Bold),
 		added: mix(color.FgGreen), removed: mix(color.FgRed), changed: mix(color.FgYellow),
 		system: mix(color.FgMagenta, color.Bold), user: mix(color.FgCyan, color.Bold),
 		assistant: mix(color.FgGreen, color.Bold), tool: mix(color.FgBlue, color.Bold),
-		thought: mix(append(shade, color.Faint, color.Italic)...), tag: mix(append(shade, color.Faint)...),
+		reasoning: mix(append(shade, color.Faint, color.Italic)...), tag: mix(append(shade, color.Faint)...),
 		shaded: o.Color && len(shade) > 0,
 	}
 }
 
 // paint shows words in an ink; no words need none.
-func paint(i ink, s string) string {
+func paint(i style, s string) string {
 	if s == "" {
 		return ""
 	}

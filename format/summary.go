@@ -21,17 +21,17 @@ func Summary(b content.Block, width int) string { return summary(b, width, moreM
 const moreMark = " …"
 
 func summary(b content.Block, width int, mark string) string {
-	line, more := gist(b)
-	line = oneLine(clip(line, width))
+	line, more := firstTextLine(b)
+	line = oneLine(clipBytes(line, width))
 	if more {
 		line += mark
 	}
-	return cut(line, width)
+	return truncate(line, width)
 }
 
-// gist is what a summary says, in the bytes of the block, and whether the block
+// firstTextLine is what a summary says, in the bytes of the block, and whether the block
 // has more lines.
-func gist(b content.Block) (line string, more bool) {
+func firstTextLine(b content.Block) (line string, more bool) {
 	switch b := b.(type) {
 	case nil:
 		return "", false
@@ -39,7 +39,7 @@ func gist(b content.Block) (line string, more bool) {
 		if line, more := firstLine(b.String()); line != "" {
 			return line, more
 		}
-		return "[" + unreadable(b) + "]", false
+		return "[" + noTextReason(b) + "]", false
 	case content.ToolCall:
 		return b.Name + "(" + strings.TrimSpace(b.Arguments) + ")", false
 	case content.ToolResult:
@@ -49,7 +49,7 @@ func gist(b content.Block) (line string, more bool) {
 		}
 		return line, more
 	case content.Media:
-		return describe(b), false
+		return mediaTitle(b), false
 	case content.Native:
 		return nativeType(b), false
 	}
@@ -86,8 +86,8 @@ func oneLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// unreadable says what a thought without words is.
-func unreadable(r content.Reasoning) string {
+// noTextReason says what a thought without words is.
+func noTextReason(r content.Reasoning) string {
 	switch r.Form().Seal.Type {
 	case content.Redacted:
 		return "redacted"
@@ -120,8 +120,8 @@ func resultText(r content.ToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// describe names an image or a file.
-func describe(m content.Media) string {
+// mediaTitle names an image or a file.
+func mediaTitle(m content.Media) string {
 	parts := []string{m.Of.String()}
 	if name := m.String(); name != "" {
 		parts[0] += " " + name
@@ -158,8 +158,8 @@ func bytesOf(n int) string {
 	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
 }
 
-// count is a number with commas between thousands.
-func count(n int64) string {
+// thousands is a number with commas between thousands.
+func thousands(n int64) string {
 	digits := fmt.Sprint(n)
 	sign := ""
 	if n < 0 {
@@ -171,15 +171,15 @@ func count(n int64) string {
 	return sign + digits
 }
 
-// many is a number of things.
-func many(n int, thing string) string {
+// plural is a number of things.
+func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
-	return count(int64(n)) + " " + thing
+	return thousands(int64(n)) + " " + thing
 }
 
-// valid is text as JSON can carry it.
-func valid(s string) string {
+// validUTF8 is text as JSON can carry it.
+func validUTF8(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }

@@ -19,7 +19,7 @@ func (p *Printer) Table(rows [][]string) {
 			shown[i] = append(shown[i], p.cell(text))
 		}
 	}
-	g := p.page()
+	g := p.buffer()
 	g.table(shown)
 	g.end()
 }
@@ -32,13 +32,13 @@ type cell struct {
 
 // piece is sanitised text in one ink.
 type piece struct {
-	ink     ink
+	ink     style
 	text    string
 	painted string // the text with its colour, when it has that already
 }
 
-// inked is a cell of sanitised text.
-func inked(i ink, text string) cell { return cell{pieces: []piece{{ink: i, text: text}}} }
+// styledCell is a cell of sanitised text.
+func styledCell(i style, text string) cell { return cell{pieces: []piece{{ink: i, text: text}}} }
 
 // show is the piece in its ink.
 func (p piece) show() string {
@@ -57,10 +57,10 @@ func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	for text != "" {
 		at, own := p.findOwn(text)
 		if at > 0 {
-			list = append(list, piece{ink: p.ink.plain, text: clean(text[:at])})
+			list = append(list, piece{ink: p.styles.plain, text: clean(text[:at])})
 		}
 		if own != "" {
-			list = append(list, piece{ink: p.ink.plain, text: unpainted(own), painted: own})
+			list = append(list, piece{ink: p.styles.plain, text: stripPaint(own), painted: own})
 		}
 		text = text[at+len(own):]
 	}
@@ -78,11 +78,11 @@ func (p *Printer) flat(s string) string {
 // findOwn is the first piece of text that this printer painted, and where it
 // begins; without one, the end.
 func (p *Printer) findOwn(text string) (at int, own string) {
-	if len(p.own) == 0 {
+	if len(p.painted) == 0 {
 		return len(text), ""
 	}
 	for at := strings.IndexByte(text, esc); at >= 0; {
-		if own := text[at : at+painted(text[at:])]; p.own[own] {
+		if own := text[at : at+paintedLen(text[at:])]; p.painted[own] {
 			return at, own
 		}
 		next := strings.IndexByte(text[at+1:], esc)
@@ -96,9 +96,9 @@ func (p *Printer) findOwn(text string) (at int, own string) {
 
 const esc = 0x1b
 
-// painted is how long the painted words are that s begins with: a colour,
+// paintedLen is how long the painted words are that s begins with: a colour,
 // words, and the end of the colour.
-func painted(s string) int {
+func paintedLen(s string) int {
 	end := strings.IndexByte(s[1:], esc) + 1
 	if end == 0 {
 		return 0
@@ -106,8 +106,8 @@ func painted(s string) int {
 	return end + strings.IndexByte(s[end:], 'm') + 1
 }
 
-// unpainted is painted words without their colour.
-func unpainted(s string) string {
+// stripPaint is painted words without their colour.
+func stripPaint(s string) string {
 	s = s[strings.IndexByte(s, 'm')+1:]
 	return s[:strings.IndexByte(s, esc)]
 }
@@ -132,7 +132,7 @@ func (c cell) show(limit int) string {
 			continue
 		}
 		shown := p
-		if text := cut(p.text, limit); text != p.text {
+		if text := truncate(p.text, limit); text != p.text {
 			shown = piece{ink: p.ink, text: text}
 		}
 		b.WriteString(shown.show())
@@ -144,7 +144,7 @@ func (c cell) show(limit int) string {
 }
 
 // table adds rows in columns.
-func (g *page) table(rows [][]cell) {
+func (g *lineBuffer) table(rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
 		for j, c := range row {
@@ -161,14 +161,14 @@ func (g *page) table(rows [][]cell) {
 	}
 }
 
-func (g *page) tableRow(row []cell, widths []int) {
+func (g *lineBuffer) tableRow(row []cell, widths []int) {
 	from, gap := 0, ""
 	for j, c := range row {
 		blank := strings.Repeat(" ", max(widths[j]-c.width(), 0))
 		last := j == len(row)-1
 		limit := 0
 		if last && g.o.Width > 0 {
-			limit = max(g.o.Width-from, leastCell)
+			limit = max(g.o.Width-from, minLastColumn)
 		}
 		shown := c.show(limit)
 		if shown != "" && c.right {
@@ -184,5 +184,5 @@ func (g *page) tableRow(row []cell, widths []int) {
 	g.add("\n")
 }
 
-// leastCell is what is left of the last column on the narrowest terminal.
-const leastCell = 8
+// minLastColumn is what is left of the last column on the narrowest terminal.
+const minLastColumn = 8

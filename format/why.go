@@ -15,45 +15,45 @@ import (
 // Why writes what led to a block: its question, its thoughts, and what its model
 // was asked. x is the request made again; nil: w has none.
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
-	g := p.page()
-	g.add(paint(p.ink.id, w.Commit.ID.Short()), " ")
-	g.said(w.Commit.ID.Short()+" ", what(w.Commit), Commit{Commit: w.Commit})
+	g := p.buffer()
+	g.add(paint(p.styles.id, w.Commit.ID.Short()), " ")
+	g.summaryLine(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
-	g.field("By", joined(", ", w.Commit.Author, p.date(w.Commit.Time)))
+	g.field("By", joinNonEmpty(", ", w.Commit.Author, p.date(w.Commit.Time)))
 	if o := w.Commit.Origin; o != nil && (o.Model != "" || o.Provider != "") {
-		g.field("Model", answered(o))
+		g.field("Model", modelText(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
 	if x != nil {
-		g.asked(w, x)
+		g.requestFields(w, x)
 	}
 	g.gap()
 	if len(w.Reasoning) == 0 {
-		g.line(paint(p.ink.dim, g.silence(w)))
+		g.line(paint(p.styles.dim, g.noReasoning(w)))
 	}
 	for _, c := range w.Reasoning {
 		about := ""
 		if !w.Owner.IsZero() {
-			about = paint(p.ink.dim, " of the call beside it, "+w.Owner.Short())
+			about = paint(p.styles.dim, " of the call beside it, "+w.Owner.Short())
 		}
-		g.line(paint(p.ink.id, c.ID.Short()), about)
-		g.words(c)
+		g.line(paint(p.styles.id, c.ID.Short()), about)
+		g.commitContent(c)
 	}
 	g.end()
 }
 
-// silence says why there are no thoughts.
-func (g *page) silence(w *inspect.Explanation) string {
+// noReasoning says why there are no thoughts.
+func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	o := w.Commit.Origin
 	switch {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
 		return "no model said this"
 	case o != nil && o.UncommittedReasoning > 0:
-		return many(o.UncommittedReasoning, "thought") + " of this reply were not committed, as asked"
+		return plural(o.UncommittedReasoning, "thought") + " of this reply were not committed, as asked"
 	case o != nil && o.Usage.Reasoning > 0:
-		return count(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
+		return thousands(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
 	}
 	return "no reasoning came before it"
 }
@@ -65,10 +65,10 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// asked adds what a model was asked.
-func (g *page) asked(w *inspect.Explanation, x *inspect.Reproduction) {
+// requestFields adds what a model was asked.
+func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproduction) {
 	m := w.Manifest
-	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), many(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
+	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), plural(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
 	g.field("Manifest", w.ManifestID.String())
 	settings := maps.Clone(m.RequestSettings)
 	if settings == nil {
@@ -92,18 +92,18 @@ func (g *page) asked(w *inspect.Explanation, x *inspect.Reproduction) {
 	if !m.Tools.IsZero() {
 		g.field("Tools", m.Tools.Short())
 	}
-	g.field("Body", joined(": ", string(x.Outcome), x.Why))
+	g.field("Body", joinNonEmpty(": ", string(x.Outcome), x.Why))
 	for i, c := range w.Shaped {
 		name := ""
 		if i == 0 {
 			name = "Shaped by:"
 		}
-		g.line(pad(name, fieldWidth), " ", paint(g.ink.id, c.ID.Short()), " ", paint(g.ink.changed, what(c)), suffix(c))
+		g.line(pad(name, fieldWidth), " ", paint(g.styles.id, c.ID.Short()), " ", paint(g.styles.changed, commitTitle(c)), summarySuffix(c))
 	}
 }
 
-// suffix is the words of a commit that shapes prompts, in a line.
-func suffix(c *commit.Commit) string {
+// summarySuffix is the words of a commit that shapes prompts, in a line.
+func summarySuffix(c *commit.Commit) string {
 	if s := SummaryOf(c, summaryCells); s != "" {
 		return ": " + s
 	}
@@ -111,22 +111,22 @@ func suffix(c *commit.Commit) string {
 }
 
 type whyJSON struct {
-	Commit    objects.ID        `json:"commit"`
-	Kind      content.Kind      `json:"kind"`
-	Question  objects.ID        `json:"question,omitzero"`
-	Reasoning []whyThoughtJSON  `json:"reasoning"`
-	Ref       objects.ID        `json:"reasoning_ref,omitzero"`
-	Prompt    *whyPromptJSON    `json:"prompt,omitempty"`
-	Settings  map[string]string `json:"settings,omitempty"`
-	Usage     *usageJSON        `json:"usage,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	Provider  string            `json:"provider,omitempty"`
-	Dialect   string            `json:"dialect,omitempty"`
-	Duration  int64             `json:"duration_ms,omitempty"`
-	Shaped    []stepJSON        `json:"shaped_by,omitempty"`
+	Commit    objects.ID         `json:"commit"`
+	Kind      content.Kind       `json:"kind"`
+	Question  objects.ID         `json:"question,omitzero"`
+	Reasoning []whyReasoningJSON `json:"reasoning"`
+	Ref       objects.ID         `json:"reasoning_ref,omitzero"`
+	Prompt    *whyPromptJSON     `json:"prompt,omitempty"`
+	Settings  map[string]string  `json:"settings,omitempty"`
+	Usage     *usageJSON         `json:"usage,omitempty"`
+	Model     string             `json:"model,omitempty"`
+	Provider  string             `json:"provider,omitempty"`
+	Dialect   string             `json:"dialect,omitempty"`
+	Duration  int64              `json:"duration_ms,omitempty"`
+	Shaped    []shortCommitJSON  `json:"shaped_by,omitempty"`
 }
 
-type whyThoughtJSON struct {
+type whyReasoningJSON struct {
 	Commit     objects.ID `json:"commit"`
 	Text       string     `json:"text"`
 	TextBase64 string     `json:"text_base64,omitempty"`
@@ -145,13 +145,13 @@ type whyPromptJSON struct {
 
 // WhyJSON is what led to a block, for programs. x is as in Why.
 func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
-	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyThoughtJSON{}, Ref: w.Owner}
+	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyReasoningJSON{}, Ref: w.Owner}
 	if w.Question != nil {
 		v.Question = w.Question.ID
 	}
 	for _, c := range w.Reasoning {
 		text := c.Block.String()
-		v.Reasoning = append(v.Reasoning, whyThoughtJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
+		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
 	}
 	if o := w.Commit.Origin; o != nil {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
@@ -168,7 +168,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 		}
 	}
 	if len(w.Shaped) > 0 {
-		v.Shaped = newSteps(w.Shaped)
+		v.Shaped = newShortCommits(w.Shaped)
 	}
 	return v
 }
@@ -176,17 +176,17 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 // Absence writes why a block is not in a prompt: that of a reply, or of any other
 // commit.
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
-	g := p.page()
-	g.add(paint(p.ink.id, a.Commit.ID.Short()), " ")
-	g.said(a.Commit.ID.Short()+" ", what(a.Commit), Commit{Commit: a.Commit})
+	g := p.buffer()
+	g.add(paint(p.styles.id, a.Commit.ID.Short()), " ")
+	g.summaryLine(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
 	if a.Sent {
 		verb = "was in the prompt of "
 	}
-	g.line(indent, verb, paint(p.ink.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
+	g.line(indent, verb, paint(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
-		by := joined(", ", Line(a.By.Author), p.when(a.By.Time))
-		g.line(indent, "by ", paint(p.ink.id, a.By.ID.Short()), " ", what(a.By), suffix(a.By), paint(p.ink.dim, " ("+by+")"))
+		by := joinNonEmpty(", ", Line(a.By.Author), p.when(a.By.Time))
+		g.line(indent, "by ", paint(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), summarySuffix(a.By), paint(p.styles.dim, " ("+by+")"))
 	}
 	g.end()
 }
@@ -194,15 +194,15 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 // AbsenceJSON is Absence for programs.
 func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 	v := struct {
-		Commit objects.ID     `json:"commit"`
-		Prompt objects.ID     `json:"prompt"`
-		Sent   bool           `json:"sent"`
-		Level  priority.Level `json:"level"`
-		Why    priority.Why   `json:"why"`
-		By     *stepJSON      `json:"by,omitempty"`
+		Commit objects.ID       `json:"commit"`
+		Prompt objects.ID       `json:"prompt"`
+		Sent   bool             `json:"sent"`
+		Level  priority.Level   `json:"level"`
+		Why    priority.Why     `json:"why"`
+		By     *shortCommitJSON `json:"by,omitempty"`
 	}{Commit: a.Commit.ID, Prompt: in, Sent: a.Sent, Level: a.Priority, Why: a.Why}
 	if a.By != nil {
-		v.By = &newSteps([]*commit.Commit{a.By})[0]
+		v.By = &newShortCommits([]*commit.Commit{a.By})[0]
 	}
 	return v
 }
@@ -213,25 +213,25 @@ func (p *Printer) Blame(lines []inspect.Line) {
 	rows := make([][]cell, len(lines))
 	for i, l := range lines {
 		when := l.Commit.Time.In(p.o.Zone).Format("2006-01-02 15:04:05")
-		body := p.ink.plain
+		body := p.styles.plain
 		if l.Kind == content.KindReasoning {
-			body = p.ink.thought
+			body = p.styles.reasoning
 		}
 		rows[i] = []cell{
-			inked(p.ink.id, l.Commit.ID.Short()), inked(p.ink.plain, cut(p.flat(speaker(l.Commit)), speakerCells)),
-			inked(p.ink.dim, when), inked(p.ink.of(l.Role), l.Kind.String()), inked(body, p.one(strings.ReplaceAll(l.Text, "\t", "    "))),
+			styledCell(p.styles.id, l.Commit.ID.Short()), styledCell(p.styles.plain, truncate(p.flat(authorOf(l.Commit)), authorCells)),
+			styledCell(p.styles.dim, when), styledCell(p.styles.forRole(l.Role), l.Kind.String()), styledCell(body, p.cleanLine(strings.ReplaceAll(l.Text, "\t", "    "))),
 		}
 	}
-	g := p.page()
+	g := p.buffer()
 	g.table(rows)
 	g.end()
 }
 
-// speakerCells is how much of a name blame shows.
-const speakerCells = 28
+// authorCells is how much of a name blame shows.
+const authorCells = 28
 
-// speaker is who a commit is of: the model that answered, else its author.
-func speaker(c *commit.Commit) string {
+// authorOf is who a commit is of: the model that answered, else its author.
+func authorOf(c *commit.Commit) string {
 	if c.Origin != nil && c.Origin.Model != "" && c.Op != commit.Edit {
 		return c.Origin.Model
 	}
@@ -254,7 +254,7 @@ func BlameJSON(lines []inspect.Line) any {
 	list := make([]lineJSON, len(lines))
 	for i, l := range lines {
 		list[i] = lineJSON{
-			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: moment(l.Commit.Time),
+			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: jsonTime(l.Commit.Time),
 			Text: l.Text, Base64: base64Of(l.Text),
 		}
 		if l.Commit.Origin != nil {

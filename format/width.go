@@ -23,8 +23,8 @@ func width(line string) int {
 	}
 }
 
-// expand puts blanks in the place of tabs.
-func expand(line string) string {
+// expandTabs puts blanks in the place of tabs.
+func expandTabs(line string) string {
 	if !strings.Contains(line, "\t") {
 		return line
 	}
@@ -42,19 +42,19 @@ func expand(line string) string {
 	return b.String()
 }
 
-// cut shortens a line without tabs to so many cells; 0: it stays.
-func cut(line string, limit int) string {
+// truncate shortens a line without tabs to so many cells; 0: it stays.
+func truncate(line string, limit int) string {
 	if limit <= 0 || len(line) <= limit {
 		return line
 	}
-	return displaywidth.TruncateString(clip(line, limit), limit, "…")
+	return displaywidth.TruncateString(clipBytes(line, limit), limit, "…")
 }
 
-// clip takes off what of a huge line would be cut anyway. No line needs so many
+// clipBytes takes off what of a huge line would be cut anyway. No line needs so many
 // bytes for a cell, but one made to.
-func clip(line string, limit int) string {
+func clipBytes(line string, limit int) string {
 	if most := 64 * (limit + 1); limit > 0 && len(line) > most {
-		return line[:whole(line[:most])] + "…"
+		return line[:completePrefix(line[:most])] + "…"
 	}
 	return line
 }
@@ -67,9 +67,9 @@ func pad(line string, w int) string {
 	return line
 }
 
-// rest is how many cells are left in the last row of a line on a terminal of
+// cellsInLastRow is how many cells are left in the last row of a line on a terminal of
 // limit cells, where long lines go on in the next row.
-func rest(line string, limit int) int {
+func cellsInLastRow(line string, limit int) int {
 	w := displaywidth.String(line)
 	if w > limit {
 		w = 0

@@ -54,9 +54,9 @@ func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
 	ctx := cmd.Context()
 	level, err := priority.ParseLevel(strings.ToLower(word))
 	if err != nil {
-		return usage(cmd, "%s", err)
+		return usageError(cmd, "%s", err)
 	}
-	b, at, err := a.currentAt(ctx, rev)
+	b, at, err := a.branchAndCommit(ctx, rev)
 	if err != nil {
 		return err
 	}
@@ -64,5 +64,5 @@ func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
 	if err != nil {
 		return err
 	}
-	return a.added(ctx, b, id)
+	return a.printAppended(ctx, b, id)
 }

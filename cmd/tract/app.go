@@ -29,19 +29,19 @@ type app struct {
 	// global flags
 	dir, url, branch, from string
 	set                    []string
-	fresh                  bool // branch may be made, empty
+	newBranch              bool // branch may be made, empty
 	json, verbose          bool
 
-	place    *place
-	values   *settings.Values
-	repo     *tract.Repo
-	opened   settings.Values // that repo was opened with
-	readOnly bool
-	began    bool     // the command itself runs
-	showing  bool     // an answer is being shown: its last line may be open
-	debugs   []string // lines that wait until it is not
-	talking  bool     // it is a session, where hints name the session's commands
-	secrets  secretsFound
+	location     *storeLocation
+	loaded       *settings.Values
+	repo         *tract.Repo
+	openedWith   settings.Values // that repo was opened with
+	readOnly     bool
+	running      bool     // the command itself runs
+	streaming    bool     // an answer is being shown: its last line may be open
+	pendingDebug []string // lines that wait until it is not
+	inSession    bool     // it is a session, where hints name the session's commands
+	secretCounts secretCounts
 
 	signals []os.Signal        // that end a command; none: the caller's context does
 	cancel  context.CancelFunc // of the command
@@ -57,7 +57,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.StringVar(&a.url, "store", "", "URL of a store, such as mem:")
 	f.StringVarP(&a.branch, "branch", "b", "", "branch to work on (or TRACT_BRANCH)")
 	f.StringVar(&a.from, "from", "", "make the branch of --branch at this revision, when it is not there")
-	f.BoolVar(&a.fresh, "new", false, "make the branch of --branch empty, when it is not there")
+	f.BoolVar(&a.newBranch, "new", false, "make the branch of --branch empty, when it is not there")
 	f.StringArrayVar(&a.set, "set", nil, "setting for this command, as KEY=VALUE")
 	f.BoolVar(&a.json, "json", false, "write JSON")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what goes on (or TRACT_DEBUG=1)")
@@ -80,13 +80,13 @@ func (a *app) globalFlags(root *cobra.Command) {
 			a.branch = os.Getenv("TRACT_BRANCH")
 		}
 		if !slices.Contains([]string{"auto", "always", "never"}, a.screen.color) {
-			return usage(cmd, "--color %q: want auto, always or never", a.screen.color)
+			return usageError(cmd, "--color %q: want auto, always or never", a.screen.color)
 		}
 		switch {
-		case a.fresh && a.from != "":
-			return usage(cmd, "--new and --from given: give one")
-		case a.fresh && a.branch == "":
-			return usage(cmd, "--new makes the branch of --branch: want --branch NAME too")
+		case a.newBranch && a.from != "":
+			return usageError(cmd, "--new and --from given: give one")
+		case a.newBranch && a.branch == "":
+			return usageError(cmd, "--new makes the branch of --branch: want --branch NAME too")
 		case a.branch != "":
 			return checkName("branch", a.branch)
 		}
@@ -96,10 +96,10 @@ func (a *app) globalFlags(root *cobra.Command) {
 
 // settings is what files, the environment and flags say.
 func (a *app) settings() (settings.Values, error) {
-	if a.values != nil {
-		return *a.values, nil
+	if a.loaded != nil {
+		return *a.loaded, nil
 	}
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return settings.Values{}, err
 	}
@@ -107,15 +107,15 @@ func (a *app) settings() (settings.Values, error) {
 	if err != nil {
 		return settings.Values{}, settingsError(err)
 	}
-	if a.began { // not when a name is completed
-		a.noteIgnored(p.settings().Path, v.Ignored())
+	if a.running { // not when a name is completed
+		a.reportIgnored(p.settings().Path, v.Ignored())
 	}
 	for _, s := range a.set {
-		if v, err = put(v, s); err != nil {
+		if v, err = putSetting(v, s); err != nil {
 			return settings.Values{}, err
 		}
 	}
-	a.values = &v
+	a.loaded = &v
 	a.screen.pager = v.Text("core.pager")
 	return v, nil
 }
@@ -139,7 +139,7 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if a.repo != nil && (!write || !a.readOnly) {
 		return a.repo, nil
 	}
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return nil, err
 	}
@@ -149,29 +149,29 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	}
 	opts := tract.OpenOptions{
 		ReadOnly: !write, Create: write && p.personal, Files: p.files,
-		Settings: v.Changed(), Author: author(v), OnSecrets: a.noteSecrets,
+		Settings: v.Changed(), Author: author(v), OnSecrets: a.countSecrets,
 	}
 	if err := a.close(); err != nil {
 		return nil, err
 	}
 	repo, err := tract.Open(ctx, p.url, opts)
 	if errors.Is(err, objects.ErrNotFound) {
-		return nil, hinted(err, "tract init makes a store here")
+		return nil, withHint(err, "tract init makes a store here")
 	}
 	if err != nil {
 		return nil, a.storeError(err)
 	}
 	if p.personal {
-		a.note("no store here or above; using your own in %s", p.root)
+		a.info("no store here or above; using your own in %s", p.root)
 	}
-	a.repo, a.readOnly, a.opened = repo, !write, v
+	a.repo, a.readOnly, a.openedWith = repo, !write, v
 	return repo, nil
 }
 
-// changes is the settings of now, for a call of the library.
-func (a *app) changes() (map[string]string, error) {
+// settingChanges is the settings of now, for a call of the library.
+func (a *app) settingChanges() (map[string]string, error) {
 	v, err := a.settings()
-	return v.Over(a.opened), err
+	return v.Over(a.openedWith), err
 }
 
 // storeError makes an address that no engine can do with one of usage.
@@ -215,7 +215,7 @@ func (a *app) branchName(ctx context.Context) (string, error) {
 // checkBranch refuses a branch of --branch that is not there, unless it is about to be
 // made. The branch of HEAD is there, with commits or without.
 func (a *app) checkBranch(ctx context.Context) error {
-	if a.branch == "" || a.fresh || a.from != "" {
+	if a.branch == "" || a.newBranch || a.from != "" {
 		return nil
 	}
 	repo, err := a.open(ctx, false)
@@ -239,12 +239,12 @@ func (a *app) checkBranch(ctx context.Context) error {
 	if unknown.Nearest = search.Name(); unknown.Nearest != "" {
 		return unknown
 	}
-	return hinted(unknown, "--new makes it, empty; --from REV makes it at a revision; tract branch lists branches")
+	return withHint(unknown, "--new makes it, empty; --from REV makes it at a revision; tract branch lists branches")
 }
 
-// current is the branch to add to. One that is not there begins at the revision of
+// currentBranch is the branch to add to. One that is not there begins at the revision of
 // --from, or empty with --new.
-func (a *app) current(ctx context.Context) (*tract.Branch, error) {
+func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (a *app) current(ctx context.Context) (*tract.Branch, error) {
 			return nil, err
 		}
 		err = fmt.Errorf("HEAD is at commit %s and on no branch, so nothing can be added", h.at.Short())
-		return nil, hinted(err, "tract switch -c NAME makes a branch here, tract switch NAME goes to one")
+		return nil, withHint(err, "tract switch -c NAME makes a branch here, tract switch NAME goes to one")
 	}
 	b := repo.Branch(name)
 	if a.from == "" {
@@ -300,7 +300,7 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 		return r, err
 	}
 	r.Head = ""
-	if slices.ContainsFunc(revs, saysHead) {
+	if slices.ContainsFunc(revs, usesHead) {
 		return r, a.emptyBranch(ctx, h.branch)
 	}
 	return r, nil
@@ -309,23 +309,23 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 func (a *app) emptyBranch(ctx context.Context, name string) error {
 	return &failure{
 		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("branch %q has no commits yet", name),
-		hint: a.firstStep(ctx),
+		hint: a.emptyHint(ctx),
 	}
 }
 
-// firstStep says what can be done on a branch without commits: after an import the
+// emptyHint says what can be done on a branch without commits: after an import the
 // conversations are on branches of their own. The store is open.
-func (a *app) firstStep(ctx context.Context) string {
+func (a *app) emptyHint(ctx context.Context) string {
 	for b, err := range a.repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 		if err == nil {
-			return "tract switch " + shellWord(b.Name) + " goes to where commits are, tract branch lists branches"
+			return "tract switch " + shellQuote(b.Name) + " goes to where commits are, tract branch lists branches"
 		}
 	}
 	return "tract user TEXT commits a first block, tract chat TEXT asks a model"
 }
 
-// saysHead tells whether a revision or a range counts from HEAD.
-func saysHead(rev string) bool {
+// usesHead tells whether a revision or a range counts from HEAD.
+func usesHead(rev string) bool {
 	return strings.Contains(rev, "HEAD") || strings.HasPrefix(rev, "@") || strings.HasPrefix(rev, "..") || strings.HasSuffix(rev, "..")
 }
 
@@ -338,9 +338,9 @@ func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
 	return r.Resolve(ctx, rev)
 }
 
-// currentAt is the branch to add to, and the commit that a revision names there.
-func (a *app) currentAt(ctx context.Context, rev string) (*tract.Branch, objects.ID, error) {
-	b, err := a.current(ctx)
+// branchAndCommit is the branch to add to, and the commit that a revision names there.
+func (a *app) branchAndCommit(ctx context.Context, rev string) (*tract.Branch, objects.ID, error) {
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return nil, objects.ID{}, err
 	}
@@ -357,8 +357,8 @@ func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {
 	return a.resolve(ctx, rev)
 }
 
-// spec resolves a revision or a range and writes it with whole ids.
-func (a *app) spec(ctx context.Context, rev string) (string, error) {
+// resolveRange resolves a revision or a range and writes it with whole ids.
+func (a *app) resolveRange(ctx context.Context, rev string) (string, error) {
 	r, err := a.resolver(ctx, rev)
 	if err != nil {
 		return "", err
@@ -374,7 +374,7 @@ func (a *app) spec(ctx context.Context, rev string) (string, error) {
 }
 
 // printer is the pen on stdout.
-func (a *app) printer() *format.Printer { return a.screen.pen(a.out) }
+func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
 
 // emit writes a result: v as JSON for a program, else what show prints.
 func (a *app) emit(v any, show func(p *format.Printer)) error {
@@ -391,14 +391,14 @@ func (a *app) emitPage(v any, show func(p *format.Printer)) error {
 	if a.json {
 		return format.Encode(a.out, v)
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.paged(func(p *format.Printer) error {
 		show(p)
 		return nil
 	})
 }
 
-// stories is the pen on stderr.
-func (a *app) stories() *format.Printer { return a.screen.pen(a.err) }
+// stderrPrinter is the pen on stderr.
+func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.err) }
 
 // writeJSON writes JSON to stdout as it is; on a terminal, which it could control, with
 // escapes that mean the same.
@@ -410,8 +410,8 @@ func (a *app) writeJSON(text []byte) error {
 	return err
 }
 
-// note tells a story on stderr. Programs that ask for JSON are spared.
-func (a *app) note(text string, args ...any) {
+// info tells a story on stderr. Programs that ask for JSON are spared.
+func (a *app) info(text string, args ...any) {
 	if !a.json {
 		fmt.Fprintf(a.err, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
 	}
@@ -423,22 +423,22 @@ func (a *app) debug(text string, args ...any) {
 	if !a.verbose {
 		return
 	}
-	a.debugs = append(a.debugs, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
-	if !a.showing {
-		a.shown()
+	a.pendingDebug = append(a.pendingDebug, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
+	if !a.streaming {
+		a.flushDebug()
 	}
 }
 
-// shown is told that the last line of an answer is ended.
-func (a *app) shown() {
-	for _, line := range a.debugs {
+// flushDebug is told that the last line of an answer is ended.
+func (a *app) flushDebug() {
+	for _, line := range a.pendingDebug {
 		fmt.Fprint(a.err, line)
 	}
-	a.showing, a.debugs = false, nil
+	a.streaming, a.pendingDebug = false, nil
 }
 
-// orHead is the one argument of a command, or HEAD.
-func orHead(args []string) string {
+// revOrHead is the one argument of a command, or HEAD.
+func revOrHead(args []string) string {
 	if len(args) == 0 {
 		return "HEAD"
 	}

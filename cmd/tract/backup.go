@@ -43,8 +43,8 @@ func (a *app) backup(ctx context.Context, dest string) error {
 		return err
 	}
 	var beside map[string][]byte
-	if root := a.place.root; root != "" {
-		if beside, err = readBeside(root, a.place.files, func(err error) error { return err }); err != nil {
+	if root := a.location.root; root != "" {
+		if beside, err = readSidecars(root, a.location.files, func(err error) error { return err }); err != nil {
 			return err
 		}
 	}
@@ -53,13 +53,13 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
-		return hinted(err, "give a DEST that is not there yet")
+		return withHint(err, "give a DEST that is not there yet")
 	case errors.Is(err, objects.ErrCorrupt):
-		return hinted(err, "no backup was made; tract fsck says what the damage means, tract recover saves what is whole")
+		return withHint(err, "no backup was made; tract fsck says what the damage means, tract recover saves what is whole")
 	case err != nil:
 		return err
 	}
-	if err := putBeside(dest, beside); err != nil {
+	if err := writeSidecars(dest, beside); err != nil {
 		return err
 	}
 	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {

@@ -31,7 +31,7 @@ What was said so far is kept in the folder of the store; HEAD stays where it is.
   tract bisect run sh -c '! grep -q deprecated'
   tract bisect reset`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisectGoOn(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bisectStatus(cmd.Context()) },
 	}
 	mark := func(word, short string) *cobra.Command {
 		return &cobra.Command{
@@ -67,13 +67,13 @@ type bisection struct {
 	good  []objects.ID
 	skip  map[objects.ID]bool
 
-	left  []*commit.Commit // what may be the first bad one, oldest first: the last of them is bad
-	next  *commit.Commit   // to be judged; nil: there is none
-	found bool             // left is one commit
+	suspects []*commit.Commit // what may be the first bad one, oldest first: the last of them is bad
+	next     *commit.Commit   // to be judged; nil: there is none
+	found    bool             // left is one commit
 }
 
-// add takes what was said of a commit. It reports whether it knows the word.
-func (b *bisection) add(word string, id objects.ID) (known bool) {
+// mark takes what was said of a commit. It reports whether it knows the word.
+func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	switch word {
 	case "bad":
 		if b.bad = id; b.first.IsZero() {
@@ -91,7 +91,7 @@ func (b *bisection) add(word string, id objects.ID) (known bool) {
 
 // halve finds what is left and what to judge next.
 func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
-	b.left, b.next, b.found = nil, nil, false
+	b.suspects, b.next, b.found = nil, nil, false
 	if b.bad.IsZero() || len(b.good) == 0 {
 		return nil
 	}
@@ -100,24 +100,24 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 		if err = cmp.Or(err, e); err != nil {
 			break
 		}
-		b.left = append(b.left, c)
+		b.suspects = append(b.suspects, c)
 	}
 	if err != nil {
 		return fmt.Errorf("bisect: %w", err)
 	}
-	if !reached || len(b.left) == 0 {
+	if !reached || len(b.suspects) == 0 {
 		err := fmt.Errorf("bisect: no good commit comes before the bad one, %s", b.bad.Short())
 		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect reset, then tract bisect start BAD GOOD"}
 	}
-	slices.Reverse(b.left)
-	if b.found = len(b.left) == 1; b.found {
+	slices.Reverse(b.suspects)
+	if b.found = len(b.suspects) == 1; b.found {
 		return nil
 	}
 	best := 0
-	for i, has := range reaches(b.left) {
+	for i, has := range ancestorCounts(b.suspects) {
 		// Of what has about half of all before it; the bad one itself is known.
-		uneven := max(2*has-len(b.left), len(b.left)-2*has)
-		if at := b.left[i]; at.ID != b.bad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
+		uneven := max(2*has-len(b.suspects), len(b.suspects)-2*has)
+		if at := b.suspects[i]; at.ID != b.bad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
 			b.next, best = at, uneven
 		}
 	}
@@ -136,9 +136,9 @@ func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error)
 	return false, nil
 }
 
-// reaches counts for each of some commits, parents before children, how many of
+// ancestorCounts counts for each of some commits, parents before children, how many of
 // them it has before it, with itself.
-func reaches(list []*commit.Commit) []int {
+func ancestorCounts(list []*commit.Commit) []int {
 	at := make(map[objects.ID]int, len(list))
 	counts := make([]int, len(list))
 	for i, c := range list {
@@ -155,14 +155,14 @@ func reaches(list []*commit.Commit) []int {
 		case 1:
 			counts[i] = counts[parents[0]] + 1
 		default:
-			counts[i] = 1 + together(list, at, parents)
+			counts[i] = 1 + countUnion(list, at, parents)
 		}
 	}
 	return counts
 }
 
-// together counts the commits that several reach, each once.
-func together(list []*commit.Commit, at map[objects.ID]int, from []int) int {
+// countUnion counts the commits that several reach, each once.
+func countUnion(list []*commit.Commit, at map[objects.ID]int, from []int) int {
 	seen := make([]bool, len(list))
 	n := 0
 	for len(from) > 0 {
@@ -182,7 +182,7 @@ func together(list []*commit.Commit, at map[objects.ID]int, from []int) int {
 }
 
 // steps is about how many more commits have to be judged.
-func (b *bisection) steps() int { return bits.Len(uint(max(len(b.left)-1, 0))) }
+func (b *bisection) steps() int { return bits.Len(uint(max(len(b.suspects)-1, 0))) }
 
 type bisectJSON struct {
 	State    string       `json:"state"` // waiting, testing, found or stuck
@@ -194,9 +194,9 @@ type bisectJSON struct {
 	Suspects []objects.ID `json:"suspects,omitempty"`
 }
 
-// tell says where a search stands.
-func (a *app) tell(ctx context.Context, b *bisection) error {
-	v := bisectJSON{Left: len(b.left), Steps: b.steps()}
+// printBisection says where a search stands.
+func (a *app) printBisection(ctx context.Context, b *bisection) error {
+	v := bisectJSON{Left: len(b.suspects), Steps: b.steps()}
 	p := a.printer()
 	if a.json {
 		p = format.New(io.Discard, format.Options{})
@@ -215,7 +215,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 		}
 	case b.found:
 		v.State = "found"
-		c := b.left[0]
+		c := b.suspects[0]
 		if err := commit.LoadAll(ctx, a.repo.Store(), c); err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 	case b.next == nil:
 		v.State = "stuck"
 		p.Text("only commits that were skipped are left; the first bad one is one of:\n")
-		for _, c := range b.left {
+		for _, c := range b.suspects {
 			v.Suspects = append(v.Suspects, c.ID)
 			p.Text(c.ID.Short() + "\n")
 		}
@@ -235,7 +235,7 @@ func (a *app) tell(ctx context.Context, b *bisection) error {
 		if err := commit.LoadAll(ctx, a.repo.Store(), b.next); err != nil {
 			return err
 		}
-		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.left)-1), "commit"), count(uint64(b.steps()), "step")))
+		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.suspects)-1), "commit"), count(uint64(b.steps()), "step")))
 		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority}, format.LogStyle{Oneline: true})
 	}
 	if a.json {

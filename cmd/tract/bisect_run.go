@@ -42,7 +42,7 @@ const codeSkip = 125
 func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) error {
 	ctx := cmd.Context()
 	if o.style != "text" && o.style != "json" {
-		return usage(cmd, "--format %q: want text or json", o.style)
+		return usageError(cmd, "--format %q: want text or json", o.style)
 	}
 	b, err := a.bisection(ctx)
 	if err != nil {
@@ -68,20 +68,20 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 			err := fmt.Errorf("bisect run: %s ended with exit code %d at %s", args[0], code, id.Short())
 			return &failure{code: codeNo, kind: "bisect", cause: err, hint: "0 is good, 125 is skip, other codes to 127 are bad"}
 		}
-		a.note("%s is %s", id.Short(), word)
-		b.add(word, id)
+		a.info("%s is %s", id.Short(), word)
+		b.mark(word, id)
 		if err := b.halve(ctx, a.repo.Store()); err != nil {
 			return err
 		}
-		if err := a.bisectSay(false, word+" "+id.String()); err != nil {
+		if err := a.appendBisectLog(false, word+" "+id.String()); err != nil {
 			return err
 		}
 	}
-	if err := a.tell(ctx, b); err != nil {
+	if err := a.printBisection(ctx, b); err != nil {
 		return err
 	}
 	if !b.found {
-		return no()
+		return negative()
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args
 		return 0, ctx.Err()
 	}
 	if err != nil && run.ProcessState == nil {
-		return 0, hinted(fmt.Errorf("bisect run: %w", err), "give a command that can be run, such as sh -c '...'")
+		return 0, withHint(fmt.Errorf("bisect run: %w", err), "give a command that can be run, such as sh -c '...'")
 	}
 	return run.ProcessState.ExitCode(), nil // whether or not it read all of its stdin
 }

@@ -22,12 +22,12 @@ const maxBisect = 1 << 20
 
 // bisectFile is where the log lies, and whose files are accepted there.
 func (a *app) bisectFile() (string, safefile.Policy, error) {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return "", safefile.Policy{}, err
 	}
 	if p.root == "" {
-		return "", p.files, hinted(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
+		return "", p.files, withHint(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
 	}
 	return filepath.Join(p.root, "BISECT"), p.files, nil
 }
@@ -69,18 +69,18 @@ func parseBisect(path string, text []byte) (*bisection, error) {
 			continue
 		}
 		id, err := objects.ParseID(digits)
-		if err == nil && !b.add(word, id) {
+		if err == nil && !b.mark(word, id) {
 			err = fmt.Errorf("line %q: want good, bad or skip and an id", line)
 		}
 		if err != nil {
-			return nil, hinted(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
+			return nil, withHint(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
 		}
 	}
 	return b, nil
 }
 
 // say adds lines to the log.
-func (a *app) bisectSay(begin bool, lines ...string) error {
+func (a *app) appendBisectLog(begin bool, lines ...string) error {
 	path, files, err := a.bisectFile()
 	if err != nil {
 		return err
@@ -116,19 +116,19 @@ func (a *app) bisectStart(ctx context.Context, args []string) error {
 	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
-	if err := a.bisectSay(true, lines...); err != nil {
+	if err := a.appendBisectLog(true, lines...); err != nil {
 		return err
 	}
-	return a.bisectGoOn(ctx)
+	return a.bisectStatus(ctx)
 }
 
-// bisectGoOn says where the search stands.
-func (a *app) bisectGoOn(ctx context.Context) error {
+// bisectStatus says where the search stands.
+func (a *app) bisectStatus(ctx context.Context) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
 	}
-	return a.tell(ctx, b)
+	return a.printBisection(ctx, b)
 }
 
 // bisectMark takes what is said of the commit that was named, or of others.
@@ -155,27 +155,27 @@ func (a *app) bisectMark(ctx context.Context, word string, args []string) error 
 		}
 		lines = []string{word + " " + id.String()}
 	}
-	return a.bisectTake(ctx, b, lines)
+	return a.applyBisectMarks(ctx, b, lines)
 }
 
-// bisectTake adds what fits to the log: a line that leaves nothing to search is
+// applyBisectMarks adds what fits to the log: a line that leaves nothing to search is
 // refused and not kept.
-func (a *app) bisectTake(ctx context.Context, b *bisection, lines []string) error {
+func (a *app) applyBisectMarks(ctx context.Context, b *bisection, lines []string) error {
 	for _, line := range lines {
 		word, digits, _ := strings.Cut(line, " ")
 		id, err := objects.ParseID(digits)
 		if err != nil {
 			return err
 		}
-		b.add(word, id)
+		b.mark(word, id)
 	}
 	if err := b.halve(ctx, a.repo.Store()); err != nil {
 		return err
 	}
-	if err := a.bisectSay(false, lines...); err != nil {
+	if err := a.appendBisectLog(false, lines...); err != nil {
 		return err
 	}
-	return a.tell(ctx, b)
+	return a.printBisection(ctx, b)
 }
 
 func (a *app) bisectLog() error {

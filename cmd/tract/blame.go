@@ -9,7 +9,7 @@ import (
 )
 
 func newBlame(a *app) *cobra.Command {
-	o := &prompting{}
+	o := &promptFlags{}
 	cmd := &cobra.Command{
 		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from",
 		Long: `Show the lines of the prompt of a revision, each with the commit that brought it,
@@ -20,19 +20,19 @@ that of the edit on the side of the first parent.`,
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, revOrHead(args)) },
 	}
 	o.flags(cmd)
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
-func (a *app) blame(ctx context.Context, o *prompting, rev string) error {
+func (a *app) blame(ctx context.Context, o *promptFlags, rev string) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
 	}
-	prompt, err := a.repo.Compile(ctx, id.String(), o.options())
+	prompt, err := a.repo.Compile(ctx, id.String(), o.compileOptions())
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ A deleted branch is brought back with tract undo --any.`,
 func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
 	if (o.copy || o.move || o.delete || o.describe) && len(args) == 0 {
-		return usage(cmd, "want the name of a branch")
+		return usageError(cmd, "want the name of a branch")
 	}
 	switch {
 	case o.delete:
@@ -92,7 +92,7 @@ func (a *app) makeBranch(ctx context.Context, name, rev string) error {
 	if err != nil {
 		return err
 	}
-	return a.saidBranch("made", name, at)
+	return a.printBranch("made", name, at)
 }
 
 // forkAt makes a branch at a revision, for a command, and tells which commit that is.
@@ -115,16 +115,16 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 
 // fork makes a branch.
 func fork(ctx context.Context, b *tract.Branch, at objects.ID, command string) error {
-	if err := free(ctx, b); err != nil {
+	if err := checkFree(ctx, b); err != nil {
 		return err
 	}
 	_, err := b.Fork(tract.AsOperation(ctx, command), b.Name(), at.String())
 	return branchError(err)
 }
 
-// free refuses a name that is taken, as git does, even where the branch is at
+// checkFree refuses a name that is taken, as git does, even where the branch is at
 // the same commit.
-func free(ctx context.Context, b *tract.Branch) error {
+func checkFree(ctx context.Context, b *tract.Branch) error {
 	tip, err := b.Tip(ctx)
 	if err == nil && !tip.IsZero() {
 		err = branchError(fmt.Errorf("branch %q: %w", b.Name(), objects.ErrExists))
@@ -147,13 +147,13 @@ func checkName(what, name string) error {
 
 func branchError(err error) error {
 	if errors.Is(err, objects.ErrExists) {
-		return hinted(err, "choose another name; tract branch -d takes the old one away")
+		return withHint(err, "choose another name; tract branch -d takes the old one away")
 	}
 	return err
 }
 
-// saidBranch says what became of a branch.
-func (a *app) saidBranch(what, name string, at objects.ID) error {
+// printBranch says what became of a branch.
+func (a *app) printBranch(what, name string, at objects.ID) error {
 	return a.emit(map[string]any{"branch": name, "target": at, "done": what}, func(p *format.Printer) {
 		p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
 	})
@@ -162,10 +162,10 @@ func (a *app) saidBranch(what, name string, at objects.ID) error {
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
 	if o.limit < 0 {
-		return usage(cmd, "-n %d: want a number of branches", o.limit)
+		return usageError(cmd, "-n %d: want a number of branches", o.limit)
 	}
 	if o.sort != "name" && o.sort != "-time" {
-		return usage(cmd, "--sort %q: want name or -time", o.sort)
+		return usageError(cmd, "--sort %q: want name or -time", o.sort)
 	}
 	if _, err := a.open(ctx, false); err != nil {
 		return err
@@ -178,12 +178,12 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 	if len(args) > 0 {
 		prefix = strings.TrimRight(args[0], "*")
 	}
-	list, err := a.listed(ctx, o, prefix)
+	list, err := a.refsToList(ctx, o, prefix)
 	if err != nil {
 		return err
 	}
 	rows := []branchJSON{}
-	var hurt damage
+	var hurt damageLog
 	if o.all && prefix == "" {
 		row, err := a.headRow(ctx, h)
 		if err != nil {
@@ -200,7 +200,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		rows = append(rows, r)
 	}
 	if a.json {
-		return hurt.told(format.Encode(a.out, rows))
+		return hurt.result(format.Encode(a.out, rows))
 	}
 	pen := a.printer()
 	var table [][]string
@@ -213,10 +213,10 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		if r.Updated != nil {
 			updated = r.Updated.Local().Format(time.DateTime)
 		}
-		table = append(table, []string{mark, name, shortOrGone(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
+		table = append(table, []string{mark, name, shortOrDashes(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
 	}
 	pen.Table(table)
-	return hurt.told(pen.Err())
+	return hurt.result(pen.Err())
 }
 
 // branchJSON is a branch in a list, or another ref.
@@ -245,14 +245,14 @@ func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
 
 // branchRow is a ref in a list: what it is called, and what its commit and its
 // description say.
-func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damage) (r branchJSON, err error) {
+func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damageLog) (r branchJSON, err error) {
 	updated := ref.Updated.UTC()
-	r = branchJSON{Name: shownRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
+	r = branchJSON{Name: shortRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
 	if strings.HasPrefix(ref.Name, refs.Describe) { // whose target is no commit
 		return r, nil
 	}
 	c, err := a.repo.Show(ctx, ref.Target.String())
-	if err := hurt.met(err); err != nil {
+	if err := hurt.record(err); err != nil {
 		return r, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
@@ -272,20 +272,20 @@ func (a *app) description(ctx context.Context, branch string) (string, error) {
 	return "", nil
 }
 
-// shownRef is how a ref is called in a list: without refs/heads/ or refs/.
-func shownRef(full string) string {
+// shortRef is how a ref is called in a list: without refs/heads/ or refs/.
+func shortRef(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, refs.Heads), "refs/")
 }
 
-// listed is the refs to list, of those whose names begin so.
-func (a *app) listed(ctx context.Context, o *branchOptions, prefix string) ([]objects.Ref, error) {
+// refsToList is the refs to list, of those whose names begin so.
+func (a *app) refsToList(ctx context.Context, o *branchOptions, prefix string) ([]objects.Ref, error) {
 	q := objects.RefQuery{Prefix: refs.Heads + prefix, Newest: o.sort == "-time"}
 	keep := func(objects.Ref) bool { return true }
 	switch {
 	case o.all:
 		q.Prefix = ""
 		keep = func(ref objects.Ref) bool {
-			return strings.HasPrefix(ref.Name, prefix) || strings.HasPrefix(shownRef(ref.Name), prefix)
+			return strings.HasPrefix(ref.Name, prefix) || strings.HasPrefix(shortRef(ref.Name), prefix)
 		}
 	case o.contains != "":
 		id, err := a.resolve(ctx, o.contains)
@@ -321,28 +321,28 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 		return err
 	}
 	if h.branch != "" && slices.Contains(names, h.branch) {
-		return hinted(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
+		return withHint(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
 	}
-	d := &deleting{folder: refs.Heads, names: names, dry: o.dryRun}
+	d := &refDeletion{folder: refs.Heads, names: names, dry: o.dryRun}
 	gone, err := d.run(ctx, a, "branch -d")
 	if err != nil {
 		return err
 	}
-	what := d.done("delete", "deleted")
+	what := d.verb("delete", "deleted")
 	if a.json {
-		return a.saidDeleted("branch", what, gone)
+		return a.printDeleted("branch", what, gone)
 	}
 	for _, ref := range gone {
-		if err := a.saidBranch(what, ref.Name, ref.Tip); err != nil {
+		if err := a.printBranch(what, ref.Name, ref.Tip); err != nil {
 			return err
 		}
 	}
 	switch {
 	case o.dryRun:
 	case len(gone) == 1:
-		a.note("its commits stay; tract undo --any brings it back")
+		a.info("its commits stay; tract undo --any brings it back")
 	default:
-		a.note("their commits stay; tract undo --any brings them back")
+		a.info("their commits stay; tract undo --any brings them back")
 	}
 	return nil
 }
@@ -370,7 +370,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if err := b.Describe(tract.AsOperation(ctx, "branch --describe"), args[len(args)-1]); err != nil {
 		return err
 	}
-	return a.saidBranch("described", name, tip)
+	return a.printBranch("described", name, tip)
 }
 
 // renameBranch renames or copies a branch. HEAD goes along with its own.
@@ -391,7 +391,7 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 		from = args[0]
 	}
 	if from == "" {
-		return hinted(errors.New("rename branch: HEAD is at a commit"), "tract branch -m OLD NEW")
+		return withHint(errors.New("rename branch: HEAD is at a commit"), "tract branch -m OLD NEW")
 	}
 	old := repo.Branch(from)
 	tip, err := old.Tip(ctx)
@@ -404,7 +404,7 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 		}
 		return a.makeBranch(ctx, to, refs.Heads+from)
 	}
-	if err := free(ctx, repo.Branch(to)); err != nil {
+	if err := checkFree(ctx, repo.Branch(to)); err != nil {
 		return err
 	}
 	if _, err := old.Rename(tract.AsOperation(ctx, "branch -m"), to); err != nil {
@@ -415,5 +415,5 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 			return err
 		}
 	}
-	return a.saidBranch("renamed", from+" to "+to, tip)
+	return a.printBranch("renamed", from+" to "+to, tip)
 }

@@ -12,16 +12,16 @@ import (
 )
 
 type chatOptions struct {
-	asking
-	system  string
-	attach  []string
-	fresh   string
-	goingOn bool
-	auto    bool // compress
+	requestFlags
+	system       string
+	attach       []string
+	newName      string
+	resume       bool
+	autoCompress bool // compress
 }
 
-// unnamed is the value of --new without a name, as the help shows it.
-const unnamed = "chat-TIME"
+// newNameDefault is the value of --new without a name, as the help shows it.
+const newNameDefault = "chat-TIME"
 
 func newChat(a *app) *cobra.Command {
 	o := &chatOptions{}
@@ -40,14 +40,14 @@ Without a text, on a terminal, it is a session: /help lists its commands.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.chat(cmd, o, args) },
 	}
-	o.asking.flags(a, cmd)
+	o.requestFlags.flags(a, cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.system, "system", "s", "", "an instruction, in the place of an earlier one given so")
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "an image or a file to send along, as a path or an address")
-	f.StringVar(&o.fresh, "new", "", "begin an empty conversation, on a branch of this name, and go there; with --branch, there, and HEAD stays")
-	f.BoolVarP(&o.goingOn, "continue", "c", false, "go on with the conversation that was moved last")
-	f.BoolVar(&o.auto, "auto-compress", false, "when the prompt has passed compress.at, let the model sum up its older turns first")
-	f.Lookup("new").NoOptDefVal = unnamed
+	f.StringVar(&o.newName, "new", "", "begin an empty conversation, on a branch of this name, and go there; with --branch, there, and HEAD stays")
+	f.BoolVarP(&o.resume, "continue", "c", false, "go on with the conversation that was moved last")
+	f.BoolVar(&o.autoCompress, "auto-compress", false, "when the prompt has passed compress.at, let the model sum up its older turns first")
+	f.Lookup("new").NoOptDefVal = newNameDefault
 	cmd.MarkFlagsMutuallyExclusive("new", "continue")
 	return cmd
 }
@@ -61,37 +61,37 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, opts, err := a.prepare(cmd, &o.asking)
+	client, opts, err := a.prepare(cmd, &o.requestFlags)
 	if err != nil {
 		return err
 	}
-	if err := a.choose(cmd, o); err != nil {
+	if err := a.selectBranch(cmd, o); err != nil {
 		return err
 	}
 	if o.dryRun {
 		return a.dryChat(ctx, o, client, blocks, opts)
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.instruct(ctx, b, o.system); err != nil {
+	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s, err := a.asker(&o.asking)
+	s, err := a.newResponsePrinter(&o.requestFlags)
 	if err != nil {
 		return err
 	}
-	if o.auto {
-		if err := a.suggest(ctx, b, client, true); err != nil {
+	if o.autoCompress {
+		if err := a.suggestCompress(ctx, b, client, true); err != nil {
 			return err
 		}
 	}
-	err = s.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+	err = s.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		return askBlocks(ctx, b, client, blocks, opts)
 	})
-	if err == nil && !o.auto {
-		err = a.suggest(ctx, b, client, false)
+	if err == nil && !o.autoCompress {
+		err = a.suggestCompress(ctx, b, client, false)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []cont
 // the text.
 func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]content.Block, error) {
 	if len(args) > 1 {
-		return nil, usage(cmd, "%d texts given: put quotes around one text", len(args))
+		return nil, usageError(cmd, "%d texts given: put quotes around one text", len(args))
 	}
 	var parts []string
 	if len(args) == 1 && args[0] != "-" {
@@ -118,7 +118,7 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 		}
 		parts = []string{piped, args[0]}
 	} else {
-		text, err := (&words{}).read(cmd.Context(), a, cmd, args, "")
+		text, err := (&textFlags{}).read(cmd.Context(), a, cmd, args, "")
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 		blocks = append(blocks, m)
 	}
 	text := strings.Join(said, "\n\n")
-	a.warnBytes(text)
+	a.warnInvalidUTF8(text)
 	if text == "" && len(blocks) > 0 {
 		return blocks, nil
 	}
@@ -149,11 +149,11 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 	return append(blocks, content.User(text)), nil
 }
 
-// choose goes to the conversation that --new or --continue names.
-func (a *app) choose(cmd *cobra.Command, o *chatOptions) error {
+// selectBranch goes to the conversation that --new or --continue names.
+func (a *app) selectBranch(cmd *cobra.Command, o *chatOptions) error {
 	ctx := cmd.Context()
 	switch {
-	case o.goingOn:
+	case o.resume:
 		repo, err := a.open(ctx, false)
 		if err != nil {
 			return err
@@ -164,35 +164,35 @@ func (a *app) choose(cmd *cobra.Command, o *chatOptions) error {
 			}
 			a.branch = info.Name
 		}
-	case o.fresh == unnamed && cmd.Flags().Changed("branch"):
+	case o.newName == newNameDefault && cmd.Flags().Changed("branch"):
 		repo, err := a.open(ctx, !o.dryRun)
 		if err != nil {
 			return err
 		}
-		a.fresh = true
-		return free(ctx, repo.Branch(a.branch))
-	case o.fresh != "" && o.dryRun:
-		a.branch, a.fresh = freshName(o.fresh), true
-	case o.fresh != "":
-		return a.beginNew(ctx, freshName(o.fresh))
+		a.newBranch = true
+		return checkFree(ctx, repo.Branch(a.branch))
+	case o.newName != "" && o.dryRun:
+		a.branch, a.newBranch = newBranchName(o.newName), true
+	case o.newName != "":
+		return a.startConversation(ctx, newBranchName(o.newName))
 	}
 	return nil
 }
 
-func freshName(name string) string {
-	if name == unnamed {
+func newBranchName(name string) string {
+	if name == newNameDefault {
 		return "chat-" + time.Now().Format("20060102-150405")
 	}
 	return name
 }
 
-// beginNew goes to an empty branch.
-func (a *app) beginNew(ctx context.Context, name string) error {
-	if err := a.goToEmpty(ctx, "begin a conversation", name, true); err != nil {
+// startConversation goes to an empty branch.
+func (a *app) startConversation(ctx context.Context, name string) error {
+	if err := a.moveHeadToEmpty(ctx, "begin a conversation", name, true); err != nil {
 		return err
 	}
 	a.branch = ""
-	a.note("a new conversation, on branch %s", name)
+	a.info("a new conversation, on branch %s", name)
 	return nil
 }
 
@@ -200,8 +200,8 @@ func (a *app) beginNew(ctx context.Context, name string) error {
 // one takes its place.
 const chatSystem = "chat"
 
-// instruct commits an instruction, unless it is the one that holds already.
-func (a *app) instruct(ctx context.Context, b *tract.Branch, text string) error {
+// commitInstruction commits an instruction, unless it is the one that holds already.
+func (a *app) commitInstruction(ctx context.Context, b *tract.Branch, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 		}
 	}
 	if o.system != "" {
-		a.note("--system is not in the request that --dry-run prints: it would be committed first")
+		a.info("--system is not in the request that --dry-run prints: it would be committed first")
 	}
 	return a.dryRun(ctx, rev, client, opts, blocks...)
 }

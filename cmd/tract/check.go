@@ -9,7 +9,7 @@ import (
 )
 
 type checkOptions struct {
-	prompting
+	promptFlags
 	to string
 }
 
@@ -23,9 +23,9 @@ settings. Nothing is sent. The exit code is 1 when it would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
   tract check try-2 --for chat --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, revOrHead(args)) },
 	}
-	o.prompting.flags(cmd)
+	o.promptFlags.flags(cmd)
 	cmd.Flags().StringVar(&o.to, "for", "", "the DIALECT or provider, with /MODEL")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "for", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -57,7 +57,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	problems, err := a.repo.Check(ctx, id.String(), target, requestOptions(asTarget(target, o.options())))
+	problems, err := a.repo.Check(ctx, id.String(), target, requestOptions(asTarget(target, o.compileOptions())))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	for _, found := range problems {
 		v.OK = v.OK && found.Warning
 		v.Problems = append(v.Problems, problemJSON{found.Rule, found.Commit, found.CallID, found.Path, found.Message, found.Warning})
-		rows = append(rows, []string{severity(p, found), found.Rule, shortOrGone(found.Commit), found.Message})
+		rows = append(rows, []string{severity(p, found), found.Rule, shortOrDashes(found.Commit), found.Message})
 	}
 	if a.json {
 		err = format.Encode(a.out, v)
@@ -82,7 +82,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		err = p.Err()
 	}
 	if err == nil && !v.OK {
-		return no()
+		return negative()
 	}
 	return err
 }
@@ -108,12 +108,12 @@ func (a *app) warn(found tract.Problem) {
 	if !found.Commit.IsZero() {
 		at = " (" + found.Commit.Short() + ")"
 	}
-	a.note("warning: %s%s [%s]", found.Message, at, found.Rule)
+	a.info("warning: %s%s [%s]", found.Message, at, found.Rule)
 	if found.Rule == tract.RuleUnanswered {
 		undo := "tract undo"
-		if a.talking {
+		if a.inSession {
 			undo = "/undo"
 		}
-		a.note("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.answerWith(found.CallID))
+		a.info("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.resultCommand(found.CallID))
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 type commitOptions struct {
-	adding
+	appendFlags
 	kind, role, callID, name, path, edit string
 }
 
@@ -68,21 +68,21 @@ func textKinds() (names []string) {
 
 func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {
 	if o.edit != "" {
-		return a.editBlock(cmd, &editOptions{adding: o.adding}, o.edit, args)
+		return a.editBlock(cmd, &editOptions{appendFlags: o.appendFlags}, o.edit, args)
 	}
 	ctx := cmd.Context()
-	opts, err := o.options(a, cmd)
+	opts, err := o.appendOptions(a, cmd)
 	if err != nil {
 		return err
 	}
 	kind, err := content.ParseKind(o.kind)
 	if err != nil {
-		return usage(cmd, "--%s", err)
+		return usageError(cmd, "--%s", err)
 	}
 	if o.role != "" {
 		role, err := content.ParseRole(o.role)
 		if err != nil {
-			return usage(cmd, "--%s", err)
+			return usageError(cmd, "--%s", err)
 		}
 		opts.Role = role
 	}
@@ -90,35 +90,35 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
 	ids, err := b.Append(ctx, []content.Block{block}, opts)
 	if err != nil {
-		return a.noCall(ctx, b, err)
+		return a.withPendingCalls(ctx, b, err)
 	}
-	a.warnBytes(block.String())
-	return a.added(ctx, b, ids...)
+	a.warnInvalidUTF8(block.String())
+	return a.printAppended(ctx, b, ids...)
 }
 
 // blockOf makes the block that the flags and the text describe.
 func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
 	if kind == content.KindImage || kind == content.KindFile {
 		if o.path == "" || len(args) > 0 || o.file != "" {
-			return nil, usage(cmd, "a block of kind %s is given with --file PATH, and has no text", kind)
+			return nil, usageError(cmd, "a block of kind %s is given with --file PATH, and has no text", kind)
 		}
 		return media(cmd.Context(), kind, o.path, o.name)
 	}
 	if o.path != "" {
-		return nil, usage(cmd, "--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
+		return nil, usageError(cmd, "--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
 	}
 	tool := kind == content.KindToolCall || kind == content.KindToolResult
 	if tool && o.callID == "" {
-		return nil, usage(cmd, "a block of kind %s needs --tool-call-id", kind)
+		return nil, usageError(cmd, "a block of kind %s needs --tool-call-id", kind)
 	}
 	if kind == content.KindToolCall && o.name == "" {
-		return nil, usage(cmd, "a block of kind %s needs the --name of the tool", kind)
+		return nil, usageError(cmd, "a block of kind %s needs the --name of the tool", kind)
 	}
 	text, err := o.read(cmd.Context(), a, cmd, args, "")
 	if err != nil {
@@ -136,11 +136,11 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 		return content.Reasoning{Text: text, Format: content.FormatParsed}, nil
 	case content.KindNative:
 		if !json.Valid([]byte(text)) {
-			return nil, usage(cmd, "a block of kind native is a provider's item as JSON, and the text is none")
+			return nil, usageError(cmd, "a block of kind native is a provider's item as JSON, and the text is none")
 		}
 		return content.Native{JSON: text}, nil
 	}
-	return nil, usage(cmd, "a block of kind %s cannot be made from a text; the Go API takes one", kind)
+	return nil, usageError(cmd, "a block of kind %s cannot be made from a text; the Go API takes one", kind)
 }
 
 // media makes the block of an image or a file at a path or an address.

@@ -18,23 +18,23 @@ import (
 )
 
 type compileOptions struct {
-	prompting
+	promptFlags
 	until, to, style string
 	explain          bool
 }
 
-// prompting is what decides on a prompt, for compile and diff.
-type prompting struct {
+// promptFlags is what decides on a prompt, for compile and diff.
+type promptFlags struct {
 	include bool
 	budget  uint
 }
 
-func (o *prompting) flags(cmd *cobra.Command) {
+func (o *promptFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "send past reasoning that is left out only by default")
 	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; whole turns go, the oldest first")
 }
 
-func (o *prompting) options() tract.CompileOptions {
+func (o *promptFlags) compileOptions() tract.CompileOptions {
 	return tract.CompileOptions{Budget: int(min(o.budget, math.MaxInt)), IncludeReasoning: o.include}
 }
 
@@ -52,9 +52,9 @@ without it the provider of the settings, if there is one, decides what has to go
   tract compile --until yesterday
   tract compile --for anthropic/claude-sonnet-4-5 | jq .messages`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.compile(cmd, o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compile(cmd, o, revOrHead(args)) },
 	}
-	o.prompting.flags(cmd)
+	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.until, "until", "", "the prompt as it was at a time, such as yesterday")
 	f.StringVar(&o.to, "for", "", "the request body for a DIALECT or provider, with /MODEL")
@@ -66,21 +66,21 @@ without it the provider of the settings, if there is one, decides what has to go
 	return cmd
 }
 
-// asked is what the flags ask for.
-func (o *compileOptions) asked(a *app, cmd *cobra.Command) (opts tract.CompileOptions, err error) {
+// compileOptions is what the flags ask for.
+func (o *compileOptions) read(a *app, cmd *cobra.Command) (opts tract.CompileOptions, err error) {
 	if o.style != "text" && o.style != "json" {
-		return opts, usage(cmd, "--format %q: want text or json", o.style)
+		return opts, usageError(cmd, "--format %q: want text or json", o.style)
 	}
-	opts = o.options()
+	opts = o.compileOptions()
 	if o.until != "" {
 		t, err := refs.ParseTime(o.until, time.Now())
 		if err != nil {
-			return opts, usage(cmd, "--until: %s", err)
+			return opts, usageError(cmd, "--until: %s", err)
 		}
 		opts.Until = t
 	}
 	if o.to == "" {
-		configured, err := a.asConfigured()
+		configured, err := a.configuredOptions()
 		opts.Target, opts.Settings = configured.Target, configured.Settings
 		return opts, err
 	}
@@ -91,10 +91,10 @@ func (o *compileOptions) asked(a *app, cmd *cobra.Command) (opts tract.CompileOp
 	return asTarget(target, opts), nil
 }
 
-// asConfigured is the options that compile with the settings of now, for their provider if
+// configuredOptions is the options that compile with the settings of now, for their provider if
 // they name one that can be asked: what it wants back decides on the prompt too.
-func (a *app) asConfigured() (tract.CompileOptions, error) {
-	set, err := a.changes()
+func (a *app) configuredOptions() (tract.CompileOptions, error) {
+	set, err := a.settingChanges()
 	if err != nil {
 		return tract.CompileOptions{}, err
 	}
@@ -107,7 +107,7 @@ func (a *app) asConfigured() (tract.CompileOptions, error) {
 
 func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	ctx := cmd.Context()
-	opts, err := o.asked(a, cmd)
+	opts, err := o.read(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	case o.explain:
 		return a.explain(ctx, p)
 	}
-	return a.page(func(pen *format.Printer) error {
+	return a.paged(func(pen *format.Printer) error {
 		pen.Prompt(p)
 		pen.Tokens(p.Tokens)
 		return nil
@@ -138,10 +138,10 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 
 // explain shows why each commit goes into a prompt or stays out.
 func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
-	if err := a.loadLeftOut(ctx, p); err != nil {
+	if err := a.loadSkipped(ctx, p); err != nil {
 		return err
 	}
-	return a.page(func(pen *format.Printer) error {
+	return a.paged(func(pen *format.Printer) error {
 		pen.Explain(p)
 		pen.Tokens(p.Tokens)
 		pen.Scale(p.Scale)
@@ -149,9 +149,9 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	})
 }
 
-// loadLeftOut reads what compiling had no need to: the words of blocks that are
+// loadSkipped reads what compiling had no need to: the words of blocks that are
 // left out.
-func (a *app) loadLeftOut(ctx context.Context, p *compile.Prompt) error {
+func (a *app) loadSkipped(ctx context.Context, p *compile.Prompt) error {
 	p.Entries = slices.Clone(p.Entries) // prompts share theirs
 	var list []*compile.Entry
 	for i := range p.Entries {

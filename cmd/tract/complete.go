@@ -11,7 +11,7 @@ import (
 )
 
 // most names that a completion offers.
-const maxOffered = 200
+const maxCompletions = 200
 
 func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(name, c); err != nil {
@@ -19,9 +19,9 @@ func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFu
 	}
 }
 
-// typable is the candidates without those that a shell could not show, and whose name no
+// printableNames is the candidates without those that a shell could not show, and whose name no
 // person could type. A candidate is a name and, after a tab, a description.
-func typable(candidates []string) []string {
+func printableNames(candidates []string) []string {
 	list := candidates[:0]
 	for _, c := range candidates {
 		name, about, described := strings.Cut(c, "\t")
@@ -36,35 +36,35 @@ func typable(candidates []string) []string {
 	return list
 }
 
-// offered is the names that begin so, without complaint: a completion that knows
+// refNames is the names that begin so, without complaint: a completion that knows
 // nothing offers nothing.
-func (a *app) offered(cmd *cobra.Command, begin string, folders ...string) []string {
+func (a *app) refNames(cmd *cobra.Command, begin string, folders ...string) []string {
 	repo, err := a.open(cmd.Context(), false)
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, folder := range folders {
-		for info, err := range repo.Refs(cmd.Context(), tract.RefQuery{Tags: folder == refs.Tags, Prefix: begin, Limit: maxOffered}) {
+		for info, err := range repo.Refs(cmd.Context(), tract.RefQuery{Tags: folder == refs.Tags, Prefix: begin, Limit: maxCompletions}) {
 			if err != nil {
-				return typable(names)
+				return printableNames(names)
 			}
 			names = append(names, info.Name)
 		}
 	}
-	return typable(names)
+	return printableNames(names)
 }
 
 func (a *app) completeBranches(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	return a.offered(cmd, begin, refs.Heads), cobra.ShellCompDirectiveNoFileComp
+	return a.refNames(cmd, begin, refs.Heads), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeTags(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	return a.offered(cmd, begin, refs.Tags), cobra.ShellCompDirectiveNoFileComp
+	return a.refNames(cmd, begin, refs.Tags), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeRevisions(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	names := a.offered(cmd, begin, refs.Heads, refs.Tags)
+	names := a.refNames(cmd, begin, refs.Heads, refs.Tags)
 	if strings.HasPrefix("HEAD", begin) {
 		names = append(names, "HEAD")
 	}
@@ -98,7 +98,7 @@ func (a *app) completePending(cmd *cobra.Command, args []string, _ string) ([]st
 			ids = append(ids, c.CallID+"\t"+c.Name)
 		}
 	}
-	return typable(ids), cobra.ShellCompDirectiveNoFileComp
+	return printableNames(ids), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -114,7 +114,7 @@ func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]st
 	for _, r := range rescues {
 		names = append(names, r.Name)
 	}
-	return typable(names), cobra.ShellCompDirectiveNoFileComp
+	return printableNames(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeKeys completes the name of a setting, then its value.
@@ -166,5 +166,5 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 			names = append(names, found...)
 		}
 	}
-	return typable(names), cobra.ShellCompDirectiveNoFileComp
+	return printableNames(names), cobra.ShellCompDirectiveNoFileComp
 }

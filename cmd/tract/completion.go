@@ -27,7 +27,7 @@ revisions, kinds and settings.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return usage(cmd, "shell %q: want bash, zsh, fish or powershell", args[0])
+			return usageError(cmd, "shell %q: want bash, zsh, fish or powershell", args[0])
 		},
 	}
 }

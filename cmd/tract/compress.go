@@ -14,7 +14,7 @@ import (
 )
 
 type compressOptions struct {
-	asking
+	requestFlags
 	file          string
 	keep, only    bool
 	label, author string
@@ -46,7 +46,7 @@ stay in the history; tract expand brings them back, tract annotate one of them.`
 	f.BoolVar(&o.only, "only-reasoning", false, "stand for thoughts only")
 	f.StringVar(&o.label, "label", "", "a label on the commit: a line for people, never sent")
 	f.StringVar(&o.author, "author", "", "who makes the commit")
-	o.who(a, cmd)
+	o.addTarget(a, cmd)
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the summary")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would stand for")
 	cmd.MarkFlagsMutuallyExclusive("keep-reasoning", "only-reasoning")
@@ -67,14 +67,14 @@ func (o *compressOptions) covers() commit.SummaryScope {
 
 func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) error {
 	ctx := cmd.Context()
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
 	opts := tract.CompressOptions{Covers: o.covers(), Label: o.label, Author: o.author, DryRun: true}
 	rng := ""
 	if len(args) == 1 {
-		if rng, err = a.spec(ctx, args[0]); err != nil {
+		if rng, err = a.resolveRange(ctx, args[0]); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 		return a.printRange(r)
 	}
 	if r.Widened {
-		a.note("the range is widened to %s..%s, so that nothing is cut in the middle", r.First.Short(), r.Last.Short())
+		a.info("the range is widened to %s..%s, so that nothing is cut in the middle", r.First.Short(), r.Last.Short())
 	}
 	if err := a.summaryFrom(cmd, o, &opts); err != nil {
 		return err
@@ -95,19 +95,19 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 	if r, err = b.Compress(ctx, rng, opts); err != nil {
 		return err
 	}
-	a.note("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, r.ID.Short())
-	return a.added(ctx, b, r.ID)
+	a.info("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, r.ID.Short())
+	return a.printAppended(ctx, b, r.ID)
 }
 
 // summaryFrom reads the text of -F, else it finds the model that writes the summary.
 func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
-		if opts.Text, err = (&words{file: o.file}).read(cmd.Context(), a, cmd, nil, ""); err == nil {
-			a.warnBytes(opts.Text)
+		if opts.Text, err = (&textFlags{file: o.file}).read(cmd.Context(), a, cmd, nil, ""); err == nil {
+			a.warnInvalidUTF8(opts.Text)
 		}
 		return err
 	}
-	if err := o.apply(a); err != nil {
+	if err := o.applySettings(a); err != nil {
 		return err
 	}
 	client, err := a.client()
@@ -117,7 +117,7 @@ func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.Co
 		return f
 	}
 	opts.Client = client
-	opts.Ask, err = a.watching()
+	opts.Ask, err = a.askOptions()
 	return err
 }
 
@@ -141,32 +141,8 @@ func (a *app) printRange(r *tract.Summary) error {
 	})
 }
 
-func newExpand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "expand REV", Short: "Bring back what a summary stands for",
-		Long: `Bring back what a summary stands for in every prompt from now on. The revision is
-the summary, or a commit that it stands for.`,
-		Example: `  tract expand :/SQLite
-  tract expand 3fa2c1d`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeFirstRevision,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			b, at, err := a.currentAt(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			id, err := b.Expand(ctx, at.String())
-			if err != nil {
-				return err
-			}
-			return a.added(ctx, b, id)
-		},
-	}
-}
-
-// large tells whether a prompt has passed compress.at, and how many tokens that is.
-func (a *app) large(tokens int) (at int, yes bool, err error) {
+// pastCompressAt tells whether a prompt has passed compress.at, and how many tokens that is.
+func (a *app) pastCompressAt(tokens int) (at int, yes bool, err error) {
 	v, err := a.settings()
 	if err != nil {
 		return 0, false, err
@@ -175,9 +151,9 @@ func (a *app) large(tokens int) (at int, yes bool, err error) {
 	return at, at > 0 && tokens > at, nil
 }
 
-// suggest says that the prompt of a branch has grown past compress.at, or lets the
+// suggestCompress says that the prompt of a branch has grown past compress.at, or lets the
 // model write a summary when that is asked for.
-func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto bool) error {
+func (a *app) suggestCompress(ctx context.Context, b *tract.Branch, client model, auto bool) error {
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() {
 		return err
@@ -190,25 +166,25 @@ func (a *app) suggest(ctx context.Context, b *tract.Branch, client model, auto b
 	if err != nil {
 		return err
 	}
-	at, yes, err := a.large(p.Tokens.Effective)
+	at, yes, err := a.pastCompressAt(p.Tokens.Effective)
 	switch {
 	case err != nil || !yes:
 		return err
 	case !auto:
-		a.note("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
+		a.info("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
 		return nil
 	}
-	ask, err := a.watching()
+	ask, err := a.askOptions()
 	if err != nil {
 		return err
 	}
 	summary, err := b.Compress(ctx, "", tract.CompressOptions{Client: client, Ask: ask})
 	if errors.As(err, new(*compile.RangeError)) {
-		a.note("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
+		a.info("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
 		return nil
 	}
 	if err == nil {
-		a.note("the older turns are compressed: tract expand %s brings them back", summary.ID.Short())
+		a.info("the older turns are compressed: tract expand %s brings them back", summary.ID.Short())
 	}
 	return err
 }

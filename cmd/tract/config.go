@@ -142,7 +142,7 @@ func (a *app) configGet(o *configOptions, key string) error {
 	case a.json:
 		return format.Encode(a.out, list[0])
 	case len(list) == 1 && item.Value == "" && item.Origin.Layer == settings.Default:
-		return no()
+		return negative()
 	}
 	p := a.printer()
 	for _, s := range list {
@@ -194,20 +194,20 @@ type settingFiles struct {
 func (a *app) settingFiles(global bool) (settingFiles, error) {
 	own := ownSettings()
 	if global && own.Path == "" {
-		return settingFiles{}, hinted(errors.New("find your settings: there is no home folder"), "set HOME or XDG_CONFIG_HOME")
+		return settingFiles{}, withHint(errors.New("find your settings: there is no home folder"), "set HOME or XDG_CONFIG_HOME")
 	}
 	if global {
 		return settingFiles{own: own}, nil
 	}
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return settingFiles{}, err
 	}
 	if p.personal && !isFolder(p.root) {
-		return settingFiles{}, hinted(errors.New("set a setting: there is no store here or above"), "tract init makes one; --global sets it for all your stores")
+		return settingFiles{}, withHint(errors.New("set a setting: there is no store here or above"), "tract init makes one; --global sets it for all your stores")
 	}
 	if p.root == "" {
-		return settingFiles{}, hinted(fmt.Errorf("set a setting: the store %s has no file of settings", p.url), "--global sets it for all your stores")
+		return settingFiles{}, withHint(fmt.Errorf("set a setting: the store %s has no file of settings", p.url), "--global sets it for all your stores")
 	}
 	return settingFiles{folder: p.settings(), own: p.ownSettings()}, nil
 }
@@ -220,7 +220,7 @@ func (f settingFiles) forValue(k settings.Key, value string) (settings.File, err
 	}
 	if f.own.Path == "" {
 		err := fmt.Errorf("set %s: it is kept in your own settings, and there is no home folder", k.Name)
-		return f.own, hinted(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstOf(k.Variable(), "--set"))
+		return f.own, withHint(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstOf(k.Variable(), "--set"))
 	}
 	return f.own, nil
 }
@@ -268,7 +268,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 		}
 	}
 	return a.emit(settingJSON{Key: k.Name, Value: value, Origin: file.Path}, func(*format.Printer) {
-		a.note("%s is %s in %s", k.Name, value, whichFile(file))
+		a.info("%s is %s in %s", k.Name, value, whichFile(file))
 	})
 }
 
@@ -311,8 +311,8 @@ func (a *app) configUnset(o *configOptions, key string) error {
 		if _, err := settings.Find(key); err != nil {
 			return err
 		}
-		a.note("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
-		return no()
+		a.info("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
+		return negative()
 	}
 	return nil
 }

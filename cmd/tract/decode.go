@@ -53,10 +53,10 @@ its id, is not added again.`,
 func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 	framing, known := map[string]providers.Framing{"": providers.FramingFound, "yes": providers.FramingStream, "no": providers.FramingJSON}[o.stream]
 	if !known {
-		return usage(cmd, "--stream %q: want yes or no", o.stream)
+		return usageError(cmd, "--stream %q: want yes or no", o.stream)
 	}
 	if _, known := providers.FindDialect(o.api); o.api != "" && !known {
-		return usage(cmd, "--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
+		return usageError(cmd, "--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
 	}
 	body := a.stdin(cmd.Context())
 	if name != "-" {
@@ -155,7 +155,7 @@ var dialectSigns = []struct{ sign, dialect string }{
 // decodeError gives what cannot be read a hint: here nobody was asked.
 func decodeError(err error) error {
 	if errors.Is(err, llm.ErrProtocol) {
-		return hinted(err, "want the body of one response; --api and --stream say what it is, when looking does not")
+		return withHint(err, "want the body of one response; --api and --stream say what it is, when looking does not")
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, ev
 	if r == nil || broken != nil && (len(r.Blocks) == 0 || !errors.Is(broken, llm.ErrTruncated)) {
 		return decodeError(broken)
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,14 +198,14 @@ func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, ev
 		return err
 	}
 	if broken != nil {
-		a.note("warning: %s; what came is committed", broken)
+		a.info("warning: %s; what came is committed", broken)
 	}
-	return a.added(ctx, b, ids...)
+	return a.printAppended(ctx, b, ids...)
 }
 
 // decodeShow shows a response as generate would.
 func (a *app) decodeShow(events iter.Seq2[llm.Event, error]) error {
-	p := a.screen.shaded(a.out)
+	p := a.screen.shadedPrinter(a.out)
 	live := format.NewLive(p, p)
 	r, err := llm.Collect(events, live.Event)
 	if r != nil {

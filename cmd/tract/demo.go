@@ -57,7 +57,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	if err := server.Err(); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.next()
+	d.printNextSteps()
 	return nil
 }
 
@@ -71,7 +71,7 @@ func demoFolder(args []string) (string, error) {
 		return "", err
 	}
 	if isFolder(filepath.Join(dir, folder)) {
-		return "", hinted(fmt.Errorf("demo: there is a store in %s already", dir), "tract demo without a folder makes a new one")
+		return "", withHint(fmt.Errorf("demo: there is a store in %s already", dir), "tract demo without a folder makes a new one")
 	}
 	return dir, os.MkdirAll(dir, 0o777)
 }
@@ -80,9 +80,9 @@ func demoFolder(args []string) (string, error) {
 func (d *demo) show(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
 	if err := newFile(tools, demoTools+"\n"); err != nil {
-		return hinted(fmt.Errorf("demo: %w", err), "tract demo without a folder makes a new one")
+		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder makes a new one")
 	}
-	d.say("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
+	d.heading("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
 	for _, step := range []struct {
 		say      string
 		provider string
@@ -102,7 +102,7 @@ func (d *demo) show(ctx context.Context) error {
 		{"", "", []string{"diff", "HEAD~1", "HEAD"}},
 	} {
 		if step.say != "" {
-			d.say(step.say)
+			d.heading(step.say)
 		}
 		if err := d.run(ctx, step.provider, step.args); err != nil {
 			return err
@@ -121,8 +121,8 @@ func newFile(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// say is a line of the teller.
-func (d *demo) say(text string) {
+// heading is a line of the teller.
+func (d *demo) heading(text string) {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# "+text) + "\n")
 }
@@ -152,11 +152,11 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 	return nil
 }
 
-// next says what to try.
-func (d *demo) next() {
+// printNextSteps says what to try.
+func (d *demo) printNextSteps() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
-	p.Line("  cd " + shellWord(d.dir))
+	p.Line("  cd " + shellQuote(d.dir))
 	p.Table([][]string{
 		{"  tract log -p", "the whole content, reasoning too"},
 		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},

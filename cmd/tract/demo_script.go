@@ -28,15 +28,15 @@ const (
 // two pieces of an answer.
 func demoScript(pace time.Duration) []llmtest.Exchange {
 	first := messagesStream("msg_demo_1", 21, 64,
-		thought("The question is about scattering. Short waves scatter much more than long ones: ", "the strength goes with the inverse fourth power of the wavelength. ", "Violet scatters even more, but the sun sends less of it and the eye sees it badly."),
-		said("Air scatters short waves of light far more than long ones, ", "so blue comes to us from all over the sky, ", "while the sun itself looks a little yellow."),
+		thinkingBlock("The question is about scattering. Short waves scatter much more than long ones: ", "the strength goes with the inverse fourth power of the wavelength. ", "Violet scatters even more, but the sun sends less of it and the eye sees it badly."),
+		textBlock("Air scatters short waves of light far more than long ones, ", "so blue comes to us from all over the sky, ", "while the sun itself looks a little yellow."),
 		"end_turn")
 	call := messagesStream("msg_demo_2", 118, 41,
-		thought("I cannot know the weather by thinking. ", "There is a tool for it, and the city is Paris."),
-		called(demoCall, "get_weather", `{"city":`, ` "Paris"}`),
+		thinkingBlock("I cannot know the weather by thinking. ", "There is a tool for it, and the city is Paris."),
+		toolUseBlock(demoCall, "get_weather", `{"city":`, ` "Paris"}`),
 		"tool_use")
 	answer := messagesStream("msg_demo_3", 176, 19, nil,
-		said("Clear, 14 degrees, ", "with a wind from the west: the sky over Paris is blue."),
+		textBlock("Clear, 14 degrees, ", "with a wind from the west: the sky over Paris is blue."),
 		"end_turn")
 	return []llmtest.Exchange{
 		{Path: "/v1/messages", Chunks: first, Pace: pace},
@@ -75,15 +75,15 @@ func messagesStream(id string, input, output int, thinking, rest block, stop str
 		sse("message_stop", `{"type":"message_stop"}`))
 }
 
-func thought(pieces ...string) block {
+func thinkingBlock(pieces ...string) block {
 	return deltas(`{"type":"thinking","thinking":"","signature":""}`, "thinking_delta", "thinking", pieces, `{"type":"signature_delta","signature":"`+demoSignature+`"}`)
 }
 
-func said(pieces ...string) block {
+func textBlock(pieces ...string) block {
 	return deltas(`{"type":"text","text":""}`, "text_delta", "text", pieces, "")
 }
 
-func called(id, name string, pieces ...string) block {
+func toolUseBlock(id, name string, pieces ...string) block {
 	return deltas(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, id, name), "input_json_delta", "partial_json", pieces, "")
 }
 

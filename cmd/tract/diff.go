@@ -15,7 +15,7 @@ import (
 )
 
 type diffOptions struct {
-	prompting
+	promptFlags
 	format.DiffStyle
 	exitCode, history, manifest, run bool
 }
@@ -39,7 +39,7 @@ part, and names the first thought, call, argument and result that differ.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd, o, args) },
 	}
-	o.prompting.flags(cmd)
+	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.Stat, "stat", false, "only count")
 	f.BoolVar(&o.Word, "word", false, "compare words instead of lines")
@@ -54,7 +54,7 @@ part, and names the first thought, call, argument and result that differ.`,
 
 func (a *app) diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	ctx := cmd.Context()
-	before, after, err := a.sides(ctx, args)
+	before, after, err := a.diffSides(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func (a *app) diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 		differ, err = a.diffPrompts(ctx, o, before, after)
 	}
 	if err == nil && differ && o.exitCode {
-		return no()
+		return negative()
 	}
 	return err
 }
 
-// sides is the two commits that are compared.
-func (a *app) sides(ctx context.Context, args []string) (before, after objects.ID, err error) {
+// diffSides is the two commits that are compared.
+func (a *app) diffSides(ctx context.Context, args []string) (before, after objects.ID, err error) {
 	if len(args) == 1 && !strings.Contains(args[0], "..") {
 		args = append(args, "HEAD")
 	}
@@ -94,22 +94,22 @@ func (a *app) sides(ctx context.Context, args []string) (before, after objects.I
 }
 
 func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
-	d, err := inspect.Diff(ctx, a.repo, before.String(), after.String(), o.options())
+	d, err := inspect.Diff(ctx, a.repo, before.String(), after.String(), o.compileOptions())
 	if err != nil {
 		return false, err
 	}
 	if a.json {
 		return !d.Equal(), format.Encode(a.out, format.DiffJSON(d))
 	}
-	return !d.Equal(), a.page(func(p *format.Printer) error {
+	return !d.Equal(), a.paged(func(p *format.Printer) error {
 		p.Diff(d, o.DiffStyle)
 		return nil
 	})
 }
 
-// parted is the commits that each of two histories has and the other has not,
+// ownCommits is the commits that each of two histories has and the other has not,
 // loaded, newest first, and the last that both have.
-func (a *app) parted(ctx context.Context, before, after objects.ID) (lines [2][]*commit.Commit, base objects.ID, err error) {
+func (a *app) ownCommits(ctx context.Context, before, after objects.ID) (lines [2][]*commit.Commit, base objects.ID, err error) {
 	if base, err = commit.MergeBase(ctx, a.repo.Store(), before, after); err != nil {
 		return lines, base, fmt.Errorf("diff: %w", err)
 	}
@@ -129,7 +129,7 @@ func (a *app) parted(ctx context.Context, before, after objects.ID) (lines [2][]
 }
 
 func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
-	lines, base, err := a.parted(ctx, before, after)
+	lines, base, err := a.ownCommits(ctx, before, after)
 	if err != nil {
 		return false, err
 	}
@@ -140,7 +140,7 @@ func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after object
 	if a.json {
 		return !r.Equal(), format.Encode(a.out, format.RunJSON(r, before, after, base))
 	}
-	return !r.Equal(), a.page(func(p *format.Printer) error {
+	return !r.Equal(), a.paged(func(p *format.Printer) error {
 		p.Run(r, base, o.DiffStyle)
 		return nil
 	})
@@ -158,7 +158,7 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 			Diff  any                     `json:"diff"`
 		}{asked, format.DiffJSON(d)})
 	}
-	return differ, a.page(func(p *format.Printer) error {
+	return differ, a.paged(func(p *format.Printer) error {
 		var rows [][]string
 		for _, c := range asked {
 			rows = append(rows, []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")})
@@ -170,7 +170,7 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 }
 
 func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (differ bool, err error) {
-	lines, base, err := a.parted(ctx, before, after)
+	lines, base, err := a.ownCommits(ctx, before, after)
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +180,7 @@ func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (diff
 	if a.json {
 		return differ, format.Encode(a.out, format.HistoryJSON(h))
 	}
-	return differ, a.page(func(p *format.Printer) error {
+	return differ, a.paged(func(p *format.Printer) error {
 		p.History(h)
 		return nil
 	})

@@ -28,8 +28,8 @@ changes nothing. The exit code is 1 when something is wrong.`,
 	}
 }
 
-// finding is what doctor found out about one thing.
-type finding struct {
+// doctorCheckJSON is what doctor found out about one thing.
+type doctorCheckJSON struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"`
@@ -37,7 +37,7 @@ type finding struct {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	list := []finding{
+	list := []doctorCheckJSON{
 		{Name: "tract", OK: true, Detail: version + ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
 	}
 	for _, check := range []struct {
@@ -56,7 +56,7 @@ func (a *app) doctor(ctx context.Context) error {
 		{"keys", checkKeys},
 		{"terminal", a.checkTerminal},
 	} {
-		f := finding{Name: check.name}
+		f := doctorCheckJSON{Name: check.name}
 		detail, err := check.find(ctx)
 		if f.OK, f.Detail = err == nil, detail; err != nil {
 			what := classify(err)
@@ -86,7 +86,7 @@ func (a *app) doctor(ctx context.Context) error {
 		p.Table(rows)
 	}
 	if bad {
-		return no()
+		return negative()
 	}
 	return p.Err()
 }
@@ -98,7 +98,7 @@ func (a *app) checkSettings(context.Context) (string, error) {
 	}
 	changed := count(uint64(len(v.Changed())), "setting") + " changed"
 	if n := len(v.Ignored()); n > 0 {
-		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.place.settings().Path)
+		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.location.settings().Path)
 	}
 	return changed, nil
 }
@@ -108,11 +108,11 @@ func (a *app) checkStore(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s := a.storeStatus()
-	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.place.url), (s.Bytes+1023)/1024), nil
+	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.location.url), (s.Bytes+1023)/1024), nil
 }
 
 func (a *app) checkPermissions(context.Context) (string, error) {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil || p.root == "" {
 		return "nothing to check", err
 	}
@@ -121,7 +121,7 @@ func (a *app) checkPermissions(context.Context) (string, error) {
 		return "", err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", hinted(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", shellWord(p.root))
+		return "", withHint(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", shellQuote(p.root))
 	}
 	f, err := os.CreateTemp(p.root, "doctor-")
 	if err != nil {

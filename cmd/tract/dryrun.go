@@ -27,7 +27,7 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 	if err != nil {
 		return err
 	}
-	fields, err := causes(req, target)
+	fields, err := settingsOfFields(req, target)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 			}
 			names = append(names, name+" ("+originOf(item.Origin)+")")
 		}
-		a.note("%s ← %s", f.path, strings.Join(names, ", "))
+		a.info("%s ← %s", f.path, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -56,15 +56,15 @@ func originOf(o settings.Origin) string {
 	return o.String()
 }
 
-// field is a part of a request body and the settings that it would not be there
+// requestField is a part of a request body and the settings that it would not be there
 // without, or not be the same.
-type field struct {
+type requestField struct {
 	path     string
 	settings []string
 }
 
-// without is what takes each setting out of a request.
-var without = []struct {
+// settingRemovers is what takes each setting out of a request.
+var settingRemovers = []struct {
 	name string
 	take func(s *llm.Settings)
 	only string // the one field to look at; empty: all
@@ -81,13 +81,13 @@ var without = []struct {
 	{"request.extra", func(s *llm.Settings) { s.Extra = nil }, ""},
 }
 
-// causes finds the settings behind the fields of a body by writing it again
+// settingsOfFields finds the settings behind the fields of a body by writing it again
 // without each of them, so that it holds for every dialect. Fields come in the
 // order of the body.
-func causes(req *llm.Request, target llm.Target) ([]field, error) {
-	var fields []field
+func settingsOfFields(req *llm.Request, target llm.Target) ([]requestField, error) {
+	var fields []requestField
 	body := rawjson.Value(req.Body)
-	for _, setting := range without {
+	for _, setting := range settingRemovers {
 		less := *req
 		less.Body = nil
 		setting.take(&less.Settings)
@@ -97,26 +97,26 @@ func causes(req *llm.Request, target llm.Target) ([]field, error) {
 		}
 		for _, path := range differences(nil, "", body, other) {
 			if setting.only == "" || setting.only == path {
-				fields = cause(fields, path, setting.name)
+				fields = addCause(fields, path, setting.name)
 			}
 		}
 	}
-	return inOrder(fields, body), nil
+	return sortByBody(fields, body), nil
 }
 
-func cause(fields []field, path, setting string) []field {
+func addCause(fields []requestField, path, setting string) []requestField {
 	for i := range fields {
 		if fields[i].path == path {
 			fields[i].settings = append(fields[i].settings, setting)
 			return fields
 		}
 	}
-	return append(fields, field{path, []string{setting}})
+	return append(fields, requestField{path, []string{setting}})
 }
 
-// inOrder sorts fields by where they stand in the body.
-func inOrder(fields []field, body rawjson.Value) []field {
-	var sorted []field
+// sortByBody sorts fields by where they stand in the body.
+func sortByBody(fields []requestField, body rawjson.Value) []requestField {
+	var sorted []requestField
 	for key := range body.Members() {
 		for _, f := range fields {
 			if f.path == key || strings.HasPrefix(f.path, key+".") {

@@ -12,7 +12,7 @@ import (
 )
 
 type editOptions struct {
-	adding
+	appendFlags
 	source string
 }
 
@@ -45,11 +45,11 @@ edit of the block, or the block itself, is that text.`,
 
 func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(a, cmd)
+	opts, err := o.appendOptions(a, cmd)
 	if err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 	if err != nil {
 		return err
 	}
-	a.warnBytes(text)
+	a.warnInvalidUTF8(text)
 	return a.edited(ctx, b, edited)
 }
 
@@ -75,7 +75,7 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (text, source string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
-			return "", "", usage(cmd, "both a text and --source given: give one")
+			return "", "", usageError(cmd, "both a text and --source given: give one")
 		}
 		at, err := a.resolve(ctx, o.source)
 		return "", at.String(), err
@@ -99,10 +99,10 @@ func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) erro
 		return err
 	}
 	if c.ContentID != block.ContentID && block.Origin != nil && block.Origin.Source != commit.SourceUser && block.Role == content.RoleAssistant {
-		a.note("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
+		a.info("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
 	}
 	if a.json {
-		return a.added(ctx, b, edit)
+		return a.printAppended(ctx, b, edit)
 	}
 	p := a.printer()
 	p.Edited(b.Name(), edit, format.Commit{Commit: block, Level: block.Priority})

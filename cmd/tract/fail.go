@@ -57,18 +57,18 @@ type failure struct {
 func (f *failure) Error() string { return f.cause.Error() }
 func (f *failure) Unwrap() error { return f.cause }
 
-// usage is a mistake on the command line.
-func usage(cmd *cobra.Command, format string, args ...any) error {
+// usageError is a mistake on the command line.
+func usageError(cmd *cobra.Command, format string, args ...any) error {
 	return &failure{code: codeUsage, kind: "usage", hint: "see " + cmd.CommandPath() + " --help", cause: fmt.Errorf(format, args...)}
 }
 
-// no is a negative answer: an exit code and no message.
-func no() error {
+// negative is a negative answer: an exit code and no message.
+func negative() error {
 	return &failure{code: codeNo, kind: "no", quiet: true, cause: errors.New("no")}
 }
 
-// hinted gives an error a hint of its own.
-func hinted(err error, hint string, args ...any) error {
+// withHint gives an error a hint of its own.
+func withHint(err error, hint string, args ...any) error {
 	f := classify(err)
 	f.hint = fmt.Sprintf(hint, args...)
 	return f
@@ -82,8 +82,8 @@ var kinds = []struct {
 	kind string
 	hint string
 }{
-	{unread, codePipe, kindPipe, ""},
-	{unshown, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
+	{isBrokenPipe, codePipe, kindPipe, ""},
+	{isOutputError, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
 	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
 	{as[*tract.MovedError], codeBusy, "moved", "tract op log shows what came in between"},
 	{as[*tract.MisplacedError], codeBusy, "moved", ""},
@@ -140,15 +140,15 @@ const (
 	kindNoSpace = "no_space"
 )
 
-// unshown tells whether only the output could not be written.
-func unshown(err error) bool {
+// isOutputError tells whether only the output could not be written.
+func isOutputError(err error) bool {
 	var e *fs.PathError
 	ok := errors.As(err, &e)
 	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
 }
 
-// unread tells whether nobody reads the output any more.
-func unread(err error) bool { return unshown(err) && errors.Is(err, syscall.EPIPE) }
+// isBrokenPipe tells whether nobody reads the output any more.
+func isBrokenPipe(err error) bool { return isOutputError(err) && errors.Is(err, syscall.EPIPE) }
 
 func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 
@@ -173,15 +173,15 @@ func classify(err error) *failure {
 			break
 		}
 	}
-	f.details(err)
+	f.addDetails(err)
 	if f.hint == "" && f.kind == "failed" {
 		f.hint = "tract doctor checks the store, the settings and the terminal"
 	}
 	return f
 }
 
-// details makes the hint of an error that carries more than its kind.
-func (f *failure) details(err error) {
+// addDetails makes the hint of an error that carries more than its kind.
+func (f *failure) addDetails(err error) {
 	var unknown *refs.UnknownError
 	var pending *tract.PendingError
 	var moved *tract.ConflictError
@@ -192,7 +192,7 @@ func (f *failure) details(err error) {
 	var hinter interface{ Hint() string }
 	switch {
 	case errors.As(err, &unsafe):
-		f.hint = "make it your own (chown, chmod go-w), or use it as it is: tract config trust --folder " + shellWord(unsafe.Folder)
+		f.hint = "make it your own (chown, chmod go-w), or use it as it is: tract config trust --folder " + shellQuote(unsafe.Folder)
 	case errors.As(err, &moved):
 		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
 		f.hint = "look at what came in between (tract log), then try again"
@@ -203,12 +203,12 @@ func (f *failure) details(err error) {
 		f.rescued, f.hint = misplaced.Rescued, takeHint(misplaced.Rescued)
 	case errors.As(err, &broken):
 		f.rescued = broken.Rescued
-		f.hint = "tract rescue show " + shellWord(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows what came; tract generate asks again"
+		f.hint = "tract rescue show " + shellQuote(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows what came; tract generate asks again"
 	case errors.As(err, &pending):
 		id := pending.Calls[0].CallID
 		f.hint = toolResultCommand(id, "-F -") + ", or " + toolResultCommand(id, "--abandon")
 	case errors.As(err, &unknown) && unknown.Nearest != "":
-		f.hint = "did you mean " + shellWord(unknown.Nearest) + "?"
+		f.hint = "did you mean " + shellQuote(unknown.Nearest) + "?"
 	case errors.As(err, &unknown) && f.hint == "":
 		f.hint = "tract branch lists branches, tract log shows commits"
 	case errors.As(err, &api):
@@ -220,7 +220,7 @@ func (f *failure) details(err error) {
 
 // takeHint says where a kept response can go when its branch has moved.
 func takeHint(rescued string) string {
-	return "tract rescue take " + shellWord(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
+	return "tract rescue take " + shellQuote(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
 }
 
 func apiHint(e *llm.APIError) string {

@@ -17,16 +17,16 @@ func badFlag(cmd *cobra.Command, err error) error {
 		if short := bad.GetFlag().Shorthand; short != "" {
 			name = "-" + short + ", " + name
 		}
-		return usage(cmd, "%s %q: %s", name, bad.GetValue(), wantedOf(bad))
+		return usageError(cmd, "%s %q: %s", name, bad.GetValue(), wantedValue(bad))
 	}
 	var unknown *pflag.NotExistError
 	ok := errors.As(err, &unknown)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {
-		return usage(cmd, "%s", err)
+		return usageError(cmd, "%s", err)
 	}
 	given := unknown.GetSpecifiedName()
 	if given == "version" {
-		return hinted(usage(cmd, "%s", err), "tract version")
+		return withHint(usageError(cmd, "%s", err), "tract version")
 	}
 	search := suggest.To(given, (len(given)+2)/4)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -35,14 +35,14 @@ func badFlag(cmd *cobra.Command, err error) error {
 		}
 	})
 	if meant := search.Name(); meant != "" {
-		return hinted(usage(cmd, "%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
+		return withHint(usageError(cmd, "%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
 	}
-	return usage(cmd, "%s", err)
+	return usageError(cmd, "%s", err)
 }
 
-// wantedOf is what a value should have been. The parsers of numbers and of yes and no talk of
+// wantedValue is what a value should have been. The parsers of numbers and of yes and no talk of
 // themselves, all others of that.
-func wantedOf(bad *pflag.InvalidValueError) string {
+func wantedValue(bad *pflag.InvalidValueError) string {
 	var number *strconv.NumError
 	ok := errors.As(bad, &number)
 	kind := bad.GetFlag().Value.Type()

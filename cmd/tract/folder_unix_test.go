@@ -237,7 +237,7 @@ func checkSpecial(t *testing.T, dir, secret string, args []string) {
 		t.Errorf("%s: it wrote through the link: %q, %v", what, b, err)
 	}
 	for _, copied := range []string{"copy", "saved"} {
-		for _, name := range besideFiles {
+		for _, name := range sidecarFiles {
 			if b, _ := os.ReadFile(filepath.Join(dir, copied, name)); strings.Contains(string(b), secret) {
 				t.Errorf("%s: the secret is in %s/%s", what, copied, name)
 			}

@@ -12,13 +12,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// followedFirst is how many commits a follower shows before what comes.
-const followedFirst = 10
+// followStartCommits is how many commits a follower shows before what comes.
+const followStartCommits = 10
 
 // follow shows the last commits of a branch, oldest first, and then each as it
 // comes, until the person ends it.
 func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
-	a.listen()
+	a.catchSignals()
 	branch, err := a.followedBranch(ctx, args)
 	if err != nil {
 		return err
@@ -27,9 +27,9 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 	if err != nil {
 		return err
 	}
-	var hurt damage
+	var hurt damageLog
 	if !tip.IsZero() {
-		if err := a.lastOnes(ctx, o, keep, tip, &hurt); err != nil {
+		if err := a.followStart(ctx, o, keep, tip, &hurt); err != nil {
 			return err
 		}
 	}
@@ -38,13 +38,13 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 			break // ending a follower is no failure
 		}
 		if err == nil {
-			err = a.followed(ctx, o, keep, change, &hurt)
+			err = a.showChange(ctx, o, keep, change, &hurt)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return hurt.told(nil)
+	return hurt.result(nil)
 }
 
 // followedBranch is the branch that is named, or that of HEAD.
@@ -57,7 +57,7 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 		name = args[0]
 	}
 	if name == "" {
-		return nil, hinted(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
+		return nil, withHint(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
 	}
 	if err := refs.Check(name); err != nil {
 		return nil, &failure{code: codeUsage, kind: "usage", hint: "log --follow takes the name of a branch", cause: err}
@@ -65,38 +65,38 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 	return a.repo.Branch(name), nil
 }
 
-// followed shows what came with one change of a branch.
-func (a *app) followed(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change tract.BranchChange, hurt *damage) error {
+// showChange shows what came with one change of a branch.
+func (a *app) showChange(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change tract.BranchChange, hurt *damageLog) error {
 	ids := change.Added
 	switch change.Type {
 	case tract.Deleted:
-		a.note("branch %s was deleted", change.Branch)
+		a.info("branch %s was deleted", change.Branch)
 	case tract.Moved:
-		a.note("branch %s was moved to %s", change.Branch, change.New.Short())
+		a.info("branch %s was moved to %s", change.Branch, change.New.Short())
 		ids = []objects.ID{change.New}
 	}
 	for _, id := range ids {
 		c, damaged := a.repo.Show(ctx, id.String())
-		if err := hurt.met(damaged); err != nil {
+		if err := hurt.record(damaged); err != nil {
 			return err
 		}
 		if !keep(c) {
 			continue
 		}
-		if err := a.followedCommit(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
+		if err := a.showFollowed(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID, hurt *damage) error {
+func (a *app) followStart(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID, hurt *damageLog) error {
 	before := *o
 	if before.limit == 0 {
-		before.limit = followedFirst
+		before.limit = followStartCommits
 	}
 	w := &logWalk{repo: a.repo, keep: keep, o: &before}
-	defer func() { _ = hurt.met(w.damage.first) }()
+	defer func() { _ = hurt.record(w.damage.first) }()
 	var last []format.Commit
 	for c, err := range w.newestFirst(ctx, tip.String()) {
 		if err != nil {
@@ -105,19 +105,19 @@ func (a *app) lastOnes(ctx context.Context, o *logOptions, keep func(*commit.Com
 		last = append(last, c)
 	}
 	for _, c := range slices.Backward(last) {
-		if err := a.followedCommit(o, c); err != nil {
+		if err := a.showFollowed(o, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// followedCommit shows one commit at once; a program gets one line.
-func (a *app) followedCommit(o *logOptions, c format.Commit) error {
+// showFollowed shows one commit at once; a program gets one line.
+func (a *app) showFollowed(o *logOptions, c format.Commit) error {
 	if a.json || o.jsonl {
 		return format.EncodeLine(a.out, format.CommitJSON(c))
 	}
-	p := a.screen.shaded(a.out)
+	p := a.screen.shadedPrinter(a.out)
 	p.Log(c, o.LogStyle)
 	return p.Err()
 }

@@ -68,7 +68,7 @@ func healthOf(h *maintain.FsckResult) healthJSON {
 }
 
 func (a *app) fsck(ctx context.Context) error {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *app) fsck(ctx context.Context) error {
 	health, err := maintain.Fsck(ctx, p.url, maintain.FsckOptions{Files: p.files, Progress: step})
 	end()
 	if errors.Is(err, objects.ErrNotFound) {
-		return hinted(err, "tract init makes a store here")
+		return withHint(err, "tract init makes a store here")
 	}
 	if err != nil {
 		return a.storeError(err)
@@ -98,7 +98,7 @@ func (a *app) fsck(ctx context.Context) error {
 }
 
 // damaged is the error of a store that is not sound.
-func damaged(h *maintain.FsckResult, p *place) error {
+func damaged(h *maintain.FsckResult, p *storeLocation) error {
 	n := uint64(0)
 	for _, d := range h.Damages {
 		if !d.Harmless {
@@ -106,11 +106,11 @@ func damaged(h *maintain.FsckResult, p *place) error {
 		}
 	}
 	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
-	return hinted(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", shellWord(p.url))
+	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", shellQuote(p.url))
 }
 
-// mostShown is how many damages are shown to people unless they ask for all.
-const mostShown = 20
+// maxDamagesShown is how many damages are shown to people unless they ask for all.
+const maxDamagesShown = 20
 
 func (a *app) showHealth(h *maintain.FsckResult) error {
 	p := a.printer()
@@ -123,7 +123,7 @@ func (a *app) showHealth(h *maintain.FsckResult) error {
 		p.Text(fmt.Sprintf("%s to which nothing leads: tract gc says more\n", count(uint64(h.Unreachable), "object")))
 	}
 	for i, d := range h.Damages {
-		if i == mostShown && !a.verbose {
+		if i == maxDamagesShown && !a.verbose {
 			p.Text(fmt.Sprintf("… and %d more (tract fsck -v, or --json, shows them)\n", len(h.Damages)-i))
 			break
 		}

@@ -86,7 +86,7 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	ctx := cmd.Context()
 	grace, err := parseGrace(o.grace)
 	if err != nil {
-		return usage(cmd, "--grace %q: want a time such as 14d, 12h or 0", o.grace)
+		return usageError(cmd, "--grace %q: want a time such as 14d, 12h or 0", o.grace)
 	}
 	repo, err := a.open(ctx, o.prune || o.pack)
 	if err != nil {
@@ -102,9 +102,9 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	if s.Keep, err = a.headRoot(); err != nil {
 		return err
 	}
-	old, err := a.expire(ctx, o)
+	old, err := a.purgeExpired(ctx, o)
 	if err != nil {
-		return a.erasureError(err)
+		return a.withPurgeHint(err)
 	}
 	step, end := a.progress("looking")
 	s.Progress = step
@@ -117,12 +117,12 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 		some := append([]objects.ID{}, got.Examples...)
 		return format.Encode(a.out, gcJSON{o.prune, !s.Dry, got.Removed, got.RemovedBytes, got.Young, got.Kept, got.SizeBefore, got.SizeAfter, some, old})
 	}
-	return a.printSwept(o, got, old)
+	return a.printGC(o, got, old)
 }
 
-// expire erases the reasoning that has passed its ttl, with --prune and when whoever asks
+// purgeExpired erases the reasoning that has passed its ttl, with --prune and when whoever asks
 // is sure. With --pack nothing is looked for.
-func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
+func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if o.pack {
 		return nil, nil
 	}
@@ -130,18 +130,18 @@ func (a *app) expire(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}
-	if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("erase %s, %d bytes", old, old.Bytes)); err != nil || !yes {
+	if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("erase %s, %d bytes", old, old.Bytes)); err != nil || !yes {
 		return nil, cancelled(a, err)
 	}
 	step, end := a.progress("erasing")
 	defer end()
-	p := old.purging()
+	p := old.purgeOptions()
 	p.Progress = step
 	_, err = maintain.Purge(ctx, a.repo, p)
 	return old, err
 }
 
-func (a *app) printSwept(o *gcOptions, got objects.Swept, old *expiry) error {
+func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
 	p := a.printer()
 	if old != nil {
 		done := "would be erased (tract gc --prune)"

@@ -9,7 +9,7 @@ import (
 )
 
 func newGenerate(a *app) *cobra.Command {
-	o := &asking{}
+	o := &requestFlags{}
 	cmd := &cobra.Command{
 		Use: "generate", Short: "Ask the model what comes next, and commit what it says",
 		Long: `Ask the model what comes next on the branch, and commit what it says: the thoughts
@@ -29,7 +29,7 @@ goes to stdout. Keys are read from the environment, such as ANTHROPIC_API_KEY.`,
 	return cmd
 }
 
-func (a *app) generate(cmd *cobra.Command, o *asking) error {
+func (a *app) generate(cmd *cobra.Command, o *requestFlags) error {
 	ctx := cmd.Context()
 	client, opts, err := a.prepare(cmd, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *app) generate(cmd *cobra.Command, o *asking) error {
 		}
 		return a.dryRun(ctx, id.String(), client, opts)
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,11 +53,11 @@ func (a *app) generate(cmd *cobra.Command, o *asking) error {
 	if tip.IsZero() {
 		return a.emptyBranch(ctx, b.Name())
 	}
-	s, err := a.asker(o)
+	s, err := a.newResponsePrinter(o)
 	if err != nil {
 		return err
 	}
-	return s.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+	return s.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		return b.Generate(ctx, client, opts)
 	})
 }
@@ -69,8 +69,8 @@ type model interface {
 }
 
 // prepare makes the client and the options of a question.
-func (a *app) prepare(cmd *cobra.Command, o *asking) (model, tract.AskOptions, error) {
-	if err := o.apply(a); err != nil {
+func (a *app) prepare(cmd *cobra.Command, o *requestFlags) (model, tract.AskOptions, error) {
+	if err := o.applySettings(a); err != nil {
 		return nil, tract.AskOptions{}, err
 	}
 	client, err := a.client()

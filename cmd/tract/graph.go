@@ -31,9 +31,9 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	return list, nil
 }
 
-// everything yields the commits of all branches and tags, each once, and every
+// walkAll yields the commits of all branches and tags, each once, and every
 // commit before its parents.
-func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, error] {
+func (w *logWalk) walkAll(ctx context.Context) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		tips, err := tips(ctx, w.repo)
 		if err != nil {
@@ -46,15 +46,15 @@ func (w *logWalk) everything(ctx context.Context) iter.Seq2[*commit.Commit, erro
 
 // graph draws the lines of histories to the left of a log.
 type graph struct {
-	g     *gutter
+	out   *graphWriter
 	p     *format.Printer
 	draw  bool
 	lanes []objects.ID // the commit that each line waits for
 }
 
 func newGraph(draw bool, w io.Writer, o format.Options) *graph {
-	g := &gutter{w: w}
-	return &graph{g: g, p: format.New(g, o), draw: draw}
+	g := &graphWriter{w: w}
+	return &graph{out: g, p: format.New(g, o), draw: draw}
 }
 
 // log shows a commit, newest first, with its place in the graph.
@@ -76,24 +76,24 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 		}
 	}
 	g.lanes[at] = c.Parent()
-	g.g.gap, g.g.first, g.g.rest = bars(waiting, -1, ""), bars(len(g.lanes), at, "* "), bars(len(g.lanes), -1, "")
+	g.out.gap, g.out.first, g.out.rest = bars(waiting, -1, ""), bars(len(g.lanes), at, "* "), bars(len(g.lanes), -1, "")
 	switch {
 	case c.Op == commit.Merge:
-		g.g.first += "  "
-		g.g.fork = strings.Repeat("| ", at) + `|\` + strings.Repeat(` \`, len(g.lanes)-at-1) + "  "
+		g.out.first += "  "
+		g.out.fork = strings.Repeat("| ", at) + `|\` + strings.Repeat(` \`, len(g.lanes)-at-1) + "  "
 		g.lanes = slices.Insert(g.lanes, at+1, c.SecondParent())
-		g.g.rest = bars(len(g.lanes), -1, "")
+		g.out.rest = bars(len(g.lanes), -1, "")
 	case c.Parent().IsZero():
-		g.g.rest = bars(len(g.lanes), at, "  ")
+		g.out.rest = bars(len(g.lanes), at, "  ")
 		g.lanes = slices.Delete(g.lanes, at, at+1)
 	}
-	g.g.ahead = true
+	g.out.ahead = true
 	g.p.Log(c, style)
-	if fork := strings.TrimRight(g.g.fork, " "); fork != "" { // nothing came after the first line
-		g.g.fork, g.g.rest = "", ""
+	if fork := strings.TrimRight(g.out.fork, " "); fork != "" { // nothing came after the first line
+		g.out.fork, g.out.rest = "", ""
 		g.p.Text(fork + "\n")
 	}
-	g.g.ahead, g.g.rest = false, ""
+	g.out.ahead, g.out.rest = false, ""
 }
 
 // pass is for a commit that is not shown: its lines wait for its parents.
@@ -109,17 +109,17 @@ func (g *graph) pass(c *commit.Commit) {
 	}
 }
 
-// gutter puts something before each line that is written: before the first line
+// graphWriter puts something before each line that is written: before the first line
 // what is first, before the second the fork of a merge, before the others the rest,
 // and before an empty line that comes ahead of the first the gap.
-type gutter struct {
+type graphWriter struct {
 	w                      io.Writer
 	gap, first, fork, rest string
 	ahead, inLine          bool // ahead: the first line is still to come
 }
 
 // Write writes whole or fails.
-func (g *gutter) Write(b []byte) (int, error) {
+func (g *graphWriter) Write(b []byte) (int, error) {
 	var out []byte
 	for line := range bytes.Lines(b) {
 		switch {

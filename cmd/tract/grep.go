@@ -55,17 +55,17 @@ nothing matches.`,
 func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
 	g.First = o.names
 	if o.all && len(args) > 1 {
-		return nil, g, usage(cmd, "both --all and a revision given: give one")
+		return nil, g, usageError(cmd, "both --all and a revision given: give one")
 	}
 	if o.limit < 0 {
-		return nil, g, usage(cmd, "-n %d: want a number of lines", o.limit)
+		return nil, g, usageError(cmd, "-n %d: want a number of lines", o.limit)
 	}
 	expression := args[0]
 	if o.fixed {
 		expression = regexp.QuoteMeta(expression)
 	}
 	if _, err := regexp.Compile(expression); err != nil {
-		return nil, g, usage(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, g, usageError(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if o.ignoreCase {
 		expression = "(?i)" + expression
@@ -73,7 +73,7 @@ func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.
 	for _, name := range o.kinds {
 		k, err := content.ParseKind(name)
 		if err != nil {
-			return nil, g, usage(cmd, "--%s", err)
+			return nil, g, usageError(cmd, "--%s", err)
 		}
 		g.Kinds = append(g.Kinds, k)
 	}
@@ -91,14 +91,14 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		return err
 	}
 	if !o.all {
-		id, err := a.resolve(ctx, orHead(args[1:]))
+		id, err := a.resolve(ctx, revOrHead(args[1:]))
 		if err != nil {
 			return err
 		}
 		g.Revs = []string{id.String()}
 	}
 	list := []any{}
-	s := &grepping{matches: inspect.Grep(ctx, repo, pattern, g), limit: o.limit}
+	s := &grepRun{matches: inspect.Grep(ctx, repo, pattern, g), limit: o.limit}
 	switch {
 	case o.jsonl:
 		err = s.show(func(m inspect.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
@@ -108,7 +108,7 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 			err = format.Encode(a.out, list)
 		}
 	default:
-		err = a.pageTo(func(w io.Writer, options format.Options) error {
+		err = a.pagedTo(func(w io.Writer, options format.Options) error {
 			p := format.New(w, options)
 			return s.show(func(m inspect.Match) error {
 				o.print(p, m)
@@ -117,22 +117,22 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		})
 	}
 	if err == nil && s.found == 0 {
-		err = no()
+		err = negative()
 	}
-	return s.damage.told(err)
+	return s.damage.result(err)
 }
 
-// grepping is a search on its way.
-type grepping struct {
+// grepRun is a search on its way.
+type grepRun struct {
 	matches iter.Seq2[inspect.Match, error]
 	limit   int
 	found   int
-	damage  damage
+	damage  damageLog
 }
 
-func (s *grepping) show(one func(inspect.Match) error) error {
+func (s *grepRun) show(one func(inspect.Match) error) error {
 	for m, damaged := range s.matches {
-		if err := s.damage.met(damaged); err != nil {
+		if err := s.damage.record(damaged); err != nil {
 			return err
 		}
 		if damaged != nil {

@@ -35,7 +35,7 @@ func (h head) String() string {
 // head reads the file HEAD of the store's folder. A store without one is on its
 // first branch.
 func (a *app) head() (head, error) {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil || p.root == "" {
 		return head{branch: firstBranch}, err
 	}
@@ -49,7 +49,7 @@ func (a *app) head() (head, error) {
 	}
 	h, err := parseHead(strings.TrimSpace(string(text)))
 	if err != nil {
-		return head{}, hinted(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
+		return head{}, withHint(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
 	}
 	return h, nil
 }
@@ -64,12 +64,12 @@ func parseHead(line string) (head, error) {
 
 // setHead moves HEAD.
 func (a *app) setHead(h head) error {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return err
 	}
 	if p.root == "" {
-		return hinted(fmt.Errorf("move HEAD: the store %s has no working folder", p.url), "name the branch with --branch")
+		return withHint(fmt.Errorf("move HEAD: the store %s has no working folder", p.url), "name the branch with --branch")
 	}
 	line := h.at.String()
 	if h.branch != "" {

@@ -21,7 +21,7 @@ func newHelp() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			if page, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
-				for _, sub := range below(page) {
+				for _, sub := range subcommands(page) {
 					names = append(names, sub.Name()+"\t"+sub.Short)
 				}
 			}

@@ -76,15 +76,15 @@ type importJSON struct {
 	Source  string `json:"source"`
 }
 
-// importing is one run of the command.
-type importing struct {
-	app    *app
-	repo   *tract.Repo
-	o      *importOptions
-	folder bool
-	done   []importJSON
-	blocks int // read so far
-	told   int // of them, when progress was last said
+// importRun is one run of the command.
+type importRun struct {
+	app      *app
+	repo     *tract.Repo
+	o        *importOptions
+	folder   bool
+	done     []importJSON
+	blocks   int // read so far
+	reported int // of them, when progress was last said
 
 	failed int     // files
 	errors []error // of them
@@ -93,10 +93,10 @@ type importing struct {
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
 	ctx := cmd.Context()
 	if !slices.Contains(importers.Formats(), importers.Format(o.format)) {
-		return usage(cmd, "--format %q: want one of %s", o.format, formatNames())
+		return usageError(cmd, "--format %q: want one of %s", o.format, formatNames())
 	}
 	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
-		return usage(cmd, "import: each session becomes a branch of its own, and --branch and --from say nothing about it; want --as NAME")
+		return usageError(cmd, "import: each session becomes a branch of its own, and --branch and --from say nothing about it; want --as NAME")
 	}
 	if o.as != "" {
 		if err := checkName("branch", o.as); err != nil {
@@ -111,33 +111,33 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if err != nil {
 		return err
 	}
-	m := &importing{app: a, repo: repo, o: o, folder: folder}
+	m := &importRun{app: a, repo: repo, o: o, folder: folder}
 	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
 			break
 		}
-		if err != nil && !m.skips(err) {
+		if err != nil && !m.skipUnknown(err) {
 			m.failed++
-			m.errors = append(m.errors, each(err)...)
+			m.errors = append(m.errors, splitErrors(err)...)
 		}
 		err = nil
 	}
 	if err == nil && m.failed == 0 && len(m.done) == 0 {
 		if folder {
-			return nothingIn(path, len(files))
+			return errNoConversations(path, len(files))
 		}
-		return wordless(path)
+		return errNoMessages(path)
 	}
-	switch bad := each(err); {
+	switch bad := splitErrors(err); {
 	case m.failed > 0:
-		err = summed(append(m.errors, bad...), "import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
+		err = combineErrors(append(m.errors, bad...), "import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
 	case len(bad) > 1:
-		err = summed(bad, "import %s: the file did not come in whole", path)
+		err = combineErrors(bad, "import %s: the file did not come in whole", path)
 	}
 	if showErr := m.show(); err == nil {
 		err = showErr
 	}
-	return importError(m.kept(err))
+	return importError(m.noSpaceHint(err))
 }
 
 // sources is the files that an argument names, and whether it is their folder.
@@ -150,7 +150,7 @@ func sources(path string) (files []string, folder bool, err error) {
 		return []string{path}, false, err
 	}
 	if files, err = logsIn(path); err == nil && len(files) == 0 {
-		err = nothingIn(path, 0)
+		err = errNoConversations(path, 0)
 	}
 	return files, true, err
 }
@@ -178,26 +178,26 @@ func logsIn(root string) ([]string, error) {
 func importError(err error) error {
 	switch {
 	case as[*tract.DivergedError](err):
-		return hinted(err, "tract import --as NAME brings it to a branch of its own")
+		return withHint(err, "tract import --as NAME brings it to a branch of its own")
 	case as[*importers.UnknownError](err):
-		return hinted(err, "want a message array, a request body, or a session log; --format says which when looking does not")
+		return withHint(err, "want a message array, a request body, or a session log; --format says which when looking does not")
 	case as[*importers.LineError](err):
-		return hinted(err, "all other lines that can be read are kept; mend this one and import again")
+		return withHint(err, "all other lines that can be read are kept; mend this one and import again")
 	}
 	return err
 }
 
-// skips tells whether a file of a folder is none of ours, and says so.
-func (m *importing) skips(err error) bool {
+// skipUnknown tells whether a file of a folder is none of ours, and says so.
+func (m *importRun) skipUnknown(err error) bool {
 	if !as[*importers.UnknownError](err) {
 		return false
 	}
-	m.app.note("passed over %s", err)
+	m.app.info("passed over %s", err)
 	return true
 }
 
 // file imports one file.
-func (m *importing) file(ctx context.Context, path string) error {
+func (m *importRun) file(ctx context.Context, path string) error {
 	name, in := path, m.app.stdin(ctx)
 	if path == "-" {
 		name = "stdin"
@@ -230,7 +230,7 @@ func (m *importing) file(ctx context.Context, path string) error {
 
 // read yields the messages of a file with their branches, and then its errors as one, which
 // it leaves in bad too.
-func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
+func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
 		for e, err := range importers.Read(name, in, importers.Format(m.o.format)) {
@@ -240,7 +240,7 @@ func (m *importing) read(name string, in io.Reader, n *namer, bad *error) iter.S
 			}
 			branch := n.branch(&e)
 			if branch == "" {
-				list = append(list, hinted(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
+				list = append(list, withHint(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
 				break
 			}
 			f := tract.ImportedMessage{Branch: branch, From: e.From, Origin: commit.Origin{
@@ -323,11 +323,11 @@ func cleanName(s string) string {
 const progressStep = 200
 
 // progress says on a terminal how far the import is.
-func (m *importing) progress(name string, end bool) {
-	if m.app.json || !end && m.blocks < m.told+progressStep {
+func (m *importRun) progress(name string, end bool) {
+	if m.app.json || !end && m.blocks < m.reported+progressStep {
 		return
 	}
-	if m.told = m.blocks; !isTerminal(m.app.err) {
+	if m.reported = m.blocks; !isTerminal(m.app.err) {
 		return
 	}
 	line := ""
@@ -338,7 +338,7 @@ func (m *importing) progress(name string, end bool) {
 }
 
 // show says what came.
-func (m *importing) show() error {
+func (m *importRun) show() error {
 	if m.app.json {
 		if m.done == nil {
 			m.done = []importJSON{}
@@ -356,4 +356,64 @@ func (m *importing) show() error {
 	p := m.app.printer()
 	p.Table(rows)
 	return p.Err()
+}
+
+// errNoConversations says that a folder with so many files to try has no conversation.
+func errNoConversations(folder string, files int) error {
+	if files == 0 {
+		err := fmt.Errorf("import %s: no .json or .jsonl file is in the folder", folder)
+		return withHint(err, "name the folder that the logs are in, such as ~/.claude/projects, or a file itself")
+	}
+	text := "none of its %s has a conversation"
+	if files == 1 {
+		text = "its %s has no conversation"
+	}
+	err := fmt.Errorf("import %s: "+text, folder, count(uint64(files), "file"))
+	return withHint(err, "want message arrays, request bodies, or session logs; --format says which when looking does not")
+}
+
+// errNoMessages says that a file is a log, and nobody says a word in it: Claude Code writes the
+// titles of sessions to files of their own.
+func errNoMessages(path string) error {
+	if path == "-" {
+		path = "stdin"
+	}
+	err := fmt.Errorf("import %s: nobody says a word in it", path)
+	return withHint(err, "the messages of the session are in another log; a folder brings in all that are in it")
+}
+
+// noSpaceHint says of an import for which there was no room to the end what has come in.
+func (m *importRun) noSpaceHint(err error) error {
+	added := 0
+	for _, d := range m.done {
+		added += d.Added
+	}
+	if added == 0 || m.o.dry || err == nil {
+		return err
+	}
+	f := classify(err)
+	if f.kind != kindNoSpace {
+		return err
+	}
+	room, _, _ := strings.Cut(f.hint, ";") // the rest says that nothing was changed
+	return withHint(err, "%s; what came before is kept (%s), and the next import goes on from there", room, count(uint64(added), "block"))
+}
+
+// splitErrors is the errors that one is made of.
+func splitErrors(err error) []error {
+	if list, is := err.(interface{ Unwrap() []error }); is {
+		return list.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// combineErrors is many errors of an import as one.
+func combineErrors(list []error, format string, args ...any) error {
+	return &failure{
+		code: codeNo, kind: "failed", errors: list, cause: fmt.Errorf(format, args...),
+		hint: "the errors say why; all else is kept: mend the files and import again",
+	}
 }

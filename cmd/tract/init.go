@@ -28,7 +28,7 @@ alone (mode 0700), and git ignores it. Running it again is harmless.`,
 }
 
 func (a *app) init(cmd *cobra.Command, args []string) error {
-	p, err := a.newPlace(args)
+	p, err := a.newStoreLocation(args)
 	if err != nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return a.storeError(err)
 	}
-	a.place, a.repo = p, repo
+	a.location, a.repo = p, repo
 	again := true
 	if p.root != "" {
-		if again, err = a.furnish(p.root, name); err != nil {
+		if again, err = a.writeStoreFiles(p.root, name); err != nil {
 			return err
 		}
 	}
@@ -65,30 +65,30 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// newPlace is where init makes the store.
-func (a *app) newPlace(args []string) (*place, error) {
+// newStoreLocation is where init makes the store.
+func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	switch {
 	case a.url != "":
-		return placeOf(a.url)
+		return locationOf(a.url)
 	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
 		here, err := os.Getwd()
 		if err != nil {
 			return nil, err
 		}
-		return placeOf(filepath.Join(here, folder))
+		return locationOf(filepath.Join(here, folder))
 	case len(args) == 0:
-		return placeOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR"))))
+		return locationOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR"))))
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
 		return nil, err
 	}
-	return placeOf(filepath.Join(dir, folder))
+	return locationOf(filepath.Join(dir, folder))
 }
 
-// furnish puts HEAD and .gitignore into the folder of a store and tells whether
+// writeStoreFiles puts HEAD and .gitignore into the folder of a store and tells whether
 // HEAD was there.
-func (a *app) furnish(root, branch string) (again bool, err error) {
+func (a *app) writeStoreFiles(root, branch string) (again bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := safefile.Write(ignore, []byte("*\n"), nil); err != nil {

@@ -75,7 +75,7 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 		return err
 	}
 	if o.limit < 0 {
-		return usage(cmd, "-n %d: want a number of commits", o.limit)
+		return usageError(cmd, "-n %d: want a number of commits", o.limit)
 	}
 	repo, err := a.open(ctx, false)
 	if err != nil {
@@ -87,23 +87,23 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	w := &logWalk{repo: repo, keep: keep, o: o}
 	spec := ""
 	if !o.all {
-		if spec, err = a.spec(ctx, orHead(args)); err != nil {
+		if spec, err = a.resolveRange(ctx, revOrHead(args)); err != nil {
 			return err
 		}
-		w.count = countFrom(orHead(args))
+		w.revs = newRevCounter(revOrHead(args))
 	}
 	if w.refs, err = a.decorations(ctx, repo); err != nil {
 		return err
 	}
 	if a.json || o.jsonl {
-		if err := w.decide(ctx, a, spec); err != nil {
+		if err := w.loadDecisions(ctx, a, spec); err != nil {
 			return err
 		}
-		return w.damage.told(a.logJSON(o, w.commits(ctx, spec)))
+		return w.damage.result(a.logJSON(o, w.commits(ctx, spec)))
 	}
-	return w.damage.told(a.pageTo(func(out io.Writer, options format.Options) error {
+	return w.damage.result(a.pagedTo(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
-		w.passed = g.pass
+		w.onHidden = g.pass
 		for c, err := range w.commits(ctx, spec) {
 			if err != nil {
 				return err
@@ -139,20 +139,20 @@ func (a *app) logJSON(o *logOptions, commits iter.Seq2[format.Commit, error]) er
 
 // logWalk gives the commits of a log with what is shown beside them.
 type logWalk struct {
-	repo    *tract.Repo
-	keep    func(*commit.Commit) bool
-	o       *logOptions
-	count   *counter                      // numbers the rows; nil: they have no numbers
-	passed  func(*commit.Commit)          // told of what is not shown; may be nil
-	refs    map[objects.ID][]string       // names of commits
-	entries map[objects.ID]*compile.Entry // where turns and levels are counted
-	notes   map[objects.ID][]*commit.Commit
-	damage  damage
+	repo     *tract.Repo
+	keep     func(*commit.Commit) bool
+	o        *logOptions
+	revs     *revCounter                   // numbers the rows; nil: they have no numbers
+	onHidden func(*commit.Commit)          // told of what is not shown; may be nil
+	refs     map[objects.ID][]string       // names of commits
+	entries  map[objects.ID]*compile.Entry // where turns and levels are counted
+	notes    map[objects.ID][]*commit.Commit
+	damage   damageLog
 }
 
-// decide computes turn and priority of every commit below the heads, which takes
+// loadDecisions computes turn and priority of every commit below the heads, which takes
 // a walk to the root.
-func (w *logWalk) decide(ctx context.Context, a *app, spec string) error {
+func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error {
 	heads := []string{spec}
 	if w.o.all {
 		heads = nil
@@ -218,13 +218,13 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 		shown := 0
 		for c, err := range w.walk(ctx, spec) {
 			damaged := err
-			if err := w.damage.met(err); err != nil {
+			if err := w.damage.record(err); err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
-			rev := w.count.rev(c)
-			kept := w.meet(c)
-			if kept && !yield(w.dress(c, rev, damaged), nil) {
+			rev := w.revs.rev(c)
+			kept := w.keeps(c)
+			if kept && !yield(w.decorate(c, rev, damaged), nil) {
 				return
 			}
 			if w.o.turns && c.BeginsTurn() || !w.o.turns && kept {
@@ -240,7 +240,7 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 // walk gives all commits that may be shown.
 func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
 	if w.o.all {
-		return w.everything(ctx)
+		return w.walkAll(ctx)
 	}
 	found := w.repo.Log(ctx, spec, tract.LogOptions{})
 	tip, err := objects.ParseID(spec)
@@ -261,19 +261,19 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 	}
 }
 
-// meet notes what a commit says of earlier ones and tells whether it is shown.
-func (w *logWalk) meet(c *commit.Commit) (kept bool) {
+// keeps notes what a commit says of earlier ones and tells whether it is shown.
+func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
 	}
-	if kept = w.keep(c); !kept && w.passed != nil {
-		w.passed(c)
+	if kept = w.keep(c); !kept && w.onHidden != nil {
+		w.onHidden(c)
 	}
 	return kept
 }
 
-// dress puts beside a commit what is known of it here.
-func (w *logWalk) dress(c *commit.Commit, rev string, damaged error) format.Commit {
+// decorate puts beside a commit what is known of it here.
+func (w *logWalk) decorate(c *commit.Commit, rev string, damaged error) format.Commit {
 	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
 	if e := w.entries[c.ID]; e != nil {
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)

@@ -22,7 +22,7 @@ func (f *filter) add(test func(c *commit.Commit) bool) { f.tests = append(f.test
 // wrong notes that a flag is.
 func (f *filter) wrong(text string, args ...any) {
 	if f.err == nil {
-		f.err = usage(f.cmd, text, args...)
+		f.err = usageError(f.cmd, text, args...)
 	}
 }
 
@@ -46,7 +46,7 @@ func (o *logOptions) filter(a *app, cmd *cobra.Command) (func(*commit.Commit) bo
 	f.kind(o.kind)
 	f.role(o.role)
 	f.matches("--author", o.author, func(c *commit.Commit) string { return c.Author })
-	f.matches("--grep", o.grep, wordsOf)
+	f.matches("--grep", o.grep, searchText)
 	f.since(o.since)
 	f.until(o.until)
 	if !o.annotations {
@@ -113,8 +113,8 @@ func (f *filter) time(flag, text string, in func(made, t time.Time) bool) {
 	f.add(func(c *commit.Commit) bool { return in(c.Time, t) })
 }
 
-// wordsOf is all words of a commit: what --grep looks at.
-func wordsOf(c *commit.Commit) string {
+// searchText is all words of a commit: what --grep looks at.
+func searchText(c *commit.Commit) string {
 	text := c.Label.Text
 	if c.Block == nil {
 		return text

@@ -48,7 +48,7 @@ var manuals = map[string]manual{
 func (a *app) man(cmd *cobra.Command, o *manOptions, args []string) error {
 	m, ok := manuals[o.format]
 	if !ok {
-		return usage(cmd, "--format %q: want man or markdown", o.format)
+		return usageError(cmd, "--format %q: want man or markdown", o.format)
 	}
 	root := cmd.Root()
 	if o.dir != "" {
@@ -59,7 +59,7 @@ func (a *app) man(cmd *cobra.Command, o *manOptions, args []string) error {
 	}
 	page, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
-		return usage(cmd, "%q is no command of tract", strings.Join(args, " "))
+		return usageError(cmd, "%q is no command of tract", strings.Join(args, " "))
 	}
 	_, err = a.out.Write([]byte(m.page(page)))
 	return err
@@ -70,7 +70,7 @@ func (m manual) writeAll(cmd *cobra.Command, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, m.file(cmd)), []byte(m.page(cmd)), 0o666); err != nil {
 		return err
 	}
-	for _, sub := range below(cmd) {
+	for _, sub := range subcommands(cmd) {
 		if err := m.writeAll(sub, dir); err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func (m manual) writeAll(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// below is the commands of a command, and the topics of its help, by their names.
-func below(cmd *cobra.Command) (list []*cobra.Command) {
+// subcommands is the commands of a command, and the topics of its help, by their names.
+func subcommands(cmd *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
 			list = append(list, sub)

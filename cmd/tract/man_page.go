@@ -104,9 +104,9 @@ func roffFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 // related is the command above, and those below.
 func related(cmd *cobra.Command) []*cobra.Command {
 	if cmd.HasParent() {
-		return append([]*cobra.Command{cmd.Parent()}, below(cmd)...)
+		return append([]*cobra.Command{cmd.Parent()}, subcommands(cmd)...)
 	}
-	return below(cmd)
+	return subcommands(cmd)
 }
 
 // roff is text in which nothing speaks to the formatter. A hyphen is one that can

@@ -14,7 +14,7 @@ import (
 )
 
 type mergeOptions struct {
-	asking
+	requestFlags
 	tract.MergeOptions
 	appends, ours, theirs, summarize bool
 	summary, edit                    string
@@ -80,7 +80,7 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	if err := o.prepare(a, cmd); err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 	}
 	r, err := b.Merge(ctx, rev, o.MergeOptions)
 	if err != nil {
-		return a.mergeFailed(err)
+		return a.mergeError(err)
 	}
-	return a.merged(b, o, r)
+	return a.printMerge(b, o, r)
 }
 
 // prepare reads the flags into the options of the library.
@@ -99,21 +99,21 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, cmd, c) }
 	if o.summary != "" {
-		text, err := (&words{file: o.summary}).read(ctx, a, cmd, nil, "")
+		text, err := (&textFlags{file: o.summary}).read(ctx, a, cmd, nil, "")
 		if err != nil {
 			return err
 		}
 		if strings.TrimSpace(text) == "" {
 			return tract.ErrEmpty
 		}
-		a.warnBytes(text)
+		a.warnInvalidUTF8(text)
 		o.Summary = text
 		return nil
 	}
 	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
 		return nil
 	}
-	if err := o.apply(a); err != nil {
+	if err := o.applySettings(a); err != nil {
 		return err
 	}
 	client, err := a.client()
@@ -121,7 +121,7 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 		return err
 	}
 	o.Summarize = client
-	o.Ask, err = a.watching()
+	o.Ask, err = a.askOptions()
 	return err
 }
 
@@ -132,7 +132,7 @@ func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, 
 		text, err := a.edit(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
 		return &tract.Change{Text: text}, err
 	case o.edit != "" && c.Op == commit.Edit:
-		text, err := (&words{file: o.edit}).read(ctx, a, cmd, nil, "")
+		text, err := (&textFlags{file: o.edit}).read(ctx, a, cmd, nil, "")
 		if o.edit = ""; err != nil { // it is the text of one conflict
 			return nil, err
 		}
@@ -145,13 +145,13 @@ func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, 
 	return nil, nil
 }
 
-// mergeFailed lists the conflicts, and says what to do.
-func (a *app) mergeFailed(err error) error {
+// mergeError lists the conflicts, and says what to do.
+func (a *app) mergeError(err error) error {
 	var conflicts *tract.MergeConflictError
 	switch {
 	case errors.As(err, &conflicts):
 		f := classify(err)
-		p := a.stories()
+		p := a.stderrPrinter()
 		for _, c := range conflicts.Conflicts {
 			if f.conflicts = append(f.conflicts, format.ConflictJSON(c)); !a.json {
 				p.Conflict(c)
@@ -159,9 +159,9 @@ func (a *app) mergeFailed(err error) error {
 		}
 		return f
 	case errors.Is(err, tract.ErrNotFastForward):
-		return hinted(err, "without --ff-only a merge is committed")
+		return withHint(err, "without --ff-only a merge is committed")
 	case errors.Is(err, tract.ErrUnrelated):
-		return hinted(err, "--allow-unrelated-histories merges them all the same")
+		return withHint(err, "--allow-unrelated-histories merges them all the same")
 	}
 	return err
 }
@@ -180,8 +180,8 @@ type mergeJSON struct {
 	Conflicts []any           `json:"conflicts,omitempty"`
 }
 
-// merged says what a merge did.
-func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
+// printMerge says what a merge did.
+func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
 	done := "merged"
 	switch {
 	case o.DryRun:
@@ -213,7 +213,7 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")
 	case tract.FastForward:
-		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), tipOf(r.Ours), r.Theirs.Short(), brought))
+		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), shortOrNothing(r.Ours), r.Theirs.Short(), brought))
 	default:
 		text := fmt.Sprintf("%s %s of %s into %s", capital(done), brought, r.Theirs.Short(), b.Name())
 		if r.Kind == tract.Squashed {
@@ -228,14 +228,14 @@ func (a *app) merged(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) err
 		p.Text("Ended " + count(uint64(n), "conflict") + "\n")
 	}
 	if o.NoMove && r.Tip != r.Ours {
-		a.note("the branch has not moved: tract diff HEAD %s shows what would change, tract reset %[1]s takes it", r.Tip.Short())
+		a.info("the branch has not moved: tract diff HEAD %s shows what would change, tract reset %[1]s takes it", r.Tip.Short())
 	}
 	return p.Err()
 }
 
 func capital(done string) string { return strings.ToUpper(done[:1]) + done[1:] }
 
-func tipOf(id objects.ID) string {
+func shortOrNothing(id objects.ID) string {
 	if id.IsZero() {
 		return "nothing"
 	}

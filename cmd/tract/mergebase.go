@@ -51,7 +51,7 @@ func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) 
 		if len(bases) == 1 && bases[0] == left {
 			return nil
 		}
-		return no()
+		return negative()
 	}
 	if !o.all {
 		bases = bases[:min(len(bases), 1)]
@@ -70,7 +70,7 @@ func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) 
 		}
 	}
 	if len(list) == 0 {
-		return no()
+		return negative()
 	}
 	return nil
 }

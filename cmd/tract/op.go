@@ -62,7 +62,7 @@ func opOf(op tract.Operation) opJSON {
 // opLog lists the operations, or those that moved a ref.
 func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
 	if limit < 0 {
-		return usage(cmd, "-n %d: want a number of operations", limit)
+		return usageError(cmd, "-n %d: want a number of operations", limit)
 	}
 	ctx := cmd.Context()
 	repo, err := a.open(ctx, false)
@@ -95,7 +95,7 @@ func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
 	if a.json {
 		return format.Encode(a.out, list)
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.paged(func(p *format.Printer) error {
 		p.Table(rows)
 		return nil
 	})
@@ -134,7 +134,7 @@ func (m refMoves) of(op tract.Operation) (own []int) {
 // moveRow is where an operation left a ref, and how that is written from here.
 func moveRow(op tract.Operation, ref string, n int) []string {
 	at := slices.IndexFunc(op.Refs, func(u objects.RefUpdate) bool { return u.Name == ref })
-	return []string{shortOrGone(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)}
+	return []string{shortOrDashes(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)}
 }
 
 // opRow is an operation in one line.
@@ -151,7 +151,7 @@ func opRow(op tract.Operation) []string {
 		if i > 0 {
 			moved.WriteString(", ")
 		}
-		moved.WriteString(refs.Name(u.Name) + " " + shortOrGone(u.Old) + " -> " + shortOrGone(u.New))
+		moved.WriteString(refs.Name(u.Name) + " " + shortOrDashes(u.Old) + " -> " + shortOrDashes(u.New))
 	}
 	return []string{strconv.FormatUint(op.Seq, 10), op.Note.Time.Local().Format(time.DateTime), op.Note.Author, what, moved.String()}
 }
@@ -180,15 +180,15 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 		}
 	}
 	err = &refs.UnknownError{Rev: strconv.FormatUint(seq, 10), Why: "there is no operation of that number"}
-	return hinted(err, "tract op log lists them")
+	return withHint(err, "tract op log lists them")
 }
 
 func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	added := make([][]format.Commit, len(op.Refs))
-	var hurt damage
+	var hurt damageLog
 	for i, u := range op.Refs {
 		var err error
-		if added[i], err = a.addedBy(ctx, u, &hurt); err != nil {
+		if added[i], err = a.commitsOf(ctx, u, &hurt); err != nil {
 			return err
 		}
 	}
@@ -199,16 +199,16 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 				v.Added = append(v.Added, format.CommitJSON(c))
 			}
 		}
-		return hurt.told(format.Encode(a.out, v))
+		return hurt.result(format.Encode(a.out, v))
 	}
-	return hurt.told(a.page(func(p *format.Printer) error {
+	return hurt.result(a.paged(func(p *format.Printer) error {
 		row := opRow(op)
 		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
 			p.Line(line)
 		}
 		for i, u := range op.Refs {
 			p.Text("\n")
-			p.Line(fmt.Sprintf("%s: %s -> %s", refs.Name(u.Name), shortOrGone(u.Old), shortOrGone(u.New)))
+			p.Line(fmt.Sprintf("%s: %s -> %s", refs.Name(u.Name), shortOrDashes(u.Old), shortOrDashes(u.New)))
 			for _, c := range added[i] {
 				p.Log(c, format.LogStyle{Oneline: true})
 			}
@@ -220,14 +220,14 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 // maxOpShown is most commits that an operation is shown to have brought.
 const maxOpShown = 50
 
-// addedBy is the commits that a move of a branch brought to it, newest first.
-func (a *app) addedBy(ctx context.Context, u objects.RefUpdate, hurt *damage) ([]format.Commit, error) {
+// commitsOf is the commits that a move of a branch brought to it, newest first.
+func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate, hurt *damageLog) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}
 	var list []format.Commit
 	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.LogOptions{Limit: maxOpShown}) {
-		if err := hurt.met(damaged); err != nil {
+		if err := hurt.record(damaged); err != nil {
 			return nil, err
 		}
 		list = append(list, format.Commit{Commit: c, Damaged: damaged})

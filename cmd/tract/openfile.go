@@ -18,7 +18,7 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, fs.FileInfo, err
 	if plain {
 		f, err = os.Open(path)
 	} else {
-		f, err = openOrLeave(ctx, path)
+		f, err = openUnlessDone(ctx, path)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -31,17 +31,17 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, fs.FileInfo, err
 	case plain:
 		return f, info, nil
 	}
-	return &openedFile{waiting{ctx, f}, f}, info, nil
+	return &ctxFile{ctxReader{ctx, f}, f}, info, nil
 }
 
-// openedFile is a file whose reads end when a context does.
-type openedFile struct {
-	waiting
+// ctxFile is a file whose reads end when a context does.
+type ctxFile struct {
+	ctxReader
 	io.Closer
 }
 
-// openOrLeave opens a file, unless the context ends before that.
-func openOrLeave(ctx context.Context, path string) (*os.File, error) {
+// openUnlessDone opens a file, unless the context ends before that.
+func openUnlessDone(ctx context.Context, path string) (*os.File, error) {
 	type opened struct {
 		f   *os.File
 		err error

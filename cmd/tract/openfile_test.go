@@ -49,7 +49,7 @@ func TestAFileThatIsNotOpenedYet(t *testing.T) {
 	path := fifo(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m := &importing{app: newApp(strings.NewReader(""), io.Discard, io.Discard)}
+	m := &importRun{app: newApp(strings.NewReader(""), io.Discard, io.Discard)}
 	if err := m.file(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("import: %v", err)
 	}

@@ -75,7 +75,7 @@ type profileJSON struct {
 func (a *app) profileFiles(global bool) ([]settings.File, error) {
 	var files []settings.File
 	if !global {
-		p, err := a.findPlace()
+		p, err := a.findStore()
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (a *app) readProfile(global bool, name string) (path string, set map[string
 			return file.Path, nil, err
 		}
 		if !c.Trusted {
-			a.noteIgnored(file.Path, c.Unsafe())
+			a.reportIgnored(file.Path, c.Unsafe())
 			for _, i := range c.Unsafe() {
 				delete(c.Set, i.Key.Name)
 			}
@@ -147,7 +147,7 @@ func (a *app) saveProfile(o *profileOptions, name string) error {
 		return err
 	}
 	return a.emit(profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"}, func(*format.Printer) {
-		a.note("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
+		a.info("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
 	})
 }
 
@@ -187,11 +187,11 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 		return format.Encode(a.out, profileJSON{Name: name, Origin: path, Settings: set, Done: "loaded"})
 	}
 	if len(into) == 0 {
-		a.note("profile %s sets nothing", name)
+		a.info("profile %s sets nothing", name)
 	}
 	for _, file := range []settings.File{files.folder, files.own} {
 		if n := len(into[file]); n > 0 {
-			a.note("profile %s: %s in %s", name, count(uint64(n), "setting"), whichFile(file))
+			a.info("profile %s: %s in %s", name, count(uint64(n), "setting"), whichFile(file))
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 	}
 	path := file.Path
 	if _, err := os.Lstat(path); err != nil {
-		return hinted(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global is for those of the user")
+		return withHint(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global is for those of the user")
 	}
 	done := "would be deleted"
 	if !o.dry {
@@ -249,6 +249,6 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 		done = "deleted"
 	}
 	return a.emit(profileJSON{Name: name, Origin: path, Done: done}, func(*format.Printer) {
-		a.note("profile %s %s", name, done)
+		a.info("profile %s %s", name, done)
 	})
 }

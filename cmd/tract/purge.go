@@ -24,9 +24,9 @@ type purgeOptions struct {
 	dry, yes bool
 }
 
-// usualAge is the age from which on reasoning is purged, without --older-than and
+// defaultPurgeAge is the age from which on reasoning is purged, without --older-than and
 // reasoning.ttl.
-const usualAge = "7d"
+const defaultPurgeAge = "7d"
 
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
@@ -72,30 +72,30 @@ of the same content leaves it out; a commit of the same content brings it back.`
   tract purge --reasoning --older-than 30d --dry-run
   tract purge --secrets --mask --yes
   tract purge --secrets --rule private-key main`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.erasureError(a.purge(cmd, o, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.withPurgeHint(a.purge(cmd, o, args)) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is old enough")
-	f.StringVar(&o.older, "older-than", "", "with --reasoning: the age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+usualAge+")")
+	f.StringVar(&o.older, "older-than", "", "with --reasoning: the age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
 	f.BoolVar(&o.Mask, "mask", false, "with --secrets: keep the blocks, with masks in the place of their secrets")
 	a.ruleFlag(cmd, &o.Rules, "with --secrets: only what these rules find")
 	f.StringVarP(&o.Why, "message", "m", "", "the reason that the tombstone gives; not the content itself (default \"purged\", or the age)")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would be purged")
-	f.BoolVarP(&o.yes, "yes", "y", false, noQuestion)
+	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
 	cmd.ValidArgsFunction = a.completeRevisions
 	a.completeFlag(cmd, "older-than", cobra.FixedCompletions([]string{"7d", "30d", "12h", "0"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// erasureError adds how to remove content where something is damaged: the file is
+// withPurgeHint adds how to remove content where something is damaged: the file is
 // rewritten to remove it, and what cannot be read cannot be rewritten.
-func (a *app) erasureError(err error) error {
-	if !errors.Is(err, objects.ErrCorrupt) || a.place == nil {
+func (a *app) withPurgeHint(err error) error {
+	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
 	}
-	return hinted(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: purge there, and remove the old one", shellWord(a.place.url))
+	return withHint(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: purge there, and remove the old one", shellQuote(a.location.url))
 }
 
 func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
@@ -120,42 +120,42 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := receiptOf(got)
+	r := newPurgeReceipt(got)
 	if !o.dry && r.blocks > 0 {
 		verb := "erase the content of"
 		if o.Mask {
 			verb = "mask the secrets in"
 		}
-		if yes, err := a.sure(ctx, o.yes, fmt.Sprintf("%s %s, %d bytes", verb, count(r.blocks, "block"), got.Bytes)); err != nil || !yes {
+		if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("%s %s, %d bytes", verb, count(r.blocks, "block"), got.Bytes)); err != nil || !yes {
 			return cancelled(a, err)
 		}
 		if got, err = run(false); err != nil {
 			return err
 		}
-		r = receiptOf(got)
+		r = newPurgeReceipt(got)
 		r.Purged = true
 	}
 	if a.json {
 		err = format.Encode(a.out, r)
 	} else {
-		err = a.printReceipt(r, got, o)
+		err = a.printPurgeReceipt(r, got, o)
 	}
-	return a.leftOver(got.Remaining, err)
+	return a.reportUnpurged(got.Remaining, err)
 }
 
 // check refuses what does not go together.
 func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(o.Why) > 1<<10:
-		return usage(cmd, "a message of %d bytes: at most 1024", len(o.Why))
+		return usageError(cmd, "a message of %d bytes: at most 1024", len(o.Why))
 	case !o.Reasoning && o.older != "":
-		return usage(cmd, "--older-than is for --reasoning")
+		return usageError(cmd, "--older-than is for --reasoning")
 	case !o.Secrets && (o.Mask || len(o.Rules) > 0):
-		return usage(cmd, "--mask and --rule are for --secrets")
+		return usageError(cmd, "--mask and --rule are for --secrets")
 	case !o.Reasoning && !o.Secrets && len(args) == 0:
-		return usage(cmd, "nothing is named: give a revision, --reasoning or --secrets")
+		return usageError(cmd, "nothing is named: give a revision, --reasoning or --secrets")
 	case o.Secrets && len(args) > 1:
-		return usage(cmd, "--secrets looks at one revision or range, have %d", len(args))
+		return usageError(cmd, "--secrets looks at one revision or range, have %d", len(args))
 	}
 	return checkRules(cmd, o.Rules)
 }
@@ -175,9 +175,9 @@ func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
 		if ttl != nil && o.older == "" {
 			o.older, o.OlderThan = ttl.TTL, ttl.length
 		} else {
-			o.older = firstOf(o.older, usualAge)
+			o.older = firstOf(o.older, defaultPurgeAge)
 			if o.OlderThan, err = parseGrace(o.older); err != nil {
-				return usage(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
+				return usageError(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
 			}
 		}
 		if o.OlderThan > 0 {
@@ -207,11 +207,11 @@ func (a *app) purgeSpec(ctx context.Context, rev string) (string, error) {
 	if id, err := r.Object(ctx, rev); err == nil {
 		return id.String(), nil
 	}
-	return a.spec(ctx, rev)
+	return a.resolveRange(ctx, rev)
 }
 
-// goneJSON is a commit whose content is purged.
-type goneJSON struct {
+// purgedCommitJSON is a commit whose content is purged.
+type purgedCommitJSON struct {
 	Commit  objects.ID   `json:"commit"`
 	Op      string       `json:"op"`
 	Kind    content.Kind `json:"kind"`
@@ -220,21 +220,21 @@ type goneJSON struct {
 	Size    int64        `json:"size"`
 }
 
-func gone(list []*commit.Commit) []goneJSON {
-	all := []goneJSON{}
+func purgedJSON(list []*commit.Commit) []purgedCommitJSON {
+	all := []purgedCommitJSON{}
 	for _, c := range list {
-		all = append(all, goneJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size})
+		all = append(all, purgedCommitJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size})
 	}
 	return all
 }
 
-// receipt is what a purge has removed, or would.
-type receipt struct {
+// purgeReceipt is what a purge has removed, or would.
+type purgeReceipt struct {
 	Purged  bool                    `json:"purged"`
-	Commits []goneJSON              `json:"commits"`
-	Shared  []goneJSON              `json:"shared"`
-	Copies  []goneJSON              `json:"copies"`
-	Edits   []goneJSON              `json:"edits"`
+	Commits []purgedCommitJSON      `json:"commits"`
+	Shared  []purgedCommitJSON      `json:"shared"`
+	Copies  []purgedCommitJSON      `json:"copies"`
+	Edits   []purgedCommitJSON      `json:"edits"`
 	Others  []objects.ID            `json:"others"`
 	Masked  map[string][]objects.ID `json:"masked"`
 	Spared  sparedJSON              `json:"spared"`
@@ -255,18 +255,18 @@ type sparedJSON struct {
 	Shared int `json:"shared"`
 }
 
-func receiptOf(got *maintain.PurgeResult) *receipt {
-	return &receipt{
-		Commits: gone(got.Commits), Shared: gone(got.Shared), Copies: gone(got.Copies), Edits: gone(got.Edits),
+func newPurgeReceipt(got *maintain.PurgeResult) *purgeReceipt {
+	return &purgeReceipt{
+		Commits: purgedJSON(got.Commits), Shared: purgedJSON(got.Shared), Copies: purgedJSON(got.Copies), Edits: purgedJSON(got.Edits),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
-		Spared: sparedJSON(got.Spared), Left: secretsJSON(leftOf(got.Remaining)),
+		Spared: sparedJSON(got.Spared), Left: secretsJSON(unpurgedSecrets(got.Remaining)),
 		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
 		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
 	}
 }
 
-// printReceipt lists the commits without their content: a receipt may be kept.
-func (a *app) printReceipt(r *receipt, got *maintain.PurgeResult, o *purgeOptions) error {
+// printPurgeReceipt lists the commits without their content: a receipt may be kept.
+func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *purgeOptions) error {
 	p := a.printer()
 	var rows [][]string
 	add := func(list []*commit.Commit, note string) {
@@ -315,13 +315,13 @@ func (a *app) printReceipt(r *receipt, got *maintain.PurgeResult, o *purgeOption
 		if r.Before > 0 {
 			p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (r.After+1023)/1024, (r.Before+1023)/1024))
 		}
-		a.note("copies of the store, remotes and providers keep what they have")
+		a.info("copies of the store, remotes and providers keep what they have")
 	}
 	return p.Err()
 }
 
-// leftOf is secrets that stay, and why.
-func leftOf(list []maintain.Leak) []format.Secret {
+// unpurgedSecrets is secrets that stay, and why.
+func unpurgedSecrets(list []maintain.Leak) []format.Secret {
 	left := secretsOf(list)
 	for i, l := range list {
 		switch {
@@ -336,17 +336,17 @@ func leftOf(list []maintain.Leak) []format.Secret {
 	return left
 }
 
-// leftOver lists the secrets that stay, and is the answer no when there are any.
-func (a *app) leftOver(list []maintain.Leak, err error) error {
+// reportUnpurged lists the secrets that stay, and is the answer no when there are any.
+func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	for _, s := range leftOf(list) {
+	for _, s := range unpurgedSecrets(list) {
 		what := s.Where
 		if what == "content" {
 			what = s.Commit.Kind.String()
 		}
-		a.note("left: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
+		a.info("left: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
 	}
-	return no()
+	return negative()
 }

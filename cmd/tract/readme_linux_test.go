@@ -25,11 +25,11 @@ func TestReadme(t *testing.T) {
 		t.Fatal("README.md has no five minutes")
 	}
 	server := llmtest.Start(t,
-		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_1", 20, 30, thought("Short waves scatter most."), said("Because blue light scatters most."), "end_turn")},
-		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_2", 60, 10, nil, said("Mend a word"), "end_turn")},
-		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_3", 80, 10, nil, said("Like this, in a session."), "end_turn")},
-		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_4", 80, 20, thought("The way is longer."), said("Blue is scattered away on a long way."), "end_turn")},
-		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_5", 80, 20, nil, said("Only red is left."), "end_turn")},
+		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_1", 20, 30, thinkingBlock("Short waves scatter most."), textBlock("Because blue light scatters most."), "end_turn")},
+		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_2", 60, 10, nil, textBlock("Mend a word"), "end_turn")},
+		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_3", 80, 10, nil, textBlock("Like this, in a session."), "end_turn")},
+		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_4", 80, 20, thinkingBlock("The way is longer."), textBlock("Blue is scattered away on a long way."), "end_turn")},
+		llmtest.Exchange{Path: "/v1/messages", Chunks: messagesStream("msg_5", 80, 20, nil, textBlock("Only red is left."), "end_turn")},
 	)
 	dir, printsDiff := t.TempDir(), false
 	for name, value := range map[string]string{

@@ -20,8 +20,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// traceOptions is what the flags of the commands on thoughts say.
-type traceOptions struct {
+// reasoningFlags is what the flags of the commands on thoughts say.
+type reasoningFlags struct {
 	session, model, since, until, grep, source, seal string
 	turn, limit                                      int
 	jsonl                                            bool
@@ -29,7 +29,7 @@ type traceOptions struct {
 	by                                               string // of stats
 }
 
-func (o *traceOptions) flags(a *app, cmd *cobra.Command) {
+func (o *reasoningFlags) register(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.session, "session", "", "only thoughts that were committed on this branch")
 	f.StringVar(&o.model, "model", "", "only thoughts of models of this name, in which * stands for anything")
@@ -58,7 +58,7 @@ and count it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	o := &traceOptions{}
+	o := &reasoningFlags{}
 	list := &cobra.Command{
 		Use: "list [REV]", Short: "List thoughts, newest first",
 		Long: `List thoughts, newest first: of a revision, of the branch that -b names, or of
@@ -69,9 +69,9 @@ branches share comes once.`,
   tract reasoning list HEAD --turn 3
   tract reasoning list --grep 'off by one' --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.listTraces(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args) },
 	}
-	o.flags(a, list)
+	o.register(a, list)
 	list.Flags().BoolVar(&o.jsonl, "jsonl", false, "write JSON, a thought a line")
 	show := &cobra.Command{
 		Use: "show [REV]", Short: "Show a thought, or those before a reply, with all words",
@@ -79,7 +79,7 @@ branches share comes once.`,
 gives the thoughts of that reply before it.`,
 		Example: "  tract reasoning show HEAD\n  tract reasoning show toolu_01 --json",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeFirstRevision,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.showTraces(cmd.Context(), orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.showReasoning(cmd.Context(), revOrHead(args)) },
 	}
 	export := &cobra.Command{
 		Use: "export [REV]", Short: "Write thoughts for other programs",
@@ -89,9 +89,9 @@ attributes (which are still in development there). Seals are named, not given.`,
 		Example: `  tract reasoning export > thoughts.jsonl
   tract reasoning export --format otel --since 7d > spans.jsonl`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.exportTraces(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.exportReasoning(cmd, o, args) },
 	}
-	o.flags(a, export)
+	o.register(a, export)
 	export.Flags().StringVar(&o.as, "format", "jsonl", "jsonl, or otel for OpenTelemetry")
 	a.completeFlag(export, "format", cobra.FixedCompletions([]string{"jsonl", "otel"}, cobra.ShellCompDirectiveNoFileComp))
 	stats := &cobra.Command{
@@ -100,11 +100,11 @@ attributes (which are still in development there). Seals are named, not given.`,
 the revision, else for HEAD, and as providers reported them.`,
 		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.traceStats(cmd, o, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd, o, args) },
 	}
-	o.flags(a, stats)
-	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(traceKeys, ", "))
-	a.completeFlag(stats, "by", cobra.FixedCompletions(traceKeys, cobra.ShellCompDirectiveNoFileComp))
+	o.register(a, stats)
+	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(reasoningKeys, ", "))
+	a.completeFlag(stats, "by", cobra.FixedCompletions(reasoningKeys, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(newReasoningAdd(a), list, show, export, stats)
 	return cmd
 }
@@ -112,7 +112,7 @@ the revision, else for HEAD, and as providers reported them.`,
 // scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
 // prompt, or a damaged one, estimates stay as they are.
 func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
-	id, err := a.resolve(ctx, orHead(revs))
+	id, err := a.resolve(ctx, revOrHead(revs))
 	if err != nil {
 		if len(revs) == 0 {
 			err = nil
@@ -126,16 +126,16 @@ func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
 	return s, err
 }
 
-// traceWalk is the thoughts that the flags let through, and what could not be read.
-type traceWalk struct {
+// reasoningWalk is the thoughts that the flags let through, and what could not be read.
+type reasoningWalk struct {
 	iter.Seq2[format.Reasoning, error]
-	damage damage
+	damage damageLog
 	scale  compile.Scale
 }
 
-// traces makes a walk over what the flags let through. numbered is whether turns are
+// walkReasoning makes a walk over what the flags let through. numbered is whether turns are
 // counted.
-func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbered bool) (*traceWalk, error) {
+func (a *app) walkReasoning(cmd *cobra.Command, o *reasoningFlags, args []string, numbered bool) (*reasoningWalk, error) {
 	ctx := cmd.Context()
 	keep, err := o.filter(a, cmd)
 	if err != nil {
@@ -145,25 +145,25 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	if err != nil {
 		return nil, err
 	}
-	revs, err := a.walkFrom(ctx, args)
+	revs, err := a.startRevs(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	w := &traceWalk{}
+	w := &reasoningWalk{}
 	if w.scale, err = a.scale(ctx, revs); err != nil {
 		return nil, err
 	}
 	w.Seq2 = func(yield func(format.Reasoning, error) bool) {
 		shown := 0
 		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: numbered || o.turn > 0}) {
-			if err := w.damage.met(damaged); err != nil {
+			if err := w.damage.record(damaged); err != nil {
 				yield(format.Reasoning{}, err)
 				return
 			}
 			if !keep(t) {
 				continue
 			}
-			if !yield(traceOf(t, w.scale, damaged), nil) {
+			if !yield(withTokens(t, w.scale, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -174,8 +174,8 @@ func (a *app) traces(cmd *cobra.Command, o *traceOptions, args []string, numbere
 	return w, nil
 }
 
-// walkFrom is the commit that a walk over everything is limited to; none: all.
-func (a *app) walkFrom(ctx context.Context, args []string) ([]string, error) {
+// startRevs is the commit that a walk over everything is limited to; none: all.
+func (a *app) startRevs(ctx context.Context, args []string) ([]string, error) {
 	rev := ""
 	switch {
 	case len(args) > 0:
@@ -189,26 +189,26 @@ func (a *app) walkFrom(ctx context.Context, args []string) ([]string, error) {
 	return []string{id.String()}, err
 }
 
-func traceOf(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
+func withTokens(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
 	return format.Reasoning{ReasoningBlock: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
 }
 
 // filter reads the flags.
-func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*inspect.ReasoningBlock) bool, error) {
+func (o *reasoningFlags) filter(a *app, cmd *cobra.Command) (func(*inspect.ReasoningBlock) bool, error) {
 	if o.limit < 0 || o.turn < 0 {
-		return nil, usage(cmd, "a number below 0: want a count, or the number of a turn")
+		return nil, usageError(cmd, "a number below 0: want a count, or the number of a turn")
 	}
 	if o.seal != "" && !slices.Contains(seals, o.seal) {
-		return nil, usage(cmd, "--seal %q: want one of %s", o.seal, strings.Join(seals, ", "))
+		return nil, usageError(cmd, "--seal %q: want one of %s", o.seal, strings.Join(seals, ", "))
 	}
 	if _, err := a.settings(); err != nil {
 		return nil, err
 	}
 	f := &filter{cmd: cmd}
-	f.matches("--grep", o.grep, wordsOf)
+	f.matches("--grep", o.grep, searchText)
 	f.since(o.since)
 	f.until(o.until)
-	f.add(func(c *commit.Commit) bool { return o.seal == "" || sealFits(o.seal, c.Block) })
+	f.add(func(c *commit.Commit) bool { return o.seal == "" || matchesSeal(o.seal, c.Block) })
 	f.add(func(c *commit.Commit) bool {
 		r, ok := c.Block.(content.Reasoning)
 		return o.source == "" || ok && r.Source == o.source
@@ -220,7 +220,7 @@ func (o *traceOptions) filter(a *app, cmd *cobra.Command) (func(*inspect.Reasoni
 	}, f.err
 }
 
-func sealFits(want string, b content.Block) bool {
+func matchesSeal(want string, b content.Block) bool {
 	r, ok := b.(content.Reasoning)
 	switch {
 	case !ok || r.Form().Seal.IsZero():
@@ -231,17 +231,17 @@ func sealFits(want string, b content.Block) bool {
 	return r.Form().Seal.Type.String() == want
 }
 
-func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) error {
-	traces, err := a.traces(cmd, o, args, a.json || o.jsonl)
+func (a *app) listReasoning(cmd *cobra.Command, o *reasoningFlags, args []string) error {
+	traces, err := a.walkReasoning(cmd, o, args, a.json || o.jsonl)
 	switch {
 	case err != nil:
 		return err
 	case o.jsonl:
-		return a.traceLines(traces)
+		return a.reasoningLines(traces)
 	case a.json:
-		return a.traceArray(traces)
+		return a.reasoningArray(traces)
 	}
-	return traces.damage.told(a.pageTo(func(out io.Writer, options format.Options) error {
+	return traces.damage.result(a.pagedTo(func(out io.Writer, options format.Options) error {
 		p := format.New(out, options)
 		for t, err := range traces.Seq2 {
 			if err != nil {
@@ -255,7 +255,7 @@ func (a *app) listTraces(cmd *cobra.Command, o *traceOptions, args []string) err
 	}))
 }
 
-func (a *app) traceLines(traces *traceWalk) error {
+func (a *app) reasoningLines(traces *reasoningWalk) error {
 	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
@@ -264,10 +264,10 @@ func (a *app) traceLines(traces *traceWalk) error {
 			return err
 		}
 	}
-	return traces.damage.told(nil)
+	return traces.damage.result(nil)
 }
 
-func (a *app) traceArray(traces *traceWalk) error {
+func (a *app) reasoningArray(traces *reasoningWalk) error {
 	list := []any{}
 	for t, err := range traces.Seq2 {
 		if err != nil {
@@ -275,10 +275,10 @@ func (a *app) traceArray(traces *traceWalk) error {
 		}
 		list = append(list, format.ReasoningJSON(t))
 	}
-	return traces.damage.told(format.Encode(a.out, list))
+	return traces.damage.result(format.Encode(a.out, list))
 }
 
-func (a *app) showTraces(ctx context.Context, rev string) error {
+func (a *app) showReasoning(ctx context.Context, rev string) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		return err
 	}
 	var found []format.Reasoning
-	var hurt damage
+	var hurt damageLog
 	for t, damaged := range inspect.Reasoning(ctx, a.repo, inspect.ReasoningOptions{Revs: revs, Turns: a.json}) {
 		if damaged != nil && t == nil {
 			return damaged
@@ -302,26 +302,26 @@ func (a *app) showTraces(ctx context.Context, rev string) error {
 		if !own && (c.Kind == content.KindReasoning || c.OriginID.IsZero() || t.Commit.OriginID != c.OriginID) {
 			break
 		}
-		if err := hurt.met(damaged); err != nil {
+		if err := hurt.record(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Reasoning{traceOf(t, scale, damaged)}, found...)
+		found = append([]format.Reasoning{withTokens(t, scale, damaged)}, found...)
 		if own {
 			break
 		}
 	}
 	if len(found) == 0 {
 		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("there is no thought in or before this %s", c.Kind)}
-		return hinted(err, "tract reasoning list shows thoughts")
+		return withHint(err, "tract reasoning list shows thoughts")
 	}
 	if a.json {
 		list := []any{}
 		for _, t := range found {
 			list = append(list, format.ReasoningJSON(t))
 		}
-		return hurt.told(format.Encode(a.out, list))
+		return hurt.result(format.Encode(a.out, list))
 	}
-	return hurt.told(a.page(func(p *format.Printer) error {
+	return hurt.result(a.paged(func(p *format.Printer) error {
 		for _, t := range found {
 			p.WholeReasoning(t)
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) error {
+func (a *app) exportReasoning(cmd *cobra.Command, o *reasoningFlags, args []string) error {
 	if o.as != "jsonl" && o.as != "otel" {
-		return usage(cmd, "--format %q: want jsonl or otel", o.as)
+		return usageError(cmd, "--format %q: want jsonl or otel", o.as)
 	}
-	traces, err := a.traces(cmd, o, args, o.as == "jsonl")
+	traces, err := a.walkReasoning(cmd, o, args, o.as == "jsonl")
 	if err != nil {
 		return err
 	}
 	if o.as == "jsonl" {
-		return a.traceLines(traces)
+		return a.reasoningLines(traces)
 	}
 	var reply []format.Reasoning // the thoughts of one, oldest first
 	write := func() error {
@@ -43,14 +43,14 @@ func (a *app) exportTraces(cmd *cobra.Command, o *traceOptions, args []string) e
 		}
 		of, reply = t.Commit.OriginID, append([]format.Reasoning{t}, reply...)
 	}
-	return traces.damage.told(write())
+	return traces.damage.result(write())
 }
 
-// traceKeys is what thoughts can be counted by.
-var traceKeys = []string{"model", "session", "source", "seal", "day"}
+// reasoningKeys is what thoughts can be counted by.
+var reasoningKeys = []string{"model", "session", "source", "seal", "day"}
 
-// traceStat is thoughts that have something in common.
-type traceStat struct {
+// reasoningStat is thoughts that have something in common.
+type reasoningStat struct {
 	Model      *string `json:"model,omitempty"`
 	Session    *string `json:"session,omitempty"`
 	Source     *string `json:"source,omitempty"`
@@ -69,7 +69,7 @@ type traceStat struct {
 	estimate   int
 }
 
-func (s *traceStat) add(t format.Reasoning) {
+func (s *reasoningStat) add(t format.Reasoning) {
 	s.Traces++
 	s.estimate += t.Estimate
 	s.Reported += t.Reported
@@ -94,7 +94,7 @@ func (s *traceStat) add(t format.Reasoning) {
 }
 
 // reported says what providers reported of the tokens.
-func (s *traceStat) reported() string {
+func (s *reasoningStat) reported() string {
 	switch s.Unreported {
 	case 0:
 		return fmt.Sprintf("%d reported", s.Reported)
@@ -104,12 +104,12 @@ func (s *traceStat) reported() string {
 	return fmt.Sprintf("%d reported for %d of them", s.Reported, s.Traces-s.Unreported)
 }
 
-// keyed is a new count with its name in the place of what is counted by.
-func (s *traceStat) keyed(by string) {
+// setKey is a new count with its name in the place of what is counted by.
+func (s *reasoningStat) setKey(by string) {
 	*map[string]**string{"model": &s.Model, "session": &s.Session, "source": &s.Source, "seal": &s.Seal, "day": &s.Day}[by] = &s.name
 }
 
-func traceKey(t format.Reasoning, by string) string {
+func reasoningKey(t format.Reasoning, by string) string {
 	switch seal := t.Block.Form().Seal; {
 	case by == "day":
 		return t.Commit.Time.UTC().Format(time.DateOnly)
@@ -126,24 +126,24 @@ func traceKey(t format.Reasoning, by string) string {
 	}
 }
 
-func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) error {
-	if !slices.Contains(traceKeys, o.by) {
-		return usage(cmd, "--by %q: want one of %v", o.by, traceKeys)
+func (a *app) reasoningStats(cmd *cobra.Command, o *reasoningFlags, args []string) error {
+	if !slices.Contains(reasoningKeys, o.by) {
+		return usageError(cmd, "--by %q: want one of %v", o.by, reasoningKeys)
 	}
-	traces, err := a.traces(cmd, o, args, false)
+	traces, err := a.walkReasoning(cmd, o, args, false)
 	if err != nil {
 		return err
 	}
-	list, byName := []*traceStat{}, map[string]*traceStat{}
+	list, byName := []*reasoningStat{}, map[string]*reasoningStat{}
 	for t, err := range traces.Seq2 {
 		if err != nil {
 			return err
 		}
-		name := traceKey(t, o.by)
+		name := reasoningKey(t, o.by)
 		s := byName[name]
 		if s == nil {
-			s = &traceStat{name: name}
-			s.keyed(o.by)
+			s = &reasoningStat{name: name}
+			s.setKey(o.by)
 			byName[name], list = s, append(list, s)
 		}
 		s.add(t)
@@ -152,9 +152,11 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 	for _, s := range list {
 		s.Tokens = traces.scale.AddTokens(&sum, s.estimate)
 	}
-	slices.SortFunc(list, func(a, b *traceStat) int { return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(list, func(a, b *reasoningStat) int {
+		return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name))
+	})
 	if a.json {
-		return traces.damage.told(format.Encode(a.out, list))
+		return traces.damage.result(format.Encode(a.out, list))
 	}
 	rows := [][]string{}
 	for _, s := range list {
@@ -165,5 +167,5 @@ func (a *app) traceStats(cmd *cobra.Command, o *traceOptions, args []string) err
 	}
 	p := a.printer()
 	p.Table(rows)
-	return traces.damage.told(p.Err())
+	return traces.damage.result(p.Err())
 }

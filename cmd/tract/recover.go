@@ -69,20 +69,20 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
-		return hinted(err, "give a NEW that is not there yet")
+		return withHint(err, "give a NEW that is not there yet")
 	case errors.Is(err, objects.ErrNotFound):
-		return hinted(err, "give SRC as a folder with a store in it, or as the file of one")
+		return withHint(err, "give SRC as a folder with a store in it, or as the file of one")
 	case err != nil:
 		return err
 	}
-	beside, err := readBeside(root, files, func(err error) error {
-		a.note("left out: %s", err)
+	beside, err := readSidecars(root, files, func(err error) error {
+		a.info("left out: %s", err)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := putBeside(to, beside); err != nil {
+	if err := writeSidecars(to, beside); err != nil {
 		return err
 	}
 	if a.json {
@@ -98,10 +98,10 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 		p.Line("The commit of " + ref + " is lost, and all that it was before")
 	}
 	if got.Lost > 0 {
-		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellWord(to)))
+		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellQuote(to)))
 	}
 	if n := len(got.Damages); n > 0 {
-		p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck says what it means", count(uint64(n), "damage"), from, shellWord(from)))
+		p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck says what it means", count(uint64(n), "damage"), from, shellQuote(from)))
 	}
 	return p.Err()
 }

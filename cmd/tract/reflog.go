@@ -79,7 +79,7 @@ func (a *app) reflogRef(ctx context.Context, args []string) (string, error) {
 	return refs.Heads + name, nil
 }
 
-func shortOrGone(id objects.ID) string {
+func shortOrDashes(id objects.ID) string {
 	if id.IsZero() {
 		return "-------"
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 type replayOptions struct {
-	asking
+	requestFlags
 	format.DiffStyle
 	to string
 }
@@ -31,9 +31,9 @@ it is.`,
   tract replay toolu_01A --model claude-opus-4-5
   tract replay :/Rayleigh --provider openai --model gpt-5 --to gpt --word`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, revOrHead(args)) },
 	}
-	o.who(a, cmd)
+	o.addTarget(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "name of the new branch; replay-TIME when it is not given")
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
@@ -48,7 +48,7 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 	if err != nil {
 		return err
 	}
-	client, opts, err := a.askAgain(ctx, o, id)
+	client, opts, err := a.replayClient(ctx, o, id)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
 			Reply: format.NewReply(again.Response), Diff: format.DiffJSON(d),
 		})
 	}
-	return a.replayed(o, again, name, d)
+	return a.printReplay(o, again, name, d)
 }
 
 type replayJSON struct {
@@ -92,26 +92,26 @@ type replayJSON struct {
 	Diff   any          `json:"diff"`
 }
 
-// replayed shows what came of it.
-func (a *app) replayed(o *replayOptions, again *tract.ReplayResult, name string, d *diff.Diff) error {
+// printReplay shows what came of it.
+func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name string, d *diff.Diff) error {
 	request := "another request"
 	if again.Same {
 		request = "the same request, byte for byte"
 	}
-	a.note("branch %s: %s, answered by %s", name, request, firstOf(again.Response.Model, "the model"))
+	a.info("branch %s: %s, answered by %s", name, request, firstOf(again.Response.Model, "the model"))
 	if d.Equal() {
 		p := a.printer()
 		p.Text("both replies are the same\n")
 		return p.Err()
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.paged(func(p *format.Printer) error {
 		p.Diff(d, o.DiffStyle)
 		return nil
 	})
 }
 
-// askAgain makes the client of the reply, or the one that the flags name.
-func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
+// replayClient makes the client of the reply, or the one that the flags name.
+func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
 	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}
 	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)
 	if err != nil {
@@ -137,15 +137,15 @@ func (a *app) askAgain(ctx context.Context, o *replayOptions, id objects.ID) (cl
 	if o.model == "" {
 		o.model = x.Manifest.Model
 	}
-	if err := o.apply(a); err != nil {
+	if err := o.applySettings(a); err != nil {
 		return nil, opts, err
 	}
 	client, err = a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
-		err = hinted(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
+		err = withHint(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
 	}
 	if err == nil {
-		err = a.keepsReasoning(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))
+		err = a.checkReasoningKept(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))
 	}
 	return client, opts, err
 }

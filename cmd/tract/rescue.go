@@ -54,7 +54,7 @@ tract undo takes it back.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.from != "" {
-				return usage(cmd, "--from: a response goes after the commit that it answered; --branch NAME --new makes a branch there")
+				return usageError(cmd, "--from: a response goes after the commit that it answered; --branch NAME --new makes a branch there")
 			}
 			return a.rescueTake(cmd.Context(), args[0], here)
 		},
@@ -88,16 +88,16 @@ func (a *app) rescueList(ctx context.Context) error {
 		return err
 	}
 	list, rows := []rescueJSON{}, [][]string{}
-	var hurt damage
+	var hurt damageLog
 	for _, r := range rescues {
-		if err := hurt.met(r.Damage); err != nil {
+		if err := hurt.record(r.Damage); err != nil {
 			return err
 		}
 		last := r.Commits[len(r.Commits)-1]
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(r.Commits), format.SummaryJSON(last, 0)})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(r.Commits)) + " blocks", format.SummaryOf(last, 0)})
 	}
-	return hurt.told(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
+	return hurt.result(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {
@@ -112,7 +112,7 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	at := slices.IndexFunc(rescues, func(r tract.Rescue) bool { return r.Name == name })
 	if at < 0 {
-		return rescueError(refs.None(refs.Rescued + name))
+		return withRescueHint(refs.None(refs.Rescued + name))
 	}
 	if err := rescues[at].Damage; err != nil {
 		return err
@@ -129,16 +129,16 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	})
 }
 
-// rescueError points to the list when a name is not on it.
-func rescueError(err error) error {
+// withRescueHint points to the list when a name is not on it.
+func withRescueHint(err error) error {
 	if as[*refs.UnknownError](err) {
-		return hinted(err, "tract rescue list shows their names")
+		return withHint(err, "tract rescue list shows their names")
 	}
 	return err
 }
 
 func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 		return a.misplaced(ctx, misplaced, err)
 	}
 	if err != nil {
-		return rescueError(err)
+		return withRescueHint(err)
 	}
-	return a.added(ctx, b, ids...)
+	return a.printAppended(ctx, b, ids...)
 }
 
 // misplaced names the branch that a response was meant for, when that is still at the
@@ -160,21 +160,21 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
 		return err
 	}
-	return hinted(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", shellWord(name), shellWord(own.Name()))
+	return withHint(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", shellQuote(name), shellQuote(own.Name()))
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	}
-	d := &deleting{folder: refs.Rescued, names: names, dry: dryRun}
+	d := &refDeletion{folder: refs.Rescued, names: names, dry: dryRun}
 	gone, err := d.run(ctx, a, "rescue drop")
 	if err != nil {
-		return rescueError(err)
+		return withRescueHint(err)
 	}
-	what := d.done("drop", "dropped")
+	what := d.verb("drop", "dropped")
 	if a.json {
-		return a.saidDeleted("name", what, gone)
+		return a.printDeleted("name", what, gone)
 	}
 	p := a.printer()
 	for _, ref := range gone {

@@ -23,7 +23,7 @@ stays in the store, tract reflog says where it was, and tract undo goes back.`,
 
 func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	ctx := cmd.Context()
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,9 +45,9 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	if a.json {
 		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
 	}
-	var hurt damage
+	var hurt damageLog
 	c, damaged := a.repo.Show(ctx, to.String())
-	if err := hurt.met(damaged); err != nil {
+	if err := hurt.record(damaged); err != nil {
 		return err
 	}
 	done := "Moved "
@@ -56,5 +56,5 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	}
 	p := a.printer()
 	p.Line(done + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
-	return hurt.told(p.Err())
+	return hurt.result(p.Err())
 }

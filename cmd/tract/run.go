@@ -24,29 +24,29 @@ func (a *app) run(ctx context.Context, args []string) int {
 	defer a.cancel()
 	root := newRoot(a)
 	root.SetArgs(args)
-	help := &noting{w: a.out} // cobra passes over what cannot be written
+	help := &errWriter{w: a.out} // cobra passes over what cannot be written
 	root.SetOut(help)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !a.began && !errors.As(err, new(*failure)) {
-		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: exclusive(err)}
+	if err != nil && !a.running && !errors.As(err, new(*failure)) {
+		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: shortenExclusive(err)}
 	}
-	if err != nil && !a.began && slices.Contains(args, "--json") {
+	if err != nil && !a.running && slices.Contains(args, "--json") {
 		a.json = true // it may stand behind the flag that is wrong
 	}
-	a.tellSecrets()
+	a.reportSecrets()
 	closed := a.close()
 	err = cmp.Or(err, closed, help.err)
 	return a.report(ctx, err)
 }
 
-// noting remembers the first error of a writer.
-type noting struct {
+// errWriter remembers the first error of a writer.
+type errWriter struct {
 	w   io.Writer
 	err error
 }
 
 // Write writes, until there was an error.
-func (n *noting) Write(b []byte) (int, error) {
+func (n *errWriter) Write(b []byte) (int, error) {
 	if n.err != nil {
 		return 0, n.err
 	}
@@ -55,8 +55,8 @@ func (n *noting) Write(b []byte) (int, error) {
 	return at, err
 }
 
-// exclusive says in fewer words than cobra which flags do not go together.
-func exclusive(err error) error {
+// shortenExclusive says in fewer words than cobra which flags do not go together.
+func shortenExclusive(err error) error {
 	_, group, ok := strings.Cut(err.Error(), "; [")
 	flags, _, _ := strings.Cut(group, "] were all set")
 	if !ok {
@@ -107,23 +107,23 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 		defer cmd.Print(exitCodeHelp)
 		return usageOf(cmd)
 	})
-	a.mark(root)
+	a.wrap(root)
 	return root
 }
 
 // unknownCommand says which command may have been meant.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
-	f := classify(usage(cmd, "%q is no command of %s", name, cmd.CommandPath()))
+	f := classify(usageError(cmd, "%q is no command of %s", name, cmd.CommandPath()))
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		f.hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return f
 }
 
-// mark makes a wrong number of arguments an error of usage, and notes when a
+// wrap makes a wrong number of arguments an error of usage, and notes when a
 // command begins: what goes wrong before that is one too.
-func (a *app) mark(cmd *cobra.Command) {
+func (a *app) wrap(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -137,20 +137,20 @@ func (a *app) mark(cmd *cobra.Command) {
 			if want == "" {
 				want = "none"
 			}
-			return usage(cmd, "%s given: want %s", count(uint64(len(args)), "argument"), want)
+			return usageError(cmd, "%s given: want %s", count(uint64(len(args)), "argument"), want)
 		}
 	}
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			a.began = true
+			a.running = true
 			cmd.SetContext(tract.AsOperation(cmd.Context(), strings.TrimPrefix(cmd.CommandPath(), "tract ")))
-			if isTerminal(a.out) || !slices.Contains(unguarded, cmd.CommandPath()) {
-				a.listen()
+			if isTerminal(a.out) || !slices.Contains(defaultSignals, cmd.CommandPath()) {
+				a.catchSignals()
 			}
 			return run(cmd, args)
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		a.mark(sub)
+		a.wrap(sub)
 	}
 }

@@ -15,7 +15,7 @@ func TestHintsQuoteForAShell(t *testing.T) {
 		"a\nb\t'\\\x1b\u009b": `$'a\012b\011\047\134\033\302\233'`,
 		"خواهم می\u200cخواهم": "'خواهم می\u200cخواهم'",
 	} {
-		if got := shellWord(given); got != want {
+		if got := shellQuote(given); got != want {
 			t.Errorf("shellWord(%+q) = %+q, want %+q", given, got, want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestHintsQuoteForAShell(t *testing.T) {
 		}
 	}
 	offered := []string{"call_1\tlook", "a\x1b[31m\tlook", "b\tlook\u009b2J", "c\u202e", "d"}
-	if got, want := strings.Join(typable(offered), " "), "call_1\tlook b\tlook\\u009b2J d"; got != want {
+	if got, want := strings.Join(printableNames(offered), " "), "call_1\tlook b\tlook\\u009b2J d"; got != want {
 		t.Errorf("a completion offers %+q, want %+q", got, want)
 	}
 }

@@ -64,7 +64,7 @@ type ruleJSON struct {
 
 func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	if o.all && len(args) > 0 {
-		return usage(cmd, "both --all and a revision given: give one")
+		return usageError(cmd, "both --all and a revision given: give one")
 	}
 	if err := checkRules(cmd, o.rules); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	}
 	s := maintain.ScanOptions{Rules: o.rules}
 	if !o.all {
-		if s.Rev, err = a.spec(ctx, orHead(args)); err != nil {
+		if s.Rev, err = a.resolveRange(ctx, revOrHead(args)); err != nil {
 			return err
 		}
 	}
@@ -91,18 +91,18 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		}
 	}
 	var list []maintain.Leak
-	var hurt damage
+	var hurt damageLog
 	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
 			list = append(list, l)
-		} else if err = hurt.met(damaged); err != nil {
+		} else if err = hurt.record(damaged); err != nil {
 			break
 		}
 	}
 	if end(); err != nil {
 		return err
 	}
-	return hurt.told(a.showSecrets(secretsOf(list), looked))
+	return hurt.result(a.showSecrets(secretsOf(list), looked))
 }
 
 // ruleFlag adds the flag --rule.
@@ -115,7 +115,7 @@ func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 func checkRules(cmd *cobra.Command, rules []string) error {
 	for _, name := range rules {
 		if !slices.Contains(ruleNames(), name) {
-			return hinted(usage(cmd, "--rule %q: there is no such rule", name), "tract scan --list-rules lists them")
+			return withHint(usageError(cmd, "--rule %q: there is no such rule", name), "tract scan --list-rules lists them")
 		}
 	}
 	return nil
@@ -142,16 +142,16 @@ func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 	if a.json {
 		err = format.Encode(a.out, secretsJSON(list))
 	} else {
-		err = a.page(func(p *format.Printer) error {
+		err = a.paged(func(p *format.Printer) error {
 			for _, s := range list {
 				p.Secret(s)
 			}
 			return nil
 		})
-		a.note("%s in %s", count(uint64(len(list)), "secret"), count(looked, "commit"))
+		a.info("%s in %s", count(uint64(len(list)), "secret"), count(looked, "commit"))
 	}
 	if err == nil && len(list) > 0 {
-		return no()
+		return negative()
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (a *app) listRules() error {
 	if a.json {
 		return format.Encode(a.out, rules)
 	}
-	return a.page(func(p *format.Printer) error {
+	return a.paged(func(p *format.Printer) error {
 		p.Table(rows)
 		return nil
 	})

@@ -32,17 +32,17 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// pen writes to a stream as it can take it.
-func (s *screen) pen(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
+// printer writes to a stream as it can take it.
+func (s *screen) printer(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
 
-// shaded is pen for what may show thoughts, on a shade of the terminal's own
+// shadedPrinter is pen for what may show thoughts, on a shade of the terminal's own
 // background. To know that the terminal has to be asked, so others do without.
-func (s *screen) shaded(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
+func (s *screen) shadedPrinter(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
 
 func (s *screen) shadedOptions(w io.Writer) format.Options {
 	o := s.options(w)
 	if o.Color {
-		o.Background = s.shade(w)
+		o.Background = s.terminalBackground(w)
 	}
 	return o
 }
@@ -86,22 +86,22 @@ func width(w any) int {
 	return columns
 }
 
-// shade finds out whether the terminal is dark or light: from COLORFGBG, else by
+// terminalBackground finds out whether the terminal is dark or light: from COLORFGBG, else by
 // asking it.
-func (s *screen) shade(w io.Writer) format.Background {
+func (s *screen) terminalBackground(w io.Writer) format.Background {
 	if s.background != nil {
 		return *s.background
 	}
-	found := shadeOf(os.Getenv("COLORFGBG"))
+	found := backgroundFromEnv(os.Getenv("COLORFGBG"))
 	if found == format.Unknown && isTerminal(w) {
-		found = askShade()
+		found = queryBackground()
 	}
 	s.background = &found
 	return found
 }
 
-// shadeOf reads COLORFGBG, "FOREGROUND;BACKGROUND" with colours by number.
-func shadeOf(colors string) format.Background {
+// backgroundFromEnv reads COLORFGBG, "FOREGROUND;BACKGROUND" with colours by number.
+func backgroundFromEnv(colors string) format.Background {
 	n, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
 	switch {
 	case err != nil || n < 0 || n > 15:
@@ -112,21 +112,21 @@ func shadeOf(colors string) format.Background {
 	return format.Dark
 }
 
-// askTime is how long a terminal may take to say its background.
-const askTime = 100 * time.Millisecond
+// queryTimeout is how long a terminal may take to say its background.
+const queryTimeout = 100 * time.Millisecond
 
-// askShade asks the terminal for its background colour (OSC 11), and for its
+// queryBackground asks the terminal for its background colour (OSC 11), and for its
 // attributes, which every terminal answers: one that does not know the first
 // costs no wait. The terminal is opened anew, so that a read can be bounded in
 // time and takes nothing from stdin.
-func askShade() format.Background {
+func queryBackground() format.Background {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return format.Unknown
 	}
 	defer tty.Close() //nolint:errcheck // it was only asked
 	raw, err := tty.SyscallConn()
-	if err != nil || tty.SetReadDeadline(time.Now().Add(askTime)) != nil {
+	if err != nil || tty.SetReadDeadline(time.Now().Add(queryTimeout)) != nil {
 		return format.Unknown
 	}
 	var state *term.State
@@ -138,11 +138,11 @@ func askShade() format.Background {
 	if _, err := io.WriteString(tty, "\x1b]11;?\x1b\\\x1b[c"); err != nil {
 		return format.Unknown
 	}
-	return shadeAnswered(answer(tty))
+	return parseBackground(readAnswer(tty))
 }
 
-// answer reads until the attributes are there ("... c") or the time is over.
-func answer(tty io.Reader) string {
+// readAnswer reads until the attributes are there ("... c") or the time is over.
+func readAnswer(tty io.Reader) string {
 	var said []byte
 	for buf := make([]byte, 64); len(said) < 256; {
 		n, err := tty.Read(buf)
@@ -154,8 +154,8 @@ func answer(tty io.Reader) string {
 	return string(said)
 }
 
-// shadeAnswered reads "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
-func shadeAnswered(answer string) format.Background {
+// parseBackground reads "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
+func parseBackground(answer string) format.Background {
 	_, colors, ok := strings.Cut(answer, "rgb:")
 	parts := strings.FieldsFunc(colors, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
 	if !ok || len(parts) < 3 {
@@ -175,10 +175,10 @@ func shadeAnswered(answer string) format.Background {
 	return format.Dark
 }
 
-// page runs write with a printer on the pager, when stdout is a terminal, else
+// paged runs write with a printer on the pager, when stdout is a terminal, else
 // on stdout.
-func (a *app) page(write func(p *format.Printer) error) error {
-	return a.pageTo(func(w io.Writer, o format.Options) error {
+func (a *app) paged(write func(p *format.Printer) error) error {
+	return a.pagedTo(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
 		if err := write(p); err != nil {
 			return err
@@ -187,13 +187,13 @@ func (a *app) page(write func(p *format.Printer) error) error {
 	})
 }
 
-// pageTo is page for who needs the stream itself. A reader that goes away ends
+// pagedTo is page for who needs the stream itself. A reader that goes away ends
 // it without complaint.
-func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
+func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
 	options := a.screen.shadedOptions(a.out)
 	command := a.screen.pagerCommand()
-	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !isProgram(program) {
-		a.note("pager %q: there is no such program", command)
+	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !programExists(program) {
+		a.info("pager %q: there is no such program", command)
 		command = ""
 	}
 	if command == "" {
@@ -209,7 +209,7 @@ func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
 		err = pager.Start()
 	}
 	if err != nil {
-		a.note("pager %q: %s", command, err)
+		a.info("pager %q: %s", command, err)
 		return write(a.out, options)
 	}
 	err = write(pipe, options)
@@ -218,14 +218,14 @@ func (a *app) pageTo(write func(w io.Writer, o format.Options) error) error {
 	}
 	_ = pipe.Close() // the pager may be gone already
 	if waitErr := pager.Wait(); err == nil && waitErr != nil {
-		a.note("pager %q: %s", command, waitErr)
+		a.info("pager %q: %s", command, waitErr)
 	}
 	return err
 }
 
-// isProgram tells whether a shell may find a program: one whose name needs a shell to be
+// programExists tells whether a shell may find a program: one whose name needs a shell to be
 // understood is believed.
-func isProgram(program string) bool {
+func programExists(program string) bool {
 	if strings.ContainsAny(program, "$`'\"\\;&|<>(){}*?~=") {
 		return true
 	}

@@ -25,46 +25,46 @@ type session struct {
 	a      *app
 	cmd    *cobra.Command
 	o      *chatOptions
-	edit   *editline
+	edit   *lineEditor
 	attach []content.Block // to be sent with the next text
 	shown  objects.ID      // tip whose state was shown
-	over   bool
+	quit   bool
 }
 
 // session runs a conversation until the person leaves.
 func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	in, ok := a.in.(*os.File)
 	if !ok {
-		return usage(cmd, "want a text")
+		return usageError(cmd, "want a text")
 	}
 	// An answer is stopped by its own context, not by that of the process.
 	ctx := context.WithoutCancel(cmd.Context())
 	cmd.SetContext(ctx)
-	if _, _, err := a.prepare(cmd, &o.asking); err != nil {
+	if _, _, err := a.prepare(cmd, &o.requestFlags); err != nil {
 		return err
 	}
-	if err := a.choose(cmd, o); err != nil {
+	if err := a.selectBranch(cmd, o); err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.instruct(ctx, b, o.system); err != nil {
+	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s := &session{a: a, cmd: cmd, o: o, edit: newEditline(in, a.out)}
+	s := &session{a: a, cmd: cmd, o: o, edit: newLineEditor(in, a.out)}
 	for _, path := range o.attach {
 		if err := s.attachFile(ctx, path); err != nil {
 			return err
 		}
 	}
-	a.talking = true
-	a.note("branch %s; /help lists commands, Ctrl-D leaves", b.Name())
-	if _, err := s.waiting(ctx, b); err != nil {
+	a.inSession = true
+	a.info("branch %s; /help lists commands, Ctrl-D leaves", b.Name())
+	if _, err := s.listPending(ctx, b); err != nil {
 		a.report(ctx, err)
 	}
-	for turn := ctx; !s.over; {
+	for turn := ctx; !s.quit; {
 		name, err := a.branchName(ctx)
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if command, begins := turnOf(text); begins {
 			turn = tract.AsOperation(ctx, command)
 		}
-		if err := s.do(turn, text); err != nil {
+		if err := s.handle(turn, text); err != nil {
 			a.report(ctx, err) // and go on
 		}
 	}
@@ -102,8 +102,8 @@ func turnOf(text string) (command string, begins bool) {
 	return "chat", true
 }
 
-// do does what one text says.
-func (s *session) do(ctx context.Context, text string) error {
+// handle does what one text says.
+func (s *session) handle(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
 	if strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n") {
@@ -112,16 +112,16 @@ func (s *session) do(ctx context.Context, text string) error {
 				return c.run(s, ctx, rest)
 			}
 		}
-		return hinted(fmt.Errorf("%s: no such command", word), "/help lists them; a text that begins with / can be sent with a space before it")
+		return withHint(fmt.Errorf("%s: no such command", word), "/help lists them; a text that begins with / can be sent with a space before it")
 	}
 	if text = strings.TrimPrefix(text, " "); strings.TrimSpace(text) == "" && len(s.attach) == 0 {
 		return nil
 	}
-	return s.say(ctx, text)
+	return s.send(ctx, text)
 }
 
-// say sends a text and what was attached.
-func (s *session) say(ctx context.Context, text string) error {
+// send sends a text and what was attached.
+func (s *session) send(ctx context.Context, text string) error {
 	blocks := slices.Clone(s.attach)
 	if text != "" {
 		blocks = append(blocks, content.User(text))
@@ -136,28 +136,28 @@ func (s *session) say(ctx context.Context, text string) error {
 func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, tract.AskOptions) (*tract.Response, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	client, opts, err := s.a.prepare(s.cmd, &s.o.asking)
+	client, opts, err := s.a.prepare(s.cmd, &s.o.requestFlags)
 	if err != nil {
 		return err
 	}
-	b, err := s.a.current(ctx)
+	b, err := s.a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
-	shown, err := s.a.asker(&s.o.asking)
+	shown, err := s.a.newResponsePrinter(&s.o.requestFlags)
 	if err != nil {
 		return err
 	}
-	if s.o.auto {
-		if err := s.a.suggest(ctx, b, client, true); err != nil {
+	if s.o.autoCompress {
+		if err := s.a.suggestCompress(ctx, b, client, true); err != nil {
 			return err
 		}
 	}
-	err = shown.ask(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+	err = shown.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		return ask(ctx, b, client, opts)
 	})
-	if err == nil && !s.o.auto {
-		err = s.a.suggest(ctx, b, client, false)
+	if err == nil && !s.o.autoCompress {
+		err = s.a.suggestCompress(ctx, b, client, false)
 	}
 	return err
 }
@@ -174,16 +174,16 @@ func sessionCommands() []sessionCommand {
 		{"/thinking", "effort|clear [VALUE], on, off", "how to think: effort high, clear true; without a value, show it", false, (*session).thinking},
 		{"/set", "KEY VALUE", "give a setting another value for this session", false, (*session).set},
 		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", false, (*session).profile},
-		{"/edit", "", "write the text in $EDITOR", true, (*session).write},
+		{"/edit", "", "write the text in $EDITOR", true, (*session).editAndSend},
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", false, (*session).result},
 		{"/attach", "FILE|URL", "send an image or a file with the next text", false, (*session).attachFile},
-		{"/new", "[NAME]", "begin an empty conversation", true, (*session).begin},
+		{"/new", "[NAME]", "begin an empty conversation", true, (*session).newConversation},
 		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", true, (*session).branch},
 		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", true, (*session).retry},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the newest operation on the branch: the last turn", true, (*session).undo},
 		{"/help", "", "this list", false, (*session).help},
-		{"/quit", "", "leave", false, func(s *session, _ context.Context, _ string) error { s.over = true; return nil }},
+		{"/quit", "", "leave", false, func(s *session, _ context.Context, _ string) error { s.quit = true; return nil }},
 	}
 }
 
@@ -212,46 +212,46 @@ func (s *session) thinking(_ context.Context, rest string) error {
 	value = strings.TrimSpace(value)
 	switch {
 	case rest == "":
-		return s.show("reasoning.enabled", "reasoning.effort", "reasoning.strip_from_context", "reasoning.include_in_context")
+		return s.showSettings("reasoning.enabled", "reasoning.effort", "reasoning.strip_from_context", "reasoning.include_in_context")
 	case word == "effort" && value == "":
-		return s.show("reasoning.effort")
+		return s.showSettings("reasoning.effort")
 	case word == "clear" && value == "":
-		return s.show("reasoning.strip_from_context", "reasoning.include_in_context")
+		return s.showSettings("reasoning.strip_from_context", "reasoning.include_in_context")
 	case value == "" && (word == "on" || word == "off"):
-		return s.put(map[string]string{"reasoning.enabled": word})
+		return s.setForSession(map[string]string{"reasoning.enabled": word})
 	case word == "effort":
-		return s.put(map[string]string{"reasoning.effort": value})
+		return s.setForSession(map[string]string{"reasoning.effort": value})
 	case word == "clear" && settings.ClearThinking(value) != nil:
-		return s.put(settings.ClearThinking(value))
+		return s.setForSession(settings.ClearThinking(value))
 	case word == "clear":
-		return hinted(fmt.Errorf("/thinking clear %q: want true or false", value), "true sends no past reasoning back, false sends all of it")
+		return withHint(fmt.Errorf("/thinking clear %q: want true or false", value), "true sends no past reasoning back, false sends all of it")
 	}
-	return hinted(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking on, /thinking off")
+	return withHint(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking on, /thinking off")
 }
 
 func (s *session) set(_ context.Context, rest string) error {
 	key, value, given := strings.Cut(rest, " ")
 	if given {
-		return s.put(map[string]string{key: strings.TrimSpace(value)})
+		return s.setForSession(map[string]string{key: strings.TrimSpace(value)})
 	}
-	return s.show(key)
+	return s.showSettings(key)
 }
 
-// show says what settings are, and who set them.
-func (s *session) show(keys ...string) error {
+// showSettings says what settings are, and who set them.
+func (s *session) showSettings(keys ...string) error {
 	for _, key := range keys {
-		item, err := s.a.values.Get(key)
+		item, err := s.a.loaded.Get(key)
 		if err != nil {
 			return err
 		}
-		s.a.note("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
+		s.a.info("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
 	}
 	return nil
 }
 
-// put gives settings other values for this session: all of them, or none.
-func (s *session) put(set map[string]string) error {
-	v := *s.a.values
+// setForSession gives settings other values for this session: all of them, or none.
+func (s *session) setForSession(set map[string]string) error {
+	v := *s.a.loaded
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		k, err := settings.Find(key)
@@ -266,23 +266,23 @@ func (s *session) put(set map[string]string) error {
 		}
 		names = append(names, k.Name)
 	}
-	s.take(v)
+	s.useSettings(v)
 	for _, name := range names {
 		item, err := v.Get(name)
 		if err != nil {
 			return err
 		}
-		s.a.note("%s is %s", name, firstOf(item.Value, "not set"))
+		s.a.info("%s is %s", name, firstOf(item.Value, "not set"))
 	}
 	return nil
 }
 
-func (s *session) write(ctx context.Context, rest string) error {
+func (s *session) editAndSend(ctx context.Context, rest string) error {
 	text, err := s.a.edit(ctx, rest)
 	if err != nil || text == "" {
 		return err
 	}
-	return s.say(ctx, text)
+	return s.send(ctx, text)
 }
 
 func (s *session) attachFile(ctx context.Context, path string) error {
@@ -291,12 +291,12 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 		return err
 	}
 	s.attach = append(s.attach, m)
-	s.a.note("%s goes with the next text", format.Summary(m, 0))
+	s.a.info("%s goes with the next text", format.Summary(m, 0))
 	return nil
 }
 
-func (s *session) begin(ctx context.Context, rest string) error {
-	return s.a.beginNew(ctx, freshName(firstOf(rest, unnamed)))
+func (s *session) newConversation(ctx context.Context, rest string) error {
+	return s.a.startConversation(ctx, newBranchName(firstOf(rest, newNameDefault)))
 }
 
 func (s *session) branch(ctx context.Context, name string) error {
@@ -321,11 +321,11 @@ func (s *session) retry(ctx context.Context, name string) error {
 		return err
 	}
 	if name != "" {
-		if err := s.put(map[string]string{"model": name}); err != nil {
+		if err := s.setForSession(map[string]string{"model": name}); err != nil {
 			return err
 		}
 	}
-	branch := strings.Replace(freshName(unnamed), "chat-", "retry-", 1)
+	branch := strings.Replace(newBranchName(newNameDefault), "chat-", "retry-", 1)
 	if err := s.a.switchToNew(ctx, branch, question); err != nil {
 		return err
 	}

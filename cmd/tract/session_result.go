@@ -13,14 +13,14 @@ import (
 // result answers a tool call that waits for its result. When none waits any more, the
 // model goes on.
 func (s *session) result(ctx context.Context, rest string) error {
-	b, err := s.a.current(ctx)
+	b, err := s.a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
 	if rest == "" {
-		waits, err := s.waiting(ctx, b)
+		waits, err := s.listPending(ctx, b)
 		if err == nil && !waits {
-			s.a.note("no tool call waits for a result")
+			s.a.info("no tool call waits for a result")
 		}
 		return err
 	}
@@ -30,13 +30,13 @@ func (s *session) result(ctx context.Context, rest string) error {
 	}
 	ids, err := b.Append(ctx, []content.Block{result}, tract.AppendOptions{})
 	if err != nil {
-		return s.a.noCall(ctx, b, err)
+		return s.a.withPendingCalls(ctx, b, err)
 	}
-	s.a.warnBytes(result.Text)
-	if err := s.a.added(ctx, b, ids...); err != nil {
+	s.a.warnInvalidUTF8(result.Text)
+	if err := s.a.printAppended(ctx, b, ids...); err != nil {
 		return err
 	}
-	if waits, err := s.waiting(ctx, b); err != nil || waits {
+	if waits, err := s.listPending(ctx, b); err != nil || waits {
 		return err
 	}
 	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
@@ -53,28 +53,28 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 		return content.ToolResult{}, err
 	}
 	for _, c := range calls {
-		if after, ok := strings.CutPrefix(rest+" ", shellWord(c.CallID)+" "); ok {
+		if after, ok := strings.CutPrefix(rest+" ", shellQuote(c.CallID)+" "); ok {
 			id, text = c.CallID, strings.TrimSuffix(after, " ")
 		}
 	}
 	result := content.ToolResult{CallID: id}
 	waits := slices.ContainsFunc(calls, func(c content.ToolCall) bool { return c.CallID == id })
 	if !waits && strings.TrimSpace(text) == "" {
-		return result, s.a.noCall(ctx, b, &tract.ResultError{Branch: b.Name(), CallID: id})
+		return result, s.a.withPendingCalls(ctx, b, &tract.ResultError{Branch: b.Name(), CallID: id})
 	}
 	option, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch value = strings.TrimSpace(value); {
 	case option == "--abandon" && value == "":
-		result.Text, result.IsError = abandoned, true
+		result.Text, result.IsError = abandonedText, true
 	case option == "--error" && value != "":
 		result.Text, result.IsError = value, true
 	case option == "-F" && value != "":
 		result.Text, err = readFile(ctx, value)
 	case option == "--abandon" || option == "--error" || option == "-F":
-		err = hinted(fmt.Errorf("/result %s %s: not known", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
+		err = withHint(fmt.Errorf("/result %s %s: not known", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
 	case option == "":
 		if result.Text, err = s.a.edit(ctx, ""); err == nil && result.Text == "" {
-			err = hinted(fmt.Errorf("/result %s: %w", id, tract.ErrEmpty), "/result ID TEXT, or write a text in the editor")
+			err = withHint(fmt.Errorf("/result %s: %w", id, tract.ErrEmpty), "/result ID TEXT, or write a text in the editor")
 		}
 	default:
 		result.Text = text
@@ -82,11 +82,11 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 	return result, err
 }
 
-// waiting lists the tool calls that wait for a result, and reports whether any does.
-func (s *session) waiting(ctx context.Context, b *tract.Branch) (bool, error) {
+// listPending lists the tool calls that wait for a result, and reports whether any does.
+func (s *session) listPending(ctx context.Context, b *tract.Branch) (bool, error) {
 	calls, err := b.Pending(ctx)
 	for _, c := range calls {
-		s.a.note("%s waits for its result: %s", c.Name, s.a.answerWith(c.CallID))
+		s.a.info("%s waits for its result: %s", c.Name, s.a.resultCommand(c.CallID))
 	}
 	return len(calls) > 0, err
 }

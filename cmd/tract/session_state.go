@@ -22,7 +22,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	case word == "list" && name == "" || rest == "":
 		return s.a.listProfiles()
 	case !known || name == "" || strings.Contains(name, " "):
-		return hinted(fmt.Errorf("/profile %s: not known", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
+		return withHint(fmt.Errorf("/profile %s: not known", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
 	case word == "save":
 		return s.a.saveProfile(&profileOptions{}, name)
 	case word == "show":
@@ -34,24 +34,24 @@ func (s *session) profile(_ context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.a.values.Load(set, settings.Origin{Layer: settings.Call, Name: "/profile " + name})
+	v, err := s.a.loaded.Load(set, settings.Origin{Layer: settings.Call, Name: "/profile " + name})
 	if err != nil {
 		return err
 	}
-	s.take(v)
+	s.useSettings(v)
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		s.a.note("%s is %s", key, set[key])
+		s.a.info("%s is %s", key, set[key])
 	}
 	if len(set) == 0 {
-		s.a.note("profile %s in %s sets nothing", name, path)
+		s.a.info("profile %s in %s sets nothing", name, path)
 	}
 	return nil
 }
 
-// take makes values those of the session; the flags that began it are in them by
+// useSettings makes values those of the session; the flags that began it are in them by
 // now.
-func (s *session) take(v settings.Values) {
-	s.a.values = &v
+func (s *session) useSettings(v settings.Values) {
+	s.a.loaded = &v
 	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0
 }
 
@@ -71,13 +71,13 @@ func (s *session) state(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	p := s.a.stories()
+	p := s.a.stderrPrinter()
 	p.Text(p.Dim(line) + "\n")
 	return p.Err()
 }
 
 func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
-	opts, err := a.asConfigured()
+	opts, err := a.configuredOptions()
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 	if hidden := p.Tokens.HiddenReasoning; hidden > 0 {
 		line += fmt.Sprintf(", %d of reasoning hidden", hidden)
 	}
-	if !limited(*a.values) {
+	if !hasReasoningBudget(*a.loaded) {
 		return line, nil
 	}
 	budgets, err := b.BudgetUsage(ctx, opts.Settings)

@@ -28,7 +28,7 @@ bytes of the content.`,
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, revOrHead(args)) },
 	}
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the reply was given to")
@@ -50,7 +50,7 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 		if a.json {
 			return format.Encode(a.out, format.PromptJSON(p, ""))
 		}
-		return a.page(func(pen *format.Printer) error {
+		return a.paged(func(pen *format.Printer) error {
 			pen.Prompt(p)
 			return nil
 		})
@@ -60,9 +60,9 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 
 // showCommit shows one commit, or the bytes of its content.
 func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
-	var hurt damage
+	var hurt damageLog
 	c, damaged := a.repo.Show(ctx, id.String())
-	if err := hurt.met(damaged); err != nil {
+	if err := hurt.record(damaged); err != nil {
 		return err
 	}
 	if raw && c.Block == nil && damaged != nil {
@@ -74,12 +74,12 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 	if raw {
 		return writeRaw(a.out, c.Block)
 	}
-	dressed, err := a.dressed(ctx, c, &hurt)
+	dressed, err := a.withDetails(ctx, c, &hurt)
 	if err != nil {
 		return err
 	}
 	dressed.Damaged = damaged
-	return hurt.told(a.emitPage(format.ShowJSON(dressed), func(pen *format.Printer) { pen.Show(dressed) }))
+	return hurt.result(a.emitPage(format.ShowJSON(dressed), func(pen *format.Printer) { pen.Show(dressed) }))
 }
 
 // writeRaw writes what a block holds: the bytes of media, else its words.
@@ -94,9 +94,9 @@ func writeRaw(w io.Writer, b content.Block) error {
 	return err
 }
 
-// dressed puts beside a commit what is said of it: on the branch at hand when it
+// withDetails puts beside a commit what is said of it: on the branch at hand when it
 // is there, else up to the commit itself. What cannot be read of that goes to hurt.
-func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (format.Commit, error) {
+func (a *app) withDetails(ctx context.Context, c *commit.Commit, hurt *damageLog) (format.Commit, error) {
 	dressed := format.Commit{Commit: c}
 	v, err := a.settings()
 	if err != nil {
@@ -118,24 +118,24 @@ func (a *app) dressed(ctx context.Context, c *commit.Commit, hurt *damage) (form
 		}
 	}
 	dressed.Notes, err = inspect.Changes(ctx, a.repo, head, c.ID)
-	if err := hurt.met(err); err != nil {
+	if err := hurt.record(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
-		return dressed, hurt.met(&commit.DamagedError{Commit: c.ID, Cause: err})
+		return dressed, hurt.record(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}
 	if err != nil {
 		return dressed, err
 	}
-	if e := find(entries, c.ID); e != nil {
+	if e := findEntry(entries, c.ID); e != nil {
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed, nil
 	}
 	return dressed, fmt.Errorf("show %s: it is not on the history of %s", c.ID.Short(), head.Short())
 }
 
-func find(entries []compile.Entry, id objects.ID) *compile.Entry {
+func findEntry(entries []compile.Entry, id objects.ID) *compile.Entry {
 	for i := range entries {
 		if entries[i].ID == id {
 			return &entries[i]

@@ -46,15 +46,15 @@ type statusJSON struct {
 	Budget  budgetJSON     `json:"budget"`
 	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
 
-	Compress *largeJSON `json:"compress,omitempty"` // when compress.at is set
-	Expired  *expiry    `json:"expired,omitempty"`  // when reasoning.ttl is set
+	Compress *compressAtJSON `json:"compress,omitempty"` // when compress.at is set
+	Expired  *expiry         `json:"expired,omitempty"`  // when reasoning.ttl is set
 
 	Scale *compile.Scale `json:"scale,omitempty"` // of the tokens, when a response reported its input
 
 	Damaged string `json:"damaged,omitempty"` // why the prompt cannot be read
 
-	spent []tract.BudgetUsage
-	hurt  error
+	spent  []tract.BudgetUsage
+	damage error
 }
 
 type pendingJSON struct {
@@ -69,8 +69,8 @@ type storeJSON struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// largeJSON is whether the prompt has passed compress.at.
-type largeJSON struct {
+// compressAtJSON is whether the prompt has passed compress.at.
+type compressAtJSON struct {
 	At      int  `json:"at"`
 	Suggest bool `json:"suggest"`
 }
@@ -94,12 +94,12 @@ func (a *app) status(ctx context.Context) error {
 		return err
 	}
 	if a.json {
-		return cmp.Or(format.Encode(a.out, s), s.hurt)
+		return cmp.Or(format.Encode(a.out, s), s.damage)
 	}
 	p := a.printer()
-	p.Line(s.where())
+	p.Line(s.headLine())
 	switch {
-	case s.hurt != nil:
+	case s.damage != nil:
 		p.Text("The prompt cannot be read: " + p.Warn(s.Damaged) + "\n")
 	case !s.Head.IsZero():
 		p.Tokens(s.Tokens)
@@ -108,24 +108,24 @@ func (a *app) status(ctx context.Context) error {
 		p.Line("Waits for a result: " + c.Name + " (" + c.ID + "); " + toolResultCommand(c.ID, "-F -"))
 	}
 	for _, name := range s.Rescued {
-		p.Line("A reply could not land: tract rescue show " + shellWord(name))
+		p.Line("A reply could not land: tract rescue show " + shellQuote(name))
 	}
 	if s.Compress != nil && s.Compress.Suggest {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
-	s.sayBudgets(p)
+	s.printBudgets(p)
 	if s.Expired != nil && s.Expired.Blocks > 0 {
 		p.Text(s.Expired.String() + ", which tract gc --prune erases\n")
 	}
 	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
 	if s.Head.IsZero() {
-		a.note("%s", a.firstStep(ctx))
+		a.info("%s", a.emptyHint(ctx))
 	}
-	return cmp.Or(p.Err(), s.hurt)
+	return cmp.Or(p.Err(), s.damage)
 }
 
-// where says where HEAD is.
-func (s *statusJSON) where() string {
+// headLine says where HEAD is.
+func (s *statusJSON) headLine() string {
 	switch {
 	case s.Branch == "":
 		return "HEAD is at commit " + s.Head.Short() + ", on no branch"
@@ -137,7 +137,7 @@ func (s *statusJSON) where() string {
 	return "On branch " + s.Branch + " at " + s.Head.Short() + ", " + count(s.Commits, "commit")
 }
 
-func (s *statusJSON) sayBudgets(p *format.Printer) {
+func (s *statusJSON) printBudgets(p *format.Printer) {
 	for _, spent := range s.spent {
 		if spent.Limit == 0 {
 			continue
@@ -190,7 +190,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if s.Head.IsZero() {
 		return s, nil
 	}
-	opts, err := a.asConfigured()
+	opts, err := a.configuredOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -202,12 +202,12 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
-	at, yes, err := a.large(s.Tokens.Effective)
+	at, yes, err := a.pastCompressAt(s.Tokens.Effective)
 	if err != nil {
 		return nil, err
 	}
 	if at > 0 {
-		s.Compress = &largeJSON{At: at, Suggest: yes}
+		s.Compress = &compressAtJSON{At: at, Suggest: yes}
 	}
 	if p.Scale.Responses > 0 {
 		s.Scale = &p.Scale
@@ -220,7 +220,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 
 // damagedStatus is what can be known without the prompt.
 func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error {
-	s.hurt, s.Damaged = why, format.Line(why.Error())
+	s.damage, s.Damaged = why, format.Line(why.Error())
 	if c, err := a.repo.Show(ctx, s.Head.String()); c != nil {
 		s.Commits = c.Depth + 1
 	} else if !errors.Is(err, objects.ErrCorrupt) {
@@ -236,7 +236,7 @@ func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error
 // budgetStatus is what the thoughts of the session have used.
 func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	v, err := a.settings()
-	if err != nil || s.Branch == "" || !limited(v) && !a.json { // to count takes a look at every reply
+	if err != nil || s.Branch == "" || !hasReasoningBudget(v) && !a.json { // to count takes a look at every reply
 		return err
 	}
 	if s.spent, err = a.repo.Branch(s.Branch).BudgetUsage(ctx, nil); err != nil {
@@ -252,13 +252,15 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	return nil
 }
 
-// limited tells whether there is a budget of thoughts.
-func limited(v settings.Values) bool { return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0 }
+// hasReasoningBudget tells whether there is a budget of thoughts.
+func hasReasoningBudget(v settings.Values) bool {
+	return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0
+}
 
 // storeStatus is what the place says of the store.
 func (a *app) storeStatus() storeJSON {
-	s := storeJSON{Engine: "bolt", Path: a.place.root}
-	if scheme, _, ok := strings.Cut(a.place.url, ":"); ok && a.place.root == "" {
+	s := storeJSON{Engine: "bolt", Path: a.location.root}
+	if scheme, _, ok := strings.Cut(a.location.url, ":"); ok && a.location.root == "" {
 		s.Engine = scheme
 	}
 	if s.Path == "" {

@@ -7,17 +7,17 @@ import (
 
 // stdin is what comes in, until the person ends the command: one that waits for words
 // can be interrupted.
-func (a *app) stdin(ctx context.Context) io.Reader { return &waiting{ctx, a.in} }
+func (a *app) stdin(ctx context.Context) io.Reader { return &ctxReader{ctx, a.in} }
 
-// waiting is a reader whose reads end when a context does. What is read after that is
+// ctxReader is a reader whose reads end when a context does. What is read after that is
 // lost.
-type waiting struct {
+type ctxReader struct {
 	ctx context.Context //nolint:containedctx // a Read has none
 	in  io.Reader
 }
 
 // Read reads into memory of its own, since it may come back when nobody waits.
-func (w *waiting) Read(p []byte) (int, error) {
+func (w *ctxReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -55,7 +55,7 @@ func TestAPasteIsNotObeyed(t *testing.T) {
 		"a\tb":                 "[paste 1: 3 bytes, 1 lines]",
 		"\xff\ufffd":           "[paste 1: 4 bytes, 1 lines]",
 	} {
-		k := &keys{}
+		k := &keyReader{}
 		if k.pasted(text); string(k.ready) != shown {
 			t.Errorf("a paste of %+q is shown as %+q, want %+q", text, k.ready, shown)
 		}

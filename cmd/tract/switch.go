@@ -40,17 +40,17 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("branch") {
 		if o.create != "" || o.orphan != "" {
-			return usage(cmd, "-b makes a branch as -c does: give one of -b, -c and --orphan")
+			return usageError(cmd, "-b makes a branch as -c does: give one of -b, -c and --orphan")
 		}
 		o.create, a.branch = a.branch, ""
 	}
 	switch {
 	case o.create != "":
-		return a.switchToNew(ctx, o.create, orHead(args))
+		return a.switchToNew(ctx, o.create, revOrHead(args))
 	case o.orphan != "":
 		return a.switchToOrphan(ctx, o.orphan)
 	case len(args) == 0:
-		return usage(cmd, "want a branch or a revision")
+		return usageError(cmd, "want a branch or a revision")
 	}
 	return a.switchToRev(ctx, args[0])
 }
@@ -62,7 +62,7 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 		return err
 	}
 	if rev == "-" {
-		return errBefore()
+		return errNoPreviousHead()
 	}
 	if refs.Check(rev) == nil {
 		tip, err := repo.Branch(rev).Tip(ctx)
@@ -70,32 +70,32 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 			return err
 		}
 		if h, err := a.head(); !tip.IsZero() || err == nil && h.branch == rev {
-			return a.goTo(head{branch: rev}, tip)
+			return a.moveHead(head{branch: rev}, tip)
 		}
 	}
 	at, err := a.resolve(ctx, rev)
 	if unknown := (*refs.UnknownError)(nil); errors.As(err, &unknown) && unknown.Nearest == "" && refs.Check(rev) == nil {
-		return hinted(err, "tract switch -c %s makes a branch, tract branch lists branches", shellWord(rev))
+		return withHint(err, "tract switch -c %s makes a branch, tract branch lists branches", shellQuote(rev))
 	}
 	if err != nil {
 		return err
 	}
-	return a.goTo(head{at: at}, at)
+	return a.moveHead(head{at: at}, at)
 }
 
-// goTo moves HEAD, and says so.
-func (a *app) goTo(h head, at objects.ID) error {
+// moveHead moves HEAD, and says so.
+func (a *app) moveHead(h head, at objects.ID) error {
 	if err := a.setHead(h); err != nil {
 		return err
 	}
-	return a.wentTo(h, at)
+	return a.printHead(h, at)
 }
 
-// errBefore answers who wants to go back to where HEAD was, which git writes down: HEAD
+// errNoPreviousHead answers who wants to go back to where HEAD was, which git writes down: HEAD
 // is of one working folder, and has no log.
-func errBefore() error {
+func errNoPreviousHead() error {
 	err := &refs.UnknownError{Rev: "-", Why: "nothing says where HEAD was before"}
-	return hinted(err, "name the branch; tract branch --sort=-time lists what moved last first")
+	return withHint(err, "name the branch; tract branch --sort=-time lists what moved last first")
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
@@ -103,19 +103,19 @@ func (a *app) switchToNew(ctx context.Context, name, rev string) error {
 	if err != nil {
 		return err
 	}
-	return a.goTo(head{branch: name}, at)
+	return a.moveHead(head{branch: name}, at)
 }
 
 func (a *app) switchToOrphan(ctx context.Context, name string) error {
-	if err := a.goToEmpty(ctx, "switch --orphan", name, false); err != nil {
+	if err := a.moveHeadToEmpty(ctx, "switch --orphan", name, false); err != nil {
 		return err
 	}
-	return a.wentTo(head{branch: name}, objects.ID{})
+	return a.printHead(head{branch: name}, objects.ID{})
 }
 
-// goToEmpty moves HEAD to a branch that has no commits yet. write makes the store
+// moveHeadToEmpty moves HEAD to a branch that has no commits yet. write makes the store
 // where a first commit would.
-func (a *app) goToEmpty(ctx context.Context, operation, name string, write bool) error {
+func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write bool) error {
 	if err := checkName("branch", name); err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (a *app) goToEmpty(ctx context.Context, operation, name string, write bool)
 	return a.setHead(head{branch: name})
 }
 
-// wentTo says where HEAD is now.
-func (a *app) wentTo(h head, at objects.ID) error {
+// printHead says where HEAD is now.
+func (a *app) printHead(h head, at objects.ID) error {
 	if a.json {
 		v := map[string]any{"head": at}
 		if h.branch != "" {
@@ -146,7 +146,7 @@ func (a *app) wentTo(h head, at objects.ID) error {
 	switch {
 	case h.branch == "":
 		p.Text("HEAD is at commit " + at.Short() + ", on no branch\n")
-		a.note("look around; tract switch -c NAME makes a branch here to add to")
+		a.info("look around; tract switch -c NAME makes a branch here to add to")
 	case at.IsZero():
 		p.Line("HEAD is on branch " + h.branch + ", which has no commits yet")
 	default:

@@ -40,13 +40,13 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 	ctx := cmd.Context()
 	switch {
 	case o.delete && len(args) == 0:
-		return usage(cmd, "want the name of a tag")
+		return usageError(cmd, "want the name of a tag")
 	case o.delete:
 		return a.deleteTags(ctx, o, args)
 	case o.list || len(args) == 0:
 		return a.listTags(ctx, args)
 	case len(args) > 2:
-		return usage(cmd, "want NAME and one revision")
+		return usageError(cmd, "want NAME and one revision")
 	}
 	if err := checkName("tag", args[0]); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	at, err := a.resolve(ctx, orHead(args[1:]))
+	at, err := a.resolve(ctx, revOrHead(args[1:]))
 	if err != nil {
 		return err
 	}
@@ -67,15 +67,15 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 		err = repo.Tag(ctx, args[0], at.String())
 	}
 	if errors.Is(err, objects.ErrExists) {
-		return hinted(err, "choose another name; tract tag -d takes the old one away")
+		return withHint(err, "choose another name; tract tag -d takes the old one away")
 	}
 	if err != nil {
 		return err
 	}
-	return a.saidTag("made", args[0], at)
+	return a.printTag("made", args[0], at)
 }
 
-func (a *app) saidTag(what, name string, at objects.ID) error {
+func (a *app) printTag(what, name string, at objects.ID) error {
 	return a.emit(map[string]any{"tag": name, "target": at, "done": what}, func(p *format.Printer) {
 		p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
 	})
@@ -98,37 +98,37 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	}
 	rows := []row{}
 	var table [][]string
-	var hurt damage
+	var hurt damageLog
 	for info, err := range repo.Refs(ctx, q) {
 		if err != nil {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err := hurt.met(err); err != nil {
+		if err := hurt.record(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryJSON(c, 0)}
 		rows = append(rows, r)
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), format.SummaryOf(c, 0)})
 	}
-	return hurt.told(a.emit(rows, func(p *format.Printer) { p.Table(table) }))
+	return hurt.result(a.emit(rows, func(p *format.Printer) { p.Table(table) }))
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
-	d := &deleting{folder: refs.Tags, names: names, dry: o.dryRun}
+	d := &refDeletion{folder: refs.Tags, names: names, dry: o.dryRun}
 	gone, err := d.run(ctx, a, "tag -d")
 	if as[*refs.UnknownError](err) {
-		return hinted(err, "tract tag lists tags")
+		return withHint(err, "tract tag lists tags")
 	}
 	if err != nil {
 		return err
 	}
-	what := d.done("delete", "deleted")
+	what := d.verb("delete", "deleted")
 	if a.json {
-		return a.saidDeleted("tag", what, gone)
+		return a.printDeleted("tag", what, gone)
 	}
 	for _, ref := range gone {
-		if err := a.saidTag(what, ref.Name, ref.Tip); err != nil {
+		if err := a.printTag(what, ref.Name, ref.Tip); err != nil {
 			return err
 		}
 	}

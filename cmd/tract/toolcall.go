@@ -8,7 +8,7 @@ import (
 )
 
 func newToolCall(a *app) *cobra.Command {
-	o := &adding{}
+	o := &appendFlags{}
 	cmd := &cobra.Command{
 		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand",
 		Long: `Commit a tool call by hand, as if a model had made it. It waits for its result:
@@ -22,9 +22,9 @@ tract tool-result ID. Without arguments it is called with {}.`,
 	return cmd
 }
 
-func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
+func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(a, cmd)
+	opts, err := o.appendOptions(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -36,13 +36,13 @@ func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
 	}
 	switch {
 	case args[0] == "" || args[1] == "":
-		return usage(cmd, "tool call %q of %q: want an id and a name", args[0], args[1])
+		return usageError(cmd, "tool call %q of %q: want an id and a name", args[0], args[1])
 	case arguments == "":
 		arguments = "{}"
 	case !json.Valid([]byte(arguments)):
-		a.note("warning: the arguments are not JSON; they are kept as they are")
+		a.info("warning: the arguments are not JSON; they are kept as they are")
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,5 +50,5 @@ func (a *app) toolCall(cmd *cobra.Command, o *adding, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.added(ctx, b, ids...)
+	return a.printAppended(ctx, b, ids...)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// abandoned is what a call is told that nobody will run.
-const abandoned = "The call was abandoned: it was not run."
+// abandonedText is what a call is told that nobody will run.
+const abandonedText = "The call was abandoned: it was not run."
 
 type toolResultOptions struct {
-	adding
+	appendFlags
 	failed, abandon bool
 }
 
@@ -39,35 +39,35 @@ calls. A call that will never be run is ended with --abandon.`,
 
 func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.options(a, cmd)
+	opts, err := o.appendOptions(a, cmd)
 	if err != nil {
 		return err
 	}
 	result := content.ToolResult{CallID: args[0], IsError: o.failed}
 	if o.abandon {
 		if len(args) > 1 || o.file != "" {
-			return usage(cmd, "both --abandon and a text given: give one")
+			return usageError(cmd, "both --abandon and a text given: give one")
 		}
-		result.Text, result.IsError = abandoned, true
+		result.Text, result.IsError = abandonedText, true
 	} else if result.Text, err = o.read(ctx, a, cmd, args[1:], ""); err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
 	ids, err := b.Append(ctx, []content.Block{result}, opts)
 	if err != nil {
-		return a.noCall(ctx, b, err)
+		return a.withPendingCalls(ctx, b, err)
 	}
-	a.warnBytes(result.Text)
-	return a.added(ctx, b, ids...)
+	a.warnInvalidUTF8(result.Text)
+	return a.printAppended(ctx, b, ids...)
 }
 
-// answerWith is the command that gives a tool call its result.
-func (a *app) answerWith(id string) string {
-	if a.talking {
-		return "/result " + shellWord(id) + " TEXT"
+// resultCommand is the command that gives a tool call its result.
+func (a *app) resultCommand(id string) string {
+	if a.inSession {
+		return "/result " + shellQuote(id) + " TEXT"
 	}
 	return toolResultCommand(id, "-F -")
 }
@@ -75,13 +75,13 @@ func (a *app) answerWith(id string) string {
 // toolResultCommand is a command line about a tool call, for a shell.
 func toolResultCommand(id, flags string) string {
 	if strings.HasPrefix(id, "-") { // which is no flag
-		return "tract tool-result " + flags + " -- " + shellWord(id)
+		return "tract tool-result " + flags + " -- " + shellQuote(id)
 	}
-	return "tract tool-result " + shellWord(id) + " " + flags
+	return "tract tool-result " + shellQuote(id) + " " + flags
 }
 
-// noCall gives the error for a result that answers no call a hint: the calls that wait.
-func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
+// withPendingCalls gives the error for a result that answers no call a hint: the calls that wait.
+func (a *app) withPendingCalls(ctx context.Context, b *tract.Branch, err error) error {
 	if !errors.As(err, new(*tract.ResultError)) {
 		return err
 	}
@@ -90,11 +90,11 @@ func (a *app) noCall(ctx context.Context, b *tract.Branch, err error) error {
 		return err
 	}
 	if len(calls) == 0 {
-		return hinted(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
+		return withHint(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
 	}
 	var waiting []string
 	for _, c := range calls {
-		waiting = append(waiting, shellWord(c.CallID))
+		waiting = append(waiting, shellQuote(c.CallID))
 	}
-	return hinted(err, "these wait: %s", strings.Join(waiting, ", "))
+	return withHint(err, "these wait: %s", strings.Join(waiting, ", "))
 }

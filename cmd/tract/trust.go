@@ -25,7 +25,7 @@ func ownSettings() settings.File { return settings.File{Path: settings.GlobalFil
 func trusted() settings.Trust { return settings.TrustBeside(ownSettings().Path) }
 
 // ownSettings is the part of the user's file that is about this store.
-func (p *place) ownSettings() settings.File {
+func (p *storeLocation) ownSettings() settings.File {
 	f := ownSettings()
 	f.Store = settings.Resolve(p.root)
 	return f
@@ -33,7 +33,7 @@ func (p *place) ownSettings() settings.File {
 
 // settings is the file of settings in the store's folder; its path is empty when there is
 // no folder.
-func (p *place) settings() settings.File {
+func (p *storeLocation) settings() settings.File {
 	if p.root == "" {
 		return settings.File{}
 	}
@@ -52,7 +52,7 @@ func policyFor(root string) (safefile.Policy, error) {
 	if err != nil {
 		return policy, nil //nolint:nilerr // what opens the store says so
 	}
-	if policy.Any = trusted().Has(root, folderFact(info)); policy.Any {
+	if policy.Any = trusted().Has(root, folderOwner(info)); policy.Any {
 		return policy, nil
 	}
 	if link, err := os.Lstat(root); err == nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -76,8 +76,8 @@ func sudoUser() int {
 	return uid
 }
 
-// folderFact is what is accepted of a folder: its owner.
-func folderFact(info fs.FileInfo) []byte {
+// folderOwner is what is accepted of a folder: its owner.
+func folderOwner(info fs.FileInfo) []byte {
 	uid, known := safefile.Owner(info)
 	if !known {
 		return []byte("folder")
@@ -85,9 +85,9 @@ func folderFact(info fs.FileInfo) []byte {
 	return fmt.Appendf(nil, "folder of user %d", uid)
 }
 
-// noteIgnored says which settings of a file do not count. Few are named: there may be as
+// reportIgnored says which settings of a file do not count. Few are named: there may be as
 // many as somebody else likes.
-func (a *app) noteIgnored(path string, ignored []settings.Item) {
+func (a *app) reportIgnored(path string, ignored []settings.Item) {
 	const most = 5
 	if len(ignored) == 0 {
 		return
@@ -106,7 +106,7 @@ func (a *app) noteIgnored(path string, ignored []settings.Item) {
 	if more := len(ignored) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	a.note("ignored in %s, which is not trusted: %s (tract config trust accepts the file as it is)", path, list)
+	a.info("ignored in %s, which is not trusted: %s (tract config trust accepts the file as it is)", path, list)
 }
 
 type trustOptions struct {
@@ -131,7 +131,7 @@ func (a *app) configTrust(o *trustOptions) error {
 	}
 	switch {
 	case errors.Is(err, settings.ErrNoHome):
-		return hinted(err, "set HOME or XDG_CONFIG_HOME")
+		return withHint(err, "set HOME or XDG_CONFIG_HOME")
 	case err != nil:
 		return err
 	case a.json:
@@ -145,10 +145,10 @@ func (a *app) configTrust(o *trustOptions) error {
 		verb = "not trusted any more"
 	}
 	for _, t := range list {
-		a.note("%s: %s", verb, t.Path)
+		a.info("%s: %s", verb, t.Path)
 	}
 	if len(list) == 0 {
-		a.note("there is nothing to change")
+		a.info("there is nothing to change")
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 		err = fmt.Errorf("%s is no folder", root)
 	}
 	if err != nil && !o.revoke {
-		return nil, hinted(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", shellWord(folder))
+		return nil, withHint(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", shellQuote(folder))
 	}
 	t := trustJSON{Path: settings.Resolve(root), Trusted: !o.revoke}
 	if o.revoke {
-		return forget(t)
+		return revokeTrust(t)
 	}
 	if !a.json {
 		what := (safefile.Policy{Owner: sudoUser()}).Check(t.Path, info)
@@ -178,7 +178,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	if o.dry {
 		return []trustJSON{t}, nil
 	}
-	return []trustJSON{t}, trusted().Add(root, folderFact(info))
+	return []trustJSON{t}, trusted().Add(root, folderOwner(info))
 }
 
 func whyUnsafe(err error) string {
@@ -188,8 +188,8 @@ func whyUnsafe(err error) string {
 	return "it is yours alone"
 }
 
-// forget takes back that something is trusted.
-func forget(t trustJSON) ([]trustJSON, error) {
+// revokeTrust takes back that something is trusted.
+func revokeTrust(t trustJSON) ([]trustJSON, error) {
 	was, err := trusted().Remove(t.Path)
 	if err != nil || !was {
 		return nil, err
@@ -200,12 +200,12 @@ func forget(t trustJSON) ([]trustJSON, error) {
 // trustFiles accepts the files of settings in the store's folder: it shows what they may
 // do then, and remembers the very bytes that it read.
 func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
-	p, err := a.findPlace()
+	p, err := a.findStore()
 	if err != nil {
 		return nil, err
 	}
 	if p.root == "" {
-		return nil, hinted(fmt.Errorf("trust settings: the store %s has no folder", p.url), "name the folder with --dir")
+		return nil, withHint(fmt.Errorf("trust settings: the store %s has no folder", p.url), "name the folder with --dir")
 	}
 	files := []settings.File{p.settings()}
 	names, err := p.settings().Profiles()
@@ -234,7 +234,7 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	t := trustJSON{Path: f.Path, Trusted: !o.revoke}
 	if o.revoke {
-		return forget(t)
+		return revokeTrust(t)
 	}
 	c, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -266,9 +266,9 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	return []trustJSON{t}, f.Accept(c)
 }
 
-// shellWord writes an argument so that a POSIX shell reads it as it is, on one line
+// shellQuote writes an argument so that a POSIX shell reads it as it is, on one line
 // that can be shown on a terminal and pasted.
-func shellWord(s string) string {
+func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
 	}

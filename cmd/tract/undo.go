@@ -38,7 +38,7 @@ error names that operation.`,
   tract undo --any`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			choice, err := a.choice(cmd, o, args)
+			choice, err := a.chooseOperation(cmd, o, args)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ tract op log shows it.`,
   tract redo 12`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			choice, err := a.choice(cmd, o, args)
+			choice, err := a.chooseOperation(cmd, o, args)
 			if err != nil {
 				return err
 			}
@@ -75,12 +75,12 @@ tract op log shows it.`,
 	return cmd
 }
 
-// choice is the operation that the arguments of undo and redo name.
-func (a *app) choice(cmd *cobra.Command, o *undoOptions, args []string) (tract.UndoOptions, error) {
+// chooseOperation is the operation that the arguments of undo and redo name.
+func (a *app) chooseOperation(cmd *cobra.Command, o *undoOptions, args []string) (tract.UndoOptions, error) {
 	choice := tract.UndoOptions{DryRun: o.dryRun}
 	switch {
 	case len(args) == 1 && o.any:
-		return choice, usage(cmd, "give an operation or --any, not both")
+		return choice, usageError(cmd, "give an operation or --any, not both")
 	case len(args) == 1:
 		number, err := operationNumber(cmd, args[0])
 		choice.Operation = number
@@ -90,7 +90,7 @@ func (a *app) choice(cmd *cobra.Command, o *undoOptions, args []string) (tract.U
 	}
 	name, err := a.branchName(cmd.Context())
 	if err == nil && name == "" {
-		err = hinted(errors.New("HEAD is on no branch"), "tract %s --any is of the whole store, -b NAME of a branch", cmd.Name())
+		err = withHint(errors.New("HEAD is on no branch"), "tract %s --any is of the whole store, -b NAME of a branch", cmd.Name())
 	}
 	choice.Branch = name
 	return choice, err
@@ -99,7 +99,7 @@ func (a *app) choice(cmd *cobra.Command, o *undoOptions, args []string) (tract.U
 func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || number == 0 {
-		return 0, usage(cmd, "operation %q: want its number, as tract op log shows it", text)
+		return 0, usageError(cmd, "operation %q: want its number, as tract op log shows it", text)
 	}
 	return number, nil
 }
@@ -116,13 +116,13 @@ func (a *app) undo(ctx context.Context, choice tract.UndoOptions) error {
 	word := "Took back"
 	if choice.DryRun {
 		word = "Would take back"
-	} else if err := a.headAlong(moves); err != nil {
+	} else if err := a.followRename(moves); err != nil {
 		return err
 	}
 	if a.json {
 		return format.Encode(a.out, map[string]any{"undone": opOf(op), "dry_run": choice.DryRun})
 	}
-	return a.saidMoves(word, "back to", op.LogEntry, moves)
+	return a.printMoves(word, "back to", op.LogEntry, moves)
 }
 
 func (a *app) redo(ctx context.Context, choice tract.UndoOptions) error {
@@ -133,13 +133,13 @@ func (a *app) redo(ctx context.Context, choice tract.UndoOptions) error {
 	word := "Did again"
 	if choice.DryRun {
 		word = "Would do again"
-	} else if err := a.headAlong(op.Refs); err != nil {
+	} else if err := a.followRename(op.Refs); err != nil {
 		return err
 	}
 	if a.json {
 		return format.Encode(a.out, map[string]any{"redone": opOf(op), "dry_run": choice.DryRun})
 	}
-	return a.saidMoves(word, "to", op.LogEntry, op.Refs)
+	return a.printMoves(word, "to", op.LogEntry, op.Refs)
 }
 
 // reverse undoes an operation or does it again.
@@ -150,26 +150,26 @@ func (a *app) reverse(ctx context.Context, choice tract.UndoOptions, do func(*tr
 	}
 	op, err := do(repo, ctx, choice)
 	if moved := (*tract.MovedError)(nil); errors.As(err, &moved) && moved.By.Seq > 0 {
-		return op, hinted(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
+		return op, withHint(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
 	}
 	if errors.Is(err, objects.ErrNotFound) {
-		return op, hinted(err, "tract op log lists the operations of the store")
+		return op, withHint(err, "tract op log lists the operations of the store")
 	}
 	return op, err
 }
 
-// saidMoves says how refs moved.
-func (a *app) saidMoves(word, to string, entry objects.LogEntry, moves []objects.RefUpdate) error {
+// printMoves says how refs moved.
+func (a *app) printMoves(word, to string, entry objects.LogEntry, moves []objects.RefUpdate) error {
 	p := a.printer()
 	p.Text(fmt.Sprintf("%s %q of %s\n", word, entry.Note.Command, entry.Note.Time.Local().Format(time.DateTime)))
 	for _, u := range moves {
-		p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrGone(u.Old), to, shortOrGone(u.New)))
+		p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), to, shortOrDashes(u.New)))
 	}
 	return p.Err()
 }
 
-// headAlong lets HEAD go along with a branch that gets its other name back.
-func (a *app) headAlong(moves []objects.RefUpdate) error {
+// followRename lets HEAD go along with a branch that gets its other name back.
+func (a *app) followRename(moves []objects.RefUpdate) error {
 	h, err := a.head()
 	if err != nil || h.branch == "" {
 		return err

@@ -165,7 +165,7 @@ func (o *usageOptions) key(reply inspect.Cost) *usageRow {
 func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error {
 	for _, by := range o.by {
 		if !slices.Contains(usageKeys, by) {
-			return usage(cmd, "--by %q: want %s", by, strings.Join(usageKeys, ", "))
+			return usageError(cmd, "--by %q: want %s", by, strings.Join(usageKeys, ", "))
 		}
 	}
 	rows, err := a.countUsage(cmd, o, args)
@@ -177,7 +177,7 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 		table = append(table, r.cells())
 	}
 	if len(rows) == 0 {
-		a.note("no reply told what it cost")
+		a.info("no reply told what it cost")
 	}
 	return a.emit(rows, func(p *format.Printer) { p.Table(table) })
 }
@@ -237,7 +237,7 @@ func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (wh
 	if where.Turns = slices.Contains(o.by, "turn"); where.Turns && len(args) == 0 && a.branch == "" {
 		args = []string{"HEAD"}
 	}
-	where.Revs, err = a.walkFrom(ctx, args)
+	where.Revs, err = a.startRevs(ctx, args)
 	return where, err
 }
 
@@ -250,7 +250,7 @@ func (o *usageOptions) filter(cmd *cobra.Command) (func(inspect.Cost) bool, erro
 		}
 		t, err := refs.ParseTime(text, time.Now())
 		if err != nil {
-			return nil, usage(cmd, "--%s: %s", flag, err)
+			return nil, usageError(cmd, "--%s: %s", flag, err)
 		}
 		*to = t
 	}

@@ -50,9 +50,9 @@ type verifiedJSON struct {
 func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
 	ctx := cmd.Context()
 	if all && len(args) > 0 {
-		return usage(cmd, "both --all and a revision given: give one")
+		return usageError(cmd, "both --all and a revision given: give one")
 	}
-	v, err := a.verified(ctx, all, orHead(args))
+	v, err := a.verified(ctx, all, revOrHead(args))
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
 		err = a.printVerified(v)
 	}
 	if err == nil && v.Differs > 0 {
-		return no()
+		return negative()
 	}
 	return err
 }

@@ -34,7 +34,7 @@ with the reply proves it. --not says of a block why it was not in that prompt.`,
   tract why :/Rayleigh --prompt | jq .messages
   tract why --not :/deadline toolu_01A`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, orHead(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, revOrHead(args)) },
 	}
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the body of the request as it was sent")
 	cmd.Flags().StringVar(&o.not, "not", "", "say why the block of this revision was not in the prompt")

@@ -9,13 +9,13 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// noQuestion is the help of the flag --yes.
-const noQuestion = "do not ask; needed where stdin is not a terminal"
+// yesHelp is the help of the flag --yes.
+const yesHelp = "do not ask; needed where stdin is not a terminal"
 
-// sure reports whether to do what cannot be undone, such as "erase the content of 2
+// confirm reports whether to do what cannot be undone, such as "erase the content of 2
 // blocks": it asks on a terminal, and refuses where there is none. yes is the answer of
 // the flag --yes.
-func (a *app) sure(ctx context.Context, yes bool, what string) (bool, error) {
+func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) {
 	if yes {
 		return true, nil
 	}
@@ -45,6 +45,6 @@ func cancelled(a *app, err error) error {
 	if err != nil {
 		return err
 	}
-	a.note("nothing was changed")
-	return no()
+	a.info("nothing was changed")
+	return negative()
 }

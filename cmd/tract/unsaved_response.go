@@ -9,14 +9,14 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// keepUnsaved writes a reply that the store would not take into a file, and names it
+// saveResponse writes a reply that the store would not take into a file, and names it
 // in the error: it was paid for. Where that fails too the error says so.
-func keepUnsaved(err error) error {
+func saveResponse(err error) error {
 	var unsaved *tract.UnsavedError
 	if !errors.As(err, &unsaved) {
 		return err
 	}
-	path, fileErr := writeReply(unsaved.Response)
+	path, fileErr := writeResponseFile(unsaved.Response)
 	if fileErr != nil {
 		return fmt.Errorf("%w; nor could a file be written: %w", err, fileErr)
 	}
@@ -28,8 +28,8 @@ func keepUnsaved(err error) error {
 	return f
 }
 
-// writeReply writes a reply as JSON into a new file, for its owner alone.
-func writeReply(r *tract.Response) (path string, err error) {
+// writeResponseFile writes a reply as JSON into a new file, for its owner alone.
+func writeResponseFile(r *tract.Response) (path string, err error) {
 	f, err := os.CreateTemp("", "tract-reply-*.json")
 	if err != nil {
 		return "", err

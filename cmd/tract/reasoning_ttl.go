@@ -23,7 +23,7 @@ func (a *app) expired(ctx context.Context) (*expiry, error) {
 	if err != nil || e == nil {
 		return nil, err
 	}
-	p := e.purging()
+	p := e.purgeOptions()
 	p.DryRun = true
 	got, err := maintain.Purge(ctx, a.repo, p)
 	if err != nil {
@@ -46,8 +46,8 @@ func (a *app) ttl() (*expiry, error) {
 	return nil, err
 }
 
-// purging is what purges the reasoning that has passed the ttl.
-func (e *expiry) purging() maintain.PurgeOptions {
+// purgeOptions is what purges the reasoning that has passed the ttl.
+func (e *expiry) purgeOptions() maintain.PurgeOptions {
 	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
 }
 

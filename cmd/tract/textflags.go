@@ -13,30 +13,30 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// words is where the text of a command comes from: an argument, -F FILE, - for
+// textFlags is where the text of a command comes from: an argument, -F FILE, - for
 // stdin, a pipe, or an editor on a terminal.
-type words struct{ file string }
+type textFlags struct{ file string }
 
-func (w *words) flags(cmd *cobra.Command) {
+func (w *textFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "take the text from a file, - for stdin, byte for byte")
 }
 
 // read gives the text. args is what is left of the arguments for it; before is
 // what an editor begins with.
-func (w *words) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
+func (w *textFlags) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
 	switch {
 	case len(args) > 1:
-		return "", usage(cmd, "%d texts given: put quotes around one text", len(args))
+		return "", usageError(cmd, "%d texts given: put quotes around one text", len(args))
 	case len(args) == 1 && w.file != "":
-		return "", usage(cmd, "both a text and -F given: give one")
+		return "", usageError(cmd, "both a text and -F given: give one")
 	case w.file != "" && w.file != "-":
 		return readFile(ctx, w.file)
 	case w.file == "-" || len(args) == 1 && args[0] == "-":
-		return bounded(a.stdin(ctx), "stdin")
+		return readLimited(a.stdin(ctx), "stdin")
 	case len(args) == 1:
 		return args[0], nil
 	case !isTerminal(a.in):
-		return bounded(a.stdin(ctx), "stdin")
+		return readLimited(a.stdin(ctx), "stdin")
 	}
 	return a.edit(ctx, before)
 }
@@ -52,16 +52,16 @@ func readFile(ctx context.Context, path string) (string, error) {
 	if info.Size() > content.MaxSize {
 		return "", tooLong(path)
 	}
-	return bounded(f, path)
+	return readLimited(f, path)
 }
 
 func tooLong(name string) error {
 	return fmt.Errorf("read %s: %w of %d MiB for one block", name, objects.ErrLimit, content.MaxSize>>20)
 }
 
-// bounded reads a text that may be as long as a block and no longer, so that an
+// readLimited reads a text that may be as long as a block and no longer, so that an
 // endless one does not fill the memory.
-func bounded(r io.Reader, name string) (string, error) {
+func readLimited(r io.Reader, name string) (string, error) {
 	var b strings.Builder
 	n, err := io.Copy(&b, io.LimitReader(r, content.MaxSize+1))
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, f.Name())
 	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.err
 	if err := run.Run(); err != nil {
-		return "", hinted(fmt.Errorf("editor %q: %w", editor, err), "set $EDITOR, or give the text as an argument")
+		return "", withHint(fmt.Errorf("editor %q: %w", editor, err), "set $EDITOR, or give the text as an argument")
 	}
 	text, err := os.ReadFile(f.Name())
 	if err != nil {
@@ -107,13 +107,13 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 func (a *app) piped(ctx context.Context) (string, error) {
 	f, ok := a.in.(*os.File)
 	if !ok {
-		return bounded(a.stdin(ctx), "stdin")
+		return readLimited(a.stdin(ctx), "stdin")
 	}
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeNamedPipe == 0 && !info.Mode().IsRegular() {
 		return "", nil //nolint:nilerr // a closed stdin is no pipe
 	}
-	return bounded(a.stdin(ctx), "stdin")
+	return readLimited(a.stdin(ctx), "stdin")
 }
 
 func firstOf(list ...string) string {

@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -117,84 +114,4 @@ type textWriter struct{ p *format.Printer }
 func (w textWriter) Write(b []byte) (int, error) {
 	w.p.Text(string(b))
 	return len(b), w.p.Err()
-}
-
-func newRevParse(a *app) *cobra.Command {
-	short := false
-	cmd := &cobra.Command{
-		Use: "rev-parse REV...", Short: "Print the ids that revisions name",
-		Long: `Print the ids that revisions name, one a line. A range prints its end and then
-its begin after a ^, as git does.`,
-		Example: `  tract rev-parse HEAD~2 main@{yesterday}
-  tract rev-parse --short HEAD`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.resolver(cmd.Context(), args...)
-			if err != nil {
-				return err
-			}
-			lines := []string{}
-			for _, rev := range args {
-				from, to, err := r.Range(cmd.Context(), rev)
-				if err != nil {
-					return err
-				}
-				for _, line := range []struct {
-					mark string
-					id   objects.ID
-				}{{"", to}, {"^", from}} {
-					switch {
-					case line.id.IsZero():
-					case short:
-						lines = append(lines, line.mark+line.id.Short())
-					default:
-						lines = append(lines, line.mark+line.id.String())
-					}
-				}
-			}
-			if a.json {
-				return format.Encode(a.out, lines)
-			}
-			_, err = io.WriteString(a.out, strings.Join(lines, "\n")+"\n")
-			return err
-		},
-		ValidArgsFunction: a.completeRevisions,
-	}
-	cmd.Flags().BoolVar(&short, "short", false, "print the first digits")
-	return cmd
-}
-
-func newHashObject(a *app) *cobra.Command {
-	o := &words{}
-	kind := "user"
-	cmd := &cobra.Command{
-		Use: "hash-object [TEXT|-]", Short: "Print the id that a text would have as a block",
-		Long: `Print the id of the content object that a text would become as a block of a
-kind. Nothing is stored, and no store is needed.`,
-		Example: `  tract hash-object "Hello"
-  tract hash-object --kind system -F style.md`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := content.ParseKind(kind)
-			if err != nil || !k.Traits().Text {
-				return usage(cmd, "--kind %q: want a kind of text: %s", kind, strings.Join(textKinds(), ", "))
-			}
-			text, err := o.read(cmd.Context(), a, cmd, args, "")
-			if err != nil {
-				return err
-			}
-			id, err := commit.ContentID(content.Text{Of: k, Text: text})
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return format.Encode(a.out, map[string]any{"id": id, "kind": kind})
-			}
-			_, err = fmt.Fprintln(a.out, id)
-			return err
-		},
-	}
-	o.flags(cmd)
-	cmd.Flags().StringVar(&kind, "kind", kind, "kind of block")
-	return cmd
 }

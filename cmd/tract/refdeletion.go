@@ -9,16 +9,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// deleting is refs of a folder that are to be removed, all of them or none, as one
+// refDeletion is refs of a folder that are to be removed, all of them or none, as one
 // operation.
-type deleting struct {
+type refDeletion struct {
 	folder string
 	names  []string
 	dry    bool
 }
 
-// done is what becomes of the refs, in the words of a command: drop, dropped.
-func (d *deleting) done(verb, past string) string {
+// verb is what becomes of the refs, in the words of a command: drop, dropped.
+func (d *refDeletion) verb(verb, past string) string {
 	if d.dry {
 		return "would " + verb
 	}
@@ -26,7 +26,7 @@ func (d *deleting) done(verb, past string) string {
 }
 
 // run removes the refs and tells where they were.
-func (d *deleting) run(ctx context.Context, a *app, command string) ([]tract.RefInfo, error) {
+func (d *refDeletion) run(ctx context.Context, a *app, command string) ([]tract.RefInfo, error) {
 	repo, err := a.open(ctx, !d.dry)
 	if err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func (d *deleting) run(ctx context.Context, a *app, command string) ([]tract.Ref
 	return gone, repo.DeleteRefs(tract.AsOperation(ctx, command), full)
 }
 
-// saidDeleted tells a program what became of refs: one object, or a list when several
+// printDeleted tells a program what became of refs: one object, or a list when several
 // were named.
-func (a *app) saidDeleted(member, what string, gone []tract.RefInfo) error {
+func (a *app) printDeleted(member, what string, gone []tract.RefInfo) error {
 	list := make([]any, len(gone))
 	for i, ref := range gone {
 		list[i] = map[string]any{member: ref.Name, "target": ref.Tip, "done": what}

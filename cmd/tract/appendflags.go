@@ -15,15 +15,15 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// adding is what every command that commits a block can say about the commit.
-type adding struct {
-	words
+// appendFlags is what every command that commits a block can say about the commit.
+type appendFlags struct {
+	textFlags
 	label, author, level, date, key string
 	meta                            []string
 }
 
-func (o *adding) flags(a *app, cmd *cobra.Command) {
-	o.words.flags(cmd)
+func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
+	o.textFlags.flags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.label, "message", "m", "", "a label on the commit: a line for people, never sent")
 	f.StringArrayVar(&o.meta, "meta", nil, "a named value on the commit, as KEY=VALUE")
@@ -35,12 +35,12 @@ func (o *adding) flags(a *app, cmd *cobra.Command) {
 }
 
 // options is what the flags say, for the library.
-func (o *adding) options(a *app, cmd *cobra.Command) (tract.AppendOptions, error) {
+func (o *appendFlags) appendOptions(a *app, cmd *cobra.Command) (tract.AppendOptions, error) {
 	opts := tract.AppendOptions{Author: o.author, Label: o.label, Key: o.key, OnWarning: a.warn}
 	for _, pair := range o.meta {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
-			return opts, usage(cmd, "--meta %q: want KEY=VALUE", pair)
+			return opts, usageError(cmd, "--meta %q: want KEY=VALUE", pair)
 		}
 		if opts.Meta == nil {
 			opts.Meta = map[string]string{}
@@ -50,24 +50,24 @@ func (o *adding) options(a *app, cmd *cobra.Command) (tract.AppendOptions, error
 	if o.level != "" {
 		l, err := priority.ParseLevel(o.level)
 		if err != nil {
-			return opts, usage(cmd, "--%s", err)
+			return opts, usageError(cmd, "--%s", err)
 		}
 		opts.Priority = l
 	}
 	if o.date != "" {
 		t, err := refs.ParseTime(o.date, time.Now())
 		if err != nil {
-			return opts, usage(cmd, "--date: %s", err)
+			return opts, usageError(cmd, "--date: %s", err)
 		}
 		opts.Time = t
 	}
 	return opts, nil
 }
 
-// added says what was committed.
-func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
+// printAppended says what was committed.
+func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
 	var list []any
-	var hurt damage
+	var hurt damageLog
 	p := a.printer()
 	for _, id := range ids {
 		c, err := a.repo.Show(ctx, id.String())
@@ -78,7 +78,7 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
-		shown, err := a.dressed(ctx, c, &hurt)
+		shown, err := a.withDetails(ctx, c, &hurt)
 		if err != nil {
 			return err
 		}
@@ -88,13 +88,13 @@ func (a *app) added(ctx context.Context, b *tract.Branch, ids ...objects.ID) err
 	case !a.json:
 		return p.Err()
 	case len(list) == 1:
-		return hurt.told(format.Encode(a.out, list[0]))
+		return hurt.result(format.Encode(a.out, list[0]))
 	}
-	return hurt.told(format.Encode(a.out, list))
+	return hurt.result(format.Encode(a.out, list))
 }
 
-// put gives a setting a value written as KEY=VALUE.
-func put(v settings.Values, pair string) (settings.Values, error) {
+// putSetting gives a setting a value written as KEY=VALUE.
+func putSetting(v settings.Values, pair string) (settings.Values, error) {
 	key, value, ok := strings.Cut(pair, "=")
 	if !ok {
 		return v, &failure{code: codeUsage, kind: "usage", hint: "such as --set reasoning.effort=high", cause: fmt.Errorf("--set %q: want KEY=VALUE", pair)}

@@ -15,68 +15,68 @@ import (
 // folder is the name of the folder that holds a store.
 const folder = ".tract"
 
-// place is where the store of this process lies.
-type place struct {
+// storeLocation is where the store of this process lies.
+type storeLocation struct {
 	url      string
 	root     string          // the folder of HEAD and config.toml; empty: there is none
 	files    safefile.Policy // whose files are accepted there
 	personal bool            // nobody asked for it and none is above
 }
 
-// findPlace finds the store: --store, --dir, TRACT_DIR, a folder above, the
+// findStore finds the store: --store, --dir, TRACT_DIR, a folder above, the
 // personal one.
-func (a *app) findPlace() (*place, error) {
-	if a.place != nil {
-		return a.place, nil
+func (a *app) findStore() (*storeLocation, error) {
+	if a.location != nil {
+		return a.location, nil
 	}
-	p, err := a.search()
+	p, err := a.searchStore()
 	if err != nil {
 		return nil, err
 	}
-	a.place = p
+	a.location = p
 	return p, nil
 }
 
-func (a *app) search() (*place, error) {
+func (a *app) searchStore() (*storeLocation, error) {
 	dir := a.dir
 	if dir == "" {
 		dir = os.Getenv("TRACT_DIR")
 	}
 	switch {
 	case a.url != "":
-		return placeOf(a.url)
+		return locationOf(a.url)
 	case dir != "":
-		return placeOf(storeIn(dir))
+		return locationOf(storeIn(dir))
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return nil, hinted(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to a folder that is there, or name the store with --dir")
+		return nil, withHint(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to a folder that is there, or name the store with --dir")
 	}
-	if found, err := upward(here); err != nil {
+	if found, err := findUpward(here); err != nil {
 		return nil, err
 	} else if found != "" {
-		return placeOf(found)
+		return locationOf(found)
 	}
 	v, err := settings.Load(settings.Sources{Global: ownSettings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return nil, err
 	}
-	if own := personal(); own != "" && v.Bool("core.personal") {
-		p, err := placeOf(own)
+	if own := personalStore(); own != "" && v.Bool("core.personal") {
+		p, err := locationOf(own)
 		if err == nil {
 			p.personal = true
 		}
 		return p, err
 	}
 	err = fmt.Errorf("find the store: there is no %s in %s or above: %w", folder, here, objects.ErrNotFound)
-	return nil, hinted(err, "tract init makes a store here")
+	return nil, withHint(err, "tract init makes a store here")
 }
 
-// placeOf is the place of a URL. One with a scheme has no folder. A file in the place of
+// locationOf is the place of a URL. One with a scheme has no folder. A file in the place of
 // that is none of ours, or one of a store: neither is a damaged store. A folder that is
 // not safe to use is refused here, before anything in it is read.
-func placeOf(url string) (*place, error) {
-	p := &place{url: url}
+func locationOf(url string) (*storeLocation, error) {
+	p := &storeLocation{url: url}
 	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
 		p.root = url
 	} else if scheme == "bolt" {
@@ -84,7 +84,7 @@ func placeOf(url string) (*place, error) {
 	}
 	if info, err := os.Stat(p.root); err == nil && !info.IsDir() {
 		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
-		return nil, hinted(err, "want the folder of a store, such as %s", shellWord(folder))
+		return nil, withHint(err, "want the folder of a store, such as %s", shellQuote(folder))
 	}
 	if p.root == "" {
 		return p, nil
@@ -122,11 +122,11 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// upward finds the store of a folder or of one above it. It does not leave the
+// findUpward finds the store of a folder or of one above it. It does not leave the
 // folders of one owner: what another user put above is not ours. Something of the name
 // that is no folder, such as a link to a disk that is not there, is not passed over:
 // what is said would land in another store.
-func upward(dir string) (string, error) {
+func findUpward(dir string) (string, error) {
 	first, known := ownerOf(dir)
 	for {
 		if own, ok := ownerOf(dir); known && ok && own != first {
@@ -137,7 +137,7 @@ func upward(dir string) (string, error) {
 			return found, nil
 		}
 		if _, err := os.Lstat(found); err == nil {
-			return "", hinted(fmt.Errorf("find the store: %s is no folder, nor leads to one", found), "put it away, or name the store with --dir")
+			return "", withHint(fmt.Errorf("find the store: %s is no folder, nor leads to one", found), "put it away, or name the store with --dir")
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -156,8 +156,8 @@ func ownerOf(dir string) (uid int, known bool) {
 	return safefile.Owner(info)
 }
 
-// personal is the folder of the store that serves where there is none upward.
-func personal() string {
+// personalStore is the folder of the store that serves where there is none upward.
+func personalStore() string {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return filepath.Join(data, "tract")
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// sayOptions is for the commands that commit one block of text.
-type sayOptions struct {
-	adding
+// blockOptions is for the commands that commit one block of text.
+type blockOptions struct {
+	appendFlags
 	name           string // of a system block
 	format, source string // of reasoning
 }
 
-// maker makes the block of a text.
-type maker func(cmd *cobra.Command, text string) (content.Block, error)
+// blockFunc makes the block of a text.
+type blockFunc func(cmd *cobra.Command, text string) (content.Block, error)
 
 func newSystem(a *app) *cobra.Command {
-	o := &sayOptions{}
-	cmd := newSay(a, o, "system", "Commit an instruction", `Commit an instruction to the model. It is pinned: it goes into every prompt. One
+	o := &blockOptions{}
+	cmd := newBlockCommand(a, o, "system", "Commit an instruction", `Commit an instruction to the model. It is pinned: it goes into every prompt. One
 with a --name stands until a later one of that name takes its place.`,
 		`  tract system "You are brief."
   tract system --name style -F style.md`,
@@ -35,7 +35,7 @@ with a --name stands until a later one of that name takes its place.`,
 }
 
 func newUser(a *app) *cobra.Command {
-	return newSay(a, &sayOptions{}, "user", "Commit what a person says", "Commit what a person says. It begins a turn.",
+	return newBlockCommand(a, &blockOptions{}, "user", "Commit what a person says", "Commit what a person says. It begins a turn.",
 		`  tract user "Why is the sky blue?"
   git diff | tract user
   tract user -F question.md -m "first try"`,
@@ -43,22 +43,22 @@ func newUser(a *app) *cobra.Command {
 }
 
 func newAssistant(a *app) *cobra.Command {
-	return newSay(a, &sayOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had given it.",
+	return newBlockCommand(a, &blockOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had given it.",
 		`  tract assistant "Because of Rayleigh scattering."`,
 		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
 }
 
 // newReasoningAdd makes the subcommand that commits a thought.
 func newReasoningAdd(a *app) *cobra.Command {
-	o := &sayOptions{}
-	cmd := newSay(a, o, "add", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
+	o := &blockOptions{}
+	cmd := newBlockCommand(a, o, "add", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
 asked for: see tract compile --include-reasoning, and tract pin.`,
 		`  tract reasoning add "The question is about scattering, not about reflection."
   tract reasoning add --format raw --source reasoning_content -F thought.txt`,
 		func(cmd *cobra.Command, text string) (content.Block, error) {
 			f, err := content.ParseFormat(o.format)
 			if err != nil {
-				return nil, usage(cmd, "--%s", strings.TrimPrefix(err.Error(), "reasoning "))
+				return nil, usageError(cmd, "--%s", strings.TrimPrefix(err.Error(), "reasoning "))
 			}
 			return content.Reasoning{Text: text, Format: f, Source: o.source}, nil
 		})
@@ -68,7 +68,7 @@ asked for: see tract compile --include-reasoning, and tract pin.`,
 	return cmd
 }
 
-func newSay(a *app, o *sayOptions, name, short, long, example string, block maker) *cobra.Command {
+func newBlockCommand(a *app, o *blockOptions, name, short, long, example string, block blockFunc) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " [TEXT|-]", Short: short,
 		Long: long + `
@@ -78,16 +78,16 @@ terminal, what you write in $EDITOR. It is kept byte for byte.`,
 		Example: example,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.say(cmd, o, args, block)
+			return a.appendBlock(cmd, o, args, block)
 		},
 	}
 	o.flags(a, cmd)
 	return cmd
 }
 
-func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker) error {
+func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, block blockFunc) error {
 	ctx := cmd.Context()
-	opts, err := o.options(a, cmd)
+	opts, err := o.appendOptions(a, cmd)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker)
 	if err != nil {
 		return err
 	}
-	b, err := a.current(ctx)
+	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,12 @@ func (a *app) say(cmd *cobra.Command, o *sayOptions, args []string, block maker)
 	if err != nil {
 		return err
 	}
-	a.warnBytes(text)
-	return a.added(ctx, b, ids...)
+	a.warnInvalidUTF8(text)
+	return a.printAppended(ctx, b, ids...)
 }
 
-// warnBytes says that a text is kept as it is and cannot be sent as it is.
-func (a *app) warnBytes(text string) {
+// warnInvalidUTF8 says that a text is kept as it is and cannot be sent as it is.
+func (a *app) warnInvalidUTF8(text string) {
 	if !utf8.ValidString(text) {
 		fmt.Fprintln(a.err, "tract: warning: the text is not UTF-8: it is kept byte for byte, and U+FFFD is sent for what JSON cannot carry")
 	}

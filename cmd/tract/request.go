@@ -18,16 +18,16 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// asking is what generate and chat can say about the request.
-type asking struct {
+// requestFlags is what generate and chat can say about the request.
+type requestFlags struct {
 	provider, model, baseURL, effort, tools, key string
 	maxTokens                                    int
 	noReasoning, noStream, dryRun, jsonl, force  bool
 	enforce                                      bool
 }
 
-// who adds the flags that say whom to ask.
-func (o *asking) who(a *app, cmd *cobra.Command) {
+// addTarget adds the flags that say whom to ask.
+func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.provider, "provider", "", "who to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
 	f.StringVarP(&o.model, "model", "m", "", "model to ask")
@@ -37,8 +37,8 @@ func (o *asking) who(a *app, cmd *cobra.Command) {
 	a.completeFlag(cmd, "effort", cobra.FixedCompletions(efforts(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (o *asking) flags(a *app, cmd *cobra.Command) {
-	o.who(a, cmd)
+func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
+	o.addTarget(a, cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
 	f.StringVar(&o.tools, "tools", "", "file of what the model may call: a JSON array in OpenAI or Anthropic form")
@@ -59,8 +59,8 @@ func efforts() []string {
 	return k.Choices
 }
 
-// apply gives the settings what the flags say.
-func (o *asking) apply(a *app) error {
+// applySettings gives the settings what the flags say.
+func (o *requestFlags) applySettings(a *app) error {
 	v, err := a.settings()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (o *asking) apply(a *app) error {
 			return err
 		}
 	}
-	a.values = &v
+	a.loaded = &v
 	return nil
 }
 
@@ -146,8 +146,8 @@ func providerWithKey() string {
 }
 
 // options is what the flags say, for the library.
-func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
-	opts, err := a.watching()
+func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
+	opts, err := a.askOptions()
 	if err != nil {
 		return opts, err
 	}
@@ -155,7 +155,7 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.A
 	if o.noReasoning {
 		opts.Settings["reasoning.commit"] = "false"
 	}
-	if err := a.keepsReasoning(client, o.noReasoning, o.tools != "", a.values.Text("request.extra")); err != nil {
+	if err := a.checkReasoningKept(client, o.noReasoning, o.tools != "", a.loaded.Text("request.extra")); err != nil {
 		return opts, err
 	}
 	if o.tools == "" {
@@ -166,22 +166,22 @@ func (o *asking) options(a *app, cmd *cobra.Command, client llm.Target) (tract.A
 		return opts, err
 	}
 	if opts.Tools, err = providers.ParseTools([]byte(text)); err != nil {
-		return opts, usage(cmd, "--tools %s: %s", o.tools, err)
+		return opts, usageError(cmd, "--tools %s: %s", o.tools, err)
 	}
 	return opts, nil
 }
 
-// watching is the options of a command that asks a model with the settings of now: what may
+// askOptions is the options of a command that asks a model with the settings of now: what may
 // go wrong is said, and with -v what goes on.
-func (a *app) watching() (tract.AskOptions, error) {
-	set, err := a.changes()
+func (a *app) askOptions() (tract.AskOptions, error) {
+	set, err := a.settingChanges()
 	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
 }
 
-// keepsReasoning refuses a question with tools whose reasoning is not to be committed, when
+// checkReasoningKept refuses a question with tools whose reasoning is not to be committed, when
 // the provider wants the reasoning before a tool call back: no process of the command line
 // has it any more when the result goes back, and the answer would be paid for in vain.
-func (a *app) keepsReasoning(client llm.Target, noReasoning, tools bool, extra string) error {
+func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, extra string) error {
 	v, err := a.settings()
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 	if !a.verbose {
 		return
 	}
-	n, fields := reasoningIn(reply.Blocks)
+	n, fields := countReasoning(reply.Blocks)
 	came := "no reasoning came"
 	switch {
 	case n > 0:
@@ -235,11 +235,11 @@ func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 	case r.Effort != "":
 		thinking = "thinking on (effort: " + r.Effort + ")"
 	}
-	a.debug("%s; %s; %s", came, thinking, wentBack(req, reply))
+	a.debug("%s; %s; %s", came, thinking, reasoningSentBack(req, reply))
 }
 
-// wentBack is how much reasoning a request has, as its provider reads it.
-func wentBack(req *llm.Request, reply *llm.Response) string {
+// reasoningSentBack is how much reasoning a request has, as its provider reads it.
+func reasoningSentBack(req *llm.Request, reply *llm.Response) string {
 	sent, err := providers.DecodeRequest(reply.From.Dialect, reply.From.Provider, req.Body)
 	if err != nil {
 		sent = req // of a format that is not read back
@@ -248,15 +248,15 @@ func wentBack(req *llm.Request, reply *llm.Response) string {
 	for _, m := range sent.Messages {
 		blocks = append(blocks, m.Blocks...)
 	}
-	n, fields := reasoningIn(blocks)
+	n, fields := countReasoning(blocks)
 	if n == 0 {
 		return "none went back"
 	}
 	return fmt.Sprintf("%s went back in %s", count(uint64(n), "reasoning block"), fields)
 }
 
-// reasoningIn counts the reasoning among blocks, and names the fields that it was in.
-func reasoningIn(blocks []content.Block) (n int, fields string) {
+// countReasoning counts the reasoning among blocks, and names the fields that it was in.
+func countReasoning(blocks []content.Block) (n int, fields string) {
 	var names []string
 	for _, b := range blocks {
 		if r, ok := b.(content.Reasoning); ok {
@@ -269,19 +269,19 @@ func reasoningIn(blocks []content.Block) (n int, fields string) {
 	return n, strings.Join(names, ", ")
 }
 
-// asker shows an answer as it comes, and what became of it.
-type asker struct {
-	a       *app
-	o       *asking
-	live    *format.Live
-	text    *format.Printer
-	started time.Time
-	came    bool                // events
-	budgets []tract.BudgetUsage // that were reached meanwhile
+// responsePrinter shows an answer as it comes, and what became of it.
+type responsePrinter struct {
+	a         *app
+	o         *requestFlags
+	live      *format.Live
+	text      *format.Printer
+	started   time.Time
+	gotEvents bool                // events
+	budgets   []tract.BudgetUsage // that were reached meanwhile
 }
 
-func (a *app) asker(o *asking) (*asker, error) {
-	s := &asker{a: a, o: o, started: time.Now()}
+func (a *app) newResponsePrinter(o *requestFlags) (*responsePrinter, error) {
+	s := &responsePrinter{a: a, o: o, started: time.Now()}
 	if a.json || o.jsonl {
 		return s, nil
 	}
@@ -289,21 +289,21 @@ func (a *app) asker(o *asking) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.text = a.screen.shaded(a.out)
+	s.text = a.screen.shadedPrinter(a.out)
 	var thoughts *format.Printer
 	switch show := v.Bool("reasoning.include_in_response"); {
 	case show && isTerminal(a.out):
 		thoughts = s.text
 	case show: // the answer alone goes into a pipe
-		thoughts = a.screen.shaded(a.err)
+		thoughts = a.screen.shadedPrinter(a.err)
 	}
 	s.live = format.NewLive(s.text, thoughts)
 	return s, nil
 }
 
 // event shows one thing that came.
-func (s *asker) event(e llm.Event) {
-	s.came = true
+func (s *responsePrinter) event(e llm.Event) {
+	s.gotEvents = true
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, format.EventJSON(e)) // the reply is kept whoever reads on
 	}
@@ -312,40 +312,40 @@ func (s *asker) event(e llm.Event) {
 	}
 }
 
-// ask runs one question and shows what comes of it.
-func (s *asker) ask(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
-	s.a.showing = true
-	defer s.a.shown()
+// run runs one question and shows what comes of it.
+func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
+	s.a.streaming = true
+	defer s.a.flushDebug()
 	opts.OnEvent, opts.OnBudget = s.event, s.budget
 	r, err := ask(opts)
-	defer s.a.tellSecrets()
-	defer s.warnBudgets()
+	defer s.a.reportSecrets()
+	defer s.printBudgets()
 	if r == nil {
 		r = responseOf(err)
 	}
-	err = keepUnsaved(err)
+	err = saveResponse(err)
 	if s.a.json || s.o.jsonl {
-		return s.reply(r, err)
+		return s.writeJSON(r, err)
 	}
 	if r != nil {
-		if !s.came {
-			s.whole(r)
+		if !s.gotEvents {
+			s.printBlocks(r)
 		}
 		s.live.Close(r.Usage, provider)
 	} else {
 		s.live.Close(content.Usage{}, "")
 	}
-	s.a.shown()
+	s.a.flushDebug()
 	if err != nil || r == nil {
 		return err
 	}
-	s.receipt(b, r)
+	s.printReceipt(b, r)
 	return s.text.Err()
 }
 
 // budget takes note that a part of a budget is reached. In the middle of an answer
 // only a program is told.
-func (s *asker) budget(spent tract.BudgetUsage) {
+func (s *responsePrinter) budget(spent tract.BudgetUsage) {
 	s.budgets = append(s.budgets, spent)
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
@@ -355,21 +355,21 @@ func (s *asker) budget(spent tract.BudgetUsage) {
 	}
 }
 
-func (s *asker) warnBudgets() {
+func (s *responsePrinter) printBudgets() {
 	for _, spent := range s.budgets {
-		s.a.note("warning: %s", spentLine(spent))
+		s.a.info("warning: %s", spentLine(spent))
 	}
 }
 
-// whole shows an answer that did not come as events.
-func (s *asker) whole(r *tract.Response) {
+// printBlocks shows an answer that did not come as events.
+func (s *responsePrinter) printBlocks(r *tract.Response) {
 	for i, block := range r.Blocks {
 		s.live.Event(llm.Event{Type: llm.BlockDone, Index: i, Block: block})
 	}
 }
 
-// reply writes the reply for a program. With an error it is on the error.
-func (s *asker) reply(r *tract.Response, err error) error {
+// writeJSON writes the reply for a program. With an error it is on the error.
+func (s *responsePrinter) writeJSON(r *tract.Response, err error) error {
 	if r == nil {
 		return err
 	}
@@ -387,15 +387,15 @@ func (s *asker) reply(r *tract.Response, err error) error {
 	return err
 }
 
-// receipt says on stderr what was committed and what it cost.
-func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
+// printReceipt says on stderr what was committed and what it cost.
+func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	var kinds []string
 	for _, block := range r.Blocks {
 		if block.Kind() != content.KindReasoning || len(r.ReasoningCommits) > 0 {
 			kinds = append(kinds, block.Kind().String())
 		}
 	}
-	p := s.a.stories()
+	p := s.a.stderrPrinter()
 	line := fmt.Sprintf("[%s %s] %s", b.Name(), r.Commits[len(r.Commits)-1].Short(), strings.Join(kinds, ", "))
 	if u := r.Usage; !u.IsZero() {
 		line += " · " + usageLine(u)
@@ -403,7 +403,7 @@ func (s *asker) receipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Line(fmt.Sprintf("%s waits for its result: %s", c.Name, s.a.answerWith(c.CallID)))
+		p.Line(fmt.Sprintf("%s waits for its result: %s", c.Name, s.a.resultCommand(c.CallID)))
 	}
 }
 

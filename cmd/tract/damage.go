@@ -8,15 +8,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// damage is what could not be read of what is listed. The rest is shown all the same,
+// damageLog is what could not be read of what is listed. The rest is shown all the same,
 // and the listing ends with it as its error.
-type damage struct {
+type damageLog struct {
 	first   error
 	commits map[objects.ID]bool
 }
 
-// met takes note of damage that concerns one commit. Any other error comes back.
-func (d *damage) met(err error) error {
+// record takes note of damage that concerns one commit. Any other error comes back.
+func (d *damageLog) record(err error) error {
 	var one *commit.DamagedError
 	ok := errors.As(err, &one)
 	if !ok {
@@ -29,8 +29,8 @@ func (d *damage) met(err error) error {
 	return nil
 }
 
-// told is how a listing ends that met damage, unless it has ended with an error.
-func (d *damage) told(err error) error {
+// result is how a listing ends that met damage, unless it has ended with an error.
+func (d *damageLog) result(err error) error {
 	if d.first == nil || err != nil && !isQuiet(err) {
 		return err
 	}

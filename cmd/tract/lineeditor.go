@@ -11,30 +11,30 @@ import (
 	"golang.org/x/term"
 )
 
-// editline reads what a person writes on a terminal: lines with editing and
+// lineEditor reads what a person writes on a terminal: lines with editing and
 // history, pasted text of any length, and texts of several lines (Alt-Enter).
-type editline struct {
-	in     *os.File
-	term   *term.Terminal
-	keys   *keys
-	before []string // the lines before the one that is edited
+type lineEditor struct {
+	in       *os.File
+	term     *term.Terminal
+	keys     *keyReader
+	finished []string // the lines before the one that is edited
 }
 
-// nextLine is what Alt-Enter becomes on its way to the line editor, which knows
+// newlineKey is what Alt-Enter becomes on its way to the line editor, which knows
 // no such key: a key that it has no use for.
-const nextLine = 0x0f
+const newlineKey = 0x0f
 
-func newEditline(in *os.File, out io.Writer) *editline {
-	e := &editline{in: in, keys: &keys{in: in}}
+func newLineEditor(in *os.File, out io.Writer) *lineEditor {
+	e := &lineEditor{in: in, keys: &keyReader{in: in}}
 	e.term = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{e.keys, out}, "")
 	e.term.AutoCompleteCallback = func(line string, _ int, key rune) (string, int, bool) {
-		if key != nextLine {
+		if key != newlineKey {
 			return "", 0, false
 		}
-		e.before = append(e.before, line)
+		e.finished = append(e.finished, line)
 		fmt.Fprintf(e.term, "  %s\n", line)
 		return "", 0, true
 	}
@@ -42,7 +42,7 @@ func newEditline(in *os.File, out io.Writer) *editline {
 }
 
 // read gives one text. io.EOF is the end, by Ctrl-D or Ctrl-C.
-func (e *editline) read(prompt string) (string, error) {
+func (e *lineEditor) read(prompt string) (string, error) {
 	state, err := term.MakeRaw(int(e.in.Fd()))
 	if err != nil {
 		return "", err
@@ -54,12 +54,12 @@ func (e *editline) read(prompt string) (string, error) {
 	e.term.SetPrompt(prompt)
 	e.term.SetBracketedPasteMode(true)
 	defer e.term.SetBracketedPasteMode(false)
-	e.before, e.keys.pastes = nil, nil
+	e.finished, e.keys.pastes = nil, nil
 	line, err := e.term.ReadLine()
 	if err != nil {
 		return "", err
 	}
-	text := strings.Join(append(e.before, line), "\n")
+	text := strings.Join(append(e.finished, line), "\n")
 	for _, p := range e.keys.pastes {
 		text = strings.Replace(text, p.name, p.text, 1)
 	}
@@ -69,13 +69,13 @@ func (e *editline) read(prompt string) (string, error) {
 // paste is a pasted text and what stands for it in the line.
 type paste struct{ name, text string }
 
-// keys is what is typed, on its way to the line editor, which cuts long lines
+// keyReader is what is typed, on its way to the line editor, which cuts long lines
 // and knows none of several: a long paste becomes a name, Alt-Enter a key.
-type keys struct {
-	in     io.Reader
-	held   []byte // read, and not understood yet
-	ready  []byte
-	pastes []paste
+type keyReader struct {
+	in        io.Reader
+	undecoded []byte // read, and not understood yet
+	ready     []byte
+	pastes    []paste
 }
 
 var (
@@ -88,50 +88,50 @@ var (
 const longestTyped = 400
 
 // Read gives the keys.
-func (k *keys) Read(p []byte) (int, error) {
+func (k *keyReader) Read(p []byte) (int, error) {
 	for buf := make([]byte, 4096); len(k.ready) == 0; {
 		n, err := k.in.Read(buf)
 		if n == 0 && err != nil {
 			return 0, err
 		}
-		k.held = append(k.held, buf[:n]...)
-		k.understand()
+		k.undecoded = append(k.undecoded, buf[:n]...)
+		k.decode()
 	}
 	n := copy(p, k.ready)
 	k.ready = k.ready[n:]
 	return n, nil
 }
 
-// understand moves what is understood from held to ready.
-func (k *keys) understand() {
-	for len(k.held) > 0 {
-		at := bytes.IndexByte(k.held, 0x1b)
+// decode moves what is understood from held to ready.
+func (k *keyReader) decode() {
+	for len(k.undecoded) > 0 {
+		at := bytes.IndexByte(k.undecoded, 0x1b)
 		if at < 0 {
-			k.ready, k.held = append(k.ready, k.held...), nil
+			k.ready, k.undecoded = append(k.ready, k.undecoded...), nil
 			return
 		}
-		k.ready, k.held = append(k.ready, k.held[:at]...), k.held[at:]
+		k.ready, k.undecoded = append(k.ready, k.undecoded[:at]...), k.undecoded[at:]
 		switch {
-		case len(k.held) == 1:
+		case len(k.undecoded) == 1:
 			return // the rest of the key is to come
-		case k.held[1] == '\r' || k.held[1] == '\n':
-			k.ready, k.held = append(k.ready, nextLine), k.held[2:]
-		case bytes.HasPrefix(k.held, pasteBegin):
-			end := bytes.Index(k.held, pasteEnd)
+		case k.undecoded[1] == '\r' || k.undecoded[1] == '\n':
+			k.ready, k.undecoded = append(k.ready, newlineKey), k.undecoded[2:]
+		case bytes.HasPrefix(k.undecoded, pasteBegin):
+			end := bytes.Index(k.undecoded, pasteEnd)
 			if end < 0 {
 				return
 			}
-			k.pasted(string(k.held[len(pasteBegin):end]))
-			k.held = k.held[end+len(pasteEnd):]
-		case bytes.HasPrefix(pasteBegin, k.held):
+			k.pasted(string(k.undecoded[len(pasteBegin):end]))
+			k.undecoded = k.undecoded[end+len(pasteEnd):]
+		case bytes.HasPrefix(pasteBegin, k.undecoded):
 			return
 		default:
-			k.ready, k.held = append(k.ready, k.held[0]), k.held[1:]
+			k.ready, k.undecoded = append(k.ready, k.undecoded[0]), k.undecoded[1:]
 		}
 	}
 }
 
-func (k *keys) pasted(text string) {
+func (k *keyReader) pasted(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	clean := format.Line(text) == text && !strings.ContainsAny(text, "\t\uFFFD")
 	if clean && len(text) <= longestTyped {

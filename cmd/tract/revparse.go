@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
+)
+
+func newRevParse(a *app) *cobra.Command {
+	short := false
+	cmd := &cobra.Command{
+		Use: "rev-parse REV...", Short: "Print the ids that revisions name",
+		Long: `Print the ids that revisions name, one a line. A range prints its end and then
+its begin after a ^, as git does.`,
+		Example: `  tract rev-parse HEAD~2 main@{yesterday}
+  tract rev-parse --short HEAD`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.resolver(cmd.Context(), args...)
+			if err != nil {
+				return err
+			}
+			lines := []string{}
+			for _, rev := range args {
+				from, to, err := r.Range(cmd.Context(), rev)
+				if err != nil {
+					return err
+				}
+				for _, line := range []struct {
+					mark string
+					id   objects.ID
+				}{{"", to}, {"^", from}} {
+					switch {
+					case line.id.IsZero():
+					case short:
+						lines = append(lines, line.mark+line.id.Short())
+					default:
+						lines = append(lines, line.mark+line.id.String())
+					}
+				}
+			}
+			if a.json {
+				return format.Encode(a.out, lines)
+			}
+			_, err = io.WriteString(a.out, strings.Join(lines, "\n")+"\n")
+			return err
+		},
+		ValidArgsFunction: a.completeRevisions,
+	}
+	cmd.Flags().BoolVar(&short, "short", false, "print the first digits")
+	return cmd
+}

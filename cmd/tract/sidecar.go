@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/tract-vcs/tract/safefile"
+)
+
+// maxSidecar is the most bytes of a file beside a store that are copied.
+const maxSidecar = 1 << 20
+
+// sidecarFiles is what a folder holds beside the store: where HEAD is, and the settings.
+var sidecarFiles = []string{"HEAD", "config.toml", ".gitignore"}
+
+// readSidecars reads what a folder holds beside the store, as far as it is there. What
+// cannot be read is handed to failed, and left out unless that returns an error.
+func readSidecars(root string, files safefile.Policy, failed func(error) error) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	for _, name := range sidecarFiles {
+		b, err := files.Read(filepath.Join(root, name), maxSidecar)
+		switch {
+		case err == nil:
+			found[name] = b
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			if err := failed(err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// writeSidecars writes what readBeside has read into the folder of another store.
+func writeSidecars(root string, found map[string][]byte) error {
+	for _, name := range sidecarFiles {
+		if b, ok := found[name]; ok {
+			if err := safefile.Write(filepath.Join(root, name), b, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
