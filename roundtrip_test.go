@@ -37,7 +37,7 @@ func everyRecording(t *testing.T) []*kept {
 			t.Fatal(err)
 		}
 		k.body = must(os.ReadFile(filepath.Join(dir, filepath.FromSlash(k.File))))(t)
-		reply, err := llm.Collect(providers.Decode(k.API, k.Provider, k.Model, bytes.NewReader(k.body), providers.FramingFound), nil)
+		reply, err := llm.Collect(providers.Decode(k.API, k.Provider, k.Model, bytes.NewReader(k.body), llm.FramingAuto), nil)
 		if broken := !isNull(k.Expected.Error) || strings.Contains(k.File, "truncated"); err != nil && !broken {
 			t.Errorf("%s: %v", k.File, err)
 		}

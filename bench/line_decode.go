@@ -53,7 +53,7 @@ func (b *bench) decodes(ctx context.Context) error {
 			return nil
 		}
 		decode := func(context.Context) error {
-			reply, err := llm.Collect(providers.Decode(s.api, s.provider, "", bytes.NewReader(s.Bytes()), providers.FramingFound), nil)
+			reply, err := llm.Collect(providers.Decode(s.api, s.provider, "", bytes.NewReader(s.Bytes()), llm.FramingAuto), nil)
 			if err == nil && (len(reply.Blocks) != 3 || reply.Incomplete) {
 				err = fmt.Errorf("%d blocks, want 3", len(reply.Blocks))
 			}

@@ -117,52 +117,31 @@ func TestServerSent(t *testing.T) {
 func recordedStreams(t *testing.T) map[string]string {
 	t.Helper()
 	streams := make(map[string]string)
-	for _, row := range wireRows(t) {
+	dir := os.Getenv("TRACT_SHARED")
+	if dir == "" {
+		t.Skip("TRACT_SHARED is not set")
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "wire", "manifest.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(manifest)) {
+		var row struct{ File, Container string }
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
 		if row.Container == "sse" {
-			streams[row.File] = row.read(t)
+			body, err := os.ReadFile(filepath.Join(dir, "wire", row.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			streams[row.File] = string(body)
 		}
 	}
 	if len(streams) == 0 {
 		t.Fatal("no streams in the manifest")
 	}
 	return streams
-}
-
-// wireRow is what the tests here need of a line of the corpus's manifest.
-type wireRow struct {
-	File, Container, API string
-	Expected             struct {
-		Text      string
-		Reasoning []struct {
-			Text, Form string
-			RawText    string `json:"raw_text"`
-		}
-	}
-}
-
-func wireRows(t *testing.T) (rows []wireRow) {
-	t.Helper()
-	if os.Getenv("TRACT_SHARED") == "" {
-		t.Skip("TRACT_SHARED is not set")
-	}
-	manifest := wireRow{File: "manifest.jsonl"}.read(t)
-	for line := range strings.Lines(manifest) {
-		var row wireRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (r wireRow) read(t *testing.T) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(os.Getenv("TRACT_SHARED"), "wire", r.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func TestServerSentReadsRecordedStreams(t *testing.T) {

@@ -1,7 +1,10 @@
 package llm
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -584,4 +587,41 @@ func BenchmarkTagSplitter(b *testing.B) {
 			}
 		})
 	}
+}
+
+// wireRow is what the tests here need of a line of the corpus's manifest.
+type wireRow struct {
+	File, Container, API string
+	Expected             struct {
+		Text      string
+		Reasoning []struct {
+			Text, Form string
+			RawText    string `json:"raw_text"`
+		}
+	}
+}
+
+func wireRows(t *testing.T) (rows []wireRow) {
+	t.Helper()
+	if os.Getenv("TRACT_SHARED") == "" {
+		t.Skip("TRACT_SHARED is not set")
+	}
+	manifest := wireRow{File: "manifest.jsonl"}.read(t)
+	for line := range strings.Lines(manifest) {
+		var row wireRow
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (r wireRow) read(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(os.Getenv("TRACT_SHARED"), "wire", r.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -51,7 +51,7 @@ its id, is not added again.`,
 }
 
 func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
-	framing, known := map[string]providers.Framing{"": providers.FramingFound, "yes": providers.FramingStream, "no": providers.FramingJSON}[o.stream]
+	framing, known := map[string]llm.Framing{"": llm.FramingAuto, "yes": llm.FramingStream, "no": llm.FramingJSON}[o.stream]
 	if !known {
 		return usageError(cmd, "--stream %q: want yes or no", o.stream)
 	}

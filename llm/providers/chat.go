@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -14,26 +16,29 @@ import (
 // in the order in which a stream brings them, and from one piece as reasoning,
 // server tools, text, refusal, calls. They go back as that one message: what it
 // has beyond the fields known here is in the Extra of its blocks.
-var _ = register(dialect{
+var Chat = &dialect{
 	name:      "chat",
 	path:      func(string, bool) string { return "/chat/completions" },
 	sign:      signChat,
 	read:      func(o *output) reader { return &chat{output: o} },
 	encode:    encodeChat,
 	replay:    func(t target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
-	wantsTurn: func(t target) bool { return !t.profile.wire.silent },
+	wantsTurn: func(t target) bool { return !t.quirks.silent },
 	request:   requestChat,
 	talk:      talkChat,
 	outline:   outlineChat,
 	rules:     chatRules,
-})
+
+	unasked: [][]string{{"stream_options"}},
+	off:     [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
+}
 
 // signChat puts the key where the server wants it.
 func signChat(h http.Header, t target, key string) {
 	switch {
 	case key == "":
-	case t.profile.wire.keyHeader != "":
-		h.Set(t.profile.wire.keyHeader, key)
+	case t.quirks.keyHeader != "":
+		h.Set(t.quirks.keyHeader, key)
 	default:
 		signBearer(h, t, key)
 	}
@@ -115,11 +120,11 @@ func (c *chat) failure(v, other rawjson.Value, all bool) error {
 	}
 	for _, e := range []rawjson.Value{failed, other} {
 		if !hollow(e) && plain(e) != "" && plain(e) != "false" {
-			return apiError(c.profile.Name, e)
+			return apiError(c.provider, e)
 		}
 	}
 	if all {
-		return apiError(c.profile.Name, v)
+		return apiError(c.provider, v)
 	}
 	return nil
 }
@@ -128,7 +133,7 @@ func (c *chat) failure(v, other rawjson.Value, all bool) error {
 func (c *chat) head(v rawjson.Value) {
 	first := c.output.head.ID+c.output.head.Model == ""
 	c.about(func(h *llm.Head) {
-		h.ID, h.Model = orElse(plain(v.Get("id")), h.ID), orElse(plain(v.Get("model")), h.Model)
+		h.ID, h.Model = cmp.Or(plain(v.Get("id")), h.ID), cmp.Or(plain(v.Get("model")), h.Model)
 	})
 	if first {
 		c.giveHead()
@@ -207,7 +212,7 @@ func chatUsage(v rawjson.Value) content.Usage {
 		Reasoning:  n([]string{"completion_tokens_details", "reasoning_tokens"}, []string{"reasoning_tokens"}),
 		Cached:     n([]string{"prompt_tokens_details", "cached_tokens"}, []string{"cached_tokens"}, []string{"num_cached_tokens"}, []string{"prompt_cache_hit_tokens"}),
 		CacheWrite: n([]string{"prompt_tokens_details", "cache_write_tokens"}, []string{"cache_creation_input_tokens"}),
-		Raw:        clone(v),
+		Raw:        bytes.Clone(v),
 	}
 	if total := n([]string{"total_tokens"}); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning

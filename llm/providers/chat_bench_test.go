@@ -31,7 +31,7 @@ func chatStream() []byte {
 }
 
 func TestChatReadsALongStream(t *testing.T) {
-	reply, _, err := readAll(targetOf("chat", "openrouter", "vendor/model"), bytes.NewReader(chatStream()))
+	reply, _, err := readAll(mustTarget("chat", "openrouter", "vendor/model"), bytes.NewReader(chatStream()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestChatReadsALongStream(t *testing.T) {
 
 func BenchmarkChatDecode(b *testing.B) {
 	body := chatStream()
-	t := targetOf("chat", "openrouter", "vendor/model")
+	t := mustTarget("chat", "openrouter", "vendor/model")
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -11,7 +12,7 @@ import (
 // encodeChat writes a request. Equal requests give equal bytes.
 func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 	t = t.asked(req.Settings)
-	s, w := req.Settings, t.profile.wire
+	s, w := req.Settings, t.quirks
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.model)
 	p := chatPrompt{target: t, native: s.Reasoning.Native, replay: t.demands(s.Reasoning), tools: len(req.Tools) > 0}
@@ -21,10 +22,10 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 	p.wait.flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 {
-		body.Set("tools", chatTools(req.Tools))
+		body.Set("tools", functionTools(req.Tools))
 		body.Set("tool_choice", chatToolChoice(s.ToolChoice))
 	}
-	setPlain(&body, s, orElse(w.limit, "max_tokens"))
+	setPlain(&body, s, cmp.Or(w.limit, "max_tokens"))
 	chatEffort(w, s.Reasoning, &body)
 	if req.Stream {
 		body.SetBool("stream", true)
@@ -37,7 +38,7 @@ func encodeChat(t target, req *llm.Request) (rawjson.Value, error) {
 
 // chatEffort writes how much the model is to think, if anything is told. Thoughts
 // are not asked for: servers that have them show them.
-func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
+func chatEffort(w quirks, r llm.Reasoning, body *rawjson.Object) {
 	if r.Effort == effortNone && r.MaxTokens <= 0 && w.off != "" {
 		body.Merge(rawjson.Value(w.off))
 		return
@@ -59,17 +60,6 @@ func chatEffort(w wire, r llm.Reasoning, body *rawjson.Object) {
 		return
 	}
 	body.Set(w.effort, o.Bytes())
-}
-
-func chatTools(tools []llm.Tool) rawjson.Value {
-	return definitions(tools, func(t llm.Tool) rawjson.Value {
-		var f, o rawjson.Object
-		setTool(&f, t)
-		f.Set("parameters", schemaOf(t, noArguments))
-		o.SetString("type", "function")
-		o.Set("function", f.Bytes())
-		return o.Bytes()
-	})
 }
 
 // chatToolChoice is the tool choice; nil when it is unsaid.
@@ -169,7 +159,7 @@ func blank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
 	p.wait.flush(&p.list)
 	o := rawjson.NewObject("role", role, "content", body)
-	if b != nil && p.own(b) && !p.profile.wire.strict {
+	if b != nil && p.own(b) && !p.quirks.strict {
 		o.Merge(rawjson.Value(b.Form().Extra).Get(chatOfMessage))
 	}
 	p.list.Add(o.Bytes())
@@ -234,7 +224,7 @@ func (p *chatPrompt) media(m content.Media) rawjson.Value {
 		in.SetString("data", base64Of(data))
 		in.SetString("format", strings.Replace(strings.TrimPrefix(format, "x-"), "mpeg", "mp3", 1))
 	default:
-		in.SetString("filename", orElse(m.Name, "file"))
+		in.SetString("filename", cmp.Or(m.Name, "file"))
 		in.SetString("file_data", url)
 	}
 	if p.own(m) {

@@ -46,7 +46,7 @@ func TestChatRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","properties":{}}}},{"type":"web_search"}],` +
 		`"tool_choice":{"type":"function","function":{"name":"look"}},"max_tokens":100,"reasoning_effort":"low","stream":true,"stream_options":{"include_usage":true},"seed":7,"temperature":0.5}`
 	for range 2 {
-		body, err := encodeChat(targetOf("chat", "deepseek", "other"), chatTalk())
+		body, err := mustTarget("chat", "deepseek", "other").encode(chatTalk())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 		if c.change != nil {
 			c.change(r)
 		}
-		body, err := encodeChat(targetOf("chat", c.provider, "m"), r)
+		body, err := mustTarget("chat", c.provider, "m").encode(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 	}
 	r := chatTalk()
 	r.Settings.Extra = []byte(`[1]`)
-	if _, err := encodeChat(targetOf("chat", "vllm", "m"), r); err == nil || !strings.Contains(err.Error(), "request.extra") {
+	if _, err := mustTarget("chat", "vllm", "m").encode(r); err == nil || !strings.Contains(err.Error(), "request.extra") {
 		t.Errorf("an extra that is no object: %v", err)
 	}
 }
@@ -116,7 +116,7 @@ func TestChatOtherMessages(t *testing.T) {
 	said := func(b ...content.Block) content.Message {
 		return content.Message{Role: content.RoleAssistant, Blocks: b}
 	}
-	legacy := content.ToolCall{Wire: content.Form{Dialect: "chat", Type: chatLegacy}.Wire(), CallID: "r/0", Name: "f", Arguments: "{}"}
+	legacy := content.ToolCall{Wire: content.Form{Dialect: "chat", Type: "function_call"}.Wire(), CallID: "r/0", Name: "f", Arguments: "{}"}
 	for _, c := range []struct {
 		name     string
 		messages []content.Message
@@ -126,7 +126,7 @@ func TestChatOtherMessages(t *testing.T) {
 		{"a sound", []content.Message{user(content.Media{Of: content.KindFile, MediaType: "audio/mpeg", Data: "x"})}, `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"eA==","format":"mp3"}}]}]`},
 		{"an image elsewhere", []content.Message{user(content.Media{Wire: content.Form{Dialect: "chat", Extra: []byte(`{"image_url":{"detail":"low"}}`)}.Wire(), Of: content.KindImage, URL: "https://x.test/a.png"})}, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"low"}}]}]`},
 		{"an image that is nowhere", []content.Message{user(content.Media{Of: content.KindImage})}, `[]`},
-		{"a part that is not known", []content.Message{user(content.Native{Wire: content.Form{Dialect: "chat", Type: chatPart + "video"}.Wire(), JSON: `{"type":"video"}`}, content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: `{}`})}, `[{"role":"user","content":[{"type":"video"}]}]`},
+		{"a part that is not known", []content.Message{user(content.Native{Wire: content.Form{Dialect: "chat", Type: "content:video"}.Wire(), JSON: `{"type":"video"}`}, content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: `{}`})}, `[{"role":"user","content":[{"type":"video"}]}]`},
 		{"a user by name", []content.Message{user(content.Text{Wire: content.Form{Dialect: "chat", Extra: []byte(`{"$message":{"name":"Ann"}}`)}.Wire(), Of: content.KindUser, Text: "Hi"})}, `[{"role":"user","content":"Hi","name":"Ann"}]`},
 		{"results among words", []content.Message{user(content.User("so"), content.ToolResult{CallID: "a", Text: "r"})}, `[{"role":"tool","tool_call_id":"a","content":"r"},{"role":"user","content":"so"}]`},
 		{"a note", []content.Message{{Role: content.NoRole, Blocks: []content.Block{content.Note("x")}}}, `[]`},
@@ -137,9 +137,9 @@ func TestChatOtherMessages(t *testing.T) {
 		{"what another server ran", []content.Message{said(content.ToolCall{Wire: content.Form{Dialect: "messages"}.Wire(), Server: true}, content.Assistant("Hi"))}, `[{"role":"assistant","content":"Hi"}]`},
 		{"only a thought", []content.Message{said(content.Reasoning{Text: "Hm."})}, `[{"role":"assistant","content":"","reasoning_content":"Hm."}]`},
 		{"nothing", []content.Message{said(content.Note("x"))}, `[]`},
-		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Form{Dialect: "chat", Type: chatWhole}.Wire(), JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
+		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Form{Dialect: "chat", Type: "message"}.Wire(), JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
 	} {
-		body, err := encodeChat(targetOf("chat", "nobody-knows", ""), &llm.Request{Messages: c.messages})
+		body, err := mustTarget("chat", "nobody-knows", "").encode(&llm.Request{Messages: c.messages})
 		if err != nil {
 			t.Error(c.name, err)
 		}

@@ -31,7 +31,7 @@ func readMessage(t rapid.TB, m rawjson.Value) []content.Block {
 
 func readChat(t rapid.TB, body string) []content.Block {
 	t.Helper()
-	r, err := llm.Collect(Decode("chat", "chat", "m", strings.NewReader(body), FramingFound), nil)
+	r, err := llm.Collect(Decode("chat", "chat", "m", strings.NewReader(body), llm.FramingAuto), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func sentBack(t rapid.TB, blocks []content.Block, m rawjson.Value) {
 func TestNoFieldOfReasoningIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var fields [][2]string
-		for _, field := range chatFields {
+		for _, field := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 			text := rapid.StringOfN(rapid.SampledFrom([]rune("ab \n")), 0, 6, -1).Draw(t, field)
 			if text != "" {
 				fields = append(fields, [2]string{field, text})

@@ -15,7 +15,6 @@ const (
 	chatOfMessage = "$message" // members of the message that no block stands for
 	chatCopies    = "$copies"  // fields of the message that repeat its reasoning
 	chatBeside    = "$beside"  // of reasoning: it differs from that of the field before it
-	chatBefore    = "$before"  // of a text: what stands before it in the content
 	chatVerbatim  = "$json"    // of a call: its arguments are JSON, not a string of JSON
 )
 
@@ -126,7 +125,7 @@ func (c *chat) content(v rawjson.Value) error {
 		return nil
 	}
 	c.words.tagged = true
-	c.words.tags.NoImplicit = c.profile.wire.solo || len(c.minds.parts) > 0
+	c.words.tags.NoImplicit = c.quirks.solo || len(c.minds.parts) > 0
 	return c.pieces(c.words.tags.Write(v.Text()))
 }
 

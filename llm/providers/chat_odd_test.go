@@ -199,7 +199,7 @@ var chatOdd = []struct{ name, provider, body, want string }{
 func TestChatOddStreams(t *testing.T) {
 	for _, c := range chatOdd {
 		t.Run(c.name, func(t *testing.T) {
-			reply, _, err := readAll(targetOf("chat", c.provider, "m"), strings.NewReader(c.body))
+			reply, _, err := readAll(mustTarget("chat", c.provider, "m"), strings.NewReader(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -57,7 +59,7 @@ type chatTurn struct {
 // rest takes members of the message that a block brought along.
 func (m *chatTurn) rest(v rawjson.Value) {
 	for key, member := range v.Members() {
-		if !m.profile.wire.strict || key == "content" || key == "refusal" && m.profile.wire.refusal {
+		if !m.quirks.strict || key == "content" || key == "refusal" && m.quirks.refusal {
 			m.more.Set(key, member)
 		}
 	}
@@ -146,7 +148,7 @@ func (m *chatTurn) text(b content.Text) {
 		return
 	}
 	own := m.own(b)
-	if own && b.Form().Type == chatRefusal && (m.profile.wire.refusal || !m.profile.wire.strict) {
+	if own && b.Form().Type == chatRefusal && (m.quirks.refusal || !m.quirks.strict) {
 		m.refusal += b.Text
 		return
 	}
@@ -156,12 +158,12 @@ func (m *chatTurn) text(b content.Text) {
 		m.listed = true
 		o.Merge(rawjson.Without(extra, chatOfMessage, chatBefore))
 	}
-	m.parts = append(m.parts, clone(o.Bytes()))
+	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
 	if own {
 		m.words = append(m.words, extra.Get(chatBefore).Text())
 	}
 	m.words = append(m.words, b.Text)
-	if own && m.opens(b.Form().Seal) && !m.profile.wire.strict {
+	if own && m.opens(b.Form().Seal) && !m.quirks.strict {
 		m.google = b.Form().Seal.Data
 	}
 }
@@ -170,7 +172,7 @@ func (m *chatTurn) text(b content.Text) {
 // its seal where that opens, or as plain words where the server takes those.
 func (m *chatTurn) think(r content.Reasoning) {
 	form := r.Form()
-	w, own := m.profile.wire, m.own(r)
+	w, own := m.quirks, m.own(r)
 	foreign := form.Seal.Data != "" && !m.opens(form.Seal)
 	open := !w.strict && !w.silent
 	if own && r.Format != content.FormatThinkTags {
@@ -208,7 +210,7 @@ func (m *chatTurn) repeated(r content.Reasoning, open bool) {
 	}
 	m.said = append(m.said, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(chatCopies).Elements() {
-		if name := field.Text(); open || name == m.profile.wire.thought {
+		if name := field.Text(); open || name == m.quirks.thought {
 			m.copies = append(m.copies, name)
 		}
 	}
@@ -223,11 +225,11 @@ func (m *chatTurn) tagged(r content.Reasoning) {
 
 // plainThought adds a thought to a plain field.
 func (m *chatTurn) plainThought(r content.Reasoning, own bool) {
-	w, text := m.profile.wire, r.String()
+	w, text := m.quirks, r.String()
 	if text == "" || w.silent {
 		return
 	}
-	field := orElse(w.thought, chatFields[0])
+	field := cmp.Or(w.thought, chatFields[0])
 	if !w.strict && slices.Contains(chatFields, r.Source) {
 		field = r.Source
 	}
@@ -253,7 +255,7 @@ func (m *chatTurn) chunk(r content.Reasoning) {
 	}
 	o.SetNonEmpty("signature", r.Form().Seal.Data)
 	o.Merge(rawjson.Without(r.Form().Extra, chatOfMessage, chatCopies))
-	m.parts = append(m.parts, clone(o.Bytes()))
+	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
 }
 
 // detail adds a thought as an entry of reasoning_details.
@@ -282,7 +284,7 @@ func (m *chatTurn) known(b content.Native) {
 	if err != nil || !m.own(b) {
 		return
 	}
-	w := m.profile.wire
+	w := m.quirks
 	switch {
 	case b.Form().Type == chatWhole:
 		m.rest(v)

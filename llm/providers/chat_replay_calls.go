@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -12,18 +13,18 @@ import (
 func (m *chatTurn) call(b content.ToolCall) {
 	own := m.own(b)
 	extra := rawjson.Value(nil)
-	if own && !m.profile.wire.strict {
+	if own && !m.quirks.strict {
 		extra = rawjson.Value(b.Form().Extra)
 	}
 	var o rawjson.Object
 	switch {
 	case b.Server:
-		if own && !m.profile.wire.strict {
+		if own && !m.quirks.strict {
 			m.run(b, &o)
 		}
 		return
 	case own && b.Form().Type == chatLegacy:
-		m.legacy = clone(chatArguments(b, own, "arguments", extra.Get("function")))
+		m.legacy = bytes.Clone(chatArguments(b, own, "arguments", extra.Get("function")))
 		return
 	}
 	if b.CallID != "" {
@@ -40,7 +41,7 @@ func (m *chatTurn) call(b content.ToolCall) {
 		o.SetString("type", b.Form().Type)
 	}
 	o.Set(key, chatArguments(b, own, input, extra.Get(key)))
-	if own && m.opens(b.Form().Seal) && !m.profile.wire.strict {
+	if own && m.opens(b.Form().Seal) && !m.quirks.strict {
 		o.Set("extra_content", googled(extra.Get("extra_content"), b.Form().Seal.Data))
 	}
 	o.Merge(rawjson.Without(extra, chatOfMessage, chatVerbatim, key))
@@ -92,12 +93,4 @@ func (m *chatTurn) answered(r content.ToolResult) {
 		m.runs[i].SetString("output", r.Text)
 	}
 	m.runs[i].Merge(rawjson.Without(r.Form().Extra, chatOfMessage))
-}
-
-// callID is an id as the server takes it.
-func (t target) callID(id string) string {
-	if t.profile.wire.id == nil {
-		return id
-	}
-	return t.profile.wire.id(id)
 }

@@ -3,7 +3,6 @@ package providers
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -25,16 +24,16 @@ func TestChatGoesBackAsItCame(t *testing.T) {
 		stored := restored(t, reply.Blocks)
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("choices").At(0).Get("message")
-		r.checkBack(t, replayChat(targetOf("chat", "chat", r.Model), stored, false), want)
-		own := targetOf("chat", r.Provider, r.Model)
-		have := replayChat(own, stored, false)
+		r.checkBack(t, replayOf(mustTarget("chat", "chat", r.Model), stored), want)
+		own := mustTarget("chat", r.Provider, r.Model)
+		have := replayOf(own, stored)
 		for key, v := range have.Members() {
 			if key != "tool_calls" && !rawjson.Equal(v, want.Get(key)) {
 				t.Errorf("%s: its own provider gets %s as %s, want %s", r.File, key, v, want.Get(key))
 			}
 		}
 		for key, v := range want.Members() {
-			documented := key == "content" || key == "tool_calls" || !own.profile.wire.strict || key == own.profile.wire.thought
+			documented := key == "content" || key == "tool_calls" || !own.quirks.strict || key == own.quirks.thought
 			if documented && !hollow(v) && have.Get(key) == nil {
 				t.Errorf("%s: its own provider does not get %s", r.File, key)
 			}
@@ -94,7 +93,7 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 				continue
 			}
 			d := v.Get("choices").At(0).Get("delta")
-			for _, key := range append(slices.Clone(chatFields), "reasoning_opaque") {
+			for _, key := range []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque"} {
 				fields[key] += d.Get(key).Text()
 			}
 			if d.Get("content").Kind() == rawjson.KindString {
@@ -106,7 +105,7 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 				}
 			}
 		}
-		have := replayChat(targetOf("chat", "chat", r.Model), reply.Blocks, false)
+		have := replayOf(mustTarget("chat", "chat", r.Model), reply.Blocks)
 		got := map[string]string{}
 		for key, v := range have.Members() {
 			got[key] = v.Text()
@@ -130,7 +129,7 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 // TestChatReplayPairs rebuilds what real clients sent next, and were answered.
 func TestChatReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "chat"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
-		have := replayChat(r.target(), reply.Blocks, false)
+		have := replayOf(r.target(), reply.Blocks)
 		retyped := pair.Get("verdict").Text() == "partial" // one client made texts of summaries
 		for want := range pair.Get("assistant").Elements() {
 			for s := range texts(want) {

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -17,7 +19,7 @@ func requestChat(t target, v rawjson.Value) (*llm.Request, error) {
 		return nil, errNoMessages
 	}
 	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
-	req := &llm.Request{Settings: chatAsked(t.profile.wire, v), Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: chatAsked(t.quirks, v), Tools: askedTools(v.Get("tools"), functionTools), Stream: v.Get("stream").Bool()}
 	var err error
 	if req.Messages, err = readTalk(talkChat(t), "messages", messages); err != nil {
 		return nil, err
@@ -29,9 +31,9 @@ func requestChat(t target, v rawjson.Value) (*llm.Request, error) {
 }
 
 // chatAsked reads the settings.
-func chatAsked(w wire, v rawjson.Value) llm.Settings {
+func chatAsked(w quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
-		Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(v.Get(orElse(w.limit, "max_tokens"))),
+		Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(v.Get(cmp.Or(w.limit, "max_tokens"))),
 		Temperature: askedNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
 	}
 	if s.ToolChoice == "" {
@@ -235,7 +237,7 @@ func (q *chatRequest) result(role string, v rawjson.Value) content.Block {
 		b.Text = c.Text()
 	case rawjson.KindAbsent, rawjson.KindNull:
 	default:
-		b.Parts = clone(c)
+		b.Parts = bytes.Clone(c)
 	}
 	if rest := rawjson.Without(v, "role", "tool_call_id", "content", "name"); !hollow(rest) {
 		b.SetExtra(extended(nil, chatOfMessage, rest))

@@ -10,10 +10,7 @@ import (
 // TestPlainWordsAreReadAsByTheLongWay: the short way for messages of words alone
 // gives the same blocks, or leaves the message to the long one.
 func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
-	target, _, err := find("chat", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := mustTarget("chat", "", "")
 	short := 0
 	for _, words := range []string{
 		"", " ", "\n\t", "x", " a b \n", "naïve \u2028 😀", "\xff", "a\x00b", "1 > 0", "`code`\n```\nx\n", "a < b", "<think>Hm.</think>\nYes.",

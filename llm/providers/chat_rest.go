@@ -77,13 +77,3 @@ func (c *chat) carrier() *part {
 	}
 	return c.last
 }
-
-// extend adds a member to the extra of a block, into the object that may be there.
-func (p *part) extend(key string, v rawjson.Value) {
-	if hollow(v) {
-		return
-	}
-	form := p.block.Form()
-	form.Extra = extended(form.Extra, key, v)
-	p.block = content.WithForm(p.block, form)
-}

@@ -3,7 +3,6 @@ package providers
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,14 +37,14 @@ func TestChatTellsWhatWentWrong(t *testing.T) {
 		{"an error event", "event: error\ndata: {\"message\":\"no\"}\n\n", nil, "no"},
 		{"an error after the end", `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"error":{"message":"no"}}` + "\n\n", nil, "no"},
 	} {
-		_, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(c.body))
+		_, _, err := readAll(mustTarget("chat", "chat", "m"), strings.NewReader(c.body))
 		var api *llm.APIError
 		if c.message != "" && (!errors.As(err, &api) || api.Message != c.message || len(api.Raw) == 0) || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	const silent = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"usage":{"prompt_tokens":3}}]}` + "\n\ndata: [DONE]\n\n"
-	reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(silent))
+	reply, _, err := readAll(mustTarget("chat", "chat", "m"), strings.NewReader(silent))
 	if err != nil || reply.Text() != "Hi" || reply.Usage.Input != 3 {
 		t.Errorf("an end without a reason: %v, %+v", err, reply)
 	}
@@ -53,37 +52,16 @@ func TestChatTellsWhatWentWrong(t *testing.T) {
 
 // TestChatTooManyBlocks: what a response makes of its bytes has an end.
 func TestChatTooManyBlocks(t *testing.T) {
-	many := func(s string) string { return strings.TrimSuffix(strings.Repeat(s+",", maxBlocks+1), ",") }
+	many := func(s string) string { return strings.TrimSuffix(strings.Repeat(s+",", 1<<16+1), ",") }
 	for name, body := range map[string]string{
 		"parts":   chatMessageBody(`{"content":[` + many(`{}`) + `]}`),
 		"details": chatMessageBody(`{"reasoning":"x","reasoning_details":[` + many(`{}`) + `]}`),
 		"calls":   chatChunks(`{"tool_calls":[` + many(`{"function":{"name":"f","arguments":"{"}}`) + `]}`),
 		"runs":    chatChunks(`{"executed_tools":[` + many(`{}`) + `]}`),
 	} {
-		reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(body))
-		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) > maxBlocks {
+		reply, _, err := readAll(mustTarget("chat", "chat", "m"), strings.NewReader(body))
+		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) > 1<<16 {
 			t.Errorf("%s: %d blocks, %v", name, len(reply.Blocks), err)
-		}
-	}
-}
-
-// TestChatUsage: what is counted inside and what beside.
-func TestChatUsage(t *testing.T) {
-	for _, c := range []struct {
-		report string
-		want   content.Usage
-	}{
-		{`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":4}}`, content.Usage{Input: 10, Output: 5, Reasoning: 4}},
-		{`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":19,"completion_tokens_details":{"reasoning_tokens":4}}`, content.Usage{Input: 10, Output: 9, Reasoning: 4}},
-		{`{"prompt_tokens":10,"completion_tokens":5,"reasoning_tokens":4,"total_tokens":19,"cached_tokens":2}`, content.Usage{Input: 10, Output: 9, Reasoning: 4, Cached: 2}},
-		{`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":3,"prompt_tokens_details":{"cache_write_tokens":1}}`, content.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 1}},
-	} {
-		have := chatUsage(rawjson.Value(c.report))
-		if raw := string(have.Raw); raw != c.report {
-			t.Errorf("raw %s", raw)
-		}
-		if have.Raw = nil; fmt.Sprint(have) != fmt.Sprint(c.want) {
-			t.Errorf("%s: %+v, want %+v", c.report, have, c.want)
 		}
 	}
 }
@@ -111,7 +89,7 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 		`{"role":"assistant","content":null,"refusal":"No."}`,
 		`{"role":"assistant","content":{"later":1},"tool_calls":{"later":1},"reasoning_details":"later","refusal":["later"],"executed_tools":7,"function_call":"auto","extra_content":1}`,
 	} {
-		reply, _, err := readAll(targetOf("chat", "chat", "m"), strings.NewReader(chatMessageBody(message)))
+		reply, _, err := readAll(mustTarget("chat", "chat", "m"), strings.NewReader(chatMessageBody(message)))
 		if err != nil {
 			t.Error(message, err)
 			continue
@@ -121,7 +99,7 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if have := replayChat(targetOf("chat", "chat", "m"), reply.Blocks, false); !rawjson.Equal(have, rawjson.Value(message)) {
+		if have := replayOf(mustTarget("chat", "chat", "m"), reply.Blocks); !rawjson.Equal(have, rawjson.Value(message)) {
 			t.Errorf("have\n%s\nwant\n%s", have, message)
 		}
 	}
@@ -134,26 +112,26 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 		{"type":"reasoning.text","text":"Words.","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"ZW5j","index":1}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"Z29v"}}}],
 		"extra_content":{"google":{"thought_signature":"dGV4dA=="}}}`)
-	reply, _, err := readAll(targetOf("chat", "openrouter", "anthropic/claude-sonnet-4"), strings.NewReader(body))
+	reply, _, err := readAll(mustTarget("chat", "openrouter", "anthropic/claude-sonnet-4"), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seals := []string{"c2ln", "ZW5j", "Z29v", "dGV4dA==", "b3Bh"}
-	home := replayChat(targetOf("chat", "openrouter", "anthropic/claude-opus-4.5"), reply.Blocks, false)
+	home := replayOf(mustTarget("chat", "openrouter", "anthropic/claude-opus-4.5"), reply.Blocks)
 	for _, seal := range seals {
 		if !bytes.Contains(home, []byte(seal)) {
 			t.Errorf("seal %s is not in\n%s", seal, home)
 		}
 	}
-	for _, to := range []target{targetOf("chat", "openrouter", "openai/gpt-5"), targetOf("chat", "deepseek", "deepseek-chat"), targetOf("chat", "groq", "qwen"), targetOf("chat", "openai", "gpt-5")} {
-		away := replayChat(to, reply.Blocks, false)
+	for _, to := range []target{mustTarget("chat", "openrouter", "openai/gpt-5"), mustTarget("chat", "deepseek", "deepseek-chat"), mustTarget("chat", "groq", "qwen"), mustTarget("chat", "openai", "gpt-5")} {
+		away := replayOf(to, reply.Blocks)
 		for _, seal := range seals {
 			if bytes.Contains(away, []byte(seal)) {
-				t.Errorf("%s gets the seal %s: %s", to.profile.Name, seal, away)
+				t.Errorf("%s gets the seal %s: %s", to.provider, seal, away)
 			}
 		}
-		if words := bytes.Contains(away, []byte("Words.")); words == to.profile.wire.silent {
-			t.Errorf("%s gets %s", to.profile.Name, away)
+		if words := bytes.Contains(away, []byte("Words.")); words == to.quirks.silent {
+			t.Errorf("%s gets %s", to.provider, away)
 		}
 	}
 }
@@ -178,25 +156,26 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 		{"mistral", false, `{"role":"assistant","content":"Hi"}`},
 		{"mistral", true, `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"One."}]},{"type":"thinking","thinking":[{"type":"text","text":"Two."}]},{"type":"text","text":"Hi"}]}`},
 	} {
-		if have := replayChat(targetOf("chat", c.provider, "m"), blocks, c.native); string(have) != c.want {
+		body, err := mustTarget("chat", c.provider, "m").encode(&llm.Request{Messages: []content.Message{says(content.RoleAssistant, blocks...)}, Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.native}}})
+		if have := body.Get("messages").At(0); err != nil || string(have) != c.want {
 			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
 		}
 	}
 	own := []content.Block{content.Reasoning{Wire: content.Form{Dialect: "chat"}.Wire(), Format: content.FormatParsed, Source: "reasoning_content", Text: "One."}, content.Assistant("Hi")}
-	if have := replayChat(targetOf("chat", "openrouter", "m"), own, false); have.Get("reasoning_content").Text() != "One." {
+	if have := replayOf(mustTarget("chat", "openrouter", "m"), own); have.Get("reasoning_content").Text() != "One." {
 		t.Errorf("a thought does not go back in its own field: %s", have)
 	}
-	if have := replayChat(targetOf("chat", "groq", "m"), own, false); have.Get("reasoning_content") != nil || have.Get("reasoning").Text() != "One." {
+	if have := replayOf(mustTarget("chat", "groq", "m"), own); have.Get("reasoning_content") != nil || have.Get("reasoning").Text() != "One." {
 		t.Errorf("a strict server gets %s", have)
 	}
-	if have := replayChat(targetOf("chat", "openai", "m"), own[:1], false); have != nil {
+	if have := replayOf(mustTarget("chat", "openai", "m"), own[:1]); have != nil {
 		t.Errorf("nothing to say, and %s is sent", have)
 	}
 }
 
 // TestChatWantsTheTurnBack, and where the key goes.
 func TestChatWantsTheTurnBack(t *testing.T) {
-	d := dialects["chat"]
+	d := dialectNamed("chat")
 	for _, c := range []struct {
 		provider, header, value string
 		wants                   bool
@@ -206,7 +185,7 @@ func TestChatWantsTheTurnBack(t *testing.T) {
 		{"deepseek", "Authorization", "Bearer k", true},
 		{"nobody-knows", "Authorization", "Bearer k", true},
 	} {
-		to, h := targetOf("chat", c.provider, "m"), http.Header{}
+		to, h := mustTarget("chat", c.provider, "m"), http.Header{}
 		d.sign(h, to, "k")
 		if d.wantsTurn(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
 			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.wantsTurn(to), h)

@@ -45,7 +45,7 @@ func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 		kind := b.Kind().String()
 		switch b := b.(type) {
 		case content.Text:
-			if kind = "refusal"; b.Form().Type != chatRefusal {
+			if kind = "refusal"; b.Form().Type != "refusal" {
 				kind, text = "text", text+b.Text
 			}
 		case content.ToolCall:
@@ -150,7 +150,7 @@ func TestChatNeverLosesAFinishedBlock(t *testing.T) {
 			finished := false
 			var a llm.Accumulator
 			var failed error
-			for e, err := range targetOf("chat", r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), FramingFound) {
+			for e, err := range mustTarget("chat", r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), llm.FramingAuto) {
 				if failed = err; err != nil {
 					break
 				}

@@ -55,10 +55,10 @@ func (c *checking) found(path, callID, message string, args ...any) {
 	})
 }
 
-// Check lists what the provider would refuse the request for: by the rules that
-// all have in common, and by those of the dialect.
-func (c *Client) Check(req *llm.Request) []llm.Problem {
-	t := c.target.asked(req.Settings)
+// check lists what the provider of a target would refuse a request for: by the rules
+// that all dialects have in common, and by those of its own.
+func check(t target, req *llm.Request) []llm.Problem {
+	t = t.asked(req.Settings)
 	body, err := rawjson.Parse(req.Body)
 	if err != nil {
 		return []llm.Problem{{Rule: "not-json", Message: "the request body is no JSON: " + err.Error()}}
@@ -336,19 +336,6 @@ func at(steps ...any) string {
 	return path
 }
 
-// numbered is the elements of an array, with their places.
-func numbered(v rawjson.Value) func(yield func(int, rawjson.Value) bool) {
-	return func(yield func(int, rawjson.Value) bool) {
-		i := 0
-		for e := range v.Elements() {
-			if !yield(i, e) {
-				return
-			}
-			i++
-		}
-	}
-}
-
 // counter tells calls apart that have no ids: by name and order.
 type counter map[string]int
 
@@ -405,4 +392,17 @@ func (c *checking) openTurn() (from int) {
 		}
 	}
 	return from
+}
+
+// isBlank tells whether content says nothing: it is missing, null, "" or [].
+func isBlank(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.KindString:
+		return v.Text() == ""
+	case rawjson.KindArray:
+		for range v.Elements() {
+			return false
+		}
+	}
+	return v.Kind() != rawjson.KindObject
 }

@@ -148,7 +148,7 @@ func TestEveryBlockIsSentOrSaid(t *testing.T) {
 		}
 	}
 	unsent := map[content.Kind]bool{}
-	for name := range dialects {
+	for _, name := range Dialects() {
 		client, err := Open(name, Config{Model: "m"})
 		if err != nil {
 			t.Fatal(err)

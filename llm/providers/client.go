@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -24,10 +24,11 @@ const encoder = 2
 // Client asks the models of one provider. It is an [llm.Client], [llm.Streamer]
 // and [llm.Target], for many goroutines at once. Open makes it.
 type Client struct {
-	target target
-	config Config
-	base   *url.URL // nil: nowhere to send to
-	http   *http.Client
+	profile Profile
+	target  target
+	config  Config
+	base    *url.URL // nil: nowhere to send to
+	http    *http.Client
 }
 
 var (
@@ -41,7 +42,7 @@ var (
 // Address is the provider, its dialect, the model that is asked when a request
 // names none, and the host.
 func (c *Client) Address() llm.Address {
-	a := llm.Address{Provider: c.target.profile.Name, Dialect: c.target.dialect.name, Model: c.target.model, Encoder: encoder}
+	a := llm.Address{Provider: c.target.provider, Dialect: c.target.dialect.name, Model: c.target.model, Encoder: encoder}
 	if c.base != nil {
 		a.Endpoint = c.base.Host
 	}
@@ -71,7 +72,7 @@ func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 
 // Decode reads a response body, be it JSON or a stream.
 func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
-	return c.target.decode(body, FramingFound)
+	return c.target.decode(body, llm.FramingAuto)
 }
 
 // Generate asks and returns the whole answer, whether it comes in one piece or
@@ -107,7 +108,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 // events reads an answer. Its errors have no secrets.
 func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		for e, err := range a.target.decode(body, FramingFound) {
+		for e, err := range a.target.decode(body, llm.FramingAuto) {
 			if err != nil {
 				var api *llm.APIError
 				if errors.As(err, &api) && api.RequestID == "" {
@@ -121,6 +122,16 @@ func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 			}
 		}
 	}
+}
+
+// Check lists what the provider would refuse the request for: by the rules that
+// all have in common, and by those of the dialect.
+func (c *Client) Check(req *llm.Request) []llm.Problem { return check(c.target, req) }
+
+// KeepsToolTurns reports whether the model wants the reasoning of every turn with
+// tool calls in all later requests.
+func (c *Client) KeepsToolTurns(s llm.Settings) bool {
+	return c.target.asked(s).keeps(s.Reasoning) != nil
 }
 
 // endpoint is where requests go. A base URL may end where the path begins, or be
@@ -146,15 +157,12 @@ func (c *Client) endpoint(t target, stream bool) *url.URL {
 	return &u
 }
 
-// needModel is the dialects that cannot be asked without a model's name.
-var needModel = []string{"messages", "gemini", "converse", "invoke", "cohere", "ollama"}
-
 // ready tells what is missing for a request to be sent.
 func (c *Client) ready(t target) error {
-	p := c.target.profile
+	p := c.profile
 	if c.base == nil {
-		if p.wire.base != "" {
-			return fmt.Errorf("ask %s: no base URL: want one like %s", p.Name, p.wire.base)
+		if p.base != "" {
+			return fmt.Errorf("ask %s: no base URL: want one like %s", p.Name, p.base)
 		}
 		return fmt.Errorf("ask %s: no base URL: it has none of its own", p.Name)
 	}
@@ -165,7 +173,7 @@ func (c *Client) ready(t target) error {
 	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.signed() {
 		return &noKey{p}
 	}
-	if t.model == "" && (p.NeedsKey && own || slices.Contains(needModel, t.dialect.name)) {
+	if t.model == "" && (p.NeedsKey && own || t.dialect.needsModel) {
 		return fmt.Errorf("ask %s: no model: name one in the settings or the request", p.Name)
 	}
 	return nil
@@ -184,7 +192,7 @@ func (c *Client) signed() bool {
 // String is provider, dialect and host: a client can be printed, its key not.
 func (c *Client) String() string {
 	a := c.Address()
-	return fmt.Sprintf("%s (%s) at %s", a.Provider, a.Dialect, orElse(a.Endpoint, "no host"))
+	return fmt.Sprintf("%s (%s) at %s", a.Provider, a.Dialect, cmp.Or(a.Endpoint, "no host"))
 }
 
 // Format writes what String gives, whatever verb it is asked for: %+v and %#v too

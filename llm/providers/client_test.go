@@ -217,7 +217,7 @@ func TestAMisspeltProviderIsRefused(t *testing.T) {
 // TestPlumbing reads and writes without a client, a key or a server.
 func TestPlumbing(t *testing.T) {
 	body := strings.Join(messagesEvents, "")
-	reply, err := llm.Collect(Decode("messages", "whoever", "claude-x", strings.NewReader(body), FramingSSE), nil)
+	reply, err := llm.Collect(Decode("messages", "whoever", "claude-x", strings.NewReader(body), llm.FramingSSE), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestPlumbing(t *testing.T) {
 	if part, err := Replay("messages", "", "glm-5", reply.Blocks[:1]); part != nil || err != nil {
 		t.Errorf("a thought that another family sealed goes back as %s, %v", part, err)
 	}
-	if _, err := llm.Collect(Decode("morse", "", "", strings.NewReader(body), FramingFound), nil); err == nil || !strings.Contains(err.Error(), `dialect "morse"`) {
+	if _, err := llm.Collect(Decode("morse", "", "", strings.NewReader(body), llm.FramingAuto), nil); err == nil || !strings.Contains(err.Error(), `dialect "morse"`) {
 		t.Error(err)
 	}
 	if _, err := Replay("morse", "", "", nil); err == nil {

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +16,7 @@ import (
 // (https://docs.cohere.com/reference/chat). A message has a content, which is a
 // list of thoughts and texts, a plan in plain words before its tool calls, and
 // the calls. What else it has goes back as it came, in a block for each member.
-var _ = register(dialect{
+var Cohere = &dialect{
 	name:      "cohere",
 	path:      func(string, bool) string { return "/chat" },
 	sign:      signBearer,
@@ -24,7 +26,10 @@ var _ = register(dialect{
 	wantsTurn: func(target) bool { return true },
 	request:   requestCohere,
 	outline:   outlineChat,
-})
+
+	off:        [][]string{{"thinking"}},
+	needsModel: true,
+}
 
 const (
 	coherePlan = "tool_plan" // the type of the text that is a plan
@@ -49,7 +54,7 @@ func (c *cohere) whole(v rawjson.Value) error {
 			return c.event("", v) // a stream of which only this came
 		}
 		if plain(m) != "" || v.Get("error") != nil {
-			return apiError(c.profile.Name, v)
+			return apiError(c.provider, v)
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, excerpt(v))
 	}
@@ -61,7 +66,7 @@ func (c *cohere) whole(v rawjson.Value) error {
 
 // event reads one event. Types that are not known are passed over.
 func (c *cohere) event(name string, v rawjson.Value) (err error) {
-	name = orElse(v.Get("type").Text(), name)
+	name = cmp.Or(v.Get("type").Text(), name)
 	n, _ := v.Get("index").Int()
 	m := v.Get("delta", "message")
 	switch name {
@@ -92,7 +97,7 @@ func (c *cohere) event(name string, v rawjson.Value) (err error) {
 		err = c.stop(v.Get("delta"))
 	default:
 		if said := v.Get("message"); said.Kind() == rawjson.KindString || v.Get("error") != nil {
-			err = apiError(c.profile.Name, v)
+			err = apiError(c.provider, v)
 		}
 	}
 	return err
@@ -260,7 +265,7 @@ func (c *cohere) stop(v rawjson.Value) error {
 	c.about(func(h *llm.Head) { h.Finish = why })
 	c.cost(v.Get("usage"))
 	if e := v.Get("error"); why == "ERROR" || !hollow(e) {
-		return apiError(c.profile.Name, v)
+		return apiError(c.provider, v)
 	}
 	c.stopped = true
 	return nil
@@ -276,7 +281,7 @@ func (c *cohere) cost(v rawjson.Value) {
 		return
 	}
 	n := counts(v)
-	u := content.Usage{Input: n("tokens", "input_tokens"), Output: n("tokens", "output_tokens"), Cached: n("cached_tokens"), Raw: clone(v)}
+	u := content.Usage{Input: n("tokens", "input_tokens"), Output: n("tokens", "output_tokens"), Cached: n("cached_tokens"), Raw: bytes.Clone(v)}
 	if v.Get("tokens") == nil {
 		u.Input, u.Output = n("billed_units", "input_tokens"), n("billed_units", "output_tokens")
 	}

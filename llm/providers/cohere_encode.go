@@ -19,7 +19,7 @@ func encodeCohere(t target, req *llm.Request) (rawjson.Value, error) {
 	p.wait.flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 {
-		body.Set("tools", chatTools(req.Tools))
+		body.Set("tools", functionTools(req.Tools))
 		switch s.ToolChoice {
 		case "", "auto":
 		case "none":
@@ -47,7 +47,7 @@ func cohereThinking(r llm.Reasoning) rawjson.Value {
 		o.SetString("type", "disabled")
 		return o.Bytes()
 	case r.Effort == "minimal" || r.Effort == "low" || r.Effort == "medium":
-		budget = messagesBudgets[r.Effort]
+		budget = effortBudgets[r.Effort]
 	}
 	o.SetString("type", "enabled")
 	if budget > 0 {

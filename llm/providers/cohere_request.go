@@ -25,7 +25,7 @@ func requestCohere(t target, v rawjson.Value) (*llm.Request, error) {
 	case "disabled":
 		s.Reasoning.Effort = "none"
 	}
-	req := &llm.Request{Settings: s, Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: s, Tools: askedTools(v.Get("tools"), functionTools), Stream: v.Get("stream").Bool()}
 	if v.Get("messages").Kind() != rawjson.KindArray {
 		return nil, errNoMessages
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -67,10 +66,4 @@ func TestACohereResultGoesBackAsItCame(t *testing.T) {
 	foreign := content.ToolResult{CallID: "b", Parts: []byte(`{"n":1}`)}
 	body := encoded(t, "cohere", "command", &llm.Request{Messages: []content.Message{says(content.RoleTool, own, foreign)}})
 	wantJSON(t, body.Get("messages"), `[{"role":"tool","tool_call_id":"a","content":[{"type":"document","document":{"data":"x"}}]},{"role":"tool","tool_call_id":"b","content":"{\"n\":1}"}]`)
-	if v := cohereMedia(content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "x"}); v != nil {
-		t.Errorf("%s", v)
-	}
-	if v := cohereMedia(content.Media{Of: content.KindImage, URL: "https://example.com/x"}); !rawjson.Equal(v, rawjson.Value(`{"type":"image_url","image_url":{"url":"https://example.com/x"}}`)) {
-		t.Errorf("%s", v)
-	}
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +19,7 @@ import (
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference). A response is one
 // message whose content is a list of blocks, each an object with one member that
 // names its sort. It goes back as that list.
-var _ = register(dialect{
+var Converse = &dialect{
 	name: "converse",
 	path: func(model string, stream bool) string {
 		return bedrockPath(model, "converse", "converse-stream", stream)
@@ -30,7 +32,11 @@ var _ = register(dialect{
 	request:   requestConverse,
 	outline:   outlineConverse,
 	rules:     converseRules,
-})
+
+	unasked:    [][]string{{"additionalModelRequestFields", "thinking", "display"}},
+	off:        [][]string{{"additionalModelRequestFields", "thinking"}, {"additionalModelRequestFields", "reasoningConfig"}, {"additionalModelRequestFields", "reasoning_effort"}},
+	needsModel: true,
+}
 
 // bedrockPath is where a model of Bedrock's is asked. A model may be an ARN, which
 // has slashes.
@@ -124,8 +130,8 @@ func (c *converse) take(name string, v rawjson.Value) (known bool, err error) {
 
 // refused is the error of a provider that says no.
 func (c *converse) refused(kind string, v rawjson.Value) error {
-	e := apiError(c.profile.Name, v)
-	e.Type = orElse(kind, e.Type)
+	e := apiError(c.provider, v)
+	e.Type = cmp.Or(kind, e.Type)
 	return e
 }
 
@@ -159,7 +165,7 @@ func (c *converse) cost(v rawjson.Value) {
 	}
 	n := counts(v)
 	u := content.Usage{
-		Output: n("outputTokens"), Cached: n("cacheReadInputTokens"), CacheWrite: n("cacheWriteInputTokens"), Raw: clone(v),
+		Output: n("outputTokens"), Cached: n("cacheReadInputTokens"), CacheWrite: n("cacheWriteInputTokens"), Raw: bytes.Clone(v),
 	}
 	u.Input = n("inputTokens") + u.Cached + u.CacheWrite
 	c.usage(u)
@@ -223,7 +229,7 @@ func (c *converse) call(i *item) content.Block {
 // result reads what came of a tool that the provider ran.
 func (c *converse) result(i *item) content.Block {
 	in := i.inner("toolResult")
-	b := content.ToolResult{Wire: c.form(), CallID: in.text("toolUseId"), Parts: clone(in.take("content")), Server: true}
+	b := content.ToolResult{Wire: c.form(), CallID: in.text("toolUseId"), Parts: bytes.Clone(in.take("content")), Server: true}
 	b.SetRole(content.RoleAssistant)
 	b.SetType(in.text("type"))
 	if b.IsError = in.Get("status").Text() == "error"; b.IsError {

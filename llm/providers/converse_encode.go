@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +20,7 @@ func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 	body := rawjson.NewObject("messages", p.list.Bytes())
 	body.Set("system", nonEmpty(p.system.Bytes()))
 	tools := converseTools(req.Tools, s.ToolChoice, p.called)
-	converseSettings(t, t.withinLoop(req), tools, body)
+	converseSettings(t, withinLoop(t, req), tools, body)
 	body.Set("toolConfig", tools)
 	return t.finished(body, s)
 }
@@ -27,7 +29,7 @@ func encodeConverse(t target, req *llm.Request) (rawjson.Value, error) {
 func replayConverse(t target, blocks []content.Block) rawjson.Value {
 	p := newConversePrompt(t)
 	takeAll(p, answerOf(blocks))
-	return sendable(clone(p.list.Bytes().At(0)))
+	return sendable(bytes.Clone(p.list.Bytes().At(0)))
 }
 
 // conversePrompt gathers blocks into messages whose roles alternate.
@@ -194,7 +196,7 @@ func converseMedia(m content.Media) rawjson.Value {
 	if m.Of == content.KindImage {
 		key = "image"
 	}
-	in.SetString("format", converseFormat(orElse(media, m.MediaType), m))
+	in.SetString("format", converseFormat(cmp.Or(media, m.MediaType), m))
 	if key == "document" {
 		in.SetString("name", documentName(m.Name))
 	}
@@ -219,7 +221,7 @@ func converseFormat(media string, m content.Media) string {
 	if _, f, ok := strings.Cut(media, "/"); ok && !strings.Contains(f, "octet-stream") {
 		return f
 	}
-	name := orElse(m.Name, m.URL)
+	name := cmp.Or(m.Name, m.URL)
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && i < len(name)-1 {
 		return strings.Replace(strings.ToLower(name[i+1:]), "jpg", "jpeg", 1)
 	}
@@ -232,5 +234,5 @@ func documentName(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
 	})
-	return orElse(strings.Join(words, " "), "document")
+	return cmp.Or(strings.Join(words, " "), "document")
 }

@@ -11,11 +11,7 @@ import (
 // encoded is the body of a request to a provider's model.
 func encoded(t *testing.T, provider, model string, req *llm.Request) rawjson.Value {
 	t.Helper()
-	tt, _, err := find("", provider)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tt.model = model
+	tt := mustTarget("", provider, model)
 	body, err := tt.dialect.encode(tt, req)
 	if err != nil {
 		t.Fatal(err)
@@ -119,37 +115,7 @@ func TestConverseThoughtsOfOthers(t *testing.T) {
 			{"text":"<think>\nSo.\n</think>\n"},{"text":"Done."}]}`,
 		"deepseek.r1-v1:0": `{"role":"assistant","content":[{"text":"<think>\nSo.\n</think>\n"},{"text":"Done."}]}`,
 	} {
-		tt, _, _ := find("converse", "bedrock")
-		tt.model = model
+		tt := mustTarget("converse", "bedrock", model)
 		wantJSON(t, tt.dialect.replay(tt, blocks), want)
-	}
-}
-
-func TestConverseIDsAndNames(t *testing.T) {
-	long := "call_0123456789012345678901234567890123456789012345678901234567890123456789"
-	a, b := wordID(long, maxConverseID), wordID(long+"x", maxConverseID)
-	if a == b || len(a) > maxConverseID || wordID(a, maxConverseID) != a || wordID("", maxConverseID) == "" || wordID("a b", maxConverseID) == wordID("a_b", maxConverseID) {
-		t.Errorf("%q and %q", a, b)
-	}
-	for name, want := range map[string]string{"": "document", "a__b.txt": "a b txt", "日本": "document", "[x](y) - z": "[x](y) - z"} {
-		if have := documentName(name); have != want {
-			t.Errorf("%q becomes %q, want %q", name, have, want)
-		}
-	}
-	for _, c := range []struct {
-		m    content.Media
-		want string
-	}{
-		{content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "x"}, `{"document":{"format":"pdf","name":"document","source":{"bytes":"eA=="}}}`},
-		{content.Media{Of: content.KindFile, MediaType: "application/octet-stream", Name: "t.CSV", Data: "x"}, `{"document":{"format":"csv","name":"t CSV","source":{"bytes":"eA=="}}}`},
-		{content.Media{Of: content.KindImage, URL: "s3://b/p.jpg"}, `{"image":{"format":"jpeg","source":{"s3Location":{"uri":"s3://b/p.jpg"}}}}`},
-		{content.Media{Of: content.KindImage, URL: "https://example.com/p.png"}, `{"text":"https://example.com/p.png"}`},
-		{content.Media{Of: content.KindImage}, ``},
-	} {
-		have := converseMedia(c.m)
-		if c.want == "" && have == nil {
-			continue
-		}
-		wantJSON(t, have, c.want)
 	}
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 
@@ -14,7 +16,7 @@ func requestConverse(t target, v rawjson.Value) (*llm.Request, error) {
 	config, more := v.Get("inferenceConfig"), v.Get("additionalModelRequestFields")
 	s := llm.Settings{MaxOutputTokens: askedLimit(config.Get("maxTokens")), Temperature: askedNumber(config.Get("temperature"))}
 	s.Reasoning.MaxTokens = askedLimit(more.Get("thinking", "budget_tokens"))
-	s.Reasoning.Effort = orElse(more.Get("reasoningConfig", "maxReasoningEffort").Text(), more.Get("reasoning_effort").Text())
+	s.Reasoning.Effort = cmp.Or(more.Get("reasoningConfig", "maxReasoningEffort").Text(), more.Get("reasoning_effort").Text())
 	tools := v.Get("toolConfig")
 	for choice, m := range tools.Get("toolChoice").Members() {
 		s.ToolChoice = map[string]string{"auto": "auto", "any": "required"}[choice]
@@ -25,9 +27,9 @@ func requestConverse(t target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: s}
 	for tool := range tools.Get("tools").Elements() {
 		spec := tool.Get("toolSpec")
-		t := llm.Tool{Name: spec.Get("name").Text(), Description: spec.Get("description").Text(), Schema: clone(spec.Get("inputSchema", "json"))}
+		t := llm.Tool{Name: spec.Get("name").Text(), Description: spec.Get("description").Text(), Schema: bytes.Clone(spec.Get("inputSchema", "json"))}
 		if written := converseTools([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
-			t.Native = clone(tool)
+			t.Native = bytes.Clone(tool)
 		}
 		req.Tools = append(req.Tools, t)
 	}

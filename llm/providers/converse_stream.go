@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 
@@ -35,7 +36,7 @@ func (c *converse) blockStart(v rawjson.Value) error {
 		block = whole
 	case content.ToolResult:
 		for e := range rawjson.Value(whole.Parts).Elements() {
-			b.list = append(b.list, clone(e))
+			b.list = append(b.list, bytes.Clone(e))
 		}
 		whole.Parts = nil
 		block = whole
@@ -113,7 +114,7 @@ func (c *converse) more(b *converseBlock, d rawjson.Value) {
 	case content.Text:
 		c.say(b.part, d.Get("text").Text())
 		if cited := d.Get("citation"); cited != nil {
-			b.list = append(b.list, clone(cited))
+			b.list = append(b.list, bytes.Clone(cited))
 		}
 	case content.Reasoning:
 		d = d.Get("reasoningContent")
@@ -126,7 +127,7 @@ func (c *converse) more(b *converseBlock, d rawjson.Value) {
 		c.say(b.part, plain(d.Get("toolUse", "input")))
 	case content.ToolResult:
 		for e := range d.Get("toolResult").Elements() {
-			b.list = append(b.list, clone(e))
+			b.list = append(b.list, bytes.Clone(e))
 		}
 	case content.Native:
 		b.other.add(d)
@@ -161,7 +162,7 @@ func (c *converse) blockStop(n int64) {
 		}
 		b.block = block
 	case content.ToolResult:
-		block.Parts = clone(array(b.list))
+		block.Parts = bytes.Clone(array(b.list))
 		b.block = block
 	case content.Native:
 		block.JSON = string(b.other.bytes())

@@ -34,15 +34,6 @@ func TestConverseOddAnswers(t *testing.T) {
 	}
 }
 
-// TestBlobsAreJoinedAsBytes: each piece is base64 of its own.
-func TestBlobsAreJoinedAsBytes(t *testing.T) {
-	for want, pieces := range map[string][]string{"AQID": {"AQ==", "AgM="}, "AQ": {"AQ"}, "not base64 at all": {"not base64 ", "at all"}} {
-		if have := oneBlob(pieces); have != want {
-			t.Errorf("%q becomes %q, want %q", pieces, have, want)
-		}
-	}
-}
-
 // TestACitationInPartsGoesBackAsItCame: words in several parts are one text.
 func TestACitationInPartsGoesBackAsItCame(t *testing.T) {
 	const item = `{"citationsContent":{"content":[{"text":"One, "},{"text":"two."}],"citations":[{"title":"x"}]}}`

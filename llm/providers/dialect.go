@@ -42,7 +42,11 @@ type dialect struct {
 	outline func(body rawjson.Value) []said
 	rules   []rule
 
-	form content.Wire // with the name; register makes it
+	// unasked is the fields of a body that encode sets though no setting asks for
+	// them; a server that does not know one is asked without it. off is the fields
+	// that ask a model not to reason.
+	unasked, off [][]string
+	needsModel   bool // a request without the name of a model cannot be sent
 }
 
 // reader reads one response and puts what it finds into an output. Values are
@@ -58,15 +62,6 @@ type reader interface {
 	end(said bool) bool
 }
 
-var dialects = map[string]*dialect{}
-
-// register makes a dialect known. Every file of a dialect calls it once.
-func register(d dialect) *dialect {
-	d.form = content.Form{Dialect: d.name}.Wire()
-	dialects[d.name] = &d
-	return &d
-}
-
 // signBearer sends the key in the usual header.
 func signBearer(h http.Header, _ target, key string) {
 	if key != "" {
@@ -76,9 +71,18 @@ func signBearer(h http.Header, _ target, key string) {
 
 // target is one model's wire format.
 type target struct {
-	dialect *dialect
-	profile Profile
-	model   string // that is asked for when a request does not tell; may be empty
+	dialect  *dialect
+	provider string // its name, as in the table of providers
+	generic  bool   // nothing is known of the provider but its dialect
+	quirks   quirks // of its servers
+	model    string // that is asked for when a request does not tell; may be empty
+
+	blockForm content.Wire // what every block of the dialect begins with
+}
+
+// newTarget is a provider's wire format.
+func newTarget(d *dialect, provider string, generic bool, q quirks) target {
+	return target{dialect: d, provider: provider, generic: generic, quirks: q, blockForm: content.Form{Dialect: d.name}.Wire()}
 }
 
 // asked is the target of a request.
@@ -90,7 +94,7 @@ func (t target) asked(s llm.Settings) target {
 }
 
 // form is what every block of this dialect begins with.
-func (t target) form() content.Wire { return t.dialect.form }
+func (t target) form() content.Wire { return t.blockForm }
 
 // typed is the form of a block whose type on the wire is not told by its kind.
 func (t target) typed(kind string) content.Wire {

@@ -141,3 +141,23 @@ func resultText(r content.ToolResult) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// functionTools is tool definitions in the form of OpenAI's chat, which others took over.
+func functionTools(tools []llm.Tool) rawjson.Value {
+	return definitions(tools, func(t llm.Tool) rawjson.Value {
+		var f, o rawjson.Object
+		setTool(&f, t)
+		f.Set("parameters", schemaOf(t, noArguments))
+		o.SetString("type", "function")
+		o.Set("function", f.Bytes())
+		return o.Bytes()
+	})
+}
+
+// effortBudgets is how many tokens an effort may think, where a model takes no
+// word for it. Less than the first is refused.
+var effortBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
+
+// chatBefore is the member of the extra of a text that has what stands before it in
+// the content: think tags with nothing between them.
+const chatBefore = "$before"

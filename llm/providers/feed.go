@@ -33,15 +33,14 @@ type fed struct {
 // watch, if not nil, is given each event while Write or Close runs. For a library
 // that gives events as JSON texts, write each with a line break after it.
 func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) {
-	t, _, err := find(api, provider)
+	t, err := targetOf(api, provider, model)
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}
-	t.model = model
 	f := &Feed{watch: watch}
 	f.next, f.stop = iter.Pull(func(yield func(fed) bool) {
 		f.input.wait = func() bool { return yield(fed{more: true}) }
-		for e, err := range t.decode(&f.input, FramingStream) {
+		for e, err := range t.decode(&f.input, llm.FramingStream) {
 			if !yield(fed{event: e, err: err}) || err != nil {
 				return
 			}

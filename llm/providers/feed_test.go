@@ -62,7 +62,7 @@ func TestFeedIsTheSameHoweverItIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := llm.Collect(providers.Decode("messages", "anthropic", "", strings.NewReader(string(b)), providers.FramingFound), nil)
+	want, err := llm.Collect(providers.Decode("messages", "anthropic", "", strings.NewReader(string(b)), llm.FramingAuto), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestFeedIsTheSameHoweverItIsCut(t *testing.T) {
 			t.Fatalf("cut at %d: %v, %v", i, have, err)
 		}
 		cut, err := feed(string(b[:i]))
-		truth, broken := llm.Collect(providers.Decode("messages", "anthropic", "", strings.NewReader(string(b[:i])), providers.FramingStream), nil)
+		truth, broken := llm.Collect(providers.Decode("messages", "anthropic", "", strings.NewReader(string(b[:i])), llm.FramingStream), nil)
 		if truth == nil {
 			truth = &llm.Response{Incomplete: true}
 		}

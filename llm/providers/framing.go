@@ -11,21 +11,6 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Framing is how a response body holds its JSON.
-type Framing string
-
-// The framings. FramingFound and FramingStream look at the body; the latter takes
-// a JSON text that stands alone for an event.
-const (
-	FramingFound  Framing = ""
-	FramingStream Framing = "stream" // any of the following but JSON
-	FramingJSON   Framing = "json"   // one JSON text
-	FramingSSE    Framing = "sse"    // server-sent events
-	FramingArray  Framing = "array"  // a JSON array whose elements are the events
-	FramingLines  Framing = "lines"  // JSON texts one after the other, be it one a line
-	FramingAWS    Framing = "aws"    // Amazon's binary event stream
-)
-
 // maxBody is how many bytes a response may have.
 const maxBody = 64 << 20
 
@@ -41,8 +26,9 @@ type frame struct {
 // frames cuts a body into frames, each as soon as it is whole. The error is one of
 // reading, or says that the body is too long, broken, or that nothing was found in
 // it.
-func frames(body *beginning, f Framing) iter.Seq2[frame, error] {
+func frames(r io.Reader, f llm.Framing) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
+		body := &beginning{r: r}
 		r := bufio.NewReaderSize(&limited{r: body, left: maxBody}, 512)
 		if err := firstByte(r); err != nil {
 			if err != io.EOF {
@@ -50,19 +36,19 @@ func frames(body *beginning, f Framing) iter.Seq2[frame, error] {
 			}
 			return
 		}
-		alone := f == FramingFound
-		if f == FramingFound || f == FramingStream {
+		alone := f == llm.FramingAuto
+		if f == llm.FramingAuto || f == llm.FramingStream {
 			begin, _ := r.Peek(2) // of a body of one byte, that one
 			f = look(begin)
 		}
 		switch f {
-		case FramingJSON:
+		case llm.FramingJSON:
 			whole(r, yield)
-		case FramingArray:
+		case llm.FramingArray:
 			elements(r, yield)
-		case FramingLines:
+		case llm.FramingLines:
 			jsonTexts(r, alone, yield)
-		case FramingAWS:
+		case llm.FramingAWS:
 			messagesOfAWS(r, yield)
 		default:
 			events(r, body, yield)
@@ -72,16 +58,16 @@ func frames(body *beginning, f Framing) iter.Seq2[frame, error] {
 
 // look tells the framing of a stream by how it begins. A message of Amazon's
 // begins with its length in four bytes, and no first one is that long.
-func look(begin []byte) Framing {
+func look(begin []byte) llm.Framing {
 	switch {
 	case begin[0] == '{':
-		return FramingLines
+		return llm.FramingLines
 	case begin[0] == '[':
-		return FramingArray
+		return llm.FramingArray
 	case !bytes.ContainsFunc(begin, func(r rune) bool { return r != 0 }):
-		return FramingAWS
+		return llm.FramingAWS
 	}
-	return FramingSSE
+	return llm.FramingSSE
 }
 
 // firstByte reads up to the first byte that is not white space or part of a byte
@@ -155,4 +141,34 @@ func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p[:min(len(p), l.left)])
 	l.left -= n
 	return n, err
+}
+
+// notJSON is the error for a text that should be JSON.
+func notJSON(err error, text []byte) error {
+	return fmt.Errorf("%w: %w in %q", llm.ErrProtocol, err, excerpt(text))
+}
+
+// beginning remembers how a body begins.
+type beginning struct {
+	r   io.Reader
+	buf []byte
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if room := 2*maxExcerpt - len(b.buf); room > 0 {
+		b.buf = append(b.buf, p[:min(n, room)]...)
+	}
+	return n, err
+}
+
+// foreign tells whether the body cannot be the beginning of a stream of events.
+func (b *beginning) foreign() bool {
+	text := bytes.TrimSpace(bytes.TrimPrefix(b.buf, []byte("\xEF\xBB\xBF")))
+	for _, field := range []string{":", "data:", "event:", "id:", "retry:"} {
+		if n := min(len(text), len(field)); string(text[:n]) == field[:n] {
+			return false
+		}
+	}
+	return true
 }

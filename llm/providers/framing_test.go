@@ -2,7 +2,6 @@ package providers
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,37 +13,13 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
 	"github.com/tract-vcs/tract/llm"
 )
 
-// awsMessage is a message of Amazon's event stream.
-func awsMessage(payload string, headers ...string) []byte {
-	var head []byte
-	for i := 0; i < len(headers); i += 2 {
-		head = append(append(head, byte(len(headers[i]))), headers[i]...)
-		head = binary.BigEndian.AppendUint16(append(head, awsString), uint16(len(headers[i+1])))
-		head = append(head, headers[i+1]...)
-	}
-	m := binary.BigEndian.AppendUint32(nil, uint32(awsPrelude+len(head)+len(payload)+awsTail))
-	m = binary.BigEndian.AppendUint32(m, uint32(len(head)))
-	m = binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(m))
-	m = append(append(m, head...), payload...)
-	return binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(m))
-}
-
-// awsEvent is a message with an event.
-func awsEvent(kind, payload string) []byte {
-	return awsMessage(payload, ":event-type", kind, ":content-type", "application/json", ":message-type", "event")
-}
-
-// awsChunk is a message with what a model said by itself.
-func awsChunk(data string) []byte {
-	return awsEvent("chunk", `{"bytes":"`+base64.StdEncoding.EncodeToString([]byte(data))+`","p":"abc"}`)
-}
-
 // framed is the frames of a body in words, and the error that ends them.
-func framed(body io.Reader, f Framing) (list []string, failed error) {
-	for f, err := range frames(&beginning{r: body}, f) {
+func framed(body io.Reader, f llm.Framing) (list []string, failed error) {
+	for f, err := range frames(body, f) {
 		if err != nil {
 			return list, err
 		}
@@ -64,28 +39,28 @@ func framed(body io.Reader, f Framing) (list []string, failed error) {
 }
 
 func TestFramingsAreFoundByLooking(t *testing.T) {
-	aws := slices.Concat(awsEvent("one", `{"a":1}`), awsChunk(`{"b":2}`), awsMessage(`{"message":"slow down"}`, ":exception-type", "throttlingException", ":message-type", "exception"),
-		awsMessage("", ":message-type", "error", ":error-code", "500", ":error-message", "oh"))
+	aws := slices.Concat(framingtest.AWSEvent("one", `{"a":1}`), framingtest.AWSChunk(`{"b":2}`), framingtest.AWSMessage(`{"message":"slow down"}`, ":exception-type", "throttlingException", ":message-type", "exception"),
+		framingtest.AWSMessage("", ":message-type", "error", ":error-code", "500", ":error-message", "oh"))
 	for _, c := range []struct {
 		name, body string
-		f          Framing
+		f          llm.Framing
 		want       []string
 	}{
-		{"one text", ` {"a":[1,"}\"]"]} ` + "\n", FramingFound, []string{` {"a":[1,"}\"]"]} whole`}},
-		{"one text after a byte order mark", "\xEF\xBB\xBF{}", FramingFound, []string{" {} whole"}},
-		{"one text that is an event", `{"a":1}`, FramingStream, []string{` {"a":1}`}},
-		{"lines", "{\"a\":1}\n\n{\"b\":2}\r\n", FramingFound, []string{` {"a":1}`, ` {"b":2}`}},
-		{"lines without line ends", `{"a":1}{"b":"{"}`, FramingFound, []string{` {"a":1}`, ` {"b":"{"}`}},
-		{"texts over several lines", "{\n\"a\":1\n}\n{\n\"b\":2}", FramingFound, []string{" {\n\"a\":1\n}", " {\n\"b\":2}"}},
-		{"lines of anything", "1 true\n[2]\n\"x y\"\n", FramingLines, []string{" 1", " true", " [2]", ` "x y"`}},
-		{"a last line that is cut", "{\"a\":1}\n{\"b", FramingFound, []string{` {"a":1}`, ` {"b`}},
-		{"an array", "[{\"a\":[1,2]}\n,\r\n{\"b\":2}]", FramingFound, []string{` {"a":[1,2]}`, ` {"b":2}`, "  last"}},
-		{"an array by force", `[{"a":1}]`, FramingJSON, []string{` [{"a":1}] whole`}},
-		{"an array that is cut", `[{"a":1},{"b`, FramingFound, []string{` {"a":1}`, ` {"b`}},
-		{"an empty array", `[ ]`, FramingStream, []string{"  last"}},
-		{"server-sent events", "event: x\ndata: {}\n\ndata: [DONE]\n\n", FramingFound, []string{"x {}", " [DONE] last"}},
-		{"Amazon's", string(aws), FramingFound, []string{`one {"a":1}`, ` {"b":2}`, `throttlingException {"message":"slow down"} failed`, `500 {"message":"oh"} failed`}},
-		{"nothing", " \n", FramingFound, nil},
+		{"one text", ` {"a":[1,"}\"]"]} ` + "\n", llm.FramingAuto, []string{` {"a":[1,"}\"]"]} whole`}},
+		{"one text after a byte order mark", "\xEF\xBB\xBF{}", llm.FramingAuto, []string{" {} whole"}},
+		{"one text that is an event", `{"a":1}`, llm.FramingStream, []string{` {"a":1}`}},
+		{"lines", "{\"a\":1}\n\n{\"b\":2}\r\n", llm.FramingAuto, []string{` {"a":1}`, ` {"b":2}`}},
+		{"lines without line ends", `{"a":1}{"b":"{"}`, llm.FramingAuto, []string{` {"a":1}`, ` {"b":"{"}`}},
+		{"texts over several lines", "{\n\"a\":1\n}\n{\n\"b\":2}", llm.FramingAuto, []string{" {\n\"a\":1\n}", " {\n\"b\":2}"}},
+		{"lines of anything", "1 true\n[2]\n\"x y\"\n", llm.FramingLines, []string{" 1", " true", " [2]", ` "x y"`}},
+		{"a last line that is cut", "{\"a\":1}\n{\"b", llm.FramingAuto, []string{` {"a":1}`, ` {"b`}},
+		{"an array", "[{\"a\":[1,2]}\n,\r\n{\"b\":2}]", llm.FramingAuto, []string{` {"a":[1,2]}`, ` {"b":2}`, "  last"}},
+		{"an array by force", `[{"a":1}]`, llm.FramingJSON, []string{` [{"a":1}] whole`}},
+		{"an array that is cut", `[{"a":1},{"b`, llm.FramingAuto, []string{` {"a":1}`, ` {"b`}},
+		{"an empty array", `[ ]`, llm.FramingStream, []string{"  last"}},
+		{"server-sent events", "event: x\ndata: {}\n\ndata: [DONE]\n\n", llm.FramingAuto, []string{"x {}", " [DONE] last"}},
+		{"Amazon's", string(aws), llm.FramingAuto, []string{`one {"a":1}`, ` {"b":2}`, `throttlingException {"message":"slow down"} failed`, `500 {"message":"oh"} failed`}},
+		{"nothing", " \n", llm.FramingAuto, nil},
 	} {
 		for how, r := range map[string]io.Reader{"whole": strings.NewReader(c.body), "byte by byte": iotest.OneByteReader(strings.NewReader(c.body))} {
 			if got, err := framed(r, c.f); err != nil || !slices.Equal(got, c.want) {
@@ -96,7 +71,7 @@ func TestFramingsAreFoundByLooking(t *testing.T) {
 }
 
 func TestBrokenFramesAreErrors(t *testing.T) {
-	good := awsEvent("one", `{"a":1}`)
+	good := framingtest.AWSEvent("one", `{"a":1}`)
 	turned := func(at int) string {
 		bad := slices.Clone(good)
 		bad[at] ^= 1
@@ -110,24 +85,24 @@ func TestBrokenFramesAreErrors(t *testing.T) {
 	long = binary.BigEndian.AppendUint32(long, crc32.ChecksumIEEE(long))
 	for _, c := range []struct {
 		name, body string
-		f          Framing
+		f          llm.Framing
 		want       error
 	}{
-		{"a length", turned(3), FramingFound, llm.ErrProtocol},
-		{"a checksum of a beginning", turned(9), FramingFound, llm.ErrProtocol},
-		{"a header", turned(14), FramingFound, llm.ErrProtocol},
-		{"a payload", turned(len(good) - 7), FramingFound, llm.ErrProtocol},
-		{"a checksum", turned(len(good) - 1), FramingFound, llm.ErrProtocol},
-		{"no room for itself", string(short), FramingFound, llm.ErrProtocol},
-		{"a message that is too long", string(long), FramingAWS, llm.ErrTooLong},
-		{"headers that are none", string(badHeaders()), FramingFound, llm.ErrProtocol},
-		{"a chunk that is no base64", string(awsEvent("chunk", `{"bytes":"!"}`)), FramingFound, llm.ErrProtocol},
-		{"half a message", string(good) + string(good[:20]), FramingFound, io.ErrUnexpectedEOF},
-		{"half a beginning", string(good) + string(good[:5]), FramingFound, io.ErrUnexpectedEOF},
-		{"an array of numbers", `[1,2]`, FramingFound, llm.ErrProtocol},
-		{"an array without a comma", `[{}{}]`, FramingFound, llm.ErrProtocol},
-		{"no array", `{"a":1}`, FramingArray, llm.ErrProtocol},
-		{"text that is none", `} {`, FramingFound, llm.ErrProtocol},
+		{"a length", turned(3), llm.FramingAuto, llm.ErrProtocol},
+		{"a checksum of a beginning", turned(9), llm.FramingAuto, llm.ErrProtocol},
+		{"a header", turned(14), llm.FramingAuto, llm.ErrProtocol},
+		{"a payload", turned(len(good) - 7), llm.FramingAuto, llm.ErrProtocol},
+		{"a checksum", turned(len(good) - 1), llm.FramingAuto, llm.ErrProtocol},
+		{"no room for itself", string(short), llm.FramingAuto, llm.ErrProtocol},
+		{"a message that is too long", string(long), llm.FramingAWS, llm.ErrTooLong},
+		{"headers that are none", string(badHeaders()), llm.FramingAuto, llm.ErrProtocol},
+		{"a chunk that is no base64", string(framingtest.AWSEvent("chunk", `{"bytes":"!"}`)), llm.FramingAuto, llm.ErrProtocol},
+		{"half a message", string(good) + string(good[:20]), llm.FramingAuto, io.ErrUnexpectedEOF},
+		{"half a beginning", string(good) + string(good[:5]), llm.FramingAuto, io.ErrUnexpectedEOF},
+		{"an array of numbers", `[1,2]`, llm.FramingAuto, llm.ErrProtocol},
+		{"an array without a comma", `[{}{}]`, llm.FramingAuto, llm.ErrProtocol},
+		{"no array", `{"a":1}`, llm.FramingArray, llm.ErrProtocol},
+		{"text that is none", `} {`, llm.FramingAuto, llm.ErrProtocol},
 	} {
 		got, err := framed(strings.NewReader(c.body), c.f)
 		if !errors.Is(err, c.want) {
@@ -169,11 +144,11 @@ func TestHeadersOfAllTypesAreReadOver(t *testing.T) {
 func TestEventsComeAsTheyAreWhole(t *testing.T) {
 	first, second := `{"n":1}`, `{"n":2}`
 	for name, pieces := range map[string][]string{
-		"array": {"[" + first, "," + second, "]"}, "lines": {first + "\n" + `{`, second[1:], "\n"}, "events": {event(first), event(second), ""},
-		"Amazon's": {string(awsChunk(first)), string(awsChunk(second)), ""},
+		"array": {"[" + first, "," + second, "]"}, "lines": {first + "\n" + `{`, second[1:], "\n"}, "events": {sse(first), sse(second), ""},
+		"Amazon's": {string(framingtest.AWSChunk(first)), string(framingtest.AWSChunk(second)), ""},
 	} {
 		r, w := io.Pipe()
-		next, stop := iter.Pull2(frames(&beginning{r: r}, FramingFound))
+		next, stop := iter.Pull2(frames(r, llm.FramingAuto))
 		go func() { _, _ = io.WriteString(w, pieces[0]) }()
 		if f, err, ok := next(); string(f.data) != first || err != nil || !ok {
 			t.Errorf("%s: first %q, %v", name, f.data, err)
@@ -192,6 +167,9 @@ func TestEventsComeAsTheyAreWhole(t *testing.T) {
 	}
 }
 
+// sse is a server-sent event.
+func sse(data string) string { return "data: " + data + "\n\n" }
+
 // endless is a body without an end.
 type endless struct {
 	text string
@@ -208,13 +186,13 @@ func TestABodyWithoutAnEndIsRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads 64 MiB, five times")
 	}
-	for name, begin := range map[string]string{"lines": `{"a":1}`, "a text": `{"a":"`, "an array": `[{"a":"`, "an element": `[{"a":1},{"a":"`, "Amazon's": string(awsChunk("{}"))} {
+	for name, begin := range map[string]string{"lines": `{"a":1}`, "a text": `{"a":"`, "an array": `[{"a":"`, "an element": `[{"a":1},{"a":"`, "Amazon's": string(framingtest.AWSChunk("{}"))} {
 		fill := "x"
 		if name == "lines" || name == "Amazon's" {
 			fill = begin
 		}
 		n, failed := 0, error(nil)
-		for f, err := range frames(&beginning{r: io.MultiReader(strings.NewReader(begin), &endless{text: strings.Repeat(fill, 99)})}, FramingFound) {
+		for f, err := range frames(io.MultiReader(strings.NewReader(begin), &endless{text: strings.Repeat(fill, 99)}), llm.FramingAuto) {
 			n, failed = n+len(f.data), err
 		}
 		if !errors.Is(failed, llm.ErrTooLong) || n > maxBody {
@@ -223,26 +201,10 @@ func TestABodyWithoutAnEndIsRefused(t *testing.T) {
 	}
 }
 
-// TestADeepTextIsRefused: 256 brackets in each other, and no more.
-func TestADeepTextIsRefused(t *testing.T) {
-	deep := `{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}"
-	tt, _, err := find("ollama", "ollama")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, body := range map[string]string{"one text": deep, "lines": deep + deep, "array": "[" + deep + "]", "events": event(deep), "Amazon's": string(awsEvent("x", deep))} {
-		for _, err = range tt.decode(strings.NewReader(body), FramingFound) {
-		}
-		if !errors.Is(err, llm.ErrProtocol) {
-			t.Errorf("%s: %v, want %v", name, err, llm.ErrProtocol)
-		}
-	}
-}
-
 // TestABodyThatStopsGivingIsLeft: readers that give nothing are broken.
 func TestABodyThatStopsGivingIsLeft(t *testing.T) {
 	silent := readerFunc(func([]byte) (int, error) { return 0, nil })
-	if got, err := framed(io.MultiReader(strings.NewReader(`{"a":`), silent), FramingFound); !errors.Is(err, io.ErrNoProgress) {
+	if got, err := framed(io.MultiReader(strings.NewReader(`{"a":`), silent), llm.FramingAuto); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -255,11 +217,11 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // more than the body.
 func FuzzFrames(f *testing.F) {
 	for i, body := range []string{
-		`{"a":1}` + "\n" + `{"b":"\""}`, `[{"a":1},{}]`, event(`{}`) + event("[DONE]"), string(awsEvent("x", `{}`)) + string(awsChunk(`{"a":1}`)), "\x00\x00", `}{,"`, `{"a":"\`,
+		`{"a":1}` + "\n" + `{"b":"\""}`, `[{"a":1},{}]`, sse(`{}`) + sse("[DONE]"), string(framingtest.AWSEvent("x", `{}`)) + string(framingtest.AWSChunk(`{"a":1}`)), "\x00\x00", `}{,"`, `{"a":"\`,
 	} {
 		f.Add([]byte(body), byte(i))
 	}
-	framings := []Framing{FramingFound, FramingStream, FramingJSON, FramingSSE, FramingArray, FramingLines, FramingAWS}
+	framings := []llm.Framing{llm.FramingAuto, llm.FramingStream, llm.FramingJSON, llm.FramingSSE, llm.FramingArray, llm.FramingLines, llm.FramingAWS}
 	f.Fuzz(func(t *testing.T, body []byte, n byte) {
 		framing := framings[int(n)%len(framings)]
 		list, err := framed(bytes.NewReader(body), framing)

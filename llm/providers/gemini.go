@@ -1,11 +1,12 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -15,7 +16,7 @@ import (
 // The gemini dialect (https://ai.google.dev/api/generate-content). An answer is a
 // list of parts, and goes back as that list. A seal may lie on any part: one that
 // has a seal is a block of its own, never joined with another, be it empty.
-var _ = register(dialect{
+var Gemini = &dialect{
 	name:      "gemini",
 	path:      geminiPath,
 	sign:      signGemini,
@@ -26,7 +27,11 @@ var _ = register(dialect{
 	request:   requestGemini,
 	outline:   outlineGemini,
 	rules:     geminiRules,
-})
+
+	unasked:    [][]string{{"generationConfig", "thinkingConfig", "includeThoughts"}},
+	off:        [][]string{{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},
+	needsModel: true,
+}
 
 // geminiPath is where a model is asked. Without alt=sse a stream would come as one
 // JSON array.
@@ -54,7 +59,7 @@ func signGemini(h http.Header, t target, key string) {
 		return
 	}
 	h.Set("X-Goog-Api-Key", key)
-	if t.profile.Name != "google" && t.profile.Name != "interactions" {
+	if t.provider != "google" && t.provider != "interactions" {
 		signBearer(h, t, key)
 	}
 }
@@ -100,11 +105,11 @@ func (g *gemini) event(_ string, v rawjson.Value) error { return g.chunk(v, g.mo
 // chunk reads a response or a piece of one.
 func (g *gemini) chunk(v rawjson.Value, read func(rawjson.Value) error) error {
 	if v.Get("error").Kind() == rawjson.KindObject {
-		return apiError(g.profile.Name, v)
+		return apiError(g.provider, v)
 	}
 	g.about(func(h *llm.Head) {
-		h.ID = orElse(v.Get("responseId").Text(), h.ID)
-		h.Model = orElse(v.Get("modelVersion").Text(), h.Model)
+		h.ID = cmp.Or(v.Get("responseId").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("modelVersion").Text(), h.Model)
 	})
 	g.cost(v.Get("usageMetadata"))
 	c := g.candidate(v.Get("candidates"))
@@ -144,8 +149,8 @@ func (g *gemini) candidate(list rawjson.Value) rawjson.Value {
 // blocked is the error of a prompt that no model gets to see.
 func (g *gemini) blocked(why string, v rawjson.Value) error {
 	return &llm.APIError{
-		Provider: g.profile.Name, Type: why, Raw: clone(v),
-		Message: orElse(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),
+		Provider: g.provider, Type: why, Raw: bytes.Clone(v),
+		Message: cmp.Or(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),
 	}
 }
 
@@ -180,17 +185,6 @@ func (g *gemini) cost(v rawjson.Value) {
 	if u.Input|u.Output == 0 && !g.head.Usage.IsZero() {
 		return
 	}
-	u.Raw = clone(v)
+	u.Raw = bytes.Clone(v)
 	g.usage(u)
-}
-
-// retryDelay is how long Google wants to be left alone, as the details of an error
-// say it: {"@type":"....RetryInfo","retryDelay":"34.4s"}.
-func retryDelay(details rawjson.Value) time.Duration {
-	for d := range details.Elements() {
-		if after, err := time.ParseDuration(d.Get("retryDelay").Text()); err == nil && after > 0 {
-			return after
-		}
-	}
-	return 0
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -36,7 +37,7 @@ const maxArgs = 1 << 16
 // start takes arguments that came at once.
 func (a *geminiArgs) start(v rawjson.Value) {
 	for key, value := range v.Members() {
-		a.root.member(key).plain = clone(value)
+		a.root.member(key).plain = bytes.Clone(value)
 	}
 }
 
@@ -54,7 +55,7 @@ func (a *geminiArgs) set(v rawjson.Value) error {
 				at.words, at.text = true, append(at.text, string(value[1:len(value)-1]))
 			}
 		case "numberValue", "boolValue":
-			at.plain = clone(value)
+			at.plain = bytes.Clone(value)
 		case "nullValue":
 			at.plain = rawjson.Value("null")
 		}

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -31,7 +33,7 @@ func encodeGemini(t target, req *llm.Request) (rawjson.Value, error) {
 func replayGemini(t target, blocks []content.Block) rawjson.Value {
 	p := newGeminiPrompt(t, answerOf(blocks))
 	takeAll(p, answerOf(blocks))
-	return sendable(clone(p.list.Bytes().At(0)))
+	return sendable(bytes.Clone(p.list.Bytes().At(0)))
 }
 
 // geminiPrompt gathers blocks into contents whose roles alternate.
@@ -163,7 +165,7 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 	inner.SetNonEmpty("id", p.callID(b))
 	kind := "functionCall"
 	if b.Server {
-		kind = orElse(b.Form().Type, "toolCall")
+		kind = cmp.Or(b.Form().Type, "toolCall")
 	}
 	p.within(b, kind, &inner, o)
 	return true
@@ -185,7 +187,7 @@ func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
 	}
 	var inner rawjson.Object
 	call, known := p.calls[b.CallID]
-	inner.SetString("name", orElse(orElse(call.Name, b.Name), "tool"))
+	inner.SetString("name", cmp.Or(cmp.Or(call.Name, b.Name), "tool"))
 	id := b.CallID
 	if known {
 		id = p.callID(call)
@@ -220,7 +222,7 @@ func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) boo
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
 	}
-	p.within(b, orElse(b.Form().Type, "codeExecutionResult"), &inner, o)
+	p.within(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner, o)
 	return true
 }
 
@@ -231,7 +233,7 @@ func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	media, data, inline := m.MediaType, m.Data, m.Data != ""
 	if !own {
 		media, data, inline = inlineData(m)
-		media = orElse(media, m.MediaType)
+		media = cmp.Or(media, m.MediaType)
 	}
 	inner.SetNonEmpty("mimeType", media)
 	switch {

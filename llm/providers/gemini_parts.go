@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -160,11 +162,11 @@ func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
 	w.SetRole(content.RoleAssistant)
 	b := content.ToolResult{Wire: w, Server: true}
 	b.SetID(p.inner.text("id"))
-	b.CallID = orElse(b.Form().ID, g.ran)
+	b.CallID = cmp.Or(b.Form().ID, g.ran)
 	if p.kind == "toolResponse" {
 		b.Name = p.inner.text("toolType")
 		if v := p.inner.take("response"); v != nil {
-			b.Parts = clone(v)
+			b.Parts = bytes.Clone(v)
 		}
 	} else {
 		outcome := p.inner.Get("outcome").Text()

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -64,7 +66,7 @@ func geminiAsked(v rawjson.Value) llm.Settings {
 	case "auto", "none":
 		s.ToolChoice = mode
 	case "any":
-		s.ToolChoice = orElse(calling.Get("allowedFunctionNames").At(0).Text(), "required")
+		s.ToolChoice = cmp.Or(calling.Get("allowedFunctionNames").At(0).Text(), "required")
 	}
 	return s
 }
@@ -76,13 +78,13 @@ func geminiAskedTools(list rawjson.Value) []llm.Tool {
 		functions := v.Get("functionDeclarations")
 		for f := range functions.Elements() {
 			t := llm.Tool{Name: f.Get("name").Text(), Description: f.Get("description").Text()}
-			if schema := orElse(string(f.Get("parametersJsonSchema")), string(f.Get("parameters"))); schema != "" {
+			if schema := cmp.Or(string(f.Get("parametersJsonSchema")), string(f.Get("parameters"))); schema != "" {
 				t.Schema = []byte(schema)
 			}
 			tools = append(tools, t)
 		}
 		if functions == nil {
-			tools = append(tools, llm.Tool{Native: clone(v)})
+			tools = append(tools, llm.Tool{Native: bytes.Clone(v)})
 		}
 	}
 	return tools
@@ -144,8 +146,8 @@ func (q *geminiRequest) result(v rawjson.Value) content.Block {
 	for range response.Members() {
 		members++
 	}
-	words := orElse(response.Get("output").Text(), response.Get("error").Text())
-	if b.Parts = clone(response); members == 1 && words != "" {
+	words := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
+	if b.Parts = bytes.Clone(response); members == 1 && words != "" {
 		b.Text, b.Parts, b.IsError = words, nil, response.Get("error") != nil
 	}
 	if rest := i.rest(); rest != nil {

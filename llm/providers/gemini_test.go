@@ -94,7 +94,7 @@ func TestGoogleIsAskedWhereItAnswers(t *testing.T) {
 			t.Errorf("the key is sent in %v", r.Header)
 		}
 	}
-	if have := s.Requests()[2].Header.Get("Api-Revision"); have != interactionsRevision {
+	if have := s.Requests()[2].Header.Get("Api-Revision"); have != "2026-05-20" {
 		t.Errorf("revision %q", have)
 	}
 	c, err := Open("gemini", Config{BaseURL: s.URL()})
@@ -105,12 +105,13 @@ func TestGoogleIsAskedWhereItAnswers(t *testing.T) {
 		t.Errorf("asked without a model: %v", err)
 	}
 	h := http.Header{}
-	signGemini(h, target{profile: Profile{Name: "proxy"}}, "k")
-	signInteractions(h, target{profile: Profile{Name: "proxy"}}, "k")
+	proxy := target{provider: "proxy"}
+	dialectNamed("gemini").sign(h, proxy, "k")
+	dialectNamed("interactions").sign(h, proxy, "k")
 	if h.Get("Authorization") != "Bearer k" || h.Get("X-Goog-Api-Key") != "k" {
 		t.Errorf("a server that only speaks the format gets %v", h)
 	}
-	if path := geminiPath("tunedModels/mine", false); path != "/tunedModels/mine:generateContent" {
+	if path := dialectNamed("gemini").path("tunedModels/mine", false); path != "/tunedModels/mine:generateContent" {
 		t.Errorf("path %s", path)
 	}
 }
@@ -141,7 +142,7 @@ func TestGoogleSaysHowLongToWait(t *testing.T) {
 	if e := wantAPIError(t, err); e.RetryAfter != 75500*time.Millisecond || e.Type != "RESOURCE_EXHAUSTED" || e.Status != 429 {
 		t.Errorf("%+v", e)
 	}
-	_, err = llm.Collect(Decode("gemini", "google", "", strings.NewReader("["+refusal+"]"), FramingFound), nil)
+	_, err = llm.Collect(Decode("gemini", "google", "", strings.NewReader("["+refusal+"]"), llm.FramingAuto), nil)
 	if e := wantAPIError(t, err); e.RetryAfter != 75500*time.Millisecond {
 		t.Errorf("%+v", e)
 	}
@@ -215,7 +216,7 @@ func TestGeminiMakesIdsForCallsWithout(t *testing.T) {
 		for _, c := range reply.ToolCalls() {
 			ids[c.CallID] = true
 		}
-		if part := replayGemini(r.target(), reply.Blocks); part.Get("parts").At(1).Get("functionCall", "id") != nil {
+		if part := replayOf(r.target(), reply.Blocks); part.Get("parts").At(1).Get("functionCall", "id") != nil {
 			t.Errorf("a made id goes back: %s", part)
 		}
 	}

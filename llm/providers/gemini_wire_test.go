@@ -130,7 +130,7 @@ func TestGeminiNeverLosesAFinishedBlock(t *testing.T) {
 func wholeBlocks(t *testing.T, got, full *llm.Response) (whole int) {
 	t.Helper()
 	for j, b := range got.Blocks {
-		if n, ok := b.(content.Native); b.Form().Incomplete || ok && n.Form().Type == geminiSourced {
+		if n, ok := b.(content.Native); b.Form().Incomplete || ok && n.Form().Type == "sources" {
 			continue
 		}
 		if whole++; !bytes.Equal(content.Encode(b), content.Encode(full.Blocks[j])) {

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -21,14 +22,14 @@ func (g *growth) add(v rawjson.Value) {
 		g.text = append(g.text, v.Text())
 	case rawjson.KindArray:
 		for e := range v.Elements() {
-			g.list = append(g.list, clone(e))
+			g.list = append(g.list, bytes.Clone(e))
 		}
 	case rawjson.KindObject:
 		for key, m := range v.Members() {
 			g.below.member(key).add(m)
 		}
 	case rawjson.KindNumber, rawjson.KindBool:
-		g.value = clone(v)
+		g.value = bytes.Clone(v)
 	case rawjson.KindAbsent, rawjson.KindNull:
 	}
 }
@@ -66,7 +67,7 @@ func (r *growing) member(key string) *growth {
 	return g
 }
 
-func (r *growing) set(key string, v rawjson.Value) { *r.member(key) = growth{value: clone(v)} }
+func (r *growing) set(key string, v rawjson.Value) { *r.member(key) = growth{value: bytes.Clone(v)} }
 
 func (r *growing) object() rawjson.Value {
 	var o rawjson.Object

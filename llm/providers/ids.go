@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math/big"
@@ -27,7 +28,7 @@ func wordID(id string, most int) string {
 		return id
 	}
 	hash := fmt.Sprintf("_%016x", hashID(id))
-	if clean = orElse(clean, "call"); most > 0 {
+	if clean = cmp.Or(clean, "call"); most > 0 {
 		clean = clean[:min(len(clean), most-len(hash))]
 	}
 	return clean + hash
@@ -73,4 +74,12 @@ func (o *output) madeID(what ...string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %d %q", o.head.ID, o.count, what)
 	return fmt.Sprintf("call_%016x", h.Sum64())
+}
+
+// callID is an id as the server takes it.
+func (t target) callID(id string) string {
+	if t.quirks.id == nil {
+		return id
+	}
+	return t.quirks.id(id)
 }

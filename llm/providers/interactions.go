@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +17,7 @@ import (
 // The interactions dialect (https://ai.google.dev/api/interactions-api): Gemini's
 // second one. An answer is a list of steps, of which the one called model_output
 // has a list of contents. Nothing is kept by Google: each request has all steps.
-var _ = register(dialect{
+var Interactions = &dialect{
 	name:      "interactions",
 	path:      func(string, bool) string { return "/interactions" },
 	sign:      signInteractions,
@@ -26,7 +28,10 @@ var _ = register(dialect{
 	request:   requestInteractions,
 	outline:   outlineInteractions,
 	rules:     interactionsRules,
-})
+
+	unasked: [][]string{{"generation_config", "thinking_summaries"}},
+	off:     [][]string{{"generation_config", "thinking_level"}},
+}
 
 // interactionsRevision is the version of the format that is asked for: the first
 // with steps.
@@ -57,7 +62,7 @@ func (n *interactions) whole(v rawjson.Value) error {
 
 // event reads one event. Types that are not known are passed over.
 func (n *interactions) event(name string, v rawjson.Value) error {
-	name = orElse(v.Get("event_type").Text(), name)
+	name = cmp.Or(v.Get("event_type").Text(), name)
 	i, _ := v.Get("index").Int()
 	switch name {
 	case "step.start":
@@ -67,10 +72,10 @@ func (n *interactions) event(name string, v rawjson.Value) error {
 	case "step.stop":
 		return n.stepStop(i)
 	case "error":
-		return apiError(n.profile.Name, v)
+		return apiError(n.provider, v)
 	}
 	if v.Get("error").Kind() == rawjson.KindObject {
-		return apiError(n.profile.Name, v)
+		return apiError(n.provider, v)
 	}
 	switch about := v.Get("interaction"); about.Get("status").Text() {
 	case "":
@@ -86,8 +91,8 @@ func (n *interactions) event(name string, v rawjson.Value) error {
 // known reads what an interaction says about itself.
 func (n *interactions) known(v rawjson.Value) {
 	n.about(func(h *llm.Head) {
-		h.ID = orElse(v.Get("id").Text(), h.ID)
-		h.Model = orElse(v.Get("model").Text(), h.Model)
+		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
 	})
 	n.cost(v.Get("usage"))
 	n.giveHead()
@@ -110,12 +115,12 @@ func (n *interactions) finished(v rawjson.Value) error {
 		}
 	}
 	if v.Get("error").Kind() == rawjson.KindObject {
-		return apiError(n.profile.Name, v)
+		return apiError(n.provider, v)
 	}
 	status := v.Get("status").Text()
 	n.about(func(h *llm.Head) { h.Finish = status })
 	if status == "failed" {
-		return &llm.APIError{Provider: n.profile.Name, Type: status, Message: "the interaction failed", Raw: clone(v)}
+		return &llm.APIError{Provider: n.provider, Type: status, Message: "the interaction failed", Raw: bytes.Clone(v)}
 	}
 	n.stopped = true
 	return io.EOF
@@ -141,6 +146,6 @@ func (n *interactions) cost(v rawjson.Value) {
 	n.usage(content.Usage{
 		Input:  count("total_input_tokens") + count("total_tool_use_tokens"),
 		Output: count("total_output_tokens") + count("total_thought_tokens"),
-		Raw:    clone(v), Reasoning: count("total_thought_tokens"), Cached: count("total_cached_tokens"),
+		Raw:    bytes.Clone(v), Reasoning: count("total_thought_tokens"), Cached: count("total_cached_tokens"),
 	})
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -35,7 +37,7 @@ func replayInteractions(t target, blocks []content.Block) rawjson.Value {
 	if p.list.Bytes().At(0) == nil {
 		return nil
 	}
-	return sendable(clone(p.list.Bytes()))
+	return sendable(bytes.Clone(p.list.Bytes()))
 }
 
 // interactionsPrompt gathers blocks into steps.
@@ -226,7 +228,7 @@ func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson
 // result writes a result: a text, or what the tool gave as JSON.
 func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
 	o := rawjson.NewObject("type", "function_result")
-	o.SetNonEmpty("name", orElse(p.names[b.CallID], b.Name))
+	o.SetNonEmpty("name", cmp.Or(p.names[b.CallID], b.Name))
 	o.SetString("call_id", b.CallID)
 	parts, err := rawjson.Parse(b.Parts)
 	switch {
@@ -247,7 +249,7 @@ func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	media, data, inline := m.MediaType, m.Data, m.Data != ""
 	if !own {
 		media, data, inline = inlineData(m)
-		media = orElse(media, m.MediaType)
+		media = cmp.Or(media, m.MediaType)
 	}
 	kind, _, _ := strings.Cut(media, "/")
 	switch {

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -105,7 +106,7 @@ func (q *interactionsRequest) result(v rawjson.Value) content.Block {
 	if r := i.take("result"); r.Kind() == rawjson.KindString {
 		b.Text = r.Text()
 	} else {
-		b.Parts = clone(r)
+		b.Parts = bytes.Clone(r)
 	}
 	b.IsError = i.isError()
 	b.SetExtra(i.rest())

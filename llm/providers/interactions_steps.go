@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		b.SetType(t)
 		b.SetRole(content.RoleAssistant)
 		if b.Text = i.text("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
-			b.Parts = clone(i.take("result"))
+			b.Parts = bytes.Clone(i.take("result"))
 		}
 		b.IsError = i.isError()
 		b.SetExtra(i.rest())
@@ -125,7 +126,7 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 			o.Merge(left)
 		}
 		o.Set(interactionsOutput, some(about))
-		return some(clone(o.Bytes()))
+		return some(bytes.Clone(o.Bytes()))
 	}
 	switch t := v.Get("type").Text(); t {
 	case "text":
@@ -154,6 +155,6 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 	}
 	o := rawjson.NewObject(interactionsOutput, some(about))
 	w.SetRole(content.NoRole)
-	w.SetExtra(some(clone(o.Bytes())))
+	w.SetExtra(some(bytes.Clone(o.Bytes())))
 	return content.Native{Wire: w, JSON: string(v)}
 }

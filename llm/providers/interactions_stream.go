@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -25,7 +26,7 @@ func (n *interactions) stepStart(i int64, v rawjson.Value) error {
 	if err := n.stepStop(i); err != nil {
 		return err
 	}
-	v = rawjson.Compact(clone(v))
+	v = rawjson.Compact(bytes.Clone(v))
 	s := &interactionsStep{step: v}
 	n.steps[i] = s
 	if v.Get("type").Text() == interactionsOutput {
@@ -147,7 +148,7 @@ func (n *interactions) moreOutput(s *interactionsStep, d rawjson.Value) error {
 	switch {
 	case strings.HasPrefix(t, "text_annotation"), t == "text" && open:
 		for a := range d.Get("annotations").Elements() {
-			s.notes = append(s.notes, clone(a))
+			s.notes = append(s.notes, bytes.Clone(a))
 		}
 		if open {
 			n.say(s.part, d.Get("text").Text())

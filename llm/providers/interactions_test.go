@@ -95,7 +95,7 @@ func TestInteractionsThatAreOdd(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, c.err)
 		}
 		if c.replay != "" {
-			t.Run(name, func(t *testing.T) { wantJSON(t, replayInteractions(r.target(), restored(t, reply.Blocks)), c.replay) })
+			t.Run(name, func(t *testing.T) { wantJSON(t, replayOf(r.target(), restored(t, reply.Blocks)), c.replay) })
 		}
 	}
 }

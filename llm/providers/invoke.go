@@ -8,21 +8,16 @@ import (
 // The invoke dialect: Anthropic's messages through Amazon Bedrock's InvokeModel.
 // What a model says there is what it says at home; a stream of it comes wrapped,
 // and the framing unwraps it.
-var _ = register(dialect{
-	name: "invoke",
-	path: func(model string, stream bool) string {
+var Invoke = invoke()
+
+func invoke() *dialect {
+	d := *Messages
+	d.name, d.headers, d.sign, d.encode = "invoke", nil, signBedrock, encodeInvoke
+	d.path = func(model string, stream bool) string {
 		return bedrockPath(model, "invoke", "invoke-with-response-stream", stream)
-	},
-	sign:      signBedrock,
-	read:      func(o *output) reader { return &messages{output: o, blocks: map[int64]*messagesBlock{}} },
-	encode:    encodeInvoke,
-	replay:    replayMessages,
-	wantsTurn: func(target) bool { return true },
-	request:   requestMessages,
-	talk:      talkMessages,
-	outline:   outlineMessages,
-	rules:     messagesRules,
-})
+	}
+	return &d
+}
 
 // invokeVersion is the version of the messages format, as Bedrock names it.
 const invokeVersion = "bedrock-2023-05-31"

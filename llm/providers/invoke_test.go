@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
@@ -57,7 +58,7 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrapped = append(wrapped, awsChunk(string(f.Data))...)
+			wrapped = append(wrapped, framingtest.AWSChunk(string(f.Data))...)
 		}
 		if got, _, err := r.read(bytes.NewReader(wrapped)); all(got, err) != all(want, failed) {
 			t.Errorf("%s wrapped says\n%q\nwant\n%q", r.File, all(got, err), all(want, failed))
@@ -76,16 +77,12 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 // TestInvokeReplayPairs rebuilds what a real client sent next, and was answered.
 func TestInvokeReplayPairs(t *testing.T) {
 	replayPairs(t, invoked(t, "invoke"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
-		r.checkBack(t, replayMessages(r.target(), reply.Blocks), pair.Get("assistant").At(0))
+		r.checkBack(t, replayOf(r.target(), reply.Blocks), pair.Get("assistant").At(0))
 	})
 }
 
 func TestAnInvokeRequestNamesNoModel(t *testing.T) {
-	tt, _, err := find("invoke", "bedrock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tt.model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+	tt := mustTarget("invoke", "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
 	req := &llm.Request{Stream: true, Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}}
 	body, err := tt.dialect.encode(tt, req)
 	if err != nil {

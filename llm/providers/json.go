@@ -2,7 +2,6 @@ package providers
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"unicode/utf8"
 
@@ -60,13 +59,10 @@ func (i *item) inner(key string) item { return item{Value: i.take(key)} }
 func (i *item) rest(unwanted ...string) []byte {
 	left := rawjson.Without(i.Value, append(unwanted, i.taken...)...)
 	for range left.Members() {
-		return clone(left)
+		return bytes.Clone(left)
 	}
 	return nil
 }
-
-// clone is a copy that outlives the response it was found in.
-func clone(v []byte) []byte { return append([]byte(nil), v...) }
 
 // hollow tells whether a value holds nothing, or is not there.
 func hollow(v rawjson.Value) bool {
@@ -131,7 +127,7 @@ func extended(extra []byte, key string, v rawjson.Value) []byte {
 		v = both.Bytes()
 	}
 	o.Set(key, v)
-	return clone(o.Bytes())
+	return bytes.Clone(o.Bytes())
 }
 
 // plain is a string as it reads and any other value as JSON; nothing for null.
@@ -143,14 +139,6 @@ func plain(v rawjson.Value) string {
 		return ""
 	}
 	return string(v)
-}
-
-// orElse is s, or another where it is empty.
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // sendable is v with U+FFFD for what no server takes: invalid UTF-8, and escapes
@@ -187,25 +175,31 @@ func cutShort(text string) bool {
 	return errors.As(err, &syntax) && syntax.Truncated
 }
 
-// isBlank tells whether content says nothing: it is missing, null, "" or [].
-func isBlank(v rawjson.Value) bool {
-	switch v.Kind() {
-	case rawjson.KindString:
-		return v.Text() == ""
-	case rawjson.KindArray:
-		for range v.Elements() {
-			return false
-		}
+// maxExcerpt is how many bytes of an answer that cannot be read are shown.
+const maxExcerpt = 120
+
+// excerpt is the beginning of a text, not cut inside a character.
+func excerpt(text []byte) []byte {
+	text = bytes.TrimSpace(text)
+	if len(text) <= maxExcerpt {
+		return text
 	}
-	return v.Kind() != rawjson.KindObject
+	n := maxExcerpt
+	for n > maxExcerpt-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return append(text[:n:n], "..."...)
 }
 
-// exactBase64 is the bytes that a text spells, if it is the only spelling of them
-// that would be sent.
-func exactBase64(text string) (data string, ok bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) == 0 || base64.StdEncoding.EncodeToString(b) != text {
-		return "", false
+// numbered is the elements of an array, with their places.
+func numbered(v rawjson.Value) func(yield func(int, rawjson.Value) bool) {
+	return func(yield func(int, rawjson.Value) bool) {
+		i := 0
+		for e := range v.Elements() {
+			if !yield(i, e) {
+				return
+			}
+			i++
+		}
 	}
-	return string(b), true
 }

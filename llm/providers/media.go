@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -16,7 +17,7 @@ func inlineData(m content.Media) (media, data string, ok bool) {
 		head, body, _ := strings.Cut(rest, ",")
 		kind, coded := strings.CutSuffix(head, ";base64")
 		if b, err := base64.StdEncoding.DecodeString(body); coded && err == nil {
-			media, data = orElse(media, kind), string(b)
+			media, data = cmp.Or(media, kind), string(b)
 		}
 	}
 	if data == "" {
@@ -41,3 +42,13 @@ func dataURL(media, data string) string { return "data:" + media + ";base64," + 
 
 // base64Of is bytes as most formats take them.
 func base64Of(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
+
+// exactBase64 is the bytes that a text spells, if it is the only spelling of them
+// that would be sent.
+func exactBase64(text string) (data string, ok bool) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) == 0 || base64.StdEncoding.EncodeToString(b) != text {
+		return "", false
+	}
+	return string(b), true
+}

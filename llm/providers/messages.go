@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +17,7 @@ import (
 // The messages dialect (https://docs.anthropic.com/en/api/messages). A response
 // is a list of content blocks, and goes back as that list: what a block has
 // beyond the fields known here is in its Extra.
-var _ = register(dialect{
+var Messages = &dialect{
 	name:      "messages",
 	path:      func(string, bool) string { return "/v1/messages" },
 	sign:      signMessages,
@@ -29,7 +30,11 @@ var _ = register(dialect{
 	talk:      talkMessages,
 	outline:   outlineMessages,
 	rules:     messagesRules,
-})
+
+	unasked:    [][]string{{"thinking", "display"}},
+	off:        [][]string{{"thinking"}},
+	needsModel: true,
+}
 
 // messagesVersion is the version of the format that is asked for.
 const messagesVersion = "2023-06-01"
@@ -42,7 +47,7 @@ func signMessages(h http.Header, t target, key string) {
 		return
 	}
 	h.Set("X-Api-Key", key)
-	if t.profile.Name != "anthropic" {
+	if t.provider != "anthropic" {
 		signBearer(h, t, key)
 	}
 }
@@ -112,7 +117,7 @@ func (m *messages) event(name string, v rawjson.Value) error {
 
 // refused is the error of a provider that says no.
 func (m *messages) refused(v rawjson.Value) error {
-	e := apiError(m.profile.Name, v)
+	e := apiError(m.provider, v)
 	e.RequestID = v.Get("request_id").Text()
 	return e
 }
@@ -147,7 +152,7 @@ func (m *messages) reason(v rawjson.Value) {
 		m.about(func(h *llm.Head) { h.Finish = why })
 	}
 	if c := v.Get("container"); c.Kind() == rawjson.KindObject {
-		m.container = clone(c)
+		m.container = bytes.Clone(c)
 	}
 }
 
@@ -208,7 +213,7 @@ func (m *messages) block(v rawjson.Value) (b content.Block, call bool) {
 		b := content.ToolResult{Wire: m.typed(t), CallID: i.text("tool_use_id"), Text: i.text("content"), Server: true}
 		b.SetRole(content.RoleAssistant)
 		if c := i.Get("content"); c.Kind() != rawjson.KindString {
-			b.Parts = clone(i.take("content"))
+			b.Parts = bytes.Clone(i.take("content"))
 		}
 		b.IsError = i.isError()
 		b.SetExtra(i.rest())
@@ -232,7 +237,7 @@ func (m *messages) cost(v rawjson.Value) {
 		}
 	}
 	o.Merge(m.used)
-	m.used = clone(o.Bytes())
+	m.used = bytes.Clone(o.Bytes())
 	u := messagesUsage(m.used)
 	var all content.Usage
 	for pass := range m.used.Get("iterations").Elements() {

@@ -34,7 +34,7 @@ var messagesRules = []rule{
 		find: func(c *checking) {
 			for i, m := range numbered(c.body.Get("messages")) {
 				for j, b := range numbered(m.Get("content")) {
-					if b.Get("type").Text() == "thinking" && b.Get("signature").Text() == "" && c.profile.Name == "anthropic" {
+					if b.Get("type").Text() == "thinking" && b.Get("signature").Text() == "" && c.provider == "anthropic" {
 						c.found(at("messages", i, "content", j), "", "a thought goes back without its signature, as after an edit")
 					}
 				}

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -27,7 +29,7 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	takeAll(p, req.Messages)
-	limit := messagesThinking(t, t.withinLoop(req), &body)
+	limit := messagesThinking(t, withinLoop(t, req), &body)
 	body.SetInt("max_tokens", int64(limit))
 	if p.system.Bytes().At(0) != nil {
 		body.Set("system", p.system.Bytes())
@@ -49,7 +51,7 @@ func encodeMessages(t target, req *llm.Request) (rawjson.Value, error) {
 func replayMessages(t target, blocks []content.Block) rawjson.Value {
 	p := newMessagesPrompt(t)
 	takeAll(p, answerOf(blocks))
-	return sendable(clone(p.list.Bytes().At(0)))
+	return sendable(bytes.Clone(p.list.Bytes().At(0)))
 }
 
 // messagesPrompt gathers blocks into messages whose roles alternate.
@@ -101,7 +103,7 @@ func (p *messagesPrompt) block(b content.Block) rawjson.Value {
 		if b.Server && (!p.own(b) || p.lost[b.CallID]) {
 			return nil
 		}
-		o.SetString("type", orElse(p.typeOf(b), "tool_use"))
+		o.SetString("type", cmp.Or(p.typeOf(b), "tool_use"))
 		o.SetString("id", wordID(b.CallID, 0))
 		o.SetString("name", b.Name)
 		o.Set("input", argumentsObject(b.Arguments))
@@ -109,7 +111,7 @@ func (p *messagesPrompt) block(b content.Block) rawjson.Value {
 		if b.Server && !p.own(b) {
 			return nil
 		}
-		o.SetString("type", orElse(p.typeOf(b), "tool_result"))
+		o.SetString("type", cmp.Or(p.typeOf(b), "tool_result"))
 		o.SetString("tool_use_id", wordID(b.CallID, 0))
 		o.Set("content", messagesResultContent(b, p.own(b)))
 		o.SetTrue("is_error", b.IsError)
@@ -158,7 +160,7 @@ func (p *messagesPrompt) reasoning(r content.Reasoning, o *rawjson.Object) bool 
 		o.SetString("thinking", r.String())
 		o.SetString("signature", form.Seal.Data)
 		return true
-	case form.Seal.Data == "" && r.String() != "" && p.profile.Name != "anthropic":
+	case form.Seal.Data == "" && r.String() != "" && p.provider != "anthropic":
 		o.SetString("type", "thinking")
 		o.SetString("thinking", r.String())
 		return true

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // messagesBody encodes a request to a Claude.
 func messagesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value {
 	t.Helper()
-	req.Settings.Model = orElse(req.Settings.Model, "claude-sonnet-4-5")
+	req.Settings.Model = cmp.Or(req.Settings.Model, "claude-sonnet-4-5")
 	return encodedTwice(t, provider, "messages", req)
 }
 
@@ -177,7 +178,7 @@ func TestMessagesGoesBackToItsContainer(t *testing.T) {
 data: {"type":"message_stop"}
 
 `
-	reply, err := llm.Collect(Decode("messages", "", "", strings.NewReader(stream), FramingSSE), nil)
+	reply, err := llm.Collect(Decode("messages", "", "", strings.NewReader(stream), llm.FramingSSE), nil)
 	if err != nil || len(reply.Blocks) != 2 {
 		t.Fatalf("%+v, %v", reply, err)
 	}

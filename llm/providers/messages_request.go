@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 
@@ -114,7 +115,7 @@ func (q *messagesRequest) result(v rawjson.Value) content.Block {
 	i.take("type")
 	b := content.ToolResult{Wire: q.form(), CallID: i.text("tool_use_id"), Text: i.text("content")}
 	if c := v.Get("content"); c.Kind() == rawjson.KindArray {
-		b.Parts = clone(i.take("content"))
+		b.Parts = bytes.Clone(i.take("content"))
 	}
 	b.IsError = i.isError()
 	b.SetExtra(i.rest())

@@ -9,10 +9,6 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// messagesBudgets is how many tokens an effort may think, where a model takes no
-// word for it. Less than the first is refused.
-var messagesBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
-
 // messagesThinking writes how much the model is to think, if anything is told,
 // and returns the output limit. On the wire that counts the thoughts too, and has
 // to be more than their budget: where it is not, it is for the answer alone.
@@ -34,7 +30,7 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 		o.SetString("type", strings.Replace(r.Effort, effortNone, "disabled", 1))
 		body.Set("thinking", o.Bytes())
 		return limit
-	case messagesBudgets[r.Effort] == 0:
+	case effortBudgets[r.Effort] == 0:
 		return limit
 	case adaptive(t.model):
 		o.SetString("type", "adaptive")
@@ -43,10 +39,10 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 			o.SetString("display", "summarized")
 		}
 	default:
-		budget = messagesBudgets[r.Effort]
+		budget = effortBudgets[r.Effort]
 		if s.MaxOutputTokens <= 0 {
 			limit += budget
-		} else if least := messagesBudgets["minimal"]; limit <= least {
+		} else if least := effortBudgets["minimal"]; limit <= least {
 			return limit // there is no room to think
 		} else if budget >= limit {
 			budget = max(limit/2, least)
@@ -61,7 +57,7 @@ func messagesThinking(t target, s llm.Settings, body *rawjson.Object) (limit int
 // withinLoop is the settings of a request as its open tool loop allows them. With a
 // budget to think, the answers of the loop have to begin with their thoughts; those
 // of another dialect or family cannot, so none is asked for until the loop closes.
-func (t target) withinLoop(req *llm.Request) llm.Settings {
+func withinLoop(t target, req *llm.Request) llm.Settings {
 	s := req.Settings
 	if adaptive(t.model) || isOff(s.Reasoning) {
 		return s

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -72,7 +73,7 @@ func (m *messages) more(b *messagesBlock, d rawjson.Value) {
 	case content.Text:
 		m.say(b.part, d.Get("text").Text())
 		if c := d.Get("citation"); c != nil {
-			b.cites = append(b.cites, clone(c))
+			b.cites = append(b.cites, bytes.Clone(c))
 		}
 	case content.Reasoning:
 		m.say(b.part, d.Get("thinking").Text())

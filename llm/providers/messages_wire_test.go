@@ -191,7 +191,7 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 // TestMessagesReplayPairs rebuilds what real clients sent next, and were answered.
 func TestMessagesReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "messages"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
-		have := replayMessages(r.target(), reply.Blocks).Get("content")
+		have := replayOf(r.target(), reply.Blocks).Get("content")
 		for i, want := range numbered(pair.Get("assistant").At(0).Get("content")) {
 			// Clients leave out what they do not know, such as caller.
 			for key, value := range want.Members() {

@@ -65,7 +65,7 @@ var replays = []replay{
 // model demands no reasoning of closed turns, or does not reason. Only the dialects
 // count that the vendors of these models offer them in.
 func (t target) keeps(r llm.Reasoning) *replay {
-	if !slices.Contains([]string{"chat", "messages", "responses"}, t.dialect.name) || t.profile.wire.silent || isOff(r) && !t.stop().reasons {
+	if !slices.Contains([]string{"chat", "messages", "responses"}, t.dialect.name) || t.quirks.silent || isOff(r) && !t.stop().reasons {
 		return nil
 	}
 	for i := range replays {
@@ -80,23 +80,14 @@ func (t target) keeps(r llm.Reasoning) *replay {
 // the vendor's own, or one that nothing is known of.
 func (t target) demands(r llm.Reasoning) *replay {
 	f := t.keeps(r)
-	if f == nil || t.dialect.name != "chat" || t.vendor() != f.vendor && !t.generic() {
+	if f == nil || t.dialect.name != "chat" || t.vendor() != f.vendor && !t.generic {
 		return nil
 	}
 	return f
 }
 
 // vendor is the provider without the name of its dialect.
-func (t target) vendor() string { return strings.TrimSuffix(t.profile.Name, "-"+t.dialect.name) }
-
-// generic reports whether nothing is known of the provider but its dialect.
-func (t target) generic() bool { return t.profile.BaseURL == "" && len(t.profile.KeyEnv) == 0 }
-
-// KeepsToolTurns reports whether the model wants the reasoning of every turn with
-// tool calls in all later requests.
-func (c *Client) KeepsToolTurns(s llm.Settings) bool {
-	return c.target.asked(s).keeps(s.Reasoning) != nil
-}
+func (t target) vendor() string { return strings.TrimSuffix(t.provider, "-"+t.dialect.name) }
 
 // isOff reports whether a model is asked not to reason.
 func isOff(r llm.Reasoning) bool { return r.Disabled || r.Effort == effortNone && r.MaxTokens <= 0 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -117,19 +118,19 @@ func TestReasoningOff(t *testing.T) {
 				if v := added(body, plain); v != nil {
 					got = string(rawjson.Without(v, "inferenceConfig"))
 				}
-				wantJSON(t, rawjson.Value(got), orElse(c.want, "{}"))
+				wantJSON(t, rawjson.Value(got), cmp.Or(c.want, "{}"))
 				if left := added(plain, body); left != nil && !strings.Contains(string(left), "max") {
 					t.Errorf("%s: the body loses %s", name, left)
 				}
 				warned := false
-				for _, p := range check(t, c.provider, c.model, r) {
+				for _, p := range problemsOf(t, c.provider, c.model, r) {
 					warned = warned || p.Rule == ruleCannotStop && p.Warning
 				}
 				if warned != c.cannot {
 					t.Errorf("%s: a warning: %t, want %t", name, warned, c.cannot)
 				}
 			}
-			for _, p := range check(t, c.provider, c.model, llm.Reasoning{}) {
+			for _, p := range problemsOf(t, c.provider, c.model, llm.Reasoning{}) {
 				if p.Rule == ruleCannotStop {
 					t.Error("a warning without being asked to stop")
 				}
@@ -139,7 +140,7 @@ func TestReasoningOff(t *testing.T) {
 }
 
 // check is what is known of a small request.
-func check(t *testing.T, provider, model string, r llm.Reasoning) []llm.Problem {
+func problemsOf(t *testing.T, provider, model string, r llm.Reasoning) []llm.Problem {
 	t.Helper()
 	c, err := Open(provider, Config{Model: model})
 	if err != nil {

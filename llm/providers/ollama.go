@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/tract-vcs/tract/content"
@@ -12,7 +14,7 @@ import (
 // (https://docs.ollama.com/api/chat). A stream is lines of JSON, each a response
 // with a piece of the message; one piece is one such line. Calls may have no ids,
 // and their arguments are objects.
-var _ = register(dialect{
+var Ollama = &dialect{
 	name:      "ollama",
 	path:      func(string, bool) string { return "/api/chat" },
 	sign:      signBearer,
@@ -22,7 +24,10 @@ var _ = register(dialect{
 	wantsTurn: func(target) bool { return true },
 	request:   requestOllama,
 	outline:   outlineOllama,
-})
+
+	off:        [][]string{{"think"}},
+	needsModel: true,
+}
 
 // ollamaString is the type of a call whose arguments came as a string.
 const ollamaString = "string"
@@ -50,9 +55,9 @@ func (o *ollama) whole(v rawjson.Value) error {
 // event reads one line.
 func (o *ollama) event(_ string, v rawjson.Value) error {
 	if !hollow(v.Get("error")) {
-		return apiError(o.profile.Name, v)
+		return apiError(o.provider, v)
 	}
-	o.about(func(h *llm.Head) { h.Model = orElse(v.Get("model").Text(), h.Model) })
+	o.about(func(h *llm.Head) { h.Model = cmp.Or(v.Get("model").Text(), h.Model) })
 	o.giveHead()
 	if err := o.message(v); err != nil || !v.Get("done").Bool() {
 		return err
@@ -71,7 +76,7 @@ func (o *ollama) cost(v rawjson.Value) {
 		return
 	}
 	raw := rawjson.Without(v, "message", "model", "created_at", "done", "done_reason")
-	o.usage(content.Usage{Input: input, Output: output, Raw: clone(raw)})
+	o.usage(content.Usage{Input: input, Output: output, Raw: bytes.Clone(raw)})
 }
 
 // message reads a message, or a piece of one.
@@ -192,7 +197,7 @@ func (o *ollama) call(v, when rawjson.Value) error {
 	b.SetID(i.text("id"))
 	b.CallID = b.Form().ID
 	if b.CallID == "" {
-		b.CallID = fmt.Sprintf("%s/%d", orElse(when.Text(), "call"), o.calls)
+		b.CallID = fmt.Sprintf("%s/%d", cmp.Or(when.Text(), "call"), o.calls)
 	}
 	switch args := f.take("arguments"); args.Kind() {
 	case rawjson.KindString:

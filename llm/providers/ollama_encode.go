@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -20,7 +21,7 @@ func encodeOllama(t target, req *llm.Request) (rawjson.Value, error) {
 	p.wait.flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 && s.ToolChoice != "none" { // there is no other choice
-		body.Set("tools", chatTools(req.Tools))
+		body.Set("tools", functionTools(req.Tools))
 	}
 	setPlain(&options, s, "num_predict")
 	body.Set("options", nonEmpty(options.Bytes()))
@@ -185,7 +186,7 @@ func (p *ollamaPrompt) result(r content.ToolResult) {
 	call := p.called[r.CallID]
 	o.SetString("role", "tool")
 	o.SetString("content", resultText(r))
-	o.SetNonEmpty("tool_name", orElse(r.Name, call.Name))
+	o.SetNonEmpty("tool_name", cmp.Or(r.Name, call.Name))
 	if call.Form().ID != "" && p.own(call) {
 		o.SetString("tool_call_id", call.Form().ID)
 	}

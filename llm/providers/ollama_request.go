@@ -22,7 +22,7 @@ func requestOllama(t target, v rawjson.Value) (*llm.Request, error) {
 	case think.Kind() == rawjson.KindBool:
 		s.Reasoning.Effort = "none"
 	}
-	req := &llm.Request{Settings: s, Tools: askedTools(v.Get("tools"), chatTools), Stream: v.Get("stream").Kind() != rawjson.KindBool || v.Get("stream").Bool()}
+	req := &llm.Request{Settings: s, Tools: askedTools(v.Get("tools"), functionTools), Stream: v.Get("stream").Kind() != rawjson.KindBool || v.Get("stream").Bool()}
 	if v.Get("messages").Kind() != rawjson.KindArray {
 		return nil, errNoMessages
 	}

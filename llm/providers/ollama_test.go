@@ -86,9 +86,9 @@ func TestOllamaOddAnswers(t *testing.T) {
 	} {
 		checkOdd(t, "ollama", c.body, c.blocks, c.err)
 	}
-	back := replayOllama(target{dialect: dialects["ollama"]}, []content.Block{content.ToolCall{Wire: content.Form{Dialect: "ollama", Type: ollamaString}.Wire(), Name: "f", Arguments: "words"}})
+	back := replayOf(mustTarget("ollama", "", ""), []content.Block{content.ToolCall{Wire: content.Form{Dialect: "ollama", Type: "string"}.Wire(), Name: "f", Arguments: "words"}})
 	wantJSON(t, back, `{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"words"}}]}`)
-	if back := replayOllama(target{dialect: dialects["ollama"]}, nil); back != nil {
+	if back := replayOf(mustTarget("ollama", "", ""), nil); back != nil {
 		t.Errorf("%s", back)
 	}
 }

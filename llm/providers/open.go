@@ -66,10 +66,10 @@ const (
 // [*UnknownError], unless Config.Dialect says what the server of that name speaks.
 // Nothing is sent and no key is wanted before the client is asked.
 func Open(name string, c Config) (*Client, error) {
-	if p, _ := Lookup(name); c.Dialect == "" && p.wire.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
-		c.Dialect = p.wire.compatible
+	if p, _ := Lookup(name); c.Dialect == "" && p.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
+		c.Dialect = p.compatible
 	}
-	t, known, err := find(c.Dialect, name)
+	t, profile, known, err := find(c.Dialect, name)
 	if err != nil {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
 	}
@@ -77,7 +77,7 @@ func Open(name string, c Config) (*Client, error) {
 		return nil, unknown(name)
 	}
 	t.model = c.Model
-	client := &Client{target: t, config: c, http: direct()}
+	client := &Client{target: t, profile: profile, config: c, http: direct()}
 	if c.HTTP != nil {
 		copied := *c.HTTP
 		client.http = &copied
@@ -86,8 +86,8 @@ func Open(name string, c Config) (*Client, error) {
 	client.config.APIKey = strings.TrimSpace(c.APIKey)
 	base := c.BaseURL
 	if base == "" {
-		base = t.profile.BaseURL
-		if t.dialect.name == t.profile.wire.compatible {
+		base = profile.BaseURL
+		if t.dialect.name == profile.compatible {
 			base += compatiblePath
 		}
 	}
@@ -111,10 +111,17 @@ func Open(name string, c Config) (*Client, error) {
 // compatiblePath is where a server has a dialect beside its own.
 const compatiblePath = "/v1"
 
+// targetOf is a model of a provider, whose wire format may be given.
+func targetOf(api, provider, model string) (target, error) {
+	t, _, _, err := find(api, provider)
+	t.model = model
+	return t, err
+}
+
 // find is the target of a provider, whose wire format may be given; known tells
 // whether the provider is.
-func find(api, provider string) (t target, known bool, err error) {
-	p, known := Lookup(provider)
+func find(api, provider string) (t target, p Profile, known bool, err error) {
+	p, known = Lookup(provider)
 	if !known {
 		p = Profile{Name: provider, Dialect: "chat"}
 	}
@@ -123,34 +130,33 @@ func find(api, provider string) (t target, known bool, err error) {
 	}
 	name, found := FindDialect(api)
 	if !found {
-		return target{}, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
+		return target{}, p, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
 	}
-	return target{dialect: dialects[name], profile: p}, known, nil
+	generic := p.BaseURL == "" && len(p.KeyEnv) == 0
+	return newTarget(dialectNamed(name), p.Name, generic, p.quirks), p, known, nil
 }
 
 // Decode reads one response body without a client: what [llm.Target].Decode
 // does, for any dialect and framing. The provider and the model may be empty; an
 // unknown provider is one that nothing is known of.
-func Decode(api, provider, model string, body io.Reader, f Framing) iter.Seq2[llm.Event, error] {
-	t, _, err := find(api, provider)
+func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
+	t, err := targetOf(api, provider, model)
 	if err != nil {
 		return func(yield func(llm.Event, error) bool) { yield(llm.Event{}, fmt.Errorf("decode: %w", err)) }
 	}
-	t.model = model
 	return t.decode(body, f)
 }
 
 // Replay is what stands for one response in the next request, as JSON; nil when
 // nothing of it can be sent. Its parameters are those of [Decode].
 func Replay(api, provider, model string, blocks []content.Block) ([]byte, error) {
-	t, _, err := find(api, provider)
+	t, err := targetOf(api, provider, model)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	if err := content.CheckBlocks(blocks); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	t.model = model
 	return t.dialect.replay(t, blocks), nil
 }
 

@@ -252,3 +252,22 @@ func (o *output) minted(t content.SealType, data string) content.Seal {
 	}
 	return content.Seal{Type: t, Data: data, Minted: o.dialect.name + "/" + model}
 }
+
+// extend adds a member to the extra of a block, into the object that may be there.
+func (p *part) extend(key string, v rawjson.Value) {
+	if hollow(v) {
+		return
+	}
+	form := p.block.Form()
+	form.Extra = extended(form.Extra, key, v)
+	p.block = content.WithForm(p.block, form)
+}
+
+// cut marks a block as one that broke off.
+func (p *part) cut() {
+	if !isCall(p.block) {
+		form := p.block.Form()
+		form.Incomplete = true
+		p.block = content.WithForm(p.block, form)
+	}
+}

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -78,7 +79,7 @@ func providersTable(*testing.T) string {
 		}
 		base := p.BaseURL
 		if base == "" {
-			base = orElse(p.wire.base, "to be given")
+			base = cmp.Or(p.base, "to be given")
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", name, quoted(others), p.Dialect, base, quoted(p.KeyEnv))
 	}
@@ -209,7 +210,7 @@ func stopsTable(*testing.T) string {
 		if s.reasons {
 			asked += ", and reason all the same"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.models), orElse(quoted(s.vendors), "all"), asked, s.why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.models), cmp.Or(quoted(s.vendors), "all"), asked, s.why)
 	}
 	return b.String()
 }
@@ -230,12 +231,14 @@ func replaysTable(*testing.T) string {
 func refusedTable(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("| dialect | what is taken back |\n|---|---|\n")
-	for _, dialect := range slices.Sorted(maps.Keys(ownFields)) {
+	for _, dialect := range Dialects() {
 		var paths []string
-		for _, path := range ownFields[dialect] {
+		for _, path := range dialectNamed(dialect).unasked {
 			paths = append(paths, strings.Join(path, "."))
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", dialect, quoted(paths))
+		if paths != nil {
+			fmt.Fprintf(&b, "| %s | %s |\n", dialect, quoted(paths))
+		}
 	}
 	return b.String()
 }
@@ -254,14 +257,14 @@ func rulesTable(*testing.T) string {
 	}
 	var seen []string
 	for _, name := range Dialects() {
-		for _, r := range dialects[name].rules {
+		for _, r := range dialectNamed(name).rules {
 			if slices.Contains(seen, r.name+r.evidence) {
 				continue // of a dialect that has the rules of another
 			}
 			seen = append(seen, r.name+r.evidence)
 			var who []string
 			for _, other := range Dialects() {
-				if slices.ContainsFunc(dialects[other].rules, func(o rule) bool { return o.name+o.evidence == r.name+r.evidence }) {
+				if slices.ContainsFunc(dialectNamed(other).rules, func(o rule) bool { return o.name+o.evidence == r.name+r.evidence }) {
 					who = append(who, other)
 				}
 			}

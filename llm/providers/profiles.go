@@ -18,52 +18,9 @@ type Profile struct {
 	KeyEnv   []string // environment variables that hold its key, for who reads them
 	NeedsKey bool     // its own host refuses to answer without a key
 
-	wire wire
-}
-
-// wire is where a server differs from what all that speak its dialect have in
-// common.
-type wire struct {
-	limit     string // the field for the output limit; empty: max_tokens
-	keyHeader string // the header that takes the key; empty: Authorization
-
-	// thought is the field for a plain thought that did not come in one; empty:
-	// reasoning_content. A thought that did goes back in its own field, unless the
-	// server knows only this one (strict).
-	thought string
-	// silent: no plain thought may be sent, the server refuses the field.
-	silent bool
-	// strict: a message with a field that the server does not know is refused, so
-	// nothing is sent but what is documented.
-	strict bool
-	// plain: it knows thoughts in a plain field only, so that one without a seal goes
-	// there whatever form it came in.
-	plain bool
-	// details: its own form of thoughts is reasoning_details.
-	details bool
-	// chunks: its own form of thoughts is parts of type thinking in a content.
-	chunks bool
-	// refusal: a refusal goes back in its own field, though the server is strict.
-	refusal bool
-	// noStreamOptions: stream_options is refused or pointless.
-	noStreamOptions bool
-	// effort is the field for the reasoning settings when it is an object.
-	effort string
-	// base is what a base URL looks like, where each account or region has its own.
-	base string
-	// compatible is the dialect that it speaks below /v1, beside its own; empty: it
-	// does not.
-	compatible string
-	// off is the members of a body that ask a model not to reason; empty: those that
-	// tell an effort, with none.
-	off string
-	// budget is the field for a thinking budget of its own.
-	budget string
-	// id makes an id of a call one that the server takes; nil: it takes any.
-	id func(id string) string
-	// solo: think tags come with both tags or not at all; a closing one alone is
-	// text.
-	solo bool
+	base       string // what a base URL looks like, where each account or region has its own
+	compatible string // the dialect that it speaks below /v1, beside its own; empty: it does not
+	quirks     quirks
 }
 
 // How servers are asked for no reasoning.
@@ -90,8 +47,8 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		Profile{Name: "chat", Dialect: "chat"},
 		Profile{Name: "messages", Dialect: "messages"},
 		Profile{Name: "responses", Dialect: "responses"},
-		Profile{Name: "converse", Dialect: "converse", wire: wire{base: bedrockBase}},
-		Profile{Name: "invoke", Dialect: "invoke", wire: wire{base: bedrockBase}},
+		Profile{Name: "converse", Dialect: "converse", base: bedrockBase},
+		Profile{Name: "invoke", Dialect: "invoke", base: bedrockBase},
 
 		Profile{
 			Name: "anthropic", Dialect: "messages", BaseURL: "https://api.anthropic.com/v1", NeedsKey: true,
@@ -108,54 +65,54 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		Profile{
 			Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
 			KeyEnv: []string{"OPENAI_API_KEY"},
-			wire:   wire{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+			quirks: quirks{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
 		},
 		Profile{
 			Name: "azure", Dialect: "chat", NeedsKey: true,
 			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
-			wire:   wire{limit: "max_completion_tokens", keyHeader: "Api-Key", base: azureBase, id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+			base:   azureBase, quirks: quirks{limit: "max_completion_tokens", keyHeader: "Api-Key", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
 		},
 		Profile{
 			Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
-			KeyEnv: []string{"DEEPSEEK_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"DEEPSEEK_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
 			KeyEnv: []string{"GROQ_API_KEY"},
-			wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+			quirks: quirks{limit: "max_completion_tokens", thought: "reasoning", strict: true},
 		},
 		Profile{
 			Name: "cerebras", Dialect: "chat", BaseURL: "https://api.cerebras.ai/v1", NeedsKey: true,
 			KeyEnv: []string{"CEREBRAS_API_KEY"},
-			wire:   wire{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+			quirks: quirks{limit: "max_completion_tokens", thought: "reasoning", strict: true},
 		},
 		Profile{
 			Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
-			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, wire: wire{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
 		},
 		Profile{
 			Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: quirks{thought: "reasoning", effort: "reasoning", details: true},
 		},
 		Profile{
 			Name: "xai", Dialect: "chat", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"XAI_API_KEY"}, wire: wire{plain: true, solo: true},
+			KeyEnv: []string{"XAI_API_KEY"}, quirks: quirks{plain: true, solo: true},
 		},
 		Profile{
 			Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"MISTRAL_API_KEY"}, wire: wire{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
+			KeyEnv: []string{"MISTRAL_API_KEY"}, quirks: quirks{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
 		},
 		Profile{
 			Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
-			KeyEnv: []string{"TOGETHER_API_KEY"}, wire: wire{off: `{"reasoning":{"enabled":false}}`, thought: "reasoning", plain: true},
+			KeyEnv: []string{"TOGETHER_API_KEY"}, quirks: quirks{off: `{"reasoning":{"enabled":false}}`, thought: "reasoning", plain: true},
 		},
 		Profile{
 			Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
-			KeyEnv: []string{"FIREWORKS_API_KEY"}, wire: wire{plain: true},
+			KeyEnv: []string{"FIREWORKS_API_KEY"}, quirks: quirks{plain: true},
 		},
 		Profile{
 			Name: "huggingface", Dialect: "chat", BaseURL: "https://router.huggingface.co/v1", NeedsKey: true,
@@ -163,57 +120,57 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "perplexity", Dialect: "chat", BaseURL: "https://api.perplexity.ai", NeedsKey: true,
-			KeyEnv: []string{"PERPLEXITY_API_KEY"}, wire: wire{silent: true, noStreamOptions: true},
+			KeyEnv: []string{"PERPLEXITY_API_KEY"}, quirks: quirks{silent: true, noStreamOptions: true},
 		},
 		Profile{
 			Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
-			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, wire: wire{off: `{"enable_thinking":false}`, budget: "thinking_budget", plain: true, solo: true},
+			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, quirks: quirks{off: `{"enable_thinking":false}`, budget: "thinking_budget", plain: true, solo: true},
 		},
 		Profile{
 			Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
-			KeyEnv: []string{"MINIMAX_API_KEY"}, wire: wire{off: thinkingDisabled},
+			KeyEnv: []string{"MINIMAX_API_KEY"}, quirks: quirks{off: thinkingDisabled},
 		},
 		Profile{
 			Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
-			KeyEnv: []string{"AI_GATEWAY_API_KEY"}, wire: wire{thought: "reasoning", effort: "reasoning", details: true},
+			KeyEnv: []string{"AI_GATEWAY_API_KEY"}, quirks: quirks{thought: "reasoning", effort: "reasoning", details: true},
 		},
 		Profile{
 			Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
-			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, wire: wire{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
+			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, quirks: quirks{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
 		},
 		Profile{
 			Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
-			KeyEnv: []string{"AVIAN_API_KEY"}, wire: wire{details: true},
+			KeyEnv: []string{"AVIAN_API_KEY"}, quirks: quirks{details: true},
 		},
-		Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, wire: wire{details: true}},
+		Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, quirks: quirks{details: true}},
 		Profile{
 			Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
-			wire: wire{base: bedrockBase},
+			base: bedrockBase,
 		},
 		Profile{
 			Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
 		},
 		Profile{ // at a base URL that ends in /v1 it speaks chat
 			Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
-			wire: wire{thought: "reasoning", plain: true, compatible: "chat"},
+			compatible: "chat", quirks: quirks{thought: "reasoning", plain: true},
 		},
-		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", wire: wire{off: templateOff, plain: true}},
-		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", wire: wire{plain: true}},
-		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", wire: wire{off: templateOff, plain: true}},
+		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", quirks: quirks{off: templateOff, plain: true}},
+		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", quirks: quirks{plain: true}},
+		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", quirks: quirks{off: templateOff, plain: true}},
 		Profile{Name: "openai-compatible", Dialect: "chat"},
 
 		// Vendors that speak chat by default, over the responses dialect.
 		Profile{
 			Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENAI_API_KEY"}, wire: wire{silent: true},
+			KeyEnv: []string{"OPENAI_API_KEY"}, quirks: quirks{silent: true},
 		},
 		Profile{
 			Name: "azure-responses", Dialect: "responses", NeedsKey: true,
-			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, wire: wire{keyHeader: "Api-Key", base: azureBase, silent: true},
+			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, base: azureBase, quirks: quirks{keyHeader: "Api-Key", silent: true},
 		},
 		Profile{
 			Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"XAI_API_KEY"}, wire: wire{silent: true},
+			KeyEnv: []string{"XAI_API_KEY"}, quirks: quirks{silent: true},
 		},
 		Profile{
 			Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
@@ -221,7 +178,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENROUTER_API_KEY"}, wire: wire{effort: "reasoning"},
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: quirks{effort: "reasoning"},
 		},
 		Profile{
 			Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
@@ -299,21 +256,3 @@ func unknown(name string) *UnknownError {
 	}
 	return &UnknownError{Name: name, Nearest: search.Name()}
 }
-
-// dialectAliases is other names of wire formats.
-var dialectAliases = map[string]string{
-	"chat-completions": "chat", "anthropic-messages": "messages", "bedrock-converse": "converse", "bedrock-invoke": "invoke", "gemini-interactions": "interactions",
-}
-
-// FindDialect gives a wire format by its name or one of its other names; case
-// does not matter.
-func FindDialect(name string) (dialect string, known bool) {
-	name = strings.ToLower(name)
-	if other, ok := dialectAliases[name]; ok {
-		name = other
-	}
-	return name, dialects[name] != nil
-}
-
-// Dialects lists the wire formats, in order.
-func Dialects() []string { return slices.Sorted(maps.Keys(dialects)) }

@@ -116,17 +116,19 @@ func (r *recording) dialect() string {
 	return r.API
 }
 
-func (r *recording) target() target { return targetOf(r.dialect(), r.Provider, r.Model) }
+func (r *recording) target() target { return mustTarget(r.dialect(), r.Provider, r.Model) }
 
-// targetOf is the target of a provider's model.
-func targetOf(dialect, provider, model string) target {
-	t, _, err := find(dialect, provider)
+// mustTarget is the target of a provider's model.
+func mustTarget(dialect, provider, model string) target {
+	t, err := targetOf(dialect, provider, model)
 	if err != nil {
 		panic(err)
 	}
-	t.model = model
 	return t
 }
+
+// replayOf is what stands for a response in the next request.
+func replayOf(t target, blocks []content.Block) rawjson.Value { return t.dialect.replay(t, blocks) }
 
 func (r *recording) read(body io.Reader) (*llm.Response, []content.ToolCall, error) {
 	return readAll(r.target(), body)
@@ -135,7 +137,7 @@ func (r *recording) read(body io.Reader) (*llm.Response, []content.ToolCall, err
 // readAll decodes a body; the calls are those that never became whole.
 func readAll(t target, body io.Reader) (*llm.Response, []content.ToolCall, error) {
 	var a llm.Accumulator
-	for e, err := range t.decode(body, FramingFound) {
+	for e, err := range t.decode(body, llm.FramingAuto) {
 		if err != nil {
 			return a.Response(false), a.Unfinished(), err
 		}
@@ -310,7 +312,7 @@ func sameJSON(a, b string) bool {
 func kindName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
-		if b.Form().Type == coherePlan {
+		if b.Form().Type == "tool_plan" {
 			return "plan"
 		}
 		return "text"

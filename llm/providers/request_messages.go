@@ -9,17 +9,6 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// talk reads the messages of a request one after the other. A message that was read
-// may still grow: results of tools that follow one another are one message.
-type talk interface {
-	// next reads the next element of the list.
-	next(v rawjson.Value) error
-	// end is called when there are no more.
-	end() error
-	// gathered is the messages so far.
-	gathered() *[]content.Message
-}
-
 // DecodeMessages reads the messages of a request of which the elements of the list come
 // one by one, and yields each when it is whole: what [DecodeRequest] would make of the
 // list, in little memory. The model is the one that is asked, and may be empty. The
@@ -27,7 +16,7 @@ type talk interface {
 // one. An error is about one element, which is left out; the rest may be read all the same.
 func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
-		t, _, err := find(api, provider)
+		t, err := targetOf(api, provider, model)
 		if err == nil && t.dialect.talk == nil {
 			err = fmt.Errorf("messages of the dialect %s cannot be read one by one", api)
 		}
@@ -35,7 +24,6 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 			yield(content.Message{}, fmt.Errorf("decode message: %w", err))
 			return
 		}
-		t.model = model
 		q := t.dialect.talk(t)
 		wrong := func(err error) bool {
 			return yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.dialect.name, err))
@@ -69,19 +57,4 @@ func give(q talk, kept int, yield func(content.Message, error) bool) bool {
 	}
 	*list = append((*list)[:0], (*list)[n:]...)
 	return true
-}
-
-// readTalk reads a list whose member of a request has a name.
-func readTalk(q talk, member string, list rawjson.Value) ([]content.Message, error) {
-	n := 0
-	for v := range list.Elements() {
-		if err := q.next(v); err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
-		}
-		n++
-	}
-	if err := q.end(); err != nil {
-		return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
-	}
-	return *q.gathered(), nil
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -17,7 +19,7 @@ import (
 // who wants the provider to remember sets store in request.extra, true or null. A
 // previous_response_id there goes through as it is: the branch then has to hold
 // only what is new.
-var _ = register(dialect{
+var Responses = &dialect{
 	name:      "responses",
 	path:      func(string, bool) string { return "/responses" },
 	sign:      signChat,
@@ -29,7 +31,10 @@ var _ = register(dialect{
 	talk:      talkResponses,
 	outline:   outlineResponses,
 	rules:     responsesRules,
-})
+
+	unasked: [][]string{{"reasoning", "summary"}, {"include"}},
+	off:     [][]string{{"reasoning", "effort"}},
+}
 
 // responses reads one response.
 type responses struct {
@@ -43,7 +48,7 @@ type responses struct {
 
 // whole reads a response in one piece.
 func (r *responses) whole(v rawjson.Value) error {
-	status := orElse(v.Get("status").Text(), "completed")
+	status := cmp.Or(v.Get("status").Text(), "completed")
 	if v.Get("output").Kind() != rawjson.KindArray {
 		if v.Get("error").Kind() == rawjson.KindObject || v.At(0).Get("error") != nil || v.Get("type").Text() == "error" {
 			return r.refused(v)
@@ -111,8 +116,8 @@ func (r *responses) event(name string, v rawjson.Value) error {
 // begun reads what a response says about itself while it is under way.
 func (r *responses) begun(v rawjson.Value) {
 	r.about(func(h *llm.Head) {
-		h.ID = orElse(v.Get("id").Text(), h.ID)
-		h.Model = orElse(v.Get("model").Text(), h.Model)
+		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
 	})
 }
 
@@ -146,9 +151,9 @@ func (r *responses) failed(v rawjson.Value) error {
 // itself.
 func (r *responses) refused(v rawjson.Value) error {
 	if v.Get("error").Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray {
-		return apiError(r.profile.Name, v)
+		return apiError(r.provider, v)
 	}
-	return apiError(r.profile.Name, rawjson.Without(v, "type", "sequence_number", "status", "output"))
+	return apiError(r.provider, rawjson.Without(v, "type", "sequence_number", "status", "output"))
 }
 
 // end marks what is open when a stream breaks: another item may have begun, and it
@@ -174,7 +179,7 @@ func (r *responses) cost(v rawjson.Value) {
 	u := content.Usage{
 		Input: n("input_tokens"), Output: n("output_tokens"), Reasoning: n("output_tokens_details", "reasoning_tokens"),
 		Cached: n("input_tokens_details", "cached_tokens"), CacheWrite: n("input_tokens_details", "cache_write_tokens"),
-		Raw: clone(v),
+		Raw: bytes.Clone(v),
 	}
 	if u.Reasoning > 0 && n("total_tokens") == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning

@@ -69,7 +69,7 @@ var responsesRules = []rule{
 		name:     "item-id-not-stored",
 		evidence: `OpenAI 404: "Item with id 'rs_…' not found. Items are not persisted when store is set to false"`,
 		find: func(c *checking) {
-			if string(c.body.Get("store")) != "false" || !isOpenAI(c.profile.Name) {
+			if string(c.body.Get("store")) != "false" || !isOpenAI(c.provider) {
 				return
 			}
 			for i, item := range numbered(c.body.Get("input")) {

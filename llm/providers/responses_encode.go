@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"cmp"
+
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
@@ -46,13 +48,13 @@ func encodeResponses(t target, req *llm.Request) (rawjson.Value, error) {
 // gateways only, which want one of the two.
 func responsesThinking(t target, r llm.Reasoning, body *rawjson.Object) {
 	var o rawjson.Object
-	if r.MaxTokens > 0 && t.profile.wire.effort == "reasoning" {
+	if r.MaxTokens > 0 && t.quirks.effort == "reasoning" {
 		o.SetInt("max_tokens", int64(r.MaxTokens))
 	} else if r.Effort != "" {
 		o.SetString("effort", r.Effort)
 	}
 	if !r.Hidden && r.Summary != "none" {
-		o.SetString("summary", orElse(r.Summary, "auto"))
+		o.SetString("summary", cmp.Or(r.Summary, "auto"))
 	}
 	if !r.Hidden || r.Disabled && t.stop().reasons { // one that reasons all the same needs it back
 		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
@@ -146,7 +148,7 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 		o.SetNonEmpty("image_url", url)
 	case inline:
 		o.SetString("type", "input_file")
-		o.SetString("filename", orElse(m.Name, "file"))
+		o.SetString("filename", cmp.Or(m.Name, "file"))
 		o.SetString("file_data", url)
 	default:
 		o.SetString("type", "input_file")
@@ -163,7 +165,7 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 // result is the item that has what came of a call. Each type of call has its own.
 func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
-	kind := orElse(responsesToolOf(call.Form().Type).answer, "function_call_output")
+	kind := cmp.Or(responsesToolOf(call.Form().Type).answer, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.own(r)
 	o := rawjson.NewObject("type", kind, "call_id", p.callID(r.CallID))

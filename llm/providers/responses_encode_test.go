@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 // responsesBody encodes a request to a GPT, twice.
 func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value {
 	t.Helper()
-	req.Settings.Model = orElse(req.Settings.Model, "gpt-5-mini")
+	req.Settings.Model = cmp.Or(req.Settings.Model, "gpt-5-mini")
 	return encodedTwice(t, provider, "responses", req)
 }
 
@@ -141,7 +142,7 @@ func TestResponsesAsksForThoughtsAsTold(t *testing.T) {
 // result in an item of its own.
 func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
 	call := func(kind, id string) content.ToolCall {
-		return content.ToolCall{Wire: ours(kind, "i_"+id), CallID: id, Name: responsesToolOf(kind).name, Arguments: `{"x":1}`}
+		return content.ToolCall{Wire: ours(kind, "i_"+id), CallID: id, Name: strings.TrimSuffix(kind, "_call"), Arguments: `{"x":1}`}
 	}
 	body := responsesBody(t, "openai", &llm.Request{Messages: []content.Message{
 		says(content.RoleAssistant, call("shell_call", "1"), call("shell_call", "2"), call("apply_patch_call", "3"), call("computer_call", "4"),
@@ -199,7 +200,7 @@ func TestResponsesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
 	ids := map[string]bool{}
 	for i := range 2 {
 		id := input.At(1 + i).Get("call_id").Text()
-		if ids[id] = true; len(id) > maxCallID || input.At(3+i).Get("call_id").Text() != id {
+		if ids[id] = true; len(id) > 64 || input.At(3+i).Get("call_id").Text() != id {
 			t.Errorf("call %q is answered as %q", id, input.At(3+i).Get("call_id").Text())
 		}
 	}

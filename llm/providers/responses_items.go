@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -47,7 +49,7 @@ func responsesToolOf(kind string) responsesTool {
 	if !known {
 		t.arguments = "arguments"
 	}
-	t.name = orElse(t.name, kind)
+	t.name = cmp.Or(t.name, kind)
 	return t
 }
 
@@ -228,10 +230,10 @@ func (r *responses) called(i *item, t string) content.ToolCall {
 	b := content.ToolCall{Wire: r.typed(t, i), Server: !responsesWaits(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
-		b.CallID = orElse(i.text("call_id"), id)
+		b.CallID = cmp.Or(i.text("call_id"), id)
 	}
 	if b.Name = tool.name; i.Get("name").Text() != tool.name {
-		b.Name = orElse(i.text("name"), tool.name)
+		b.Name = cmp.Or(i.text("name"), tool.name)
 	}
 	v := i.Get(tool.arguments)
 	switch {
@@ -264,7 +266,7 @@ func (r *responses) result(i *item, t string) content.ToolResult {
 	if b.CallID = i.text("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID
 		if i.Get("call_id") != nil {
-			b.CallID = orElse(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
+			b.CallID = cmp.Or(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
 		}
 	}
 	switch v := i.Get(responsesOutput(t)); v.Kind() {
@@ -272,7 +274,7 @@ func (r *responses) result(i *item, t string) content.ToolResult {
 		b.Text = i.text(responsesOutput(t))
 	case rawjson.KindAbsent, rawjson.KindNull:
 	default:
-		b.Parts = clone(i.take(responsesOutput(t)))
+		b.Parts = bytes.Clone(i.take(responsesOutput(t)))
 	}
 	b.SetExtra(i.rest())
 	return b

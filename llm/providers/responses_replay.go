@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -162,7 +164,7 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 	switch {
 	case !p.own(r) || form.Incomplete || sealed && !p.opens(form.Seal):
 		return
-	case !sealed && !p.stored && (r.Source != "content" || p.profile.wire.silent):
+	case !sealed && !p.stored && (r.Source != "content" || p.quirks.silent):
 		return
 	}
 	p.close()
@@ -185,7 +187,7 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 		o.SetString("encrypted_content", form.Seal.Data)
 	}
 	o.Merge(extra)
-	p.held = append(p.held, clone(o.Bytes()))
+	p.held = append(p.held, bytes.Clone(o.Bytes()))
 }
 
 // call is the item of a call; nil when it cannot be sent. The provider's own tools
@@ -204,7 +206,7 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 	if !own {
 		b.SetExtra(nil)
 		b.SetID("")
-		b.Arguments = orElse(b.Arguments, "{}") // an empty text is no JSON
+		b.Arguments = cmp.Or(b.Arguments, "{}") // an empty text is no JSON
 	}
 	p.calls[b.CallID] = b
 	form := b.Form()

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 
 // requestResponses reads a request body.
 func requestResponses(t target, v rawjson.Value) (*llm.Request, error) {
-	req := &llm.Request{Settings: responsesAsked(t.profile.wire, v), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: responsesAsked(t.quirks, v), Stream: v.Get("stream").Bool()}
 	req.Tools = askedTools(v.Get("tools"), responsesDefinitions)
 	q := talkResponses(t).(*responsesRequest)
 	switch input := v.Get("input"); input.Kind() {
@@ -42,13 +43,13 @@ func (q *responsesRequest) settle(req *llm.Request, v rawjson.Value) error {
 }
 
 // responsesAsked reads the settings.
-func responsesAsked(w wire, v rawjson.Value) llm.Settings {
+func responsesAsked(w quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: askedLimit(v.Get("max_output_tokens")),
 		Temperature: askedNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
 	}
 	if choice := v.Get("tool_choice"); s.ToolChoice == "" {
-		s.ToolChoice = orElse(choice.Get("name").Text(), choice.Get("type").Text())
+		s.ToolChoice = cmp.Or(choice.Get("name").Text(), choice.Get("type").Text())
 	}
 	r := v.Get("reasoning")
 	s.Reasoning = llm.Reasoning{Effort: r.Get("effort").Text(), Summary: r.Get("summary").Text()}
@@ -207,7 +208,7 @@ func (q *responsesRequest) result(v rawjson.Value) content.Block {
 	if out := i.take("output"); out.Kind() == rawjson.KindString {
 		b.Text = out.Text()
 	} else {
-		b.Parts = clone(out)
+		b.Parts = bytes.Clone(out)
 	}
 	b.SetExtra(i.rest())
 	return b

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -147,7 +149,7 @@ func (r *responses) at(v, is rawjson.Value) (*responsesItem, error) {
 	n, numbered := v.Get("output_index").Int()
 	it := r.items[n]
 	if !numbered {
-		it = r.ids[orElse(v.Get("item_id").Text(), is.Get("id").Text())]
+		it = r.ids[cmp.Or(v.Get("item_id").Text(), is.Get("id").Text())]
 		if last := len(r.order) - 1; it == nil && last >= 0 && !r.order[last].done && r.order[last].kind == is.Get("type").Text() {
 			it = r.order[last]
 		}
@@ -161,7 +163,7 @@ func (r *responses) at(v, is rawjson.Value) (*responsesItem, error) {
 
 // start begins an item. Its words are still to come.
 func (r *responses) start(n int64, v rawjson.Value) (*responsesItem, error) {
-	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), call: v.Get("call_id").Text(), first: clone(v)}
+	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), call: v.Get("call_id").Text(), first: bytes.Clone(v)}
 	b := r.blocks(v)[0]
 	switch block := b.(type) {
 	case content.Text:
@@ -218,7 +220,7 @@ func (r *responses) finish(it *responsesItem, v rawjson.Value) error {
 			}
 			it.parts = append(it.parts, p)
 		}
-		it.parts[i].settle(b)
+		settle(it.parts[i], b)
 	}
 	for _, p := range it.parts {
 		r.done(p)
@@ -228,7 +230,7 @@ func (r *responses) finish(it *responsesItem, v rawjson.Value) error {
 
 // settle puts the block in the place of what its deltas said; of a block that has
 // no words they stay.
-func (p *part) settle(b content.Block) {
+func settle(p *part, b content.Block) {
 	said := strings.Join(p.text, "")
 	switch block := b.(type) {
 	case content.Native:
@@ -253,15 +255,6 @@ func (p *part) settle(b content.Block) {
 		b = block
 	}
 	p.block, p.text = b, nil
-}
-
-// cut marks a block as one that broke off.
-func (p *part) cut() {
-	if !isCall(p.block) {
-		form := p.block.Form()
-		form.Incomplete = true
-		p.block = content.WithForm(p.block, form)
-	}
 }
 
 // responsesWithout is an extra without a member.
@@ -314,6 +307,6 @@ func (r *responses) sealed(it *responsesItem, v rawjson.Value) {
 		return
 	}
 	p.text = []string{b.String()}
-	p.settle(r.blocks(v)[0])
+	settle(p, r.blocks(v)[0])
 	r.changed(p)
 }

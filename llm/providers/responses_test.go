@@ -112,7 +112,7 @@ func TestResponsesAsksWithoutWhatAModelDoesNotKnow(t *testing.T) {
 func responsesOf(t *testing.T, events ...string) *llm.Response {
 	t.Helper()
 	body := strings.Join(events, "") + event(`{"type":"response.completed","response":{"status":"in_progress"}}`)
-	reply, left, err := readAll(targetOf("responses", "responses", "m"), strings.NewReader(body))
+	reply, left, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(body))
 	if err != nil || len(left) > 0 || reply.Finish != "completed" {
 		t.Fatalf("%+v, left %v, %v", reply, left, err)
 	}
@@ -201,7 +201,7 @@ func TestResponsesRefusesWhatItCannotRead(t *testing.T) {
 		`{"status":"failed"}`:                         &llm.APIError{},
 		event(`{"error":{"message":"No."}}`):          &llm.APIError{},
 	} {
-		_, _, err := readAll(targetOf("responses", "responses", "m"), strings.NewReader(body))
+		_, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(body))
 		if errors.As(want, new(*llm.APIError)) {
 			wantAPIError(t, err)
 		} else if !errors.Is(err, want) {
@@ -238,11 +238,11 @@ func TestResponsesKeepsAnyItem(t *testing.T) {
 		`{"type":"mcp_approval_request","id":"i","arguments":"{}","name":"f"}`,
 		`{"type":"compaction","id":"i","encrypted_content":"S"}`,
 	} {
-		reply, _, err := readAll(targetOf("responses", "responses", "m"), strings.NewReader(`{"output":[`+item+`,{"type":"compaction"}]}`))
+		reply, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(`{"output":[`+item+`,{"type":"compaction"}]}`))
 		if err != nil {
 			t.Fatal(item, err)
 		}
-		have := replayResponses(targetOf("responses", "responses", "m"), reply.Blocks)
+		have := replayOf(mustTarget("responses", "responses", "m"), reply.Blocks)
 		wantJSON(t, have, `[`+item+`,{"type":"compaction"}]`)
 	}
 }
@@ -250,7 +250,7 @@ func TestResponsesKeepsAnyItem(t *testing.T) {
 // TestResponsesKnowsWhoRunsATool: a result that names no call belongs to the call of
 // its kind, and tools that the asker runs wait for a result.
 func TestResponsesKnowsWhoRunsATool(t *testing.T) {
-	reply, _, err := readAll(targetOf("responses", "responses", "m"), strings.NewReader(`{"output":[
+	reply, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(`{"output":[
 		{"type":"tool_search_call","id":"a","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","id":"b","call_id":null,"tools":[]},
 		{"type":"tool_search_call","id":"c","call_id":"c1","execution":"client","arguments":{}},
 		{"type":"shell_call","id":"d","call_id":"d1","action":{"commands":["ls"]}},
@@ -315,7 +315,7 @@ func BenchmarkResponsesDecode(b *testing.B) {
 	text.WriteString(event(`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":` + all + `}`))
 	text.WriteString(event(`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`))
 	text.WriteString(event(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + item + `]}}`))
-	t := targetOf("responses", "openai", "m")
+	t := mustTarget("responses", "openai", "m")
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
@@ -15,27 +16,27 @@ var smallServers = map[string]llmtest.Dialect{
 		JSON: `{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"Which one?","signature":"U0VBTA=="}}},{"text":"The blue one."},
 			{"toolUse":{"toolUseId":"t1","name":"buy","input":{"n":1}}}]}},"stopReason":"tool_use","usage":{"inputTokens":9,"outputTokens":20}}`,
 		Stream: []string{
-			string(awsEvent("messageStart", `{"role":"assistant","p":"ab"}`)),
-			string(awsEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"Which "}}}`)),
-			string(awsEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"one?"}}}`)),
-			string(awsEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"U0VBTA=="}}}`)),
-			string(awsEvent("contentBlockStop", `{"contentBlockIndex":0}`)),
-			string(awsEvent("contentBlockDelta", `{"contentBlockIndex":1,"delta":{"text":"The blue one."}}`)),
-			string(awsEvent("contentBlockStop", `{"contentBlockIndex":1}`)),
-			string(awsEvent("contentBlockStart", `{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"t1","name":"buy"}}}`)),
-			string(awsEvent("contentBlockDelta", `{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{\"n\":1}"}}}`)),
-			string(awsEvent("contentBlockStop", `{"contentBlockIndex":2}`)),
-			string(awsEvent("messageStop", `{"stopReason":"tool_use"}`)),
-			string(awsEvent("metadata", `{"usage":{"inputTokens":9,"outputTokens":20}}`)),
+			string(framingtest.AWSEvent("messageStart", `{"role":"assistant","p":"ab"}`)),
+			string(framingtest.AWSEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"Which "}}}`)),
+			string(framingtest.AWSEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"one?"}}}`)),
+			string(framingtest.AWSEvent("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"U0VBTA=="}}}`)),
+			string(framingtest.AWSEvent("contentBlockStop", `{"contentBlockIndex":0}`)),
+			string(framingtest.AWSEvent("contentBlockDelta", `{"contentBlockIndex":1,"delta":{"text":"The blue one."}}`)),
+			string(framingtest.AWSEvent("contentBlockStop", `{"contentBlockIndex":1}`)),
+			string(framingtest.AWSEvent("contentBlockStart", `{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"t1","name":"buy"}}}`)),
+			string(framingtest.AWSEvent("contentBlockDelta", `{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{\"n\":1}"}}}`)),
+			string(framingtest.AWSEvent("contentBlockStop", `{"contentBlockIndex":2}`)),
+			string(framingtest.AWSEvent("messageStop", `{"stopReason":"tool_use"}`)),
+			string(framingtest.AWSEvent("metadata", `{"usage":{"inputTokens":9,"outputTokens":20}}`)),
 		},
-		Broken: string(awsMessage(`{"message":"The model went away"}`, ":message-type", "exception", ":exception-type", "modelStreamErrorException")),
+		Broken: string(framingtest.AWSMessage(`{"message":"The model went away"}`, ":message-type", "exception", ":exception-type", "modelStreamErrorException")),
 		Refuse: `{"Message":"API Key KEY is not valid"}`,
 	},
 	"invoke": {
 		JSON: `{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"thinking","thinking":"Which one?","signature":"U0VBTA=="},
 			{"type":"text","text":"The blue one."},{"type":"tool_use","id":"t1","name":"buy","input":{"n":1}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":20}}`,
 		Stream: chunked(messagesEvents),
-		Broken: string(awsMessage(`{"message":"Slow down"}`, ":message-type", "exception", ":exception-type", "throttlingException")),
+		Broken: string(framingtest.AWSMessage(`{"message":"Slow down"}`, ":message-type", "exception", ":exception-type", "throttlingException")),
 		Refuse: `{"message":"API Key KEY is not valid"}`,
 	},
 	"cohere": {
@@ -78,7 +79,7 @@ var smallServers = map[string]llmtest.Dialect{
 // chunked wraps events as Bedrock does.
 func chunked(events []string) (list []string) {
 	for _, e := range events {
-		list = append(list, string(awsChunk(strings.TrimPrefix(strings.TrimSpace(e), "data: "))))
+		list = append(list, string(framingtest.AWSChunk(strings.TrimPrefix(strings.TrimSpace(e), "data: "))))
 	}
 	return list
 }
@@ -167,26 +168,6 @@ func TestBedrockRefusalsHaveTheirType(t *testing.T) {
 	_, err = client.Generate(t.Context(), &llm.Request{Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}})
 	if e := wantAPIError(t, err); e.Type != "ValidationException" || e.Message != "The model is wrong." {
 		t.Errorf("%+v", e)
-	}
-}
-
-// TestFamiliesOnBedrock: the same model in another region, or at its maker's, is
-// of the family; another maker's in the same region is not.
-func TestFamiliesOnBedrock(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"us.anthropic.claude-sonnet-4-5-v1:0", "eu.anthropic.claude-opus-4-6-v1:0", true},
-		{"us.anthropic.claude-sonnet-4-5-v1:0", "claude-opus-4-6", true},
-		{"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-x", "anthropic.claude-y", true},
-		{"us.anthropic.claude-sonnet-4-5-v1:0", "us.deepseek.r1-v1:0", false},
-		{"us.anthropic.claude-sonnet-4-5-v1:0", "us.amazon.nova-2-lite-v1:0", false},
-		{"gpt-4.1.mini", "gpt-5", true},
-	} {
-		if have := sameFamily(c.a, c.b); have != c.want || sameFamily(c.b, c.a) != c.want {
-			t.Errorf("%s and %s: %t", c.a, c.b, have)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
@@ -186,9 +187,9 @@ func TestEveryContainerOfAStreamIsGood(t *testing.T) {
 			}
 			for name, event := range v.Members() {
 				if strings.HasSuffix(name, "Exception") {
-					binary = append(binary, awsMessage(string(event), ":message-type", "exception", ":exception-type", name)...)
+					binary = append(binary, framingtest.AWSMessage(string(event), ":message-type", "exception", ":exception-type", name)...)
 				} else {
-					binary = append(binary, awsEvent(name, string(event))...)
+					binary = append(binary, framingtest.AWSEvent(name, string(event))...)
 				}
 				named = append(named, "event: "+name+"\ndata: "+string(event)+"\n\n"...)
 			}

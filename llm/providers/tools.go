@@ -38,33 +38,3 @@ func ParseTools(b []byte) ([]llm.Tool, error) {
 	}
 	return tools, nil
 }
-
-func parseTool(v rawjson.Value) (llm.Tool, error) {
-	if v.Kind() != rawjson.KindObject {
-		return llm.Tool{}, fmt.Errorf("want an object, have %s %s", v.Kind(), excerpt(v))
-	}
-	kind, name := v.Get("type").Text(), v.Get("name").Text()
-	inner := v
-	if f := v.Get("function"); f.Kind() == rawjson.KindObject {
-		inner, name = f, f.Get("name").Text()
-	}
-	schema := inner.Get("parameters")
-	for _, key := range []string{"input_schema", "inputSchema"} {
-		if schema == nil {
-			schema = inner.Get(key)
-		}
-	}
-	switch {
-	case kind != "" && kind != "function" && schema == nil:
-		return llm.Tool{Name: name, Native: clone(v)}, nil
-	case name == "":
-		return llm.Tool{}, errors.New(`it has no "name"`)
-	case schema != nil && schema.Kind() != rawjson.KindNull && schema.Kind() != rawjson.KindObject:
-		return llm.Tool{}, fmt.Errorf("%q: its schema is no object but %s", name, schema.Kind())
-	}
-	t := llm.Tool{Name: name, Description: inner.Get("description").Text()}
-	if schema.Kind() == rawjson.KindObject {
-		t.Schema = clone(schema)
-	}
-	return t, nil
-}

@@ -3,6 +3,7 @@ package providers
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -105,7 +106,7 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 		n++
 		c.log("%v: asking again in %s (%d of %d)", err, pause.Round(time.Millisecond), n, c.config.Retries)
 		if err := sleep(ctx, pause); err != nil {
-			return nil, fmt.Errorf("ask %s: %w", t.profile.Name, err)
+			return nil, fmt.Errorf("ask %s: %w", t.provider, err)
 		}
 	}
 }
@@ -118,7 +119,7 @@ func (r *try) less(req *llm.Request, err error) bool {
 		return false
 	}
 	if body := withoutOwn(r.target, api, r.body, req.Settings.Extra); body != nil {
-		r.log("%s does not know a field that tract added: asking without it", r.target.profile.Name)
+		r.log("%s does not know a field that tract added: asking without it", r.target.provider)
 		r.body = body
 		return true
 	}
@@ -193,7 +194,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	hide.add(r.config.APIKey)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return nil, hide, fmt.Errorf("ask %s: %w", r.target.profile.Name, err)
+		return nil, hide, fmt.Errorf("ask %s: %w", r.target.provider, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -210,7 +211,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	}
 	hide.learn(req)
 	if err != nil {
-		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.profile.Name, err)
+		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.provider, err)
 	}
 	return req, hide, nil
 }
@@ -218,7 +219,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 // unreached is the error of a request that nothing was heard of.
 func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
-		return fmt.Errorf("ask %s: %w", r.target.profile.Name, cause)
+		return fmt.Errorf("ask %s: %w", r.target.provider, cause)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
 		err = where.Err // the address may have a key in it
@@ -226,12 +227,12 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
 	r.again = !errors.As(err, &cert) && !(errors.As(err, &name) && name.IsNotFound)
-	return &llm.NetworkError{Provider: r.target.profile.Name, Host: r.url.Host, Err: hide.clean(err)}
+	return &llm.NetworkError{Provider: r.target.provider, Host: r.url.Host, Err: hide.clean(err)}
 }
 
 // refused is the error of an answer that is none. Secrets go before words are cut: half of one is one too.
 func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
-	provider := r.target.profile.Name
+	provider := r.target.provider
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
 		return &llm.APIError{
 			Provider: provider, Status: res.StatusCode, Type: "redirect",
@@ -247,23 +248,10 @@ func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
 	return e
 }
 
-// ownFields is the fields that each dialect sets though nobody said so: to have
-// thoughts shown that the model has anyway, and to be told what they cost.
-var ownFields = map[string][][]string{
-	"messages":  {{"thinking", "display"}},
-	"invoke":    {{"thinking", "display"}},
-	"converse":  {{"additionalModelRequestFields", "thinking", "display"}},
-	"chat":      {{"stream_options"}},
-	"responses": {{"reasoning", "summary"}, {"include"}},
-	"gemini":    {{"generationConfig", "thinkingConfig", "includeThoughts"}},
-
-	"interactions": {{"generation_config", "thinking_summaries"}},
-}
-
 // withoutOwn is the body without the fields that a provider refuses and nobody
 // asked for; nil when it is not about them.
 func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
-	for _, path := range ownFields[t.dialect.name] {
+	for _, path := range t.dialect.unasked {
 		v, err := rawjson.Parse(body)
 		last := path[len(path)-1]
 		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !names(e, last) {
@@ -272,21 +260,6 @@ func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
 		return without(v, path)
 	}
 	return nil
-}
-
-// offFields is where each dialect asks for no reasoning. In the chat dialect it is
-// where the provider reads it.
-var offFields = map[string][][]string{
-	"messages":  {{"thinking"}},
-	"invoke":    {{"thinking"}},
-	"converse":  {{"additionalModelRequestFields", "thinking"}, {"additionalModelRequestFields", "reasoningConfig"}, {"additionalModelRequestFields", "reasoning_effort"}},
-	"chat":      {{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
-	"responses": {{"reasoning", "effort"}},
-	"gemini":    {{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},
-	"cohere":    {{"thinking"}},
-	"ollama":    {{"think"}},
-
-	"interactions": {{"generation_config", "thinking_level"}},
 }
 
 // efforts is in the order of how much a model reasons.
@@ -299,7 +272,7 @@ func withoutOff(t target, e *llm.APIError, body []byte, s llm.Settings) (less []
 	if !isOff(s.Reasoning) {
 		return nil, ""
 	}
-	for _, path := range offFields[t.dialect.name] {
+	for _, path := range t.dialect.off {
 		v, err := rawjson.Parse(body)
 		said := v.Get(path...)
 		about := names(e, path[len(path)-1]) || names(e, "thinking") || names(e, "reasoning")
@@ -329,7 +302,7 @@ func cannotStop(req *llm.Request, t target, effort string) {
 	}
 	req.OnWarning(llm.Problem{
 		Rule: ruleCannotStop, Warning: true,
-		Message: fmt.Sprintf("%s refuses to turn reasoning off for %s: %s", t.profile.Name, orElse(t.model, "the model"), instead),
+		Message: fmt.Sprintf("%s refuses to turn reasoning off for %s: %s", t.provider, cmp.Or(t.model, "the model"), instead),
 	})
 }
 
@@ -358,5 +331,5 @@ func replaced(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 		}
 		o.Set(key, value)
 	}
-	return clone(o.Bytes())
+	return bytes.Clone(o.Bytes())
 }

@@ -285,7 +285,7 @@ func TestALineOfManyMegabytes(t *testing.T) {
 		t.Fatalf("%d of %d bytes came: %v", len(reply.Text()), len(long), err)
 	}
 	endless := io.MultiReader(strings.NewReader("data: "), &repeated{})
-	if _, err := llm.Collect(Decode("messages", "", "", endless, FramingFound), nil); !errors.Is(err, llm.ErrTooLong) {
+	if _, err := llm.Collect(Decode("messages", "", "", endless, llm.FramingAuto), nil); !errors.Is(err, llm.ErrTooLong) {
 		t.Error(err)
 	}
 }

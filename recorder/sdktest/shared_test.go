@@ -123,7 +123,7 @@ func play(t *testing.T, dir string, r recording) {
 	if r.Container == "sse" {
 		said = llmtest.Exchange{Chunks: strings.SplitAfter(body, "\n\n"), Header: map[string]string{"Content-Type": "text/event-stream"}}
 	}
-	want, bad := llm.Collect(providers.Decode(r.API, "", "", strings.NewReader(body), providers.FramingFound), nil)
+	want, bad := llm.Collect(providers.Decode(r.API, "", "", strings.NewReader(body), llm.FramingAuto), nil)
 	repo := recorded(t, question(r), said)
 	var have []content.Block
 	for c, err := range repo.Log(t.Context(), "main", tract.LogOptions{}) {

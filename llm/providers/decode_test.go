@@ -1,0 +1,24 @@
+package providers
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// TestADeepTextIsRefused: 256 brackets in each other, and no more.
+func TestADeepTextIsRefused(t *testing.T) {
+	deep := `{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}"
+	tt := mustTarget("ollama", "ollama", "")
+	for name, body := range map[string]string{"one text": deep, "lines": deep + deep, "array": "[" + deep + "]", "events": event(deep), "Amazon's": string(framingtest.AWSEvent("x", deep))} {
+		var err error
+		for _, err = range tt.decode(strings.NewReader(body), llm.FramingAuto) {
+		}
+		if !errors.Is(err, llm.ErrProtocol) {
+			t.Errorf("%s: %v, want %v", name, err, llm.ErrProtocol)
+		}
+	}
+}
