@@ -38,11 +38,25 @@ var floors = map[string][]string{
 	// 2: neutral talk with models | the chain
 	"internal/llm/rawjson": {},
 	"llm":                  {"content", "internal/llm/rawjson"},
-	"commit":               {"internal/canonical", "content", "objects", "priority"},
-	"internal/settings":    {"internal/suggest", "priority", "safefile", "internal/secrets"},
+	// what the dialects share: bodies cut into JSON texts, think tags, the seam | one package per wire family
+	"internal/llm/framing":             {"llm", "internal/llm/rawjson"},
+	"internal/llm/framing/framingtest": {},
+	"internal/llm/thinktags":           {},
+	"internal/llm/wire":                {"content", "llm", "internal/llm/framing", "internal/llm/rawjson"},
+	"internal/llm/openai":              {"content", "llm", "internal/llm/rawjson", "internal/llm/thinktags", "internal/llm/wire"},
+	"internal/llm/anthropic":           {"content", "llm", "internal/llm/rawjson", "internal/llm/wire"},
+	"internal/llm/google":              {"content", "llm", "internal/llm/rawjson", "internal/llm/wire"},
+	"internal/llm/bedrock":             {"content", "llm", "internal/llm/anthropic", "internal/llm/rawjson", "internal/llm/wire"}, // Claude on Bedrock
+	"internal/llm/cohere":              {"content", "llm", "internal/llm/openai", "internal/llm/rawjson", "internal/llm/wire"},    // messages of users and tools
+	"internal/llm/ollama":              {"content", "llm", "internal/llm/rawjson", "internal/llm/thinktags", "internal/llm/wire"},
+	"commit":                           {"internal/canonical", "content", "objects", "priority"},
+	"internal/settings":                {"internal/suggest", "priority", "safefile", "internal/secrets"},
 
 	// 3: model dialects | the prompt | names people type
-	"llm/providers": {"content", "llm", "internal/llm/rawjson", "internal/suggest", "internal/secrets"},
+	"llm/providers": {
+		"content", "llm", "internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/cohere", "internal/llm/google", "internal/llm/ollama", "internal/llm/openai",
+		"internal/llm/rawjson", "internal/llm/wire", "internal/suggest", "internal/secrets",
+	},
 	"llm/llmtest":   {"content", "llm", "internal/llm/rawjson"},
 	"compile":       {"internal/canonical", "commit", "content", "objects", "priority"},
 	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
@@ -208,7 +222,10 @@ func TestLowRoomsKnowNoMachine(t *testing.T) {
 	forbidden := map[string][]string{
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
 		"os.Stdout": {"cmd/tract"}, "os.Stderr": {"cmd/tract"}, "os.Exit(": {"cmd/tract"},
-		`"net/http"`: {"cmd/tract", "llm/providers", "llm/llmtest", "recorder"},
+		`"net/http"`: {
+			"cmd/tract", "llm/providers", "llm/llmtest", "recorder",
+			"internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/google", "internal/llm/openai", "internal/llm/wire", // headers
+		},
 	}
 	for _, p := range packages {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")

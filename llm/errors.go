@@ -17,6 +17,8 @@ var (
 	ErrNoKey = errors.New("no API key")
 	// ErrTimeout: the provider was silent for too long.
 	ErrTimeout = errors.New("no answer in time")
+	// ErrTooLong: an answer, or one event of it, has more than 64 MiB.
+	ErrTooLong = errors.New("longer than 64 MiB")
 )
 
 // APIError is a provider's own word that it will not answer, whether it came

@@ -46,7 +46,7 @@ func TestChatRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","properties":{}}}},{"type":"web_search"}],` +
 		`"tool_choice":{"type":"function","function":{"name":"look"}},"max_tokens":100,"reasoning_effort":"low","stream":true,"stream_options":{"include_usage":true},"seed":7,"temperature":0.5}`
 	for range 2 {
-		body, err := mustTarget("chat", "deepseek", "other").encode(chatTalk())
+		body, err := mustTarget("chat", "deepseek", "other").Encode(chatTalk())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 		if c.change != nil {
 			c.change(r)
 		}
-		body, err := mustTarget("chat", c.provider, "m").encode(r)
+		body, err := mustTarget("chat", c.provider, "m").Encode(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 	}
 	r := chatTalk()
 	r.Settings.Extra = []byte(`[1]`)
-	if _, err := mustTarget("chat", "vllm", "m").encode(r); err == nil || !strings.Contains(err.Error(), "request.extra") {
+	if _, err := mustTarget("chat", "vllm", "m").Encode(r); err == nil || !strings.Contains(err.Error(), "request.extra") {
 		t.Errorf("an extra that is no object: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestChatOtherMessages(t *testing.T) {
 		{"nothing", []content.Message{said(content.Note("x"))}, `[]`},
 		{"what is no Unicode", []content.Message{user(content.User("a\xffb\xed\xa0\x80")), said(content.Native{Wire: content.Form{Dialect: "chat", Type: "message"}.Wire(), JSON: `{"x":"\ud83d\ude00\udc00"}`})}, "[{\"role\":\"user\",\"content\":\"a\uFFFDb\uFFFD\"},{\"role\":\"assistant\",\"content\":\"\",\"x\":\"😀\uFFFD\"}]"},
 	} {
-		body, err := mustTarget("chat", "nobody-knows", "").encode(&llm.Request{Messages: c.messages})
+		body, err := mustTarget("chat", "nobody-knows", "").Encode(&llm.Request{Messages: c.messages})
 		if err != nil {
 			t.Error(c.name, err)
 		}

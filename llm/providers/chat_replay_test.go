@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/llm/framing"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
@@ -33,8 +34,8 @@ func TestChatGoesBackAsItCame(t *testing.T) {
 			}
 		}
 		for key, v := range want.Members() {
-			documented := key == "content" || key == "tool_calls" || !own.quirks.strict || key == own.quirks.thought
-			if documented && !hollow(v) && have.Get(key) == nil {
+			documented := key == "content" || key == "tool_calls" || !own.Quirks.Strict || key == own.Quirks.ReasoningField
+			if documented && !rawjson.IsEmpty(v) && have.Get(key) == nil {
 				t.Errorf("%s: its own provider does not get %s", r.File, key)
 			}
 		}
@@ -87,7 +88,7 @@ func TestChatStreamsGoBackWhole(t *testing.T) {
 		}
 		reply, _, _ := r.read(bytes.NewReader(r.body))
 		fields := map[string]string{}
-		for event, err := range llm.ServerSent(bytes.NewReader(r.body)) {
+		for event, err := range framing.ServerSentEvents(bytes.NewReader(r.body)) {
 			v, bad := rawjson.Parse(event.Data)
 			if err != nil || bad != nil {
 				continue

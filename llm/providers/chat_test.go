@@ -9,6 +9,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -123,15 +124,15 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 			t.Errorf("seal %s is not in\n%s", seal, home)
 		}
 	}
-	for _, to := range []target{mustTarget("chat", "openrouter", "openai/gpt-5"), mustTarget("chat", "deepseek", "deepseek-chat"), mustTarget("chat", "groq", "qwen"), mustTarget("chat", "openai", "gpt-5")} {
+	for _, to := range []wire.Target{mustTarget("chat", "openrouter", "openai/gpt-5"), mustTarget("chat", "deepseek", "deepseek-chat"), mustTarget("chat", "groq", "qwen"), mustTarget("chat", "openai", "gpt-5")} {
 		away := replayOf(to, reply.Blocks)
 		for _, seal := range seals {
 			if bytes.Contains(away, []byte(seal)) {
-				t.Errorf("%s gets the seal %s: %s", to.provider, seal, away)
+				t.Errorf("%s gets the seal %s: %s", to.Provider, seal, away)
 			}
 		}
-		if words := bytes.Contains(away, []byte("Words.")); words == to.quirks.silent {
-			t.Errorf("%s gets %s", to.provider, away)
+		if words := bytes.Contains(away, []byte("Words.")); words == to.Quirks.NoReasoningField {
+			t.Errorf("%s gets %s", to.Provider, away)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 		{"mistral", false, `{"role":"assistant","content":"Hi"}`},
 		{"mistral", true, `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"One."}]},{"type":"thinking","thinking":[{"type":"text","text":"Two."}]},{"type":"text","text":"Hi"}]}`},
 	} {
-		body, err := mustTarget("chat", c.provider, "m").encode(&llm.Request{Messages: []content.Message{says(content.RoleAssistant, blocks...)}, Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.native}}})
+		body, err := mustTarget("chat", c.provider, "m").Encode(&llm.Request{Messages: []content.Message{says(content.RoleAssistant, blocks...)}, Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.native}}})
 		if have := body.Get("messages").At(0); err != nil || string(have) != c.want {
 			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
 		}
@@ -186,12 +187,12 @@ func TestChatWantsTheTurnBack(t *testing.T) {
 		{"nobody-knows", "Authorization", "Bearer k", true},
 	} {
 		to, h := mustTarget("chat", c.provider, "m"), http.Header{}
-		d.sign(h, to, "k")
-		if d.wantsTurn(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
-			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.wantsTurn(to), h)
+		d.Sign(h, to, "k")
+		if d.NeedsLoopReasoning(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
+			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.NeedsLoopReasoning(to), h)
 		}
 		h = http.Header{}
-		if d.sign(h, to, ""); len(h) != 0 {
+		if d.Sign(h, to, ""); len(h) != 0 {
 			t.Errorf("without a key: %v", h)
 		}
 	}

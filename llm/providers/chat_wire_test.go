@@ -150,7 +150,7 @@ func TestChatNeverLosesAFinishedBlock(t *testing.T) {
 			finished := false
 			var a llm.Accumulator
 			var failed error
-			for e, err := range mustTarget("chat", r.Provider, r.Model).decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), llm.FramingAuto) {
+			for e, err := range mustTarget("chat", r.Provider, r.Model).Decode(bytes.NewReader(bytes.Join(events[:i+1], nil)), llm.FramingAuto) {
 				if failed = err; err != nil {
 					break
 				}

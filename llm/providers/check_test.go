@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -80,20 +81,20 @@ func TestRules(t *testing.T) {
 }
 
 func TestEveryRuleNamesItsEvidence(t *testing.T) {
-	lists := [][]rule{commonRules}
+	lists := [][]wire.Rule{wire.CommonRules}
 	for _, d := range dialects {
-		lists = append(lists, d.rules)
-		if d.outline == nil {
-			t.Errorf("dialect %s has no outline: the rules for tool calls see nothing of it", d.name)
+		lists = append(lists, d.Rules)
+		if d.Outline == nil {
+			t.Errorf("dialect %s has no outline: the rules for tool calls see nothing of it", d.Name)
 		}
 	}
 	for _, list := range lists {
 		seen := map[string]bool{}
 		for _, r := range list {
-			if r.name == "" || r.evidence == "" || r.find == nil || seen[r.name] {
+			if r.Name == "" || r.Evidence == "" || r.Find == nil || seen[r.Name] {
 				t.Errorf("rule %+v", r)
 			}
-			seen[r.name] = true
+			seen[r.Name] = true
 		}
 	}
 }

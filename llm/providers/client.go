@@ -14,6 +14,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -25,7 +26,7 @@ const encoder = 2
 // and [llm.Target], for many goroutines at once. Open makes it.
 type Client struct {
 	profile Profile
-	target  target
+	target  wire.Target
 	config  Config
 	base    *url.URL // nil: nowhere to send to
 	http    *http.Client
@@ -42,7 +43,7 @@ var (
 // Address is the provider, its dialect, the model that is asked when a request
 // names none, and the host.
 func (c *Client) Address() llm.Address {
-	a := llm.Address{Provider: c.target.provider, Dialect: c.target.dialect.name, Model: c.target.model, Encoder: encoder}
+	a := llm.Address{Provider: c.target.Provider, Dialect: c.target.Dialect.Name, Model: c.target.Model, Encoder: encoder}
 	if c.base != nil {
 		a.Endpoint = c.base.Host
 	}
@@ -50,7 +51,7 @@ func (c *Client) Address() llm.Address {
 }
 
 // WantsTurn tells whether an open tool loop must go back with its thoughts.
-func (c *Client) WantsTurn() bool { return c.target.dialect.wantsTurn(c.target) }
+func (c *Client) WantsTurn() bool { return c.target.Dialect.NeedsLoopReasoning(c.target) }
 
 // Encode gives the request body. Equal requests give equal bytes.
 func (c *Client) Encode(req *llm.Request) ([]byte, error) {
@@ -59,8 +60,8 @@ func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 			return nil, fmt.Errorf("encode request: message %d: %w", i+1, err)
 		}
 	}
-	t := c.target.asked(req.Settings)
-	body, err := t.encode(req)
+	t := c.target.ForSettings(req.Settings)
+	body, err := t.Encode(req)
 	if err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
@@ -72,7 +73,7 @@ func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 
 // Decode reads a response body, be it JSON or a stream.
 func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
-	return c.target.decode(body, llm.FramingAuto)
+	return c.target.Decode(body, llm.FramingAuto)
 }
 
 // Generate asks and returns the whole answer, whether it comes in one piece or
@@ -108,7 +109,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 // events reads an answer. Its errors have no secrets.
 func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		for e, err := range a.target.decode(body, llm.FramingAuto) {
+		for e, err := range a.target.Decode(body, llm.FramingAuto) {
 			if err != nil {
 				var api *llm.APIError
 				if errors.As(err, &api) && api.RequestID == "" {
@@ -126,19 +127,19 @@ func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 
 // Check lists what the provider would refuse the request for: by the rules that
 // all have in common, and by those of the dialect.
-func (c *Client) Check(req *llm.Request) []llm.Problem { return check(c.target, req) }
+func (c *Client) Check(req *llm.Request) []llm.Problem { return wire.Check(c.target, req) }
 
 // KeepsToolTurns reports whether the model wants the reasoning of every turn with
 // tool calls in all later requests.
 func (c *Client) KeepsToolTurns(s llm.Settings) bool {
-	return c.target.asked(s).keeps(s.Reasoning) != nil
+	return c.target.ForSettings(s).WantsReasoningBack(s.Reasoning) != nil
 }
 
 // endpoint is where requests go. A base URL may end where the path begins, or be
 // the whole of it.
-func (c *Client) endpoint(t target, stream bool) *url.URL {
+func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 	u := *c.base
-	path, query, asks := strings.Cut(t.dialect.path(t.model, stream), "?")
+	path, query, asks := strings.Cut(t.Dialect.Path(t.Model, stream), "?")
 	if asks {
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+query, "&")
 	}
@@ -158,7 +159,7 @@ func (c *Client) endpoint(t target, stream bool) *url.URL {
 }
 
 // ready tells what is missing for a request to be sent.
-func (c *Client) ready(t target) error {
+func (c *Client) ready(t wire.Target) error {
 	p := c.profile
 	if c.base == nil {
 		if p.base != "" {
@@ -173,7 +174,7 @@ func (c *Client) ready(t target) error {
 	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.signed() {
 		return &noKey{p}
 	}
-	if t.model == "" && (p.NeedsKey && own || t.dialect.needsModel) {
+	if t.Model == "" && (p.NeedsKey && own || t.Dialect.NeedsModel) {
 		return fmt.Errorf("ask %s: no model: name one in the settings or the request", p.Name)
 	}
 	return nil

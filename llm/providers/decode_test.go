@@ -15,7 +15,7 @@ func TestADeepTextIsRefused(t *testing.T) {
 	tt := mustTarget("ollama", "ollama", "")
 	for name, body := range map[string]string{"one text": deep, "lines": deep + deep, "array": "[" + deep + "]", "events": event(deep), "Amazon's": string(framingtest.AWSEvent("x", deep))} {
 		var err error
-		for _, err = range tt.decode(strings.NewReader(body), llm.FramingAuto) {
+		for _, err = range tt.Decode(strings.NewReader(body), llm.FramingAuto) {
 		}
 		if !errors.Is(err, llm.ErrProtocol) {
 			t.Errorf("%s: %v, want %v", name, err, llm.ErrProtocol)

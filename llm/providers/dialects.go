@@ -3,15 +3,23 @@ package providers
 import (
 	"slices"
 	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/anthropic"
+	"github.com/tract-vcs/tract/internal/llm/bedrock"
+	"github.com/tract-vcs/tract/internal/llm/cohere"
+	"github.com/tract-vcs/tract/internal/llm/google"
+	"github.com/tract-vcs/tract/internal/llm/ollama"
+	"github.com/tract-vcs/tract/internal/llm/openai"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
 // dialects is every wire format.
-var dialects = []*dialect{Chat, Responses, Messages, Invoke, Converse, Gemini, Interactions, Cohere, Ollama}
+var dialects = []*wire.Dialect{openai.Chat, openai.Responses, anthropic.Messages, bedrock.Invoke, bedrock.Converse, google.Gemini, google.Interactions, cohere.Cohere, ollama.Ollama}
 
 // dialectNamed returns the wire format of a name; nil: there is none.
-func dialectNamed(name string) *dialect {
+func dialectNamed(name string) *wire.Dialect {
 	for _, d := range dialects {
-		if d.name == name {
+		if d.Name == name {
 			return d
 		}
 	}
@@ -37,7 +45,7 @@ func FindDialect(name string) (dialect string, known bool) {
 func Dialects() []string {
 	var names []string
 	for _, d := range dialects {
-		names = append(names, d.name)
+		names = append(names, d.Name)
 	}
 	slices.Sort(names)
 	return names

@@ -40,7 +40,7 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 	f := &Feed{watch: watch}
 	f.next, f.stop = iter.Pull(func(yield func(fed) bool) {
 		f.input.wait = func() bool { return yield(fed{more: true}) }
-		for e, err := range t.decode(&f.input, llm.FramingStream) {
+		for e, err := range t.Decode(&f.input, llm.FramingStream) {
 			if !yield(fed{event: e, err: err}) || err != nil {
 				return
 			}

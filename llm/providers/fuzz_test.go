@@ -31,7 +31,7 @@ func (r *recording) holds(t *testing.T, body []byte, answer func(back string) st
 		}
 	}
 	tt := r.target()
-	back := tt.dialect.replay(tt, reply.Blocks)
+	back := tt.Dialect.Replay(tt, reply.Blocks)
 	if back == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (r *recording) holds(t *testing.T, body []byte, answer func(back string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice := tt.dialect.replay(tt, again.Blocks); !rawjson.Equal(twice, back) {
+	if twice := tt.Dialect.Replay(tt, again.Blocks); !rawjson.Equal(twice, back) {
 		t.Fatalf("back\n%s\nand again\n%s", back, twice)
 	}
 }

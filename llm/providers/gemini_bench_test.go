@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/internal/llm/framing"
 )
 
 // geminiStream is a long stream: thoughts, an answer, and a call in pieces.
@@ -59,7 +59,7 @@ func BenchmarkGeminiUnmarshal(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		for f := range llm.ServerSent(bytes.NewReader(body)) {
+		for f := range framing.ServerSentEvents(bytes.NewReader(body)) {
 			var v any
 			if err := json.Unmarshal(f.Data, &v); err != nil {
 				b.Fatal(err)

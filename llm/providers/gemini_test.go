@@ -11,6 +11,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
@@ -105,13 +106,13 @@ func TestGoogleIsAskedWhereItAnswers(t *testing.T) {
 		t.Errorf("asked without a model: %v", err)
 	}
 	h := http.Header{}
-	proxy := target{provider: "proxy"}
-	dialectNamed("gemini").sign(h, proxy, "k")
-	dialectNamed("interactions").sign(h, proxy, "k")
+	proxy := wire.Target{Provider: "proxy"}
+	dialectNamed("gemini").Sign(h, proxy, "k")
+	dialectNamed("interactions").Sign(h, proxy, "k")
 	if h.Get("Authorization") != "Bearer k" || h.Get("X-Goog-Api-Key") != "k" {
 		t.Errorf("a server that only speaks the format gets %v", h)
 	}
-	if path := dialectNamed("gemini").path("tunedModels/mine", false); path != "/tunedModels/mine:generateContent" {
+	if path := dialectNamed("gemini").Path("tunedModels/mine", false); path != "/tunedModels/mine:generateContent" {
 		t.Errorf("path %s", path)
 	}
 }
@@ -243,7 +244,7 @@ func FuzzGemini(f *testing.F) {
 		reply, _, _ := r.read(bytes.NewReader(body))
 		tt := r.target()
 		req := &llm.Request{Messages: []content.Message{{Role: content.RoleAssistant, Blocks: reply.Blocks}}}
-		if body, err := tt.dialect.encode(tt, req); err != nil {
+		if body, err := tt.Dialect.Encode(tt, req); err != nil {
 			t.Fatal(err)
 		} else if _, err := rawjson.Parse(body); err != nil {
 			t.Fatalf("%v in %q", err, body)

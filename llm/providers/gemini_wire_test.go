@@ -148,7 +148,7 @@ func TestGeminiGoesBackAsItCame(t *testing.T) {
 			continue
 		}
 		tt := r.target()
-		have := tt.dialect.replay(tt, restored(t, reply.Blocks))
+		have := tt.Dialect.Replay(tt, restored(t, reply.Blocks))
 		if r.Container != "json" {
 			seals := sealsIn(have)
 			for i, want := range sealsIn(r.body) {
@@ -163,7 +163,7 @@ func TestGeminiGoesBackAsItCame(t *testing.T) {
 		if want == nil {
 			want = body.Get("candidates").At(0).Get("content")
 		}
-		r.checkBack(t, have, sendable(want))
+		r.checkBack(t, have, rawjson.ValidUTF8(want))
 	}
 }
 
@@ -173,12 +173,12 @@ func TestGeminiReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "gemini", "interactions"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
 		tt := r.target()
 		var have []rawjson.Value // without thoughts, which those clients left out
-		for p := range tt.dialect.replay(tt, reply.Blocks).Get("parts").Elements() {
+		for p := range tt.Dialect.Replay(tt, reply.Blocks).Get("parts").Elements() {
 			if !p.Get("thought").Bool() {
 				have = append(have, p)
 			}
 		}
-		for i, want := range numbered(pair.Get("assistant").At(0).Get("parts")) {
+		for i, want := range rawjson.Indexed(pair.Get("assistant").At(0).Get("parts")) {
 			call, sent := want.Get("functionCall"), have[i].Get("functionCall")
 			if have[i].Get("thoughtSignature").Text() != want.Get("thoughtSignature").Text() || !rawjson.Equal(call.Get("args"), sent.Get("args")) ||
 				call.Get("name").Text() != sent.Get("name").Text() || sent.Get("id") != nil && !rawjson.Equal(call.Get("id"), sent.Get("id")) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -49,12 +50,12 @@ func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
 			}
 			names := map[string]bool{}
 			var asked, answered []string
-			for _, s := range d.target.dialect.outline(body) {
-				switch s.what {
-				case saidCall:
-					asked = append(asked, s.id)
-				case saidResult:
-					answered = append(answered, s.id)
+			for _, s := range d.target.Dialect.Outline(body) {
+				switch s.Kind {
+				case wire.OutlineCall:
+					asked = append(asked, s.CallID)
+				case wire.OutlineResult:
+					answered = append(answered, s.CallID)
 				}
 			}
 			for i, id := range asked {
@@ -76,11 +77,11 @@ func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
 // TestIdsThatFitStay: what a target takes as it is, it gets as it is.
 func TestIdsThatFitStay(t *testing.T) {
 	for _, c := range []struct{ have, want string }{
-		{mistralID("abc123DEF"), "abc123DEF"},
-		{openAIID("functions.search:0"), "functions.search:0"},
-		{wordID("toolu_01-A", 0), "toolu_01-A"},
-		{wordID(strings.Repeat("x", 64), 64), strings.Repeat("x", 64)},
-		{shortID("a|b", 64), "a|b"},
+		{wire.MistralCallID("abc123DEF"), "abc123DEF"},
+		{wire.OpenAICallID("functions.search:0"), "functions.search:0"},
+		{wire.SafeCallID("toolu_01-A", 0), "toolu_01-A"},
+		{wire.SafeCallID(strings.Repeat("x", 64), 64), strings.Repeat("x", 64)},
+		{wire.ShortCallID("a|b", 64), "a|b"},
 	} {
 		if c.have != c.want {
 			t.Errorf("%q, want %q", c.have, c.want)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/framing"
 	"github.com/tract-vcs/tract/internal/llm/framing/framingtest"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
@@ -54,7 +55,7 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 		}
 		want, _, failed := r.read(bytes.NewReader(r.body))
 		var wrapped []byte
-		for f, err := range llm.ServerSent(bytes.NewReader(r.body)) {
+		for f, err := range framing.ServerSentEvents(bytes.NewReader(r.body)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,11 +65,11 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 			t.Errorf("%s wrapped says\n%q\nwant\n%q", r.File, all(got, err), all(want, failed))
 		}
 		tt := r.target()
-		back := tt.dialect.replay(tt, want.Blocks)
+		back := tt.Dialect.Replay(tt, want.Blocks)
 		r.API = "invoke"
 		got, _, _ := r.read(bytes.NewReader(wrapped))
 		tt = r.target()
-		if have := tt.dialect.replay(tt, got.Blocks); !bytes.Equal(have, back) {
+		if have := tt.Dialect.Replay(tt, got.Blocks); !bytes.Equal(have, back) {
 			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have, back)
 		}
 	}
@@ -84,7 +85,7 @@ func TestInvokeReplayPairs(t *testing.T) {
 func TestAnInvokeRequestNamesNoModel(t *testing.T) {
 	tt := mustTarget("invoke", "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
 	req := &llm.Request{Stream: true, Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}}
-	body, err := tt.dialect.encode(tt, req)
+	body, err := tt.Dialect.Encode(tt, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +93,11 @@ func TestAnInvokeRequestNamesNoModel(t *testing.T) {
 		t.Errorf("%s, want %s", body, want)
 	}
 	req.Settings.Extra = []byte(`{"anthropic_version":"later","anthropic_beta":["x"]}`)
-	if body, err = tt.dialect.encode(tt, req); err != nil || body.Get("anthropic_version").Text() != "later" || body.Get("anthropic_beta").At(0).Text() != "x" {
+	if body, err = tt.Dialect.Encode(tt, req); err != nil || body.Get("anthropic_version").Text() != "later" || body.Get("anthropic_beta").At(0).Text() != "x" {
 		t.Errorf("%s, %v", body, err)
 	}
 	req.Settings.Extra = []byte(`[]`)
-	if body, err = tt.dialect.encode(tt, req); err == nil {
+	if body, err = tt.Dialect.Encode(tt, req); err == nil {
 		t.Errorf("%s", body)
 	}
 }

@@ -178,7 +178,7 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("content")
 		tt := r.target()
-		have := tt.dialect.replay(tt, stored)
+		have := tt.Dialect.Replay(tt, stored)
 		if want.At(0) == nil && have == nil {
 			continue
 		}
@@ -192,7 +192,7 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 func TestMessagesReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "messages"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
 		have := replayOf(r.target(), reply.Blocks).Get("content")
-		for i, want := range numbered(pair.Get("assistant").At(0).Get("content")) {
+		for i, want := range rawjson.Indexed(pair.Get("assistant").At(0).Get("content")) {
 			// Clients leave out what they do not know, such as caller.
 			for key, value := range want.Members() {
 				if !rawjson.Equal(have.At(i).Get(key), value) {

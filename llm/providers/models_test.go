@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/anthropic"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
@@ -124,14 +126,14 @@ func TestReasoningOff(t *testing.T) {
 				}
 				warned := false
 				for _, p := range problemsOf(t, c.provider, c.model, r) {
-					warned = warned || p.Rule == ruleCannotStop && p.Warning
+					warned = warned || p.Rule == wire.RuleCannotStop && p.Warning
 				}
 				if warned != c.cannot {
 					t.Errorf("%s: a warning: %t, want %t", name, warned, c.cannot)
 				}
 			}
 			for _, p := range problemsOf(t, c.provider, c.model, llm.Reasoning{}) {
-				if p.Rule == ruleCannotStop {
+				if p.Rule == wire.RuleCannotStop {
 					t.Error("a warning without being asked to stop")
 				}
 			}
@@ -159,15 +161,15 @@ func problemsOf(t *testing.T, provider, model string, r llm.Reasoning) []llm.Pro
 // TestModelPatterns: a pattern that is none would match nothing without a word.
 func TestModelPatterns(t *testing.T) {
 	var all []string
-	for _, s := range stops {
-		all = append(all, s.models...)
-		if s.why == "" {
-			t.Errorf("%v: no evidence", s.models)
+	for _, s := range wire.OffRules {
+		all = append(all, s.Models...)
+		if s.Evidence == "" {
+			t.Errorf("%v: no evidence", s.Models)
 		}
 	}
-	for _, r := range replays {
-		all = append(append(all, r.models...), r.plain...)
-		if _, known := Lookup(r.vendor); !known || r.evidence == "" {
+	for _, r := range wire.ReplayRules {
+		all = append(append(all, r.Models...), r.NonReasoning...)
+		if _, known := Lookup(r.Vendor); !known || r.Evidence == "" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -212,7 +214,7 @@ func TestAModelThatRefusesToStopIsAskedForTheLeast(t *testing.T) {
 			if err != nil || reply.Text() != "Blue." {
 				t.Fatal(reply, err)
 			}
-			if fmt.Sprint(warned) != "["+ruleCannotStop+"]" {
+			if fmt.Sprint(warned) != "["+wire.RuleCannotStop+"]" {
 				t.Errorf("warned of %v", warned)
 			}
 			wantJSON(t, rawjson.Without(s.Requests()[1].Body, "model", "messages", "contents", "input", "store", "max_tokens"), c.want)
@@ -231,10 +233,10 @@ func TestInterleavedThinkingIsAskedFor(t *testing.T) {
 		headers         map[string]string
 		want            string
 	}{
-		"Claude 4":          {"anthropic", "claude-sonnet-4-20250514", tools, llm.Reasoning{Effort: "high"}, nil, interleavedBeta},
-		"Claude 4.5":        {"anthropic", "claude-opus-4-5-20251101", tools, llm.Reasoning{MaxTokens: 2000}, nil, interleavedBeta},
-		"a budget for 4.6":  {"anthropic", "claude-sonnet-4-6", tools, llm.Reasoning{MaxTokens: 2000}, nil, interleavedBeta},
-		"elsewhere":         {"messages", "anthropic/claude-haiku-4.5", tools, llm.Reasoning{MaxTokens: 2000}, nil, interleavedBeta},
+		"Claude 4":          {"anthropic", "claude-sonnet-4-20250514", tools, llm.Reasoning{Effort: "high"}, nil, anthropic.InterleavedBeta},
+		"Claude 4.5":        {"anthropic", "claude-opus-4-5-20251101", tools, llm.Reasoning{MaxTokens: 2000}, nil, anthropic.InterleavedBeta},
+		"a budget for 4.6":  {"anthropic", "claude-sonnet-4-6", tools, llm.Reasoning{MaxTokens: 2000}, nil, anthropic.InterleavedBeta},
+		"elsewhere":         {"messages", "anthropic/claude-haiku-4.5", tools, llm.Reasoning{MaxTokens: 2000}, nil, anthropic.InterleavedBeta},
 		"no tools":          {"anthropic", "claude-opus-4-5", nil, llm.Reasoning{Effort: "high"}, nil, ""},
 		"no thinking":       {"anthropic", "claude-opus-4-5", tools, llm.Reasoning{}, nil, ""},
 		"thinking off":      {"anthropic", "claude-opus-4-5", tools, llm.Reasoning{Disabled: true, Effort: "high"}, nil, ""},
@@ -264,7 +266,7 @@ func TestInterleavedThinkingIsAskedFor(t *testing.T) {
 		})
 	}
 	for provider, path := range map[string][]string{"invoke": {"anthropic_beta"}, "bedrock": {"additionalModelRequestFields", "anthropic_beta"}} {
-		for model, want := range map[string]string{"us.anthropic.claude-sonnet-4-5-20250929-v1:0": `["` + interleavedBeta + `"]`, "us.anthropic.claude-opus-4-6-v1": ""} {
+		for model, want := range map[string]string{"us.anthropic.claude-sonnet-4-5-20250929-v1:0": `["` + anthropic.InterleavedBeta + `"]`, "us.anthropic.claude-opus-4-6-v1": ""} {
 			body := written(t, provider, model, llm.Settings{Reasoning: llm.Reasoning{Effort: "high"}})
 			if got := string(body.Get(path...)); got != want {
 				t.Errorf("%s %s: %s", provider, model, got)

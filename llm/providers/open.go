@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -76,7 +77,7 @@ func Open(name string, c Config) (*Client, error) {
 	if !known && c.Dialect == "" && (name != "" || c.BaseURL == "") {
 		return nil, unknown(name)
 	}
-	t.model = c.Model
+	t.Model = c.Model
 	client := &Client{target: t, profile: profile, config: c, http: direct()}
 	if c.HTTP != nil {
 		copied := *c.HTTP
@@ -87,7 +88,7 @@ func Open(name string, c Config) (*Client, error) {
 	base := c.BaseURL
 	if base == "" {
 		base = profile.BaseURL
-		if t.dialect.name == profile.compatible {
+		if t.Dialect.Name == profile.compatible {
 			base += compatiblePath
 		}
 	}
@@ -112,15 +113,15 @@ func Open(name string, c Config) (*Client, error) {
 const compatiblePath = "/v1"
 
 // targetOf is a model of a provider, whose wire format may be given.
-func targetOf(api, provider, model string) (target, error) {
+func targetOf(api, provider, model string) (wire.Target, error) {
 	t, _, _, err := find(api, provider)
-	t.model = model
+	t.Model = model
 	return t, err
 }
 
 // find is the target of a provider, whose wire format may be given; known tells
 // whether the provider is.
-func find(api, provider string) (t target, p Profile, known bool, err error) {
+func find(api, provider string) (t wire.Target, p Profile, known bool, err error) {
 	p, known = Lookup(provider)
 	if !known {
 		p = Profile{Name: provider, Dialect: "chat"}
@@ -130,10 +131,10 @@ func find(api, provider string) (t target, p Profile, known bool, err error) {
 	}
 	name, found := FindDialect(api)
 	if !found {
-		return target{}, p, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
+		return wire.Target{}, p, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
 	}
 	generic := p.BaseURL == "" && len(p.KeyEnv) == 0
-	return newTarget(dialectNamed(name), p.Name, generic, p.quirks), p, known, nil
+	return wire.NewTarget(dialectNamed(name), p.Name, generic, p.quirks), p, known, nil
 }
 
 // Decode reads one response body without a client: what [llm.Target].Decode
@@ -144,7 +145,7 @@ func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq
 	if err != nil {
 		return func(yield func(llm.Event, error) bool) { yield(llm.Event{}, fmt.Errorf("decode: %w", err)) }
 	}
-	return t.decode(body, f)
+	return t.Decode(body, f)
 }
 
 // Replay is what stands for one response in the next request, as JSON; nil when
@@ -157,7 +158,7 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 	if err := content.CheckBlocks(blocks); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	return t.dialect.replay(t, blocks), nil
+	return t.Dialect.Replay(t, blocks), nil
 }
 
 // noKey says which key is missing.

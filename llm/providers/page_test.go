@@ -14,6 +14,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -196,21 +197,21 @@ func added(v, other rawjson.Value) rawjson.Value {
 			o.Set(key, member)
 		}
 	}
-	return some(o.Bytes())
+	return rawjson.NonEmptyObject(o.Bytes())
 }
 
 func stopsTable(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("| models | of | are asked for | evidence |\n|---|---|---|---|\n")
-	for _, s := range stops {
+	for _, s := range wire.OffRules {
 		asked := "nothing"
-		if s.least != "" {
-			asked = "`" + s.least + "`"
+		if s.Effort != "" {
+			asked = "`" + s.Effort + "`"
 		}
-		if s.reasons {
+		if s.StillReasons {
 			asked += ", and reason all the same"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.models), cmp.Or(quoted(s.vendors), "all"), asked, s.why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.Models), cmp.Or(quoted(s.Vendors), "all"), asked, s.Evidence)
 	}
 	return b.String()
 }
@@ -218,12 +219,12 @@ func stopsTable(*testing.T) string {
 func replaysTable(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("| provider | models elsewhere | but not | where there is none | evidence |\n|---|---|---|---|---|\n")
-	for _, r := range replays {
+	for _, r := range wire.ReplayRules {
 		where := "messages with tool calls"
-		if r.every {
+		if r.EveryMessage {
 			where = "all messages of the model, in a request with tools"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | `%q` in %s | %s |\n", r.vendor, quoted(r.models), quoted(r.plain), r.placeholder, where, r.evidence)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%q` in %s | %s |\n", r.Vendor, quoted(r.Models), quoted(r.NonReasoning), r.Placeholder, where, r.Evidence)
 	}
 	return b.String()
 }
@@ -233,7 +234,7 @@ func refusedTable(*testing.T) string {
 	b.WriteString("| dialect | what is taken back |\n|---|---|\n")
 	for _, dialect := range Dialects() {
 		var paths []string
-		for _, path := range dialectNamed(dialect).unasked {
+		for _, path := range dialectNamed(dialect).OptionalFields {
 			paths = append(paths, strings.Join(path, "."))
 		}
 		if paths != nil {
@@ -246,25 +247,25 @@ func refusedTable(*testing.T) string {
 func rulesTable(*testing.T) string {
 	var b strings.Builder
 	b.WriteString("| rule | dialects | evidence |\n|---|---|---|\n")
-	row := func(r rule, dialects string) {
-		if r.warns {
+	row := func(r wire.Rule, dialects string) {
+		if r.Warns {
 			dialects += " (a warning)"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.name, dialects, strings.ReplaceAll(r.evidence, "|", "\\|"))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Name, dialects, strings.ReplaceAll(r.Evidence, "|", "\\|"))
 	}
-	for _, r := range commonRules {
+	for _, r := range wire.CommonRules {
 		row(r, "all")
 	}
 	var seen []string
 	for _, name := range Dialects() {
-		for _, r := range dialectNamed(name).rules {
-			if slices.Contains(seen, r.name+r.evidence) {
+		for _, r := range dialectNamed(name).Rules {
+			if slices.Contains(seen, r.Name+r.Evidence) {
 				continue // of a dialect that has the rules of another
 			}
-			seen = append(seen, r.name+r.evidence)
+			seen = append(seen, r.Name+r.Evidence)
 			var who []string
 			for _, other := range Dialects() {
-				if slices.ContainsFunc(dialectNamed(other).rules, func(o rule) bool { return o.name+o.evidence == r.name+r.evidence }) {
+				if slices.ContainsFunc(dialectNamed(other).Rules, func(o wire.Rule) bool { return o.Name+o.Evidence == r.Name+r.Evidence }) {
 					who = append(who, other)
 				}
 			}

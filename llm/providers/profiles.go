@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
@@ -20,7 +21,7 @@ type Profile struct {
 
 	base       string // what a base URL looks like, where each account or region has its own
 	compatible string // the dialect that it speaks below /v1, beside its own; empty: it does not
-	quirks     quirks
+	quirks     wire.Quirks
 }
 
 // How servers are asked for no reasoning.
@@ -65,54 +66,54 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		Profile{
 			Name: "openai", Dialect: "chat", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
 			KeyEnv: []string{"OPENAI_API_KEY"},
-			quirks: quirks{limit: "max_completion_tokens", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+			quirks: wire.Quirks{MaxTokensField: "max_completion_tokens", CallID: wire.OpenAICallID, NoReasoningField: true, Strict: true, RefusalField: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "azure", Dialect: "chat", NeedsKey: true,
 			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
-			base:   azureBase, quirks: quirks{limit: "max_completion_tokens", keyHeader: "Api-Key", id: openAIID, silent: true, strict: true, refusal: true, solo: true},
+			base:   azureBase, quirks: wire.Quirks{MaxTokensField: "max_completion_tokens", KeyHeader: "Api-Key", CallID: wire.OpenAICallID, NoReasoningField: true, Strict: true, RefusalField: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "deepseek", Dialect: "chat", BaseURL: "https://api.deepseek.com/v1", NeedsKey: true,
-			KeyEnv: []string{"DEEPSEEK_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"DEEPSEEK_API_KEY"}, quirks: wire.Quirks{OffMembers: thinkingDisabled, PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "groq", Dialect: "chat", BaseURL: "https://api.groq.com/openai/v1", NeedsKey: true,
 			KeyEnv: []string{"GROQ_API_KEY"},
-			quirks: quirks{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+			quirks: wire.Quirks{MaxTokensField: "max_completion_tokens", ReasoningField: "reasoning", Strict: true},
 		},
 		Profile{
 			Name: "cerebras", Dialect: "chat", BaseURL: "https://api.cerebras.ai/v1", NeedsKey: true,
 			KeyEnv: []string{"CEREBRAS_API_KEY"},
-			quirks: quirks{limit: "max_completion_tokens", thought: "reasoning", strict: true},
+			quirks: wire.Quirks{MaxTokensField: "max_completion_tokens", ReasoningField: "reasoning", Strict: true},
 		},
 		Profile{
 			Name: "moonshotai", Dialect: "chat", BaseURL: "https://api.moonshot.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"MOONSHOT_API_KEY", "KIMI_API_KEY"}, quirks: wire.Quirks{OffMembers: thinkingDisabled, PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "zai", Dialect: "chat", BaseURL: "https://api.z.ai/api/paas/v4", NeedsKey: true,
-			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, quirks: quirks{off: thinkingDisabled, plain: true, solo: true},
+			KeyEnv: []string{"ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"}, quirks: wire.Quirks{OffMembers: thinkingDisabled, PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "openrouter", Dialect: "chat", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: quirks{thought: "reasoning", effort: "reasoning", details: true},
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: wire.Quirks{ReasoningField: "reasoning", EffortObject: "reasoning", ReasoningDetails: true},
 		},
 		Profile{
 			Name: "xai", Dialect: "chat", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"XAI_API_KEY"}, quirks: quirks{plain: true, solo: true},
+			KeyEnv: []string{"XAI_API_KEY"}, quirks: wire.Quirks{PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "mistral", Dialect: "chat", BaseURL: "https://api.mistral.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"MISTRAL_API_KEY"}, quirks: quirks{id: mistralID, silent: true, strict: true, chunks: true, noStreamOptions: true, solo: true},
+			KeyEnv: []string{"MISTRAL_API_KEY"}, quirks: wire.Quirks{CallID: wire.MistralCallID, NoReasoningField: true, Strict: true, ThinkingParts: true, NoStreamOptions: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "together", Dialect: "chat", BaseURL: "https://api.together.xyz/v1", NeedsKey: true,
-			KeyEnv: []string{"TOGETHER_API_KEY"}, quirks: quirks{off: `{"reasoning":{"enabled":false}}`, thought: "reasoning", plain: true},
+			KeyEnv: []string{"TOGETHER_API_KEY"}, quirks: wire.Quirks{OffMembers: `{"reasoning":{"enabled":false}}`, ReasoningField: "reasoning", PlainReasoning: true},
 		},
 		Profile{
 			Name: "fireworks", Dialect: "chat", BaseURL: "https://api.fireworks.ai/inference/v1", NeedsKey: true,
-			KeyEnv: []string{"FIREWORKS_API_KEY"}, quirks: quirks{plain: true},
+			KeyEnv: []string{"FIREWORKS_API_KEY"}, quirks: wire.Quirks{PlainReasoning: true},
 		},
 		Profile{
 			Name: "huggingface", Dialect: "chat", BaseURL: "https://router.huggingface.co/v1", NeedsKey: true,
@@ -120,29 +121,29 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "perplexity", Dialect: "chat", BaseURL: "https://api.perplexity.ai", NeedsKey: true,
-			KeyEnv: []string{"PERPLEXITY_API_KEY"}, quirks: quirks{silent: true, noStreamOptions: true},
+			KeyEnv: []string{"PERPLEXITY_API_KEY"}, quirks: wire.Quirks{NoReasoningField: true, NoStreamOptions: true},
 		},
 		Profile{
 			Name: "alibaba", Dialect: "chat", BaseURL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", NeedsKey: true,
-			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, quirks: quirks{off: `{"enable_thinking":false}`, budget: "thinking_budget", plain: true, solo: true},
+			KeyEnv: []string{"DASHSCOPE_API_KEY", "ALIBABA_API_KEY"}, quirks: wire.Quirks{OffMembers: `{"enable_thinking":false}`, BudgetField: "thinking_budget", PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "minimax", Dialect: "chat", BaseURL: "https://api.minimax.io/v1", NeedsKey: true,
-			KeyEnv: []string{"MINIMAX_API_KEY"}, quirks: quirks{off: thinkingDisabled},
+			KeyEnv: []string{"MINIMAX_API_KEY"}, quirks: wire.Quirks{OffMembers: thinkingDisabled},
 		},
 		Profile{
 			Name: "vercel-gateway", Dialect: "chat", BaseURL: "https://ai-gateway.vercel.sh/v1", NeedsKey: true,
-			KeyEnv: []string{"AI_GATEWAY_API_KEY"}, quirks: quirks{thought: "reasoning", effort: "reasoning", details: true},
+			KeyEnv: []string{"AI_GATEWAY_API_KEY"}, quirks: wire.Quirks{ReasoningField: "reasoning", EffortObject: "reasoning", ReasoningDetails: true},
 		},
 		Profile{
 			Name: "github-copilot", Dialect: "chat", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,
-			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, quirks: quirks{thought: "reasoning_text", id: openAIID, plain: true, solo: true},
+			KeyEnv: []string{"GITHUB_COPILOT_TOKEN"}, quirks: wire.Quirks{ReasoningField: "reasoning_text", CallID: wire.OpenAICallID, PlainReasoning: true, TagsPaired: true},
 		},
 		Profile{
 			Name: "avian", Dialect: "chat", BaseURL: "https://api.avian.io/v1", NeedsKey: true,
-			KeyEnv: []string{"AVIAN_API_KEY"}, quirks: quirks{details: true},
+			KeyEnv: []string{"AVIAN_API_KEY"}, quirks: wire.Quirks{ReasoningDetails: true},
 		},
-		Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, quirks: quirks{details: true}},
+		Profile{Name: "snowflake", Dialect: "chat", NeedsKey: true, KeyEnv: []string{"SNOWFLAKE_PAT"}, quirks: wire.Quirks{ReasoningDetails: true}},
 		Profile{
 			Name: "bedrock", Dialect: "converse", NeedsKey: true, KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
 			base: bedrockBase,
@@ -152,25 +153,25 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{ // at a base URL that ends in /v1 it speaks chat
 			Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
-			compatible: "chat", quirks: quirks{thought: "reasoning", plain: true},
+			compatible: "chat", quirks: wire.Quirks{ReasoningField: "reasoning", PlainReasoning: true},
 		},
-		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", quirks: quirks{off: templateOff, plain: true}},
-		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", quirks: quirks{plain: true}},
-		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", quirks: quirks{off: templateOff, plain: true}},
+		Profile{Name: "llama-cpp", Dialect: "chat", BaseURL: "http://localhost:8080/v1", quirks: wire.Quirks{OffMembers: templateOff, PlainReasoning: true}},
+		Profile{Name: "lmstudio", Dialect: "chat", BaseURL: "http://localhost:1234/v1", quirks: wire.Quirks{PlainReasoning: true}},
+		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", quirks: wire.Quirks{OffMembers: templateOff, PlainReasoning: true}},
 		Profile{Name: "openai-compatible", Dialect: "chat"},
 
 		// Vendors that speak chat by default, over the responses dialect.
 		Profile{
 			Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENAI_API_KEY"}, quirks: quirks{silent: true},
+			KeyEnv: []string{"OPENAI_API_KEY"}, quirks: wire.Quirks{NoReasoningField: true},
 		},
 		Profile{
 			Name: "azure-responses", Dialect: "responses", NeedsKey: true,
-			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, base: azureBase, quirks: quirks{keyHeader: "Api-Key", silent: true},
+			KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, base: azureBase, quirks: wire.Quirks{KeyHeader: "Api-Key", NoReasoningField: true},
 		},
 		Profile{
 			Name: "xai-responses", Dialect: "responses", BaseURL: "https://api.x.ai/v1", NeedsKey: true,
-			KeyEnv: []string{"XAI_API_KEY"}, quirks: quirks{silent: true},
+			KeyEnv: []string{"XAI_API_KEY"}, quirks: wire.Quirks{NoReasoningField: true},
 		},
 		Profile{
 			Name: "deepseek-responses", Dialect: "responses", BaseURL: "https://api.deepseek.com", NeedsKey: true,
@@ -178,7 +179,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		},
 		Profile{
 			Name: "openrouter-responses", Dialect: "responses", BaseURL: "https://openrouter.ai/api/v1", NeedsKey: true,
-			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: quirks{effort: "reasoning"},
+			KeyEnv: []string{"OPENROUTER_API_KEY"}, quirks: wire.Quirks{EffortObject: "reasoning"},
 		},
 		Profile{
 			Name: "github-copilot-responses", Dialect: "responses", BaseURL: "https://api.githubcopilot.com", NeedsKey: true,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -116,10 +117,10 @@ func (r *recording) dialect() string {
 	return r.API
 }
 
-func (r *recording) target() target { return mustTarget(r.dialect(), r.Provider, r.Model) }
+func (r *recording) target() wire.Target { return mustTarget(r.dialect(), r.Provider, r.Model) }
 
 // mustTarget is the target of a provider's model.
-func mustTarget(dialect, provider, model string) target {
+func mustTarget(dialect, provider, model string) wire.Target {
 	t, err := targetOf(dialect, provider, model)
 	if err != nil {
 		panic(err)
@@ -128,16 +129,18 @@ func mustTarget(dialect, provider, model string) target {
 }
 
 // replayOf is what stands for a response in the next request.
-func replayOf(t target, blocks []content.Block) rawjson.Value { return t.dialect.replay(t, blocks) }
+func replayOf(t wire.Target, blocks []content.Block) rawjson.Value {
+	return t.Dialect.Replay(t, blocks)
+}
 
 func (r *recording) read(body io.Reader) (*llm.Response, []content.ToolCall, error) {
 	return readAll(r.target(), body)
 }
 
 // readAll decodes a body; the calls are those that never became whole.
-func readAll(t target, body io.Reader) (*llm.Response, []content.ToolCall, error) {
+func readAll(t wire.Target, body io.Reader) (*llm.Response, []content.ToolCall, error) {
 	var a llm.Accumulator
-	for e, err := range t.decode(body, llm.FramingAuto) {
+	for e, err := range t.Decode(body, llm.FramingAuto) {
 		if err != nil {
 			return a.Response(false), a.Unfinished(), err
 		}

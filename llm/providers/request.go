@@ -18,20 +18,20 @@ func DecodeRequest(api, provider string, body []byte) (*llm.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode request: %w", err)
 	}
-	if t.dialect.request == nil {
-		return nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.dialect.name)
+	if t.Dialect.DecodeRequest == nil {
+		return nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.Dialect.Name)
 	}
 	v, err := rawjson.Parse(body)
 	if err != nil {
 		return nil, fmt.Errorf("decode request: %w", err)
 	}
 	if v.Kind() != rawjson.KindObject {
-		return nil, fmt.Errorf("decode request: want an object, have %s %q", v.Kind(), excerpt(v))
+		return nil, fmt.Errorf("decode request: want an object, have %s %q", v.Kind(), rawjson.Excerpt(v))
 	}
-	t.model = v.Get("model").Text()
-	req, err := t.dialect.request(t, v)
+	t.Model = v.Get("model").Text()
+	req, err := t.Dialect.DecodeRequest(t, v)
 	if err != nil {
-		return nil, fmt.Errorf("decode request: %s: %w", t.dialect.name, err)
+		return nil, fmt.Errorf("decode request: %s: %w", t.Dialect.Name, err)
 	}
 	return req, nil
 }

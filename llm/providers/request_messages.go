@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
 // DecodeMessages reads the messages of a request of which the elements of the list come
@@ -17,29 +18,29 @@ import (
 func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
 		t, err := targetOf(api, provider, model)
-		if err == nil && t.dialect.talk == nil {
+		if err == nil && t.Dialect.NewMessageReader == nil {
 			err = fmt.Errorf("messages of the dialect %s cannot be read one by one", api)
 		}
 		if err != nil {
 			yield(content.Message{}, fmt.Errorf("decode message: %w", err))
 			return
 		}
-		q := t.dialect.talk(t)
+		q := t.Dialect.NewMessageReader(t)
 		wrong := func(err error) bool {
-			return yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.dialect.name, err))
+			return yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.Dialect.Name, err))
 		}
 		for v := range list {
 			kept := 1
-			err := q.next(rawjson.Value(v))
+			err := q.Next(rawjson.Value(v))
 			if err != nil {
 				kept = 0
-				_ = q.end() // what came before the element comes before its error
+				_ = q.End() // what came before the element comes before its error
 			}
 			if !give(q, kept, yield) || err != nil && !wrong(err) {
 				return
 			}
 		}
-		err = q.end()
+		err = q.End()
 		if give(q, 0, yield) && err != nil {
 			wrong(err)
 		}
@@ -47,8 +48,8 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 }
 
 // give yields what was gathered but the last messages, so many as are kept back.
-func give(q talk, kept int, yield func(content.Message, error) bool) bool {
-	list := q.gathered()
+func give(q wire.MessageReader, kept int, yield func(content.Message, error) bool) bool {
+	list := q.Messages()
 	n := max(len(*list)-kept, 0)
 	for _, m := range (*list)[:n] {
 		if !yield(m, nil) {

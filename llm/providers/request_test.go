@@ -48,7 +48,7 @@ func TestRecordedRequestsComeOutAsTheyWere(t *testing.T) {
 			t.Fatal(err)
 		}
 		name, api := row.Get("request").Text(), row.Get("api").Text()
-		if d := dialectNamed(api); name == "" || d == nil || d.request == nil {
+		if d := dialectNamed(api); name == "" || d == nil || d.DecodeRequest == nil {
 			continue
 		}
 		read[api]++

@@ -127,7 +127,7 @@ func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
 		}
 		stored := restored(t, reply.Blocks)
 		tt := r.target()
-		have := tt.dialect.replay(tt, stored)
+		have := tt.Dialect.Replay(tt, stored)
 		for _, b := range reply.Blocks {
 			if seal := b.Form().Seal.Data; !texts(have)[seal] && seal != "" {
 				t.Errorf("the seal %q is not in what goes back", seal)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -26,7 +27,7 @@ func ParseTools(b []byte) ([]llm.Tool, error) {
 	var tools []llm.Tool
 	seen := map[string]int{}
 	for e := range v.Elements() {
-		t, err := parseTool(e)
+		t, err := wire.ParseTool(e)
 		if err != nil {
 			return nil, fmt.Errorf("parse tools: element %d: %w", len(tools), err)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -53,7 +54,7 @@ type answer struct {
 	closer    io.Closer
 	sent      []byte
 	from      llm.Address
-	target    target
+	target    wire.Target
 	requestID string
 	secrets   secrets
 }
@@ -61,7 +62,7 @@ type answer struct {
 // try is one request on its way.
 type try struct {
 	*Client
-	target target
+	target wire.Target
 	stream bool
 	url    *url.URL
 	body   []byte
@@ -73,7 +74,7 @@ type try struct {
 // ask sends a request until it is answered, or until asking again makes no
 // sense. After the first byte of an answer nothing is sent again.
 func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
-	t := c.target.asked(req.Settings)
+	t := c.target.ForSettings(req.Settings)
 	if err := c.ready(t); err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 		n++
 		c.log("%v: asking again in %s (%d of %d)", err, pause.Round(time.Millisecond), n, c.config.Retries)
 		if err := sleep(ctx, pause); err != nil {
-			return nil, fmt.Errorf("ask %s: %w", t.provider, err)
+			return nil, fmt.Errorf("ask %s: %w", t.Provider, err)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (r *try) less(req *llm.Request, err error) bool {
 		return false
 	}
 	if body := withoutOwn(r.target, api, r.body, req.Settings.Extra); body != nil {
-		r.log("%s does not know a field that tract added: asking without it", r.target.provider)
+		r.log("%s does not know a field that tract added: asking without it", r.target.Provider)
 		r.body = body
 		return true
 	}
@@ -182,7 +183,7 @@ func (r *try) send(ctx context.Context) (*answer, error) {
 		return nil, r.unreached(clock, hide, err)
 	}
 	from := r.Address()
-	from.Model = r.target.model
+	from.Model = r.target.Model
 	return &answer{
 		body: begun, closer: body, sent: r.body, from: from, target: r.target, requestID: requestID(res.Header), secrets: hide,
 	}, nil
@@ -194,13 +195,13 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	hide.add(r.config.APIKey)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return nil, hide, fmt.Errorf("ask %s: %w", r.target.provider, err)
+		return nil, hide, fmt.Errorf("ask %s: %w", r.target.Provider, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	req.Header.Set("User-Agent", "tract")
-	r.target.dialect.sign(req.Header, r.target, r.config.APIKey)
-	if headers := r.target.dialect.headers; headers != nil {
+	r.target.Dialect.Sign(req.Header, r.target, r.config.APIKey)
+	if headers := r.target.Dialect.Headers; headers != nil {
 		headers(req.Header, r.target, r.body)
 	}
 	for name, value := range r.config.Headers {
@@ -211,7 +212,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	}
 	hide.learn(req)
 	if err != nil {
-		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.provider, err)
+		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.Provider, err)
 	}
 	return req, hide, nil
 }
@@ -219,7 +220,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 // unreached is the error of a request that nothing was heard of.
 func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
-		return fmt.Errorf("ask %s: %w", r.target.provider, cause)
+		return fmt.Errorf("ask %s: %w", r.target.Provider, cause)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
 		err = where.Err // the address may have a key in it
@@ -227,12 +228,12 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
 	r.again = !errors.As(err, &cert) && !(errors.As(err, &name) && name.IsNotFound)
-	return &llm.NetworkError{Provider: r.target.provider, Host: r.url.Host, Err: hide.clean(err)}
+	return &llm.NetworkError{Provider: r.target.Provider, Host: r.url.Host, Err: hide.clean(err)}
 }
 
 // refused is the error of an answer that is none. Secrets go before words are cut: half of one is one too.
 func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
-	provider := r.target.provider
+	provider := r.target.Provider
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
 		return &llm.APIError{
 			Provider: provider, Status: res.StatusCode, Type: "redirect",
@@ -250,8 +251,8 @@ func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
 
 // withoutOwn is the body without the fields that a provider refuses and nobody
 // asked for; nil when it is not about them.
-func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
-	for _, path := range t.dialect.unasked {
+func withoutOwn(t wire.Target, e *llm.APIError, body, extra []byte) []byte {
+	for _, path := range t.Dialect.OptionalFields {
 		v, err := rawjson.Parse(body)
 		last := path[len(path)-1]
 		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !names(e, last) {
@@ -263,16 +264,16 @@ func withoutOwn(t target, e *llm.APIError, body, extra []byte) []byte {
 }
 
 // efforts is in the order of how much a model reasons.
-var efforts = []string{effortNone, "minimal", "low", "medium", "high"}
+var efforts = []string{wire.EffortNone, "minimal", "low", "medium", "high"}
 
 // withoutOff is the body that asks for as little reasoning as the provider lets a
 // model do, when it refuses to let it do none: with the least effort that the error
 // names, else without the field. body is nil when the error is not about that.
-func withoutOff(t target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
-	if !isOff(s.Reasoning) {
+func withoutOff(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
+	if !wire.IsReasoningOff(s.Reasoning) {
 		return nil, ""
 	}
-	for _, path := range t.dialect.off {
+	for _, path := range t.Dialect.ReasoningOffFields {
 		v, err := rawjson.Parse(body)
 		said := v.Get(path...)
 		about := names(e, path[len(path)-1]) || names(e, "thinking") || names(e, "reasoning")
@@ -292,7 +293,7 @@ func withoutOff(t target, e *llm.APIError, body []byte, s llm.Settings) (less []
 }
 
 // cannotStop tells who asked that the model reasons, though it was asked not to.
-func cannotStop(req *llm.Request, t target, effort string) {
+func cannotStop(req *llm.Request, t wire.Target, effort string) {
 	if req.OnWarning == nil {
 		return
 	}
@@ -301,8 +302,8 @@ func cannotStop(req *llm.Request, t target, effort string) {
 		instead = "asking for the least that it takes: " + effort
 	}
 	req.OnWarning(llm.Problem{
-		Rule: ruleCannotStop, Warning: true,
-		Message: fmt.Sprintf("%s refuses to turn reasoning off for %s: %s", t.provider, cmp.Or(t.model, "the model"), instead),
+		Rule: wire.RuleCannotStop, Warning: true,
+		Message: fmt.Sprintf("%s refuses to turn reasoning off for %s: %s", t.Provider, cmp.Or(t.Model, "the model"), instead),
 	})
 }
 
@@ -325,7 +326,7 @@ func replaced(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 		switch {
 		case key != path[0]:
 		case len(path) > 1:
-			value = some(replaced(value, path[1:], by))
+			value = rawjson.NonEmptyObject(replaced(value, path[1:], by))
 		default:
 			value = by
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	known "github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/llm"
 )
@@ -31,8 +32,8 @@ func short(text string) string {
 func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 	e := &llm.APIError{Provider: provider}
 	if v, err := rawjson.Parse(body); err == nil {
-		if e = apiError(provider, v); e.Message == "" && v.Kind() == rawjson.KindObject {
-			e.Message = string(excerpt(v))
+		if e = wire.NewAPIError(provider, v); e.Message == "" && v.Kind() == rawjson.KindObject {
+			e.Message = string(rawjson.Excerpt(v))
 		}
 		e.Message, e.RequestID = short(e.Message), v.Get("request_id").Text()
 	} else {
@@ -68,7 +69,7 @@ func requestID(h http.Header) string {
 func plainMessage(body []byte) string {
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	if i := bytes.IndexByte(body, '<'); i < 0 || len(bytes.TrimSpace(body[:i])) > 0 {
-		return string(excerpt(body))
+		return string(rawjson.Excerpt(body))
 	}
 	lower := bytes.ToLower(body)
 	for _, tag := range []string{"title", "h1"} {
@@ -84,7 +85,7 @@ func plainMessage(body []byte) string {
 			}
 		}
 	}
-	return string(excerpt(body))
+	return string(rawjson.Excerpt(body))
 }
 
 // retryAfter is how long a provider wants to be left alone, as its headers say.

@@ -1,0 +1,77 @@
+package anthropic
+
+import (
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// outlineMessages says what a request body of the messages dialect says.
+func outline(body rawjson.Value) []wire.OutlineItem {
+	return wire.OutlineParts(body, "messages", "content", "assistant", func(b rawjson.Value, s *wire.OutlineItem) {
+		switch b.Get("type").Text() {
+		case "text":
+			s.Kind, s.Empty = wire.OutlineText, b.Get("text").Text() == ""
+		case "tool_use":
+			s.Kind, s.CallID = wire.OutlineCall, b.Get("id").Text()
+		case "tool_result":
+			s.Kind, s.CallID = wire.OutlineResult, b.Get("tool_use_id").Text()
+		case "thinking", "redacted_thinking":
+			s.Kind = wire.OutlineReasoning
+		}
+	})
+}
+
+// messagesRules is what Anthropic, and servers that speak its format, refuse.
+var rules = []wire.Rule{
+	wire.RequireUserFirst(`Anthropic 400: "messages: at least one message is required", "first message must use the user role"`),
+	{
+		Name:     "thinking-first",
+		Evidence: `Anthropic 400: "Expected thinking or redacted_thinking, but found tool_use. When thinking is enabled, a final assistant message must start with a thinking block"`,
+		Find:     thinkingFirst,
+	},
+	{
+		Name:     "thinking-unsigned",
+		Evidence: `Anthropic 400: "thinking.signature: Field required", "Invalid signature in thinking block"`,
+		Find: func(c *wire.Checker) {
+			for i, m := range rawjson.Indexed(c.Body.Get("messages")) {
+				for j, b := range rawjson.Indexed(m.Get("content")) {
+					if b.Get("type").Text() == "thinking" && b.Get("signature").Text() == "" && c.Provider == "anthropic" {
+						c.Report(wire.Path("messages", i, "content", j), "", "a thought goes back without its signature, as after an edit")
+					}
+				}
+			}
+		},
+	},
+	{
+		Name:     "budget-over-limit",
+		Evidence: `Anthropic 400: "max_tokens must be greater than thinking.budget_tokens"`,
+		Find: func(c *wire.Checker) {
+			budget, ok := c.Body.Get("thinking", "budget_tokens").Int()
+			limit, limited := c.Body.Get("max_tokens").Int()
+			if ok && limited && budget >= limit {
+				c.Report("thinking.budget_tokens", "", "a thinking budget of %d does not fit into max_tokens of %d", budget, limit)
+			}
+		},
+	},
+}
+
+// thinkingFirst: with thinking asked for, the messages of the open tool loop
+// begin with their thoughts.
+func thinkingFirst(c *wire.Checker) {
+	if t := c.Body.Get("thinking", "type").Text(); t != "enabled" {
+		return // adaptive thinking may not think
+	}
+	begun, thought := -1, false
+	for _, s := range c.Outline[c.OpenTurnStart():] {
+		if !s.FromModel {
+			continue
+		}
+		if s.Message != begun {
+			begun, thought = s.Message, s.Kind == wire.OutlineReasoning
+		}
+		if s.Kind == wire.OutlineCall && !thought {
+			c.Report(s.Path, s.CallID, "the message with the tool call %s does not begin with its thought", s.CallID)
+			thought = true // once for each message
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package anthropic
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// messagesLimit is the output limit when nobody gives one: the format demands
+// one, and this much every model allows that is still served.
+const defaultMaxTokens = 8192
+
+// encodeMessages writes a request. Equal requests give equal bytes.
+func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	var body rawjson.Object
+	body.SetNonEmpty("model", t.Model)
+	p := newMessageEncoder(t)
+	for _, m := range req.Messages {
+		for _, b := range m.Blocks {
+			if r, ok := b.(content.ToolResult); ok && r.Server && !t.Owns(r) {
+				p.lost[r.CallID] = true
+			}
+		}
+	}
+	wire.EncodeBlocks(p, req.Messages)
+	limit := SetThinking(t, LoopSettings(t, req), &body)
+	body.SetInt("max_tokens", int64(limit))
+	if p.System.Bytes().At(0) != nil {
+		body.Set("system", p.System.Bytes())
+	}
+	body.Set("messages", p.List.Bytes())
+	if p.container != "" && p.HasResults {
+		body.SetString("container", p.container)
+	}
+	if len(req.Tools) > 0 {
+		body.Set("tools", encodeTools(req.Tools))
+		body.Set("tool_choice", encodeToolChoice(s.ToolChoice))
+	}
+	wire.SetTemperature(&body, s)
+	body.SetTrue("stream", req.Stream)
+	return t.FinishBody(&body, s)
+}
+
+// replayMessages writes the message that stands for one response.
+func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := newMessageEncoder(t)
+	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
+	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+}
+
+// messagesPrompt gathers blocks into messages whose roles alternate.
+type messageEncoder struct {
+	wire.Target
+	wire.MessageBuilder
+	lost      map[string]bool // calls of the provider's own tools whose results cannot be sent
+	container string          // where the code waits that called a tool
+}
+
+func newMessageEncoder(t wire.Target) *messageEncoder {
+	return &messageEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}, lost: map[string]bool{}}
+}
+
+// add adds a block of a message to the message of the wire that takes it.
+func (p *messageEncoder) Add(role content.Role, b content.Block) {
+	if n, ok := b.(content.Native); ok && n.Form().Type == "container" && p.Owns(b) {
+		p.container = rawjson.Value(n.JSON).Get("id").Text()
+		return
+	}
+	if _, media := b.(content.Media); media && role == content.RoleAssistant {
+		return // an answer is words only
+	}
+	v := p.block(b)
+	to, begun := p.StartMessage(role, b, v)
+	if begun && to == p.ModelRole {
+		p.container = ""
+	}
+	if to != "" {
+		p.AppendBlock(b, v)
+	}
+}
+
+// block is a content block of the wire; nil when it cannot be sent.
+func (p *messageEncoder) block(b content.Block) rawjson.Value {
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
+			return nil // text without a word is refused
+		}
+		o.SetString("type", "text")
+		o.SetString("text", b.Text)
+	case content.Reasoning:
+		if !p.reasoning(b, &o) {
+			return nil
+		}
+	case content.ToolCall:
+		if b.Server && (!p.Owns(b) || p.lost[b.CallID]) {
+			return nil
+		}
+		o.SetString("type", cmp.Or(p.typeOf(b), "tool_use"))
+		o.SetString("id", wire.SafeCallID(b.CallID, 0))
+		o.SetString("name", b.Name)
+		o.Set("input", wire.ArgumentsObject(b.Arguments))
+	case content.ToolResult:
+		if b.Server && !p.Owns(b) {
+			return nil
+		}
+		o.SetString("type", cmp.Or(p.typeOf(b), "tool_result"))
+		o.SetString("tool_use_id", wire.SafeCallID(b.CallID, 0))
+		o.Set("content", resultContent(b, p.Owns(b)))
+		o.SetTrue("is_error", b.IsError)
+	case content.Media:
+		encodeMedia(b, &o)
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.Owns(b) {
+			return nil
+		}
+		return v
+	default:
+		return nil
+	}
+	if p.Owns(b) {
+		o.Merge(b.Form().Extra)
+	}
+	if _, ok := b.(content.Media); ok && o.Bytes().Get("source") == nil {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// typeOf is the type that a block of this dialect came with.
+func (p *messageEncoder) typeOf(b content.Block) string {
+	if p.Owns(b) {
+		return b.Form().Type
+	}
+	return ""
+}
+
+// reasoning writes a thought. One goes back with the seal of its model, and to
+// Anthropic never without one. Servers that only speak its format may not seal
+// thoughts at all: they get their own back as they gave them.
+func (p *messageEncoder) reasoning(r content.Reasoning, o *rawjson.Object) bool {
+	form := r.Form()
+	switch {
+	case !p.Owns(r) || form.Incomplete:
+		return false
+	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
+		o.SetString("type", "redacted_thinking")
+		o.SetString("data", form.Seal.Data)
+		return true
+	case p.CanOpen(form.Seal):
+		o.SetString("type", "thinking")
+		o.SetString("thinking", r.String())
+		o.SetString("signature", form.Seal.Data)
+		return true
+	case form.Seal.Data == "" && r.String() != "" && p.Provider != "anthropic":
+		o.SetString("type", "thinking")
+		o.SetString("thinking", r.String())
+		return true
+	}
+	return false
+}
+
+// messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
+// another dialect are sent as the JSON they are.
+func resultContent(r content.ToolResult, own bool) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && (own || isContent(v)) {
+		return v
+	}
+	text := r.String()
+	if text == "" {
+		if !r.IsError {
+			return nil
+		}
+		text = "error" // one without a word is refused
+	}
+	return rawjson.AppendString(nil, text)
+}
+
+// messagesParts tells whether v is content as the format has it.
+func isContent(v rawjson.Value) bool {
+	if v.Kind() != rawjson.KindArray {
+		return false
+	}
+	for part := range v.Elements() {
+		switch part.Get("type").Text() {
+		case "text":
+			if part.Get("text").Kind() != rawjson.KindString {
+				return false
+			}
+		case "image", "document":
+			if part.Get("source").Kind() != rawjson.KindObject {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// messagesMedia writes an image or a file: its bytes, or where they lie.
+func encodeMedia(m content.Media, o *rawjson.Object) {
+	o.SetString("type", "document")
+	if m.Of == content.KindImage {
+		o.SetString("type", "image")
+	} else if m.Name != "" {
+		o.SetString("title", m.Name)
+	}
+	var source rawjson.Object
+	media, data, inline := wire.InlineData(m)
+	switch {
+	case !inline && m.URL == "":
+		return // its source is in what came with it
+	case !inline:
+		source.SetString("type", "url")
+		source.SetString("url", m.URL)
+	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
+		source.SetString("type", "text")
+		source.SetString("media_type", "text/plain")
+		source.SetString("data", data)
+	default:
+		source.SetString("type", "base64")
+		source.SetString("media_type", media)
+		source.SetString("data", wire.Base64(data))
+	}
+	o.Set("source", source.Bytes())
+}

@@ -1,0 +1,267 @@
+package anthropic
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The messages dialect (https://docs.anthropic.com/en/api/messages). A response
+// is a list of content blocks, and goes back as that list: what a block has
+// beyond the fields known here is in its Extra.
+var Messages = &wire.Dialect{
+	Name:    "messages",
+	Path:    func(string, bool) string { return "/v1/messages" },
+	Sign:    sign,
+	Headers: headers,
+	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
+		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
+	},
+	Encode:             Encode,
+	Replay:             replay,
+	NeedsLoopReasoning: func(wire.Target) bool { return true },
+	DecodeRequest:      decodeRequest,
+	NewMessageReader:   newMessageReader,
+	Outline:            outline,
+	Rules:              rules,
+
+	OptionalFields:     [][]string{{"thinking", "display"}},
+	ReasoningOffFields: [][]string{{"thinking"}},
+	NeedsModel:         true,
+}
+
+// messagesVersion is the version of the format that is asked for.
+const version = "2023-06-01"
+
+// signMessages puts the key where Anthropic wants it. Servers that only speak its
+// format take it there or as a bearer token, so they get both.
+func sign(h http.Header, t wire.Target, key string) {
+	h.Set("Anthropic-Version", version)
+	if key == "" {
+		return
+	}
+	h.Set("X-Api-Key", key)
+	if t.Provider != "anthropic" {
+		wire.SignBearer(h, t, key)
+	}
+}
+
+// messagesHeaders asks for what the model does only as a beta.
+func headers(h http.Header, t wire.Target, body rawjson.Value) {
+	if NeedsInterleavedBeta(t.Model, body.Get("thinking"), body.Get("tools")) {
+		h.Set("Anthropic-Beta", InterleavedBeta)
+	}
+}
+
+// messages reads one response.
+type reader struct {
+	*wire.BlockWriter
+	begun     bool
+	stopped   bool
+	blocks    map[int64]*streamBlock // that are being streamed, by the index of the wire
+	used      rawjson.Value          // usage as known by now
+	container rawjson.Value          // where code runs, when it waits for a result
+	waits     bool                   // code there called a tool
+}
+
+// whole reads a response in one piece.
+func (m *reader) ReadBody(v rawjson.Value) error {
+	if v.Get("type").Text() == "error" || v.Get("error").Kind() == rawjson.KindObject {
+		return m.refused(v)
+	}
+	if v.Get("content").Kind() != rawjson.KindArray {
+		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	if err := m.start(v); err != nil {
+		return err
+	}
+	return m.stop()
+}
+
+// event reads one event. Types that are not known are passed over, as the format
+// demands.
+func (m *reader) ReadEvent(name string, v rawjson.Value) error {
+	if t := v.Get("type").Text(); t != "" {
+		name = t
+	}
+	switch name {
+	case "message_start":
+		return m.start(v.Get("message"))
+	case "content_block_start":
+		return m.blockStart(v)
+	case "content_block_delta":
+		return m.blockDelta(v)
+	case "content_block_stop":
+		n, _ := v.Get("index").Int()
+		m.blockStop(n)
+	case "message_delta":
+		m.reason(v.Get("delta"))
+		m.cost(v.Get("usage"))
+		m.EmitHead()
+	case "message_stop":
+		if err := m.stop(); err != nil {
+			return err
+		}
+		return io.EOF
+	case "error":
+		return m.refused(v)
+	}
+	return nil
+}
+
+// refused is the error of a provider that says no.
+func (m *reader) refused(v rawjson.Value) error {
+	e := wire.NewAPIError(m.Provider, v)
+	e.RequestID = v.Get("request_id").Text()
+	return e
+}
+
+// start reads a message, which in a stream is empty but for programmatic tool
+// calls. A second one is an echo of the first or two streams in one.
+func (m *reader) start(v rawjson.Value) error {
+	id := v.Get("id").Text()
+	if m.begun {
+		if id != m.Head.ID {
+			return fmt.Errorf("%w: message_start for %.80s while %.80s is open", llm.ErrProtocol, id, m.Head.ID)
+		}
+		return nil
+	}
+	m.begun = true
+	m.SetHead(func(h *llm.Head) { h.ID, h.Model = id, v.Get("model").Text() })
+	m.reason(v)
+	m.cost(v.Get("usage"))
+	m.EmitHead()
+	for b := range v.Get("content").Elements() {
+		block, _ := m.block(b)
+		if err := m.Emit(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reason reads why a message ended, and where code that it has begun waits.
+func (m *reader) reason(v rawjson.Value) {
+	if why := v.Get("stop_reason").Text(); why != "" {
+		m.SetHead(func(h *llm.Head) { h.Finish = why })
+	}
+	if c := v.Get("container"); c.Kind() == rawjson.KindObject {
+		m.container = bytes.Clone(c)
+	}
+}
+
+func (m *reader) stop() error {
+	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
+		m.blockStop(n)
+	}
+	m.stopped = true
+	if !m.waits || m.container == nil {
+		return nil
+	}
+	return m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
+}
+
+// end counts blocks that another followed as whole; but never a call.
+func (m *reader) Finish(bool) bool {
+	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
+		if b := m.blocks[n]; b.BlockBuilder != m.Last && !wire.IsCall(b.Block) {
+			m.blockStop(n)
+		}
+	}
+	return m.stopped
+}
+
+// block is the block that a content block stands for. call tells that its
+// arguments may still come, in a stream.
+func (m *reader) block(v rawjson.Value) (b content.Block, call bool) {
+	i := rawjson.ObjectReader{Value: v}
+	t := i.TakeText("type")
+	switch {
+	case t == "text":
+		b := content.Text{Wire: m.BlockForm(), Of: content.KindAssistant, Text: i.TakeString("text")}
+		b.SetExtra(i.Rest())
+		return b, false
+	case t == "thinking":
+		b := content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking", Text: i.TakeString("thinking")}
+		if seal := i.TakeText("signature"); seal != "" {
+			b.SetSeal(m.NewSeal(content.Signature, seal))
+		}
+		b.SetExtra(i.Rest())
+		return b, false
+	case t == "redacted_thinking":
+		b := content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "redacted_thinking"}
+		b.SetSeal(m.NewSeal(content.Redacted, i.TakeText("data")))
+		b.SetExtra(i.Rest())
+		return b, false
+	case t == "tool_use" || strings.HasSuffix(t, "_tool_use"):
+		b := content.ToolCall{Wire: m.TypedForm(t), CallID: i.TakeText("id"), Name: i.TakeText("name"), Server: t != "tool_use"}
+		if b.Arguments = "{}"; i.Get("input") != nil {
+			b.Arguments = string(i.Take("input"))
+		}
+		if by := i.Get("caller", "type").Text(); !b.Server && by != "" && by != "direct" {
+			m.waits = true
+		}
+		b.SetExtra(i.Rest())
+		return b, true
+	case strings.HasSuffix(t, "_tool_result"):
+		b := content.ToolResult{Wire: m.TypedForm(t), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content"), Server: true}
+		b.SetRole(content.RoleAssistant)
+		if c := i.Get("content"); c.Kind() != rawjson.KindString {
+			b.Parts = bytes.Clone(i.Take("content"))
+		}
+		b.IsError = i.TakeIsError()
+		b.SetExtra(i.Rest())
+		return b, false
+	}
+	return content.Native{Wire: m.TypedForm(t), JSON: string(v)}, false
+}
+
+// cost reads a report of usage. A later one counts where it says something.
+//
+// Passes of the same request beside the one that answered, such as a compaction,
+// are outside the sums of the report: they have been paid all the same.
+func (m *reader) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v)+len(m.used) > content.MaxRawUsage {
+		return
+	}
+	var o rawjson.Object
+	for key, value := range v.Members() {
+		if value.Kind() != rawjson.KindNull || m.used.Get(key) == nil {
+			o.Set(key, value)
+		}
+	}
+	o.Merge(m.used)
+	m.used = bytes.Clone(o.Bytes())
+	u := readUsage(m.used)
+	var all content.Usage
+	for pass := range m.used.Get("iterations").Elements() {
+		p := readUsage(pass)
+		all.Input, all.Output = all.Input+p.Input, all.Output+p.Output
+		all.Cached, all.CacheWrite = all.Cached+p.Cached, all.CacheWrite+p.CacheWrite
+	}
+	u.Input, u.Output = max(u.Input, all.Input), max(u.Output, all.Output)
+	u.Cached, u.CacheWrite = max(u.Cached, all.Cached), max(u.CacheWrite, all.CacheWrite)
+	u.Raw = m.used
+	m.SetUsage(u)
+}
+
+// messagesUsage reads one report. What the format calls input is only the part
+// that has nothing to do with a cache.
+func readUsage(v rawjson.Value) content.Usage {
+	n := wire.TokenCounts(v)
+	u := content.Usage{
+		Output: n("output_tokens"), Reasoning: n("output_tokens_details", "thinking_tokens"),
+		Cached: n("cache_read_input_tokens"), CacheWrite: n("cache_creation_input_tokens"),
+	}
+	u.Input = n("input_tokens") + u.Cached + u.CacheWrite
+	return u
+}

@@ -1,0 +1,161 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestMessages reads a request body.
+func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	said := v
+	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
+	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
+	q := newMessageReader(t).(*messageReader)
+	if said.Get("messages").Kind() != rawjson.KindArray {
+		return nil, wire.ErrNoMessages
+	}
+	q.list = wire.AppendMessage(q.list, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
+	var err error
+	if req.Messages, err = wire.ReadMessages(q, "messages", said.Get("messages")); err != nil {
+		return nil, err
+	}
+	if len(req.Tools) == 0 && v.Get("tools") != nil {
+		return req, t.KeepUnknownFields(req, v, "system", "messages")
+	}
+	return req, t.KeepUnknownFields(req, v, "system", "messages", "tools")
+}
+
+// messagesAsked reads the settings.
+func decodeSettings(v rawjson.Value) llm.Settings {
+	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
+	switch choice := v.Get("tool_choice"); choice.Get("type").Text() {
+	case "auto", "none":
+		s.ToolChoice = choice.Get("type").Text()
+	case "any":
+		s.ToolChoice = "required"
+	case "tool":
+		s.ToolChoice = choice.Get("name").Text()
+	}
+	switch thinking := v.Get("thinking"); thinking.Get("type").Text() {
+	case "enabled":
+		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(thinking.Get("budget_tokens"))
+	case "disabled":
+		s.Reasoning.Effort = "none"
+	case "adaptive":
+		s.Reasoning.Effort = v.Get("output_config", "effort").Text()
+		s.Reasoning.Hidden = thinking.Get("display").Text() != "summarized"
+	}
+	return s
+}
+
+// messagesRequest reads the messages of a request.
+type messageReader struct {
+	reader
+	list []content.Message
+}
+
+func newMessageReader(t wire.Target) wire.MessageReader {
+	return &messageReader{reader: reader{BlockWriter: &wire.BlockWriter{Target: t}}}
+}
+
+// next reads one message.
+func (q *messageReader) Next(v rawjson.Value) error {
+	role, err := content.ParseRole(v.Get("role").Text())
+	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
+		return fmt.Errorf("want a message of role user or assistant, have %q", rawjson.Excerpt(v))
+	}
+	q.list = wire.AppendMessage(q.list, role, q.blocks(role, v.Get("content"))...)
+	return nil
+}
+
+func (q *messageReader) End() error { return nil }
+
+func (q *messageReader) Messages() *[]content.Message { return &q.list }
+
+// blocks reads a content: a text, or a list of blocks.
+func (q *messageReader) blocks(role content.Role, v rawjson.Value) []content.Block {
+	var list []content.Block
+	if v.Kind() == rawjson.KindString && v.Text() != "" {
+		return append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: v.Text()})
+	}
+	for part := range v.Elements() {
+		list = append(list, q.part(role, part))
+	}
+	return list
+}
+
+func (q *messageReader) part(role content.Role, v rawjson.Value) content.Block {
+	kind := v.Get("type").Text()
+	b, _ := q.block(v)
+	switch {
+	case kind == "image" || kind == "document":
+		return q.media(role, kind, v)
+	case kind == "tool_result":
+		return q.result(v)
+	}
+	switch b := b.(type) {
+	case content.Text:
+		b.Of = wire.TextKind(role)
+		return b
+	case content.Native:
+		b.SetRole(role)
+		return b
+	}
+	return b
+}
+
+// result reads what came of a call.
+func (q *messageReader) result(v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	i.Take("type")
+	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content")}
+	if c := v.Get("content"); c.Kind() == rawjson.KindArray {
+		b.Parts = bytes.Clone(i.Take("content"))
+	}
+	b.IsError = i.TakeIsError()
+	b.SetExtra(i.Rest())
+	return b
+}
+
+// media reads an image or a file. A source that would not come out as it is stays
+// as it is.
+func (q *messageReader) media(role content.Role, kind string, v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	i.Take("type")
+	m := content.Media{Wire: q.BlockForm(), Of: content.KindFile}
+	if kind == "image" {
+		m.Of = content.KindImage
+	} else {
+		m.Name = i.TakeText("title")
+	}
+	if role != content.RoleUser {
+		m.SetRole(role)
+	}
+	source := v.Get("source")
+	read := m
+	switch source.Get("type").Text() {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(source.Get("data").Text())
+		if err == nil {
+			read.MediaType, read.Data = source.Get("media_type").Text(), string(data)
+		}
+	case "text":
+		read.MediaType, read.Data = "text/plain", source.Get("data").Text()
+	case "url":
+		read.URL = source.Get("url").Text()
+	}
+	var o rawjson.Object
+	encodeMedia(read, &o)
+	if rawjson.Equal(o.Bytes().Get("source"), source) {
+		i.Take("source")
+		m = read
+	}
+	m.SetExtra(i.Rest())
+	return m
+}

@@ -1,0 +1,160 @@
+package anthropic
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// messagesBlock is a content block that is being streamed.
+type streamBlock struct {
+	*wire.BlockBuilder
+	input string                // a call's arguments as the start gave them
+	cites []rawjson.Value       // of a text
+	grown wire.FieldAccumulator // members of a block that is not known
+}
+
+// blockStart reads the start of a content block. Most are empty, but any may be
+// complete already.
+func (m *reader) blockStart(v rawjson.Value) error {
+	n, _ := v.Get("index").Int()
+	m.blockStop(n)
+	start := v.Get("content_block")
+	if start.Kind() != rawjson.KindObject {
+		return nil // deltas may tell what it is
+	}
+	block, call := m.block(start)
+	b := &streamBlock{}
+	if c, ok := block.(content.ToolCall); ok && call {
+		b.input, c.Arguments = c.Arguments, ""
+		block = c
+	}
+	return m.enter(n, b, block)
+}
+
+// enter begins the block at an index of the wire.
+func (m *reader) enter(n int64, b *streamBlock, block content.Block) (err error) {
+	if b.BlockBuilder, err = m.BeginStreamed(block); err == nil {
+		m.blocks[n] = b
+	}
+	return err
+}
+
+// blockDelta reads more of a block. What is not known, and what does not belong
+// to the block, is passed over.
+func (m *reader) blockDelta(v rawjson.Value) error {
+	n, _ := v.Get("index").Int()
+	d := v.Get("delta")
+	b := m.blocks[n]
+	if b == nil {
+		b = &streamBlock{}
+		var block content.Block
+		switch d.Get("type").Text() {
+		case "text_delta":
+			block = content.Text{Wire: m.BlockForm(), Of: content.KindAssistant}
+		case "thinking_delta":
+			block = content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking"}
+		default:
+			return nil
+		}
+		if err := m.enter(n, b, block); err != nil {
+			return err
+		}
+	}
+	m.more(b, d)
+	return nil
+}
+
+// more adds a delta to a block.
+func (m *reader) more(b *streamBlock, d rawjson.Value) {
+	switch block := b.Block.(type) {
+	case content.Text:
+		m.AppendText(b.BlockBuilder, d.Get("text").Text())
+		if c := d.Get("citation"); c != nil {
+			b.cites = append(b.cites, bytes.Clone(c))
+		}
+	case content.Reasoning:
+		m.AppendText(b.BlockBuilder, d.Get("thinking").Text())
+		m.AppendSignature(b.BlockBuilder, d.Get("signature").Text())
+	case content.ToolCall:
+		m.AppendText(b.BlockBuilder, d.Get("partial_json").Text())
+	case content.Native:
+		b.grow(block.JSON, d)
+	}
+}
+
+// grow adds a delta to a block that is not known: strings grow, as they do in
+// every delta of the format, all else is replaced.
+func (b *streamBlock) grow(block string, d rawjson.Value) {
+	for key, value := range d.Members() {
+		if key == "type" || value.Kind() == rawjson.KindNull {
+			continue
+		}
+		if value.Kind() != rawjson.KindString {
+			b.grown.Set(key, value)
+			continue
+		}
+		was := rawjson.Value(block).Get(key)
+		if b.grown.Fields[key] == nil && was.Kind() == rawjson.KindString {
+			b.grown.Field(key).Add(was)
+		}
+		b.grown.Field(key).Add(value)
+	}
+}
+
+// blockStop ends the block at an index of the wire, if one is open.
+func (m *reader) blockStop(n int64) {
+	if b := m.blocks[n]; b != nil {
+		delete(m.blocks, n)
+		m.finish(b)
+	}
+}
+
+// finish ends a block.
+func (m *reader) finish(b *streamBlock) {
+	switch block := b.Block.(type) {
+	case content.Text:
+		block.SetExtra(b.cited(block.Form().Extra))
+		b.Block = block
+	case content.Reasoning:
+		if form := block.Form(); form.Seal.Type == content.Signature && form.Extra != nil {
+			block.SetExtra((&rawjson.ObjectReader{Value: form.Extra, Taken: []string{"signature"}}).Rest())
+			b.Block = block
+		}
+	case content.ToolCall:
+		if text := strings.Join(b.Text, ""); strings.TrimSpace(text) == "" {
+			b.Text, block.Arguments = nil, b.input
+		} else {
+			block.SetIncomplete(rawjson.IsTruncated(text))
+		}
+		b.Block = block
+	case content.Native:
+		if b.grown.Keys != nil {
+			whole := new(rawjson.Object).Merge(b.grown.Object())
+			block.JSON = string(whole.Merge(rawjson.Value(block.JSON)).Bytes())
+			b.Block = block
+		}
+	}
+	m.End(b.BlockBuilder)
+}
+
+// cited is the extra of a text with the citations that came.
+func (b *streamBlock) cited(extra []byte) []byte {
+	if b.cites == nil {
+		return extra
+	}
+	var o rawjson.Object
+	var list rawjson.Array
+	o.Merge(extra)
+	for c := range o.Bytes().Get("citations").Elements() {
+		list.Add(c)
+	}
+	for _, c := range b.cites {
+		list.Add(c)
+	}
+	o.Set("citations", list.Bytes())
+	return o.Bytes()
+}

@@ -1,0 +1,240 @@
+package bedrock
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/anthropic"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// encodeConverse writes a request. The model and whether to stream are told by
+// the path.
+func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := newConversePrompt(t)
+	wire.EncodeBlocks(p, req.Messages)
+	body := rawjson.NewObject("messages", p.List.Bytes())
+	body.Set("system", rawjson.NonEmpty(p.System.Bytes()))
+	tools := converseTools(req.Tools, s.ToolChoice, p.called)
+	converseSettings(t, anthropic.LoopSettings(t, req), tools, body)
+	body.Set("toolConfig", tools)
+	return t.FinishBody(body, s)
+}
+
+// replayConverse writes the message that stands for one response.
+func replayConverse(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := newConversePrompt(t)
+	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
+	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+}
+
+// conversePrompt gathers blocks into messages whose roles alternate.
+type conversePrompt struct {
+	wire.Target
+	wire.MessageBuilder
+	called bool // a tool is called somewhere
+}
+
+func newConversePrompt(t wire.Target) *conversePrompt {
+	return &conversePrompt{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}}
+}
+
+// add adds a block of a message to the message of the wire that takes it.
+func (p *conversePrompt) Add(role content.Role, b content.Block) {
+	if _, media := b.(content.Media); media && role == content.RoleAssistant && !p.Owns(b) {
+		return
+	}
+	v := p.block(b)
+	if to, _ := p.StartMessage(role, b, v); to != "" {
+		p.called = p.called || wire.IsCall(b)
+		p.AppendBlock(b, v)
+	}
+}
+
+// block is a content block of the wire; nil when it cannot be sent.
+func (p *conversePrompt) block(b content.Block) rawjson.Value {
+	var extra rawjson.Value
+	if p.Owns(b) {
+		extra = b.Form().Extra
+	}
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
+			return nil // text without a word is refused
+		}
+		if p.Owns(b) && b.Form().Type == converseCited {
+			o.Set(converseCited, citedParts(b.Text, extra.Get(converseCited)))
+		} else {
+			o.SetString("text", b.Text)
+		}
+	case content.Reasoning:
+		if !p.reasoning(b, extra, &o) {
+			return nil
+		}
+	case content.ToolCall:
+		if b.Server && !p.Owns(b) {
+			return nil
+		}
+		o.Set("toolUse", p.call(b, extra.Get("toolUse")))
+	case content.ToolResult:
+		if b.Server && !p.Owns(b) {
+			return nil
+		}
+		o.Set("toolResult", p.result(b, extra.Get("toolResult")))
+	case content.Media:
+		return converseMedia(b)
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.Owns(b) {
+			return nil
+		}
+		return v
+	default:
+		return nil
+	}
+	return o.Merge(extra).Bytes()
+}
+
+// citedParts is a text with what it cites.
+func citedParts(text string, extra rawjson.Value) rawjson.Value {
+	o := rawjson.NewObject("content", rawjson.ArrayOf([]rawjson.Value{rawjson.NewObject("text", text).Bytes()}))
+	o.Set("content", extra.Get("content"))
+	return o.Merge(extra).Bytes()
+}
+
+// reasoning writes a thought of this dialect with the seal of its model. Models
+// that seal none take their thoughts back between think tags only.
+func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
+	form := r.Form()
+	var in, said rawjson.Object
+	switch {
+	case !p.Owns(r) || form.Incomplete:
+		return false
+	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
+		in.SetString(converseRedacted, form.Seal.Data)
+	case p.CanOpen(form.Seal):
+		said.SetString("text", r.String())
+		said.SetString("signature", form.Seal.Data)
+		said.Merge(extra.Get("reasoningContent", converseThought))
+		in.Set(converseThought, said.Bytes())
+	case form.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
+		o.SetString("text", "<think>\n"+r.Text+"\n</think>\n")
+		return true
+	default:
+		return false
+	}
+	in.Merge(extra.Get("reasoningContent"))
+	o.Set("reasoningContent", in.Bytes())
+	return true
+}
+
+func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.Value {
+	o := rawjson.NewObject("toolUseId", wire.SafeCallID(c.CallID, maxConverseID), "name", c.Name)
+	input := wire.ArgumentsObject(c.Arguments)
+	if v, err := rawjson.Parse([]byte(c.Arguments)); err == nil && p.Owns(c) {
+		input = v
+	}
+	o.Set("input", input)
+	if c.Form().Type != "" && p.Owns(c) {
+		o.SetString("type", c.Form().Type)
+	}
+	return o.Merge(extra).Bytes()
+}
+
+func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjson.Value {
+	var o, part rawjson.Object
+	o.SetString("toolUseId", wire.SafeCallID(r.CallID, maxConverseID))
+	list := rawjson.Value("[]")
+	v, err := rawjson.Parse(r.Parts)
+	text := wire.ResultText(r)
+	switch {
+	case err == nil && p.Owns(r):
+		list, text = v, ""
+	case err == nil && v.Kind() == rawjson.KindObject:
+		part.Set("json", v)
+		list, text = rawjson.ArrayOf([]rawjson.Value{part.Bytes()}), ""
+	}
+	if strings.TrimSpace(text) != "" {
+		part.SetString("text", text)
+		list = rawjson.ArrayOf([]rawjson.Value{part.Bytes()})
+	}
+	o.Set("content", list)
+	if r.IsError {
+		o.SetString("status", "error")
+	}
+	if r.Form().Type != "" && p.Owns(r) {
+		o.SetString("type", r.Form().Type)
+	}
+	return o.Merge(extra).Bytes()
+}
+
+// maxConverseID is how many characters an id of a call may have.
+const maxConverseID = 64
+
+// converseMedia writes an image or a document: its bytes, or where they lie in
+// S3. No other place is known to the format, so that its name is all to send.
+func converseMedia(m content.Media) rawjson.Value {
+	var o, in, source rawjson.Object
+	media, data, inline := wire.InlineData(m)
+	switch {
+	case inline:
+		source.SetString("bytes", wire.Base64(data))
+	case strings.HasPrefix(m.URL, "s3://"):
+		source.Set("s3Location", rawjson.NewObject("uri", m.URL).Bytes())
+	case m.URL != "":
+		o.SetString("text", m.URL)
+		return o.Bytes()
+	default:
+		return nil
+	}
+	key := "document"
+	if m.Of == content.KindImage {
+		key = "image"
+	}
+	in.SetString("format", converseFormat(cmp.Or(media, m.MediaType), m))
+	if key == "document" {
+		in.SetString("name", documentName(m.Name))
+	}
+	in.Set("source", source.Bytes())
+	o.Set(key, in.Bytes())
+	return o.Bytes()
+}
+
+// converseFormats is the names of formats that are not the end of their media
+// type.
+var converseFormats = map[string]string{
+	"text/plain": "txt", "text/markdown": "md", "application/msword": "doc", "application/vnd.ms-excel": "xls",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
+}
+
+// converseFormat is the format of a file, by its media type, else by its name.
+func converseFormat(media string, m content.Media) string {
+	if f := converseFormats[media]; f != "" {
+		return f
+	}
+	if _, f, ok := strings.Cut(media, "/"); ok && !strings.Contains(f, "octet-stream") {
+		return f
+	}
+	name := cmp.Or(m.Name, m.URL)
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && i < len(name)-1 {
+		return strings.Replace(strings.ToLower(name[i+1:]), "jpg", "jpeg", 1)
+	}
+	return "txt"
+}
+
+// documentName is a name as the format allows one: letters, digits, hyphens,
+// brackets and single blanks.
+func documentName(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool {
+		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
+	})
+	return cmp.Or(strings.Join(words, " "), "document")
+}

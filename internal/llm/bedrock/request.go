@@ -1,0 +1,103 @@
+package bedrock
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestConverse reads a request body.
+func requestConverse(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	config, more := v.Get("inferenceConfig"), v.Get("additionalModelRequestFields")
+	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
+	s.Reasoning.MaxTokens = wire.DecodeTokenLimit(more.Get("thinking", "budget_tokens"))
+	s.Reasoning.Effort = cmp.Or(more.Get("reasoningConfig", "maxReasoningEffort").Text(), more.Get("reasoning_effort").Text())
+	tools := v.Get("toolConfig")
+	for choice, m := range tools.Get("toolChoice").Members() {
+		s.ToolChoice = map[string]string{"auto": "auto", "any": "required"}[choice]
+		if choice == "tool" {
+			s.ToolChoice = m.Get("name").Text()
+		}
+	}
+	req := &llm.Request{Settings: s}
+	for tool := range tools.Get("tools").Elements() {
+		spec := tool.Get("toolSpec")
+		t := llm.Tool{Name: spec.Get("name").Text(), Description: spec.Get("description").Text(), Schema: bytes.Clone(spec.Get("inputSchema", "json"))}
+		if written := converseTools([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
+			t.Native = bytes.Clone(tool)
+		}
+		req.Tools = append(req.Tools, t)
+	}
+	if v.Get("messages").Kind() != rawjson.KindArray {
+		return nil, wire.ErrNoMessages
+	}
+	q := converseRequest{converse{BlockWriter: &wire.BlockWriter{Target: t}}}
+	req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.told(content.RoleSystem, v.Get("system"))...)
+	for n, m := range rawjson.Indexed(v.Get("messages")) {
+		role := content.RoleUser
+		if m.Get("role").Text() == "assistant" {
+			role = content.RoleAssistant
+		}
+		if m.Get("content").Kind() != rawjson.KindArray {
+			return nil, fmt.Errorf("messages[%d]: want a message with content, have %q", n, rawjson.Excerpt(m))
+		}
+		req.Messages = wire.AppendMessage(req.Messages, role, q.told(role, m.Get("content"))...)
+	}
+	return req, t.KeepUnknownFields(req, v, "system", "messages")
+}
+
+// converseRequest reads the content of messages.
+type converseRequest struct{ converse }
+
+func (q *converseRequest) told(role content.Role, list rawjson.Value) []content.Block {
+	var blocks []content.Block
+	for v := range list.Elements() {
+		b := q.block(v)
+		switch known := b.(type) {
+		case content.Text:
+			known.Of = wire.TextKind(role)
+			b = known
+		case content.ToolResult:
+			if role == content.RoleUser {
+				known.Server = false
+				known.SetRole(content.NoRole)
+				b = known
+			}
+		case content.Native:
+			known.SetRole(role)
+			b = known
+			if m, ok := q.media(v); ok {
+				b = m
+			}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// media reads an image or a document, when it would come out as it is.
+func (q *converseRequest) media(v rawjson.Value) (content.Media, bool) {
+	for key, in := range v.Members() {
+		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}
+		m.MediaType = "application/" + in.Get("format").Text()
+		if key == "image" {
+			m.Of, m.MediaType = content.KindImage, "image/"+in.Get("format").Text()
+		}
+		for media, format := range converseFormats {
+			if format == in.Get("format").Text() {
+				m.MediaType = media
+			}
+		}
+		if data, err := base64.StdEncoding.DecodeString(in.Get("source", "bytes").Text()); err == nil {
+			m.Data = string(data)
+		}
+		return m, rawjson.Equal(converseMedia(m), v)
+	}
+	return content.Media{}, false
+}

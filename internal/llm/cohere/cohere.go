@@ -1,0 +1,293 @@
+package cohere
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/openai"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The cohere dialect: version 2 of Cohere's chat
+// (https://docs.cohere.com/reference/chat). A message has a content, which is a
+// list of thoughts and texts, a plan in plain words before its tool calls, and
+// the calls. What else it has goes back as it came, in a block for each member.
+var Cohere = &wire.Dialect{
+	Name: "cohere",
+	Path: func(string, bool) string { return "/chat" },
+	Sign: wire.SignBearer,
+	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
+		return &cohere{BlockWriter: o, blocks: map[int64]*wire.BlockBuilder{}, calls: map[int64]*wire.BlockBuilder{}}
+	},
+	Encode:             encodeCohere,
+	Replay:             replayCohere,
+	NeedsLoopReasoning: func(wire.Target) bool { return true },
+	DecodeRequest:      requestCohere,
+	Outline:            openai.OutlineChat,
+
+	ReasoningOffFields: [][]string{{"thinking"}},
+	NeedsModel:         true,
+}
+
+const (
+	coherePlan = "tool_plan" // the type of the text that is a plan
+	coherePart = "content:"  // before the type of a part of a content that is not known
+)
+
+// cohere reads one response.
+type cohere struct {
+	*wire.BlockWriter
+	blocks  map[int64]*wire.BlockBuilder // parts of the content that are being streamed, by the index of the wire
+	calls   map[int64]*wire.BlockBuilder // calls, likewise
+	plan    *wire.BlockBuilder
+	rest    wire.FieldAccumulator // members of the message that are not known
+	stopped bool
+}
+
+// whole reads a response in one piece.
+func (c *cohere) ReadBody(v rawjson.Value) error {
+	m := v.Get("message")
+	if m.Kind() != rawjson.KindObject {
+		if v.Get("type") != nil && m == nil {
+			return c.ReadEvent("", v) // a stream of which only this came
+		}
+		if rawjson.TextOrJSON(m) != "" || v.Get("error") != nil {
+			return wire.NewAPIError(c.Provider, v)
+		}
+		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	if err := c.start(v.Get("id"), m); err != nil {
+		return err
+	}
+	return c.stop(v)
+}
+
+// event reads one event. Types that are not known are passed over.
+func (c *cohere) ReadEvent(name string, v rawjson.Value) (err error) {
+	name = cmp.Or(v.Get("type").Text(), name)
+	n, _ := v.Get("index").Int()
+	m := v.Get("delta", "message")
+	switch name {
+	case "message-start":
+		err = c.start(v.Get("id"), m)
+	case "content-start":
+		err = c.part(n, m.Get("content"))
+	case "content-delta":
+		err = c.more(n, m.Get("content"))
+	case "content-end":
+		c.ended(c.blocks, n)
+	case "tool-plan-delta":
+		err = c.planned(m.Get(coherePlan).Text())
+	case "tool-call-start":
+		c.ended(c.calls, n)
+		err = c.call(n, m.Get("tool_calls"))
+	case "tool-call-delta":
+		if p := c.calls[n]; p != nil {
+			c.AppendText(p, m.Get("tool_calls", "function", "arguments").Text())
+		}
+	case "tool-call-end":
+		c.ended(c.calls, n)
+	case "citation-start":
+		for key, member := range m.Members() {
+			c.cited(key, member)
+		}
+	case "message-end":
+		err = c.stop(v.Get("delta"))
+	default:
+		if said := v.Get("message"); said.Kind() == rawjson.KindString || v.Get("error") != nil {
+			err = wire.NewAPIError(c.Provider, v)
+		}
+	}
+	return err
+}
+
+// start reads a message, which in a stream is empty.
+func (c *cohere) start(id, m rawjson.Value) error {
+	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
+	c.EmitHead()
+	words := m.Get("content")
+	if text := words.Text(); text != "" {
+		if err := c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text}); err != nil {
+			return err
+		}
+	}
+	var n int64
+	for part := range words.Elements() {
+		if err := c.part(n, part); err != nil {
+			return err
+		}
+		c.ended(c.blocks, n)
+		n++
+	}
+	if err := c.planned(m.Get(coherePlan).Text()); err != nil {
+		return err
+	}
+	n = 0
+	for call := range m.Get("tool_calls").Elements() {
+		if err := c.call(n, call); err != nil {
+			return err
+		}
+		c.ended(c.calls, n)
+		n++
+	}
+	for key, member := range m.Members() {
+		if !rawjson.IsEmpty(member) && !slices.Contains([]string{"role", "content", coherePlan, "tool_calls"}, key) {
+			c.rest.Field(key).Add(member)
+		}
+	}
+	return nil
+}
+
+// cited notes a citation, of which a stream brings one at a time.
+func (c *cohere) cited(key string, v rawjson.Value) {
+	if v.Kind() == rawjson.KindObject {
+		v = rawjson.ArrayOf([]rawjson.Value{v})
+	}
+	c.rest.Field(key).Add(v)
+}
+
+// part begins a part of the content.
+func (c *cohere) part(n int64, v rawjson.Value) (err error) {
+	c.ended(c.blocks, n)
+	if v.Kind() != rawjson.KindObject {
+		return nil
+	}
+	i := rawjson.ObjectReader{Value: v}
+	kind := i.TakeText("type")
+	words := i.TakeString(kind)
+	switch kind {
+	case "text":
+		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
+		b.SetExtra(i.Rest())
+		c.blocks[n], err = c.Begin(b)
+	case "thinking":
+		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatCohere, Source: "thinking"}
+		b.SetExtra(i.Rest())
+		c.blocks[n], err = c.Begin(b)
+	default:
+		b := content.Native{Wire: c.TypedForm(coherePart + kind), JSON: string(v)}
+		return c.Emit(b)
+	}
+	if err == nil {
+		c.AppendText(c.blocks[n], words)
+	}
+	return err
+}
+
+// more adds a delta to a part of the content, which may begin with it.
+func (c *cohere) more(n int64, v rawjson.Value) error {
+	for _, kind := range []string{"thinking", "text"} {
+		text := v.Get(kind).Text()
+		if c.blocks[n] == nil && text != "" {
+			if err := c.part(n, cohereText(kind, "")); err != nil {
+				return err
+			}
+		}
+		if p := c.blocks[n]; p != nil {
+			c.AppendText(p, text)
+		}
+	}
+	return nil
+}
+
+// planned adds to the plan.
+func (c *cohere) planned(text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if c.plan == nil || c.plan.Done {
+		b := content.Text{Wire: c.TypedForm(coherePlan), Of: content.KindAssistant}
+		if c.plan, err = c.Begin(b); err != nil {
+			return err
+		}
+	}
+	c.AppendText(c.plan, text)
+	return nil
+}
+
+// call begins a call. The plan before it is whole then.
+func (c *cohere) call(n int64, v rawjson.Value) error {
+	if c.plan != nil {
+		c.End(c.plan)
+	}
+	i := rawjson.ObjectReader{Value: v}
+	f := i.TakeObject("function")
+	b := content.ToolCall{Wire: c.BlockForm(), CallID: i.TakeText("id"), Name: f.TakeText("name")}
+	b.SetType(i.TakeText("type"))
+	args := rawjson.TextOrJSON(f.Take("arguments"))
+	b.SetExtra(rawjson.WithMember(i.Rest(), "function", f.Rest()))
+	p, err := c.Begin(b)
+	if err != nil {
+		return err
+	}
+	c.calls[n] = p
+	c.AppendText(p, args)
+	return nil
+}
+
+// ended ends a part of the content or a call, if one is open.
+func (c *cohere) ended(open map[int64]*wire.BlockBuilder, n int64) {
+	p := open[n]
+	if p == nil {
+		return
+	}
+	delete(open, n)
+	if b, ok := p.Block.(content.ToolCall); ok && len(p.Text) > 0 {
+		b.SetIncomplete(rawjson.IsTruncated(p.Build().String()))
+		p.Block = b
+	}
+	c.End(p)
+}
+
+// stop reads how a message ended.
+func (c *cohere) stop(v rawjson.Value) error {
+	for _, open := range []map[int64]*wire.BlockBuilder{c.blocks, c.calls} {
+		for _, n := range slices.Sorted(maps.Keys(open)) {
+			c.ended(open, n)
+		}
+	}
+	if c.plan != nil {
+		c.End(c.plan)
+	}
+	for _, key := range c.rest.Keys {
+		b := content.Native{Wire: c.TypedForm(key), JSON: string(c.rest.Fields[key].Value())}
+		if b.JSON == "" {
+			continue
+		}
+		if err := c.Emit(b); err != nil {
+			return err
+		}
+	}
+	c.rest.Keys = nil
+	why := v.Get("finish_reason").Text()
+	c.SetHead(func(h *llm.Head) { h.Finish = why })
+	c.cost(v.Get("usage"))
+	if e := v.Get("error"); why == "ERROR" || !rawjson.IsEmpty(e) {
+		return wire.NewAPIError(c.Provider, v)
+	}
+	c.stopped = true
+	return nil
+}
+
+// end tells whether the message ended.
+func (c *cohere) Finish(bool) bool { return c.stopped }
+
+// cost reads the usage. What is billed leaves out what the service adds to the
+// prompt: what the model read and wrote counts.
+func (c *cohere) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject {
+		return
+	}
+	n := wire.TokenCounts(v)
+	u := content.Usage{Input: n("tokens", "input_tokens"), Output: n("tokens", "output_tokens"), Cached: n("cached_tokens"), Raw: bytes.Clone(v)}
+	if v.Get("tokens") == nil {
+		u.Input, u.Output = n("billed_units", "input_tokens"), n("billed_units", "output_tokens")
+	}
+	c.SetUsage(u)
+}

@@ -1,0 +1,219 @@
+package cohere
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// encodeCohere writes a request.
+func encodeCohere(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	body := rawjson.NewObject("model", t.Model)
+	p := coherePrompt{Target: t}
+	for _, m := range req.Messages {
+		p.add(m)
+	}
+	p.wait.Flush(&p.list)
+	body.Set("messages", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", wire.FunctionTools(req.Tools))
+		switch s.ToolChoice {
+		case "", "auto":
+		case "none":
+			body.SetString("tool_choice", "NONE")
+		default: // no tool can be named
+			body.SetString("tool_choice", "REQUIRED")
+		}
+	}
+	wire.SetCommon(body, s, "max_tokens")
+	body.Set("thinking", cohereThinking(s.Reasoning))
+	body.SetBool("stream", req.Stream)
+	return t.FinishBody(body, s)
+}
+
+// cohereThinking is how much the model is to think; nil when nothing is told.
+// Beyond a middling effort it gets no budget.
+func cohereThinking(r llm.Reasoning) rawjson.Value {
+	var o rawjson.Object
+	budget := r.MaxTokens
+	switch {
+	case budget > 0:
+	case r.Effort == "":
+		return nil
+	case r.Effort == "none":
+		o.SetString("type", "disabled")
+		return o.Bytes()
+	case r.Effort == "minimal" || r.Effort == "low" || r.Effort == "medium":
+		budget = wire.EffortBudgets[r.Effort]
+	}
+	o.SetString("type", "enabled")
+	if budget > 0 {
+		o.SetInt("token_budget", int64(budget))
+	}
+	return o.Bytes()
+}
+
+// replayCohere writes the message that stands for one response.
+func replayCohere(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := coherePrompt{Target: t}
+	return rawjson.ValidUTF8(p.answer(blocks))
+}
+
+// coherePrompt gathers the messages of a request.
+type coherePrompt struct {
+	wire.Target
+	wait wire.ResultQueue
+	list rawjson.Array
+}
+
+// add adds a message. Results are messages of their own.
+func (p *coherePrompt) add(m content.Message) {
+	if m.Role == content.RoleAssistant {
+		p.wait.BeginResponse(m.Blocks, &p.list)
+		p.list.Add(p.answer(m.Blocks))
+		return
+	}
+	var parts rawjson.Array
+	var words []string
+	mixed := false
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			p.result(b)
+		case content.Text:
+			if b.Kind() == content.KindNote {
+				continue
+			}
+			words = append(words, b.Text)
+			parts.Add(cohereText("text", b.Text))
+		case content.Media:
+			v := cohereMedia(b)
+			mixed = mixed || v != nil
+			parts.Add(v)
+		}
+	}
+	if rawjson.IsEmpty(parts.Bytes()) || m.Role == content.NoRole {
+		return
+	}
+	o := rawjson.NewObject("role", "user")
+	if m.Role == content.RoleSystem {
+		o.SetString("role", "system")
+	}
+	if mixed {
+		o.Set("content", parts.Bytes())
+	} else {
+		o.SetString("content", strings.Join(words, "\n\n"))
+	}
+	p.wait.Flush(&p.list)
+	p.list.Add(o.Bytes())
+}
+
+// cohereText is a part of a content that has its words in a member named as it.
+func cohereText(kind, text string) rawjson.Value {
+	return rawjson.NewObject("type", kind, kind, text).Bytes()
+}
+
+// cohereMedia is an image, or the words of a text file; nil for any other.
+func cohereMedia(m content.Media) rawjson.Value {
+	var o, in rawjson.Object
+	media, data, inline := wire.InlineData(m)
+	switch {
+	case m.Of != content.KindImage && inline && strings.HasPrefix(media, "text/"):
+		return cohereText("text", data)
+	case m.Of != content.KindImage:
+		return nil
+	case inline:
+		in.SetString("url", wire.DataURL(media, data))
+	default:
+		in.SetString("url", m.URL)
+	}
+	o.SetString("type", "image_url")
+	o.Set("image_url", in.Bytes())
+	return o.Bytes()
+}
+
+// answer is what the model said; nil when nothing of it can be sent. Thoughts are
+// plain words here, so those of others go along.
+func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
+	var o, more rawjson.Object
+	var parts, calls rawjson.Array
+	var plan strings.Builder
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			switch {
+			case b.Kind() == content.KindNote || b.Text == "":
+			case p.Owns(b) && b.Form().Type == coherePlan:
+				plan.WriteString(b.Text)
+			default:
+				parts.Add(p.with(b, cohereText("text", b.Text)))
+			}
+		case content.Reasoning:
+			if text := b.String(); text != "" {
+				parts.Add(p.with(b, cohereText("thinking", text)))
+			}
+		case content.ToolCall:
+			if !b.Server {
+				calls.Add(p.call(b))
+			}
+		case content.Native:
+			v, err := rawjson.Parse([]byte(b.JSON))
+			switch {
+			case err != nil || !p.Owns(b):
+			case strings.HasPrefix(b.Form().Type, coherePart):
+				parts.Add(v)
+			default:
+				more.Set(b.Form().Type, v)
+			}
+		}
+	}
+	o.SetString("role", "assistant")
+	o.Set("content", rawjson.NonEmpty(parts.Bytes()))
+	if plan.Len() > 0 {
+		o.SetString(coherePlan, plan.String())
+	}
+	o.Set("tool_calls", rawjson.NonEmpty(calls.Bytes()))
+	o.Merge(more.Bytes())
+	if !rawjson.HasContent(rawjson.Without(o.Bytes(), "role")) {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// with is a part with what else it had when it came from here.
+func (p *coherePrompt) with(b content.Block, v rawjson.Value) rawjson.Value {
+	if !p.Owns(b) {
+		return v
+	}
+	return new(rawjson.Object).Merge(v).Merge(b.Form().Extra).Bytes()
+}
+
+func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
+	var o, f rawjson.Object
+	var extra rawjson.Value
+	args := c.Arguments
+	if p.Owns(c) {
+		extra = c.Form().Extra
+	} else {
+		args = string(wire.ArgumentsObject(args))
+	}
+	o.SetString("id", c.CallID)
+	o.SetString("type", "function")
+	f.SetString("name", c.Name)
+	f.SetString("arguments", args)
+	f.Merge(extra.Get("function"))
+	o.Set("function", f.Bytes())
+	return o.Merge(extra).Bytes()
+}
+
+// result writes what came of a call.
+func (p *coherePrompt) result(r content.ToolResult) {
+	if r.Server {
+		return
+	}
+	p.wait.Add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.ResultValue(r)).Bytes())
+}

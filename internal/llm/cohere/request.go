@@ -1,0 +1,52 @@
+package cohere
+
+import (
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/openai"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestCohere reads a request body. What is no answer is as in the chat dialect.
+func requestCohere(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
+	switch v.Get("tool_choice").Text() {
+	case "NONE":
+		s.ToolChoice = "none"
+	case "REQUIRED":
+		s.ToolChoice = "required"
+	}
+	switch thinking := v.Get("thinking"); thinking.Get("type").Text() {
+	case "enabled":
+		if s.Reasoning.MaxTokens = wire.DecodeTokenLimit(thinking.Get("token_budget")); s.Reasoning.MaxTokens == 0 {
+			s.Reasoning.Effort = "high"
+		}
+	case "disabled":
+		s.Reasoning.Effort = "none"
+	}
+	req := &llm.Request{Settings: s, Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
+	if v.Get("messages").Kind() != rawjson.KindArray {
+		return nil, wire.ErrNoMessages
+	}
+	q := openai.ChatMessageReader{Target: t}
+	for m := range v.Get("messages").Elements() {
+		var err error
+		if m.Get("role").Text() == "assistant" {
+			var blocks []content.Block
+			if blocks, err = t.DecodeAssistant(rawjson.NewObject("message", m).Bytes()); err == nil {
+				q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
+			}
+		} else {
+			err = q.Read(m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("messages[%d]: %w", q.N, err)
+		}
+		q.N++
+	}
+	req.Messages = q.List
+	return req, t.KeepUnknownFields(req, v, "messages")
+}

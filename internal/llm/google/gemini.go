@@ -1,0 +1,191 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The gemini dialect (https://ai.google.dev/api/generate-content). An answer is a
+// list of parts, and goes back as that list. A seal may lie on any part: one that
+// has a seal is a block of its own, never joined with another, be it empty.
+var Gemini = &wire.Dialect{
+	Name:               "gemini",
+	Path:               geminiPath,
+	Sign:               signGemini,
+	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &gemini{BlockWriter: o} },
+	Encode:             encodeGemini,
+	Replay:             replayGemini,
+	NeedsLoopReasoning: func(wire.Target) bool { return true },
+	DecodeRequest:      requestGemini,
+	Outline:            outlineGemini,
+	Rules:              geminiRules,
+
+	OptionalFields:     [][]string{{"generationConfig", "thinkingConfig", "includeThoughts"}},
+	ReasoningOffFields: [][]string{{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},
+	NeedsModel:         true,
+}
+
+// geminiPath is where a model is asked. Without alt=sse a stream would come as one
+// JSON array.
+func geminiPath(model string, stream bool) string {
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	parts := strings.Split(model, "/")
+	for i, part := range parts {
+		if parts[i] = url.PathEscape(part); part == "." || part == ".." {
+			parts[i] = strings.ReplaceAll(part, ".", "%2E") // the name of a model leads nowhere else
+		}
+	}
+	model = strings.Join(parts, "/")
+	if stream {
+		return "/" + model + ":streamGenerateContent?alt=sse"
+	}
+	return "/" + model + ":generateContent"
+}
+
+// signGemini puts the key where Google wants it. Servers that only speak its
+// format take it there or as a bearer token, so they get both.
+func signGemini(h http.Header, t wire.Target, key string) {
+	if key == "" {
+		return
+	}
+	h.Set("X-Goog-Api-Key", key)
+	if t.Provider != "google" && t.Provider != "interactions" {
+		wire.SignBearer(h, t, key)
+	}
+}
+
+// gemini reads one response.
+type gemini struct {
+	*wire.BlockWriter
+	stopped bool
+	open    *wire.BlockBuilder // that the next chunk may go on with; nil: none
+	args    *geminiArgs        // of open, when it is a call whose arguments come in pieces
+	ran     string             // the id of the last code that the provider ran
+	sources rawjson.Object
+	sourced bool
+}
+
+// geminiSources is the members of a candidate that say where its words are from.
+// They are kept, and do not go back.
+var geminiSources = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
+
+// geminiSourced is the type of the block that keeps them.
+const geminiSourced = "sources"
+
+// whole reads a response in one piece.
+func (g *gemini) ReadBody(v rawjson.Value) error {
+	known := false
+	for _, key := range []string{"candidates", "usageMetadata", "promptFeedback", "responseId", "error"} {
+		known = known || v.Get(key) != nil
+	}
+	if !known {
+		return fmt.Errorf("%w: no answer in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	if err := g.chunk(v, g.part); err != nil {
+		return err
+	}
+	g.stopped = true
+	return nil
+}
+
+// event reads one chunk of a stream. There may be more after the one that says
+// why the answer ended: the last report of usage counts.
+func (g *gemini) ReadEvent(_ string, v rawjson.Value) error { return g.chunk(v, g.more) }
+
+// chunk reads a response or a piece of one.
+func (g *gemini) chunk(v rawjson.Value, read func(rawjson.Value) error) error {
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return wire.NewAPIError(g.Provider, v)
+	}
+	g.SetHead(func(h *llm.Head) {
+		h.ID = cmp.Or(v.Get("responseId").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("modelVersion").Text(), h.Model)
+	})
+	g.cost(v.Get("usageMetadata"))
+	c := g.candidate(v.Get("candidates"))
+	for p := range c.Get("content", "parts").Elements() {
+		if err := read(p); err != nil {
+			return err
+		}
+	}
+	for _, key := range geminiSources {
+		if s := c.Get(key); s.Kind() == rawjson.KindObject {
+			g.sources.Set(key, rawjson.Compact(s))
+			g.sourced = true
+		}
+	}
+	if why := c.Get("finishReason").Text(); why != "" {
+		g.SetHead(func(h *llm.Head) { h.Finish = why })
+		g.stopped = true
+		g.finish()
+		g.EmitHead()
+	}
+	if why := v.Get("promptFeedback", "blockReason").Text(); why != "" && c == nil {
+		return g.blocked(why, v.Get("promptFeedback"))
+	}
+	return nil
+}
+
+// candidate is the first of the answers: nobody asks for more than one.
+func (g *gemini) candidate(list rawjson.Value) rawjson.Value {
+	for c := range list.Elements() {
+		if n, _ := c.Get("index").Int(); n == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// blocked is the error of a prompt that no model gets to see.
+func (g *gemini) blocked(why string, v rawjson.Value) error {
+	return &llm.APIError{
+		Provider: g.Provider, Type: why, Raw: bytes.Clone(v),
+		Message: cmp.Or(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),
+	}
+}
+
+// end tells whether the answer is whole.
+func (g *gemini) Finish(bool) bool {
+	switch {
+	case g.open == nil:
+	case g.stopped || g.open != g.Last:
+		g.finish()
+	case g.args != nil:
+		g.AppendText(g.open, string(g.args.json())) // for showing where it broke off
+	}
+	if g.stopped && g.sourced {
+		if g.Emit(content.Native{Wire: g.TypedForm(geminiSourced), JSON: string(g.sources.Bytes())}) != nil {
+			return false
+		}
+	}
+	return g.stopped
+}
+
+// cost reads a report of usage. What the format calls candidates has no thoughts
+// in it, and what it calls prompt nothing that tools of the provider put there.
+func (g *gemini) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
+		return
+	}
+	n := wire.TokenCounts(v)
+	u := content.Usage{
+		Input: n("promptTokenCount") + n("toolUsePromptTokenCount"), Output: n("candidatesTokenCount") + n("thoughtsTokenCount"),
+		Reasoning: n("thoughtsTokenCount"), Cached: n("cachedContentTokenCount"),
+	}
+	if u.Input|u.Output == 0 && !g.Head.Usage.IsZero() {
+		return
+	}
+	u.Raw = bytes.Clone(v)
+	g.SetUsage(u)
+}

@@ -1,0 +1,188 @@
+package google
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// geminiArgs is the arguments of a call, of which a stream gives values one by
+// one, each with the place where it belongs: {"jsonPath":"$.a[0].b",
+// "stringValue":"x","willContinue":true}. Strings may come in several pieces.
+type geminiArgs struct {
+	root  geminiValue
+	count int // of values
+}
+
+// geminiValue is a value that is being put together: an object, an array, or
+// neither.
+type geminiValue struct {
+	members map[string]*geminiValue
+	keys    []string // of members, as they came
+	items   []*geminiValue
+	text    []string      // pieces of a string, as they were written between the quotes
+	plain   rawjson.Value // any other value
+	words   bool          // it is a string
+}
+
+// maxArgs bounds the values of one call: those that a path names and those that it
+// leaves out.
+const maxArgs = 1 << 16
+
+// start takes arguments that came at once.
+func (a *geminiArgs) start(v rawjson.Value) {
+	for key, value := range v.Members() {
+		a.root.member(key).plain = bytes.Clone(value)
+	}
+}
+
+// set takes one value.
+func (a *geminiArgs) set(v rawjson.Value) error {
+	path := v.Get("jsonPath").Text()
+	at, err := a.find(path)
+	if err != nil {
+		return fmt.Errorf("%w: arguments at %q: %w", llm.ErrProtocol, rawjson.Excerpt([]byte(path)), err)
+	}
+	for key, value := range v.Members() {
+		switch key {
+		case "stringValue":
+			if value.Kind() == rawjson.KindString {
+				at.words, at.text = true, append(at.text, string(value[1:len(value)-1]))
+			}
+		case "numberValue", "boolValue":
+			at.plain = bytes.Clone(value)
+		case "nullValue":
+			at.plain = rawjson.Value("null")
+		}
+	}
+	return nil
+}
+
+// find is the value at a path, which is made if it is not there.
+func (a *geminiArgs) find(path string) (*geminiValue, error) {
+	at := &a.root
+	rest, ok := strings.CutPrefix(path, "$")
+	if !ok {
+		return nil, errors.New("it does not begin with $")
+	}
+	for depth := 0; rest != ""; depth++ {
+		if depth == rawjson.MaxDepth/2 {
+			return nil, fmt.Errorf("more than %d levels", depth)
+		}
+		step, err := geminiStep(rest)
+		if err != nil {
+			return nil, err
+		}
+		if a.count += at.missing(step); a.count > maxArgs {
+			return nil, fmt.Errorf("more than %d values", maxArgs)
+		}
+		at, rest = at.child(step), step.rest
+	}
+	return at, nil
+}
+
+// argsStep is a step on a path: to a member, or to an element when the index is
+// not negative.
+type argsStep struct {
+	key   string
+	index int
+	rest  string // of the path
+}
+
+// missing is how many values have to be made for a step.
+func (v *geminiValue) missing(s argsStep) int {
+	if s.index >= 0 {
+		return max(0, s.index+1-len(v.items))
+	}
+	if v.members[s.key] == nil {
+		return 1
+	}
+	return 0
+}
+
+// child is the value that a step leads to, which is made if it is not there.
+func (v *geminiValue) child(s argsStep) *geminiValue {
+	if s.index < 0 {
+		return v.member(s.key)
+	}
+	for len(v.items) <= s.index {
+		v.items = append(v.items, &geminiValue{})
+	}
+	return v.items[s.index]
+}
+
+func (v *geminiValue) member(key string) *geminiValue {
+	m := v.members[key]
+	if m == nil {
+		if v.members == nil {
+			v.members = map[string]*geminiValue{}
+		}
+		m = &geminiValue{}
+		v.members[key], v.keys = m, append(v.keys, key)
+	}
+	return m
+}
+
+// json is the value as it is by now. What no path named is null.
+func (v *geminiValue) json() rawjson.Value {
+	switch {
+	case v.members != nil:
+		var o rawjson.Object
+		for _, key := range v.keys {
+			o.Set(key, v.members[key].json())
+		}
+		return o.Bytes()
+	case v.items != nil:
+		var list rawjson.Array
+		for _, item := range v.items {
+			list.Add(item.json())
+		}
+		return list.Bytes()
+	case v.words:
+		return rawjson.Value(`"` + strings.Join(v.text, "") + `"`)
+	case v.plain != nil:
+		return v.plain
+	}
+	return rawjson.Value("null")
+}
+
+// json is the arguments as they are by now.
+func (a *geminiArgs) json() rawjson.Value {
+	if a.root.members == nil {
+		return rawjson.Value("{}")
+	}
+	return a.root.json()
+}
+
+// geminiStep takes the first step off a path.
+func geminiStep(path string) (argsStep, error) {
+	if rest, ok := strings.CutPrefix(path, "."); ok {
+		n := strings.IndexAny(rest, ".[")
+		if n < 0 {
+			n = len(rest)
+		}
+		return argsStep{key: rest[:n], index: -1, rest: rest[n:]}, nil
+	}
+	rest, ok := strings.CutPrefix(path, "[")
+	if !ok || rest == "" {
+		return argsStep{}, errors.New("want . or [")
+	}
+	if quote := rest[:1]; quote == "'" || quote == `"` {
+		key, rest, ok := strings.Cut(rest[1:], quote+"]")
+		if !ok {
+			return argsStep{}, errors.New("a quote is open")
+		}
+		return argsStep{key: key, index: -1, rest: rest}, nil
+	}
+	digits, rest, _ := strings.Cut(rest, "]")
+	n, err := strconv.ParseUint(digits, 10, 24)
+	if err != nil {
+		return argsStep{}, errors.New("want an index")
+	}
+	return argsStep{index: int(n), rest: rest}, nil
+}

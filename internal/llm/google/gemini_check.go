@@ -1,0 +1,70 @@
+package google
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// outlineGemini says what a request body of the gemini dialect says. Calls need
+// no ids there: those without are told apart by name and order.
+func outlineGemini(body rawjson.Value) []wire.OutlineItem {
+	made, answered := wire.CallCounter{}, wire.CallCounter{}
+	name := func(v rawjson.Value, counted wire.CallCounter) string {
+		if id := v.Get("id").Text(); id != "" {
+			return id
+		}
+		return counted.Next(v.Get("name").Text())
+	}
+	return wire.OutlineParts(body, "contents", "parts", "model", func(part rawjson.Value, s *wire.OutlineItem) {
+		switch {
+		case part.Get("functionCall") != nil:
+			s.Kind, s.CallID = wire.OutlineCall, name(part.Get("functionCall"), made)
+		case part.Get("functionResponse") != nil:
+			s.Kind, s.CallID = wire.OutlineResult, name(part.Get("functionResponse"), answered)
+		case part.Get("thought").Bool():
+			s.Kind = wire.OutlineReasoning
+		case part.Get("text") != nil:
+			s.Kind = wire.OutlineText
+		}
+	})
+}
+
+// geminiRules is what generateContent refuses.
+var geminiRules = []wire.Rule{
+	{
+		Name:     "thought-signature-missing",
+		Evidence: `Gemini 400: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly" (Gemini 3: the first call of each step of the current turn)`,
+		Find:     signatureMissing,
+	},
+	wire.RequireMessages("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
+}
+
+// signatureMissing: in the current turn the first call of each message is signed.
+// Only the models that sign all their calls demand it.
+func signatureMissing(c *wire.Checker) {
+	if !strings.Contains(c.Model, "gemini-3") {
+		return
+	}
+	group := -1
+	for _, s := range c.Outline[c.OpenTurnStart():] {
+		if s.Kind != wire.OutlineCall || s.Message == group {
+			continue
+		}
+		group = s.Message
+		if geminiPart(c.Body, s.Path).Get("thoughtSignature").Text() == "" {
+			c.Report(s.Path, s.CallID, "the call goes back without its thought signature")
+		}
+	}
+}
+
+// geminiPart is the part at a path that outlineGemini made.
+func geminiPart(body rawjson.Value, path string) rawjson.Value {
+	var i, j int
+	if _, err := fmt.Sscanf(path, "contents[%d].parts[%d]", &i, &j); err != nil {
+		return nil
+	}
+	return body.Get("contents").At(i).Get("parts").At(j)
+}

@@ -1,0 +1,254 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// encodeGemini writes a request. Equal requests give equal bytes.
+func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := newGeminiPrompt(t, req.Messages)
+	p.strict = geminiLevels(t.Model)
+	wire.EncodeBlocks(p, req.Messages)
+	var body rawjson.Object
+	if p.System.Bytes().At(0) != nil {
+		body.Set("systemInstruction", rawjson.NewObject("parts", p.System.Bytes()).Bytes())
+	}
+	body.Set("contents", p.List.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", geminiTools(req.Tools))
+		body.Set("toolConfig", geminiChoice(s.ToolChoice))
+	}
+	body.Set("generationConfig", geminiConfig(t, s))
+	return t.FinishBody(&body, s, "generationConfig", geminiSystem)
+}
+
+// replayGemini writes the content that stands for one response.
+func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := newGeminiPrompt(t, wire.AssistantMessage(blocks))
+	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
+	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+}
+
+// geminiPrompt gathers blocks into contents whose roles alternate.
+type geminiPrompt struct {
+	wire.Target
+	wire.MessageBuilder
+	calls  map[string]content.ToolCall // of all messages, by id
+	strict bool                        // the first call of a step is refused without a seal
+	called bool                        // the content that is being gathered has a call
+}
+
+func newGeminiPrompt(t wire.Target, messages []content.Message) *geminiPrompt {
+	p := &geminiPrompt{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "model", BlocksField: "parts"}, calls: map[string]content.ToolCall{}}
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			if c, ok := b.(content.ToolCall); ok {
+				p.calls[c.CallID] = c
+			}
+		}
+	}
+	return p
+}
+
+// add adds a block of a message to the content that takes it.
+func (p *geminiPrompt) Add(role content.Role, b content.Block) {
+	v := p.part(role, b)
+	to, begun := p.StartMessage(role, b, v)
+	if to == "" {
+		return
+	}
+	if begun {
+		p.called = false
+	}
+	if c, ok := b.(content.ToolCall); ok && !c.Server {
+		v = p.first(c, v)
+	}
+	p.AppendBlock(b, v)
+}
+
+// geminiNotSealed is the word that Google documents for a call which a model of
+// somebody else made, so that it does not ask for its seal.
+const geminiNotSealed = "skip_thought_signature_validator"
+
+// first is a call as it is sent. One of Gemini's own that lost its seal gets no
+// such word: it is not somebody else's.
+func (p *geminiPrompt) first(b content.ToolCall, v rawjson.Value) rawjson.Value {
+	is := !p.called
+	if p.called = true; !is || !p.strict || p.Owns(b) {
+		return v
+	}
+	o := new(rawjson.Object).Merge(v)
+	o.SetString("thoughtSignature", geminiNotSealed)
+	return o.Bytes()
+}
+
+// part is a part of the wire; nil when the block cannot be sent.
+func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
+	form := b.Form()
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
+			return nil // text without a word says nothing
+		}
+		o.SetString("text", b.Text)
+	case content.Reasoning:
+		if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
+			return nil
+		}
+		o.SetString("text", b.String())
+		o.SetBool("thought", true)
+	case content.ToolCall:
+		if !p.call(b, &o) {
+			return nil
+		}
+	case content.ToolResult:
+		if !p.result(b, &o) {
+			return nil
+		}
+	case content.Media:
+		if role == content.RoleAssistant && !p.Owns(b) || !geminiMedia(b, p.Owns(b), &o) {
+			return nil
+		}
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		if err != nil || !p.Owns(b) || b.Form().Type == geminiSourced || p.HasForeignSeal(b) {
+			return nil
+		}
+		o.Merge(v)
+	default:
+		return nil
+	}
+	if !p.Owns(b) {
+		return o.Bytes()
+	}
+	if p.CanOpen(form.Seal) {
+		o.SetString("thoughtSignature", form.Seal.Data)
+	}
+	return o.Merge(form.Extra).Bytes()
+}
+
+// within puts the object that says what a part is into the part, with what the
+// block kept of it.
+func (p *geminiPrompt) within(b content.Block, kind string, inner, o *rawjson.Object) {
+	if p.Owns(b) {
+		inner.Merge(rawjson.Value(b.Form().Extra).Get(kind))
+	}
+	o.Set(kind, inner.Bytes())
+}
+
+// call writes a call. Ids of others are allowed as they are.
+func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+	if b.Server && !p.Owns(b) {
+		return false
+	}
+	var inner rawjson.Object
+	switch {
+	case b.Server && b.Form().Type == "executableCode":
+		inner.Merge(rawjson.Value(b.Arguments))
+	case b.Server:
+		inner.SetNonEmpty("toolType", b.Name)
+		inner.Set("args", rawjson.Value(b.Arguments))
+	default:
+		inner.SetString("name", b.Name)
+		if !p.Owns(b) || b.Form().Type != geminiBare || b.Arguments != "{}" {
+			inner.Set("args", wire.ArgumentsObject(b.Arguments))
+		}
+	}
+	inner.SetNonEmpty("id", p.callID(b))
+	kind := "functionCall"
+	if b.Server {
+		kind = cmp.Or(b.Form().Type, "toolCall")
+	}
+	p.within(b, kind, &inner, o)
+	return true
+}
+
+// callID is the id of a call as the provider knows it: of one of its own only that
+// which it gave.
+func (p *geminiPrompt) callID(b content.ToolCall) string {
+	if p.Owns(b) {
+		return b.Form().ID
+	}
+	return b.CallID
+}
+
+// result writes a result: an object, or the text of one.
+func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
+	if b.Server {
+		return p.Owns(b) && p.serverResult(b, o)
+	}
+	var inner rawjson.Object
+	call, known := p.calls[b.CallID]
+	inner.SetString("name", cmp.Or(cmp.Or(call.Name, b.Name), "tool"))
+	id := b.CallID
+	if known {
+		id = p.callID(call)
+	}
+	inner.SetNonEmpty("id", id)
+	var response rawjson.Object
+	field := "output"
+	if b.IsError {
+		field = "error"
+	}
+	parts, err := rawjson.Parse(b.Parts)
+	switch {
+	case err == nil && parts.Kind() == rawjson.KindObject && !b.IsError:
+		response.Merge(parts)
+	case err == nil:
+		response.Set(field, parts)
+	default:
+		response.SetString(field, b.Text)
+	}
+	inner.Set("response", response.Bytes())
+	p.within(b, "functionResponse", &inner, o)
+	return true
+}
+
+// serverResult writes what came of what the provider did itself.
+func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) bool {
+	var inner rawjson.Object
+	inner.SetNonEmpty("id", b.Form().ID)
+	if b.Form().Type == "toolResponse" {
+		inner.SetNonEmpty("toolType", b.Name)
+		inner.Set("response", b.Parts)
+	} else if b.Text != "" {
+		inner.SetString("output", b.Text)
+	}
+	p.within(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner, o)
+	return true
+}
+
+// geminiMedia writes an image or a file: its bytes, or where they lie.
+func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
+	var inner rawjson.Object
+	kind := "fileData"
+	media, data, inline := m.MediaType, m.Data, m.Data != ""
+	if !own {
+		media, data, inline = wire.InlineData(m)
+		media = cmp.Or(media, m.MediaType)
+	}
+	inner.SetNonEmpty("mimeType", media)
+	switch {
+	case inline:
+		kind = "inlineData"
+		inner.SetString("data", wire.Base64(data))
+	case m.URL != "":
+		inner.SetString("fileUri", m.URL)
+	default:
+		return false // its source is in what came with it
+	}
+	if own {
+		inner.Merge(rawjson.Value(m.Form().Extra).Get(kind))
+	}
+	o.Set(kind, inner.Bytes())
+	return true
+}

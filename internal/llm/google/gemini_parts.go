@@ -1,0 +1,287 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// geminiItem is a part that is being taken apart, and the object in it that says
+// what it is.
+type geminiItem struct {
+	rawjson.ObjectReader
+	kind  string // the name of that object, such as functionCall
+	inner rawjson.ObjectReader
+}
+
+// geminiKinds is the parts that are known, in the order in which they are looked
+// for.
+var geminiKinds = []string{
+	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
+}
+
+func newGeminiItem(v rawjson.Value) *geminiItem {
+	p := &geminiItem{ObjectReader: rawjson.ObjectReader{Value: v}}
+	for _, kind := range geminiKinds {
+		if inner := v.Get(kind); inner.Kind() == rawjson.KindObject || kind == "text" && inner.Kind() == rawjson.KindString {
+			p.kind, p.inner = kind, rawjson.ObjectReader{Value: inner}
+			return p
+		}
+	}
+	for key := range v.Members() {
+		if key != "thought" && key != "thoughtSignature" {
+			p.kind = key // what it is called by, though nobody knows it
+			break
+		}
+	}
+	return p
+}
+
+// extra is what is left of the part, with what is left of the object in it.
+func (p *geminiItem) extra() []byte {
+	inner := p.inner.Rest()
+	left := p.Rest(p.kind)
+	if inner == nil {
+		return left
+	}
+	return rawjson.NewObject(p.kind, inner).Merge(left).Bytes()
+}
+
+// geminiBare is the type of a call that came without arguments. It goes back
+// without.
+const geminiBare = "bare"
+
+// part reads a part that came whole.
+func (g *gemini) part(v rawjson.Value) error { return g.Emit(g.block(v)) }
+
+// block is the block that a part stands for. Google writes JSON for the eye: the
+// white space goes.
+func (g *gemini) block(v rawjson.Value) content.Block {
+	v = rawjson.Compact(v)
+	p := newGeminiItem(v)
+	w := g.BlockForm()
+	if seal := p.TakeText("thoughtSignature"); seal != "" {
+		w.SetSeal(g.NewSeal(content.Signature, seal))
+	}
+	switch p.kind {
+	case "text":
+		return g.words(p, w)
+	case "functionCall":
+		b := content.ToolCall{Wire: w, Name: p.inner.TakeText("name"), Arguments: "{}"}
+		if p.inner.Get("args").Kind() == rawjson.KindObject {
+			b.Arguments = string(p.inner.Take("args"))
+		} else {
+			b.SetType(geminiBare)
+		}
+		b.CallID = p.inner.TakeText("id")
+		if b.SetID(b.CallID); b.CallID == "" {
+			b.CallID = g.MakeCallID(b.Name, b.Form().Seal.Data)
+		}
+		b.SetExtra(p.extra())
+		return b
+	case "inlineData", "fileData":
+		if b, ok := geminiFile(p, w); ok {
+			return b
+		}
+	case "executableCode", "toolCall":
+		return g.serverCall(p, w)
+	case "codeExecutionResult", "toolResponse":
+		return g.serverResult(p, w)
+	}
+	w.SetType(p.kind)
+	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.Taken...))}
+}
+
+// words reads a part that is text: of the answer, or of a thought.
+func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
+	if p.Get("thought").Bool() {
+		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.TakeString("text")}
+		p.Take("thought")
+		b.SetExtra(p.Rest())
+		return b
+	}
+	b := content.Text{Wire: w, Of: content.KindAssistant, Text: p.TakeString("text")}
+	b.SetExtra(p.Rest())
+	return b
+}
+
+// geminiFile reads a part that is a file: its bytes, or where they lie. Base64 in
+// a spelling of its own is not taken apart, so that it goes back as it came.
+func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
+	b := content.Media{Wire: w, Of: content.KindFile}
+	b.SetRole(content.RoleAssistant)
+	b.SetType(p.kind)
+	b.MediaType = p.inner.TakeText("mimeType")
+	if strings.HasPrefix(b.MediaType, "image/") {
+		b.Of = content.KindImage
+	}
+	if p.kind == "fileData" {
+		b.URL = p.inner.TakeText("fileUri")
+	} else {
+		data, ok := wire.DecodeExactBase64(p.inner.TakeText("data"))
+		if !ok {
+			return b, false
+		}
+		b.Data = data
+	}
+	b.SetExtra(p.extra())
+	return b, b.URL != "" || b.Data != ""
+}
+
+// serverCall reads what the provider did itself: code that it wrote and ran, or a
+// tool of its own.
+func (g *gemini) serverCall(p *geminiItem, w content.Wire) content.Block {
+	w.SetType(p.kind)
+	b := content.ToolCall{Wire: w, Server: true}
+	b.CallID = p.inner.TakeText("id")
+	b.SetID(b.CallID)
+	if p.kind == "toolCall" {
+		b.Name = p.inner.TakeText("toolType")
+		if args := p.inner.Get("args"); args.Kind() == rawjson.KindObject {
+			b.Arguments = string(p.inner.Take("args"))
+		}
+	} else {
+		b.Name = "code_execution"
+		b.Arguments = string(rawjson.Without(p.inner.Value, p.inner.Taken...))
+		p.inner.Value = nil
+	}
+	if b.CallID == "" {
+		b.CallID = g.MakeCallID(b.Name, b.Arguments, b.Form().Seal.Data)
+	}
+	g.ran = b.CallID
+	b.SetExtra(p.extra())
+	return b
+}
+
+// serverResult reads what came of it.
+func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
+	w.SetType(p.kind)
+	w.SetRole(content.RoleAssistant)
+	b := content.ToolResult{Wire: w, Server: true}
+	b.SetID(p.inner.TakeText("id"))
+	b.CallID = cmp.Or(b.Form().ID, g.ran)
+	if p.kind == "toolResponse" {
+		b.Name = p.inner.TakeText("toolType")
+		if v := p.inner.Take("response"); v != nil {
+			b.Parts = bytes.Clone(v)
+		}
+	} else {
+		outcome := p.inner.Get("outcome").Text()
+		b.IsError = outcome != "" && outcome != "OUTCOME_OK"
+		b.Text = p.inner.TakeText("output")
+	}
+	b.SetExtra(p.extra())
+	return b
+}
+
+// more reads a part of a stream. Words go on as long as they are of one kind and
+// nothing but words.
+func (g *gemini) more(v rawjson.Value) error {
+	if call := v.Get("functionCall"); call.Kind() == rawjson.KindObject {
+		switch went, err := g.moreCall(v, call); {
+		case went || err != nil:
+			return err
+		case rawjson.NonEmptyObject(call) == nil:
+			return nil // the end of a call that has ended
+		}
+	}
+	block := g.block(v)
+	form := block.Form()
+	if form.Seal.Data != "" || form.Extra != nil || block.Kind() != content.KindAssistant && block.Kind() != content.KindReasoning {
+		g.finish()
+		return g.Emit(block)
+	}
+	text := block.String()
+	if text == "" {
+		return nil
+	}
+	if g.open == nil || g.open.Block.Kind() != block.Kind() {
+		g.finish()
+		var err error
+		if g.open, err = g.Begin(wordless(block)); err != nil {
+			return err
+		}
+	}
+	g.AppendText(g.open, text)
+	return nil
+}
+
+// wordless is a text or a thought without its words.
+func wordless(b content.Block) content.Block {
+	switch b := b.(type) {
+	case content.Text:
+		b.Text = ""
+		return b
+	case content.Reasoning:
+		b.Text = ""
+		return b
+	}
+	return b
+}
+
+// finish ends the block that is open.
+func (g *gemini) finish() {
+	if g.open == nil {
+		return
+	}
+	if g.args != nil {
+		call, _ := g.open.Block.(content.ToolCall)
+		call.Arguments = string(g.args.json())
+		g.open.Block, g.args = call, nil
+	}
+	g.End(g.open)
+	g.open = nil
+}
+
+// moreCall reads a piece of a call: its name comes first, then values for places
+// in its arguments, and one that does not go on ends it. went is false for a call
+// that came whole after all.
+func (g *gemini) moreCall(v, call rawjson.Value) (went bool, err error) {
+	named := call.Get("name").Text() != ""
+	goesOn := call.Get("willContinue").Bool()
+	if g.args == nil || named {
+		if !goesOn && call.Get("partialArgs") == nil {
+			return false, nil
+		}
+		g.finish()
+		b, _ := g.block(v).(content.ToolCall)
+		g.args = &geminiArgs{}
+		g.args.start(rawjson.Value(b.Arguments))
+		b.Arguments = ""
+		b.SetType("")
+		b.SetExtra(geminiSettled(b.Form().Extra))
+		if g.open, err = g.Begin(b); err != nil {
+			return true, err
+		}
+		g.AppendText(g.open, "") // its name can be shown at once
+	} else if seal := v.Get("thoughtSignature").Text(); seal != "" {
+		b, _ := g.open.Block.(content.ToolCall)
+		b.SetSeal(g.NewSeal(content.Signature, seal))
+		g.open.Block = b
+	}
+	for p := range call.Get("partialArgs").Elements() {
+		if err := g.args.set(p); err != nil {
+			return true, err
+		}
+	}
+	if !goesOn {
+		g.finish()
+	}
+	return true, nil
+}
+
+// geminiSettled is the extra of a streamed call without what only says how it is
+// streamed.
+func geminiSettled(extra []byte) []byte {
+	i := rawjson.ObjectReader{Value: rawjson.Without(extra, "functionCall")}
+	call := rawjson.ObjectReader{Value: rawjson.Value(extra).Get("functionCall")}
+	left := call.Rest("willContinue", "partialArgs")
+	if left == nil {
+		return i.Rest()
+	}
+	return rawjson.NewObject("functionCall", left).Merge(i.Value).Bytes()
+}

@@ -1,0 +1,161 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestGemini reads a request body.
+func requestGemini(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: geminiAsked(v), Tools: geminiAskedTools(v.Get("tools"))}
+	if v.Get("contents").Kind() != rawjson.KindArray {
+		return nil, fmt.Errorf(`want an array under "contents"`)
+	}
+	q := geminiRequest{gemini: gemini{BlockWriter: &wire.BlockWriter{Target: t}}}
+	for part := range v.Get("systemInstruction", "parts").Elements() {
+		req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.told(content.RoleSystem, part))
+	}
+	for n, c := range rawjson.Indexed(v.Get("contents")) {
+		if c.Get("parts").Kind() != rawjson.KindArray {
+			return nil, fmt.Errorf("contents[%d]: want parts, have %q", n, rawjson.Excerpt(c))
+		}
+		if c.Get("role").Text() == "model" {
+			blocks, err := q.answer(n, c)
+			if err != nil {
+				return nil, fmt.Errorf("contents[%d]: %w", n, err)
+			}
+			req.Messages = wire.AppendMessage(req.Messages, content.RoleAssistant, blocks...)
+		} else {
+			var blocks []content.Block
+			for part := range c.Get("parts").Elements() {
+				blocks = append(blocks, q.told(content.RoleUser, part))
+			}
+			req.Messages = wire.AppendMessage(req.Messages, content.RoleUser, blocks...)
+		}
+	}
+	if err := t.KeepUnknownFields(req, v, "contents", "systemInstruction"); err != nil {
+		return nil, err
+	}
+	// What the instruction has beside its parts is merged into what encode makes.
+	if rest := rawjson.Without(v.Get("systemInstruction"), "parts"); !rawjson.IsEmpty(rest) {
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, geminiSystem, rest)
+	}
+	return req, nil
+}
+
+// geminiSystem is the member of a body that holds the instruction.
+const geminiSystem = "systemInstruction"
+
+// geminiAsked reads the settings.
+func geminiAsked(v rawjson.Value) llm.Settings {
+	config := v.Get("generationConfig")
+	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxOutputTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
+	think := config.Get("thinkingConfig")
+	s.Reasoning = llm.Reasoning{
+		Effort: strings.ToLower(think.Get("thinkingLevel").Text()), MaxTokens: wire.DecodeTokenLimit(think.Get("thinkingBudget")),
+		Hidden: !think.Get("includeThoughts").Bool(),
+	}
+	calling := v.Get("toolConfig", "functionCallingConfig")
+	switch mode := strings.ToLower(calling.Get("mode").Text()); mode {
+	case "auto", "none":
+		s.ToolChoice = mode
+	case "any":
+		s.ToolChoice = cmp.Or(calling.Get("allowedFunctionNames").At(0).Text(), "required")
+	}
+	return s
+}
+
+// geminiAskedTools reads the functions, and tools of the provider as they are.
+func geminiAskedTools(list rawjson.Value) []llm.Tool {
+	var tools []llm.Tool
+	for v := range list.Elements() {
+		functions := v.Get("functionDeclarations")
+		for f := range functions.Elements() {
+			t := llm.Tool{Name: f.Get("name").Text(), Description: f.Get("description").Text()}
+			if schema := cmp.Or(string(f.Get("parametersJsonSchema")), string(f.Get("parameters"))); schema != "" {
+				t.Schema = []byte(schema)
+			}
+			tools = append(tools, t)
+		}
+		if functions == nil {
+			tools = append(tools, llm.Tool{Native: bytes.Clone(v)})
+		}
+	}
+	return tools
+}
+
+// geminiRequest reads the contents of a request.
+type geminiRequest struct {
+	gemini
+	owed wire.PendingCalls
+}
+
+// answer reads what the model said: the candidate of a response.
+func (q *geminiRequest) answer(n int, c rawjson.Value) ([]content.Block, error) {
+	var candidate, body rawjson.Object
+	var list rawjson.Array
+	candidate.Set("content", c)
+	list.Add(candidate.Bytes())
+	body.SetString("responseId", fmt.Sprintf("contents-%d", n)) // of calls that have none
+	body.Set("candidates", list.Bytes())
+	blocks, err := q.DecodeAssistant(body.Bytes())
+	for _, b := range blocks {
+		if call, ok := b.(content.ToolCall); ok && !call.Server {
+			q.owed = append(q.owed, call)
+		}
+	}
+	return blocks, err
+}
+
+// told reads a part that the model did not say.
+func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
+	if v.Get("functionResponse").Kind() == rawjson.KindObject {
+		return q.result(v)
+	}
+	switch b := q.block(v).(type) {
+	case content.Text:
+		b.Of = wire.TextKind(role)
+		return b
+	case content.Media:
+		if b.SetRole(content.NoRole); role != content.RoleUser {
+			b.SetRole(role)
+		}
+		return b
+	case content.Native:
+		b.SetRole(role)
+		return b
+	default:
+		return b
+	}
+}
+
+// result reads what came of a call.
+func (q *geminiRequest) result(v rawjson.Value) content.Block {
+	part := rawjson.ObjectReader{Value: v}
+	i := rawjson.ObjectReader{Value: part.Take("functionResponse")}
+	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("id"), Name: i.TakeText("name")}
+	q.owed.Match(&b)
+	response := i.Take("response")
+	members := 0
+	for range response.Members() {
+		members++
+	}
+	words := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
+	if b.Parts = bytes.Clone(response); members == 1 && words != "" {
+		b.Text, b.Parts, b.IsError = words, nil, response.Get("error") != nil
+	}
+	if rest := i.Rest(); rest != nil {
+		b.SetExtra(rawjson.WithMember(nil, "functionResponse", rest))
+	}
+	for key, m := range rawjson.Value(part.Rest()).Members() {
+		b.SetExtra(rawjson.WithMember(b.Form().Extra, key, m))
+	}
+	return b
+}

@@ -1,0 +1,154 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The interactions dialect (https://ai.google.dev/api/interactions-api): Gemini's
+// second one. An answer is a list of steps, of which the one called model_output
+// has a list of contents. Nothing is kept by Google: each request has all steps.
+var Interactions = &wire.Dialect{
+	Name: "interactions",
+	Path: func(string, bool) string { return "/interactions" },
+	Sign: signInteractions,
+	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
+		return &interactions{BlockWriter: o, steps: map[int64]*interactionsStep{}}
+	},
+	Encode:             encodeInteractions,
+	Replay:             replayInteractions,
+	NeedsLoopReasoning: func(wire.Target) bool { return true },
+	DecodeRequest:      requestInteractions,
+	Outline:            outlineInteractions,
+	Rules:              interactionsRules,
+
+	OptionalFields:     [][]string{{"generation_config", "thinking_summaries"}},
+	ReasoningOffFields: [][]string{{"generation_config", "thinking_level"}},
+}
+
+// interactionsRevision is the version of the format that is asked for: the first
+// with steps.
+const interactionsRevision = "2026-05-20"
+
+func signInteractions(h http.Header, t wire.Target, key string) {
+	h.Set("Api-Revision", interactionsRevision)
+	signGemini(h, t, key)
+}
+
+// interactions reads one response.
+type interactions struct {
+	*wire.BlockWriter
+	stopped bool
+	steps   map[int64]*interactionsStep // that are being streamed, by the index of the wire
+}
+
+// whole reads a response in one piece.
+func (n *interactions) ReadBody(v rawjson.Value) error {
+	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
+		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	if err := n.finished(v); err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// event reads one event. Types that are not known are passed over.
+func (n *interactions) ReadEvent(name string, v rawjson.Value) error {
+	name = cmp.Or(v.Get("event_type").Text(), name)
+	i, _ := v.Get("index").Int()
+	switch name {
+	case "step.start":
+		return n.stepStart(i, v.Get("step"))
+	case "step.delta":
+		return n.stepDelta(i, v.Get("delta"))
+	case "step.stop":
+		return n.stepStop(i)
+	case "error":
+		return wire.NewAPIError(n.Provider, v)
+	}
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return wire.NewAPIError(n.Provider, v)
+	}
+	switch about := v.Get("interaction"); about.Get("status").Text() {
+	case "":
+		return nil
+	case "in_progress":
+		n.known(about)
+		return nil
+	default:
+		return n.finished(about)
+	}
+}
+
+// known reads what an interaction says about itself.
+func (n *interactions) known(v rawjson.Value) {
+	n.SetHead(func(h *llm.Head) {
+		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
+	})
+	n.cost(v.Get("usage"))
+	n.EmitHead()
+}
+
+// finished reads an interaction that is at its end. In a stream its steps came
+// before.
+func (n *interactions) finished(v rawjson.Value) error {
+	n.known(v)
+	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
+		if err := n.stepStop(i); err != nil {
+			return err
+		}
+	}
+	if n.Count == 0 {
+		for step := range v.Get("steps").Elements() {
+			if err := n.step(step); err != nil {
+				return err
+			}
+		}
+	}
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return wire.NewAPIError(n.Provider, v)
+	}
+	status := v.Get("status").Text()
+	n.SetHead(func(h *llm.Head) { h.Finish = status })
+	if status == "failed" {
+		return &llm.APIError{Provider: n.Provider, Type: status, Message: "the interaction failed", Raw: bytes.Clone(v)}
+	}
+	n.stopped = true
+	return io.EOF
+}
+
+// end counts steps that another followed as whole; but never a call.
+func (n *interactions) Finish(bool) bool {
+	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
+		if s := n.steps[i]; s.BlockBuilder != nil && s.BlockBuilder != n.Last && !wire.IsCall(s.BlockBuilder.Block) && n.stepStop(i) != nil {
+			return false
+		}
+	}
+	return n.stopped
+}
+
+// cost reads a report of usage. Thoughts are outside the output, and what tools of
+// the provider put into the prompt is outside the input.
+func (n *interactions) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
+		return
+	}
+	count := wire.TokenCounts(v)
+	n.SetUsage(content.Usage{
+		Input:  count("total_input_tokens") + count("total_tool_use_tokens"),
+		Output: count("total_output_tokens") + count("total_thought_tokens"),
+		Raw:    bytes.Clone(v), Reasoning: count("total_thought_tokens"), Cached: count("total_cached_tokens"),
+	})
+}

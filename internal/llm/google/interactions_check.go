@@ -1,0 +1,65 @@
+package google
+
+import (
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// outlineInteractions says what a request body of the interactions dialect says. A
+// run of steps of one side is a message.
+func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
+	var list []wire.OutlineItem
+	group, before := 0, ""
+	for i, step := range rawjson.Indexed(body.Get("input")) {
+		kind := step.Get("type").Text()
+		s := wire.OutlineItem{Kind: wire.OutlineOther, Path: wire.Path("input", i), FromModel: true}
+		side := "model"
+		switch {
+		case kind == "function_call":
+			s.Kind, s.CallID = wire.OutlineCall, step.Get("id").Text()
+		case kind == "function_result":
+			s.Kind, s.CallID, s.FromModel = wire.OutlineResult, step.Get("call_id").Text(), false
+			side = "tool"
+		case kind == "thought":
+			s.Kind = wire.OutlineReasoning
+		case kind == interactionsOutput, kind == "user_input":
+			s.Kind, s.FromModel = wire.OutlineText, kind == interactionsOutput
+			s.Empty = interactionsBlank(step.Get("content"))
+			side = strings.TrimSuffix(kind, "_output")
+		}
+		if side != before {
+			group, before = group+1, side
+		}
+		s.Message = group
+		list = append(list, s)
+	}
+	return list
+}
+
+// interactionsBlank tells whether contents say nothing.
+func interactionsBlank(list rawjson.Value) bool {
+	for c := range list.Elements() {
+		if c.Get("type").Text() != "text" || strings.TrimSpace(c.Get("text").Text()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// interactionsRules is what the Interactions API refuses.
+var interactionsRules = []wire.Rule{
+	{
+		Name:     "thought-signature-missing",
+		Evidence: "https://ai.google.dev/gemini-api/docs/interactions/thinking: a thought step always has its signature, and goes back with it",
+		Find: func(c *wire.Checker) {
+			for i, step := range rawjson.Indexed(c.Body.Get("input")) {
+				if step.Get("type").Text() == "thought" && step.Get("signature").Text() == "" {
+					c.Report(wire.Path("input", i), "", "a thought goes back without its signature")
+				}
+			}
+		},
+	},
+	wire.RequireMessages("no-input", "https://ai.google.dev/api/interactions-api: input is required", "input"),
+}

@@ -1,0 +1,273 @@
+package google
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// encodeInteractions writes a request. Equal requests give equal bytes.
+func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	p := &interactionsPrompt{Target: t, names: map[string]string{}}
+	wire.EncodeBlocks(p, req.Messages)
+	var body rawjson.Object
+	body.SetNonEmpty("model", t.Model)
+	if len(p.system) > 0 {
+		body.SetString("system_instruction", strings.Join(p.system, "\n\n"))
+	}
+	body.Set("input", p.list.Bytes())
+	body.SetBool("store", false)
+	if len(req.Tools) > 0 {
+		body.Set("tools", interactionsTools(req.Tools))
+	}
+	body.Set("generation_config", interactionsConfig(s, len(req.Tools) > 0))
+	body.SetTrue("stream", req.Stream)
+	return t.FinishBody(&body, s, "generation_config")
+}
+
+// replayInteractions writes the steps that stand for one response.
+func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := &interactionsPrompt{Target: t, names: map[string]string{}}
+	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
+	if p.list.Bytes().At(0) == nil {
+		return nil
+	}
+	return rawjson.ValidUTF8(bytes.Clone(p.list.Bytes()))
+}
+
+// interactionsPrompt gathers blocks into steps.
+type interactionsPrompt struct {
+	wire.Target
+	system []string
+	list   rawjson.Array
+	names  map[string]string // of tools, by the id of the call
+
+	kind     string          // of the step that is being gathered: user_input or model_output
+	about    rawjson.Value   // what it has beside contents
+	contents []rawjson.Value // of it
+	wait     wire.ResultQueue
+}
+
+// add adds a block of a message.
+func (p *interactionsPrompt) Add(role content.Role, b content.Block) {
+	if r, ok := b.(content.ToolResult); ok && !r.Server {
+		if p.kind == interactionsOutput {
+			p.Flush()
+		}
+		p.wait.Add(r.CallID, p.result(r))
+		return
+	}
+	if v := p.step(b); v != nil {
+		p.Flush()
+		p.list.Add(v)
+		if c, ok := b.(content.ToolCall); ok {
+			p.names[c.CallID] = c.Name
+			p.wait.Calls = append(p.wait.Calls, c.CallID)
+		}
+		return
+	}
+	text, words := b.(content.Text)
+	if words && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && b.Kind() != content.KindNote {
+		p.system = append(p.system, text.Text)
+		return
+	}
+	kind := map[content.Role]string{content.RoleAssistant: interactionsOutput, content.RoleUser: "user_input", content.RoleTool: "user_input"}[role]
+	v := p.content(role, b)
+	if v == nil || kind == "" {
+		return
+	}
+	own := p.Owns(b) && kind == interactionsOutput
+	if kind != p.kind || own && b.Form().Type == interactionsOutput {
+		if len(p.contents) > 0 {
+			p.Flush()
+		}
+		p.kind = kind
+		if own {
+			p.about = rawjson.Value(b.Form().Extra).Get(interactionsOutput)
+		}
+	}
+	p.contents = append(p.contents, v)
+}
+
+// flush ends the step that is being gathered. Results come before words, in the
+// order of their calls.
+func (p *interactionsPrompt) Flush() {
+	results := len(p.wait.Results) > 0
+	if p.wait.Flush(&p.list); results || p.kind == "user_input" {
+		p.wait.Calls = nil
+	}
+	if len(p.contents) > 0 {
+		p.list.Add(rawjson.NewObject("type", p.kind, "content", rawjson.ArrayOf(p.contents)).Merge(p.about).Bytes())
+	}
+	p.kind, p.about, p.contents = "", nil, nil
+}
+
+// step is a block that is a step of its own; nil when it is none, or cannot be
+// sent.
+func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
+	form := b.Form()
+	var o rawjson.Object
+	sent := false
+	switch b := b.(type) {
+	case content.Reasoning:
+		sent = p.thought(b, &o)
+	case content.ToolCall:
+		sent = p.call(b, &o)
+	case content.ToolResult:
+		if sent = p.Owns(b); sent {
+			interactionsServerResult(b, &o)
+		}
+	case content.Native:
+		v, err := rawjson.Parse([]byte(b.JSON))
+		sent = err == nil && p.Owns(b) && form.Type != interactionsOutput && form.Type != interactionsMore && !p.HasForeignSeal(b)
+		o.Merge(v)
+	}
+	if !sent {
+		return nil
+	}
+	if p.Owns(b) {
+		if p.CanOpen(form.Seal) {
+			o.SetString("signature", form.Seal.Data)
+		}
+		o.Merge(form.Extra)
+	}
+	return o.Bytes()
+}
+
+// thought writes a thought of its own. A summary that is more than texts is in
+// what the block kept.
+func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) bool {
+	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
+		return false
+	}
+	o.SetString("type", "thought")
+	parts := b.Parts
+	if b.Text != "" {
+		parts = []string{b.Text}
+	}
+	if rawjson.Value(b.Form().Extra).Get("summary") == nil {
+		o.Set("summary", interactionsTexts(parts))
+	}
+	return true
+}
+
+// call writes a call. Ids of others are allowed as they are.
+func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+	if b.Server && !p.Owns(b) {
+		return false
+	}
+	if b.Server {
+		o.SetString("type", b.Form().Type)
+	} else {
+		o.SetString("type", "function_call")
+		o.SetString("name", b.Name)
+	}
+	o.SetNonEmpty("id", b.CallID)
+	bare := b.Arguments == "" || b.Form().Type == geminiBare && b.Arguments == "{}"
+	if !p.Owns(b) || !bare {
+		o.Set("arguments", wire.ArgumentsObject(b.Arguments))
+	}
+	return true
+}
+
+// interactionsServerResult writes what came of what the provider did itself.
+func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
+	o.SetString("type", b.Form().Type)
+	o.SetString("call_id", b.CallID)
+	if o.Set("result", b.Parts); b.Text != "" {
+		o.SetString("result", b.Text)
+	}
+	o.SetTrue("is_error", b.IsError)
+}
+
+// interactionsTexts is texts as contents; nil when there are none.
+func interactionsTexts(texts []string) rawjson.Value {
+	if len(texts) == 0 {
+		return nil
+	}
+	var list rawjson.Array
+	for _, text := range texts {
+		list.Add(rawjson.NewObject("type", "text", "text", text).Bytes())
+	}
+	return list.Bytes()
+}
+
+// content is a block that lies in a step; nil when it cannot be sent.
+func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson.Value {
+	var o rawjson.Object
+	switch b := b.(type) {
+	case content.Text:
+		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" {
+			return nil // the format refuses an empty one
+		}
+		o.SetString("type", "text")
+		o.SetString("text", b.Text)
+	case content.Media:
+		if role == content.RoleAssistant && !p.Owns(b) || !interactionsMedia(b, p.Owns(b), &o) {
+			return nil
+		}
+	case content.Native:
+		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) && (b.Form().Type == interactionsOutput || b.Form().Type == interactionsMore) {
+			return v
+		}
+		return nil
+	default:
+		return nil
+	}
+	if p.Owns(b) {
+		o.Merge(rawjson.Without(b.Form().Extra, interactionsOutput))
+	}
+	return o.Bytes()
+}
+
+// result writes a result: a text, or what the tool gave as JSON.
+func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
+	o := rawjson.NewObject("type", "function_result")
+	o.SetNonEmpty("name", cmp.Or(p.names[b.CallID], b.Name))
+	o.SetString("call_id", b.CallID)
+	parts, err := rawjson.Parse(b.Parts)
+	switch {
+	case err == nil && (p.Owns(b) || parts.Kind() == rawjson.KindObject):
+		o.Set("result", parts)
+	default:
+		o.SetString("result", b.String())
+	}
+	o.SetTrue("is_error", b.IsError)
+	if p.Owns(b) {
+		o.Merge(b.Form().Extra)
+	}
+	return o.Bytes()
+}
+
+// interactionsMedia writes an image or a file: its bytes, or where they lie.
+func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
+	media, data, inline := m.MediaType, m.Data, m.Data != ""
+	if !own {
+		media, data, inline = wire.InlineData(m)
+		media = cmp.Or(media, m.MediaType)
+	}
+	kind, _, _ := strings.Cut(media, "/")
+	switch {
+	case m.Of == content.KindImage:
+		o.SetString("type", "image")
+	case own: // its type is in what came with it
+	case kind == "audio", kind == "video":
+		o.SetString("type", kind)
+	default:
+		o.SetString("type", "document")
+	}
+	o.SetNonEmpty("mime_type", media)
+	if m.URL != "" && (own || !inline) {
+		o.SetString("uri", m.URL)
+	}
+	if inline {
+		o.SetString("data", wire.Base64(data))
+	}
+	return inline || m.URL != ""
+}

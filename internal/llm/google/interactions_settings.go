@@ -1,0 +1,61 @@
+package google
+
+import (
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// interactionsConfig is how the model is asked; nil when nothing is to be said. The
+// format has no thinking budget: one is told as an effort.
+func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
+	var o rawjson.Object
+	wire.SetCommon(&o, s, "max_output_tokens")
+	r := s.Reasoning
+	if !r.Hidden && r.Summary != "none" {
+		o.SetString("thinking_summaries", "auto")
+	}
+	effort := r.Effort
+	if r.MaxTokens > 0 {
+		effort = effortOf(int64(r.MaxTokens))
+	}
+	o.SetNonEmpty("thinking_level", geminiWords[effort])
+	if tools {
+		o.Set("tool_choice", interactionsChoice(s.ToolChoice))
+	}
+	return rawjson.NonEmptyObject(o.Bytes())
+}
+
+// effortOf is the least effort that has a budget.
+func effortOf(budget int64) string {
+	for _, effort := range []string{"minimal", "low", "medium"} {
+		if budget <= geminiBudgets[effort] {
+			return effort
+		}
+	}
+	return "high"
+}
+
+func interactionsTools(tools []llm.Tool) rawjson.Value {
+	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
+		o := rawjson.NewObject("type", "function")
+		wire.SetToolName(o, t)
+		o.Set("parameters", rawjson.NonEmptyObject(t.Schema))
+		return o.Bytes()
+	})
+}
+
+// interactionsChoice is the tool choice; nil when it is unsaid.
+func interactionsChoice(choice string) rawjson.Value {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none":
+		return rawjson.AppendString(nil, choice)
+	case "required":
+		return rawjson.Value(`"any"`)
+	}
+	var names rawjson.Array
+	names.AddString(choice)
+	return rawjson.NewObject("allowed_tools", rawjson.NewObject("mode", "any", "tools", names.Bytes()).Bytes()).Bytes()
+}

@@ -1,0 +1,161 @@
+package google
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// Types of the blocks of a model_output: the first says that a step begins, the
+// others that it goes on.
+const (
+	interactionsOutput = "model_output"
+	interactionsMore   = "content"
+)
+
+// step reads a step that came whole.
+func (n *interactions) step(v rawjson.Value) error {
+	v = rawjson.Compact(v)
+	contents := v.Get("content")
+	if v.Get("type").Text() != interactionsOutput || contents.At(0) == nil {
+		return n.Emit(n.block(v))
+	}
+	about := rawjson.Without(v, "type", "content")
+	for c := range contents.Elements() {
+		if err := n.Emit(n.content(c, about)); err != nil {
+			return err
+		}
+		about = nil
+	}
+	return nil
+}
+
+// block is the block that a step stands for, unless it is a model_output.
+func (n *interactions) block(v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	t := i.TakeText("type")
+	w := n.BlockForm()
+	switch {
+	case t == "thought":
+		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought"}
+		n.seal(&b.Wire, &i)
+		parts, all := interactionsSummary(i.Get("summary"))
+		if b.Parts = parts; len(parts) == 1 {
+			b.Text, b.Parts = parts[0], nil
+		}
+		if all && len(parts) > 0 {
+			i.Take("summary")
+		}
+		b.SetExtra(i.Rest())
+		return b
+	case strings.HasSuffix(t, "_call"):
+		b := content.ToolCall{Wire: w, Server: t != "function_call"}
+		n.seal(&b.Wire, &i)
+		b.CallID = i.TakeText("id")
+		b.SetType(t)
+		if b.SetID(b.CallID); b.CallID == "" {
+			b.CallID = n.MakeCallID(t)
+		}
+		if b.Name = i.Get("name").Text(); !b.Server && b.Name != "" {
+			i.Take("name")
+		} else if b.Name == "" {
+			b.Name = strings.TrimSuffix(t, "_call") // a tool of the provider may have none
+		}
+		if args := i.Get("arguments"); args.Kind() == rawjson.KindObject {
+			b.Arguments = string(i.Take("arguments"))
+		} else if !b.Server {
+			b.Arguments = "{}"
+			b.SetType(geminiBare)
+		}
+		b.SetExtra(i.Rest())
+		return b
+	case strings.HasSuffix(t, "_result") && t != "function_result":
+		b := content.ToolResult{Wire: w, Server: true, CallID: i.TakeText("call_id")}
+		n.seal(&b.Wire, &i)
+		b.SetType(t)
+		b.SetRole(content.RoleAssistant)
+		if b.Text = i.TakeText("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
+			b.Parts = bytes.Clone(i.Take("result"))
+		}
+		b.IsError = i.TakeIsError()
+		b.SetExtra(i.Rest())
+		return b
+	}
+	n.seal(&w, &i)
+	if w.SetType(t); t == "" || t == interactionsOutput || t == interactionsMore {
+		w.SetType("step") // it is no content
+	}
+	i.Taken = slices.DeleteFunc(i.Taken, func(key string) bool { return key == "type" })
+	return content.Native{Wire: w, JSON: string(rawjson.Without(v, i.Taken...))}
+}
+
+// seal takes the seal of a step.
+func (n *interactions) seal(w *content.Wire, i *rawjson.ObjectReader) {
+	if seal := i.TakeText("signature"); seal != "" {
+		w.SetSeal(n.NewSeal(content.Signature, seal))
+	}
+}
+
+// interactionsSummary is the texts of a summary, and whether they are all of it.
+func interactionsSummary(list rawjson.Value) (parts []string, all bool) {
+	all = true
+	for p := range list.Elements() {
+		text := p.Get("text").Text()
+		if text != "" {
+			parts = append(parts, text)
+		}
+		all = all && text != "" && p.Get("type").Text() == "text" && rawjson.NonEmptyObject(rawjson.Without(p, "type", "text")) == nil
+	}
+	return parts, all
+}
+
+// content is the block that a content of a model_output stands for. about is what
+// the step has beside them, with the first of them only.
+func (n *interactions) content(v, about rawjson.Value) content.Block {
+	w := n.TypedForm(interactionsMore)
+	if about != nil {
+		w.SetType(interactionsOutput)
+	}
+	i := rawjson.ObjectReader{Value: v}
+	extra := func() []byte {
+		var o rawjson.Object
+		if left := i.Rest(); left != nil {
+			o.Merge(left)
+		}
+		o.Set(interactionsOutput, rawjson.NonEmptyObject(about))
+		return rawjson.NonEmptyObject(bytes.Clone(o.Bytes()))
+	}
+	switch t := v.Get("type").Text(); t {
+	case "text":
+		if text := i.TakeText("text"); text != "" {
+			i.Take("type")
+			b := content.Text{Wire: w, Of: content.KindAssistant, Text: text}
+			b.SetExtra(extra())
+			return b
+		}
+	case "image", "audio", "video", "document":
+		w.SetRole(content.RoleAssistant)
+		b := content.Media{Wire: w, Of: content.KindFile}
+		if t == "image" {
+			b.Of = content.KindImage
+			i.Take("type")
+		}
+		b.MediaType, b.URL = i.TakeText("mime_type"), i.TakeText("uri")
+		if data, ok := wire.DecodeExactBase64(i.Get("data").Text()); ok {
+			i.Take("data")
+			b.Data = data
+		}
+		if b.URL+b.Data != "" {
+			b.SetExtra(extra())
+			return b
+		}
+	}
+	o := rawjson.NewObject(interactionsOutput, rawjson.NonEmptyObject(about))
+	w.SetRole(content.NoRole)
+	w.SetExtra(rawjson.NonEmptyObject(bytes.Clone(o.Bytes())))
+	return content.Native{Wire: w, JSON: string(v)}
+}

@@ -1,0 +1,222 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The chat dialect: OpenAI's chat completions, and what others made of them. A
+// response is one message whose fields have no order; the blocks made of it come
+// in the order in which a stream brings them, and from one piece as reasoning,
+// server tools, text, refusal, calls. They go back as that one message: what it
+// has beyond the fields known here is in the Extra of its blocks.
+var Chat = &wire.Dialect{
+	Name:               "chat",
+	Path:               func(string, bool) string { return "/chat/completions" },
+	Sign:               signChat,
+	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
+	Encode:             encodeChat,
+	Replay:             func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
+	NeedsLoopReasoning: func(t wire.Target) bool { return !t.Quirks.NoReasoningField },
+	DecodeRequest:      requestChat,
+	NewMessageReader:   talkChat,
+	Outline:            OutlineChat,
+	Rules:              chatRules,
+
+	OptionalFields:     [][]string{{"stream_options"}},
+	ReasoningOffFields: [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
+}
+
+// signChat puts the key where the server wants it.
+func signChat(h http.Header, t wire.Target, key string) {
+	switch {
+	case key == "":
+	case t.Quirks.KeyHeader != "":
+		h.Set(t.Quirks.KeyHeader, key)
+	default:
+		wire.SignBearer(h, t, key)
+	}
+}
+
+// chat reads one response.
+type chatReader struct {
+	*wire.BlockWriter
+	once     bool // it came in one piece, so that its message can be rebuilt to the letter
+	began    bool // a choice was seen
+	finished bool
+
+	words chatWords
+	minds chatMinds
+	calls chatCalls
+	rest  wire.FieldAccumulator
+}
+
+// whole reads a response in one piece.
+func (c *chatReader) ReadBody(v rawjson.Value) error {
+	c.once = true
+	choice := v.Get("choices").At(0)
+	message := choice.Get("message")
+	if message.Kind() != rawjson.KindObject {
+		message = choice.Get("delta")
+	}
+	failure := c.failure(v, choice.Get("error"), v.Get("object").Text() == "error")
+	if message.Kind() != rawjson.KindObject {
+		if failure != nil {
+			return failure
+		}
+		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	c.head(v)
+	if err := c.message(message); err != nil {
+		return err
+	}
+	c.finish(choice.Get("finish_reason"))
+	c.finished = true
+	return failure
+}
+
+// event reads one chunk of a stream. Chunks without choices may hold usage, an
+// error, or what is nobody's business.
+func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
+	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
+		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+	}
+	c.head(v)
+	var failed rawjson.Value
+	for choice := range v.Get("choices").Elements() {
+		if n, _ := choice.Get("index").Int(); n != 0 {
+			continue
+		}
+		d := choice.Get("delta")
+		if d == nil && !c.began {
+			d = choice.Get("message") // a later one repeats what came
+		}
+		c.began = c.began || d != nil
+		if err := c.message(d); err != nil {
+			return err
+		}
+		c.finish(choice.Get("finish_reason"))
+		c.cost(choice.Get("usage"))
+		failed = choice.Get("error")
+	}
+	if failed == nil {
+		failed = v.Get("x_groq", "error")
+	}
+	return c.failure(v, failed, name == "error" || v.Get("object").Text() == "error")
+}
+
+// failure is the error that a response or a chunk holds, or nil. Google sends one
+// in a list. all tells that nothing else is in it.
+func (c *chatReader) failure(v, other rawjson.Value, all bool) error {
+	failed := v.Get("error")
+	if v.Kind() == rawjson.KindArray {
+		failed = v.At(0).Get("error")
+	}
+	for _, e := range []rawjson.Value{failed, other} {
+		if !rawjson.IsEmpty(e) && rawjson.TextOrJSON(e) != "" && rawjson.TextOrJSON(e) != "false" {
+			return wire.NewAPIError(c.Provider, e)
+		}
+	}
+	if all {
+		return wire.NewAPIError(c.Provider, v)
+	}
+	return nil
+}
+
+// head reads what a response or a chunk says about itself.
+func (c *chatReader) head(v rawjson.Value) {
+	first := c.BlockWriter.Head.ID+c.BlockWriter.Head.Model == ""
+	c.SetHead(func(h *llm.Head) {
+		h.ID, h.Model = cmp.Or(rawjson.TextOrJSON(v.Get("id")), h.ID), cmp.Or(rawjson.TextOrJSON(v.Get("model")), h.Model)
+	})
+	if first {
+		c.EmitHead()
+	}
+	c.cost(v.Get("x_groq", "usage"))
+	c.cost(v.Get("usage"))
+}
+
+// cost reads a report of usage, of which some servers put one into the choice.
+func (c *chatReader) cost(v rawjson.Value) {
+	if v.Kind() == rawjson.KindObject {
+		c.SetUsage(chatUsage(v))
+	}
+}
+
+// finish reads why a choice ended, if it did. Some servers send another chunk
+// afterwards, in which it did not.
+func (c *chatReader) finish(why rawjson.Value) {
+	if rawjson.TextOrJSON(why) == "" {
+		return
+	}
+	c.finished = true
+	c.SetHead(func(h *llm.Head) { h.Finish = rawjson.TextOrJSON(why) })
+	c.endCalls()
+}
+
+// end puts out what was held back.
+func (c *chatReader) Finish(said bool) bool {
+	whole := c.finished || said && c.began
+	c.endWords()
+	c.endMinds()
+	c.endRest()
+	if c.once {
+		open := c.Open
+		c.Open = nil
+		for _, p := range open {
+			c.End(p)
+		}
+	}
+	return whole
+}
+
+// start begins a block. In a stream the one before it is whole then, but for a
+// call whose arguments are not.
+func (c *chatReader) start(b content.Block) (*wire.BlockBuilder, error) {
+	if p := c.Last; p != nil && !c.once && (!wire.IsCall(p.Block) || wholeJSON(p.Text)) {
+		c.End(p)
+	}
+	return c.Begin(b)
+}
+
+// came puts out a block that came whole.
+func (c *chatReader) came(b content.Block) (*wire.BlockBuilder, error) {
+	p, err := c.start(b)
+	if err == nil && !c.once {
+		c.End(p)
+	}
+	return p, err
+}
+
+// chatUsage reads a report of usage. The output of some servers leaves reasoning
+// out: it does when only the three together make the total.
+func chatUsage(v rawjson.Value) content.Usage {
+	count := wire.TokenCounts(v)
+	n := func(paths ...[]string) int64 {
+		for _, path := range paths {
+			if n := count(path...); n > 0 {
+				return n
+			}
+		}
+		return 0
+	}
+	u := content.Usage{
+		Input:      n([]string{"prompt_tokens"}, []string{"input_tokens"}),
+		Output:     n([]string{"completion_tokens"}, []string{"output_tokens"}),
+		Reasoning:  n([]string{"completion_tokens_details", "reasoning_tokens"}, []string{"reasoning_tokens"}),
+		Cached:     n([]string{"prompt_tokens_details", "cached_tokens"}, []string{"cached_tokens"}, []string{"num_cached_tokens"}, []string{"prompt_cache_hit_tokens"}),
+		CacheWrite: n([]string{"prompt_tokens_details", "cache_write_tokens"}, []string{"cache_creation_input_tokens"}),
+		Raw:        bytes.Clone(v),
+	}
+	if total := n([]string{"total_tokens"}); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	return u
+}

@@ -1,0 +1,345 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// chatCalls is the calls of a response.
+type chatCalls struct {
+	first, last *chatCall
+	count       int
+	byIndex     map[int64]*chatCall
+	byID        map[string]*chatCall
+	legacy      *wire.BlockBuilder // the one in function_call
+	ran         map[int64]*chatRun
+	runs        int
+}
+
+// chatCall is a tool call as it comes.
+type chatCall struct {
+	*wire.BlockBuilder
+	id   string // on the wire
+	size int    // of its arguments so far
+}
+
+// chatAlone is up to how many bytes of arguments it is looked whether a call is
+// whole, when a piece may belong to it or be another one.
+const chatAlone = 64 << 10
+
+// chatFunction is what a call says: its name and its arguments.
+type chatFunction struct {
+	key, input string // the member, and that of it which has the arguments
+	name       string
+	arguments  string
+	verbatim   bool // they are JSON and no string
+	item       rawjson.ObjectReader
+}
+
+// functionOf takes the function of a call apart, or the custom tool.
+func functionOf(i *rawjson.ObjectReader) chatFunction {
+	f := chatFunction{key: "function", input: "arguments"}
+	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
+		f.key, f.input = "custom", "input"
+	}
+	return f.read(i.Get(f.key))
+}
+
+func (f chatFunction) read(v rawjson.Value) chatFunction {
+	f.item = rawjson.ObjectReader{Value: v}
+	f.name = f.item.TakeText("name")
+	switch args := v.Get(f.input); args.Kind() {
+	case rawjson.KindString:
+		f.arguments = f.item.Take(f.input).Text()
+	case rawjson.KindAbsent, rawjson.KindNull:
+	default:
+		f.arguments, f.verbatim = string(f.item.Take(f.input)), true
+	}
+	return f
+}
+
+// toolCall reads a call, or a piece of one. Names and ids may come again, empty or
+// not.
+func (c *chatReader) toolCall(v rawjson.Value) error {
+	if v.Kind() != rawjson.KindObject {
+		return nil
+	}
+	i := rawjson.ObjectReader{Value: v}
+	f := functionOf(&i)
+	index, ok := v.Get("index").Int()
+	if !ok {
+		index = -1
+	}
+	id := v.Get("id").Text()
+	call := c.callFor(index, id, f)
+	if call == nil {
+		return c.newCall(&i, f, index)
+	}
+	b := call.Block.(content.ToolCall)
+	was := b.Name + b.CallID
+	if b.Name == "" {
+		b.Name = f.name
+	}
+	if call.id == "" && id != "" {
+		call.id, b.CallID = id, id
+		c.calls.byID[id] = call
+	}
+	if b.Name+b.CallID != was {
+		call.Block = b
+		c.MarkChanged(call.BlockBuilder)
+	}
+	c.sealCall(call.BlockBuilder, v.Get("extra_content"))
+	call.size += len(f.arguments)
+	c.AppendText(call.BlockBuilder, f.arguments)
+	return nil
+}
+
+// callFor finds the call that a piece belongs to, or nil. Some servers give all
+// calls one index: another id with a name is another call, and so is a name with
+// arguments where those of the call are whole.
+func (c *chatReader) callFor(index int64, id string, f chatFunction) *chatCall {
+	switch {
+	case c.once:
+		return nil
+	case index < 0 && id != "":
+		return c.calls.byID[id]
+	case index < 0 && f.name == "":
+		return c.calls.last
+	case index < 0:
+		return nil
+	}
+	call := c.calls.byIndex[index]
+	if call == nil || f.name == "" || id != "" && id == call.id {
+		return call
+	}
+	other := id != "" && call.id != ""
+	if other || f.arguments != "" && call.size < chatAlone && wholeJSON(call.Text) {
+		return nil
+	}
+	return call
+}
+
+// newCall begins a call. A kind of call that is not known is kept as it is.
+func (c *chatReader) newCall(i *rawjson.ObjectReader, f chatFunction, index int64) error {
+	kind := i.TakeText("type")
+	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: i.TakeText("id"), Name: f.name}
+	if f.name == "" && f.arguments == "" && b.CallID == "" && (kind == "" || kind == "function") {
+		return nil
+	}
+	if i.Get(f.key) == nil {
+		n := content.Native{Wire: c.TypedForm(chatNativeCall + kind), JSON: string(i.Value)}
+		_, err := c.came(n)
+		return err
+	}
+	id := b.CallID
+	if b.CallID == "" {
+		b.CallID = c.madeID(c.calls.count)
+	}
+	var unwanted []string
+	if !c.once {
+		unwanted = []string{"index"}
+	}
+	extra := i.Rest(append(unwanted, f.key, "extra_content", "function", "custom")...)
+	if unwanted = nil; !c.once {
+		unwanted = []string{"name", f.input}
+	}
+	extra = rawjson.WithMember(extra, f.key, f.item.Rest(unwanted...))
+	if f.verbatim {
+		extra = rawjson.WithMember(extra, chatVerbatim, rawjson.Value("true"))
+	}
+	b.SetExtra(extra)
+	p, err := c.start(b)
+	if err != nil {
+		return err
+	}
+	c.calls.add(&chatCall{BlockBuilder: p, id: id, size: len(f.arguments)}, index)
+	c.sealCall(p, i.Get("extra_content"))
+	c.AppendText(p, f.arguments)
+	return nil
+}
+
+func (l *chatCalls) add(call *chatCall, index int64) {
+	if l.first == nil {
+		l.first, l.byIndex, l.byID = call, map[int64]*chatCall{}, map[string]*chatCall{}
+	}
+	l.last, l.byIndex[index], l.byID[call.id] = call, call, call
+	l.count++
+}
+
+// madeID is an id for a call that has none, so that its result can name it.
+func (c *chatReader) madeID(n int) string {
+	id := c.BlockWriter.Head.ID
+	if id == "" {
+		id = "call"
+	}
+	return fmt.Sprintf("%s/%d", id, n)
+}
+
+// functionCall reads the call in function_call, from before there were several.
+func (c *chatReader) functionCall(v rawjson.Value) (err error) {
+	f := chatFunction{input: "arguments"}.read(v)
+	if f.name == "" && f.arguments == "" {
+		return nil
+	}
+	if c.calls.legacy == nil {
+		b := content.ToolCall{Wire: c.TypedForm(chatLegacy), CallID: c.madeID(0), Name: f.name}
+		b.SetExtra(rawjson.WithMember(nil, "function", f.item.Rest()))
+		if f.verbatim {
+			b.SetExtra(rawjson.WithMember(b.Form().Extra, chatVerbatim, rawjson.Value("true")))
+		}
+		if c.calls.legacy, err = c.start(b); err != nil {
+			return err
+		}
+	}
+	c.AppendText(c.calls.legacy, f.arguments)
+	return nil
+}
+
+// chatRun is a tool that the server ran itself.
+type chatRun struct {
+	call     *wire.BlockBuilder
+	answered bool
+}
+
+// execute reads a tool that the server ran, or a piece of that. It comes first
+// without what came of it, and then again with it.
+func (c *chatReader) execute(v rawjson.Value) (err error) {
+	if v.Kind() != rawjson.KindObject {
+		return nil
+	}
+	i := rawjson.ObjectReader{Value: v}
+	index, ok := v.Get("index").Int()
+	if !ok {
+		index = int64(c.calls.runs)
+	}
+	run := c.calls.ran[index]
+	if c.once {
+		run = nil
+	}
+	kind, id, args := i.TakeText("type"), i.TakeText("id"), i.TakeText("arguments")
+	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: id, Name: kind, Server: true}
+	b.SetID(id)
+	if name := v.Get("name").Text(); name != "" && name != kind {
+		b.Name = i.TakeText("name")
+	}
+	if id == "" {
+		b.CallID = c.madeID(c.calls.runs) + "s"
+	}
+	r := content.ToolResult{Wire: c.TypedForm(kind), Name: b.Name, Text: i.TakeText("output"), Server: true}
+	r.SetRole(content.RoleAssistant)
+	r.SetExtra(i.Rest())
+	answered := r.Text != ""
+	for key := range rawjson.Value(r.Form().Extra).Members() {
+		answered = answered || key != "index" && key != "name"
+	}
+	if !answered {
+		b.SetExtra(r.Form().Extra)
+	}
+	if run == nil {
+		run = &chatRun{}
+		if run.call, err = c.start(b); err != nil {
+			return err
+		}
+		if c.calls.ran == nil {
+			c.calls.ran = map[int64]*chatRun{}
+		}
+		c.calls.ran[index] = run
+		c.calls.runs++
+	}
+	if args != "" && len(run.call.Text) == 0 {
+		c.AppendText(run.call, args)
+	}
+	if !answered || run.answered {
+		return nil
+	}
+	run.answered = true
+	r.CallID = run.call.Block.(content.ToolCall).CallID
+	if !c.once {
+		c.End(run.call)
+	}
+	_, err = c.came(r)
+	return err
+}
+
+// endCalls ends the calls: a provider ends them at the output limit in the middle
+// of their arguments too.
+func (c *chatReader) endCalls() {
+	open := c.Open
+	c.Open = nil
+	for _, p := range open {
+		b, ok := p.Block.(content.ToolCall)
+		if ok && b.Form().Type != "custom" && len(p.Text) > 0 {
+			b.SetIncomplete(rawjson.IsTruncated(strings.Join(p.Text, "")))
+			p.Block = b
+		}
+		if ok && !c.once {
+			c.End(p)
+		} else {
+			c.Open = append(c.Open, p)
+		}
+	}
+}
+
+// sealCall reads the seal that Google puts on a call.
+func (c *chatReader) sealCall(p *wire.BlockBuilder, v rawjson.Value) {
+	if v == nil {
+		return
+	}
+	b := p.Block.(content.ToolCall)
+	if seal := v.Get("google", "thought_signature").Text(); seal != "" {
+		b.SetSeal(c.NewSeal(content.Signature, seal))
+	}
+	if left := unsealed(v); left != nil {
+		b.SetExtra(rawjson.WithMember(b.Form().Extra, "extra_content", left))
+	}
+	p.Block = b
+	c.MarkChanged(p)
+}
+
+// sealText reads the seal that Google puts on a message. It lies on the text
+// before it, or alone.
+func (c *chatReader) sealText(v rawjson.Value) error {
+	if left := unsealed(v); left != nil {
+		c.keep("extra_content", left)
+	}
+	data := v.Get("google", "thought_signature").Text()
+	if data == "" {
+		return nil
+	}
+	seal := c.NewSeal(content.Signature, data)
+	if n := len(c.words.parts); n > 0 {
+		p := c.words.parts[n-1]
+		b := p.Block.(content.Text)
+		b.SetSeal(seal)
+		p.Block = b
+		c.MarkChanged(p)
+		return nil
+	}
+	return c.alone(seal, "extra_content")
+}
+
+// unsealed is an extra_content without its seal and without what only a chunk is
+// marked with; nil when nothing is left.
+func unsealed(v rawjson.Value) rawjson.Value {
+	if v.Kind() != rawjson.KindObject {
+		return nil
+	}
+	var o rawjson.Object
+	google := rawjson.Without(v.Get("google"), "thought_signature", "thought")
+	o.Merge(rawjson.Without(v, "google"))
+	o.Set("google", rawjson.NonEmpty(google))
+	if rawjson.IsEmpty(o.Bytes()) {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// wholeJSON tells whether a text is one whole JSON text.
+func wholeJSON(text []string) bool {
+	_, err := rawjson.Parse([]byte(strings.Join(text, "")))
+	return err == nil
+}

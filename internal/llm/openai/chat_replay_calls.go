@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+)
+
+// call adds a call. What a server ran itself goes back only to who knows it.
+func (m *chatTurn) call(b content.ToolCall) {
+	own := m.Owns(b)
+	extra := rawjson.Value(nil)
+	if own && !m.Quirks.Strict {
+		extra = rawjson.Value(b.Form().Extra)
+	}
+	var o rawjson.Object
+	switch {
+	case b.Server:
+		if own && !m.Quirks.Strict {
+			m.run(b, &o)
+		}
+		return
+	case own && b.Form().Type == chatLegacy:
+		m.legacy = bytes.Clone(chatArguments(b, own, "arguments", extra.Get("function")))
+		return
+	}
+	if b.CallID != "" {
+		o.SetString("id", m.CallID(b.CallID))
+	}
+	key, input := "function", "arguments"
+	switch {
+	case !own:
+		o.SetString("type", key)
+	case b.Form().Type == "custom":
+		key, input = "custom", "input"
+		fallthrough
+	case b.Form().Type != "":
+		o.SetString("type", b.Form().Type)
+	}
+	o.Set(key, chatArguments(b, own, input, extra.Get(key)))
+	if own && m.CanOpen(b.Form().Seal) && !m.Quirks.Strict {
+		o.Set("extra_content", googled(extra.Get("extra_content"), b.Form().Seal.Data))
+	}
+	o.Merge(rawjson.Without(extra, chatOfMessage, chatVerbatim, key))
+	m.calls.Add(o.Bytes())
+}
+
+// chatArguments is the name and the arguments of a call. Those of another dialect
+// become JSON if they are none.
+func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
+	var o rawjson.Object
+	o.SetNonEmpty("name", b.Name)
+	v, err := rawjson.Parse([]byte(b.Arguments))
+	switch {
+	case own && err == nil && rawjson.Value(b.Form().Extra).Get(chatVerbatim).Bool():
+		o.Set(input, v)
+	case own && b.Arguments == "" && extra.Get(input) != nil: // it was null
+	case own || err == nil:
+		o.SetString(input, b.Arguments)
+	case strings.TrimSpace(b.Arguments) == "":
+		o.SetString(input, "{}")
+	default:
+		o.SetString(input, string(rawjson.NewObject("input", b.Arguments).Bytes()))
+	}
+	return o.Merge(extra).Bytes()
+}
+
+// run adds a tool that the server ran.
+func (m *chatTurn) run(b content.ToolCall, o *rawjson.Object) {
+	form := b.Form()
+	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {"arguments", b.Arguments}} {
+		if member.value != "" {
+			o.SetString(member.key, member.value)
+		}
+	}
+	if b.Name != form.Type {
+		o.SetString("name", b.Name)
+	}
+	o.Merge(rawjson.Without(form.Extra, chatOfMessage))
+	m.runs, m.runIDs = append(m.runs, *o), append(m.runIDs, b.CallID)
+}
+
+// answered adds what came of a tool that the server ran.
+func (m *chatTurn) answered(r content.ToolResult) {
+	i := slices.Index(m.runIDs, r.CallID)
+	if i < 0 || !m.Owns(r) || !r.Server {
+		return
+	}
+	if r.Text != "" {
+		m.runs[i].SetString("output", r.Text)
+	}
+	m.runs[i].Merge(rawjson.Without(r.Form().Extra, chatOfMessage))
+}

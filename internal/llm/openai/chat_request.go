@@ -1,0 +1,247 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestChat reads a request body.
+func requestChat(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	messages := v.Get("messages")
+	if messages.Kind() != rawjson.KindArray {
+		return nil, wire.ErrNoMessages
+	}
+	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
+	req := &llm.Request{Settings: chatAsked(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
+	var err error
+	if req.Messages, err = wire.ReadMessages(talkChat(t), "messages", messages); err != nil {
+		return nil, err
+	}
+	if len(req.Tools) == 0 && v.Get("tools") != nil {
+		return req, t.KeepUnknownFields(req, v, "messages")
+	}
+	return req, t.KeepUnknownFields(req, v, "messages", "tools")
+}
+
+// chatAsked reads the settings.
+func chatAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
+	s := llm.Settings{
+		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get(cmp.Or(w.MaxTokensField, "max_tokens"))),
+		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
+	}
+	if s.ToolChoice == "" {
+		s.ToolChoice = v.Get("tool_choice", "function", "name").Text()
+	}
+	if w.EffortObject != "" {
+		s.Reasoning.Effort, s.Reasoning.MaxTokens = v.Get(w.EffortObject, "effort").Text(), wire.DecodeTokenLimit(v.Get(w.EffortObject, "max_tokens"))
+		return s
+	}
+	s.Reasoning.Effort = v.Get("reasoning_effort").Text()
+	if w.BudgetField != "" {
+		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(v.Get(w.BudgetField))
+	}
+	return s
+}
+
+// chatRequest reads the messages of a request.
+type ChatMessageReader struct {
+	wire.Target
+	List   []content.Message
+	N      int
+	legacy string // id of the last call in function_call
+}
+
+func talkChat(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
+
+func (q *ChatMessageReader) Next(v rawjson.Value) error {
+	err := q.Read(v)
+	q.N++
+	return err
+}
+
+func (q *ChatMessageReader) End() error { return nil }
+
+func (q *ChatMessageReader) Messages() *[]content.Message { return &q.List }
+
+// message reads one message.
+func (q *ChatMessageReader) Read(v rawjson.Value) error {
+	if q.readText(v) {
+		return nil
+	}
+	return q.readAny(v)
+}
+
+// long reads a message that may have anything in it.
+func (q *ChatMessageReader) readAny(v rawjson.Value) error {
+	switch role := v.Get("role").Text(); role {
+	case "system", "developer":
+		q.List = wire.AppendMessage(q.List, content.RoleSystem, q.textBlocks(content.KindSystem, v)...)
+	case "user":
+		q.List = wire.AppendMessage(q.List, content.RoleUser, q.textBlocks(content.KindUser, v)...)
+	case "assistant", "model":
+		return q.answer(v)
+	case "tool", "function":
+		q.List = wire.AppendMessage(q.List, content.RoleTool, q.result(role, v))
+	default:
+		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
+	}
+	return nil
+}
+
+// plain reads a message of a user or of the model that is words and nothing else, as
+// most are: what the long way would make of it too. Words that may have think tags
+// in them are left to that.
+func (q *ChatMessageReader) readText(v rawjson.Value) bool {
+	var role string
+	var said rawjson.Value
+	n := 0
+	for key, m := range v.Members() {
+		switch key {
+		case "role":
+			role = m.Text()
+		case "content":
+			said = m
+		}
+		n++
+	}
+	if n != 2 || said.Kind() != rawjson.KindString {
+		return false
+	}
+	text := content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: said.Text()}
+	switch role {
+	case "user":
+		q.List = wire.AppendMessage(q.List, content.RoleUser, text)
+	case "assistant":
+		if strings.IndexByte(text.Text, '<') >= 0 || strings.TrimSpace(text.Text) == "" {
+			return false
+		}
+		text.Of = content.KindAssistant
+		q.List = wire.AppendMessage(q.List, content.RoleAssistant, text)
+	default:
+		return false
+	}
+	return true
+}
+
+// answer reads what the model said: the message of a response.
+func (q *ChatMessageReader) answer(v rawjson.Value) error {
+	var choice, body rawjson.Object
+	var choices rawjson.Array
+	choice.Set("message", v)
+	choices.Add(choice.Bytes())
+	body.SetString("id", fmt.Sprintf("message-%d", q.N)) // of calls that have none
+	body.Set("choices", choices.Bytes())
+	blocks, err := q.DecodeAssistant(body.Bytes())
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		if c, ok := b.(content.ToolCall); ok && c.Form().Type == chatLegacy {
+			q.legacy = c.CallID
+		}
+	}
+	q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
+	return nil
+}
+
+// words reads a message of words, or of a list of parts. What else it has is kept
+// with its first text.
+func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []content.Block {
+	var list []content.Block
+	rest := rawjson.Without(v, "role", "content")
+	if c := v.Get("content"); c.Kind() == rawjson.KindString {
+		list = append(list, content.Text{Wire: q.BlockForm(), Of: kind, Text: c.Text()})
+	} else {
+		for part := range c.Elements() {
+			list = append(list, q.part(kind, part))
+		}
+	}
+	for i, b := range list {
+		if text, ok := b.(content.Text); ok && !rawjson.IsEmpty(rest) {
+			text.SetExtra(rawjson.WithMember(text.Form().Extra, chatOfMessage, rest))
+			list[i] = text
+			break
+		}
+	}
+	return list
+}
+
+// part reads a part of a content that is a list.
+func (q *ChatMessageReader) part(kind content.Kind, v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	t := i.TakeText("type")
+	if text := v.Get("text"); t == "text" && text.Kind() == rawjson.KindString {
+		i.Take("text")
+		b := content.Text{Wire: q.BlockForm(), Of: kind, Text: text.Text()}
+		b.SetExtra(i.Rest())
+		return b
+	}
+	p := chatPrompt{Target: q.Target}
+	for _, m := range []content.Media{q.image(v), q.file(v), q.sound(v)} {
+		if m.Of == 0 {
+			continue
+		}
+		m.Wire = q.BlockForm()
+		m.SetExtra(i.Rest(t))
+		if left := rawjson.Without(v.Get(t), "url", "filename", "file_data", "data", "format"); !rawjson.IsEmpty(left) {
+			m.SetExtra(rawjson.WithMember(m.Form().Extra, t, left))
+		}
+		if rawjson.Equal(p.media(m), v) {
+			return m
+		}
+	}
+	b := content.Native{Wire: q.TypedForm(chatPart + t), JSON: string(v)}
+	b.SetRole(kind.Traits().Role)
+	return b
+}
+
+// image, file and sound read media; what is none has no kind.
+func (q *ChatMessageReader) image(v rawjson.Value) content.Media {
+	if url := v.Get("image_url", "url").Text(); v.Get("type").Text() == "image_url" && url != "" {
+		return wire.Inlined(content.Media{Of: content.KindImage, URL: url})
+	}
+	return content.Media{}
+}
+
+func (q *ChatMessageReader) file(v rawjson.Value) content.Media {
+	if url := v.Get("file", "file_data").Text(); v.Get("type").Text() == "file" && url != "" {
+		return wire.Inlined(content.Media{Of: content.KindFile, URL: url, Name: v.Get("file", "filename").Text()})
+	}
+	return content.Media{}
+}
+
+func (q *ChatMessageReader) sound(v rawjson.Value) content.Media {
+	data, err := base64.StdEncoding.DecodeString(v.Get("input_audio", "data").Text())
+	if v.Get("type").Text() != "input_audio" || err != nil || len(data) == 0 {
+		return content.Media{}
+	}
+	format := strings.Replace(v.Get("input_audio", "format").Text(), "mp3", "mpeg", 1)
+	return content.Media{Of: content.KindFile, MediaType: "audio/" + format, Data: string(data)}
+}
+
+// result reads what came of a call.
+func (q *ChatMessageReader) result(role string, v rawjson.Value) content.Block {
+	b := content.ToolResult{Wire: q.BlockForm(), CallID: v.Get("tool_call_id").Text(), Name: v.Get("name").Text()}
+	if role == "function" {
+		b.CallID = q.legacy
+	}
+	switch c := v.Get("content"); c.Kind() {
+	case rawjson.KindString:
+		b.Text = c.Text()
+	case rawjson.KindAbsent, rawjson.KindNull:
+	default:
+		b.Parts = bytes.Clone(c)
+	}
+	if rest := rawjson.Without(v, "role", "tool_call_id", "content", "name"); !rawjson.IsEmpty(rest) {
+		b.SetExtra(rawjson.WithMember(nil, chatOfMessage, rest))
+	}
+	return b
+}

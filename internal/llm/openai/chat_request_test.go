@@ -1,0 +1,50 @@
+package openai
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// TestPlainWordsAreReadAsByTheLongWay: the short way for messages of words alone
+// gives the same blocks, or leaves the message to the long one.
+func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
+	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})
+	short := 0
+	for _, words := range []string{
+		"", " ", "\n\t", "x", " a b \n", "naïve \u2028 😀", "\xff", "a\x00b", "1 > 0", "`code`\n```\nx\n", "a < b", "<think>Hm.</think>\nYes.",
+		"Hm.\n</think>\nYes.", "\n\n<thinking>", "[masked:x:00]", `{"a":1}`, "thought\nanswer", "\r\n...\r\n",
+	} {
+		for _, role := range []string{"user", "assistant"} {
+			var m rawjson.Object
+			m.SetString("role", role)
+			m.SetString("content", words)
+			quick, slow := ChatMessageReader{Target: target, N: 7}, ChatMessageReader{Target: target, N: 7}
+			if quick.readText(m.Bytes()) {
+				short++
+			} else if err := quick.Read(m.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			if err := slow.readAny(m.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(quick.List, slow.List) {
+				t.Errorf("%s %q: %+v, the long way %+v", role, words, quick.List, slow.List)
+			}
+		}
+	}
+	if short < 20 {
+		t.Errorf("only %d went the short way", short)
+	}
+	for _, text := range []string{
+		`{"role":"user","content":"x","name":"Ann"}`, `{"role":"user","content":["x"]}`, `{"role":"system","content":"x"}`,
+		`{"role":"tool","content":"x"}`, `{"role":"user","role":"user"}`, `{"content":"x","content":"y"}`, `{"content":"x"}`,
+	} {
+		q := ChatMessageReader{Target: target}
+		if q.readText(rawjson.Value(text)) || q.List != nil {
+			t.Errorf("%s is plain", text)
+		}
+	}
+}

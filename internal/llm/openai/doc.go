@@ -1,0 +1,3 @@
+// Package openai has the dialects of OpenAI: [Chat], the chat completions, which
+// many other vendors speak, and [Responses].
+package openai

@@ -1,0 +1,189 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// The responses dialect (https://platform.openai.com/docs/api-reference/responses).
+// A response is a list of items, and goes back as those items: what one has beyond
+// the fields known here is in the Extra of its block. Requests keep nothing at the
+// provider and ask for sealed thoughts, so that the whole conversation goes along;
+// who wants the provider to remember sets store in request.extra, true or null. A
+// previous_response_id there goes through as it is: the branch then has to hold
+// only what is new.
+var Responses = &wire.Dialect{
+	Name:               "responses",
+	Path:               func(string, bool) string { return "/responses" },
+	Sign:               signChat,
+	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
+	Encode:             encodeResponses,
+	Replay:             replayResponses,
+	NeedsLoopReasoning: func(wire.Target) bool { return true },
+	DecodeRequest:      requestResponses,
+	NewMessageReader:   talkResponses,
+	Outline:            outlineResponses,
+	Rules:              responsesRules,
+
+	OptionalFields:     [][]string{{"reasoning", "summary"}, {"include"}},
+	ReasoningOffFields: [][]string{{"reasoning", "effort"}},
+}
+
+// responses reads one response.
+type responsesReader struct {
+	*wire.BlockWriter
+	items map[int64]*responsesItem  // by their index: ids may change in every event
+	ids   map[string]*responsesItem // by the ids that were seen
+	order []*responsesItem          // as they began
+	calls map[string]string         // the last call of each type
+	ended bool
+}
+
+// whole reads a response in one piece.
+func (r *responsesReader) ReadBody(v rawjson.Value) error {
+	status := cmp.Or(v.Get("status").Text(), "completed")
+	if v.Get("output").Kind() != rawjson.KindArray {
+		if v.Get("error").Kind() == rawjson.KindObject || v.At(0).Get("error") != nil || v.Get("type").Text() == "error" {
+			return r.refused(v)
+		}
+		if v.Get("status").Kind() != rawjson.KindString {
+			return fmt.Errorf("%w: no output in %q", llm.ErrProtocol, rawjson.Excerpt(v))
+		}
+	}
+	if err := r.conclude(v, status); err != nil {
+		return err
+	}
+	r.ended = !underWay(status) // the rest is to be fetched later
+	return nil
+}
+
+// underWay tells whether a response of this status has not ended.
+func underWay(status string) bool { return status == "queued" || status == "in_progress" }
+
+// responsesEnds is the events that end a stream, and the status that they stand
+// for.
+var responsesEnds = map[string]string{
+	"response.completed": "completed", "response.incomplete": "incomplete",
+	"response.failed": "failed", "response.cancelled": "cancelled",
+}
+
+// event reads one event. Types that are not known are passed over: what they
+// bring comes again when the item is whole.
+func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
+	if t := v.Get("type").Text(); t != "" {
+		name = t
+	}
+	switch name {
+	case "response.created", "response.in_progress", "response.queued":
+		r.begun(v.Get("response"))
+		r.EmitHead()
+		return nil
+	case "response.output_item.added":
+		return r.added(v)
+	case "response.output_item.done":
+		return r.itemDone(v)
+	case "error":
+		return r.failed(v)
+	}
+	if status, ok := responsesEnds[name]; ok {
+		if said := v.Get("response", "status").Text(); said != "" && !underWay(said) {
+			status = said
+		}
+		if err := r.conclude(v.Get("response"), status); err != nil {
+			return err
+		}
+		r.ended = true
+		return io.EOF
+	}
+	stem, delta := strings.CutSuffix(name, ".delta")
+	stem, done := strings.CutSuffix(stem, ".done")
+	if delta || done {
+		return r.words(stem, v, done)
+	}
+	if v.Get("error").Kind() == rawjson.KindObject {
+		return r.failed(v)
+	}
+	return nil
+}
+
+// begun reads what a response says about itself while it is under way.
+func (r *responsesReader) begun(v rawjson.Value) {
+	r.SetHead(func(h *llm.Head) {
+		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
+		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
+	})
+}
+
+// conclude reads the end of a response, which has all items once more.
+func (r *responsesReader) conclude(v rawjson.Value, status string) error {
+	r.begun(v)
+	if err := r.again(v.Get("output")); err != nil {
+		return err
+	}
+	r.SetHead(func(h *llm.Head) { h.Finish = status })
+	r.cost(v.Get("usage"))
+	if status == "failed" || v.Get("error").Kind() == rawjson.KindObject {
+		return r.refused(v)
+	}
+	for _, it := range r.order {
+		if err := r.finish(it, it.first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed is the error of a stream that says no. The event of the status follows
+// it or not, so it is not waited for.
+func (r *responsesReader) failed(v rawjson.Value) error {
+	r.SetHead(func(h *llm.Head) { h.Finish = "failed" })
+	return r.refused(v)
+}
+
+// refused is the error of a provider that says no: under error, or as the event
+// itself.
+func (r *responsesReader) refused(v rawjson.Value) error {
+	if v.Get("error").Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray {
+		return wire.NewAPIError(r.Provider, v)
+	}
+	return wire.NewAPIError(r.Provider, rawjson.Without(v, "type", "sequence_number", "status", "output"))
+}
+
+// end marks what is open when a stream breaks: another item may have begun, and it
+// is not whole all the same.
+func (r *responsesReader) Finish(bool) bool {
+	for _, it := range r.order {
+		for _, p := range it.parts {
+			if !r.ended && !it.done {
+				p.MarkIncomplete()
+			}
+		}
+	}
+	return r.ended
+}
+
+// cost reads the usage. Thoughts are part of the output; a server that counts
+// them beside it shows that in its sum.
+func (r *responsesReader) cost(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject {
+		return
+	}
+	n := wire.TokenCounts(v)
+	u := content.Usage{
+		Input: n("input_tokens"), Output: n("output_tokens"), Reasoning: n("output_tokens_details", "reasoning_tokens"),
+		Cached: n("input_tokens_details", "cached_tokens"), CacheWrite: n("input_tokens_details", "cache_write_tokens"),
+		Raw: bytes.Clone(v),
+	}
+	if u.Reasoning > 0 && n("total_tokens") == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	r.SetUsage(u)
+}

@@ -1,0 +1,231 @@
+package openai
+
+import (
+	"cmp"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// encodeResponses writes a request. Equal requests give equal bytes.
+func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+	s := req.Settings
+	extra, err := t.ParseExtra(s)
+	if err != nil {
+		return nil, err
+	}
+	var body rawjson.Object
+	body.SetNonEmpty("model", t.Model)
+	store := extra.Get("store") // null leaves it to the provider, which keeps responses then
+	p := responsesPrompt{Target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
+	for _, m := range req.Messages {
+		if m.Role == content.RoleAssistant {
+			p.answer(m.Blocks)
+		} else {
+			p.told(m)
+		}
+	}
+	p.wait.Flush(&p.list)
+	body.Set("input", p.list.Bytes())
+	if len(req.Tools) > 0 {
+		body.Set("tools", responsesDefinitions(req.Tools))
+		body.Set("tool_choice", responsesChoice(s.ToolChoice, req.Tools))
+	}
+	wire.SetCommon(&body, s, "max_output_tokens")
+	responsesThinking(t, s.Reasoning, &body)
+	body.SetBool("store", false)
+	body.SetTrue("stream", req.Stream)
+	v, err := t.FinishBody(&body, s)
+	if store.Kind() == rawjson.KindNull {
+		v = rawjson.Without(v, "store")
+	}
+	return v, err
+}
+
+// responsesThinking asks that thoughts be summed up and sealed, and writes how much
+// the model is to think, if anything is told. A budget in tokens is known to some
+// gateways only, which want one of the two.
+func responsesThinking(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
+	var o rawjson.Object
+	if r.MaxTokens > 0 && t.Quirks.EffortObject == "reasoning" {
+		o.SetInt("max_tokens", int64(r.MaxTokens))
+	} else if r.Effort != "" {
+		o.SetString("effort", r.Effort)
+	}
+	if !r.Hidden && r.Summary != "none" {
+		o.SetString("summary", cmp.Or(r.Summary, "auto"))
+	}
+	if !r.Hidden || r.Disabled && t.OffRule().StillReasons { // one that reasons all the same needs it back
+		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
+	}
+	body.Set("reasoning", rawjson.NonEmpty(o.Bytes()))
+}
+
+// responsesDefinitions is the tools. Unless told, the format takes a schema for a
+// strict one, in which nothing may be left out: that is not what it says.
+func responsesDefinitions(tools []llm.Tool) rawjson.Value {
+	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
+		o := rawjson.NewObject("type", "function")
+		wire.SetToolName(o, t)
+		o.Set("parameters", wire.SchemaOr(t, wire.EmptySchema))
+		o.SetBool("strict", false)
+		return o.Bytes()
+	})
+}
+
+// responsesChoice is the tool choice; nil when it is unsaid. One of the provider's
+// own tools is chosen by its type.
+func responsesChoice(choice string, tools []llm.Tool) rawjson.Value {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none", "required":
+		return rawjson.AppendString(nil, choice)
+	}
+	var o rawjson.Object
+	kind := "function"
+	for _, t := range tools {
+		if v := rawjson.Value(t.Native); v.Get("name").Text() == choice {
+			kind = v.Get("type").Text()
+		} else if v.Get("type").Text() == choice {
+			o.SetString("type", choice)
+			return o.Bytes()
+		}
+	}
+	o.SetString("type", kind)
+	o.SetString("name", choice)
+	return o.Bytes()
+}
+
+// told adds what somebody else than the model says. Results are items of their own,
+// wherever they stand.
+func (p *responsesPrompt) told(m content.Message) {
+	var parts rawjson.Array
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case content.ToolResult:
+			if !b.Server {
+				p.wait.Add(b.CallID, p.result(b))
+			}
+		case content.Text:
+			if b.Text != "" && b.Kind() != content.KindNote {
+				parts.Add(rawjson.NewObject("type", "input_text", "text", b.Text).Bytes())
+			}
+		case content.Media:
+			parts.Add(p.media(b))
+		case content.Native:
+			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) {
+				p.wait.Flush(&p.list)
+				p.list.Add(v) // such as the word that a tool may run
+			}
+		}
+	}
+	list := parts.Bytes()
+	if m.Role == content.NoRole || list.At(0) == nil {
+		return
+	}
+	role := "user"
+	if m.Role == content.RoleSystem {
+		role = "system"
+	}
+	p.wait.Flush(&p.list)
+	p.list.Add(p.asItCame(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
+}
+
+// media is an image or a file: its bytes, or where they lie; nil for one that is in
+// neither.
+func (p *responsesPrompt) media(m content.Media) rawjson.Value {
+	kind, data, inline := wire.InlineData(m)
+	url := m.URL
+	if inline {
+		url = wire.DataURL(kind, data)
+	}
+	var o rawjson.Object
+	switch {
+	case m.Of == content.KindImage:
+		o.SetString("type", "input_image")
+		o.SetNonEmpty("image_url", url)
+	case inline:
+		o.SetString("type", "input_file")
+		o.SetString("filename", cmp.Or(m.Name, "file"))
+		o.SetString("file_data", url)
+	default:
+		o.SetString("type", "input_file")
+		o.SetNonEmpty("file_url", url)
+	}
+	if p.Owns(m) {
+		o.Merge(m.Form().Extra)
+	} else if url == "" {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// result is the item that has what came of a call. Each type of call has its own.
+func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
+	call := p.calls[r.CallID]
+	kind := cmp.Or(responsesToolOf(call.Form().Type).answer, "function_call_output")
+	parts, err := rawjson.Parse(r.Parts)
+	own := err == nil && p.Owns(r)
+	o := rawjson.NewObject("type", kind, "call_id", p.callID(r.CallID))
+	switch kind {
+	case "shell_call_output":
+		o.Set("output", responsesShell(r, parts))
+	case "apply_patch_call_output":
+		o.SetString("status", "completed")
+		if r.IsError {
+			o.SetString("status", "failed")
+		}
+		o.SetString("output", r.String())
+	case "computer_call_output":
+		if o.Set("output", parts); parts.Kind() != rawjson.KindObject {
+			o.Set("output", rawjson.NewObject("type", "computer_screenshot", "image_url", r.String()).Bytes())
+		}
+	case "tool_search_output":
+		o.SetString("execution", "client")
+		if o.Set("tools", parts); parts.Kind() != rawjson.KindArray {
+			o.Set("tools", rawjson.Value("[]"))
+		}
+	default:
+		if o.Set("output", parts); !own && !responsesInput(parts) {
+			o.SetString("output", wire.ResultText(r))
+		}
+	}
+	if p.Owns(r) {
+		o.Merge(r.Form().Extra)
+	}
+	return o.Bytes()
+}
+
+// responsesInput tells whether v is a content as the format has it.
+func responsesInput(v rawjson.Value) bool {
+	for part := range v.Elements() {
+		switch part.Get("type").Text() {
+		case "input_text", "input_image", "input_file":
+		default:
+			return false
+		}
+	}
+	return v.At(0) != nil
+}
+
+// responsesShell is what commands printed, as the format wants it: in chunks that
+// say how they ended.
+func responsesShell(r content.ToolResult, parts rawjson.Value) rawjson.Value {
+	if parts.At(0).Get("outcome") != nil {
+		return parts
+	}
+	var list rawjson.Array
+	o := rawjson.NewObject("stdout", r.String(), "stderr", "")
+	outcome := rawjson.NewObject("type", "exit")
+	code := int64(0)
+	if r.IsError {
+		code = 1
+	}
+	outcome.SetInt("exit_code", code)
+	o.Set("outcome", outcome.Bytes())
+	list.Add(o.Bytes())
+	return list.Bytes()
+}

@@ -1,0 +1,218 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// requestResponses reads a request body.
+func requestResponses(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: responsesAsked(t.Quirks, v), Stream: v.Get("stream").Bool()}
+	req.Tools = wire.DecodeTools(v.Get("tools"), responsesDefinitions)
+	q := talkResponses(t).(*responsesRequest)
+	switch input := v.Get("input"); input.Kind() {
+	case rawjson.KindString:
+		req.Messages = wire.AppendMessage(nil, content.RoleUser, content.Text{Wire: t.BlockForm(), Of: content.KindUser, Text: input.Text()})
+		return req, q.settle(req, v)
+	case rawjson.KindArray:
+	default:
+		return nil, errors.New(`want a string or an array under "input"`)
+	}
+	var err error
+	if req.Messages, err = wire.ReadMessages(q, "input", v.Get("input")); err != nil {
+		return nil, err
+	}
+	return req, q.settle(req, v)
+}
+
+// settle is target.settle. A body that leaves to the provider whether it keeps the
+// conversation goes on doing so.
+func (q *responsesRequest) settle(req *llm.Request, v rawjson.Value) error {
+	if v.Get("store") != nil {
+		return q.Target.KeepUnknownFields(req, v, "input")
+	}
+	err := q.Target.KeepUnknownFields(req, v, "input", "store")
+	req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, "store", rawjson.Value("null"))
+	return err
+}
+
+// responsesAsked reads the settings.
+func responsesAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
+	s := llm.Settings{
+		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_output_tokens")),
+		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
+	}
+	if choice := v.Get("tool_choice"); s.ToolChoice == "" {
+		s.ToolChoice = cmp.Or(choice.Get("name").Text(), choice.Get("type").Text())
+	}
+	r := v.Get("reasoning")
+	s.Reasoning = llm.Reasoning{Effort: r.Get("effort").Text(), Summary: r.Get("summary").Text()}
+	if w.EffortObject == "reasoning" {
+		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(r.Get("max_tokens"))
+	}
+	if s.Reasoning.Summary == "" {
+		s.Reasoning.Summary = "none"
+	}
+	return s
+}
+
+// responsesRequest reads the items of a request.
+type responsesRequest struct {
+	wire.Target
+	list []content.Message
+	said []rawjson.Value // items of the answer that is being gathered
+	owed map[string]bool // calls whose results the asker owes
+}
+
+func talkResponses(t wire.Target) wire.MessageReader {
+	return &responsesRequest{Target: t, owed: map[string]bool{}}
+}
+
+func (q *responsesRequest) Messages() *[]content.Message { return &q.list }
+
+// next reads one item.
+func (q *responsesRequest) Next(v rawjson.Value) error {
+	kind, role := v.Get("type").Text(), v.Get("role").Text()
+	switch {
+	case role == "assistant", role == "" && kind != "" && !responsesAnswers(v, q.owed) && kind != "item_reference":
+		q.said = append(q.said, bytes.Clone(v)) // whose memory may be used again
+		if responsesWaits(v) {
+			q.owed[v.Get("call_id").Text()] = true
+		}
+		return nil
+	case role == "" && kind == "":
+		return fmt.Errorf("want an item with a type or a role, have %q", rawjson.Excerpt(v))
+	}
+	if err := q.End(); err != nil {
+		return err
+	}
+	switch {
+	case role == "system", role == "developer":
+		q.list = wire.AppendMessage(q.list, content.RoleSystem, q.words(content.RoleSystem, v)...)
+	case role != "":
+		q.list = wire.AppendMessage(q.list, content.RoleUser, q.words(content.RoleUser, v)...)
+	case kind == "item_reference":
+		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
+		b.SetType(kind)
+		b.SetRole(content.RoleUser)
+		q.list = wire.AppendMessage(q.list, content.RoleUser, b)
+	default:
+		q.list = wire.AppendMessage(q.list, content.RoleTool, q.result(v))
+	}
+	return nil
+}
+
+// end ends the items of an answer: the output of a response.
+func (q *responsesRequest) End() error {
+	if len(q.said) == 0 {
+		return nil
+	}
+	var body rawjson.Object
+	var list rawjson.Array
+	for _, v := range q.said {
+		if v.Get("type") == nil {
+			v = rawjson.NewObject("type", "message").Merge(v).Bytes()
+		}
+		list.Add(v)
+	}
+	body.SetString("object", "response")
+	body.SetString("status", "completed")
+	body.Set("output", list.Bytes())
+	q.said = nil
+	blocks, err := q.DecodeAssistant(body.Bytes())
+	q.list = wire.AppendMessage(q.list, content.RoleAssistant, blocks...)
+	return err
+}
+
+// responsesItemForm is the member of a block's Extra that keeps how the message
+// around it was written, where that is not how tract writes it.
+const responsesItemForm = "$item"
+
+// words reads a message of words, or of a list of parts.
+func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.Block {
+	var list []content.Block
+	c := v.Get("content")
+	if c.Kind() == rawjson.KindString {
+		list = append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: c.Text()})
+	}
+	for part := range c.Elements() {
+		list = append(list, q.part(role, part))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if text, ok := list[0].(content.Text); ok {
+		var form rawjson.Object
+		if form.Merge(rawjson.Without(v, "content")); c.Kind() == rawjson.KindString {
+			form.SetBool("content", true)
+		}
+		text.SetExtra(rawjson.WithMember(text.Form().Extra, responsesItemForm, form.Bytes()))
+		list[0] = text
+	}
+	return list
+}
+
+// asItCame gives a message of a request the form in which it came: its own role
+// and members, and words in the place of a list of one.
+func (p *responsesPrompt) asItCame(b content.Block, v rawjson.Value) rawjson.Value {
+	form := rawjson.Value(b.Form().Extra).Get(responsesItemForm)
+	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
+		return v
+	}
+	o := new(rawjson.Object).Merge(rawjson.Without(form, "content"))
+	o.Set("content", v.Get("content"))
+	if parts := v.Get("content"); form.Get("content").Bool() && parts.At(0) != nil && parts.At(1) == nil {
+		o.Set("content", parts.At(0).Get("text"))
+	}
+	return o.Bytes()
+}
+
+// part reads a part of a content that is a list.
+func (q *responsesRequest) part(role content.Role, v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	kind := i.TakeText("type")
+	p := responsesPrompt{Target: q.Target}
+	m := content.Media{Wire: q.BlockForm()}
+	switch kind {
+	case "input_text", "text", "output_text":
+		return content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: v.Get("text").Text()}
+	case "input_image":
+		m.Of, m.URL = content.KindImage, i.TakeText("image_url")
+	case "input_file":
+		m.Of, m.URL = content.KindFile, i.TakeText("file_url")
+		if data := i.TakeText("file_data"); data != "" {
+			m.URL, m.Name = data, i.TakeText("filename")
+		}
+	default:
+		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
+		b.SetType(kind)
+		b.SetRole(role)
+		return b
+	}
+	m.SetExtra(i.Rest())
+	if read := wire.Inlined(m); rawjson.Equal(p.media(read), v) {
+		return read
+	}
+	return m
+}
+
+// result reads what came of a call.
+func (q *responsesRequest) result(v rawjson.Value) content.Block {
+	i := rawjson.ObjectReader{Value: v}
+	i.Take("type")
+	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("call_id")}
+	if out := i.Take("output"); out.Kind() == rawjson.KindString {
+		b.Text = out.Text()
+	} else {
+		b.Parts = bytes.Clone(out)
+	}
+	b.SetExtra(i.Rest())
+	return b
+}

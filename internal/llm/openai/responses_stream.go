@@ -1,0 +1,313 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// responsesItem is an item that is being read.
+type responsesItem struct {
+	kind, id, call string
+	first          rawjson.Value        // the item as it began
+	parts          []*wire.BlockBuilder // its blocks: several for a message of several parts
+	said           map[responsesPiece]bool
+	done, matched  bool
+}
+
+// responsesPiece is a part of an item: the member it lies in, and its index there.
+type responsesPiece struct {
+	member string
+	index  int64
+}
+
+// responsesWords is the events that bring words, by the item they are for: the
+// member that holds them there, and the one that has them all when they are done.
+var responsesWords = map[string]struct{ kind, member, all string }{
+	"response.output_text":                {"message", "output_text", "text"},
+	"response.refusal":                    {"message", "refusal", "refusal"},
+	"response.reasoning_summary_text":     {"reasoning", "summary", "text"},
+	"response.reasoning_text":             {"reasoning", "content", "text"},
+	"response.function_call_arguments":    {"function_call", "arguments", "arguments"},
+	"response.custom_tool_call_input":     {"custom_tool_call", "input", "input"},
+	"response.mcp_call_arguments":         {"mcp_call", "arguments", "arguments"},
+	"response.code_interpreter_call_code": {"code_interpreter_call", "code", "code"},
+}
+
+// added reads the start of an item.
+func (r *responsesReader) added(v rawjson.Value) error {
+	if v.Get("item").Kind() != rawjson.KindObject {
+		return nil
+	}
+	n, ok := v.Get("output_index").Int()
+	if !ok {
+		n = int64(len(r.order))
+	}
+	if it := r.items[n]; it != nil {
+		if err := r.finish(it, it.first); err != nil {
+			return err
+		}
+	}
+	_, err := r.start(n, v.Get("item"))
+	return err
+}
+
+// itemDone reads an item that is whole now. Only here is its seal the final one.
+func (r *responsesReader) itemDone(v rawjson.Value) error {
+	whole := v.Get("item")
+	if whole.Kind() != rawjson.KindObject {
+		return nil
+	}
+	it, err := r.at(v, whole)
+	if err != nil {
+		return err
+	}
+	if it.done && (it.id == "" || it.id != whole.Get("id").Text()) {
+		if it, err = r.start(int64(len(r.order)), whole); err != nil {
+			return err
+		}
+	}
+	return r.finish(it, whole)
+}
+
+// words reads words that came, or all words of a part, which are news only when
+// none came before.
+func (r *responsesReader) words(stem string, v rawjson.Value, done bool) error {
+	w, known := responsesWords[stem]
+	if !known {
+		return nil
+	}
+	it, err := r.at(v, rawjson.NewObject("type", w.kind).Bytes())
+	if err != nil || it.done || it.kind != w.kind {
+		return err
+	}
+	piece := responsesPiece{member: w.member}
+	text := v.Get("delta")
+	if done {
+		text = v.Get(w.all)
+	}
+	if piece.index, _ = v.Get("content_index").Int(); w.member == "summary" {
+		piece.index, _ = v.Get("summary_index").Int()
+	}
+	if done && it.said[piece] || text.Kind() != rawjson.KindString {
+		return nil
+	}
+	p, err := r.piece(it, piece)
+	if err != nil || p == nil {
+		return err
+	}
+	if it.said == nil {
+		it.said = map[responsesPiece]bool{}
+	}
+	it.said[piece] = true
+	r.AppendText(p, text.Text())
+	return nil
+}
+
+// piece is the block that a part of an item belongs to; nil when it is not shown
+// before the item is whole.
+func (r *responsesReader) piece(it *responsesItem, at responsesPiece) (*wire.BlockBuilder, error) {
+	p := it.parts[0]
+	switch b := p.Block.(type) {
+	case content.Reasoning:
+		if b.Source != "" && b.Source != at.member {
+			return nil, nil // it says the same in other words
+		}
+		if b.Source = at.member; len(p.Text) > 0 && !it.said[at] {
+			r.AppendText(p, "\n\n")
+		}
+		p.Block = b
+	case content.Text:
+		i := int(max(at.index, 0))
+		if i > len(it.parts) {
+			return nil, nil
+		}
+		if i == len(it.parts) {
+			form := b.Form()
+			next, err := r.Begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of})
+			if err != nil {
+				return nil, err
+			}
+			it.parts = append(it.parts, next)
+		}
+		p = it.parts[i]
+		if b, ok := p.Block.(content.Text); ok && at.member == "refusal" {
+			b.SetType(at.member)
+			p.Block = b
+		}
+	}
+	return p, nil
+}
+
+// at is the item that an event is about, which begins here when nothing else said
+// so. Servers that do not number their items mean the one with the id, or the last
+// one.
+func (r *responsesReader) at(v, is rawjson.Value) (*responsesItem, error) {
+	n, numbered := v.Get("output_index").Int()
+	it := r.items[n]
+	if !numbered {
+		it = r.ids[cmp.Or(v.Get("item_id").Text(), is.Get("id").Text())]
+		if last := len(r.order) - 1; it == nil && last >= 0 && !r.order[last].done && r.order[last].kind == is.Get("type").Text() {
+			it = r.order[last]
+		}
+		n = int64(len(r.order))
+	}
+	if it != nil {
+		return it, nil
+	}
+	return r.start(n, is)
+}
+
+// start begins an item. Its words are still to come.
+func (r *responsesReader) start(n int64, v rawjson.Value) (*responsesItem, error) {
+	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), call: v.Get("call_id").Text(), first: bytes.Clone(v)}
+	b := r.blocks(v)[0]
+	switch block := b.(type) {
+	case content.Text:
+		block.Text = ""
+		b = block
+	case content.Reasoning:
+		block.Text, block.Parts, block.Source = "", nil, ""
+		block.SetSeal(content.Seal{})
+		b = block
+	case content.ToolCall:
+		block.Arguments = ""
+		block.SetIncomplete(false)
+		b = block
+	case content.Native:
+		if it.kind == "message" {
+			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.envelope(v)}.Wire(), Of: content.KindAssistant}
+		}
+	}
+	p, err := r.Begin(b)
+	if err != nil {
+		return nil, err
+	}
+	it.parts = []*wire.BlockBuilder{p}
+	if r.items == nil {
+		r.items, r.ids = map[int64]*responsesItem{}, map[string]*responsesItem{}
+	}
+	r.items[n], r.order = it, append(r.order, it)
+	if it.id != "" && r.ids[it.id] == nil {
+		r.ids[it.id] = it
+	}
+	if wire.IsCall(b) {
+		r.AppendText(p, "") // its name can be shown at once
+	}
+	return it, nil
+}
+
+// finish ends an item with what it is when it is whole.
+func (r *responsesReader) finish(it *responsesItem, v rawjson.Value) error {
+	if it.done {
+		return nil
+	}
+	it.done = true
+	if id := v.Get("id").Text(); id != "" && id != it.id {
+		it.id = id
+		if r.ids[id] == nil {
+			r.ids[id] = it
+		}
+	}
+	for i, b := range r.blocks(v) {
+		if i == len(it.parts) {
+			p, err := r.Begin(b)
+			if err != nil {
+				return err
+			}
+			it.parts = append(it.parts, p)
+		}
+		settle(it.parts[i], b)
+	}
+	for _, p := range it.parts {
+		r.End(p)
+	}
+	return nil
+}
+
+// settle puts the block in the place of what its deltas said; of a block that has
+// no words they stay.
+func settle(p *wire.BlockBuilder, b content.Block) {
+	said := strings.Join(p.Text, "")
+	switch block := b.(type) {
+	case content.Native:
+		if was, ok := p.Block.(content.Text); ok && said != "" {
+			was.Text = said
+			b = was
+		}
+	case content.Reasoning:
+		if was, ok := p.Block.(content.Reasoning); ok && said != "" && block.String() == "" {
+			block.Text, block.Source = said, was.Source
+			block.SetExtra(responsesWithout(block.Form().Extra, was.Source))
+			b = block
+		}
+	case content.ToolCall:
+		if said != "" && block.Arguments == "" {
+			block.Arguments = said
+			block.SetExtra(responsesWithout(block.Form().Extra, responsesToolOf(block.Form().Type).arguments))
+		}
+		if block.Form().Type == "function_call" {
+			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
+		}
+		b = block
+	}
+	p.Block, p.Text = b, nil
+}
+
+// responsesWithout is an extra without a member.
+func responsesWithout(extra []byte, key string) []byte {
+	return (&rawjson.ObjectReader{Value: extra}).Rest(key)
+}
+
+// again reads the list that has all items once more, or for the first time. Items
+// are the same when their ids are; where ids change, in the order of their type.
+func (r *responsesReader) again(list rawjson.Value) error {
+	byKind := map[string][]*responsesItem{}
+	for _, it := range r.order {
+		byKind[it.kind] = append(byKind[it.kind], it)
+	}
+	for v := range list.Elements() {
+		if v.Kind() != rawjson.KindObject {
+			continue
+		}
+		kind, call := v.Get("type").Text(), v.Get("call_id").Text()
+		it := r.ids[v.Get("id").Text()]
+		if it == nil || it.matched || it.kind != kind {
+			it = nil
+			for len(byKind[kind]) > 0 && byKind[kind][0].matched {
+				byKind[kind] = byKind[kind][1:]
+			}
+			if rest := byKind[kind]; len(rest) > 0 && (call == "" || rest[0].call == "" || call == rest[0].call) {
+				it = rest[0]
+			}
+		}
+		if it == nil {
+			var err error
+			if it, err = r.start(int64(len(r.order)), v); err != nil {
+				return err
+			}
+		}
+		it.matched = true
+		r.sealed(it, v)
+		if err := r.finish(it, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealed adds a seal that came only when the item was repeated.
+func (r *responsesReader) sealed(it *responsesItem, v rawjson.Value) {
+	p := it.parts[0]
+	b, ok := p.Block.(content.Reasoning)
+	if !ok || !it.done || b.Form().Seal.Data != "" || v.Get("encrypted_content").Text() == "" {
+		return
+	}
+	p.Text = []string{b.String()}
+	settle(p, r.blocks(v)[0])
+	r.MarkChanged(p)
+}

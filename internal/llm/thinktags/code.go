@@ -1,0 +1,249 @@
+package thinktags
+
+import "strings"
+
+// codeScan follows the code spans and fenced blocks of Markdown through lines.
+type codeScan struct {
+	fence    byte // what the open fence is made of, 0: no block is open
+	fenceLen int
+	caught   span   // the first tag in the block, should it never be closed
+	doomed   [2]int // fences of ` and ~ from this length on are never closed; 0: not known
+
+	place   linePlace
+	blank   bool   // nothing but white space so far
+	indent  int    // how much of that, a tab being as much as makes code
+	quote   bool   // nothing but white space and > before the mark
+	mark    byte   // the fence character at the start of the line, 0: none
+	markLen int    // how often it stands there
+	run     int    // backticks just read
+	runs    int    // runs of backticks that have ended
+	open    byte   // length of the run that may open a code span, 0: none
+	since   []byte // lengths of the runs since then, that one first; 0: a tag
+	tags    []span // the tags among them
+}
+
+// codeIndent is how much white space makes code of a line.
+const codeIndent = 4
+
+type linePlace uint8
+
+const (
+	linePrefix linePlace = iota // in what may stand before a fence
+	lineMark                    // in a run of fence characters after that
+	lineAfter                   // in white space after the run
+	lineBody                    // anywhere else
+)
+
+func (c *codeScan) reset() {
+	*c = codeScan{doomed: c.doomed, blank: true, quote: true, since: c.since[:0], tags: c.tags[:0]}
+}
+
+// inBody tells whether step does nothing but for a backtick.
+func (c *codeScan) inBody() bool { return c.place == lineBody && c.run == 0 }
+
+// step reads one byte of a line.
+func (c *codeScan) step(b byte) {
+	if b == '`' {
+		c.run++
+	} else {
+		c.endRun()
+	}
+	white := isWhite(b)
+	if c.blank && white {
+		c.indent++
+		if b == '\t' {
+			c.indent += codeIndent - 1
+		}
+	}
+	c.blank = c.blank && white
+	switch {
+	case c.place == linePrefix && (b == '`' || b == '~'):
+		c.place, c.mark, c.markLen = lineMark, b, 1
+	case c.place == linePrefix && strings.IndexByte("-*+.)0123456789", b) >= 0:
+		c.quote = false
+	case c.place == linePrefix && (white || b == '>'):
+	case c.place == lineMark && b == c.mark:
+		c.markLen++
+	case c.place >= lineMark && white && c.place != lineBody:
+		c.place = lineAfter
+	default:
+		c.place = lineBody
+	}
+}
+
+// longestRun is how many backticks or tildes can begin code. Without a bound each
+// length could make the rest of a line, or of the content, be read once more.
+const longestRun = 31
+
+// endRun ends a run of backticks. The first run opens a code span that the next
+// one of the same length closes, if the line has one.
+func (c *codeScan) endRun() {
+	if c.run == 0 {
+		return
+	}
+	n := byte(min(c.run, longestRun+1))
+	c.run = 0
+	c.runs++
+	if n > longestRun {
+		return
+	}
+	switch c.open {
+	case 0:
+		c.open, c.since = n, append(c.since[:0], n)
+	case n:
+		c.open, c.since, c.tags = 0, c.since[:0], c.tags[:0]
+	default:
+		c.since = append(c.since, n)
+	}
+}
+
+// hides tells whether the tag, just read, may lie in code, and remembers it.
+func (c *codeScan) hides(tag span) bool {
+	switch {
+	case c.open != 0:
+		c.since, c.tags = append(c.since, 0), append(c.tags, tag)
+	case c.fence == 0 && !c.isFence('~'), c.isDoomed():
+		return false
+	case !c.caught.found():
+		c.caught = tag
+	}
+	return true
+}
+
+// isFence tells whether a fence of this kind may begin the line.
+func (c *codeScan) isFence(mark byte) bool {
+	return c.mark == mark && c.markLen >= 3 && c.markLen <= longestRun
+}
+
+// isDoomed tells whether the open fence, or else the one that begins the line, is
+// known to be never closed.
+func (c *codeScan) isDoomed() bool {
+	mark, n := c.fence, c.fenceLen
+	if mark == 0 {
+		mark, n = c.mark, c.markLen
+	}
+	least := c.doomed[doomedIndex(mark)]
+	return least != 0 && n >= least
+}
+
+func doomedIndex(mark byte) int {
+	if mark == '~' {
+		return 1
+	}
+	return 0
+}
+
+// endFence ends a block that the content ends in. It was none then, and so are all
+// that begin later and would end likewise. It returns the first tag in it.
+func (c *codeScan) endFence() span {
+	tag := c.caught
+	if c.fence != 0 {
+		c.doomed[doomedIndex(c.fence)] = c.fenceLen
+	}
+	return tag
+}
+
+// endLine ends the line and returns the first tag in it that may have been in code
+// and was not. In a fenced block that tag is caught until the block ends.
+func (c *codeScan) endLine() (tag span, ok bool) {
+	c.endRun()
+	tag, ok = c.bareTag()
+	switch {
+	case c.fence == 0 && (c.isFence('~') || c.isFence('`') && c.runs == 1):
+		c.fence, c.fenceLen = c.mark, c.markLen
+	case c.fence != 0 && c.mark == c.fence && c.markLen >= c.fenceLen && c.quote && c.place != lineBody:
+		c.fence, c.caught = 0, span{}
+	}
+	if ok && c.fence != 0 && !c.isDoomed() {
+		if !c.caught.found() {
+			c.caught = tag
+		}
+		ok = false
+	}
+	fence, fenceLen, caught := c.fence, c.fenceLen, c.caught
+	c.reset()
+	c.fence, c.fenceLen, c.caught = fence, fenceLen, caught
+	return tag, ok
+}
+
+// bareTag is the first tag since the open run that is in no code span, now that
+// the whole line is known.
+func (c *codeScan) bareTag() (span, bool) {
+	if len(c.tags) == 0 {
+		return span{}, false
+	}
+	var last [longestRun + 1]int
+	for i, n := range c.since {
+		last[n] = i
+	}
+	tags := c.tags
+	for i := 0; i < len(c.since); i++ {
+		n := c.since[i]
+		if n == 0 {
+			return tags[0], true
+		}
+		if last[n] == i {
+			continue
+		}
+		for i++; c.since[i] != n; i++ {
+			if c.since[i] == 0 {
+				tags = tags[1:]
+			}
+		}
+	}
+	return span{}, false
+}
+
+// tagMatch reads tags byte by byte.
+type tagMatch struct {
+	want []string // the tags that count, in lower case
+	part []byte   // the one that has begun, in lower case
+}
+
+type matched uint8
+
+const (
+	matchNone matched = iota
+	matchPart
+	matchWhole
+)
+
+// add compares the tag that has begun, or begins now, and c after it with the
+// tags wanted. What is part of none is forgotten.
+func (m *tagMatch) add(c byte) matched {
+	m.part = append(m.part, byte(lower(rune(c))))
+	for _, t := range m.want {
+		if strings.HasPrefix(t, string(m.part)) {
+			if len(t) == len(m.part) {
+				return matchWhole
+			}
+			return matchPart
+		}
+	}
+	m.part = m.part[:0]
+	return matchNone
+}
+
+func (m *tagMatch) begun() bool { return len(m.part) > 0 }
+
+// take returns what was read of a tag and forgets it.
+func (m *tagMatch) take() string {
+	part := string(m.part)
+	m.part = m.part[:0]
+	return part
+}
+
+// lower folds the case of ASCII letters and keeps everything else.
+func lower(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		r += 'a' - 'A'
+	}
+	return r
+}
+
+const whiteSpace = " \t\r\n\v\f"
+
+func isWhite(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// lineSpecial has the bytes that matter in the middle of a line.
+var lineSpecial = [256]bool{'\n': true, '<': true, '`': true}

@@ -1,0 +1,408 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// rule is one thing that a provider refuses a request for.
+type Rule struct {
+	Name     string
+	Evidence string // how it is known: the provider's words, or where they stand
+	Warns    bool   // the request is answered all the same
+	Find     func(c *Checker)
+}
+
+// checking is a request that rules look at.
+type Checker struct {
+	Target
+	Request  *llm.Request
+	Body     rawjson.Value
+	Outline  []OutlineItem
+	rule     *Rule
+	problems []llm.Problem
+}
+
+// said is one thing that a request body says, whatever the dialect.
+type OutlineItem struct {
+	Kind      OutlineKind
+	CallID    string // of a call or its result
+	Message   int    // the message it is in
+	Path      string
+	Empty     bool // a text, or a message, in which there is nothing
+	FromModel bool // the model says it
+}
+
+type OutlineKind uint8
+
+const (
+	OutlineText OutlineKind = iota
+	OutlineCall
+	OutlineResult
+	OutlineReasoning
+	OutlineOther
+)
+
+// found notes a problem.
+func (c *Checker) Report(path, callID, message string, args ...any) {
+	c.problems = append(c.problems, llm.Problem{
+		Rule: c.rule.Name, Path: path, CallID: callID, Message: fmt.Sprintf(message, args...), Warning: c.rule.Warns,
+	})
+}
+
+// check lists what the provider of a target would refuse a request for: by the rules
+// that all dialects have in common, and by those of its own.
+func Check(t Target, req *llm.Request) []llm.Problem {
+	t = t.ForSettings(req.Settings)
+	body, err := rawjson.Parse(req.Body)
+	if err != nil {
+		return []llm.Problem{{Rule: "not-json", Message: "the request body is no JSON: " + err.Error()}}
+	}
+	k := &Checker{Target: t, Request: req, Body: body}
+	if t.Dialect.Outline != nil {
+		k.Outline = t.Dialect.Outline(body)
+	}
+	for _, list := range [][]Rule{CommonRules, t.Dialect.Rules} {
+		for i := range list {
+			k.rule = &list[i]
+			k.rule.Find(k)
+		}
+	}
+	return k.problems
+}
+
+// commonRules hold for every dialect.
+var CommonRules = []Rule{
+	{
+		Name:     "tool-result-missing",
+		Evidence: `Anthropic 400: "tool_use ids were found without tool_result blocks immediately after"; OpenAI 400: "An assistant message with 'tool_calls' must be followed by tool messages"`,
+		Find:     (*Checker).missingResults,
+	},
+	{
+		Name:     "tool-call-missing",
+		Evidence: `Anthropic 400: "unexpected tool_use_id found in tool_result blocks"; OpenAI 400: "No tool call found for function call output"`,
+		Find:     (*Checker).missingCalls,
+	},
+	{
+		Name:     "duplicate-call-id",
+		Evidence: "Anthropic 400: \"tool_use ids must be unique\"",
+		Find:     (*Checker).duplicateCalls,
+	},
+	{
+		Name:     "empty-content",
+		Evidence: `Anthropic 400: "text content blocks must be non-empty"; others answer an empty message badly`,
+		Find:     (*Checker).emptyContent,
+	},
+	{
+		Name:     "seal-of-another-model",
+		Evidence: "a seal is opened only by the model family that made it; it is left out, and inside a tool loop its provider may demand it",
+		Warns:    true,
+		Find:     (*Checker).foreignSeals,
+	},
+	{
+		Name:     RuleCannotStop,
+		Evidence: "the [table of models](#models-that-are-asked-in-another-way); one that is not in it says so in its refusal, and is asked again",
+		Warns:    true,
+		Find:     (*Checker).reasoningCannotStop,
+	},
+	{
+		Name:     "not-utf8",
+		Evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
+		Warns:    true,
+		Find:     (*Checker).notUTF8,
+	},
+	{
+		Name:     "block-not-sent",
+		Evidence: "the API has no form for such a block, or takes it back only in the form that it gave it",
+		Warns:    true,
+		Find:     (*Checker).unsentBlocks,
+	},
+}
+
+// ruleCannotStop is the rule of a model that reasons although it is asked not to.
+const RuleCannotStop = "reasoning-cannot-stop"
+
+func (c *Checker) reasoningCannotStop() {
+	s := c.OffRule()
+	if !IsReasoningOff(c.Request.Settings.Reasoning) || !s.StillReasons {
+		return
+	}
+	instead := "nothing is sent to ask for it"
+	if s.Effort != "" {
+		instead = "the least that it takes is asked for: " + s.Effort
+	}
+	c.Report("", "", "%s cannot be asked not to reason; %s", c.Model, instead)
+}
+
+// resultsMissing: after a message with calls come their results, before anything
+// else.
+func (c *Checker) missingResults() {
+	var open []OutlineItem
+	report := func() {
+		for _, call := range open {
+			c.Report(call.Path, call.CallID, "the tool call %s has no result right after it", call.CallID)
+		}
+		open = nil
+	}
+	for _, s := range c.Outline {
+		switch {
+		case s.Kind == OutlineCall:
+			if len(open) > 0 && open[0].Message != s.Message {
+				report()
+			}
+			open = append(open, s)
+		case s.Kind == OutlineResult:
+			for i := range open {
+				if open[i].CallID == s.CallID {
+					open = append(open[:i:i], open[i+1:]...)
+					break
+				}
+			}
+		case len(open) > 0 && s.Message != open[0].Message && s.FromModel:
+			report()
+		}
+	}
+	report()
+}
+
+func (c *Checker) missingCalls() {
+	open := map[string]bool{}
+	for _, s := range c.Outline {
+		switch {
+		case s.Kind == OutlineCall:
+			open[s.CallID] = true
+		case s.Kind == OutlineResult && !open[s.CallID]:
+			c.Report(s.Path, s.CallID, "the tool result %s has no call before it, or is the second", s.CallID)
+		case s.Kind == OutlineResult:
+			delete(open, s.CallID)
+		}
+	}
+}
+
+func (c *Checker) duplicateCalls() {
+	seen := map[string]bool{}
+	for _, s := range c.Outline {
+		if s.Kind != OutlineCall {
+			continue
+		}
+		if seen[s.CallID] {
+			c.Report(s.Path, s.CallID, "the id %s is that of an earlier call too", s.CallID)
+		}
+		seen[s.CallID] = true
+	}
+}
+
+func (c *Checker) emptyContent() {
+	for _, s := range c.Outline {
+		if s.Empty {
+			c.Report(s.Path, s.CallID, "there is nothing in it")
+		}
+	}
+}
+
+// foreignSeals looks at the open turn: elsewhere nobody misses them.
+func (c *Checker) foreignSeals() {
+	for i := OpenTurnStart(c.Request.Messages); i < len(c.Request.Messages); i++ {
+		for j, b := range c.Request.Messages[i].Blocks {
+			seal := b.Form().Seal
+			if seal.Data != "" && !c.CanOpen(seal) {
+				c.reportBlock(i, j, "a %s was sealed by %s and is sent without its seal", b.Kind(), seal.Minted)
+			}
+		}
+	}
+}
+
+// foundBlock notes a problem of one block of the request.
+func (c *Checker) reportBlock(message, block int, text string, args ...any) {
+	c.Report("", callID(c.Request.Messages[message].Blocks[block]), text, args...)
+	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
+}
+
+func callID(b content.Block) string {
+	if call, ok := b.(content.ToolCall); ok {
+		return call.CallID
+	}
+	return ""
+}
+
+// openFrom is where the last turn begins: after the last message of the user
+// that is not only tool results.
+func OpenTurnStart(messages []content.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == content.RoleUser {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (c *Checker) notUTF8() {
+	for i, m := range c.Request.Messages {
+		for j, b := range m.Blocks {
+			if _, media := b.(content.Media); !media && !rawjson.Clean(b.String()) {
+				c.reportBlock(i, j, "a %s block is not UTF-8: U+FFFD is sent for what JSON cannot carry", b.Kind())
+			}
+		}
+	}
+}
+
+// notSent looks for blocks that the request says nothing of. The first of a kind stands
+// for all of them.
+func (c *Checker) unsentBlocks() {
+	var kinds []content.Kind
+	places := map[content.Kind][]llm.Place{}
+	for i, m := range c.Request.Messages {
+		for j, b := range m.Blocks {
+			k := b.Kind()
+			if c.sends(m.Role, b) {
+				continue
+			}
+			if places[k] == nil {
+				kinds = append(kinds, k)
+			}
+			places[k] = append(places[k], llm.Place{Message: i, Block: j})
+		}
+	}
+	for _, k := range kinds {
+		more := ""
+		if n := len(places[k]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more of this kind)", n)
+		}
+		at := places[k][0]
+		c.reportBlock(at.Message, at.Block, "the %s block is not sent: the %s API does not take it%s", k, c.Dialect.Name, more)
+	}
+}
+
+// sends reports whether the dialect sends a block of a message of a role: whether a
+// request with it is another than one without it.
+func (c *Checker) sends(role content.Role, b content.Block) bool {
+	if c.Owns(b) {
+		return true // the dialect made it
+	}
+	switch b := b.(type) {
+	case content.Text:
+		if role != content.NoRole && b.Kind() != content.KindNote {
+			return true
+		}
+	case content.Reasoning:
+		if strings.TrimSpace(b.String()) == "" {
+			return true // there is nothing in it for others
+		}
+	case content.ToolCall:
+		if !b.Server && role == content.RoleAssistant {
+			return true
+		}
+	case content.ToolResult:
+		if !b.Server && role != content.RoleAssistant {
+			return true
+		}
+	}
+	text := content.User("x") // some send no message without a word
+	with := c.bodyOf(role, b, text)
+	// A text alone may be sent in a shorter form than one beside another block, be that
+	// sent or not. No dialect sends a native block without JSON.
+	return !bytes.Equal(with, c.bodyOf(role, text)) && !bytes.Equal(with, c.bodyOf(role, content.Native{}, text))
+}
+
+// bodyOf is the body of a request with one message.
+func (c *Checker) bodyOf(role content.Role, blocks ...content.Block) []byte {
+	body, _ := c.Encode(&llm.Request{
+		Messages: []content.Message{{Role: role, Blocks: blocks}},
+		Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.Request.Settings.Reasoning.Native}},
+	})
+	return body
+}
+
+// at writes a place in a body: at("messages", 2, "content", 0) is
+// messages[2].content[0].
+func Path(steps ...any) string {
+	path := ""
+	for _, s := range steps {
+		switch s := s.(type) {
+		case int:
+			path += fmt.Sprintf("[%d]", s)
+		case string:
+			if path != "" {
+				path += "."
+			}
+			path += s
+		}
+	}
+	return path
+}
+
+// counter tells calls apart that have no ids: by name and order.
+type CallCounter map[string]int
+
+func (c CallCounter) Next(name string) string {
+	c[name]++
+	return fmt.Sprintf("%s #%d", name, c[name])
+}
+
+// outlineParts says what a body says whose messages are lists of parts: what is
+// said of a part is told by read.
+func OutlineParts(body rawjson.Value, messages, member, model string, read func(part rawjson.Value, s *OutlineItem)) []OutlineItem {
+	var list []OutlineItem
+	for i, m := range rawjson.Indexed(body.Get(messages)) {
+		byModel := m.Get("role").Text() == model
+		parts := m.Get(member)
+		if parts.Kind() != rawjson.KindArray || parts.At(0) == nil {
+			list = append(list, OutlineItem{Message: i, Path: Path(messages, i), Empty: IsBlankContent(parts), FromModel: byModel})
+		}
+		for j, part := range rawjson.Indexed(parts) {
+			s := OutlineItem{Kind: OutlineOther, Message: i, Path: Path(messages, i, member, j), FromModel: byModel}
+			read(part, &s)
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// mustSay is the rule that a request says something beside an instruction.
+func RequireMessages(name, evidence, member string) Rule {
+	return Rule{Name: name, Evidence: evidence, Find: func(c *Checker) {
+		if len(c.Outline) == 0 {
+			c.Report(member, "", "there is no message: an instruction alone is not answered")
+		}
+	}}
+}
+
+// userFirst is the rule that the first message is the user's.
+func RequireUserFirst(evidence string) Rule {
+	return Rule{Name: "first-message", Evidence: evidence, Find: func(c *Checker) {
+		if len(c.Outline) == 0 {
+			c.Report("messages", "", "there is no message: an instruction alone is not answered")
+		} else if c.Outline[0].FromModel {
+			c.Report(c.Outline[0].Path, "", "the first message is the model's; one of the user must come before it")
+		}
+	}}
+}
+
+// openTurn is where the last turn begins in what a body says: after the last thing
+// that the user said.
+func (c *Checker) OpenTurnStart() (from int) {
+	for i, s := range c.Outline {
+		if !s.FromModel && s.Kind != OutlineResult {
+			from = i + 1
+		}
+	}
+	return from
+}
+
+// isBlank tells whether content says nothing: it is missing, null, "" or [].
+func IsBlankContent(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.KindString:
+		return v.Text() == ""
+	case rawjson.KindArray:
+		for range v.Elements() {
+			return false
+		}
+	}
+	return v.Kind() != rawjson.KindObject
+}

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/tract-vcs/tract/internal/llm/framing"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// decode reads a response body and yields what it says.
+func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		o := &BlockWriter{Target: t, yield: yield}
+		r := t.Dialect.NewReader(o)
+		said, err := readFrames(r, o, framing.Read(body, f))
+		whole := r.Finish(said)
+		switch {
+		case whole && !errors.As(err, new(*llm.APIError)) && !errors.Is(err, llm.ErrProtocol):
+			err = nil // the answer is there, whatever came after its end
+		case err == nil:
+			err = fmt.Errorf("%w: %w", llm.ErrTruncated, io.ErrUnexpectedEOF)
+		}
+		o.close(err)
+	}
+}
+
+// feed gives the frames to the reader. said is whether the stream said that it
+// ends; the error is what broke the response.
+func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, error]) (said bool, err error) {
+	var cut error // the frame before was no JSON: fine if it was the last, cut short
+	for f, err := range list {
+		switch {
+		case err != nil:
+			return false, streamError(err)
+		case cut != nil:
+			return false, cut
+		case f.Last:
+			return true, nil
+		case f.Failed:
+			return false, frameError(o.Provider, f)
+		}
+		v, err := rawjson.Parse(f.Data)
+		if err != nil {
+			cut = framing.SyntaxError(err, f.Data)
+			continue
+		}
+		if f.Whole {
+			err = r.ReadBody(v)
+		} else {
+			err = r.ReadEvent(f.Event, v)
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil || o.stopped {
+			return false, err
+		}
+	}
+	var syntax *rawjson.SyntaxError
+	if errors.As(cut, &syntax) && !syntax.Truncated {
+		return false, cut
+	}
+	return false, nil
+}

@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// extra is the fields that the settings add to a body; nil when they add none.
+func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
+	if len(s.Extra) == 0 {
+		return nil, nil
+	}
+	v, err := rawjson.Parse(s.Extra)
+	if err != nil || v.Kind() != rawjson.KindObject {
+		return nil, fmt.Errorf("%s: request.extra: want a JSON object, have %q", t.Dialect.Name, rawjson.Excerpt(s.Extra))
+	}
+	return v, nil
+}
+
+// finished is a body with the fields that the settings add to it, as servers take
+// it. They go in the place of what is there; of the objects that are named, member
+// by member.
+func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string) (rawjson.Value, error) {
+	extra, err := t.ParseExtra(s)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range extra.Members() {
+		if was := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && was != nil {
+			value = new(rawjson.Object).Merge(value).Merge(was).Bytes()
+		}
+		body.Set(key, value)
+	}
+	return rawjson.ValidUTF8(body.Bytes()), nil
+}
+
+// setPlain writes the settings that all formats have: the output limit, by the
+// name that the format has for it, and the temperature.
+func SetCommon(o *rawjson.Object, s llm.Settings, limit string) {
+	if s.MaxOutputTokens > 0 {
+		o.SetInt(limit, int64(s.MaxOutputTokens))
+	}
+	SetTemperature(o, s)
+}
+
+func SetTemperature(o *rawjson.Object, s llm.Settings) {
+	if s.Temperature != nil { // in as few digits as say it
+		o.Set("temperature", strconv.AppendFloat(nil, *s.Temperature, 'f', -1, 64))
+	}
+}
+
+// threeEfforts is an effort for who knows but low, medium and high.
+func LowMediumHigh(effort string) string {
+	switch effort {
+	case "minimal":
+		return "low"
+	case "xhigh", "max":
+		return "high"
+	}
+	return effort
+}
+
+// definitions is the tools of a request: those of a provider as they are, the
+// others as write has them.
+func EncodeTools(tools []llm.Tool, write func(t llm.Tool) rawjson.Value) rawjson.Value {
+	var list rawjson.Array
+	for _, t := range tools {
+		if len(t.Native) > 0 {
+			list.Add(t.Native)
+		} else {
+			list.Add(write(t))
+		}
+	}
+	return list.Bytes()
+}
+
+// setTool writes what a tool is called and what it does.
+func SetToolName(o *rawjson.Object, t llm.Tool) {
+	o.SetString("name", t.Name)
+	o.SetNonEmpty("description", t.Description)
+}
+
+// noArguments is the schema of a tool that takes none. Some servers refuse one
+// without properties.
+const EmptySchema = `{"type":"object","properties":{}}`
+
+// schemaOf is the schema of a tool's arguments, or another where it has none.
+func SchemaOr(t llm.Tool, other string) rawjson.Value {
+	if len(t.Schema) == 0 {
+		return rawjson.Value(other)
+	}
+	return t.Schema
+}
+
+// argumentsObject is the arguments of a call as the object that most formats
+// demand. What is none, such as the text for a custom tool, becomes a member of one.
+func ArgumentsObject(arguments string) rawjson.Value {
+	if strings.TrimSpace(arguments) == "" {
+		return rawjson.Value("{}")
+	}
+	v, err := rawjson.Parse([]byte(arguments))
+	if err == nil && v.Kind() == rawjson.KindObject {
+		return v
+	}
+	return rawjson.NewObject("arguments", arguments).Bytes()
+}
+
+// resultValue is what came of a call, for formats that take parts of their own and
+// else a text.
+func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && t.Owns(r) {
+		return v
+	}
+	return rawjson.AppendString(nil, ResultText(r))
+}
+
+// resultText is what came of a call as a text. Of a list of parts it is their
+// words, with the types of the other parts in their place.
+func ResultText(r content.ToolResult) string {
+	parts, err := rawjson.Parse(r.Parts)
+	if err != nil || parts.Kind() != rawjson.KindArray {
+		return r.String()
+	}
+	var lines []string
+	for part := range parts.Elements() {
+		text := part.Get("text")
+		switch kind := part.Get("type").Text(); {
+		case text.Kind() == rawjson.KindString:
+			lines = append(lines, text.Text())
+		case kind != "":
+			lines = append(lines, "["+kind+"]")
+		default:
+			lines = append(lines, string(part))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// functionTools is tool definitions in the form of OpenAI's chat, which others took over.
+func FunctionTools(tools []llm.Tool) rawjson.Value {
+	return EncodeTools(tools, func(t llm.Tool) rawjson.Value {
+		var f, o rawjson.Object
+		SetToolName(&f, t)
+		f.Set("parameters", SchemaOr(t, EmptySchema))
+		o.SetString("type", "function")
+		o.Set("function", f.Bytes())
+		return o.Bytes()
+	})
+}
+
+// effortBudgets is how many tokens an effort may think, where a model takes no
+// word for it. Less than the first is refused.
+var EffortBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
+
+// chatBefore is the member of the extra of a text that has what stands before it in
+// the content: think tags with nothing between them.
+const ExtraBefore = "$before"

@@ -1,0 +1,188 @@
+package wire
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm"
+)
+
+// What is known of models, by patterns of their names: facts that a request depends
+// on and that no response tells. A model that is in no table is treated as the rest
+// of its provider's. docs/providers.md shows the tables.
+
+// modelName is the name of a model without its vendor, in lower case: what the
+// patterns of the tables are compared with.
+func (t Target) modelName() string {
+	name := strings.ToLower(t.Model)
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// matches reports whether one of the patterns is the name; * stands for anything.
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return err == nil && ok
+	})
+}
+
+// replay is a family of models that refuse a request which lacks reasoning of
+// earlier turns.
+type ReplayRule struct {
+	Vendor       string   // the provider that demands it, whatever a model of it is called
+	Models       []string // what these models are called elsewhere
+	NonReasoning []string // models of the family that do not reason, so that nothing is demanded
+
+	// placeholder is sent in the place of reasoning that there is none of: the server
+	// wants the field to be there.
+	Placeholder string
+	// every tells that, in a request with tools, all messages of the model need the
+	// field; else only those with tool calls do.
+	EveryMessage bool
+	Evidence     string
+}
+
+// replays is the models that want the reasoning of a turn with tool calls in all
+// later requests. The rule reasoning-content-missing is about them.
+var ReplayRules = []ReplayRule{
+	{
+		Vendor: "moonshotai", Models: []string{"*kimi-k[2-9]*", "*kimi-latest*", "*kimi-thinking*"},
+		NonReasoning: []string{"*kimi-k2-0*", "*kimi-k2-turbo*", "*instruct*", "moonshot-v1*"},
+		Placeholder:  " ",
+		Evidence:     `Kimi 400: "thinking is enabled but reasoning_content is missing in assistant tool call message at index N", in every later request, and "" counts as missing (MoonshotAI/kimi-agent-sdk#169, theopenco/llmgateway#2093)`,
+	},
+	{
+		Vendor: "deepseek", Models: []string{"*deepseek*"},
+		NonReasoning: []string{"deepseek-chat*", "deepseek-coder*", "*deepseek-v3*", "*deepseek?r1*"},
+		EveryMessage: true,
+		Evidence:     `DeepSeek 400: "The reasoning_content in the thinking mode must be passed back to the API"; https://api-docs.deepseek.com/guides/thinking_mode: of turns with tool calls, in all subsequent requests`,
+	},
+}
+
+// keeps is the family of the model that is asked, in the way that r says; nil: the
+// model demands no reasoning of closed turns, or does not reason. Only the dialects
+// count that the vendors of these models offer them in.
+func (t Target) WantsReasoningBack(r llm.Reasoning) *ReplayRule {
+	if !slices.Contains([]string{"chat", "messages", "responses"}, t.Dialect.Name) || t.Quirks.NoReasoningField || IsReasoningOff(r) && !t.OffRule().StillReasons {
+		return nil
+	}
+	for i := range ReplayRules {
+		if f := &ReplayRules[i]; (f.Vendor == t.Vendor() || matches(f.Models, t.modelName())) && !matches(f.NonReasoning, t.modelName()) {
+			return f
+		}
+	}
+	return nil
+}
+
+// demands is keeps for a server that refuses a request in which the field is missing:
+// the vendor's own, or one that nothing is known of.
+func (t Target) RequiresReasoningBack(r llm.Reasoning) *ReplayRule {
+	f := t.WantsReasoningBack(r)
+	if f == nil || t.Dialect.Name != "chat" || t.Vendor() != f.Vendor && !t.Generic {
+		return nil
+	}
+	return f
+}
+
+// vendor is the provider without the name of its dialect.
+func (t Target) Vendor() string { return strings.TrimSuffix(t.Provider, "-"+t.Dialect.Name) }
+
+// isOff reports whether a model is asked not to reason.
+func IsReasoningOff(r llm.Reasoning) bool {
+	return r.Disabled || r.Effort == EffortNone && r.MaxTokens <= 0
+}
+
+const (
+	EffortNone         = "none"          // asks a model not to reason
+	EffortBetweenTools = "between_tools" // Anthropic's word for it where none is refused
+)
+
+// stop is how models that match are asked not to reason, where that is not by the
+// means of their dialect or provider.
+type OffRule struct {
+	Models       []string
+	Vendors      []string // only there; nil: wherever the model is served
+	Effort       string   // the effort that comes nearest; empty: nothing is sent
+	StillReasons bool     // the model reasons all the same
+	Evidence     string   // how it is known
+}
+
+var (
+	openAIEfforts  = `OpenAI 400: "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: ..."; https://platform.openai.com/docs/guides/reasoning`
+	noReasoning    = "it does not reason, and may refuse the setting"
+	bedrockClaude  = []string{"converse", "bedrock", "invoke"}
+	geminiThinking = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking: levels and budgets by model"
+	grokReasoning  = "https://docs.x.ai/docs/guides/reasoning; vercel/ai @ai-sdk/xai 4.0.0-canary.61, anomalyco/opencode#39448"
+)
+
+// stops is in the order in which it is looked through: the first that matches counts.
+var OffRules = []OffRule{
+	{Models: []string{"gpt-3*", "gpt-4*", "chatgpt-4*", "gpt-5-chat*", "*non-reasoning*"}, Evidence: noReasoning},
+	{Models: []string{"gpt-*-chat-latest", "gpt-5-pro*"}, StillReasons: true, Evidence: openAIEfforts},
+	{Models: []string{"gpt-5*-pro*"}, Effort: "medium", StillReasons: true, Evidence: openAIEfforts},
+	{Models: []string{"o[134]", "o[134]-*", "gpt-5*codex*", "codex-mini*", "gpt-6*", "*gpt-oss*"}, Effort: "low", StillReasons: true, Evidence: openAIEfforts},
+	{Models: []string{"gpt-5", "gpt-5-*"}, Effort: "minimal", StillReasons: true, Evidence: openAIEfforts},
+
+	{
+		Models: []string{"*claude-fable*", "*claude-mythos*", "*claude-opus-5?5*", "*claude-opus-[6-9]*"}, Effort: "low", StillReasons: true,
+		Evidence: `Anthropic 400: "thinking.type.disabled" is not supported for this model; https://platform.claude.com/docs/en/models: adaptive (always on)`,
+	},
+	{
+		Models: []string{"*claude-sonnet-5?5*"}, Vendors: append([]string{"anthropic", "messages"}, bedrockClaude...), Effort: EffortBetweenTools,
+		Evidence: "https://platform.claude.com/docs/en/models/sonnet-5-5: between_tools turns thinking off, disabled is refused",
+	},
+	{
+		Models: []string{"*claude-opus-4-[78]*"}, Vendors: bedrockClaude,
+		Evidence: "it reasons only when asked to, and Bedrock refuses thinking.type disabled: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-adaptive-thinking.html",
+	},
+
+	{Models: []string{"*gemini-1*", "*gemini-2.0*"}, Evidence: noReasoning},
+	{Models: []string{"*gemini-2.5-pro*"}, Effort: "minimal", StillReasons: true, Evidence: geminiThinking + "; from 128 tokens"},
+	{Models: []string{"*gemini-3-flash*", "*gemini-3.[1-6]-flash*"}, Effort: "minimal", StillReasons: true, Evidence: geminiThinking},
+	{Models: []string{"*gemini-[3-9]*", "*gemini-pro-latest", "*gemini-flash-latest", "*gemini-flash-lite-latest"}, Effort: "low", StillReasons: true, Evidence: geminiThinking},
+
+	{Models: []string{"grok-2*", "grok-3", "grok-3-fast*", "grok-3-latest"}, Evidence: noReasoning},
+	{Models: []string{"grok-4.3*", "grok-latest"}, Effort: EffortNone, Evidence: grokReasoning},
+	{Models: []string{"grok-3-mini*", "grok-4.[4-9]*", "grok-[5-9]*"}, Effort: "low", StillReasons: true, Evidence: grokReasoning},
+	{Models: []string{"grok-4*", "grok-code*"}, Vendors: []string{"xai"}, StillReasons: true, Evidence: grokReasoning + "; it is refused here"},
+
+	{Models: []string{"moonshot-v1*", "*kimi-k2-0*", "*kimi-k2-turbo*", "*kimi-k2-instruct*"}, Evidence: noReasoning},
+	{Models: []string{"*kimi-k2-thinking*", "*kimi-k2.7-code*"}, StillReasons: true, Evidence: "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; https://java.agentscope.io/v2/en/integration/model/kimi: they always reason"},
+	{Models: []string{"*kimi-k[3-9]*"}, Effort: "low", StillReasons: true, Evidence: "https://java.agentscope.io/v2/en/integration/model/kimi: reasoning_effort is low, high or max"},
+	{Models: []string{"deepseek-chat*", "deepseek-coder*"}, Vendors: []string{"deepseek"}, Evidence: noReasoning},
+	{Models: []string{"*deepseek?r1*"}, Vendors: []string{"converse", "bedrock", "groq", "together", "fireworks", "huggingface"}, StillReasons: true, Evidence: "believed: its template always begins with reasoning"},
+	{Models: []string{"*qwq*", "*qwen*thinking*"}, StillReasons: true, Evidence: "believed: their templates always begin with reasoning"},
+	{Models: []string{"*minimax-m2*"}, StillReasons: true, Evidence: "https://java.agentscope.io/v2/en/integration/model/minimax: M2 reasons even when it is asked not to"},
+	{Models: []string{"*minimax-m3[.]1*"}, Effort: "low", StillReasons: true, Evidence: `MiniMax 400: "requires adaptive thinking"`},
+	{Models: []string{"*magistral*"}, StillReasons: true, Evidence: "pydantic/pydantic-ai#5285: it always reasons"},
+	{Models: []string{"*"}, Vendors: []string{"mistral"}, Evidence: "pydantic/pydantic-ai#5285: the others reason only when asked to"},
+	{Models: []string{"sonar-reasoning*", "r1-1776*"}, Vendors: []string{"perplexity"}, StillReasons: true, Evidence: "believed: there is no switch"},
+	{Models: []string{"sonar-deep-research*"}, Vendors: []string{"perplexity"}, Effort: "low", StillReasons: true, Evidence: "believed: reasoning_effort is low, medium or high"},
+	{Models: []string{"sonar*"}, Vendors: []string{"perplexity"}, Evidence: noReasoning},
+	{Models: []string{"command-r*", "command-a-03*", "command-a-vision*", "c4ai*"}, Evidence: noReasoning},
+	{Models: []string{"*nova-micro-v1*", "*nova-lite-v1*", "*nova-pro-v1*", "*nova-premier-v1*"}, Evidence: noReasoning},
+	{Models: []string{"*llama-[1-4]*", "*llama[1-4]*", "*mixtral*", "*gemma2*", "*gemma-2*", "*gemma-3*"}, Evidence: noReasoning},
+}
+
+// stop is how the model that is asked is told not to reason.
+func (t Target) OffRule() OffRule {
+	for _, s := range OffRules {
+		if matches(s.Models, t.modelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
+			return s
+		}
+	}
+	return OffRule{Effort: EffortNone}
+}
+
+// encode writes the body of a request. Where the model is asked not to reason, the
+// dialect is given the effort that comes nearest, and neither another nor a budget.
+func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
+	if r := &req.Settings.Reasoning; IsReasoningOff(*r) {
+		quiet := *req
+		quiet.Settings.Reasoning = llm.Reasoning{Disabled: true, Effort: t.OffRule().Effort, Summary: r.Summary, Native: r.Native, Hidden: r.Hidden || r.Disabled}
+		req = &quiet
+	}
+	return t.Dialect.Encode(t, req)
+}
