@@ -1,0 +1,309 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// appendSQL writes several batches with one statement, and so in one transaction. Each wins
+// or loses the compare-and-swap of its own ref; one that loses inserts nothing. Rows are
+// inserted in the order of their keys, so that two of these statements do not deadlock.
+//
+// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
+// swap compares the hash of the newest log entry, which no two states of a ref share.
+const appendSQL = `
+with move as (
+	select * from unnest($2::int[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[], $11::bytea[])
+		as m (g, name, target, line, gen, updated, seq, newest, prev, record)
+), moved as (
+	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
+	select $1, name, target, line, gen, 1, updated, seq, newest, prev from move
+	where prev is null or exists (select from tract_ref x where x.repo = $1 and x.name = move.name)
+	order by name
+	on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = r.version + 1,
+		updated = excluded.updated, seq = excluded.seq, newest = excluded.newest, prev = excluded.prev
+	where r.newest is not distinct from excluded.prev
+	returning r.name, r.version
+), won as (
+	select m.g from move m join moved using (name) union all select g from unnest($12::int[]) f (g)
+), logged as (
+	insert into tract_log (repo, seq, name, record)
+	select $1, seq, name, record from move where name in (select name from moved)
+), begun as (
+	insert into tract_line (repo, line, first, from_line, from_gen, sealed)
+	select $1, line, first, from_line, from_gen, first
+	from unnest($13::int[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[]) l (g, line, first, from_line, from_gen)
+	where g in (table won) order by line
+), tail as (
+	insert into tract_tail (repo, line, gen, id, head, content, body, put)
+	select $1, line, gen, id, head, content,
+		case when copies and exists (select from tract_erased e where e.repo = $1 and e.id = content) then null else body end, $18
+	from unnest($19::int[], $20::bigint[], $21::bigint[], $22::bytea[], $23::bytea[], $24::bytea[], $25::bytea[], $26::bool[])
+		t (g, line, gen, id, head, content, body, copies)
+	where g in (table won) order by line, gen
+), blob as (
+	insert into tract_blob as b (repo, id, kind, codec, data, put)
+	select distinct on (id) $1, id, kind, codec, data, $18
+	from unnest($27::int[], $28::bytea[], $29::smallint[], $30::smallint[], $31::bytea[], $32::bool[]) n (g, id, kind, codec, data, copies)
+	where g in (table won) and not (copies and exists (select from tract_erased e where e.repo = $1 and e.id = n.id))
+	order by id
+	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
+)
+select name, version from moved`
+
+const (
+	maxWorkers    = 4       // statements at a time
+	maxGroup      = 256     // batches of one
+	maxGroupBytes = 4 << 20 // about how many bytes of one
+)
+
+// queue groups the writes of this process that come while others are being written.
+type queue struct {
+	workers int
+
+	mu      sync.Mutex
+	waiting []*request
+	running int
+}
+
+// request is a write that waits for its outcome.
+type request struct {
+	write *write
+	alone bool
+	done  chan struct{} // closed when the outcome is known
+	won   bool
+	err   error
+}
+
+// submit writes a batch, perhaps with others. It has not won when a ref has moved. When ctx
+// ends the outcome is unknown, unless the write had not begun.
+func (s *store) submit(ctx context.Context, w *write, alone bool) (won bool, err error) {
+	r := &request{write: w, alone: alone, done: make(chan struct{})}
+	q := &s.queue
+	q.mu.Lock()
+	q.waiting = append(q.waiting, r)
+	if q.running < q.workers {
+		q.running++
+		go s.work()
+	}
+	q.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.won, r.err
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	i := slices.Index(q.waiting, r)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	q.mu.Unlock()
+	if i >= 0 {
+		return false, notBegun{ctx.Err()}
+	}
+	return false, ctx.Err()
+}
+
+// notBegun is the error of a write that was not sent.
+type notBegun struct{ error }
+
+func (e notBegun) Unwrap() error { return e.error }
+
+// SafeToRetry is asked by pgconn.SafeToRetry.
+func (notBegun) SafeToRetry() bool { return true }
+
+// work writes groups until nothing waits.
+func (s *store) work() {
+	for {
+		group := s.queue.take()
+		if group == nil {
+			return
+		}
+		s.writeGroup(group)
+	}
+}
+
+// take returns the requests of the next statement; nil: the worker ends.
+func (q *queue) take() (group []*request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.running--
+		return nil
+	}
+	if q.waiting[0].alone {
+		group = q.waiting[:1:1]
+		q.waiting = q.waiting[1:]
+		return group
+	}
+	names, size := map[string]bool{}, 0
+	rest := q.waiting[:0:0]
+	for _, r := range q.waiting {
+		full := len(group) == maxGroup || len(group) > 0 && size+r.write.size > maxGroupBytes
+		if full || r.alone || len(r.write.refs) > 0 && names[r.write.refs[0].name] {
+			rest = append(rest, r)
+			continue
+		}
+		for i := range r.write.refs {
+			names[r.write.refs[i].name] = true
+		}
+		group, size = append(group, r), size+r.write.size
+	}
+	q.waiting = rest
+	return group
+}
+
+// writeGroup writes a group and tells each of its requests the outcome.
+func (s *store) writeGroup(group []*request) {
+	moved := map[string]uint64{}
+	err := s.attempt(context.Background(), statementTime, func(ctx context.Context) error {
+		args := s.appendArgs(group)
+		if len(group[0].write.refs) <= 1 {
+			return s.rowsOnce(ctx, scanMoved(moved), appendSQL, args...)
+		}
+		// All refs of a batch move or none: that takes a transaction.
+		return s.writeAll(ctx, moved, len(group[0].write.refs), args)
+	})
+	if err != nil && len(group) > 1 && isUndone(err) {
+		for _, r := range group { // one of them is to blame
+			s.writeGroup([]*request{r})
+		}
+		return
+	}
+	for _, r := range group {
+		r.err = err
+		r.won = err == nil
+		for i := range r.write.refs {
+			ref := &r.write.refs[i]
+			version, ok := moved[ref.name]
+			ref.state.version = version
+			r.won = r.won && ok
+		}
+		close(r.done)
+	}
+}
+
+var errLost = errors.New("a ref has moved")
+
+func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, args []any) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := (txQuerier{tx}).query(ctx, scanMoved(moved), appendSQL, args...); err != nil {
+			return err
+		}
+		if len(moved) < want {
+			return errLost
+		}
+		return nil
+	})
+	if errors.Is(err, errLost) {
+		clear(moved)
+		return nil
+	}
+	return err
+}
+
+func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
+	return func(row pgx.Rows) error {
+		var name string
+		var version int64
+		err := row.Scan(&name, &version)
+		moved[name] = uint64(version)
+		return err
+	}
+}
+
+// appendArgs are the parameters of appendSQL.
+func (s *store) appendArgs(group []*request) []any {
+	var refs refColumnsOf
+	var free []int32
+	var lines lineColumns
+	var commits commitColumns
+	var blobs blobColumns
+	for i, r := range group {
+		g := int32(i)
+		if len(r.write.refs) == 0 {
+			free = append(free, g)
+		}
+		for k := range r.write.refs {
+			refs.add(g, &r.write.refs[k])
+		}
+		for _, l := range r.write.lines {
+			lines.add(g, l)
+		}
+		for k := range r.write.commits {
+			commits.add(g, &r.write.commits[k], r.write.copies)
+		}
+		for k := range r.write.blobs {
+			blobs.add(g, &r.write.blobs[k], r.write.copies)
+		}
+	}
+	return slices.Concat([]any{s.repo}, refs.args(), []any{free}, lines.args(), []any{nowMillis()}, commits.args(), blobs.args())
+}
+
+// The columns of the rows of a statement. An array of rows would need types of its own in
+// the database.
+type refColumnsOf struct {
+	g                             []int32
+	name                          []string
+	line, gen, updated, seq       []int64
+	target, newest, prev, records [][]byte
+}
+
+func (c *refColumnsOf) add(g int32, r *refRow) {
+	c.g, c.name, c.target = append(c.g, g), append(c.name, r.name), append(c.target, idBytes(r.state.target))
+	c.line, c.gen = append(c.line, r.state.at.line), append(c.gen, r.state.at.gen)
+	c.updated, c.seq = append(c.updated, r.state.updated), append(c.seq, int64(r.state.seq))
+	c.newest, c.prev, c.records = append(c.newest, r.state.newest[:]), append(c.prev, idBytes(r.prev)), append(c.records, r.record)
+}
+
+func (c *refColumnsOf) args() []any {
+	return []any{c.g, c.name, c.target, c.line, c.gen, c.updated, c.seq, c.newest, c.prev, c.records}
+}
+
+type lineColumns struct {
+	g                              []int32
+	line, first, fromLine, fromGen []int64
+}
+
+func (c *lineColumns) add(g int32, l lineRow) {
+	c.g, c.line, c.first = append(c.g, g), append(c.line, l.line), append(c.first, l.first)
+	c.fromLine, c.fromGen = append(c.fromLine, l.from.line), append(c.fromGen, l.from.gen)
+}
+
+func (c *lineColumns) args() []any { return []any{c.g, c.line, c.first, c.fromLine, c.fromGen} }
+
+type commitColumns struct {
+	g                       []int32
+	line, gen               []int64
+	id, head, content, body [][]byte
+	copies                  []bool
+}
+
+func (c *commitColumns) add(g int32, r *commitRow, copies bool) {
+	c.g, c.line, c.gen = append(c.g, g), append(c.line, r.at.line), append(c.gen, r.at.gen)
+	c.id, c.head = append(c.id, r.id[:]), append(c.head, r.head)
+	c.content, c.body, c.copies = append(c.content, idBytes(r.content)), append(c.body, r.body), append(c.copies, copies)
+}
+
+func (c *commitColumns) args() []any {
+	return []any{c.g, c.line, c.gen, c.id, c.head, c.content, c.body, c.copies}
+}
+
+type blobColumns struct {
+	g           []int32
+	id, data    [][]byte
+	kind, codec []int16
+	copies      []bool
+}
+
+func (c *blobColumns) add(g int32, r *blobRow, copies bool) {
+	c.g, c.id, c.data = append(c.g, g), append(c.id, r.id[:]), append(c.data, r.data)
+	c.kind, c.codec, c.copies = append(c.kind, int16(r.kind)), append(c.codec, r.codec), append(c.copies, copies)
+}
+
+func (c *blobColumns) args() []any { return []any{c.g, c.id, c.kind, c.codec, c.data, c.copies} }
+

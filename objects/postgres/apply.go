@@ -1,0 +1,242 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Apply is objects.Writer.
+func (s *store) Apply(ctx context.Context, b objects.Batch) error {
+	switch {
+	case s.closed.Load():
+		return objects.ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(b.Put) == 0 && len(b.Refs) == 0:
+		return nil
+	case s.readOnly:
+		return fmt.Errorf("store %s: %w", s.name, objects.ErrReadOnly)
+	}
+	a := apply{s: s, batch: &b, until: time.Now().Add(s.wait)}
+	for n := 0; ; n++ {
+		done, err := a.try(ctx)
+		switch {
+		case done || err != nil && !isTransient(err):
+			return a.outcome(ctx, err)
+		case err != nil && time.Now().After(a.until):
+			return a.outcome(ctx, s.busy(err))
+		case err != nil:
+			if e := s.pause(ctx, n); e != nil {
+				return a.outcome(ctx, e)
+			}
+		}
+	}
+}
+
+// apply is one Apply.
+type apply struct {
+	s       *store
+	batch   *objects.Batch
+	until   time.Time
+	fresh   bool   // refs are read anew, not taken from the cache
+	careful bool   // everything is looked up
+	alone   bool   // it is not written together with others
+	sent    *write // whose outcome is unknown
+}
+
+// outcome returns the error of Apply. After a write that may have happened it says so.
+func (a *apply) outcome(ctx context.Context, err error) error {
+	err = a.s.explain(ctx, err)
+	if err != nil && a.sent != nil {
+		return objects.Unknown(err)
+	}
+	return err
+}
+
+// try writes the batch once. It is not done, without an error, when it has to be tried again
+// at once: what this process knew of the store is out of date.
+func (a *apply) try(ctx context.Context) (done bool, err error) {
+	if a.sent != nil {
+		landed, err := a.landed(ctx)
+		if err != nil {
+			return false, err
+		}
+		a.sent = nil
+		if landed {
+			return true, nil
+		}
+	}
+	refs, moved, err := a.moves(ctx)
+	if err != nil {
+		return false, err
+	}
+	p, err := a.s.plan(ctx, a.batch, a.careful || moved)
+	if err != nil {
+		return false, err
+	}
+	for i := range refs {
+		r := &refs[i].state
+		if at, ok := p.placed[r.target]; ok {
+			r.at = at
+		} else if at, ok := a.s.places.get(r.target); ok {
+			r.at = at
+		}
+	}
+	p.refs = refs
+	won, err := a.s.submit(ctx, &p.write, a.alone || len(refs) > 1)
+	switch {
+	case err == nil && won:
+		a.s.learn(p)
+		return true, nil
+	case err == nil:
+		a.fresh = true
+		return false, nil
+	case hasCode(err, codeUniqueViolation):
+		a.careful, a.alone = true, true
+		return false, nil
+	case !isUndone(err):
+		a.sent, a.fresh, a.careful = &p.write, true, true
+	}
+	return false, err
+}
+
+// moves returns the rows of the refs that the batch moves. moved says that some are already
+// where they are to be.
+func (a *apply) moves(ctx context.Context) (rows []refRow, moved bool, err error) {
+	if len(a.batch.Refs) == 0 {
+		return nil, false, nil
+	}
+	states, err := a.states(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	moves, err := objects.Moves(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
+	if (err != nil || len(moves) < len(a.batch.Refs)) && !a.fresh {
+		a.fresh = true
+		return a.moves(ctx)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	moved = len(moves) < len(a.batch.Refs)
+	if len(moves) == 0 {
+		return nil, true, nil
+	}
+	rows, err = a.entry(ctx, slices.Clone(moves), states)
+	return rows, moved, err
+}
+
+// states returns the refs of the batch: as they are in the cache at first.
+func (a *apply) states(ctx context.Context) (map[string]refState, error) {
+	states, names := map[string]refState{}, make([]string, 0, len(a.batch.Refs))
+	for _, u := range a.batch.Refs {
+		names = append(names, u.Name)
+		if r, ok := a.s.refs.get(u.Name); ok && !a.fresh {
+			states[u.Name] = r
+		}
+	}
+	if len(states) == len(names) {
+		return states, nil
+	}
+	a.fresh = true
+	return a.s.states(ctx, names)
+}
+
+// entry makes the log entry of moves, and the rows of the refs after it.
+func (a *apply) entry(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
+	last := uint64(0)
+	for i := range moves {
+		state := states[moves[i].Name]
+		moves[i].Prev, last = state.newest, max(last, state.seq)
+	}
+	seq, err := a.s.next(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	entry, record := objects.NewLogRecord(nil, seq, a.batch.Note, moves)
+	return refRows(entry, record), nil
+}
+
+// refRows are the rows of the refs that an entry moves. The first by name has the record.
+func refRows(entry objects.LogEntry, record []byte) []refRow {
+	rows := make([]refRow, len(entry.Refs))
+	for i, u := range entry.Refs {
+		rows[i] = refRow{name: u.Name, prev: u.Prev, state: refState{
+			target: u.New, updated: entry.Note.Time.UnixMilli(), seq: entry.Seq, newest: entry.Hash,
+		}}
+	}
+	slices.SortFunc(rows, func(a, b refRow) int { return strings.Compare(a.name, b.name) })
+	rows[0].record = record
+	return rows
+}
+
+// landed reports whether the write whose outcome was unknown has happened: its log entry is
+// there, or without refs, everything that it put, which the next plan finds out.
+func (a *apply) landed(ctx context.Context) (yes bool, err error) {
+	if len(a.sent.refs) == 0 {
+		return false, nil
+	}
+	r := &a.sent.refs[0]
+	err = a.s.rows(ctx, func(row pgx.Rows) error {
+		yes = true
+		return nil
+	}, `select 1 from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, a.s.repo, int64(r.state.seq), r.name, r.record)
+	return yes, err
+}
+
+// learn remembers what a write has changed.
+func (s *store) learn(p *planner) {
+	for i := range p.refs {
+		s.refs.put(p.refs[i].name, p.refs[i].state)
+		s.places.put(p.refs[i].state.target, p.refs[i].state.at)
+	}
+	if n := len(p.commits); n > 0 {
+		s.places.put(p.commits[n-1].id, p.commits[n-1].at)
+	}
+	for i := range p.refs {
+		s.poller.wake(p.refs[i].name)
+	}
+	for i := range p.commits {
+		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 || len(p.commits) >= segmentSize {
+			s.sealer.add(s, at.line)
+		}
+	}
+}
+
+// Update is objects.Writer.
+func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (objects.Batch, error)) error {
+	s.running.RLock()
+	defer s.running.RUnlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	queue, _ := s.updating.LoadOrStore(ref, new(sync.Mutex))
+	queue.(*sync.Mutex).Lock()
+	defer queue.(*sync.Mutex).Unlock()
+	for n := 0; ; n++ {
+		got, err := s.states(ctx, []string{ref})
+		if err != nil {
+			return err
+		}
+		tip := got[ref].target
+		b, err := f(tip)
+		if err != nil {
+			return err
+		}
+		err = s.Apply(ctx, b)
+		if c := (*objects.ConflictError)(nil); !errors.As(err, &c) || c.Ref != ref || c.Have == tip {
+			return err // the last: f does not move the ref from where it is
+		}
+		if err := s.pause(ctx, min(n, 3)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,435 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Pages of a walk grow from the first of these numbers of commits to the last: a short walk
+// reads little, and a long one has few round trips.
+const (
+	firstPage = 32
+	lastPage  = 1024
+
+	maxSegments = 4 // of one page
+)
+
+// step is a commit of a walk.
+type step struct {
+	commit  objects.Object
+	at      place          // line 0: it is not in a line
+	content objects.Object // with contents only; kind 0: it is elsewhere
+	err     error          // of the content
+}
+
+// walker reads the commits of a first-parent chain in pages.
+type walker struct {
+	s        *store
+	contents bool
+	next     objects.ID // zero: the walk is over
+	at       place      // of next; line 0: unknown
+	page     int
+	segments int
+}
+
+func (s *store) walk(tip objects.ID, contents bool) *walker {
+	w := &walker{s: s, contents: contents, next: tip, page: firstPage, segments: 1}
+	w.at, _ = s.places.get(tip)
+	return w
+}
+
+// read returns the next commits, at least one and about limit of them if it is over 0; none
+// at the end. An error belongs to the commit next, and the commits before it come first.
+func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
+	const most = 8 // a place below its line leads to another line, and a wrong one to a lookup
+	for try := 0; !w.next.IsZero(); try++ {
+		if list, err = w.readOnce(ctx, limit); err != nil || len(list) > 0 {
+			return list, err
+		}
+		if try == most {
+			return nil, &objects.CorruptError{ID: w.next, Cause: errors.New("no place leads to it")}
+		}
+	}
+	return nil, nil
+}
+
+// readOnce returns nothing when it has found that next is at another place.
+func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err error) {
+	if w.at.line == 0 {
+		return w.locate(ctx)
+	}
+	page := w.page
+	if limit > 0 {
+		page = min(page, limit)
+	}
+	w.page = min(4*w.page, lastPage)
+	if list, err = w.tail(ctx, page); err != nil || len(list) > 0 {
+		return list, err
+	}
+	if list, err = w.sealed(ctx, limit); err != nil || len(list) > 0 {
+		return list, err
+	}
+	known := w.at
+	if err = w.before(ctx); w.at == known {
+		w.at = place{} // it was swept, or was never there
+	}
+	return nil, err
+}
+
+// locate finds the place of next, or reads it where it is not in a line.
+func (w *walker) locate(ctx context.Context) (list []step, err error) {
+	var one found
+	err = w.s.find(ctx, []objects.ID{w.next}, false, func(_ objects.ID, f found) error {
+		one = f
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case one.err != nil:
+		return nil, one.err
+	case one.object.Kind == 0:
+		return nil, &objects.NotFoundError{ID: w.next}
+	}
+	st := step{commit: one.object}
+	if one.object.Kind == objects.KindCommit {
+		st.at = one.at
+	}
+	w.s.places.put(st.commit.ID, st.at)
+	return w.accept(list, st)
+}
+
+// accept adds a commit, if it is the next one, and goes on to its first parent.
+func (w *walker) accept(list []step, st step) ([]step, error) {
+	w.next = objects.ID{}
+	if len(st.commit.Parents) > 0 {
+		w.next = st.commit.Parents[0]
+	}
+	w.at = place{}
+	if st.at.line != 0 && !w.next.IsZero() {
+		w.at = place{st.at.line, st.at.gen - 1}
+	}
+	return append(list, st), nil
+}
+
+const (
+	tailSQL     = `select gen, head, content, body from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`
+	tailHeadSQL = `select gen, head, null::bytea, null::bytea from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`
+)
+
+// tail reads commits that are not sealed.
+func (w *walker) tail(ctx context.Context, page int) (list []step, err error) {
+	sql := tailHeadSQL
+	if w.contents {
+		sql = tailSQL
+	}
+	type tailRow struct {
+		gen                 int64
+		head, content, body []byte
+	}
+	var rows []tailRow
+	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
+		rows = rows[:0]
+		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
+			var r tailRow
+			err := row.Scan(&r.gen, &r.head, &r.content, &r.body)
+			rows = append(rows, r)
+			return err
+		}, sql, w.s.repo, w.at.line, w.at.gen, page)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if w.next.IsZero() || r.gen != w.at.gen {
+			break
+		}
+		st := step{at: w.at}
+		if st.commit, err = readObject(w.next, r.head); err != nil {
+			return list, w.astray(ctx, len(list) > 0, err)
+		}
+		if r.body != nil && len(st.commit.Links) > 0 {
+			st.content, st.err = readContent(st.commit.Links[0], r.body)
+		}
+		list, _ = w.accept(list, st)
+	}
+	return list, nil
+}
+
+// astray decides what it means that the row at a place is not the commit next: the cache of
+// places may be wrong, and then the commit is looked up. It is only damaged if it is nowhere.
+func (w *walker) astray(ctx context.Context, some bool, err error) error {
+	if some {
+		return nil // the next call begins with this row
+	}
+	w.at = place{}
+	intact := false
+	if e := w.s.find(ctx, []objects.ID{w.next}, true, func(_ objects.ID, f found) error {
+		intact = f.err == nil
+		if intact {
+			w.at = f.at
+		}
+		return nil
+	}); e != nil {
+		return e
+	}
+	if intact {
+		return nil
+	}
+	return err
+}
+
+// sealed reads segments.
+func (w *walker) sealed(ctx context.Context, limit int) (list []step, err error) {
+	columns := "null::bytea"
+	if w.contents {
+		columns = "bodies"
+	}
+	n := w.segments
+	if limit > 0 {
+		n = min(n, 1+limit/segmentSize)
+	}
+	w.segments = min(2*w.segments, maxSegments)
+	var rows []segmentRow
+	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
+		rows = rows[:0]
+		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
+			r, err := scanSegment(row)
+			rows = append(rows, r)
+			return err
+		}, `select line, gen0, n, tip, heads, `+columns+`, put from tract_seg
+where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.repo, w.at.line, w.at.gen, n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if w.at.line != r.line || w.at.gen < r.gen0 || w.at.gen >= r.gen0+int64(r.n) {
+			break
+		}
+		seg, err := decodeSegment(r)
+		if err != nil {
+			return list, w.damaged(len(list) > 0, err)
+		}
+		for !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 {
+			st := step{at: w.at}
+			st.commit, _ = seg.commit(w.at.gen)
+			if st.commit.ID != w.next {
+				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its place")})
+			}
+			if w.contents {
+				if content, ok, err := seg.content(w.at.gen); ok {
+					st.content, st.err = content, err
+				}
+			}
+			list, _ = w.accept(list, st)
+		}
+	}
+	return list, nil
+}
+
+// damaged returns the error of a segment that cannot be decoded, for the commit next.
+func (w *walker) damaged(some bool, err error) error {
+	if some {
+		return nil // the next call begins with this segment
+	}
+	return &objects.CorruptError{ID: w.next, Cause: cause(err)}
+}
+
+// before moves the place to the line that this one was forked from.
+func (w *walker) before(ctx context.Context) error {
+	return w.s.rows(ctx, func(row pgx.Rows) error {
+		var first int64
+		var from place
+		err := row.Scan(&first, &from.line, &from.gen)
+		if err == nil && w.at.gen < first {
+			w.at = from
+		}
+		return err
+	}, `select first, from_line, from_gen from tract_line where repo = $1 and line = $2`, w.s.repo, w.at.line)
+}
+
+// elsewhere reads the contents of steps that are not stored with their commits.
+func (s *store) elsewhere(ctx context.Context, list []step) error {
+	var ids []objects.ID
+	for i := range list {
+		if c := &list[i]; c.content.Kind == 0 && c.err == nil && len(c.commit.Links) > 0 {
+			ids = append(ids, c.commit.Links[0])
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	got := map[objects.ID]found{}
+	err := s.find(ctx, unique(ids), false, func(id objects.ID, f found) error {
+		got[id] = f
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		c := &list[i]
+		if c.content.Kind != 0 || c.err != nil || len(c.commit.Links) == 0 {
+			continue
+		}
+		id := c.commit.Links[0]
+		if f, ok := got[id]; ok {
+			c.content, c.err = f.object.Clone(), f.err
+		} else {
+			c.content, c.err = objects.Object{ID: id}, &objects.NotFoundError{ID: id}
+		}
+	}
+	return nil
+}
+
+// contentPage is how many commits a walk with contents reads at a time, at most.
+const contentPage = 64
+
+// Chain is objects.Reader.
+func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	for _, stop := range o.Stop {
+		if !stop.IsZero() {
+			return s.chainToStop(ctx, tip, o)
+		}
+	}
+	return func(yield func(objects.Object, error) bool) {
+		if err := s.usable(ctx); err != nil {
+			yield(objects.Object{}, err)
+			return
+		}
+		w := s.walk(tip, o.Content)
+		for left := o.Limit; ; {
+			list, err := w.read(ctx, left)
+			if left > 0 {
+				list = list[:min(len(list), left)]
+				left -= len(list)
+			}
+			ended := len(list) == 0 || o.Limit > 0 && left == 0
+			if !s.give(ctx, list, o.Content, yield) {
+				return
+			}
+			if err != nil {
+				yield(objects.Object{ID: w.next}, err)
+			}
+			if err != nil || ended {
+				return
+			}
+		}
+	}
+}
+
+// give yields steps. It reports whether the walk goes on.
+func (s *store) give(ctx context.Context, list []step, contents bool, yield func(objects.Object, error) bool) bool {
+	for from := 0; from < len(list); from += contentPage {
+		part := list[from:min(from+contentPage, len(list))]
+		if contents {
+			if err := s.elsewhere(ctx, part); err != nil {
+				yield(objects.Object{}, err)
+				return false
+			}
+		}
+		for _, st := range part {
+			if err := s.usable(ctx); err != nil {
+				yield(objects.Object{}, err)
+				return false
+			}
+			if !yield(st.commit, nil) {
+				return false
+			}
+			if !contents || len(st.commit.Links) == 0 {
+				continue
+			}
+			if !yield(st.content, st.err) || st.err != nil && !concernsOne(st.err) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// concernsOne reports whether a sequence goes on after an error.
+func concernsOne(err error) bool {
+	var c *objects.CorruptError
+	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrErased)
+}
+
+// chainToStop walks from the tip and from each stop, and remembers what it has read.
+func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	const most = 1 << 15 // commits that are remembered
+	known := map[objects.ID]objects.Object{}
+	walks := map[objects.ID]*walker{} // by the commit that each reads next
+	get := func(id objects.ID) (objects.Object, error) {
+		if err := s.usable(ctx); err != nil {
+			return objects.Object{}, err
+		}
+		if obj, ok := known[id]; ok {
+			return obj.Clone(), nil
+		}
+		w := walks[id]
+		delete(walks, id)
+		if w == nil {
+			w = s.walk(id, false)
+		}
+		list, err := w.read(ctx, 0)
+		if len(list) == 0 {
+			return objects.Object{ID: id}, err
+		}
+		if len(known) > most {
+			clear(known)
+		}
+		for _, st := range list {
+			known[st.commit.ID] = st.commit
+		}
+		if !w.next.IsZero() {
+			walks[w.next] = w
+		}
+		return known[id].Clone(), nil
+	}
+	return objects.Walk(ctx, get, tip, o)
+}
+
+// ChainRuns is objects.BulkReader. A spot is the place of the commit.
+func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
+	return func(yield func(objects.Run, error) bool) {
+		if err := s.usable(ctx); err != nil {
+			yield(objects.Run{}, err)
+			return
+		}
+		w := s.walk(tip, false)
+		for left := limit; ; {
+			list, err := w.read(ctx, left)
+			if err == nil {
+				err = s.usable(ctx)
+			}
+			if left > 0 {
+				list = list[:min(len(list), left)]
+				left -= len(list)
+			}
+			if len(list) > 0 && !yield(runOf(list), nil) {
+				return
+			}
+			if err != nil {
+				yield(objects.Run{}, err)
+			}
+			if err != nil || len(list) == 0 || limit > 0 && left == 0 {
+				return
+			}
+		}
+	}
+}
+
+func runOf(list []step) objects.Run {
+	run := objects.Run{Objects: make([]objects.Object, len(list)), Spots: make([]objects.Spot, len(list))}
+	for i, st := range list {
+		run.Objects[i] = st.commit
+		if st.at.line != 0 && len(st.commit.Links) > 0 {
+			run.Spots[i] = objects.Spot{Body: uint64(st.at.line), Piece: uint64(st.at.gen) + 1}
+		}
+	}
+	return run
+}

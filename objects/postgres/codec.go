@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/internal/compression"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Values of tract_blob.codec.
+const (
+	codecPlain = 0
+	codecZstd  = 1
+)
+
+// compressFrom is the least size of a blob that is compressed.
+const compressFrom = 256
+
+var errEncoding = errors.New("the row is not an encoded object")
+
+// appendObject encodes an object without its id: its kind, the number of its parents and the
+// parents, the number of its links and the links, its data.
+func appendObject(b []byte, o *objects.Object) []byte {
+	b = append(b, byte(o.Kind))
+	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
+		b = binary.AppendUvarint(b, uint64(len(ids)))
+		for i := range ids {
+			b = append(b, ids[i][:]...)
+		}
+	}
+	return append(b, o.Data...)
+}
+
+// parseObject decodes what appendObject encoded. The data shares the memory of b.
+func parseObject(b []byte) (o objects.Object, err error) {
+	if len(b) == 0 {
+		return o, errEncoding
+	}
+	o.Kind, b = objects.Kind(b[0]), b[1:]
+	for _, ids := range [2]*[]objects.ID{&o.Parents, &o.Links} {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > objects.MaxEdges || uint64(len(b)-size) < n*idSize {
+			return o, errEncoding
+		}
+		b = b[size:]
+		for range n {
+			*ids = append(*ids, objects.ID(b[:idSize]))
+			b = b[idSize:]
+		}
+	}
+	o.Data = b
+	return o, nil
+}
+
+const idSize = uint64(len(objects.ID{}))
+
+// readObject decodes an object and verifies that it has the id.
+func readObject(id objects.ID, b []byte) (objects.Object, error) {
+	o, err := parseObject(b)
+	o.ID = id
+	if err != nil {
+		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
+	}
+	return o, o.Check()
+}
+
+// encodeBlob encodes an object for a row of tract_blob.
+func encodeBlob(o *objects.Object) (codec int16, data []byte) {
+	data = appendObject(nil, o)
+	if len(data) >= compressFrom {
+		if small := compression.CompressFast(nil, data); len(small) < len(data)*9/10 {
+			return codecZstd, small
+		}
+	}
+	return codecPlain, data
+}
+
+// readBlob decodes a row of tract_blob and verifies it.
+func readBlob(id objects.ID, codec int16, data []byte) (objects.Object, error) {
+	if codec == codecZstd {
+		plain, err := compression.Append(nil, data)
+		if err != nil {
+			return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
+		}
+		data = plain
+	}
+	return readObject(id, data)
+}
+
+// readContent makes a content object of its data and verifies it.
+func readContent(id objects.ID, data []byte) (objects.Object, error) {
+	o := objects.Object{ID: id, Kind: objects.KindContent, Data: data}
+	return o, o.Check()
+}
+
+// parseID reads an id from a row.
+func parseID(b []byte) (id objects.ID, err error) {
+	if uint64(len(b)) != idSize {
+		return id, &objects.CorruptError{Cause: fmt.Errorf("an id of %d bytes", len(b))}
+	}
+	return objects.ID(b), nil
+}
+
+// idBytes returns an id as a parameter; the zero id is null.
+func idBytes(id objects.ID) []byte {
+	if id.IsZero() {
+		return nil
+	}
+	return id[:]
+}
+
+func allBytes(ids []objects.ID) [][]byte {
+	list := make([][]byte, len(ids))
+	for i := range ids {
+		list[i] = ids[i][:]
+	}
+	return list
+}

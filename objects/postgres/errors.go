@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// SQLSTATE codes, from the appendix "PostgreSQL Error Codes" of the manual.
+const (
+	codeUniqueViolation      = "23505"
+	codeReadOnly             = "25006"
+	codeSerializationFailure = "40001"
+	codeDeadlock             = "40P01"
+	codeInvalidStatementName = "26000"
+	codePrivilege            = "42501"
+	codeNoTable              = "42P01"
+	codeNoDatabase           = "3D000"
+	codeTooManyConnections   = "53300"
+	codeLockNotAvailable     = "55P03"
+	codeAdminShutdown        = "57P01"
+	codeCrashShutdown        = "57P02"
+	codeCannotConnectNow     = "57P03"
+	codeIdleTimeout          = "57P05"
+)
+
+func hasCode(err error, codes ...string) bool {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// isTransient reports whether the same call may succeed a moment later.
+func isTransient(err error) bool {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return strings.HasPrefix(e.Code, "08") || hasCode(err, codeSerializationFailure, codeDeadlock, codeInvalidStatementName,
+			codeReadOnly, codeTooManyConnections, codeLockNotAvailable, codeAdminShutdown, codeCrashShutdown, codeCannotConnectNow, codeIdleTimeout)
+	}
+	return isConnection(err)
+}
+
+// isConnection reports whether the connection was lost or could not be made.
+func isConnection(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "conn closed")
+}
+
+// isUndone reports whether the server says that the statement did not happen. After any
+// other error the outcome is unknown.
+func isUndone(err error) bool {
+	var e *pgconn.PgError
+	var connect *pgconn.ConnectError
+	if errors.As(err, &e) {
+		return !strings.HasPrefix(e.Code, "08") && !hasCode(err, codeAdminShutdown, codeCrashShutdown, codeIdleTimeout)
+	}
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.Is(err, objects.ErrClosed)
+}
+
+// retry calls f until it succeeds or fails for good, or until it has failed for too long.
+// Between two calls no connection is held.
+func (s *store) retry(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	until := time.Now().Add(s.wait)
+	for n := 0; ; n++ {
+		err := s.attempt(ctx, limit, f)
+		if err == nil || !isTransient(err) {
+			return s.explain(ctx, err)
+		}
+		if time.Now().After(until) {
+			return s.busy(err)
+		}
+		if err := s.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt calls f once, for a limited time, while the store is open.
+func (s *store) attempt(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	if err := ctx.Err(); err != nil && !s.closed.Load() {
+		return err
+	}
+	s.using.RLock()
+	defer s.using.RUnlock()
+	if s.closed.Load() {
+		return objects.ErrClosed
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	defer cancel()
+	err := f(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return context.Cause(limited)
+	}
+	return err
+}
+
+var errSlow = errors.New("the statement took too long")
+
+// pause waits before attempt n+1.
+func (s *store) pause(ctx context.Context, n int) error {
+	limit := 2 * time.Millisecond << min(n, 8)
+	select {
+	case <-time.After(limit/2 + rand.N(limit)):
+		return nil
+	case <-s.closing:
+		return objects.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *store) busy(err error) error {
+	return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrBusy, plain(err))
+}
+
+// explain adds the store to an error of the server, and gives a context's own error
+// otherwise.
+func (s *store) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil || errors.Is(err, objects.ErrClosed):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case hasCode(err, codePrivilege):
+		return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrReadOnly, plain(err))
+	case errors.As(err, new(*pgconn.PgError)) || isConnection(err) || errors.Is(err, errSlow):
+		return fmt.Errorf("store %s: %w", s.name, plain(err))
+	}
+	return err
+}
+
+// plain removes from an error of pgx what may repeat the URL.
+func plain(err error) error {
+	var parse *pgconn.ParseConfigError
+	if errors.As(err, &parse) {
+		return errors.New("a parameter of the URL is invalid")
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// loadPage is how many contents Load reads with one statement.
+const loadPage = 512
+
+// Load is objects.BulkReader: it reads the contents that are stored with their commits.
+func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	type wanted struct {
+		i  int
+		id objects.ID
+		at place
+	}
+	var list []wanted
+	for i := range w.Len {
+		id, spot := w.At(i)
+		if spot == (objects.Spot{}) {
+			rest = append(rest, i)
+			continue
+		}
+		list = append(list, wanted{i, id, place{int64(spot.Body), int64(spot.Piece) - 1}})
+	}
+	slices.SortFunc(list, func(a, b wanted) int { return comparePlaces(a.at, b.at) })
+	for len(list) > 0 {
+		n := 1
+		for n < min(len(list), loadPage) && list[n].at.line == list[0].at.line && list[n].at.gen-list[0].at.gen < loadPage {
+			n++
+		}
+		low, high := list[0].at, list[n-1].at
+		contents, err := s.contentsOf(ctx, low.line, low.gen, high.gen)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range list[:n] {
+			c, ok := contents[at.id]
+			if !ok {
+				rest = append(rest, at.i)
+				continue
+			}
+			o, err := c.read(at.id)
+			if err := w.Give(at.i, &o, err); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.usable(ctx); err != nil {
+			return nil, err
+		}
+		list = list[n:]
+	}
+	return rest, nil
+}
+
+// stored is where the data of a content was read: its bytes, or a row of a segment.
+type stored struct {
+	data []byte
+	seg  *segment
+	row  int
+}
+
+func (c stored) read(id objects.ID) (objects.Object, error) {
+	if c.seg != nil {
+		return c.seg.contentAt(c.row)
+	}
+	return readContent(id, slices.Clone(c.data))
+}
+
+// contentsOf reads the contents that are stored with commits of a line.
+func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]stored, error) {
+	contents := map[objects.ID]stored{}
+	var rows []segmentRow
+	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
+		clear(contents)
+		rows = rows[:0]
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			var r segmentRow
+			if err := row.Scan(&r.gen0, &r.n, &r.tip, &r.heads, &r.bodies); err != nil {
+				return err
+			}
+			if r.n > 0 {
+				r.line = line
+				rows = append(rows, r)
+				return nil
+			}
+			id, err := parseID(r.tip)
+			contents[id] = stored{data: r.bodies}
+			return err
+		}, `select gen, 0, content, ''::bytea, body from tract_tail
+where repo = $1 and line = $2 and gen between $3 and $4 and body is not null
+union all
+select gen0, n, tip, heads, bodies from tract_seg where repo = $1 and line = $2 and gen0 between $3 - $5 and $4`,
+			s.repo, line, low, high, int64(segmentSize))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		seg, err := decodeSegment(r)
+		if err != nil {
+			continue // each of its contents is then read by its id, and says so
+		}
+		for row := range seg.table.Len() {
+			if seg.table.Kind(row) == objects.KindContent {
+				contents[*seg.table.ID(row)] = stored{seg: seg, row: row}
+			}
+		}
+	}
+	return contents, nil
+}

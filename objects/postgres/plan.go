@@ -1,0 +1,239 @@
+package postgres
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// inlineSize is the size from which a content is stored by its id.
+const inlineSize = 4 << 10
+
+// write is what one Apply inserts.
+type write struct {
+	lines   []lineRow
+	commits []commitRow
+	blobs   []blobRow
+	refs    []refRow
+	copies  bool
+	size    int
+}
+
+type lineRow struct {
+	line, first int64
+	from        place
+}
+
+type commitRow struct {
+	at          place
+	id, content objects.ID
+	head, body  []byte // body nil: the content is elsewhere
+}
+
+type blobRow struct {
+	id    objects.ID
+	kind  objects.Kind
+	codec int16
+	data  []byte
+}
+
+type refRow struct {
+	name   string
+	state  refState
+	prev   objects.ID
+	record []byte // nil: the log entry is with another ref
+}
+
+// planner decides where the objects of a batch go.
+type planner struct {
+	write
+	put     map[objects.ID]*objects.Object
+	there   map[objects.ID]bool  // objects of the batch that are in the store
+	parents map[objects.ID]place // of first parents outside of the batch
+	ends    map[place]bool       // places after which no commit can go
+	placed  map[objects.ID]place // commits of the batch
+	inlined map[objects.ID]bool  // contents that went with a commit
+}
+
+// plan decides where the objects of a batch go. It asks the database where first parents are
+// that this process does not know, and for root commits, whether they are there already.
+// careful says that it asks for everything: something was there of which this process did
+// not know.
+func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*planner, error) {
+	p := &planner{
+		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, parents: map[objects.ID]place{},
+		ends: map[place]bool{}, placed: map[objects.ID]place{}, inlined: map[objects.ID]bool{},
+	}
+	p.copies = b.Copies
+	for i := range b.Put {
+		p.put[b.Put[i].ID] = &b.Put[i]
+	}
+	if err := s.look(ctx, p, b.Put, careful); err != nil {
+		return nil, err
+	}
+	for i := range b.Put {
+		if o := &b.Put[i]; o.Kind == objects.KindCommit {
+			p.commit(o)
+		}
+	}
+	for i := range b.Put {
+		if o := &b.Put[i]; o.Kind != objects.KindCommit && !p.inlined[o.ID] && !p.there[o.ID] {
+			p.inlined[o.ID] = true
+			codec, data := encodeBlob(o)
+			p.blobs = append(p.blobs, blobRow{o.ID, o.Kind, codec, data})
+			p.size += len(data)
+		}
+	}
+	return p, nil
+}
+
+// look finds out what must be known of the store.
+func (s *store) look(ctx context.Context, p *planner, put []objects.Object, careful bool) error {
+	var ask, parents []objects.ID
+	roots := false
+	for i := range put {
+		o := &put[i]
+		if o.Kind != objects.KindCommit {
+			if careful {
+				ask = append(ask, o.ID)
+			}
+			continue
+		}
+		inside := len(o.Parents) > 0 && p.put[o.Parents[0]] != nil
+		if careful || !inside {
+			if at, ok := s.parentPlace(o); ok && !careful {
+				p.parents[o.Parents[0]] = at
+				continue
+			}
+			ask = append(ask, o.ID)
+			roots = true
+		}
+		if len(o.Parents) > 0 && !inside {
+			parents = append(parents, o.Parents[0])
+		}
+	}
+	if len(ask) == 0 && len(parents) == 0 {
+		return nil
+	}
+	some := false
+	err := s.find(ctx, unique(append(ask, parents...)), true, func(id objects.ID, f found) error {
+		if p.put[id] != nil {
+			if f.err == nil {
+				p.there[id], some = true, true
+				if f.at.line != 0 && p.put[id].Kind == objects.KindCommit {
+					p.placed[id] = f.at
+				}
+			}
+			return nil
+		}
+		if f.object.Kind == objects.KindCommit && f.err == nil {
+			p.parents[id] = f.at
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if some && roots && !careful {
+		return s.look(ctx, p, put, true)
+	}
+	return s.lookForEnds(ctx, p)
+}
+
+// parentPlace returns the place of the first parent of a commit, if this process knows it.
+func (s *store) parentPlace(o *objects.Object) (place, bool) {
+	if len(o.Parents) == 0 {
+		return place{}, false
+	}
+	return s.places.get(o.Parents[0])
+}
+
+// lookForEnds finds out after which of the places another commit is.
+func (s *store) lookForEnds(ctx context.Context, p *planner) error {
+	var lines, gens []int64
+	for _, known := range []map[objects.ID]place{p.parents, p.placed} {
+		for _, at := range known {
+			lines, gens = append(lines, at.line), append(gens, at.gen)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return s.rows(ctx, func(row pgx.Rows) error {
+		var at place
+		err := row.Scan(&at.line, &at.gen)
+		p.ends[at] = true
+		return err
+	}, `select a.line, a.gen from unnest($2::bigint[], $3::bigint[]) a (line, gen)
+where exists (select from tract_tail t where t.repo = $1 and t.line = a.line and t.gen = a.gen + 1)
+or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.sealed > a.gen + 1)`, s.repo, lines, gens)
+}
+
+// commit gives a commit its place, after its first parent; those of its first-parent
+// ancestors that are in the batch come first.
+func (p *planner) commit(o *objects.Object) {
+	var todo []*objects.Object
+	for o != nil {
+		if _, done := p.placed[o.ID]; done || p.there[o.ID] {
+			break
+		}
+		todo = append(todo, o)
+		if len(o.Parents) == 0 {
+			break
+		}
+		if o = p.put[o.Parents[0]]; o != nil && o.Kind != objects.KindCommit {
+			break
+		}
+	}
+	for i := len(todo) - 1; i >= 0; i-- {
+		p.insert(todo[i])
+	}
+}
+
+func (p *planner) insert(o *objects.Object) {
+	at := place{gen: 0}
+	if len(o.Parents) > 0 {
+		before, ok := p.placed[o.Parents[0]]
+		if !ok {
+			before = p.parents[o.Parents[0]]
+		}
+		if before.line != 0 {
+			at = place{before.line, before.gen + 1}
+			if p.ends[before] {
+				at.line = 0
+			}
+			p.ends[before] = true
+		}
+		if at.line == 0 {
+			at.line = newLine()
+			p.lines = append(p.lines, lineRow{at.line, at.gen, before})
+		}
+	} else {
+		at.line = newLine()
+		p.lines = append(p.lines, lineRow{line: at.line})
+	}
+	row := commitRow{at: at, id: o.ID, head: appendObject(nil, o)}
+	if len(o.Links) > 0 {
+		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
+			row.content, row.body = c.ID, append([]byte{}, c.Data...)
+			p.inlined[c.ID] = true
+		}
+	}
+	p.placed[o.ID] = at
+	p.commits = append(p.commits, row)
+	p.size += len(row.head) + len(row.body)
+}
+
+// isInline reports whether an object can be stored with the commit that links to it first.
+func isInline(o *objects.Object) bool {
+	return o.Kind == objects.KindContent && len(o.Data) < inlineSize && len(o.Parents) == 0 && len(o.Links) == 0
+}
+
+// newLine returns the number of a new line. It is random, so that no process has to ask for
+// it; should two ever choose the same one, the second insert fails and is planned again.
+func newLine() int64 { return rand.Int64N(1<<62-1) + 1 }
+
+func nowMillis() int64 { return time.Now().UnixMilli() }

@@ -1,0 +1,230 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Get is objects.Reader.
+func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		ids := unique(ids)
+		if len(ids) == 0 {
+			if err := s.usable(ctx); err != nil {
+				yield(objects.Object{}, err)
+			}
+			return
+		}
+		stop := errors.New("the loop has ended")
+		err := s.find(ctx, ids, false, func(_ objects.ID, f found) error {
+			if err := s.usable(ctx); err != nil {
+				return err
+			}
+			if !yield(f.object, f.err) {
+				return stop
+			}
+			return nil
+		})
+		if err != nil && err != stop { //nolint:errorlint // it is this very error
+			yield(objects.Object{}, err)
+		}
+	}
+}
+
+// usable returns the error of a call that needs no connection.
+func (s *store) usable(ctx context.Context) error {
+	if s.closed.Load() {
+		return objects.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// unique returns the ids without those that come again and without the zero id.
+func unique(ids []objects.ID) []objects.ID {
+	seen := make(map[objects.ID]bool, len(ids))
+	var list []objects.ID
+	for _, id := range ids {
+		if !seen[id] && !id.IsZero() {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Missing is objects.Reader.
+func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	there := map[objects.ID]bool{}
+	err = s.find(ctx, unique(ids), true, func(id objects.ID, _ found) error {
+		there[id] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if !there[id] {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
+}
+
+// findSQL finds the ids in a range, and their kinds; 0: of the kind in the record.
+const findSQL = `
+select id, 1::smallint, ''::bytea from tract_tail where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)
+union all
+select content, 2, ''::bytea from tract_tail where repo = $1 and body is not null and content >= $2 and ($3::bytea is null or content < $3)
+union all
+select id, kind, ''::bytea from tract_blob where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)
+union all
+select id, 0, record from tract_erased where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)`
+
+// Find is objects.Reader.
+func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) ([]objects.ID, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	prefix = strings.ToLower(prefix)
+	if len(prefix) > 2*len(objects.ID{}) {
+		return nil, nil
+	}
+	low, high := bounds(prefix)
+	kinds := map[objects.ID]objects.Kind{}
+	err := s.rows(ctx, func(row pgx.Rows) error {
+		var key, record []byte
+		var of int16
+		if err := row.Scan(&key, &of, &record); err != nil {
+			return err
+		}
+		id, err := parseID(key)
+		if err != nil {
+			return err
+		}
+		if t, err := objects.ParseTombstone(id, record); of == 0 && err == nil {
+			of = int16(t.Kind)
+		}
+		kinds[id] = objects.Kind(of)
+		return nil
+	}, findSQL, s.repo, low[:], high)
+	if err == nil {
+		err = s.findSealed(ctx, prefix, kinds)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]objects.ID, 0, len(kinds))
+	for id, of := range kinds {
+		if kind == 0 || of == kind {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, objects.ID.Compare)
+	if limit > 0 {
+		ids = ids[:min(limit, len(ids))]
+	}
+	return ids, nil
+}
+
+// bounds returns the first id with a prefix and the first one after those; nil: there is none.
+func bounds(prefix string) (low objects.ID, high []byte) {
+	digits := func(fill string) []byte {
+		b, _ := hex.DecodeString(prefix + strings.Repeat(fill, 2*len(objects.ID{})-len(prefix)))
+		return b
+	}
+	copy(low[:], digits("0"))
+	high = digits("f")
+	for i := len(high) - 1; i >= 0; i-- {
+		if high[i]++; high[i] != 0 {
+			return low, high
+		}
+	}
+	return low, nil
+}
+
+// findSealed adds the objects of segments whose ids have a prefix.
+func (s *store) findSealed(ctx context.Context, prefix string, kinds map[objects.ID]objects.Kind) error {
+	var segments []place
+	err := s.rows(ctx, func(row pgx.Rows) error {
+		var at place
+		var part int16
+		var list, data []byte
+		if err := row.Scan(&at.line, &at.gen, &part, &list, &data); err != nil {
+			return err
+		}
+		segments = append(segments, prefixed(at, list, data, prefix)...)
+		return nil
+	}, `select line, gen0, part, ''::bytea, data from tract_index where repo = $1 and level = 0
+union all
+select i.line, i.gen0, i.part, l.data, i.data from tract_index i join tract_index l
+	on l.repo = i.repo and l.level = 1 and l.part = 256 and l.line = i.line and l.gen0 = i.gen0
+	where i.repo = $1 and i.level = 1 and i.part between $2 and $3`, s.repo, firstPart(prefix), lastPart(prefix))
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(segments, comparePlaces)
+	for _, at := range slices.Compact(segments) {
+		seg, _, err := s.segmentAt(ctx, s, at, false)
+		if err != nil {
+			return err
+		}
+		for i := 0; seg != nil && i < seg.table.Len(); i++ {
+			if id := *seg.table.ID(i); strings.HasPrefix(id.String(), prefix) {
+				kinds[id] = seg.table.Kind(i)
+			}
+		}
+	}
+	return nil
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.gen, b.gen))
+}
+
+// firstPart and lastPart are the parts of level 1 that have ids with a prefix.
+func firstPart(prefix string) int16 {
+	low, _ := bounds(prefix)
+	return int16(low[0])
+}
+
+func lastPart(prefix string) int16 {
+	switch len(prefix) {
+	case 0:
+		return 255
+	case 1:
+		return firstPart(prefix) + 15
+	}
+	return firstPart(prefix)
+}
+
+// prefixed returns the segments of a row of tract_index that may have an id with a prefix.
+func prefixed(at place, list, data []byte, prefix string) (segments []place) {
+	size := hintSize
+	if len(list) > 0 {
+		size++
+	}
+	prefix = prefix[:min(len(prefix), 2*hintSize)]
+	for ; len(data) >= size; data = data[size:] {
+		if !strings.HasPrefix(hex.EncodeToString(data[:hintSize]), prefix) {
+			continue
+		}
+		if len(list) == 0 {
+			return []place{at}
+		}
+		if n := int(data[hintSize]); len(list) >= (n+1)*placeSize {
+			segments = append(segments, readPlace(list[n*placeSize:]))
+		}
+	}
+	return segments
+}

@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+const refColumns = `name, target, line, gen, version, updated, seq, newest`
+
+// scanRef reads refColumns, and further columns into more.
+func scanRef(row pgx.Rows, more ...any) (name string, r refState, err error) {
+	var target, newest []byte
+	var version, seq int64
+	err = row.Scan(append([]any{&name, &target, &r.at.line, &r.at.gen, &version, &r.updated, &seq, &newest}, more...)...)
+	if err == nil && target != nil {
+		r.target, err = parseID(target)
+	}
+	if err == nil && newest != nil {
+		r.newest, err = parseID(newest)
+	}
+	r.version, r.seq = uint64(version), uint64(seq)
+	return name, r, err
+}
+
+// states reads refs, and whether objects were erased.
+func (s *store) states(ctx context.Context, names []string) (map[string]refState, error) {
+	got := map[string]refState{}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isText(name) })
+	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
+		clear(got)
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			var erasures int64
+			name, r, err := scanRef(row, &erasures)
+			if name != "" {
+				got[name] = r
+			} else {
+				s.erasures.Store(uint64(erasures))
+			}
+			return err
+		}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
+union all select '', null, 0, 0, 0, 0, 0, null, erasures from tract_repo where id = $1`, s.repo, names)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, r := range got {
+		s.refs.put(name, r)
+		s.places.put(r.target, r.at)
+	}
+	return got, nil
+}
+
+// GetRefs is objects.RefReader.
+func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Ref, err error) {
+	if err := s.usable(ctx); err != nil || len(names) == 0 {
+		return nil, err
+	}
+	got, err := s.states(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if r, ok := got[name]; ok && !r.target.IsZero() {
+			refs = append(refs, r.ref(name))
+		}
+	}
+	return refs, nil
+}
+
+// Refs is objects.RefReader.
+func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Ref, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	order := "name"
+	if q.Newest {
+		order = "updated desc, name"
+	}
+	limit := "all"
+	args := []any{s.repo, q.After, q.Prefix, nil}
+	if !isText(q.After) || !isText(q.Prefix) {
+		return s.refsOfBytes(ctx, q)
+	}
+	if q.Limit > 0 {
+		limit = "$5"
+		args = append(args, int64(q.Limit))
+	}
+	if end := afterPrefix(q.Prefix); end != "" {
+		args[3] = end
+	}
+	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
+		refs = refs[:0]
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			name, r, err := scanRef(row)
+			refs = append(refs, r.ref(name))
+			s.places.put(r.target, r.at)
+			return err
+		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3) and ($4::text is null or name < $4)
+and target is not null order by `+order+` limit `+limit, args...)
+	})
+	return slices.Clip(refs), err
+}
+
+// isText reports whether the database takes a string as text.
+func isText(s string) bool { return strings.ToValidUTF8(s, "") == s && !strings.Contains(s, "\x00") }
+
+// afterPrefix returns the first string after all that have a prefix of printable ASCII
+// characters at its end; empty: unknown.
+func afterPrefix(prefix string) string {
+	if n := len(prefix); n > 0 && prefix[n-1] < 0x7e {
+		return prefix[:n-1] + string(rune(prefix[n-1]+1))
+	}
+	return ""
+}
+
+// refsOfBytes is Refs for a prefix or a bound that is no text, so that no name has it.
+func (s *store) refsOfBytes(ctx context.Context, q objects.RefQuery) ([]objects.Ref, error) {
+	plain := q
+	plain.After, plain.Prefix, plain.Limit = "", "", 0
+	all, err := s.Refs(ctx, plain)
+	all = slices.DeleteFunc(all, func(r objects.Ref) bool { return r.Name <= q.After || !strings.HasPrefix(r.Name, q.Prefix) })
+	if q.Limit > 0 {
+		all = all[:min(q.Limit, len(all))]
+	}
+	return all, err
+}
+
+// Log is objects.RefReader.
+func (s *store) Log(ctx context.Context, name string, before uint64, limit int) (entries []objects.LogEntry, err error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if before == 0 || before > 1<<62 {
+		before = 1 << 62
+	}
+	args := []any{s.repo, int64(before)}
+	sql := `select seq, record from tract_log where repo = $1 and seq < $2 and record is not null order by seq desc`
+	if name != "" {
+		if !isText(name) {
+			return nil, nil
+		}
+		sql = `select e.seq, e.record from tract_log l join tract_log e on e.repo = l.repo and e.seq = l.seq and e.record is not null
+where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc`
+		args = append(args, name)
+	}
+	if limit > 0 {
+		sql += ` limit ` + map[bool]string{true: "$4", false: "$3"}[name != ""]
+		args = append(args, int64(limit))
+	}
+	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
+		entries = entries[:0]
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			e, err := scanEntry(row)
+			entries = append(entries, e)
+			return err
+		}, sql, args...)
+	})
+	return slices.Clip(entries), err
+}
+
+func scanEntry(row pgx.Rows) (e objects.LogEntry, err error) {
+	var seq int64
+	var record []byte
+	if err := row.Scan(&seq, &record); err != nil {
+		return e, err
+	}
+	if e, err = objects.ParseLogEntry(record); err == nil && e.Seq != uint64(seq) {
+		err = &objects.CorruptError{Cause: errSeq}
+	}
+	return e, err
+}
+
+var errSeq = errors.New("a log entry is under another number")

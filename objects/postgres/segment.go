@@ -1,0 +1,204 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/internal/compression"
+	"github.com/tract-vcs/tract/internal/pack"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// segmentSize is how many commits a segment has.
+const segmentSize = 256
+
+// place is where a commit is.
+type place struct {
+	line, gen int64 // line 0: unknown
+}
+
+// entry is a commit and its content, if that is stored with it.
+type entry struct {
+	commit  objects.Object
+	content objects.Object // zero: it is elsewhere
+}
+
+// segmentRow is a row of tract_seg.
+type segmentRow struct {
+	line, gen0    int64
+	n             int
+	tip           []byte
+	heads, bodies []byte // bodies nil: not read
+	put           int64
+}
+
+// encodeSegment encodes successive commits of a line. The heads are the number of objects,
+// the size of the ids that follow, these ids, and a compressed pack table. The ids are those
+// of the contents and then of objects elsewhere that the commits refer to: the id of a commit
+// is the hash of its bytes, which a reader computes anyway.
+func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, hints []byte) {
+	all := make([]objects.Object, 0, 2*len(list))
+	seen := map[objects.ID]bool{}
+	for i := range list {
+		if c := &list[i].content; c.Kind != 0 && !seen[c.ID] {
+			seen[c.ID] = true
+			all = append(all, *c)
+		}
+		all = append(all, list[i].commit)
+	}
+	ids, table, body := pack.EncodeTable(all, 0, nil)
+	stored := make([]byte, 0, len(ids))
+	for i := range all {
+		if all[i].Kind != objects.KindCommit {
+			stored = append(stored, all[i].ID[:]...)
+		}
+		hints = append(hints, hint(all[i].ID)...)
+	}
+	stored = append(stored, ids[len(all)*int(idSize):]...)
+	heads := binary.AppendUvarint(nil, uint64(len(all)))
+	heads = binary.AppendUvarint(heads, uint64(len(stored)))
+	heads = compression.CompressBest(append(heads, stored...), table)
+	tip := list[len(list)-1].commit.ID
+	return segmentRow{
+		line: line, gen0: gen0, n: len(list), tip: tip[:], put: put,
+		heads: heads, bodies: compression.CompressBest([]byte{}, body),
+	}, hints
+}
+
+// segment is a decoded segment.
+type segment struct {
+	line, gen0 int64
+	table      *pack.Table
+	commits    []objects.Object // by gen
+	rows       []int            // of the commits in the table
+	body       []byte           // nil: not read
+}
+
+var errSegment = errors.New("invalid segment")
+
+// decodeSegment decodes a row, computes the ids of its commits and verifies them against the
+// id of the last. Contents are verified when they are read.
+func decodeSegment(row segmentRow) (*segment, error) {
+	wrong := func(cause error) error {
+		return &objects.CorruptError{Cause: fmt.Errorf("segment %d of line %d: %w", row.gen0, row.line, cause)}
+	}
+	n, b, ok := readUvarint(row.heads, pack.MaxObjects)
+	if !ok {
+		return nil, wrong(errSegment)
+	}
+	size, b, ok := readUvarint(b, uint64(len(b)))
+	if !ok || size > uint64(len(b)) || size%idSize != 0 || n == 0 {
+		return nil, wrong(errSegment)
+	}
+	stored := b[:size]
+	raw, err := compression.Append(nil, b[size:])
+	if err != nil {
+		return nil, wrong(err)
+	}
+	// There are as many ids as objects and objects elsewhere; those of commits come below.
+	commits := uint64(row.n)
+	if row.n <= 0 || commits > n || (n-commits)*idSize > size {
+		return nil, wrong(errSegment)
+	}
+	ids := make([]byte, size+commits*idSize)
+	copy(ids[n*idSize:], stored[(n-commits)*idSize:])
+	s := &segment{line: row.line, gen0: row.gen0}
+	if s.table, err = pack.ParseTable(int(n), ids, raw, nil); err != nil {
+		return nil, wrong(err)
+	}
+	var room []objects.ID
+	for i := range s.table.Len() {
+		id := ids[uint64(i)*idSize:][:idSize]
+		if s.table.Kind(i) != objects.KindCommit {
+			if uint64(len(stored)) < idSize {
+				return nil, wrong(errSegment)
+			}
+			copy(id, stored)
+			stored = stored[idSize:]
+			continue
+		}
+		o := s.table.Object(i, &room)
+		o.ID = o.Sum()
+		copy(id, o.ID[:])
+		s.commits, s.rows = append(s.commits, o), append(s.rows, i)
+	}
+	if len(s.commits) != row.n || string(s.commits[row.n-1].ID[:]) != string(row.tip) {
+		return nil, wrong(errors.New("its commits are not those that were sealed"))
+	}
+	if row.bodies != nil {
+		if s.body, err = compression.Append(make([]byte, 0, s.table.BodySize()), row.bodies); err != nil || len(s.body) != s.table.BodySize() {
+			return nil, wrong(fmt.Errorf("%w: %d bytes of bodies", errSegment, len(s.body)))
+		}
+	}
+	return s, nil
+}
+
+func readUvarint(b []byte, limit uint64) (v uint64, rest []byte, ok bool) {
+	v, size := binary.Uvarint(b)
+	if size <= 0 || v > limit {
+		return 0, nil, false
+	}
+	return v, b[size:], true
+}
+
+// commit returns the commit with a gen.
+func (s *segment) commit(gen int64) (objects.Object, bool) {
+	if i := gen - s.gen0; i >= 0 && i < int64(len(s.commits)) {
+		return s.commits[i], true
+	}
+	return objects.Object{}, false
+}
+
+// content returns the content of the commit with a gen, if the segment has it.
+func (s *segment) content(gen int64) (o objects.Object, ok bool, err error) {
+	row := s.table.Link(s.rows[gen-s.gen0])
+	if row < 0 || s.table.Kind(row) != objects.KindContent {
+		return o, false, nil
+	}
+	o, err = s.contentAt(row)
+	return o, true, err
+}
+
+func (s *segment) contentAt(row int) (objects.Object, error) {
+	from, size := s.table.Data(row)
+	return readContent(*s.table.ID(row), append([]byte(nil), s.body[from:from+size]...))
+}
+
+// find returns the place of a commit or the row of a content; row -1: it is not here.
+func (s *segment) find(id objects.ID) (row int, gen int64) {
+	for row := range s.table.Len() {
+		if *s.table.ID(row) != id {
+			continue
+		}
+		for i, r := range s.rows {
+			if r == row {
+				return row, s.gen0 + int64(i)
+			}
+		}
+		return row, -1
+	}
+	return -1, -1
+}
+
+// entries returns everything that the segment has, as it was sealed.
+func (s *segment) entries() (list []entry, err error) {
+	for i, c := range s.commits {
+		e := entry{commit: c}
+		o, ok, err := s.content(s.gen0 + int64(i))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			e.content = o
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// hintSize is how many bytes of an id tract_index has.
+const hintSize = 6
+
+// hint returns what tract_index has of an id. What is found by it is a candidate.
+func hint(id objects.ID) []byte { return id[:hintSize] }
