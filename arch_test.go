@@ -30,6 +30,7 @@ var floors = map[string][]string{
 	"internal/pack":                {"objects"},
 	"objects/bolt":                 {"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "objects/bolt/internal/page", "safefile"},
 	"objects/bolt/internal/page":   {"objects"},
+	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
 	"internal/faulttest":           {},
 	"internal/secrets":             {},
@@ -81,7 +82,7 @@ var floors = map[string][]string{
 	"recorder": {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
-		"internal/suggest", "maintain", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
+		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
 	},
 }
 
@@ -92,6 +93,7 @@ var owners = map[string]string{
 	"golang.org/x/sys":                     "objects/bolt",
 	"google.golang.org/protobuf":           "internal/canonical", // in tests
 	"go.etcd.io/bbolt":                     "objects/bolt",
+	"github.com/jackc/pgx/v5":              "objects/postgres",
 	"github.com/klauspost/compress":        "internal/compression",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests
 	"github.com/pelletier/go-toml/v2":      "internal/settings",

@@ -17,6 +17,7 @@ import (
 	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/internal/suggest"
 	"github.com/tract-vcs/tract/objects"
+	_ "github.com/tract-vcs/tract/objects/postgres" // --store postgres://...
 )
 
 // app is what all commands of one process share. Nothing is opened before it is

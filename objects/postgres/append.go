@@ -41,7 +41,7 @@ with move as (
 ), tail as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
 	select $1, line, gen, id, head, content,
-		case when copies and exists (select from tract_erased e where e.repo = $1 and e.id = content) then null else body end, $18
+		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $18
 	from unnest($19::int[], $20::bigint[], $21::bigint[], $22::bytea[], $23::bytea[], $24::bytea[], $25::bytea[], $26::bool[])
 		t (g, line, gen, id, head, content, body, copies)
 	where g in (table won) order by line, gen
@@ -49,7 +49,7 @@ with move as (
 	insert into tract_blob as b (repo, id, kind, codec, data, put)
 	select distinct on (id) $1, id, kind, codec, data, $18
 	from unnest($27::int[], $28::bytea[], $29::smallint[], $30::smallint[], $31::bytea[], $32::bool[]) n (g, id, kind, codec, data, copies)
-	where g in (table won) and not (copies and exists (select from tract_erased e where e.repo = $1 and e.id = n.id))
+	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id))
 	order by id
 	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
 )
@@ -306,4 +306,3 @@ func (c *blobColumns) add(g int32, r *blobRow, copies bool) {
 }
 
 func (c *blobColumns) args() []any { return []any{c.g, c.id, c.kind, c.codec, c.data, c.copies} }
-

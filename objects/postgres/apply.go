@@ -118,7 +118,7 @@ func (a *apply) moves(ctx context.Context) (rows []refRow, moved bool, err error
 	if err != nil {
 		return nil, false, err
 	}
-	moves, err := objects.Moves(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
+	moves, err := objects.PendingUpdates(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
 	if (err != nil || len(moves) < len(a.batch.Refs)) && !a.fresh {
 		a.fresh = true
 		return a.moves(ctx)

@@ -355,7 +355,7 @@ func (s *store) give(ctx context.Context, list []step, contents bool, yield func
 // concernsOne reports whether a sequence goes on after an error.
 func concernsOne(err error) bool {
 	var c *objects.CorruptError
-	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrErased)
+	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
 
 // chainToStop walks from the tip and from each stop, and remembers what it has read.
@@ -393,11 +393,11 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 	return objects.Walk(ctx, get, tip, o)
 }
 
-// ChainRuns is objects.BulkReader. A spot is the place of the commit.
-func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.Run, error] {
-	return func(yield func(objects.Run, error) bool) {
+// ChainRuns is objects.BulkReader. A locator is the place of the commit.
+func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
+	return func(yield func(objects.CommitRun, error) bool) {
 		if err := s.usable(ctx); err != nil {
-			yield(objects.Run{}, err)
+			yield(objects.CommitRun{}, err)
 			return
 		}
 		w := s.walk(tip, false)
@@ -414,7 +414,7 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 				return
 			}
 			if err != nil {
-				yield(objects.Run{}, err)
+				yield(objects.CommitRun{}, err)
 			}
 			if err != nil || len(list) == 0 || limit > 0 && left == 0 {
 				return
@@ -423,12 +423,12 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 	}
 }
 
-func runOf(list []step) objects.Run {
-	run := objects.Run{Objects: make([]objects.Object, len(list)), Spots: make([]objects.Spot, len(list))}
+func runOf(list []step) objects.CommitRun {
+	run := objects.CommitRun{Objects: make([]objects.Object, len(list)), Locators: make([]objects.Locator, len(list))}
 	for i, st := range list {
 		run.Objects[i] = st.commit
 		if st.at.line != 0 && len(st.commit.Links) > 0 {
-			run.Spots[i] = objects.Spot{Body: uint64(st.at.line), Piece: uint64(st.at.gen) + 1}
+			run.Locators[i] = objects.Locator{Body: uint64(st.at.line), Piece: uint64(st.at.gen) + 1}
 		}
 	}
 	return run

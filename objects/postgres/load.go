@@ -12,7 +12,7 @@ import (
 const loadPage = 512
 
 // Load is objects.BulkReader: it reads the contents that are stored with their commits.
-func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err error) {
+func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -23,12 +23,12 @@ func (s *store) Load(ctx context.Context, w objects.Wanted) (rest []int, err err
 	}
 	var list []wanted
 	for i := range w.Len {
-		id, spot := w.At(i)
-		if spot == (objects.Spot{}) {
+		id, locator := w.At(i)
+		if locator == (objects.Locator{}) {
 			rest = append(rest, i)
 			continue
 		}
-		list = append(list, wanted{i, id, place{int64(spot.Body), int64(spot.Piece) - 1}})
+		list = append(list, wanted{i, id, place{int64(locator.Body), int64(locator.Piece) - 1}})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return comparePlaces(a.at, b.at) })
 	for len(list) > 0 {

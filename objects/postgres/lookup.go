@@ -16,7 +16,7 @@ import (
 type found struct {
 	at     place // of a commit, or of the commit that the content is stored with
 	object objects.Object
-	err    error // a *objects.CorruptError of this object, or its *objects.ErrErased
+	err    error // a *objects.CorruptError of this object, or its *objects.ErrPurged
 }
 
 // Sources of a row of lookupSQL.
@@ -24,7 +24,7 @@ const (
 	inTail = iota
 	inTailBody
 	inBlob
-	inErased
+	inTombstones
 	inIndex
 )
 
@@ -37,7 +37,7 @@ select 1, line, gen, 0::smallint, content, body from tract_tail where repo = $1 
 union all
 select 2, 0, 0, codec, id, data from tract_blob where repo = $1 and id = any($2::bytea[])
 union all
-select 3, 0, 0, 0::smallint, id, record from tract_erased where repo = $1 and id = any($2::bytea[])
+select 3, 0, 0, 0::smallint, id, record from tract_tombstone where repo = $1 and id = any($2::bytea[])
 union all
 select 4, line, gen0, part, ''::bytea, data from tract_index where repo = $1 and level = 0
 	and exists (select from unnest($3::bytea[]) h where position(h in data) > 0)
@@ -56,7 +56,7 @@ const (
 // are in the result if they exist. All copies says that every place of an object is wanted.
 type lookup struct {
 	objects map[objects.ID]found
-	erased  map[objects.ID]error
+	purged  map[objects.ID]error
 	places  map[objects.ID][]place // of all copies in tails
 	hits    map[place][]objects.ID // candidates by segment
 	size    int
@@ -67,7 +67,7 @@ var errCut = errors.New("enough was read")
 
 // find looks up ids, at most lookupIDs of them.
 func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID) (*lookup, error) {
-	l := &lookup{objects: map[objects.ID]found{}, erased: map[objects.ID]error{}, places: map[objects.ID][]place{}, hits: map[place][]objects.ID{}}
+	l := &lookup{objects: map[objects.ID]found{}, purged: map[objects.ID]error{}, places: map[objects.ID][]place{}, hits: map[place][]objects.ID{}}
 	hints, parts := make([][]byte, len(ids)), []int16{}
 	for i := range ids {
 		hints[i] = hint(ids[i])
@@ -110,12 +110,12 @@ func (l *lookup) add(source int, id objects.ID, at place, codec int16, data []by
 		l.places[id] = append(l.places[id], at)
 	case inBlob:
 		f.object, f.err = readBlob(id, codec, data)
-	case inErased:
+	case inTombstones:
 		t, err := objects.ParseTombstone(id, data)
 		if err == nil {
-			err = &objects.ErasedError{Tombstone: t}
+			err = &objects.PurgedError{Tombstone: t}
 		}
-		l.erased[id] = err
+		l.purged[id] = err
 		return nil
 	}
 	if have, ok := l.objects[id]; !ok || have.err != nil {
@@ -200,14 +200,14 @@ func (s *store) find(ctx context.Context, ids []objects.ID, heads bool, give fun
 		var open []objects.ID // to be looked up again
 		for _, id := range ids[:n] {
 			f, ok := l.objects[id]
-			erased, isErased := l.erased[id]
+			purged, isPurged := l.purged[id]
 			switch {
 			case ok:
 				err = give(id, f)
 			case rest[id] && again == 0, l.cut:
 				open = append(open, id)
-			case isErased:
-				err = give(id, found{object: objects.Object{ID: id}, err: erased})
+			case isPurged:
+				err = give(id, found{object: objects.Object{ID: id}, err: purged})
 			}
 			if err != nil {
 				return err

@@ -28,7 +28,7 @@
 //     default_query_exec_mode=exec in the URL. No connection is held while a loop body runs.
 //   - No error contains a password.
 //
-// Not promised: that the server forgets what was erased. The rows are gone when Erase
+// Not promised: that the server forgets what was purged. The rows are gone when Erase
 // returns, but their bytes stay in the files of the server until it has vacuumed them, in its
 // write-ahead log and in its backups.
 package postgres
@@ -79,10 +79,10 @@ type store struct {
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 
-	refs     refCache
-	places   placeCache
-	seqs     sequence
-	erasures atomic.Uint64 // as the database had it last
+	refs   refCache
+	places placeCache
+	seqs   sequence
+	purges atomic.Uint64 // as the database had it last
 
 	updating sync.Map // ref name -> *sync.Mutex: writers of one ref wait for one another
 	queue    queue
@@ -108,7 +108,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		pool.Close()
 		return nil, err
 	}
-	return objects.Trust(s, s.erasures.Load), nil
+	return objects.Trust(s, s.purges.Load), nil
 }
 
 // parse splits a URL into what pgx is to know, the name of the repo, and a text for people

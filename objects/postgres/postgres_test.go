@@ -33,3 +33,9 @@ func conformance(t *testing.T, parameter string) {
 }
 
 func TestConformance(t *testing.T) { conformance(t, "") }
+
+// TestConformanceOfOneConnection runs with a pool of one connection and without prepared
+// statements, as a transaction pooler wants it.
+func TestConformanceOfOneConnection(t *testing.T) {
+	conformance(t, "&pool_max_conns=1&default_query_exec_mode=exec")
+}

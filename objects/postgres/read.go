@@ -89,7 +89,7 @@ select content, 2, ''::bytea from tract_tail where repo = $1 and body is not nul
 union all
 select id, kind, ''::bytea from tract_blob where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)
 union all
-select id, 0, record from tract_erased where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)`
+select id, 0, record from tract_tombstone where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)`
 
 // Find is objects.Reader.
 func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) ([]objects.ID, error) {

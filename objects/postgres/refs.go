@@ -27,23 +27,23 @@ func scanRef(row pgx.Rows, more ...any) (name string, r refState, err error) {
 	return name, r, err
 }
 
-// states reads refs, and whether objects were erased.
+// states reads refs, and whether objects were purged.
 func (s *store) states(ctx context.Context, names []string) (map[string]refState, error) {
 	got := map[string]refState{}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isText(name) })
 	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
 		clear(got)
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var erasures int64
-			name, r, err := scanRef(row, &erasures)
+			var purges int64
+			name, r, err := scanRef(row, &purges)
 			if name != "" {
 				got[name] = r
 			} else {
-				s.erasures.Store(uint64(erasures))
+				s.purges.Store(uint64(purges))
 			}
 			return err
 		}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
-union all select '', null, 0, 0, 0, 0, 0, null, erasures from tract_repo where id = $1`, s.repo, names)
+union all select '', null, 0, 0, 0, 0, 0, null, purges from tract_repo where id = $1`, s.repo, names)
 	})
 	if err != nil {
 		return nil, err

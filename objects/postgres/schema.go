@@ -52,11 +52,11 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 
 func (s *store) findRepo(ctx context.Context, repo string) error {
 	return s.rows(ctx, func(row pgx.Rows) error {
-		var erasures int64
-		err := row.Scan(&s.repo, &erasures)
-		s.erasures.Store(uint64(erasures))
+		var purges int64
+		err := row.Scan(&s.repo, &purges)
+		s.purges.Store(uint64(purges))
 		return err
-	}, `select id, erasures from tract_repo where name = $1`, repo)
+	}, `select id, purges from tract_repo where name = $1`, repo)
 }
 
 // schemaVersion returns the version of the schema; 0 with an error: there is none.
