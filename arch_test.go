@@ -79,7 +79,8 @@ var floors = map[string][]string{
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
 
 	// 8: what goes over the wire is committed | flags, exit codes, hints
-	"recorder": {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
+	"internal/proxy": {"llm/providers"},
+	"recorder":       {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
@@ -225,7 +226,7 @@ func TestLowRoomsKnowNoMachine(t *testing.T) {
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
 		"os.Stdout": {"cmd/tract"}, "os.Stderr": {"cmd/tract"}, "os.Exit(": {"cmd/tract"},
 		`"net/http"`: {
-			"cmd/tract", "llm/providers", "llm/llmtest", "recorder",
+			"cmd/tract", "internal/proxy", "llm/providers", "llm/llmtest", "recorder",
 			"internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/google", "internal/llm/openai", "internal/llm/wire", // headers
 		},
 	}

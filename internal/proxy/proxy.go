@@ -1,0 +1,215 @@
+// Package proxy forwards the requests of agents to the providers of their models, unchanged,
+// through an http.RoundTripper that may record them. [New] returns the handler of one loopback
+// port that serves all providers; route.go decides which upstream a request goes to.
+//
+// Bytes pass as they come: bodies and headers are those of the client and of the provider,
+// hop-by-hop headers aside, no header is added, compression is left as it is, and every write
+// is flushed. The handler has no time limits of its own, and the end of a client's request
+// cancels the upstream request. Keys are in the headers that pass through; the proxy stores
+// nothing.
+package proxy
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure a [Proxy].
+type Options struct {
+	// Upstreams are the base URLs of providers by name. They replace those of the vendor
+	// table, and add to it.
+	Upstreams map[string]*url.URL
+
+	// Default is the provider of requests whose path does not tell one, such as HEAD /.
+	// Empty: the headers decide, see [Proxy].
+	Default string
+
+	// Transport sends the requests, and records them. nil: NewTransport(nil).
+	Transport http.RoundTripper
+
+	// Token must be in the X-Tract-Token header or in the path (/t/TOKEN/...) of each
+	// request. Empty: no token is asked for, and only requests to loopback names pass.
+	Token string
+}
+
+// Proxy is an http.Handler that forwards requests. Any number of goroutines may use it.
+type Proxy struct {
+	o       Options
+	forward *httputil.ReverseProxy
+
+	running atomic.Int64
+	mu      sync.Mutex
+	last    error // the newest upstream error
+	lastAt  time.Time
+}
+
+// New returns a proxy.
+func New(o Options) *Proxy {
+	p := &Proxy{o: o}
+	transport := o.Transport
+	if transport == nil {
+		transport = NewTransport(nil)
+	}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:       rewrite,
+		Transport:     transport,
+		FlushInterval: -1, // each write at once
+		ErrorHandler:  p.upstreamFailed,
+		ErrorLog:      log.New(io.Discard, "", 0), // a cut response is seen by the client
+	}
+	return p
+}
+
+// NewTransport returns a transport that leaves the compression of bodies to client and
+// provider. proxyFor chooses an outgoing proxy as in http.Transport.Proxy; nil: none.
+func NewTransport(proxyFor func(*http.Request) (*url.URL, error)) *http.Transport {
+	return &http.Transport{
+		Proxy:               proxyFor,
+		DisableCompression:  true,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+	}
+}
+
+// Running returns the number of requests that are being forwarded.
+func (p *Proxy) Running() int64 { return p.running.Load() }
+
+// LastError returns the newest error of an upstream and its time; nil: there was none.
+func (p *Proxy) LastError() (error, time.Time) { //nolint:revive // the error is the value, not the outcome
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last, p.lastAt
+}
+
+// ServeHTTP forwards a request, or refuses it with a JSON error in the form of the dialect
+// that the path belongs to: 401 without the token, 403 from a web page or for a foreign host
+// name, 426 for a web socket, 404 for an unknown provider, 502 when the upstream fails.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	path, ok := p.authorized(req)
+	switch {
+	case !ok:
+		refuse(w, path, http.StatusUnauthorized, "this proxy needs its token in the X-Tract-Token header or in the path, as /t/TOKEN")
+		return
+	case !p.trusted(req):
+		refuse(w, path, http.StatusForbidden, "this proxy answers programs on this machine only, not web pages or foreign host names")
+		return
+	case upgrades(req):
+		w.Header().Set("Upgrade", "HTTP/1.1")
+		refuse(w, path, http.StatusUpgradeRequired, "this proxy does not relay web sockets; send the request over HTTP")
+		return
+	}
+	target, ok := p.route(req, path)
+	if !ok {
+		refuse(w, path, http.StatusNotFound, "unknown provider in "+path+": want /p/NAME with the name of a vendor or of a configured upstream")
+		return
+	}
+	p.running.Add(1)
+	defer p.running.Add(-1)
+	p.forward.ServeHTTP(w, req.WithContext(withTarget(req.Context(), target)))
+}
+
+// authorized checks the token, and returns the escaped path without it.
+func (p *Proxy) authorized(req *http.Request) (path string, ok bool) {
+	path = req.URL.EscapedPath()
+	given := req.Header.Get("X-Tract-Token")
+	if rest, found := strings.CutPrefix(path, "/t/"); found {
+		given, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	if p.o.Token == "" {
+		return path, true
+	}
+	return path, subtle.ConstantTimeCompare([]byte(given), []byte(p.o.Token)) == 1
+}
+
+// trusted reports whether a request comes from a program, and to a name of this machine. A web
+// page sends an Origin, and a page that has rebound its own name to this address sends that
+// name as the host. With a token any host name will do.
+func (p *Proxy) trusted(req *http.Request) bool {
+	if origin := req.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		if err != nil || !isLoopback(u.Hostname()) {
+			return false
+		}
+	}
+	host := req.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return p.o.Token != "" || isLoopback(strings.Trim(host, "[]"))
+}
+
+// isLoopback reports whether a host name is one of this machine's loopback names.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// upgrades reports whether a request asks for another protocol.
+func upgrades(req *http.Request) bool {
+	return req.Header.Get("Upgrade") != "" && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade")
+}
+
+// rewrite addresses a request to its target. It adds no header: ReverseProxy has removed the
+// hop-by-hop headers, and the forwarding headers that a client sent are restored.
+func rewrite(r *httputil.ProxyRequest) {
+	target := targetOf(r.In.Context())
+	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.URL.Scheme, target.URL.Host, target.URL.Host
+	r.Out.URL.Path, r.Out.URL.RawPath = target.URL.Path, target.URL.RawPath
+	r.Out.Header.Del("X-Tract-Token")
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, sent := r.In.Header[name]; sent {
+			r.Out.Header[name] = values
+		}
+	}
+	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came, not cleaned
+}
+
+// upstreamFailed answers a request whose upstream could not be reached or broke off before
+// it answered. The error of a client that went away is not reported.
+func (p *Proxy) upstreamFailed(w http.ResponseWriter, req *http.Request, err error) {
+	if req.Context().Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	p.last, p.lastAt = err, time.Now()
+	p.mu.Unlock()
+	var operation *net.OpError
+	message := "the provider did not answer"
+	if errors.As(err, &operation) {
+		message = "cannot reach " + targetOf(req.Context()).URL.Host + ": " + operation.Err.Error()
+	}
+	refuse(w, req.URL.Path, http.StatusBadGateway, message)
+}
+
+// refuse writes an error in the form of the dialect that a path belongs to.
+func refuse(w http.ResponseWriter, path string, status int, message string) {
+	message = "tract proxy: " + message
+	var body any
+	switch dialectOf(path) {
+	case anthropicPath:
+		body = map[string]any{"type": "error", "error": map[string]any{"type": "api_error", "message": message}}
+	case geminiPath:
+		body = map[string]any{"error": map[string]any{"code": status, "message": message, "status": "UNAVAILABLE"}}
+	default:
+		body = map[string]any{"error": map[string]any{"message": message, "type": "proxy_error", "code": nil, "param": nil}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}

@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tract-vcs/tract/llm/providers"
+)
+
+// A Target is where a request is sent.
+type Target struct {
+	Provider string   // name of the vendor or upstream
+	URL      *url.URL // without the query
+}
+
+// The forms of paths that tell the API by themselves.
+type pathKind int
+
+const (
+	otherPath pathKind = iota
+	anthropicPath
+	openaiPath
+	geminiPath
+)
+
+// dialectOf returns the API that a path belongs to, with or without the prefix of a provider.
+func dialectOf(path string) pathKind {
+	if rest, ok := strings.CutPrefix(path, "/p/"); ok {
+		_, rest, _ = strings.Cut(rest, "/")
+		path = "/" + rest
+	}
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/v1/complete"), strings.HasPrefix(path, "/api/"):
+		return anthropicPath
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"), strings.HasPrefix(path, "/upload/v1beta/"), strings.Contains(path, ":generateContent"), strings.Contains(path, ":streamGenerateContent"):
+		return geminiPath
+	case strings.HasPrefix(path, "/v1/"), strings.HasPrefix(path, "/models"), strings.HasPrefix(path, "/responses"), strings.HasPrefix(path, "/chat/"):
+		return openaiPath
+	default:
+		return otherPath
+	}
+}
+
+// route returns the target of a request with an escaped path:
+//
+//	/p/NAME/REST      the upstream or vendor NAME
+//	/v1/messages...   anthropic
+//	/v1beta/...       google
+//	/v1/..., /models  openai, but anthropic with an anthropic-version header
+//	anything else     the default; without one, the API of the headers, or else openai
+//
+// ok is false for a NAME that is unknown, or that has no base URL of its own.
+func (p *Proxy) route(req *http.Request, path string) (t Target, ok bool) {
+	if rest, found := strings.CutPrefix(path, "/p/"); found {
+		name, rest, _ := strings.Cut(rest, "/")
+		return p.target(name, "/"+rest)
+	}
+	name := "openai"
+	switch kind := dialectOf(path); {
+	case kind == anthropicPath, req.Header.Get("Anthropic-Version") != "":
+		name = "anthropic"
+	case kind == geminiPath, kind == otherPath && req.Header.Get("X-Goog-Api-Key") != "":
+		name = "google"
+	case kind == otherPath && p.o.Default != "":
+		name = p.o.Default
+	}
+	return p.target(name, path)
+}
+
+// target joins an escaped path to the base URL of a provider. A path that begins with that of the base
+// URL is not joined twice: clients put /v1 into their base URL, or they do not.
+func (p *Proxy) target(name, path string) (Target, bool) {
+	base, configured := p.o.Upstreams[name]
+	if !configured {
+		profile, known := providers.Lookup(name)
+		if !known || profile.BaseURL == "" {
+			return Target{}, false
+		}
+		name = profile.Name
+		if base, configured = p.o.Upstreams[name]; !configured {
+			u, err := url.Parse(profile.BaseURL)
+			if err != nil {
+				return Target{}, false
+			}
+			base = u
+		}
+	}
+	u := *base
+	prefix := strings.TrimSuffix(base.EscapedPath(), "/")
+	if prefix != "" && (path == prefix || strings.HasPrefix(path, prefix+"/")) {
+		prefix = ""
+	}
+	joined := prefix + path
+	unescaped, err := url.PathUnescape(joined)
+	if err != nil {
+		return Target{}, false
+	}
+	u.Path, u.RawPath = unescaped, joined
+	return Target{Provider: name, URL: &u}, true
+}
+
+type targetKey struct{}
+
+func withTarget(ctx context.Context, t Target) context.Context {
+	return context.WithValue(ctx, targetKey{}, t)
+}
+
+// TargetOf returns the target of a request that a [Proxy] forwards; false: it is no such
+// request.
+func TargetOf(ctx context.Context) (Target, bool) {
+	t, ok := ctx.Value(targetKey{}).(Target)
+	return t, ok
+}
+
+func targetOf(ctx context.Context) Target {
+	t, _ := TargetOf(ctx)
+	return t
+}
