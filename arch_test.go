@@ -28,13 +28,21 @@ var floors = map[string][]string{
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
 	"internal/pack":                {"objects"},
-	"objects/bolt":                 {"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "objects/bolt/internal/page", "safefile"},
-	"objects/bolt/internal/page":   {"objects"},
 	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
 	"internal/faulttest":           {},
 	"internal/secrets":             {},
 	"internal/secrets/secretstest": {},
+
+	// 1: the embedded engine and its parts
+	"objects/bolt": {
+		"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "safefile",
+		"objects/bolt/internal/checksum", "objects/bolt/internal/journal", "objects/bolt/internal/memtable", "objects/bolt/internal/page",
+	},
+	"objects/bolt/internal/checksum": {},
+	"objects/bolt/internal/page":     {"objects"},
+	"objects/bolt/internal/journal":  {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
+	"objects/bolt/internal/memtable": {"objects/bolt/internal/journal"},
 
 	// 2: neutral talk with models | the chain
 	"internal/llm/rawjson": {},

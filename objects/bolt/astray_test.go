@@ -57,7 +57,7 @@ func newWoods(t *testing.T) *woods {
 func (w *woods) look() *look { return newLook(readerOf(w.file), w.meta) }
 
 // pages are those of a bucket that are branches, or leaves with one above them.
-func (w *woods) pages(t *testing.T, bucket string, leaves bool) (list []*page.Page) {
+func (w *woods) pages(t *testing.T, bucket int, leaves bool) (list []*page.Page) {
 	t.Helper()
 	l := w.look()
 	in, err := l.bucket(bucket)
@@ -156,7 +156,7 @@ func (w *woods) wantLog(t *testing.T, what string) {
 // beside it: it is found, or there is damage, but nothing is said not to be there.
 func TestBranchThatLeadsToTheLeafBeside(t *testing.T) {
 	w := newWoods(t)
-	for bucket, want := range map[string]func(what string){
+	for bucket, want := range map[int]func(what string){
 		objectsBucket: func(what string) { w.wantIDs(t, what, w.large); w.wantMany(t, what, w.large) },
 		indexBucket:   func(what string) { w.wantIDs(t, what, w.ids); w.wantMany(t, what, w.ids) },
 		refsBucket:    func(what string) { w.wantRefs(t, what) },
@@ -164,10 +164,10 @@ func TestBranchThatLeadsToTheLeafBeside(t *testing.T) {
 	} {
 		flips := 0
 		for _, p := range w.pages(t, bucket, false) {
-			flips += w.flipKeys(p, func(_ int, what string) { want(bucket + ": " + what) })
+			flips += w.flipKeys(p, func(_ int, what string) { want(buckets[bucket] + ": " + what) })
 		}
 		if flips == 0 {
-			t.Errorf("%s has no branches", bucket)
+			t.Errorf("%s has no branches", buckets[bucket])
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -54,13 +56,13 @@ type auditor struct {
 	store *store
 	files *steady
 	meta  page.Meta
-	over  *overlay
+	mem   *memtable.Table
 	told  uint32 // pack of the object that is passed on; 0: it is in none
 	torn  bool   // the last frame of the journal is not whole
 
 	pages     []pageState
-	hurt      [bucketCount]bool // something of the bucket could not be read
-	harm      int               // what was told that is not harmless
+	hurt      [len(buckets)]bool // something of the bucket could not be read
+	harm      int                // what was told that is not harmless
 	bodies    map[uint32]extent
 	checks    []pendingCheck // what is looked at, the oldest first
 	rooms     []*arena       // of those that were
@@ -123,7 +125,7 @@ func (a *auditor) run() error {
 	if err != nil {
 		return err
 	}
-	bound := binding{}
+	bound := journal.Binding{}
 	if readable {
 		if bound, err = a.binding(); err != nil {
 			return err
@@ -209,35 +211,35 @@ func (a *auditor) metas() (readable bool, err error) {
 }
 
 // binding reads what the file says of its journal.
-func (a *auditor) binding() (bound binding, err error) {
+func (a *auditor) binding() (bound journal.Binding, err error) {
 	l := newLook(a.files, a.meta)
 	value, err := l.get(metaBucket, journalKey)
 	if err == nil {
 		bound, err = decodeBinding(value)
 	}
 	if err != nil && !foreign(err) {
-		return binding{}, a.damage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
+		return journal.Binding{}, a.damage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
 	}
 	return bound, err
 }
 
 // journal reads the frames that count, and holds them to what was acknowledged.
-func (a *auditor) journal(bound binding) error {
+func (a *auditor) journal(bound journal.Binding) error {
 	const where = "journal"
 	h := a.files
 	if h.journalErr != nil {
 		a.hurtNames()
 		return a.damage(where, h.journalErr, "what was committed since the file was last written is lost")
 	}
-	if err := checkHeader(h.journal, bound.salt); err != nil {
+	if err := journal.CheckHeader(h.journal, bound.Salt); err != nil {
 		a.hurtNames()
-		if bound.gen > 0 {
+		if bound.Generation > 0 {
 			return a.damage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
 		}
 		return nil
 	}
-	over, err := replay(h.journal, bound)
-	if a.over = over; err != nil {
+	mem, position, err := replay(h.journal, bound)
+	if a.mem = mem; err != nil {
 		a.hurtNames()
 		return a.damage(where, err, "what was committed from there on is lost")
 	}
@@ -245,62 +247,33 @@ func (a *auditor) journal(bound binding) error {
 	if err != nil {
 		return err
 	}
-	if err := wholeUntil(h.journal, bound, over, end); err != nil {
+	if err := position.CheckTail(readerOf(h.journal), int64(len(h.journal)), end); err != nil {
 		a.hurtNames()
 		return a.damage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
 	}
-	rest := h.journal[min(over.end, int64(len(h.journal))):]
-	if a.torn = over.end != end && frameLength(bound, rest) > 0; a.torn {
-		return a.blemish(where, fmt.Sprintf("frame %d is not whole", over.seq+1), "a program was stopped while it wrote it, and had not said that it was done")
+	if a.torn = position.End != end && position.IsTorn(readerOf(h.journal)); a.torn {
+		return a.blemish(where, fmt.Sprintf("frame %d is not whole", position.Sequence+1), "a program was stopped while it wrote it, and had not said that it was done")
 	}
 	return nil
 }
 
 // hurtNames notes that the newest moves of refs may be what cannot be read.
 func (a *auditor) hurtNames() {
-	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
-		a.hurt[bucketNumber(name)] = true
+	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
+		a.hurt[name] = true
 	}
 }
 
-// replay takes in the frames of a journal that count.
-func replay(b []byte, bound binding) (*overlay, error) {
-	over := newOverlay(bound)
-	for {
-		rest := b[min(over.end, int64(len(b))):]
-		payload, seq, ok := parseFrame(bound, over.end, rest)
-		if !ok || seq != over.seq+1 {
-			return over, nil
-		}
-		size := frameSize + int64(len(payload))
-		f, err := parseChanges(rest[:size:size])
-		if err != nil {
-			return over, fmt.Errorf("frame %d: %w", seq, err)
-		}
-		over.add(&f, over.end+aligned(size), seq, false)
-	}
-}
-
-// wholeUntil tells a journal that a crash has torn, at its end, from one that lost
-// what was acknowledged, as checkEnd does.
-func wholeUntil(b []byte, bound binding, over *overlay, to int64) error {
-	if over.end < to {
-		return fmt.Errorf("it ends at %d, and what was acknowledged at %d", over.end, to)
-	}
-	if to > 0 && over.end == to {
-		return nil
-	}
-	for at := over.end; at < int64(len(b)); at += frameAlign {
-		if _, seq, ok := parseFrame(bound, at, b[at:]); ok && seq > over.seq {
-			return fmt.Errorf("frame %d is damaged, and frame %d after it is whole", over.seq+1, seq)
-		}
-	}
-	return nil
+// replay reads the frames of a journal that count.
+func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position, error) {
+	mem := memtable.New(len(buckets))
+	end, err := journal.Replay(readerOf(b), int64(len(b)), journal.StartOf(bound), len(buckets), mem.Add)
+	return mem, end, err
 }
 
 // acknowledged is the end of what was acknowledged, as the anchor says.
-func (a *auditor) acknowledged(bound binding) (end int64, err error) {
-	anchor, ok, intact := readAnchor(readerOf(a.files.anchor)) // a store that was copied has none
+func (a *auditor) acknowledged(bound journal.Binding) (end int64, err error) {
+	anchor, ok, intact := journal.ReadAnchor(readerOf(a.files.anchor)) // a store that was copied has none
 	if !intact {
 		err := a.blemish("lock file", "the anchor in "+gatePath(a.store.path)+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
@@ -308,14 +281,14 @@ func (a *auditor) acknowledged(bound binding) (end int64, err error) {
 			return 0, err
 		}
 	}
-	if !ok || anchor.salt != bound.salt || anchor.gen < bound.gen {
+	if !ok || anchor.Salt != bound.Salt || anchor.Generation < bound.Generation {
 		return 0, nil
 	}
-	if anchor.gen > bound.gen {
-		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.gen, anchor.gen),
+	if anchor.Generation > bound.Generation {
+		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.Generation, anchor.Generation),
 			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
 	}
-	return anchor.end, nil
+	return anchor.End, nil
 }
 
 // readerOf reads bytes as a file.

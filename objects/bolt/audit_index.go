@@ -66,7 +66,7 @@ const indexPieces = 32
 func (a *auditor) indexRow(page node, key, value []byte) error {
 	c := a.indexing
 	if c == nil {
-		c = &indexCheck{a: a, forgive: a.hurt[bucketNumber(headsBucket)] || a.harm > 0}
+		c = &indexCheck{a: a, forgive: a.hurt[headsBucket] || a.harm > 0}
 		a.indexing = c
 	}
 	if c.list = append(c.list, indexPiece{page: page, key: key, value: value}); len(c.list) < indexPieces {
@@ -145,7 +145,7 @@ func (c *indexCheck) settle() error {
 
 // settleIndex tells what the index has not.
 func (a *auditor) settleIndex() error {
-	number := bucketNumber(indexBucket)
+	number := indexBucket
 	if a.hurt[number] || !a.index.known || a.harm > 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (t *tally) add(key []byte) {
 // nameRow takes in a key of the buckets that are about refs; a nil value deletes it.
 func (a *auditor) nameRow(bucket int, key, value []byte) error {
 	n := &a.names
-	switch buckets[bucket] {
+	switch bucket {
 	case refsBucket:
 		if n.refs[string(key)] = bytes.Clone(value); value == nil {
 			delete(n.refs, string(key))
@@ -61,7 +61,7 @@ func (a *auditor) logRow(key, value []byte) error {
 		if foreign(err) {
 			return err
 		}
-		a.hurt[bucketNumber(logBucket)], a.names.torn = true, true
+		a.hurt[logBucket], a.names.torn = true, true
 		return a.damage("ref log", err, meanings[logBucket])
 	}
 	for _, key := range movesOf(list) {
@@ -128,22 +128,22 @@ const inJournal = 1<<32 - 1
 
 // recorded takes in what the journal has: it comes after what the file has.
 func (a *auditor) recorded() error {
-	if a.over == nil {
+	if a.mem == nil {
 		return nil
 	}
-	seen := a.over.now()
+	seen := a.mem.Mark()
 	defer a.abandon()
-	for _, e := range a.over.objects(seen) {
-		if err := a.loose("journal", inJournal, e.key, e.value); err != nil {
+	for _, e := range a.mem.All(objectsBucket, seen) {
+		if err := a.loose("journal", inJournal, e.Key, e.Value); err != nil {
 			return err
 		}
 	}
 	if err := a.settleChecks(); err != nil {
 		return err
 	}
-	for _, name := range []string{refsBucket, recentBucket, logBucket, movesBucket} {
-		for _, e := range a.over.sorted(bucketNumber(name), &seen) {
-			if err := a.nameRow(bucketNumber(name), e.key, e.value); err != nil {
+	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
+		for _, e := range a.mem.Sorted(name, seen) {
+			if err := a.nameRow(name, e.Key, e.Value); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func (a *auditor) settleNames() error {
 			err = objects.CheckRefName(name)
 		}
 		if err != nil {
-			a.hurt[bucketNumber(refsBucket)] = true
+			a.hurt[refsBucket] = true
 			if err := a.damage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
 				return err
 			}
@@ -193,7 +193,7 @@ func (a *auditor) settleNames() error {
 // addLost adds the refs that only the log still knows, or a page to which nothing
 // leads, when some are lost.
 func (a *auditor) addLost(refs map[string]refRecord) {
-	if !a.hurt[bucketNumber(refsBucket)] && len(a.pages) > 0 {
+	if !a.hurt[refsBucket] && len(a.pages) > 0 {
 		return
 	}
 	for name, r := range a.names.states {
@@ -201,7 +201,7 @@ func (a *auditor) addLost(refs map[string]refRecord) {
 			refs[name] = r
 		}
 	}
-	logHurt := a.hurt[bucketNumber(logBucket)] || a.names.torn || len(a.names.broken) > 0
+	logHurt := a.hurt[logBucket] || a.names.torn || len(a.names.broken) > 0
 	for name, r := range a.names.scraps {
 		if have, ok := refs[name]; logHurt && (!ok || have.Updated.Before(r.Updated)) {
 			refs[name] = refRecord{Ref: r}
@@ -213,13 +213,13 @@ func (a *auditor) addLost(refs map[string]refRecord) {
 func (a *auditor) settleLists(refs map[string]refRecord) error {
 	n := &a.names
 	const means = "nothing is lost; tract recover makes the list anew"
-	hurtRefs, hurtLog := a.hurt[bucketNumber(refsBucket)], a.hurt[bucketNumber(logBucket)] || n.torn
+	hurtRefs, hurtLog := a.hurt[refsBucket], a.hurt[logBucket] || n.torn
 	if !hurtRefs && !hurtLog {
 		if err := a.settleRefs(refs); err != nil {
 			return err
 		}
 	}
-	if !hurtRefs && !a.hurt[bucketNumber(recentBucket)] {
+	if !hurtRefs && !a.hurt[recentBucket] {
 		wrong := len(refs) != len(n.recent)
 		for _, r := range refs {
 			wrong = wrong || !n.recent[string(recentKey(r.Ref))]
@@ -230,7 +230,7 @@ func (a *auditor) settleLists(refs map[string]refRecord) error {
 			}
 		}
 	}
-	if !hurtLog && !a.hurt[bucketNumber(movesBucket)] && n.moves != n.logged {
+	if !hurtLog && !a.hurt[movesBucket] && n.moves != n.logged {
 		return a.damage("log by name", errors.New("the list does not fit the log"), means)
 	}
 	return nil

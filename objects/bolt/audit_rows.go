@@ -17,14 +17,14 @@ func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
 	if e.Flags != 0 {
 		return a.spoilt(n, fmt.Errorf("key %x: a bucket in the place of a value", key))
 	}
-	if name := buckets[bucket]; name == headsBucket || name == bodiesBucket {
+	if bucket == headsBucket || bucket == bodiesBucket {
 		return a.packRow(n, e)
 	}
 	value, err := e.Raw(nil)
 	if err != nil {
 		return a.spoilt(n, err)
 	}
-	switch buckets[bucket] {
+	switch bucket {
 	case metaBucket:
 		err = a.metaRow(key, value)
 	case indexBucket:
@@ -66,9 +66,8 @@ func (a *auditor) erased(t objects.Tombstone) error {
 	if a.to.Tombstone == nil {
 		return nil
 	}
-	if a.over != nil {
-		now := a.over.now()
-		if _, again := a.over.get(bucketNumber(objectsBucket), t.ID[:], &now); again {
+	if a.mem != nil {
+		if _, again := a.mem.Get(objectsBucket, t.ID[:], a.mem.Mark()); again {
 			return nil
 		}
 	}
@@ -92,7 +91,7 @@ func (a *auditor) packRow(n node, e page.Entry) error {
 		return nil // the check has told
 	}
 	number := binary.BigEndian.Uint32(e.Key)
-	if buckets[n.bucket] == headsBucket {
+	if n.bucket == headsBucket {
 		return a.pack(n, number, x)
 	}
 	a.bodies[number] = x

@@ -10,7 +10,7 @@ import (
 )
 
 // meanings is what a page of a bucket is to somebody who uses the store.
-var meanings = map[string]string{
+var meanings = map[int]string{
 	metaBucket:    "the store is not opened; tract recover saves what is there",
 	objectsBucket: "large objects on it are lost",
 	refsBucket:    "branches and tags on it are lost; the ref log knows most of them, and tract recover asks it",
@@ -27,7 +27,7 @@ var meanings = map[string]string{
 func (a *auditor) trees() error {
 	defer a.abandon()
 	found := map[string]page.Tree{}
-	err := a.walk(node{id: a.meta.Root, bucket: bucketNumber(metaBucket)}, func(p *page.Page, i int, key []byte) error {
+	err := a.walk(node{id: a.meta.Root, bucket: metaBucket}, func(p *page.Page, i int, key []byte) error {
 		t, err := a.subBucket(p, i)
 		switch {
 		case foreign(err):
@@ -44,12 +44,12 @@ func (a *auditor) trees() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{metaBucket, bodiesBucket, headsBucket, indexBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket} {
-		number := bucketNumber(name)
+	for _, number := range []int{metaBucket, bodiesBucket, headsBucket, indexBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket} {
+		name := buckets[number]
 		t, ok := found[name]
 		if !ok {
 			a.hurt[number] = true
-			if err := a.damage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[name]); err != nil {
+			if err := a.damage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[number]); err != nil {
 				return err
 			}
 			continue
@@ -109,7 +109,7 @@ func (a *auditor) spoilt(n node, err error) error {
 		return err
 	}
 	a.hurt[n.bucket] = true
-	return a.tell(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[buckets[n.bucket]]})
+	return a.tell(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[n.bucket]})
 }
 
 // walk visits a page and all below it. Each may be reached once.

@@ -65,6 +65,8 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -110,9 +112,10 @@ type store struct {
 
 	bodies opened // of this file or another
 
-	loading sync.Mutex
-	over    *overlay // as the last handle left it; nil: to be read anew
-	journal os.FileInfo
+	loading  sync.Mutex
+	mem      *memtable.Table  // of the journal, as the last handle left it; nil: to be read again
+	position journal.Position // up to which mem has the journal
+	journal  os.FileInfo
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // catchUp adds what came since, and makes the file whole.
-func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
+func (c *compaction) catchUp(l *look, w *sweeper, bound journal.Binding) error {
 	leading, err := c.leading(l)
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func (c *compaction) catchUp(l *look, w *sweeper, bound binding) error {
 		}
 		o, err := l.object(id)
 		if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
-			err = c.add(change{objectsBucket, bytes.Clone(id[:]), encodeTombstone(e.Tombstone)})
+			err = c.add(setKey(objectsBucket, bytes.Clone(id[:]), encodeTombstone(e.Tombstone)))
 		} else if err == nil {
 			err = c.put(o)
 		}
@@ -168,7 +169,7 @@ func (c *compaction) newLoose(l *look, w *sweeper) (leading []objects.ID, err er
 			w.alive[n] = fateKept // it is put again here, and need not be once more
 		}
 		leading = append(append(leading, o.Parents...), o.Links...)
-		if err := c.add(change{objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value))}); err != nil {
+		if err := c.add(setKey(objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value)))); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +190,7 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 		if err != nil {
 			return err
 		}
-		if err := c.add(change{refsBucket, bytes.Clone(e.Key), bytes.Clone(value)}, change{recentBucket, recentKey(r.Ref), []byte{}}); err != nil {
+		if err := c.add(setKey(refsBucket, bytes.Clone(e.Key), bytes.Clone(value)), setKey(recentBucket, recentKey(r.Ref), []byte{})); err != nil {
 			return err
 		}
 	}
@@ -197,11 +198,11 @@ func (c *compaction) copyRefs(l *look, _ *sweeper) error {
 }
 
 // finish writes the index and what the file says of itself, and makes it durable.
-func (c *compaction) finish(bound binding) error {
+func (c *compaction) finish(bound journal.Binding) error {
 	list, all := encodeRun(c.entries)
-	list = append(list, change{metaBucket, runsKey, all.encode()}, change{metaBucket, journalKey, bound.encode()})
+	list = append(list, setKey(metaBucket, runsKey, all.encode()), setKey(metaBucket, journalKey, encodeBinding(bound)))
 	if c.packs > 0 {
-		list = append(list, change{metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})})
+		list = append(list, setKey(metaBucket, foldsKey, encodeFolds([]folded{{c.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
 	}
 	if err := errors.Join(c.add(list...), c.write()); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -22,14 +25,14 @@ import (
 // one transaction. From then on the journal begins anew: the file names the next
 // generation, and frames of this one do not count. The caller may write to the files. An
 // error that is not an unknown outcome says that nothing was written.
-func (s *store) checkpoint(h *handle, more []change, hauled ...objects.Object) error {
+func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.Object) error {
 	if h.before != nil { // see moment
 		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
 	}
-	own, bound := len(more)+len(hauled) > 0, h.journal.bound
-	bound.gen, bound.seq = bound.gen+1, h.journal.over.seq
+	own, bound := len(more)+len(hauled) > 0, h.journal.Binding
+	bound.Generation, bound.Sequence = bound.Generation+1, h.journal.Sequence
 	if own {
-		bound.seq++
+		bound.Sequence++
 	}
 	list, err := s.changes(h, bound, more, hauled)
 	if err != nil {
@@ -48,11 +51,10 @@ func (s *store) checkpoint(h *handle, more []change, hauled ...objects.Object) e
 		return err
 	}
 	recycleBodies(list)
-	h.journal.bound = bound
 	s.mu.Lock()
 	h.before, h.now = h.now, &moment{meta: now}
-	h.journal.over = newOverlay(bound)
-	h.seen, s.over = h.journal.over.now(), h.journal.over
+	h.restartJournal(bound)
+	s.mem, s.position = h.mem, h.journal.Position
 	s.mu.Unlock()
 	if h.planner != nil {
 		h.planner.renew()
@@ -62,16 +64,15 @@ func (s *store) checkpoint(h *handle, more []change, hauled ...objects.Object) e
 }
 
 // changes returns all that a checkpoint writes, once it is sure that bbolt can write it.
-func (s *store) changes(h *handle, bound binding, more []change, hauled []objects.Object) (list []change, err error) {
-	over, seen := h.journal.over, h.journal.over.now()
+func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change, hauled []objects.Object) (list []journal.Change, err error) {
 	l := newLook(h.file, h.now.meta)
 	l.number = h.number
 	err = protect(func() error {
-		records := over.objects(seen)
-		list = append(over.changes(seen), over.recents(l, seen)...)
+		var records []memtable.Entry
+		records, list = h.journaled(l)
 		for _, c := range more {
-			if c.bucket == objectsBucket {
-				records = append(records, edit{key: c.key, value: c.value})
+			if c.Bucket == objectsBucket {
+				records = append(records, memtable.Entry{Key: c.Key, Value: c.Value})
 			} else {
 				list = append(list, c)
 			}
@@ -90,18 +91,65 @@ func (s *store) changes(h *handle, bound binding, more []change, hauled []object
 	if err != nil {
 		return nil, err
 	}
-	list = inOrder(list, func(a, b *change) int {
-		if a.bucket != b.bucket {
-			return cmp.Compare(a.bucket, b.bucket)
-		}
-		return bytes.Compare(a.key, b.key)
+	slices.SortStableFunc(list, func(a, b journal.Change) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), bytes.Compare(a.Key, b.Key))
 	})
-	list = append(list, change{metaBucket, journalKey, bound.encode()})
+	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	err = protect(func() error { return checkPaths(l, list) })
 	if err == nil {
 		err = protect(func() error { return page.CheckFreelist(h.file, h.now.meta) })
 	}
 	return list, err
+}
+
+// journaled returns what the journal has: the records of objects in the order in which they
+// came, and the newest change of every other key. Of the refs by time it has what follows
+// from the refs in the file and in the journal, since most of what the journal says of that
+// came and went within it.
+func (h *handle) journaled(l *look) (records []memtable.Entry, list []journal.Change) {
+	records = h.mem.All(objectsBucket, h.mark)
+	add := func(bucket int, entries []memtable.Entry) {
+		for _, e := range entries {
+			list = append(list, setKey(bucket, e.Key, e.Value))
+		}
+	}
+	for bucket := range buckets {
+		switch bucket {
+		case objectsBucket, recentBucket:
+		case movesBucket:
+			if h.mem.Len(logBucket, h.mark) < logFew { // else layLog writes them
+				add(bucket, h.mem.Sorted(bucket, h.mark))
+			}
+		default:
+			add(bucket, h.mem.Sorted(bucket, h.mark))
+		}
+	}
+	recent, err := movedByTime(l, h.mem.Sorted(refsBucket, h.mark))
+	if err != nil { // a ref cannot be read
+		add(recentBucket, h.mem.Sorted(recentBucket, h.mark))
+	}
+	return records, append(list, recent...)
+}
+
+// movedByTime returns the changes of the refs by time for refs that were moved.
+func movedByTime(l *look, refs []memtable.Entry) (list []journal.Change, err error) {
+	for _, e := range refs {
+		was, err := l.ref(string(e.Key))
+		now := refRecord{}
+		if err == nil && e.Value != nil {
+			now, err = decodeRef(string(e.Key), e.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !was.Target.IsZero() && (e.Value == nil || !was.Updated.Equal(now.Updated)) {
+			list = append(list, deleteKey(recentBucket, recentKey(was.Ref)))
+		}
+		if e.Value != nil {
+			list = append(list, setKey(recentBucket, recentKey(now.Ref), []byte{}))
+		}
+	}
+	return list, nil
 }
 
 // settle finds out what a transaction has come to. Its error leaves it open only
@@ -121,7 +169,7 @@ func (s *store) settle(h *handle, err error) (page.Meta, error) {
 }
 
 // checkPaths checks every page that bbolt will read or rewrite for a list of changes.
-func checkPaths(l *look, list []change) error {
+func checkPaths(l *look, list []journal.Change) error {
 	sound := map[uint64]bool{}
 	for _, name := range buckets {
 		if err := l.pages.CheckPath(l.pages.Root(), []byte(name), sound); err != nil {
@@ -129,9 +177,9 @@ func checkPaths(l *look, list []change) error {
 		}
 	}
 	for _, c := range list {
-		t, err := l.bucket(c.bucket)
+		t, err := l.bucket(c.Bucket)
 		if err == nil {
-			err = l.pages.CheckPath(t, c.key, sound)
+			err = l.pages.CheckPath(t, c.Key, sound)
 		}
 		if err != nil {
 			return err
@@ -145,7 +193,7 @@ func checkPaths(l *look, list []change) error {
 var errHeld = errors.New("another program holds it")
 
 // transact writes a list of changes with bbolt, which opens the file for itself.
-func (s *store) transact(h *handle, list []change) (err error) {
+func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	f, err := s.policy.Open(s.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -191,14 +239,14 @@ func (s *store) transact(h *handle, list []change) (err error) {
 
 // mapped is how much of the file to map for a list of changes: bbolt copies all that
 // it holds when it has to map more.
-func mapped(f *os.File, list []change) int64 {
+func mapped(f *os.File, list []journal.Change) int64 {
 	info, err := f.Stat()
 	if err != nil {
 		return 0 // bbolt will say it too
 	}
 	n := int64(64 << 10)
 	for _, c := range list {
-		n += int64(len(c.key) + len(c.value))
+		n += int64(len(c.Key) + len(c.Value))
 	}
 	return info.Size() + n + n/4
 }
@@ -223,7 +271,7 @@ func checkMapSize(path string, size, limit int64) error {
 }
 
 // change writes a list of changes, if the file is as it was seen.
-func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error {
+func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Change) error {
 	db.AllocSize = 0 // bbolt would make the file twice as long as it need be
 	mine, err := h.file.Stat()
 	if err != nil {
@@ -242,18 +290,18 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []change) error
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	for _, c := range list {
-		b := tx.Bucket([]byte(c.bucket))
+		b := tx.Bucket([]byte(buckets[c.Bucket]))
 		if b == nil {
-			return fmt.Errorf("%w: %q", page.ErrNoBucket, c.bucket)
+			return fmt.Errorf("%w: %q", page.ErrNoBucket, buckets[c.Bucket])
 		}
-		switch c.bucket {
+		switch c.Bucket {
 		case logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket:
 			b.FillPercent = 1 // their keys only ascend, those of moves for each ref
 		}
-		if c.value == nil {
-			err = b.Delete(c.key)
+		if c.Value == nil {
+			err = b.Delete(c.Key)
 		} else {
-			err = b.Put(c.key, c.value)
+			err = b.Put(c.Key, c.Value)
 		}
 		if err != nil {
 			return err

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // put writes one batch as the first of a group does.
@@ -67,7 +67,7 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 func TestJournalBeginsAnew(t *testing.T) {
 	s, path := fresh(t)
 	const limit = 8 << 10
-	inner(t, s).limit = journalStart + limit
+	inner(t, s).limit = limit
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
@@ -91,10 +91,10 @@ func TestJournalBeginsAnew(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if gen := idle(t, s).over.gen; gen < 2 {
+	if gen := idle(t, s).position.Generation; gen < 2 {
 		t.Errorf("the journal is of generation %d after many folds", gen)
 	}
-	if size := exactSize(t, journalPath(path)); size > journalFirst { // each checkpoint frees its room
+	if size := exactSize(t, journalPath(path)); size > journal.FirstSize { // each checkpoint frees its room
 		t.Errorf("the journal has %d bytes", size)
 	}
 	for n := range 8 {
@@ -125,7 +125,7 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	in.shared = h
 	in.mu.Unlock()
 	folds := func(ref string) error {
-		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).frame.changes())
+		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).frame.Changes)
 	}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -159,31 +159,6 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	in.shared = nil
 	in.mu.Unlock()
 	in.shut(h)
-}
-
-// TestJournalThatIsCutWhileItIsRead has the file end before it did when its size was
-// asked for, as who may not lock the store can see it.
-func TestJournalThatIsCutWhileItIsRead(t *testing.T) {
-	m := newJournaled(t, 3)
-	path := filepath.Join(t.TempDir(), "journal")
-	if err := os.WriteFile(path, m.journal, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	w := window{file: file, size: int64(len(m.journal))}
-	if err := file.Truncate(int64(headerSize)); err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []int64{0, journalStart} {
-		b, err := w.bytes(at, frameSize+journalStart)
-		if want := max(int64(headerSize)-at, 0); err != nil || int64(len(b)) != want {
-			t.Errorf("%d bytes at %d of %d, %v", len(b), at, want, err)
-		}
-	}
 }
 
 func exactSize(t *testing.T, path string) int64 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // While a conversation is young it lies as it is. When the store is packed closely
@@ -111,7 +112,7 @@ func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error)
 	default:
 		return nil, false, fmt.Errorf("pack %d: %w: codec %d is not known", n, errPack, b[8])
 	}
-	return data, binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:]), nil
+	return data, binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:]), nil
 }
 
 // openSize returns how many bytes of data are in a body that begins so, or 0 if it does

@@ -7,24 +7,18 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// change is one key that a transaction writes, or deletes when value is nil.
-type change struct {
-	bucket     string
-	key, value []byte
-}
-
 // commit makes a group durable, in the journal or, when it is too large for that, in
 // the file. After an error the handle is not used again.
 func (s *store) commit(h *handle, g *group) error {
-	if len(g.frame.spans)+len(g.hauled) == 0 {
+	if len(g.frame.Changes)+len(g.hauled) == 0 {
 		return nil // it is all there, and durable
 	}
 	err := s.samePlace(h)
 	if err == nil {
-		if h.journal.over.length() > journalMost || g.frame.size() > frameMost || g.hauled != nil {
-			err = s.checkpoint(h, g.frame.changes(), g.hauled...)
+		if h.journal.Length() > journalMost || g.frame.Size() > frameMost || g.hauled != nil {
+			err = s.checkpoint(h, g.frame.Changes, g.hauled...)
 		} else {
-			err = s.record(h, g)
+			err = s.append(h, g)
 		}
 	}
 	if err != nil {
@@ -39,22 +33,21 @@ func (s *store) commit(h *handle, g *group) error {
 	return nil
 }
 
-// record writes a group into the journal. When the sync fails nobody knows whether
-// it is there.
-func (s *store) record(h *handle, g *group) error {
-	end, wrote, err := h.journal.append(&g.frame)
+// append writes a group into the journal. When the sync fails nobody knows whether it is
+// there.
+func (s *store) append(h *handle, g *group) error {
+	wrote, err := h.journal.Append(g.frame)
 	if err != nil {
 		if err = s.explain("write", err); wrote {
 			err = objects.Unknown(err)
 		}
 		return err
 	}
-	over := h.journal.over
-	over.add(&g.frame, end, over.seq+1, true)
+	h.mem.Add(g.frame.Changes)
 	h.acknowledge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.seen = over.now()
+	h.mark, s.position = h.mem.Mark(), h.journal.Position
 	return nil
 }
 

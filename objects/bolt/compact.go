@@ -2,17 +2,19 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -30,7 +32,7 @@ type compaction struct {
 	entries []indexEntry
 	pending []objects.Object
 	size    int
-	changes []change
+	changes []journal.Change
 	bytes   int
 	kept    int
 	erased  map[objects.ID]bool // of which the new file has the old tombstone
@@ -86,7 +88,7 @@ func (c *compaction) sameFile(f *os.File) (bool, error) {
 // put gathers objects for packs, and changes for a transaction.
 func (c *compaction) put(o objects.Object) error {
 	if c.erased[o.ID] { // it was put again meanwhile
-		if err := c.add(change{objectsBucket, bytes.Clone(o.ID[:]), nil}); err != nil {
+		if err := c.add(deleteKey(objectsBucket, bytes.Clone(o.ID[:]))); err != nil {
 			return err
 		}
 	}
@@ -129,7 +131,7 @@ func (c *compaction) addPack(ids []objects.ID, head, body []byte) error {
 	for i, id := range ids {
 		c.entries = append(c.entries, newIndexEntry(id, place{c.packs, i}))
 	}
-	return c.add(change{headsBucket, packKey(c.packs), head}, change{bodiesBucket, packKey(c.packs), body})
+	return c.add(setKey(headsBucket, packKey(c.packs), head), setKey(bodiesBucket, packKey(c.packs), body))
 }
 
 // takeOver writes a pack as it is, if it is in zstd, not small, and all of it is kept.
@@ -148,15 +150,15 @@ func (c *compaction) takeOver(p *pack, head, body []byte, sound bool, w *sweeper
 	}
 	head, body = bytes.Clone(head), bytes.Clone(body)
 	key := packKey(c.packs + 1)
-	binary.BigEndian.PutUint64(head, sum(key, head[8:]))
-	binary.BigEndian.PutUint64(body, sum(key, body[8:]))
+	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
+	binary.BigEndian.PutUint64(body, checksum.Sum(key, body[8:]))
 	c.kept += len(ids)
 	return true, c.addPack(ids, head, body)
 }
 
-func (c *compaction) add(list ...change) error {
+func (c *compaction) add(list ...journal.Change) error {
 	for _, one := range list {
-		c.changes, c.bytes = append(c.changes, one), c.bytes+len(one.key)+len(one.value)
+		c.changes, c.bytes = append(c.changes, one), c.bytes+len(one.Key)+len(one.Value)
 	}
 	if c.bytes < compactWrite {
 		return nil
@@ -175,22 +177,19 @@ func (c *compaction) write() error {
 	}
 	list := c.changes
 	c.changes, c.bytes = nil, 0
-	slices.SortStableFunc(list, func(a, b change) int {
-		if d := strings.Compare(a.bucket, b.bucket); d != 0 {
-			return d
-		}
-		return bytes.Compare(a.key, b.key)
+	slices.SortStableFunc(list, func(a, b journal.Change) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), bytes.Compare(a.Key, b.Key))
 	})
 	return protect(func() error {
 		return c.db.Update(func(tx *bbolt.Tx) error {
 			for _, one := range list {
-				b := tx.Bucket([]byte(one.bucket))
+				b := tx.Bucket([]byte(buckets[one.Bucket]))
 				b.FillPercent = 1
 				err := error(nil)
-				if one.value == nil {
-					err = b.Delete(one.key)
+				if one.Value == nil {
+					err = b.Delete(one.Key)
 				} else {
-					err = b.Put(one.key, one.value)
+					err = b.Put(one.Key, one.Value)
 				}
 				if err != nil {
 					return err
@@ -269,7 +268,7 @@ func (c *compaction) copyLoose(l *look, w *sweeper) error {
 		if isTombstone(value) {
 			c.erased[objects.ID(e.Key)] = true
 		}
-		if err := c.add(change{objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value))}); err != nil {
+		if err := c.add(setKey(objectsBucket, bytes.Clone(e.Key), closeRecord(bytes.Clone(value)))); err != nil {
 			return err
 		}
 		c.kept++

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -29,7 +30,7 @@ func (s *store) Copy(ctx context.Context, dir string, progress func(done, total 
 		}
 		a, err := h.anchorOf()
 		if err == nil {
-			err = writeFile(gatePath(path), func(f *os.File) error { _, err := f.Write(a.encode()); return err })
+			err = writeFile(gatePath(path), func(f *os.File) error { _, err := f.Write(a.Encode()); return err })
 		}
 		if err == nil {
 			err = writeFile(turnPath(path), func(*os.File) error { return nil })
@@ -42,17 +43,17 @@ func (s *store) Copy(ctx context.Context, dir string, progress func(done, total 
 }
 
 // anchorOf is the anchor of what is copied: as far as the journal is whole.
-func (h *steady) anchorOf() (anchor, error) {
+func (h *steady) anchorOf() (journal.Anchor, error) {
 	value, err := newLook(h, h.meta).get(metaBucket, journalKey)
 	if err != nil {
-		return anchor{}, err
+		return journal.Anchor{}, err
 	}
 	bound, err := decodeBinding(value)
 	if err != nil {
-		return anchor{}, err
+		return journal.Anchor{}, err
 	}
-	over, err := replay(h.journal, bound)
-	return anchor{salt: bound.salt, gen: bound.gen, end: over.end, seq: over.seq}, err
+	_, end, err := replay(h.journal, bound)
+	return end.Anchor(), err
 }
 
 // copyFile copies the pages below the high-water mark: those beyond it are in no use.

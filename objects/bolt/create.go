@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // newSuffix follows the name of a store in that of a file which is to be it.
@@ -43,10 +44,9 @@ func (s *store) create(ctx context.Context) error {
 
 // publish builds the file and gives it its name.
 func (s *store) publish(dir string) error {
-	var bound binding
-	_, _ = rand.Read(bound.salt[:])
-	bound.gen = 1
-	if err := s.publishJournal(dir, bound.salt); err != nil {
+	bound := journal.Binding{Generation: 1}
+	_, _ = rand.Read(bound.Salt[:])
+	if err := s.publishJournal(dir, bound.Salt); err != nil {
 		return err
 	}
 	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, formatFirst)
@@ -71,17 +71,16 @@ func (s *store) publish(dir string) error {
 // publishJournal makes the journal, before the file that it belongs to: who has
 // one has the other. One that is left from a creation that was interrupted is
 // empty; another has lost its store, and is not to be lost itself.
-func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
+func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 	name := journalPath(s.path)
 	old, err := s.policy.Open(name, os.O_RDONLY, 0)
 	switch {
 	case errors.Is(err, objects.ErrUnsafe):
 		return err
 	case err == nil:
-		var first [len(frameMagic)]byte
-		_, _ = old.ReadAt(first[:], journalStart)
+		has := journal.HasFrames(old)
 		_ = old.Close()
-		if string(first[:]) == frameMagic {
+		if has {
 			return fmt.Errorf("%s holds commits, and their store is not there: %w: put it back, or the journal away", name, objects.ErrCorrupt)
 		}
 	}
@@ -90,9 +89,7 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // when it has its name it does nothing
-	b := make([]byte, journalFirst)
-	copy(b, encodeHeader(salt))
-	_, err = f.Write(b)
+	_, err = f.Write(journal.NewFile(salt))
 	if err := errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return err
 	}
@@ -103,7 +100,7 @@ func (s *store) publishJournal(dir string, salt [saltSize]byte) error {
 }
 
 // build makes an empty store of a version in a file of its own and makes it durable.
-func build(dir, pattern string, bound binding, version uint64) (path string, err error) {
+func build(dir, pattern string, bound journal.Binding, version uint64) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", err
@@ -123,8 +120,8 @@ func build(dir, pattern string, bound binding, version uint64) (path string, err
 					return err
 				}
 			}
-			meta := tx.Bucket([]byte(metaBucket))
-			return errors.Join(meta.Put(formatKey, encodeFormat(version)), meta.Put(journalKey, bound.encode()), meta.Put(runsKey, runs{}.encode()))
+			meta := tx.Bucket([]byte(buckets[metaBucket]))
+			return errors.Join(meta.Put(formatKey, encodeFormat(version)), meta.Put(journalKey, encodeBinding(bound)), meta.Put(runsKey, runs{}.encode()))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

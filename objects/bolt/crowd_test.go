@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,7 +18,7 @@ import (
 func TestCrowd(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
-	in.limit = journalStart + 16<<10
+	in.limit = 16 << 10
 	const writers, each = 48, 12
 	var all sync.WaitGroup
 	for n := range writers {
@@ -60,31 +59,6 @@ func TestCrowd(t *testing.T) {
 		t.Errorf("the log has %d entries of %d, %v", len(log), writers*each, err)
 	}
 	wantSound(t, path)
-}
-
-// TestKeysThatNoLongerRise reads a branch whose keys ascend, and then do not.
-func TestKeysThatNoLongerRise(t *testing.T) {
-	o := newOverlay(binding{})
-	keys := [][]byte{logKey(1), logKey(3), logKey(4), logKey(2), logKey(3)}
-	var marks []mark
-	for i, key := range keys {
-		o.add(frameWith(change{logBucket, key, []byte{byte(i)}}), 0, uint64(i), true)
-		marks = append(marks, o.now())
-	}
-	for at, m := range marks {
-		for n := range uint64(6) {
-			want, ok := -1, false
-			for i, key := range keys[:at+1] {
-				if slices.Equal(key, logKey(n)) {
-					want, ok = i, true
-				}
-			}
-			value, edited := o.get(logNumber, logKey(n), &m)
-			if edited != ok || ok && value[0] != byte(want) {
-				t.Errorf("entry %d after %d edits: %v, %t, not %d", n, at+1, value, edited, want)
-			}
-		}
-	}
 }
 
 // roleCrowd goes on with a store after roleCrash as several goroutines do: PATH.

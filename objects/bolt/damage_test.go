@@ -422,10 +422,10 @@ func TestFormats(t *testing.T) {
 		says   string
 	}{
 		"another bbolt file": {"things", []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
-		"no format":          {metaBucket, []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
-		"a newer format":     {metaBucket, formatKey, encodeFormat(formatNewest + 1), objects.ErrFormat, "upgrade tract"},
-		"an older format":    {metaBucket, formatKey, encodeFormat(formatFirst - 1), objects.ErrFormat, "never released"},
-		"a spoilt format":    {metaBucket, formatKey, []byte("v"), objects.ErrCorrupt, "format"},
+		"no format":          {buckets[metaBucket], []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
+		"a newer format":     {buckets[metaBucket], formatKey, encodeFormat(formatNewest + 1), objects.ErrFormat, "upgrade tract"},
+		"an older format":    {buckets[metaBucket], formatKey, encodeFormat(formatFirst - 1), objects.ErrFormat, "never released"},
+		"a spoilt format":    {buckets[metaBucket], formatKey, []byte("v"), objects.ErrCorrupt, "format"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")
 		db, err := bbolt.Open(path, 0o600, nil)
@@ -480,7 +480,7 @@ func TestBucketWhoseNameIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = bytes.ReplaceAll(b, []byte(objectsBucket), []byte("objectr"))
+	b = bytes.ReplaceAll(b, []byte(buckets[objectsBucket]), []byte("objectr"))
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}

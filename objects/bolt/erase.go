@@ -9,6 +9,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -156,7 +157,7 @@ func (w *sweeper) checkGraves() error {
 // bury writes the new tombstones.
 func (c *compaction) bury(_ *look, w *sweeper) error {
 	for id, g := range w.erase {
-		if err := c.add(change{objectsBucket, bytes.Clone(id[:]), encodeTombstone(g.Tombstone)}); err != nil {
+		if err := c.add(setKey(objectsBucket, bytes.Clone(id[:]), encodeTombstone(g.Tombstone))); err != nil {
 			return err
 		}
 		c.kept++
@@ -166,7 +167,7 @@ func (c *compaction) bury(_ *look, w *sweeper) error {
 
 // unbury gives the changes that take tombstones away, of objects that are put again
 // and will lie in a pack. list is in the file, not in the journal.
-func (l *look) unbury(list []objects.Object) (changes []change, err error) {
+func (l *look) unbury(list []objects.Object) (changes []journal.Change, err error) {
 	version, err := l.version()
 	if err != nil || version < formatErased {
 		return nil, err
@@ -178,28 +179,10 @@ func (l *look) unbury(list []objects.Object) (changes []change, err error) {
 			return nil, err
 		}
 		if isTombstone(value) {
-			changes = append(changes, change{objectsBucket, bytes.Clone(id[:]), nil})
+			changes = append(changes, deleteKey(objectsBucket, bytes.Clone(id[:])))
 		}
 	}
 	return changes, nil
-}
-
-// wipe overwrites the frames of a journal, none of which counts any more.
-func (j *journal) wipe() error {
-	info, err := j.file.Stat()
-	if err != nil {
-		return err
-	}
-	zeros := make([]byte, 256<<10)
-	for at := int64(journalStart); at < info.Size(); at += int64(len(zeros)) {
-		if _, err := j.file.WriteAt(zeros[:min(int64(len(zeros)), info.Size()-at)], at); err != nil {
-			return err
-		}
-	}
-	if err := syncData(j.file); err != nil || info.Size() <= journalFirst {
-		return err
-	}
-	return errors.Join(j.file.Truncate(journalFirst), j.file.Sync())
 }
 
 // erasures grows when the file is another than it was: objects may have been erased.

@@ -203,7 +203,7 @@ func (m sample) bboltNotices(path string) (noticed bool) {
 		}
 		defer func() { _ = db.Close() }()
 		return db.View(func(tx *bbolt.Tx) error {
-			heads, bodies := tx.Bucket([]byte(headsBucket)), tx.Bucket([]byte(bodiesBucket))
+			heads, bodies := tx.Bucket([]byte(buckets[headsBucket])), tx.Bucket([]byte(buckets[bodiesBucket]))
 			if heads == nil || bodies == nil {
 				return errors.New("no buckets")
 			}

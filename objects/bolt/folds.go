@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // Nothing in a store says when an object was put, and gc must not take what somebody
@@ -62,7 +63,7 @@ func decodeFolds(value []byte) (list []folded, err error) {
 }
 
 // noteFold is the change that says which pack is the last now, if it is time to.
-func (l *look) noteFold(changes []change, now time.Time) ([]change, error) {
+func (l *look) noteFold(changes []journal.Change, now time.Time) ([]journal.Change, error) {
 	value, err := l.get(metaBucket, foldsKey)
 	if err != nil {
 		return nil, err
@@ -73,8 +74,8 @@ func (l *look) noteFold(changes []change, now time.Time) ([]change, error) {
 	}
 	last := uint32(0)
 	for _, c := range changes {
-		if c.bucket == headsBucket {
-			last = max(last, binary.BigEndian.Uint32(c.key))
+		if c.Bucket == headsBucket {
+			last = max(last, binary.BigEndian.Uint32(c.Key))
 		}
 	}
 	ms := uint64(max(now.UnixMilli(), 0))
@@ -90,7 +91,7 @@ func (l *look) noteFold(changes []change, now time.Time) ([]change, error) {
 		}
 		list = thin
 	}
-	return []change{{metaBucket, foldsKey, encodeFolds(list)}}, nil
+	return []journal.Change{setKey(metaBucket, foldsKey, encodeFolds(list))}, nil
 }
 
 // oldest gives the last pack that was there before a time; 0: none is known.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -24,7 +26,8 @@ type handle struct {
 	number  uint64      // which of the files that had the name it is
 	info    os.FileInfo // of the file, when it was opened
 	side    *sideLock   // nil: there can be none
-	journal journal
+	journal *journal.Log
+	mem     *memtable.Table
 	writer  bool
 	opened  time.Time
 	broken  atomic.Bool // it is not to be used again
@@ -36,7 +39,7 @@ type handle struct {
 
 	now    *moment
 	before *moment // what now was before the last checkpoint
-	seen   mark    // of the overlay
+	mark   memtable.Mark
 	staged []*staged
 	bodies *opened
 }
@@ -54,7 +57,7 @@ type moment struct {
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
 	l.number = h.number
-	l.over, l.seen, l.staged, l.bodies = h.journal.over, h.seen, h.staged, h.bodies
+	l.mem, l.mark, l.staged, l.bodies = h.mem, h.mark, h.staged, h.bodies
 	return l
 }
 
@@ -157,7 +160,7 @@ func (s *store) shut(h *handle) {
 	h.side.release()
 	s.mu.Lock()
 	if h.broken.Load() {
-		s.over = nil
+		s.mem = nil
 	}
 	s.open--
 	s.signal()
@@ -166,8 +169,8 @@ func (s *store) shut(h *handle) {
 
 func (h *handle) close() {
 	_ = h.file.Close()
-	if h.journal.file != nil {
-		_ = h.journal.file.Close()
+	if h.journal != nil {
+		_ = h.journal.File.Close()
 	}
 }
 
@@ -217,7 +220,7 @@ func (s *store) openWrite(ctx context.Context) (*handle, error) {
 		return nil, err
 	}
 	h.writer = true
-	if err := h.settleTail(); err != nil {
+	if err := h.recoverTail(); err != nil {
 		h.close()
 		side.release()
 		return nil, err
@@ -233,15 +236,15 @@ func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handl
 	}
 	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
-		if err = s.inspect(h); err == nil {
-			err = s.openJournal(h, flags)
+		var bound journal.Binding
+		if bound, err = s.inspect(h); err == nil {
+			err = s.openJournal(h, bound, flags)
 		}
 	}
 	if err != nil {
 		h.close()
 		return nil, err
 	}
-	h.seen = h.journal.over.now()
 	return h, nil
 }
 
@@ -271,43 +274,35 @@ func (h *handle) readMeta() (page.Meta, error) {
 
 // inspect refuses a file that is not safe, not whole or not known, before
 // anything else of it is read.
-func (s *store) inspect(h *handle) error {
-	info, err := h.file.Stat()
-	if err != nil {
-		return err
+func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
+	if h.info, err = h.file.Stat(); err != nil {
+		return bound, err
 	}
-	h.info = info
 	m, err := h.readMeta()
 	if errors.Is(err, objects.ErrFormat) {
-		return fmt.Errorf("open store %s: %w", s.path, err)
+		return bound, fmt.Errorf("open store %s: %w", s.path, err)
 	}
 	if err != nil {
-		return err
+		return bound, err
 	}
 	h.now = &moment{meta: m}
 	l := newLook(h.file, m)
-	value, err := l.get(metaBucket, formatKey)
-	if err != nil {
-		return err
-	}
-	if value == nil {
-		return fmt.Errorf("%w: no format in %q", page.ErrNoBucket, metaBucket)
-	}
-	version, err := decodeFormat(value)
-	if err != nil {
-		return fmt.Errorf("format: %w", err)
-	}
-	if err := s.knows(version); err != nil {
-		return err
-	}
-	if value, err = l.get(metaBucket, journalKey); err == nil {
-		h.journal.bound, err = decodeBinding(value)
+	version, err := l.version()
+	if err == nil {
+		err = s.knows(version)
 	}
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return bound, err
 	}
-	h.number = s.noteFile(info, h.journal.bound.file)
-	return nil
+	value, err := l.get(metaBucket, journalKey)
+	if err == nil {
+		bound, err = decodeBinding(value)
+	}
+	if err != nil {
+		return bound, fmt.Errorf("journal: %w", err)
+	}
+	h.number = s.noteFile(h.info, bound.File)
+	return bound, nil
 }
 
 // knows refuses a format that this package does not know.

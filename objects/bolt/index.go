@@ -10,6 +10,8 @@ import (
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // The index says in which pack an object lies. It is runs of entries in the order
@@ -132,7 +134,7 @@ func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 	for i := range entries {
 		value = append(value, entries[i][:]...)
 	}
-	binary.BigEndian.PutUint64(value, sum(key, value[8:]))
+	binary.BigEndian.PutUint64(value, checksum.Sum(key, value[8:]))
 	return key, value
 }
 
@@ -140,7 +142,7 @@ func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 func parseChunk(key, value []byte) ([]byte, error) { return parseChunkIn(nil, key, value) }
 
 func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
-	entries, ok := []byte(nil), len(key) == 1+4+indexPrefix && len(value) > 8 && binary.BigEndian.Uint64(value) == sum(key, value[8:])
+	entries, ok := []byte(nil), len(key) == 1+4+indexPrefix && len(value) > 8 && binary.BigEndian.Uint64(value) == checksum.Sum(key, value[8:])
 	if ok {
 		entries = value[8:]
 		if key[0] == denseRun {
@@ -293,7 +295,7 @@ func searchEntries(entries, from []byte) int {
 }
 
 // addRun writes a run of new entries, and joins runs where a level has too many.
-func (l *look) addRun(entries []indexEntry) (list []change, err error) {
+func (l *look) addRun(entries []indexEntry) (list []journal.Change, err error) {
 	all, err := l.runs()
 	if err != nil {
 		return nil, err
@@ -328,18 +330,18 @@ func (l *look) addRun(entries []indexEntry) (list []change, err error) {
 			end++ // those that begin alike stay together
 		}
 		key, value := encodeChunk(one, entries[at:end])
-		list, at = append(list, change{indexBucket, key, value}), end
+		list, at = append(list, setKey(indexBucket, key, value)), end
 	}
-	return append(list, change{metaBucket, runsKey, runs{append(kept, one), all.last}.encode()}), nil
+	return append(list, setKey(metaBucket, runsKey, runs{append(kept, one), all.last}.encode())), nil
 }
 
 // readRun reads a whole run, and gives the changes that delete it.
-func (l *look) readRun(r run) (entries []indexEntry, gone []change, err error) {
+func (l *look) readRun(r run) (entries []indexEntry, gone []journal.Change, err error) {
 	for chunk, err := range l.chunks(r, nil) {
 		if err != nil {
 			return nil, nil, err
 		}
-		gone = append(gone, change{indexBucket, append(r.key(), chunk[:indexPrefix]...), nil})
+		gone = append(gone, deleteKey(indexBucket, append(r.key(), chunk[:indexPrefix]...)))
 		for ; len(chunk) > 0; chunk = chunk[entrySize:] {
 			entries = append(entries, indexEntry(chunk))
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // A store that is packed closely has one run, which is never joined with others:
@@ -37,7 +40,7 @@ func (r run) known(begin []byte) []byte {
 }
 
 // encodeRun makes the index of a file that has one run.
-func encodeRun(entries []indexEntry) ([]change, runs) {
+func encodeRun(entries []indexEntry) ([]journal.Change, runs) {
 	if len(entries) == 0 {
 		return nil, runs{}
 	}
@@ -46,7 +49,7 @@ func encodeRun(entries []indexEntry) ([]change, runs) {
 	}
 	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	one := run{denseRun, 1, uint64(len(entries))}
-	var list []change
+	var list []journal.Change
 	for rest := entries; len(rest) > 0; {
 		c, n := encodeDense(one, rest)
 		list, rest = append(list, c), rest[n:]
@@ -56,7 +59,7 @@ func encodeRun(entries []indexEntry) ([]change, runs) {
 
 // encodeDense makes a chunk of as many entries as fill it. Those that begin alike stay
 // together.
-func encodeDense(r run, entries []indexEntry) (c change, n int) {
+func encodeDense(r run, entries []indexEntry) (c journal.Change, n int) {
 	key := append(r.key(), entries[0][:indexPrefix]...)
 	value := make([]byte, 8, denseChunk+64)
 	last := binary.BigEndian.Uint32(entries[0][:])
@@ -71,8 +74,8 @@ func encodeDense(r run, entries []indexEntry) (c change, n int) {
 		}
 		last = begin
 	}
-	binary.BigEndian.PutUint64(value, sum(key, value[8:]))
-	return change{indexBucket, key, value}, n
+	binary.BigEndian.PutUint64(value, checksum.Sum(key, value[8:]))
+	return setKey(indexBucket, key, value), n
 }
 
 // openDense gives the entries of a chunk, whose checksum is right, as they are in

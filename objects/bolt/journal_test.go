@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // journaled is a store whose commits are all in its journal: the bytes of its
@@ -31,12 +32,12 @@ func newJournaled(t testing.TB, commits int) (m journaled) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, ok, _ := readAnchor(f)
+		a, ok, _ := journal.ReadAnchor(f)
 		_ = f.Close()
 		if !ok {
 			t.Fatal("no anchor")
 		}
-		m.ends = append(m.ends, a.end)
+		m.ends = append(m.ends, a.End)
 	}
 	idle(t, s)
 	m.file, m.journal, m.anchor = mustRead(t, path), mustRead(t, journalPath(path)), mustRead(t, gatePath(path))
@@ -95,7 +96,7 @@ func TestJournalCutAtEveryOffset(t *testing.T) {
 	if testing.Short() {
 		step = 7
 	}
-	for at := int64(journalStart); at <= end; at += step {
+	for at := int64(journal.Start); at <= end; at += step {
 		zeros := bytes.Clone(m.journal)
 		clear(zeros[at:])
 		for what, journal := range map[string][]byte{"cut": m.journal[:at], "zeros": zeros} {
@@ -132,9 +133,9 @@ func TestJournalWithAFlippedBit(t *testing.T) {
 	last := m.ends[len(m.ends)-2]
 	r := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
 	for range 400 {
-		bit := (journalStart + r.Int64N(end-journalStart)) * 8
+		bit := (journal.Start + r.Int64N(end-journal.Start)) * 8
 		if r.IntN(10) == 0 {
-			bit = r.Int64N(int64(headerSize) * 8)
+			bit = r.Int64N(int64(journal.HeaderSize) * 8)
 		}
 		bad := bytes.Clone(m.journal)
 		bad[bit/8] ^= 1 << r.IntN(8)
@@ -280,7 +281,7 @@ func TestWriterStoppedAfterAFold(t *testing.T) {
 func TestFoldingIsNotSeen(t *testing.T) {
 	s, path := fresh(t)
 	other := mustOpen(t, path, objects.Options{})
-	inner(t, s).limit = journalStart + 2<<10
+	inner(t, s).limit = 2 << 10
 	var want []objects.ID
 	for i := range 120 {
 		o := object(fmt.Sprint("object ", i))
@@ -339,7 +340,7 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(journalPath(path))
-	if err != nil || info.Size() != int64(headerSize) {
+	if err != nil || info.Size() != int64(journal.HeaderSize) {
 		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
 	}
 	again := mustOpen(t, path, objects.Options{})
@@ -355,46 +356,6 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 	apply(t, again, "refs/heads/next", "next")
 }
 
-func FuzzChanges(f *testing.F) {
-	list := []change{{refsBucket, []byte("refs/heads/x"), []byte("value")}, {recentBucket, []byte{1}, nil}, {objectsBucket, []byte("k"), []byte{}}}
-	frame := frameOf(binding{gen: 1}, journalStart, 1, list)
-	f.Add(frame[frameSize : frameSize+30])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		changes, err := parseChanges(append(make([]byte, frameSize), b...))
-		if err != nil {
-			return
-		}
-		frame := frameOf(binding{gen: 1}, journalStart, 1, changes.changes())
-		if payload, _, ok := parseFrame(binding{gen: 1}, journalStart, frame); !ok || !bytes.Equal(payload, b) {
-			t.Errorf("%x was accepted and is written %x", b, payload)
-		}
-	})
-}
-
-// FuzzJournal reads whatever a journal may hold.
-func FuzzJournal(f *testing.F) {
-	m := newJournaled(f, 2)
-	f.Add(m.journal[:m.ends[1]], int64(0))
-	f.Add(m.journal[:m.ends[1]], m.ends[1])
-	f.Fuzz(func(t *testing.T, b []byte, to int64) {
-		bound := binding{gen: 1}
-		copy(bound.salt[:], m.journal[len(journalMagic)+2:])
-		path := filepath.Join(t.TempDir(), "journal")
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = file.Close() }()
-		j := journal{file: file, bound: bound, over: newOverlay(binding{gen: 1})}
-		if err := j.read(to); err == nil && (j.over.end < to || j.over.end > max(int64(len(b))+frameAlign, journalStart)) {
-			t.Errorf("a journal of %d bytes ends at %d, wanted %d", len(b), j.over.end, to)
-		}
-	})
-}
-
 func FuzzRuns(f *testing.F) {
 	f.Add(runs{[]run{{0, 1, 5}, {1, 2, 900}}, 7}.encode()[sealSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
@@ -406,28 +367,11 @@ func FuzzRuns(f *testing.F) {
 }
 
 func FuzzBinding(f *testing.F) {
-	f.Add(binding{[saltSize]byte{1}, 3, 9, 2}.encode()[sealSize:])
+	f.Add(journal.Binding{Salt: [journal.SaltSize]byte{1}, Generation: 3, Sequence: 9, File: 2}.Encode())
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal(journalKey, record)
-		if b, err := decodeBinding(value); err == nil && !bytes.Equal(b.encode(), value) {
-			t.Errorf("%x was accepted and is written %x", value, b.encode())
+		if b, err := decodeBinding(value); err == nil && !bytes.Equal(encodeBinding(b), value) {
+			t.Errorf("%x was accepted and is written %x", value, encodeBinding(b))
 		}
 	})
-}
-
-// frameOf is the frame of a list of changes for a place in the journal.
-func frameOf(b binding, at int64, seq uint64, list []change) []byte {
-	return frameWith(list...).seal(b, at, seq)
-}
-
-func frameWith(list ...change) *frame {
-	f := new(framing).frame(0, 0)
-	for _, c := range list {
-		if c.value == nil {
-			f.delete(bucketNumber(c.bucket), c.key)
-		} else {
-			f.put(bucketNumber(c.bucket), c.key, c.value)
-		}
-	}
-	return &f
 }

@@ -181,7 +181,7 @@ func (s *store) past(w *writer) (asked, broken bool) {
 
 // tend checkpoints the journal when it is as long as it may be. disk is held.
 func (s *store) tend(w *writer) {
-	if h := w.h; !h.broken.Load() && h.journal.over.length() > s.limit-journalStart {
+	if h := w.h; !h.broken.Load() && h.journal.Length() > s.limit {
 		_ = s.checkpoint(h, nil) // if it cannot be now, a later one says so
 	}
 }
@@ -207,11 +207,11 @@ func (s *store) end(w *writer) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
-	if closed && !h.broken.Load() && h.journal.over.end > journalClose {
+	if closed && !h.broken.Load() && h.journal.Length() > journalClose {
 		_ = s.checkpoint(h, nil) // the next process does it otherwise
 	}
-	if closed && !h.broken.Load() && h.journal.over.end == journalStart {
-		_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more
+	if closed && !h.broken.Load() {
+		h.journal.Discard()
 	}
 	s.mu.Lock()
 	s.shared, s.wanted = nil, false

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // Entries of the ref log are kept alone, or many in one value when a fold or a
@@ -135,7 +136,7 @@ type entryRun struct {
 
 // add takes the next entry. It returns the changes that write those before it when they
 // are enough.
-func (r *entryRun) add(e objects.LogEntry) (list []change) {
+func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
 	size := roughSize(e)
 	if len(r.list) == logEntries || r.size+size > logBytes {
 		list = r.flush()
@@ -154,21 +155,21 @@ func roughSize(e objects.LogEntry) int {
 }
 
 // flush returns the changes that write the entries gathered.
-func (r *entryRun) flush() []change {
+func (r *entryRun) flush() []journal.Change {
 	if len(r.list) == 0 {
 		return nil
 	}
 	key, value := encodeEntries(r.list)
-	list := []change{{logBucket, key, value}}
+	list := []journal.Change{setKey(logBucket, key, value)}
 	for _, key := range movesOf(r.list) {
-		list = append(list, change{movesBucket, key, []byte{}})
+		list = append(list, setKey(movesBucket, key, []byte{}))
 	}
 	r.list, r.size = r.list[:0], 0
 	return list
 }
 
 // end returns the changes that write the entries gathered, the last of them alone.
-func (r *entryRun) end() []change {
+func (r *entryRun) end() []journal.Change {
 	n := len(r.list)
 	if n < 2 {
 		return r.flush()
@@ -181,13 +182,13 @@ func (r *entryRun) end() []change {
 }
 
 // layLog packs the log entries that a fold writes, unless they are few.
-func (l *look) layLog(list []change) ([]change, error) {
-	rest := make([]change, 0, len(list))
+func (l *look) layLog(list []journal.Change) ([]journal.Change, error) {
+	rest := make([]journal.Change, 0, len(list))
 	var entries []objects.LogEntry
 	for _, c := range list {
-		switch c.bucket {
+		switch c.Bucket {
 		case logBucket:
-			some, err := decodeEntries(c.key, c.value)
+			some, err := decodeEntries(c.Key, c.Value)
 			if err != nil {
 				return nil, err
 			}
@@ -208,7 +209,7 @@ func (l *look) layLog(list []change) ([]change, error) {
 	rest = append(rest, run.flush()...)
 	version, err := l.version()
 	if err == nil && version < formatPacked {
-		rest = append(rest, change{metaBucket, formatKey, encodeFormat(formatPacked)})
+		rest = append(rest, setKey(metaBucket, formatKey, encodeFormat(formatPacked)))
 	}
 	return rest, err
 }

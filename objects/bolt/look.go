@@ -1,11 +1,14 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -13,10 +16,10 @@ import (
 // under what the journal says and what will be put next. It is for one goroutine.
 type look struct {
 	pages    *page.Reader
-	number   uint64    // of the file; see Spot
-	over     *overlay  // what the journal says; nil: nothing
-	seen     mark      // of it
-	staged   []*staged // what will be put next
+	number   uint64          // of the file; see Spot
+	mem      *memtable.Table // the changes of the journal; nil: none
+	mark     memtable.Mark   // how much of it is visible
+	staged   []*staged       // what will be put next
 	packs    map[uint32]*pack
 	lastBody begunBody
 	bodies   *opened
@@ -34,16 +37,16 @@ func (l *look) useArena(a *arena) { l.arena, l.pages.Arena = a, a.pages() }
 
 // bucket returns the tree of a bucket. A store without a meta bucket is no store, one
 // without any other bucket is damaged.
-func (l *look) bucket(name string) (page.Tree, error) {
-	t, err := l.pages.Bucket(name)
-	if errors.Is(err, page.ErrNoBucket) && name != metaBucket {
-		return t, fmt.Errorf("bucket %q is not there", name)
+func (l *look) bucket(n int) (page.Tree, error) {
+	t, err := l.pages.Bucket(buckets[n])
+	if errors.Is(err, page.ErrNoBucket) && n != metaBucket {
+		return t, fmt.Errorf("bucket %q is not there", buckets[n])
 	}
 	return t, err
 }
 
 // find returns the entry of a key of the file.
-func (l *look) find(bucket string, key []byte) (e page.Entry, ok bool, err error) {
+func (l *look) find(bucket int, key []byte) (e page.Entry, ok bool, err error) {
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return e, false, err
@@ -52,11 +55,9 @@ func (l *look) find(bucket string, key []byte) (e page.Entry, ok bool, err error
 }
 
 // get returns the value of a key of a bucket; nil when there is none.
-func (l *look) get(bucket string, key []byte) ([]byte, error) {
-	if l.over != nil {
-		if value, edited := l.over.get(bucketNumber(bucket), key, &l.seen); edited {
-			return value, nil
-		}
+func (l *look) get(bucket int, key []byte) ([]byte, error) {
+	if value, ok := l.inJournal(bucket, key); ok {
+		return value, nil
 	}
 	e, ok, err := l.find(bucket, key)
 	if err != nil || !ok {
@@ -65,18 +66,26 @@ func (l *look) get(bucket string, key []byte) ([]byte, error) {
 	return e.Value()
 }
 
+// inJournal returns the value that the journal has for a key; nil: it deletes the key.
+func (l *look) inJournal(bucket int, key []byte) (value []byte, ok bool) {
+	if l.mem == nil {
+		return nil, false
+	}
+	return l.mem.Get(bucket, key, l.mark)
+}
+
 // ascend yields the entries of a bucket from key on, in ascending order.
-func (l *look) ascend(bucket string, key []byte) iter.Seq2[page.Entry, error] {
+func (l *look) ascend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
 	return l.merged(bucket, key, false)
 }
 
 // descend yields the entries of a bucket below key, in descending order.
-func (l *look) descend(bucket string, key []byte) iter.Seq2[page.Entry, error] {
+func (l *look) descend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
 	return l.merged(bucket, key, true)
 }
 
 // scanFile yields what the file has of a bucket, without the journal.
-func (l *look) scanFile(bucket string, from []byte, descending bool) iter.Seq2[page.Entry, error] {
+func (l *look) scanFile(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
 	return func(yield func(page.Entry, error) bool) {
 		t, err := l.bucket(bucket)
 		if err != nil {
@@ -84,5 +93,54 @@ func (l *look) scanFile(bucket string, from []byte, descending bool) iter.Seq2[p
 			return
 		}
 		l.pages.Scan(t, from, descending)(yield)
+	}
+}
+
+// merged yields what the file and the journal have, in one order. For a key that both have
+// the journal counts.
+func (l *look) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
+	file := l.scanFile(bucket, from, descending)
+	if l.mem == nil {
+		return file
+	}
+	list := l.mem.Sorted(bucket, l.mark)
+	at, _ := slices.BinarySearchFunc(list, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	if list = list[at:]; descending {
+		list = slices.Clone(l.mem.Sorted(bucket, l.mark)[:at])
+		slices.Reverse(list)
+	}
+	if len(list) == 0 {
+		return file
+	}
+	return func(yield func(page.Entry, error) bool) {
+		rest := list
+		yieldNext := func() bool {
+			e := rest[0]
+			rest = rest[1:]
+			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
+		}
+		for e, err := range file {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			order := -1
+			for len(rest) > 0 {
+				if order = bytes.Compare(rest[0].Key, e.Key); order != 0 && (order > 0) != descending {
+					break
+				}
+				if !yieldNext() {
+					return
+				}
+				if order == 0 {
+					break
+				}
+			}
+			if order != 0 && !yield(e, nil) {
+				return
+			}
+		}
+		for len(rest) > 0 && yieldNext() {
+		}
 	}
 }

@@ -16,11 +16,11 @@ const keepPacks = 8
 // record gives the record of an object that lies in no pack; nil: it is not there.
 func (l *look) record(id objects.ID) []byte {
 	for _, s := range l.staged {
-		if value := s.get(&id); value != nil {
+		if value := s.get(id); value != nil {
 			return value
 		}
 	}
-	value, _ := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen)
+	value, _ := l.inJournal(objectsBucket, id[:])
 	return value
 }
 
@@ -66,7 +66,7 @@ func damaged(id objects.ID, err error) error {
 // has tells whether an object is there, without reading it. What is staged counts
 // as missing.
 func (l *look) has(id objects.ID) (bool, error) {
-	if _, edited := l.over.get(bucketNumber(objectsBucket), id[:], &l.seen); edited {
+	if _, ok := l.inJournal(objectsBucket, id[:]); ok {
 		return true, nil
 	}
 	if _, ok, err := l.locate(id); ok || err != nil {
@@ -113,10 +113,10 @@ func (l *look) rawIDAt(at place) (id objects.ID, err error) {
 }
 
 // ofPack finds a value of a pack.
-func (l *look) ofPack(bucket string, n uint32) (page.Entry, error) {
+func (l *look) ofPack(bucket int, n uint32) (page.Entry, error) {
 	e, ok, err := l.find(bucket, packKey(n))
 	if err == nil && !ok {
-		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, bucket)
+		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, buckets[bucket])
 	}
 	if f, isFile := l.pages.File.(*os.File); isFile && err == nil && l.scan != nil {
 		l.scan.near(f, bucket, e)
@@ -135,7 +135,7 @@ const (
 	bodiesAhead = 4 << 20
 )
 
-func (s *scanning) near(f *os.File, bucket string, e page.Entry) {
+func (s *scanning) near(f *os.File, bucket int, e page.Entry) {
 	from, to := e.Page().Offset, e.Page().Offset+int64(e.Page().Size)
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
@@ -257,10 +257,17 @@ func checked(o objects.Object) (objects.Object, error) {
 // version is the format of the store.
 func (l *look) version() (uint64, error) {
 	value, err := l.get(metaBucket, formatKey)
+	if err == nil && value == nil {
+		err = fmt.Errorf("%w: no format in %q", page.ErrNoBucket, buckets[metaBucket])
+	}
 	if err != nil {
 		return 0, err
 	}
-	return decodeFormat(value)
+	n, err := decodeFormat(value)
+	if err != nil {
+		err = fmt.Errorf("format: %w", err)
+	}
+	return n, err
 }
 
 // body reads the whole body of a pack and tells whether its checksum is right.

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/internal/filelock"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -23,7 +24,7 @@ import (
 // another process may remove it as a leftover: then it makes one more.
 func (c *compaction) begin(path string, version uint64) (err error) {
 	for range patience {
-		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", binding{gen: 1}, version); err != nil {
+		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", journal.Binding{Generation: 1}, version); err != nil {
 			return err
 		}
 		if err = c.open(); err == nil {
@@ -45,7 +46,7 @@ func (c *compaction) still() error {
 		return err
 	}
 	return c.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(metaBucket)) == nil {
+		if tx.Bucket([]byte(buckets[metaBucket])) == nil {
 			return fmt.Errorf("open %s: what was made: %w", c.path, fs.ErrNotExist)
 		}
 		return nil

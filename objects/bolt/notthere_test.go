@@ -77,7 +77,7 @@ func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
 		m.flipped(t, path, b, fmt.Sprintf("bit %d of name %d", bit, i))
 		b[at] ^= 1 << bit
 	}
-	root, ok, err := l.pages.Find(l.pages.Root(), []byte(refsBucket))
+	root, ok, err := l.pages.Find(l.pages.Root(), []byte(buckets[refsBucket]))
 	if err != nil || !ok {
 		t.Fatal(err)
 	}

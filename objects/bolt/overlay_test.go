@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -20,7 +22,7 @@ import (
 // with the value that is there now.
 func TestTheJournalLiesOverTheFile(t *testing.T) {
 	s, _ := fresh(t)
-	inner(t, s).limit = journalStart + 1<<10
+	inner(t, s).limit = 1 << 10
 	for i := range 24 {
 		apply(t, s, fmt.Sprintf("refs/heads/%02d", 2*i), fmt.Sprint(i))
 	}
@@ -31,7 +33,7 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 	defer h.side.release()
 	defer h.close()
 	l := h.look()
-	l.over = nil
+	l.mem = nil
 	file := map[string]string{}
 	for e, err := range l.ascend(refsBucket, nil) {
 		if err != nil {
@@ -48,18 +50,18 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 	}
 	key := rapid.Map(rapid.IntRange(0, 50), func(i int) string { return fmt.Sprintf("refs/heads/%02d", i) })
 	rapid.Check(t, func(t *rapid.T) {
-		l.over = newOverlay(binding{gen: 1})
+		l.mem = memtable.New(len(buckets))
 		now := maps.Clone(file)
 		for i := range rapid.IntRange(0, 20).Draw(t, "edits") {
 			k := key.Draw(t, "key")
-			c := change{bucket: refsBucket, key: []byte(k)}
+			c := deleteKey(refsBucket, []byte(k))
 			if delete(now, k); rapid.Bool().Draw(t, "put") {
 				now[k] = fmt.Sprint("edit ", i)
-				c.value = []byte(now[k])
+				c.Value = []byte(now[k])
 			}
-			l.over.add(frameWith(c), 0, 0, true)
+			l.mem.Add([]journal.Change{c})
 		}
-		l.seen = l.over.now()
+		l.mark = l.mem.Mark()
 		from, down := key.Draw(t, "from"), rapid.Bool().Draw(t, "down")
 		want := slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(k string) bool { return (k < from) != down })
 		scan := l.ascend
@@ -101,16 +103,17 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	}
 	moved := was
 	moved.Updated = was.Updated.Add(time.Second)
-	l.over = newOverlay(binding{gen: 1})
-	l.over.add(frameWith(
-		change{refsBucket, []byte(was.Name), encodeRef(moved)},
-		change{recentBucket, recentKey(was.Ref), nil},
-		change{recentBucket, recentKey(moved.Ref), []byte{}},
-	), 0, 0, true)
-	l.seen = l.over.now()
-	under := func(file []byte) []change {
-		list := l.over.recents(newLook(readerOf(file), now), l.seen)
-		slices.SortFunc(list, func(a, b change) int { return bytes.Compare(a.key, b.key) })
+	mem := memtable.New(len(buckets))
+	mem.Add([]journal.Change{
+		setKey(refsBucket, []byte(was.Name), encodeRef(moved)),
+		deleteKey(recentBucket, recentKey(was.Ref)),
+		setKey(recentBucket, recentKey(moved.Ref), []byte{}),
+	})
+	h := &handle{mem: mem, mark: mem.Mark()}
+	under := func(file []byte) []journal.Change {
+		_, list := h.journaled(newLook(readerOf(file), now))
+		list = slices.DeleteFunc(list, func(c journal.Change) bool { return c.Bucket != recentBucket })
+		slices.SortFunc(list, func(a, b journal.Change) int { return bytes.Compare(a.Key, b.Key) })
 		return list
 	}
 	whole := under(m.file)

@@ -9,6 +9,7 @@ import (
 
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // A pack is some hundred objects that lie together: a run of commits with what
@@ -68,8 +69,8 @@ func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec) (head
 		head, body = closeHead(head, packIDs+len(ids)), closeBody(body)
 	}
 	key := packKey(n)
-	binary.BigEndian.PutUint64(head, sum(key, head[8:]))
-	binary.BigEndian.PutUint64(body, sum(key, body[8:]))
+	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
+	binary.BigEndian.PutUint64(body, checksum.Sum(key, body[8:]))
 	return head, body
 }
 
@@ -95,14 +96,14 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	}
 	sound := isSummed(n, b)
 	if !sound {
-		b = mended(packKey(n), b)
+		b = checksum.Repair(packKey(n), b)
 	}
 	return openHead(a, n, b, sound)
 }
 
 // isSummed tells whether the checksum of a head is right.
 func isSummed(n uint32, b []byte) bool {
-	return binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+	return binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
 }
 
 // openHead reads what is in a head.

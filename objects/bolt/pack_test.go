@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // drawObjects draws objects that name one another and others.
@@ -185,7 +186,7 @@ func salvaged(t testing.TB, head, body []byte) map[objects.ID]objects.Object {
 	if !ok {
 		return found
 	}
-	data := scrapBody{laxInflate(body[bodyStart:]), binary.BigEndian.Uint64(body) == sum(packKey(1), body[8:])}
+	data := scrapBody{laxInflate(body[bodyStart:]), binary.BigEndian.Uint64(body) == checksum.Sum(packKey(1), body[8:])}
 	for _, p := range h.laxPacks(data) {
 		for _, o := range p.whole {
 			if o.Check() != nil {

@@ -37,8 +37,8 @@ func TestPagesThatLeadAstray(t *testing.T) {
 	}
 	l := newLook(f, now)
 	branches := 0
-	for _, name := range buckets {
-		b, err := l.bucket(name)
+	for bucket, name := range buckets {
+		b, err := l.bucket(bucket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,17 +116,17 @@ func FuzzPages(f *testing.F) {
 		}
 		_ = page.CheckFreelist(r, now)
 		l := newLook(r, now)
-		for _, name := range buckets {
-			for e, err := range l.ascend(name, nil) {
+		for bucket := range buckets {
+			for e, err := range l.ascend(bucket, nil) {
 				if err != nil {
 					break
 				}
 				_, _ = e.Value()
-				if t, err := l.bucket(name); err == nil {
+				if t, err := l.bucket(bucket); err == nil {
 					_ = l.pages.CheckPath(t, e.Key, map[uint64]bool{})
 				}
 			}
-			for _, err := range l.descend(name, []byte{0xff, 0xff}) {
+			for _, err := range l.descend(bucket, []byte{0xff, 0xff}) {
 				if err != nil {
 					break
 				}
@@ -145,7 +145,7 @@ func TestInlinePageThatHasLostItsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLook(bytes.NewReader(m.file), now)
-	e, ok, err := l.pages.Find(l.pages.Root(), []byte(movesBucket))
+	e, ok, err := l.pages.Find(l.pages.Root(), []byte(buckets[movesBucket]))
 	if err != nil || !ok {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // writer is what the goroutines of this process that write have in common while one
@@ -30,9 +31,7 @@ type writer struct {
 	record []byte              // and for one of these
 	next   *group              // that takes more; nil: none
 	flying *group              // that is being written; nil: none
-	making framing             // of their frames
-	room   int                 // bytes of the last groups
-	spans  int                 // changes of the last one
+	size   int                 // bytes of the last groups
 	ending bool                // nobody begins a group any more
 
 	order sync.Mutex
@@ -52,7 +51,7 @@ type movable struct {
 
 // group is what is written together.
 type group struct {
-	frame  frame
+	frame  *journal.Frame
 	hauled []objects.Object // of a large batch, after which it takes no more
 	staged *staged
 	moved  []*movable // the refs that it moves
@@ -170,7 +169,7 @@ func (w *writer) turn() {
 		if full == nil || full.hauled == nil {
 			full = w.next
 		}
-		if full == nil || full.hauled == nil && full.frame.size() < groupBytes {
+		if full == nil || full.hauled == nil && full.frame.Size() < groupBytes {
 			return
 		}
 		w.mu.Unlock()
@@ -181,9 +180,7 @@ func (w *writer) turn() {
 // begin makes a group. The objects that are planned can be read by their id, so that
 // one writer can stand on another. mu is held.
 func (w *writer) begin() *group {
-	g := &group{
-		frame: w.making.frame(w.room, w.spans+w.spans/4), staged: newStaged(w.spans / 2), done: make(chan struct{}),
-	}
+	g := &group{frame: journal.NewFrame(w.size), staged: &staged{records: map[objects.ID][]byte{}}, done: make(chan struct{})}
 	w.next = g
 	w.store.mu.Lock()
 	w.h.staged = append(w.h.staged[:len(w.h.staged):len(w.h.staged)], g.staged)
@@ -202,7 +199,7 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	if len(b.Refs) > 0 {
 		moves, err = objects.PendingUpdates(b.Refs, w.target)
 	}
-	had := len(g.frame.spans)
+	had, size := len(g.frame.Changes), g.frame.Size()
 	for i := 0; i < len(b.Put) && err == nil; i++ {
 		err = w.put(g, &b.Put[i], b.Copies)
 	}
@@ -213,8 +210,8 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 		}
 	}
 	if err != nil {
-		g.staged.forget(g.frame.changes()[had:])
-		g.frame.cut(had)
+		g.staged.forget(g.frame.Changes[had:])
+		g.frame.Truncate(had, size)
 	}
 	return err
 }
@@ -239,16 +236,13 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 			return err
 		}
 	}
-	record := g.frame.putObject(o)
 	if have != nil {
-		same := bytes.Equal(have, record)
-		g.frame.drop()
-		if !same {
+		if !bytes.Equal(have, encodeObject(*o)) {
 			return otherBytes(o.ID)
 		}
 		return nil
 	}
-	g.staged.put(&o.ID, record)
+	g.staged.put(o.ID, g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return appendObject(b, o) }))
 	return nil
 }
 
@@ -292,7 +286,7 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 	var entry objects.LogEntry
 	entry, w.record = objects.NewLogRecord(w.record[:0], seq, note, moves)
 	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
-	w.putSealed(g, logNumber, w.key, w.record)
+	w.putSealed(g, logBucket, w.key, w.record)
 	for i := range moves {
 		u := &moves[i]
 		r := w.refs[u.Name]
@@ -305,7 +299,7 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 			r.Ref = objects.Ref{Name: u.Name}
 		}
 		w.key = appendMovesKey(w.key[:0], u.Name, entry.Seq)
-		g.frame.put(movesNumber, w.key)
+		g.frame.Put(movesBucket, w.key)
 	}
 	w.last = seq
 }
@@ -313,7 +307,7 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 // putSealed puts a record with its checksum.
 func (w *writer) putSealed(g *group, bucket int, key, record []byte) {
 	sum := objects.Hash(key, record)
-	g.frame.put(bucket, key, sum[:sealSize], record)
+	g.frame.Put(bucket, key, sum[:sealSize], record)
 }
 
 // close ends a group: nobody joins it any more. mu is held.
@@ -322,20 +316,19 @@ func (w *writer) close(g *group) {
 	for _, r := range g.moved {
 		if was := &r.was; !was.Target.IsZero() && (r.Target.IsZero() || !was.Updated.Equal(r.Updated)) {
 			w.key = appendRecentKey(w.key[:0], was)
-			g.frame.delete(recentNumber, w.key)
+			g.frame.Delete(recentBucket, w.key)
 		}
 		w.key = append(w.key[:0], r.Name...)
 		if r.Target.IsZero() {
-			g.frame.delete(refsNumber, w.key)
+			g.frame.Delete(refsBucket, w.key)
 			continue
 		}
 		w.record = appendRefRecord(w.record[:0], &r.refRecord)
-		w.putSealed(g, refsNumber, w.key, w.record)
+		w.putSealed(g, refsBucket, w.key, w.record)
 		w.key = appendRecentKey(w.key[:0], &r.Ref)
-		g.frame.put(recentNumber, w.key)
+		g.frame.Put(recentBucket, w.key)
 	}
-	w.room, w.spans = max(g.frame.size(), w.room*3/4), len(g.frame.spans)
-	w.making.done(&g.frame)
+	w.size = max(g.frame.Size(), w.size*3/4)
 }
 
 // renew goes on to the file as a checkpoint has left it, before the next one writes over
@@ -356,7 +349,6 @@ func (w *writer) landed(g *group) {
 	if w.flying == g {
 		w.flying = nil
 	}
-	w.making.spans, g.frame.spans = g.frame.spans[:0], nil // nobody needs them any more
 	if w.next == nil && len(w.refs) > mostRefs {
 		clear(w.refs)
 	}
@@ -369,46 +361,35 @@ func (w *writer) landed(g *group) {
 		}
 	}
 	w.h.staged = staged
-	w.look.over, w.look.seen, w.look.staged = w.h.journal.over, w.h.seen, staged
+	w.look.mem, w.look.mark, w.look.staged = w.h.mem, w.h.mark, staged
 }
 
 // staged are the objects of a group that is not written yet.
 type staged struct {
 	mu      sync.RWMutex
-	ids     *idMap // the numbers of records
-	records [][]byte
+	records map[objects.ID][]byte
 }
 
-// newStaged makes room for so many objects.
-func newStaged(n int) *staged { return &staged{ids: newIDMap(n), records: make([][]byte, 0, n)} }
-
-func (s *staged) put(id *objects.ID, record []byte) {
+func (s *staged) put(id objects.ID, record []byte) {
 	s.mu.Lock()
-	s.ids.swap(id, int32(len(s.records)))
-	s.records = append(s.records, record)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.records[id] = record
 }
 
-// get gives the record of an object; nil: it is not there.
-func (s *staged) get(id *objects.ID) []byte {
+// get returns the record of an object; nil: it is not there.
+func (s *staged) get(id objects.ID) []byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if n, ok := s.ids.get(id); ok {
-		return s.records[n]
-	}
-	return nil
+	return s.records[id]
 }
 
-// forget takes objects away that are not planned after all.
-func (s *staged) forget(list []change) {
+// forget removes the objects of changes that are not written after all.
+func (s *staged) forget(list []journal.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range list {
-		if c.bucket != objectsBucket {
-			continue
-		}
-		if n, ok := s.ids.get((*objects.ID)(c.key)); ok {
-			s.records[n] = nil
+		if c.Bucket == objectsBucket {
+			delete(s.records, objects.ID(c.Key))
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestWhatStandsOnAGroupThatFailed(t *testing.T) {
 	w.close(first) // and while it is written:
 	w.mu.Unlock()
 	second := plan("first", "second")
-	_ = h.journal.file.Close()
+	_ = h.journal.File.Close()
 	first.err = in.commit(h, first)
 	w.landed(first)
 	if first.err == nil {

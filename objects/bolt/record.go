@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // The buckets of a store, and their keys and values:
@@ -32,38 +33,26 @@ import (
 // record begins with 8 bytes of the BLAKE3 hash of its key and the rest, since
 // nothing else would show that it has changed.
 const (
-	metaBucket    = "meta"
-	objectsBucket = "objects"
-	refsBucket    = "refs"
-	recentBucket  = "recent"
-	logBucket     = "log"
-	movesBucket   = "moves"
-	headsBucket   = "heads"
-	bodiesBucket  = "bodies"
-	indexBucket   = "index"
+	metaBucket = iota
+	objectsBucket
+	refsBucket
+	recentBucket
+	logBucket
+	movesBucket
+	headsBucket
+	bodiesBucket
+	indexBucket
 )
 
-// buckets are all of them; their numbers are in the journal and never change.
-var buckets = [...]string{metaBucket, objectsBucket, refsBucket, recentBucket, logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket}
+// buckets are the names of the buckets. Their numbers are in the journal and never change.
+var buckets = [...]string{"meta", "objects", "refs", "recent", "log", "moves", "heads", "bodies", "index"}
 
-const bucketCount = len(buckets)
+func setKey(bucket int, key, value []byte) journal.Change {
+	return journal.Change{Bucket: bucket, Key: key, Value: value}
+}
 
-// The numbers of those that the journal mostly has.
-var (
-	objectsNumber = bucketNumber(objectsBucket)
-	refsNumber    = bucketNumber(refsBucket)
-	recentNumber  = bucketNumber(recentBucket)
-	logNumber     = bucketNumber(logBucket)
-	movesNumber   = bucketNumber(movesBucket)
-)
-
-func bucketNumber(name string) int {
-	for i := range buckets {
-		if buckets[i] == name {
-			return i
-		}
-	}
-	panic("bolt: no bucket " + name) // a mistake of this package
+func deleteKey(bucket int, key []byte) journal.Change {
+	return journal.Change{Bucket: bucket, Key: key}
 }
 
 // The formats that this package knows. A store is made in the first of them and

@@ -53,7 +53,7 @@ func removeEntries(t *testing.T, path, ref string, drop func(nth int) bool) {
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		var keys [][]byte
-		err := tx.Bucket([]byte(logBucket)).ForEach(func(key, value []byte) error {
+		err := tx.Bucket([]byte(buckets[logBucket])).ForEach(func(key, value []byte) error {
 			list, err := decodeEntries(key, value)
 			if err == nil && (len(list) != 1 || len(list[0].Refs) != 1) {
 				err = errors.New("the entries are not alone")
@@ -65,7 +65,7 @@ func removeEntries(t *testing.T, path, ref string, drop func(nth int) bool) {
 		})
 		for n, key := range keys {
 			if err == nil && drop(n) {
-				err = errors.Join(tx.Bucket([]byte(logBucket)).Delete(key), tx.Bucket([]byte(movesBucket)).Delete(append([]byte(ref+"\x00"), key...)))
+				err = errors.Join(tx.Bucket([]byte(buckets[logBucket])).Delete(key), tx.Bucket([]byte(buckets[movesBucket])).Delete(append([]byte(ref+"\x00"), key...)))
 			}
 		}
 		return err
@@ -120,12 +120,12 @@ func TestARefThatLeadsToAnOlderEntryIsNoticed(t *testing.T) {
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		const name = "refs/heads/side"
-		r, err := decodeRef(name, tx.Bucket([]byte(refsBucket)).Get([]byte(name)))
+		r, err := decodeRef(name, tx.Bucket([]byte(buckets[refsBucket])).Get([]byte(name)))
 		if err != nil {
 			return err
 		}
 		r.entry[0] ^= 1
-		return tx.Bucket([]byte(refsBucket)).Put([]byte(name), encodeRef(r))
+		return tx.Bucket([]byte(buckets[refsBucket])).Put([]byte(name), encodeRef(r))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

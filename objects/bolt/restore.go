@@ -32,7 +32,7 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 	var mine *group // that nobody else will write
 	var planned []*group
 	for _, e := range list {
-		if mine != nil && mine.frame.size() >= groupBytes {
+		if mine != nil && mine.frame.Size() >= groupBytes {
 			break // it takes no more
 		}
 		var g *group

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -250,17 +251,18 @@ func (a *auditor) extent(x extent) ([]byte, error) {
 // that is damaged those that can still be told apart.
 func (a *auditor) scrapJournal() error {
 	b := a.files.journal
-	for at := journalStart; at+frameSize <= len(b); at += frameAlign {
-		if string(b[at:at+4]) != frameMagic {
+	for at := journal.Start; at+journal.FrameHeader <= len(b); at += journal.Alignment {
+		if string(b[at:at+4]) != journal.Magic {
 			continue
 		}
-		size := min(int(binary.BigEndian.Uint32(b[at+4:])), len(b)-at-frameSize)
-		f, _ := parseChanges(b[at : at+frameSize+size]) // those before the damage
-		for _, c := range f.changes() {
-			if c.value == nil {
+		payload := b[at+journal.FrameHeader:]
+		size := min(int(binary.BigEndian.Uint32(b[at+4:])), len(payload))
+		list, _ := journal.ParseChanges(payload[:size], len(buckets)) // those before the damage
+		for _, c := range list {
+			if c.Value == nil {
 				continue
 			}
-			if err := a.scrap(c.key, extent{value: c.value}); err != nil {
+			if err := a.scrap(c.Key, extent{value: c.Value}); err != nil {
 				return err
 			}
 		}

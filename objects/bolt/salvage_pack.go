@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract/internal/compression"
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // scrapPack tries every head that was found with every body.
@@ -23,9 +24,9 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 			continue
 		}
 		if codec(b[8]) <= codecZstd { // else it is mostly a head
-			b = mended(packKey(n), b)
+			b = checksum.Repair(packKey(n), b)
 		}
-		sound := binary.BigEndian.Uint64(b) == sum(packKey(n), b[8:])
+		sound := binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
 		bodies = append(bodies, scrapBody{laxInflate(b[bodyStart:]), sound})
 	}
 	if len(bodies) == 0 {
@@ -64,7 +65,7 @@ func newScrapHead(n uint32, b []byte) (h *scrapHead, ok bool) {
 	if len(b) < packIDs || frontOf(b).end > len(b) {
 		return nil, false
 	}
-	b = mended(packKey(n), b)
+	b = checksum.Repair(packKey(n), b)
 	h = &scrapHead{n, b, frontOf(b)}
 	return h, h.front.end <= len(b)
 }

@@ -12,16 +12,16 @@ import (
 	"sync/atomic"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
 // sealObjects lays objects together as they will be read: line by line, each commit
 // after what it links to. It gives the keys to write for them. A checksum will stand for
 // the hash of every object, so those that come from the journal are hashed here: another
 // process may have written them, and they have been on a disk. The hauled ones are the
-// memory that was hashed when the batch was given, and it still is; and so are those of
-// sound records, whose frame this process made of what it had hashed, as the sum of the
-// frame says.
-func sealObjects(l *look, records []edit, hauled []objects.Object) ([]change, error) {
+// memory that was hashed when the batch was given, and it still is.
+func sealObjects(l *look, records []memtable.Entry, hauled []objects.Object) ([]journal.Change, error) {
 	list, err := l.recorded(records)
 	if err != nil {
 		return nil, err
@@ -49,13 +49,13 @@ func sealObjects(l *look, records []edit, hauled []objects.Object) ([]change, er
 	return slices.Concat(changes, packs(), index), err
 }
 
-// recorded is the objects of records that lie in no pack yet.
-func (l *look) recorded(records []edit) ([]objects.Object, error) {
+// recorded returns the objects of records that are in no pack yet.
+func (l *look) recorded(records []memtable.Entry) ([]objects.Object, error) {
 	list := make([]objects.Object, 0, len(records))
 	room := make([]objects.ID, 0, len(records))
 	for _, r := range records {
-		o, err := shareObject(objects.ID(r.key), r.value, &room)
-		if err == nil && !r.sound {
+		o, err := shareObject(objects.ID(r.Key), r.Value, &room)
+		if err == nil {
 			err = o.Check()
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func (l *look) recorded(records []edit) ([]objects.Object, error) {
 }
 
 // apart takes the objects out of a list that are kept for themselves.
-func apart(list []objects.Object) (rest []objects.Object, changes []change) {
+func apart(list []objects.Object) (rest []objects.Object, changes []journal.Change) {
 	for i, o := range list {
 		if recordSize(&o) < looseSize {
 			if changes != nil {
@@ -78,7 +78,7 @@ func apart(list []objects.Object) (rest []objects.Object, changes []change) {
 		if changes == nil {
 			rest = slices.Clone(list[:i])
 		}
-		changes = append(changes, change{objectsBucket, bytes.Clone(o.ID[:]), encodeObject(o)})
+		changes = append(changes, setKey(objectsBucket, bytes.Clone(o.ID[:]), encodeObject(o)))
 	}
 	if changes == nil {
 		return list, nil
@@ -91,10 +91,10 @@ var bodyRooms sync.Pool
 
 // recycleBodies gives back the memory of the bodies in a list of changes, once they are in
 // the file.
-func recycleBodies(list []change) {
+func recycleBodies(list []journal.Change) {
 	for _, c := range list {
-		if c.bucket == bodiesBucket && len(c.value) > 0 {
-			body := c.value[:0]
+		if c.Bucket == bodiesBucket && len(c.Value) > 0 {
+			body := c.Value[:0]
 			bodyRooms.Put(&body)
 		}
 	}
@@ -102,8 +102,8 @@ func recycleBodies(list []change) {
 
 // encodePacks begins to make the packs of some runs, as many at a time as can be, and
 // gives where everything lies in them. packs waits for them.
-func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, entries []indexEntry) {
-	changes := make([]change, 2*len(runs))
+func encodePacks(first uint32, runs [][]objects.Object) (packs func() []journal.Change, entries []indexEntry) {
+	changes := make([]journal.Change, 2*len(runs))
 	size := 0
 	for _, run := range runs {
 		size += len(run)
@@ -120,7 +120,7 @@ func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, 
 					memory = new([]byte)
 				}
 				head, body := encodePackIn(*memory, n, runs[i], codecRaw)
-				changes[2*i], changes[2*i+1] = change{headsBucket, packKey(n), head}, change{bodiesBucket, packKey(n), body}
+				changes[2*i], changes[2*i+1] = setKey(headsBucket, packKey(n), head), setKey(bodiesBucket, packKey(n), body)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func encodePacks(first uint32, runs [][]objects.Object) (packs func() []change, 
 			entries = append(entries, newIndexEntry(run[i].ID, place{first + uint32(k), i}))
 		}
 	}
-	return func() []change { workers.Wait(); return changes }, entries
+	return func() []journal.Change { workers.Wait(); return changes }, entries
 }
 
 // nextPack is the number of the next pack.

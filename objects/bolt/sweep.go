@@ -243,12 +243,12 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 		return err
 	}
 	if len(w.erase) > 0 {
-		if err := h.journal.wipe(); err != nil {
+		if err := h.journal.Wipe(); err != nil {
 			return err
 		}
 	}
-	bound := h.journal.bound
-	bound.gen, bound.file = bound.gen+1, bound.file+1
+	bound := h.journal.Binding
+	bound.Generation, bound.File = bound.Generation+1, bound.File+1
 	if err = part.catchUp(newLook(h.file, h.now.meta), w, bound); err == nil {
 		err = ctx.Err()
 	}
@@ -265,9 +265,9 @@ func (s *store) exchange(ctx context.Context, w *sweeper, part *compaction) erro
 	if err := syncDir(dirOf(s.path)); err != nil {
 		return err
 	}
-	h.journal.bound, h.journal.over = bound, newOverlay(bound)
-	h.acknowledge()                                // the name is durable: no power failure brings the old file back
-	_ = h.journal.file.Truncate(int64(headerSize)) // its frames do not count any more
+	h.restartJournal(bound)
+	h.acknowledge() // the name is durable: no power failure brings the old file back
+	h.journal.Discard()
 	return nil
 }
 

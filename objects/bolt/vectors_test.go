@@ -141,6 +141,6 @@ func writePacked(t testing.TB) (v packedVectors) {
 	key, value := encodeEntries(moves)
 	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
 	chunks, _ := encodeRun(entries)
-	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].key), hex.EncodeToString(chunks[0].value)
+	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].Key), hex.EncodeToString(chunks[0].Value)
 	return v
 }

@@ -206,7 +206,7 @@ func TestProgramThatKnowsNothingOfTheLockBeside(t *testing.T) {
 	for i := range 20 { // what the waiting writer has seen of the file is old each time
 		err := stranger.Update(func(tx *bbolt.Tx) error {
 			o := object(fmt.Sprint("of a stranger ", i))
-			return tx.Bucket([]byte(objectsBucket)).Put(o.ID[:], encodeObject(o))
+			return tx.Bucket([]byte(buckets[objectsBucket])).Put(o.ID[:], encodeObject(o))
 		})
 		if err != nil {
 			t.Fatal(err)

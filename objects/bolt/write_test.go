@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // transactions is how many groups were written, seen without a lock: the anchor
@@ -25,11 +26,11 @@ func transactions(t *testing.T, path string) uint64 {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	a, _, intact := readAnchor(f)
+	a, _, intact := journal.ReadAnchor(f)
 	if !intact {
 		t.Fatal("the anchor is damaged")
 	}
-	return a.seq
+	return a.Sequence
 }
 
 // gather makes n requests wait for the disk, and then serves them. It returns how many
@@ -226,7 +227,7 @@ func TestOutcomeOfAFailedFold(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.written {
-			if err := in.transact(h, []change{{objectsBucket, []byte("k"), []byte("v")}}); err != nil {
+			if err := in.transact(h, []journal.Change{setKey(objectsBucket, []byte("k"), []byte("v"))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -263,7 +264,7 @@ func TestOutcomeOfAFailedCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.journal.append(&planned(t, in, h, batch("refs/heads/second", "second")).frame); err != nil { // and then nothing more
+	if _, err := h.journal.Append(planned(t, in, h, batch("refs/heads/second", "second")).frame); err != nil { // and then nothing more
 		t.Fatal(err)
 	}
 	h.close()

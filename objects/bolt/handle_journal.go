@@ -1,0 +1,137 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+)
+
+const (
+	journalLimit = 2 << 20   // bytes of frames after which a checkpoint is made
+	journalClose = 512 << 10 // after which one is made when the store is closed
+	journalMost  = 16 << 20  // beyond which nothing is appended
+	frameMost    = 512 << 10 // larger groups are written by a checkpoint at once
+)
+
+var journalKey = []byte("journal")
+
+func journalPath(db string) string { return db + "-journal" }
+
+func encodeBinding(b journal.Binding) []byte { return seal(journalKey, b.Encode()) }
+
+func decodeBinding(value []byte) (b journal.Binding, err error) {
+	record, err := unseal(journalKey, value)
+	if err != nil {
+		return b, err
+	}
+	return journal.DecodeBinding(record)
+}
+
+// openJournal opens the journal of a handle and reads the frames that this process has not
+// read before: a journal only grows until a checkpoint.
+func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
+	f, err := s.policy.Open(journalPath(s.path), flags, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("its journal is not there")
+	}
+	if err != nil {
+		return err
+	}
+	log, err := journal.Open(f, bound)
+	if err != nil {
+		_ = f.Close()
+		return fmt.Errorf("journal: %w", err)
+	}
+	h.journal = log
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.mu.Lock()
+	mem := s.mem
+	if mem != nil && s.position.Generation == bound.Generation && s.journal != nil && os.SameFile(info, s.journal) {
+		log.Position = s.position
+	} else {
+		mem = memtable.New(len(buckets))
+	}
+	s.mem, s.journal = nil, info
+	s.mu.Unlock()
+	acknowledged, err := h.acknowledged()
+	if err == nil {
+		err = log.Replay(acknowledged, len(buckets), mem.Add)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	h.mem, h.mark = mem, mem.Mark()
+	s.mu.Lock()
+	s.mem, s.position = mem, log.Position
+	s.mu.Unlock()
+	return nil
+}
+
+// acknowledged returns the end of the acknowledged frames; 0 if the anchor does not say.
+func (h *handle) acknowledged() (int64, error) {
+	if h.side == nil {
+		return 0, nil
+	}
+	a, ok, _ := journal.ReadAnchor(h.side.gate)
+	switch bound := h.journal.Binding; {
+	case !ok || a.Salt != bound.Salt || a.Generation < bound.Generation:
+		return 0, nil
+	case a.Generation > bound.Generation:
+		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal has generation %d, and %d was acknowledged", bound.Generation, a.Generation)
+	}
+	return a.End, nil
+}
+
+// recoverTail makes durable what the last writer left and did not acknowledge.
+func (h *handle) recoverTail() error {
+	from, err := h.acknowledged()
+	if err != nil || from == h.journal.End {
+		return err
+	}
+	if from == 0 { // the last writer may have been killed after a checkpoint
+		if err := h.syncFile(); err != nil {
+			return err
+		}
+	}
+	if from = max(from, journal.Start); from < h.journal.End {
+		if err := h.journal.Rewrite(from); err != nil {
+			return err
+		}
+	}
+	h.acknowledge()
+	return nil
+}
+
+// syncFile makes the file and its name durable. The last writer may have been killed after
+// a checkpoint or after a rename, or a sync may have failed there: the frames must not be
+// overwritten before that. The meta page is written again, since after a failed sync the
+// system may consider it written.
+func (h *handle) syncFile() error {
+	at := int64(h.now.meta.Tx%2)*int64(h.now.meta.PageSize) + page.HeaderSize
+	b := make([]byte, page.MetaSize)
+	if _, err := h.file.ReadAt(b, at); err != nil {
+		return err
+	}
+	if _, err := h.file.WriteAt(b, at); err != nil {
+		return err
+	}
+	return errors.Join(h.file.Sync(), syncDir(dirOf(h.file.Name())))
+}
+
+// acknowledge writes the anchor. If that fails, only the check for lost frames is weaker.
+func (h *handle) acknowledge() { _, _ = h.side.gate.WriteAt(h.journal.Anchor().Encode(), 0) }
+
+// restartJournal begins the next generation of the journal, of which nothing is written.
+func (h *handle) restartJournal(bound journal.Binding) {
+	h.journal.Position = journal.StartOf(bound)
+	h.mem, h.mark = memtable.New(len(buckets)), 0
+}

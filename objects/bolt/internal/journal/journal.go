@@ -1,0 +1,110 @@
+// Package journal is the write-ahead log of a store.
+//
+// The journal holds the changes that are not in the database file yet, so that a group of
+// writers costs one write and one fdatasync. A checkpoint writes the changes into the file
+// and raises the generation, after which older frames no longer count and the journal is
+// written again from its start. The file is filled with zeros before it is needed, so that
+// fdatasync need not write file system metadata. Numbers are big-endian.
+//
+//	header   "tract journal\x00", version u16, salt [16]byte, checksum u64; zeros to 4096
+//	frame    "TJF1", payload length u32, generation u64, sequence u64, checksum u64;
+//	         the payload; zeros to the next multiple of 64
+//	change   bucket number (one byte, with 0x80 added if the key is deleted), varint
+//	         length and key, and unless it is deleted varint length and value
+//
+// The checksum of a frame covers the salt, its offset in the file, its header and its
+// payload, so that a frame is valid at one place of one store only. The frames that count
+// have the generation that the database file names ([Binding]) and ascending sequence
+// numbers without a gap.
+//
+// After a crash the last frame may be incomplete. So that a frame that was acknowledged
+// and is damaged is not taken for such a frame, the end of the acknowledged frames is kept
+// in the [Anchor]; see there.
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+)
+
+// The layout of the file.
+const (
+	Start      = 4096 // offset of the first frame
+	HeaderSize = len(magic) + 2 + SaltSize + checksum.Size
+	SaltSize   = 16
+
+	magic   = "tract journal\x00"
+	version = 2
+)
+
+// Binding ties a journal to a database file, which stores it.
+type Binding struct {
+	Salt       [SaltSize]byte
+	Generation uint64 // of the frames that count
+	Sequence   uint64 // of the last frame that is in the file
+	File       uint64 // how many files had the name of the store before this one
+}
+
+// Encode returns the record of b.
+func (b Binding) Encode() []byte {
+	var e canonical.Encoder
+	e.Raw(1, b.Salt[:])
+	e.Uint(2, b.Generation)
+	e.Uint(3, b.Sequence)
+	e.Uint(4, b.File)
+	return e.Bytes()
+}
+
+// DecodeBinding decodes what Encode returned.
+func DecodeBinding(record []byte) (b Binding, err error) {
+	d, salted := canonical.NewDecoder(record), false
+	for f := range d.Fields() {
+		switch f {
+		case 1:
+			raw := d.Raw()
+			if salted = len(raw) == SaltSize; !salted {
+				d.Refuse("no salt")
+			}
+			copy(b.Salt[:], raw)
+		case 2:
+			b.Generation = d.Uint()
+		case 3:
+			b.Sequence = d.Uint()
+		case 4:
+			b.File = d.Uint()
+		}
+	}
+	if err = d.Err(); err == nil && (b.Generation == 0 || !salted) {
+		err = errors.New("no generation, or no salt")
+	}
+	return b, err
+}
+
+// EncodeHeader returns the header of a journal.
+func EncodeHeader(salt [SaltSize]byte) []byte {
+	b := append([]byte(magic), 0, version)
+	b = append(b, salt[:]...)
+	return binary.BigEndian.AppendUint64(b, checksum.Sum(b))
+}
+
+// CheckHeader checks the first HeaderSize bytes of a journal.
+func CheckHeader(b []byte, salt [SaltSize]byte) error {
+	const at = len(magic)
+	switch {
+	case len(b) < HeaderSize || !bytes.HasPrefix(b, []byte(magic)):
+		return errors.New("not a journal")
+	case binary.BigEndian.Uint64(b[HeaderSize-8:]) != checksum.Sum(b[:HeaderSize-8]):
+		return errors.New("the header has a wrong checksum")
+	case binary.BigEndian.Uint16(b[at:]) != version:
+		return fmt.Errorf("version %d, and only %d is supported: %w: upgrade tract", binary.BigEndian.Uint16(b[at:]), version, objects.ErrFormat)
+	case !bytes.Equal(b[at+2:HeaderSize-8], salt[:]):
+		return errors.New("it belongs to another store")
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Package memtable holds the changes of a journal in memory, above the database file.
+//
+// A [Table] only grows, and every change has a number. A reader remembers how many there
+// were ([Mark]) and keeps seeing the table as it was then, while writers add to it.
+package memtable
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+)
+
+// Mark is a moment of a table: the number of changes that it had.
+type Mark int
+
+// Entry is the value that a key was set to; nil: it was deleted.
+type Entry struct {
+	Key, Value []byte
+}
+
+// Table is safe for concurrent use. Keys and values are those of the journal: shared, and
+// never changed.
+type Table struct {
+	mu      sync.RWMutex
+	count   Mark
+	buckets []bucket
+	sorted  listing
+}
+
+// bucket has the changes of one bucket in the order of their arrival.
+type bucket struct {
+	versions  []version
+	latest    map[string]int32 // the newest version of each key
+	ascending bool             // each key is above the one before it
+}
+
+// version is one value of a key.
+type version struct {
+	Entry
+	at       Mark
+	previous int32 // the version before it; -1: none
+}
+
+// listing is the sorted list that was asked for last.
+type listing struct {
+	bucket, versions int
+	entries          []Entry
+}
+
+// New returns a table without changes.
+func New(buckets int) *Table {
+	t := &Table{buckets: make([]bucket, buckets)}
+	for i := range t.buckets {
+		t.buckets[i] = bucket{latest: map[string]int32{}, ascending: true}
+	}
+	return t
+}
+
+// Add adds changes. Their keys and values must not change any more.
+func (t *Table) Add(list []journal.Change) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range list {
+		t.buckets[c.Bucket].add(Entry{Key: c.Key, Value: c.Value}, t.count)
+		t.count++
+	}
+}
+
+func (b *bucket) add(e Entry, at Mark) {
+	n := int32(len(b.versions))
+	previous, ok := b.latest[string(e.Key)]
+	if !ok {
+		previous = -1
+	}
+	b.ascending = b.ascending && (n == 0 || bytes.Compare(b.versions[n-1].Key, e.Key) < 0)
+	b.latest[string(e.Key)] = n
+	b.versions = append(b.versions, version{e, at, previous})
+}
+
+// Mark returns the present moment.
+func (t *Table) Mark() Mark {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.count
+}
+
+// Get returns the value of a key at a moment. ok is false if no change concerns the key; a
+// key that was deleted has the value nil.
+func (t *Table) Get(bucket int, key []byte, m Mark) (value []byte, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	b := &t.buckets[bucket]
+	i, ok := b.latest[string(key)]
+	if !ok {
+		return nil, false
+	}
+	if i = b.asOf(i, m); i < 0 {
+		return nil, false
+	}
+	return b.versions[i].Value, true
+}
+
+// asOf returns the newest version at a moment, from version i back; -1: there is none.
+func (b *bucket) asOf(i int32, m Mark) int32 {
+	for i >= 0 && b.versions[i].at >= m {
+		i = b.versions[i].previous
+	}
+	return i
+}
+
+// Len returns how many changes a bucket had at a moment.
+func (t *Table) Len(bucket int, m Mark) int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.buckets[bucket].len(m)
+}
+
+func (b *bucket) len(m Mark) int {
+	n, _ := slices.BinarySearchFunc(b.versions, m, func(v version, m Mark) int { return int(v.at - m) })
+	return n
+}
+
+// All returns the changes of a bucket up to a moment, in the order of their arrival.
+func (t *Table) All(bucket int, m Mark) []Entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.buckets[bucket].all(m)
+}
+
+func (b *bucket) all(m Mark) []Entry {
+	list := make([]Entry, b.len(m))
+	for i := range list {
+		list[i] = b.versions[i].Entry
+	}
+	return list
+}
+
+// Sorted returns the newest entry of every key of a bucket at a moment, by key. The list is
+// shared: the caller must not change it.
+func (t *Table) Sorted(bucket int, m Mark) []Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := &t.buckets[bucket]
+	n := b.len(m)
+	if n == 0 {
+		return nil
+	}
+	if s := &t.sorted; s.bucket == bucket && s.versions == n {
+		return s.entries
+	}
+	var list []Entry
+	if b.ascending {
+		list = b.all(m)
+	} else {
+		for _, i := range b.latest {
+			if i = b.asOf(i, m); i >= 0 {
+				list = append(list, b.versions[i].Entry)
+			}
+		}
+		slices.SortFunc(list, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
+	}
+	t.sorted = listing{bucket, n, list}
+	return list
+}
