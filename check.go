@@ -176,7 +176,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	// A client of unknown form gets the thoughts too, and tells nobody whether it
 	// minds; nor does a server that is only compatible.
 	strict := t != nil && t.Address().Dialect != "chat"
-	if t != nil && !t.WantsTurn() {
+	if t != nil && !t.NeedsReasoningInToolLoop() {
 		return list, nil
 	}
 	loop, err := r.openLoop(ctx, p)
@@ -184,7 +184,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 		return nil, err
 	}
 	keeper, ok := t.(llm.ReasoningKeeper)
-	keeps := ok && keeper.KeepsToolTurns(req.Settings)
+	keeps := ok && keeper.NeedsReasoningAfterToolLoop(req.Settings)
 	if keeps {
 		list = append(list, closedTurnProblems(p)...)
 	}

@@ -246,7 +246,7 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	}
 	x.Request.OnSent = func(body []byte) { x.sent = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
-	reply, err := known(client.Generate(llm.Keep(ctx), x.Request))
+	reply, err := known(client.Generate(llm.SkipRecording(ctx), x.Request))
 	x.replied(reply)
 	if err == nil && (reply == nil || strings.TrimSpace(reply.Text()) == "") {
 		err = errors.New("the model wrote no summary")

@@ -88,7 +88,7 @@ func (b *Branch) generate(ctx context.Context, c *call, client llm.Client, strea
 	x.started = b.repo.clock()
 	x.Request.OnSent = func(body []byte) { x.sent = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
-	ctx = llm.Keep(ctx)
+	ctx = llm.SkipRecording(ctx)
 	var reply *llm.Response
 	if x.Request.Stream {
 		reply, err = llm.Collect(streamer.Stream(ctx, x.Request), x.watch(b.repo.clock))

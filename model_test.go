@@ -116,7 +116,7 @@ type plainTarget struct{ wantsTurn bool }
 func (plainTarget) Address() llm.Address {
 	return llm.Address{Provider: "plain", Dialect: "lines", Model: "m1", Endpoint: "localhost", Encoder: 1}
 }
-func (p plainTarget) WantsTurn() bool { return p.wantsTurn }
+func (p plainTarget) NeedsReasoningInToolLoop() bool { return p.wantsTurn }
 
 func (plainTarget) Encode(req *llm.Request) ([]byte, error) {
 	var b strings.Builder

@@ -224,10 +224,10 @@ func (c *call) compileOptions() compile.Options {
 		Budget: c.budget,
 	}
 	if c.target != nil {
-		o.DropOpenReasoning = !c.target.WantsTurn()
+		o.DropOpenReasoning = !c.target.NeedsReasoningInToolLoop()
 	}
 	if k, ok := c.target.(llm.ReasoningKeeper); ok {
-		o.KeepToolReasoning = k.KeepsToolTurns(c.modelSettings())
+		o.KeepToolReasoning = k.NeedsReasoningAfterToolLoop(c.modelSettings())
 	}
 	return o
 }

@@ -39,7 +39,7 @@ func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]co
 	maps.DeleteFunc(b.unkept, func(id objects.ID, _ []content.Block) bool { return !open[id] })
 	kept := maps.Clone(b.unkept)
 	b.mu.Unlock()
-	if len(kept) == 0 || x.Target != nil && !x.Target.WantsTurn() {
+	if len(kept) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
 		return x.Prompt.Messages, nil
 	}
 	messages := make([]content.Message, len(x.Prompt.Messages))

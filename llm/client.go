@@ -43,17 +43,17 @@ type Target interface {
 	// Decode reads a response body, in whatever framing it has, and yields what
 	// it says. It ends as [Streamer].Stream does.
 	Decode(body io.Reader) iter.Seq2[Event, error]
-	// WantsTurn tells whether an open tool loop must go back with its thoughts.
-	WantsTurn() bool
+	// NeedsReasoningInToolLoop tells whether an open tool loop must go back with its thoughts.
+	NeedsReasoningInToolLoop() bool
 }
 
 // ReasoningKeeper is a target of which some models refuse a request that lacks
 // reasoning of earlier turns.
 type ReasoningKeeper interface {
-	// KeepsToolTurns reports whether the model of the settings, or of the target where
+	// NeedsReasoningAfterToolLoop reports whether the model of the settings, or of the target where
 	// they name none, wants the reasoning of every turn with tool calls in all later
 	// requests, also when the turn is closed.
-	KeepsToolTurns(s Settings) bool
+	NeedsReasoningAfterToolLoop(s Settings) bool
 }
 
 // Address is where a request goes. Empty parts are not known.

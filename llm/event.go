@@ -41,14 +41,14 @@ type Event struct {
 // Deltas are only a preview: the block that comes for an index replaces what
 // its deltas said, whatever its kind.
 type Accumulator struct {
-	blocks map[int]*gathered
+	blocks map[int]*blockState
 	head   Head
 }
 
 // gathered is a block on its way.
-type gathered struct {
-	done  content.Block // nil while it is open
-	begun content.Block // what was known of it at its first delta, or nil
+type blockState struct {
+	whole content.Block // nil while it is open
+	start content.Block // what was known of it at its first delta, or nil
 	kind  content.Kind
 	text  []string // joined only when the block stays open: most never do
 }
@@ -60,11 +60,11 @@ func (a *Accumulator) Add(e Event) {
 		return
 	}
 	if a.blocks == nil {
-		a.blocks = map[int]*gathered{}
+		a.blocks = map[int]*blockState{}
 	}
 	g := a.blocks[e.Index]
 	if g == nil {
-		g = &gathered{}
+		g = &blockState{}
 		a.blocks[e.Index] = g
 	}
 	switch e.Type {
@@ -76,15 +76,15 @@ func (a *Accumulator) Add(e Event) {
 		g.kind = content.KindToolCall
 	case BlockDone:
 		if e.Block != nil {
-			g.done, g.begun, g.text = e.Block, nil, nil
+			g.whole, g.start, g.text = e.Block, nil, nil
 		}
 		return
 	}
-	if g.done != nil {
+	if g.whole != nil {
 		return
 	}
-	if g.begun == nil {
-		g.begun = e.Block
+	if g.start == nil {
+		g.start = e.Block
 	}
 	g.text = append(g.text, e.Text)
 }
@@ -121,10 +121,10 @@ func (a *Accumulator) Response(whole bool) *Response {
 // Unfinished lists the tool calls that never became whole, as far as they came.
 // They are no part of the response and must not be run or sent back: they are
 // for showing where an answer broke off.
-func (a *Accumulator) Unfinished() []content.ToolCall {
+func (a *Accumulator) UnfinishedCalls() []content.ToolCall {
 	var calls []content.ToolCall
 	for _, g := range a.inOrder() {
-		if call, ok := g.begun.(content.ToolCall); ok && g.done == nil {
+		if call, ok := g.start.(content.ToolCall); ok && g.whole == nil {
 			call.Arguments = strings.Join(g.text, "")
 			call.SetIncomplete(true)
 			calls = append(calls, call)
@@ -133,28 +133,28 @@ func (a *Accumulator) Unfinished() []content.ToolCall {
 	return calls
 }
 
-func (a *Accumulator) inOrder() []*gathered {
-	list := make([]*gathered, 0, len(a.blocks))
+func (a *Accumulator) inOrder() []*blockState {
+	list := make([]*blockState, 0, len(a.blocks))
 	for _, i := range slices.Sorted(maps.Keys(a.blocks)) {
 		list = append(list, a.blocks[i])
 	}
 	return list
 }
 
-func (g *gathered) block(whole bool) content.Block {
+func (g *blockState) block(whole bool) content.Block {
 	text := strings.Join(g.text, "")
 	switch {
-	case g.done != nil:
-		return g.done
+	case g.whole != nil:
+		return g.whole
 	case text == "":
 		return nil
 	case g.kind == content.KindAssistant:
-		b, _ := g.begun.(content.Text)
+		b, _ := g.start.(content.Text)
 		b.Of, b.Text = g.kind, text
 		b.SetIncomplete(!whole)
 		return b
 	case g.kind == content.KindReasoning:
-		b, ok := g.begun.(content.Reasoning)
+		b, ok := g.start.(content.Reasoning)
 		if !ok {
 			b.Format = content.FormatRaw
 		}

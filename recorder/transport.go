@@ -120,7 +120,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // begin is the call of a request; nil when it is not to be recorded.
 func (t *Transport) begin(req *http.Request) *call {
-	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || llm.Kept(req.Context()) {
+	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || llm.RecordingSkipped(req.Context()) {
 		return nil
 	}
 	api, provider, model, ok := providers.Recognize(req.URL)

@@ -95,7 +95,7 @@ func collect(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
 	var a llm.Accumulator
 	r, err := llm.Collect(events, a.Add)
 	if r != nil {
-		for _, call := range a.Unfinished() {
+		for _, call := range a.UnfinishedCalls() {
 			r.Blocks = append(r.Blocks, call)
 		}
 	}

@@ -194,7 +194,7 @@ func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, ext
 		kind := rawjson.Value(extra).Get(member).Kind()
 		tools = tools || kind == rawjson.KindArray || kind == rawjson.KindObject
 	}
-	if !tools || !client.WantsTurn() || v.Bool("reasoning.commit") && !noReasoning {
+	if !tools || !client.NeedsReasoningInToolLoop() || v.Bool("reasoning.commit") && !noReasoning {
 		return nil
 	}
 	because := "--no-reasoning"

@@ -34,8 +34,8 @@ type Recorder struct {
 
 // The headers that are kept.
 var (
-	askedHeaders    = []string{"Accept", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta"}
-	answeredHeaders = []string{"Content-Type", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry"}
+	requestHeaders  = []string{"Accept", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Openai-Beta"}
+	responseHeaders = []string{"Content-Type", "Request-Id", "Retry-After", "Retry-After-Ms", "X-Request-Id", "X-Should-Retry"}
 	secretHeaders   = []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 )
 
@@ -65,7 +65,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	answered, broken := io.ReadAll(res.Body)
 	res.Body.Close()
-	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answered), failing{broken}))
+	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answered), failingReader{broken}))
 	if err := r.write(req, asked, res, answered, broken != nil); err != nil {
 		return nil, fmt.Errorf("record exchange: %w", err)
 	}
@@ -73,9 +73,9 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // failing is the end of a body: an error, if it had one.
-type failing struct{ err error }
+type failingReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) {
+func (f failingReader) Read([]byte) (int, error) {
 	if f.err != nil {
 		return 0, f.err
 	}
@@ -86,17 +86,17 @@ func (r *Recorder) write(req *http.Request, asked []byte, res *http.Response, an
 	if coding := res.Header.Get("Content-Encoding"); coding != "" {
 		return fmt.Errorf("the answer is encoded: %q", coding)
 	}
-	hide := masker(slices.Concat(r.Secrets, found(req, res)))
+	hide := masker(slices.Concat(r.Secrets, lookup(req, res)))
 	var o, q, a rawjson.Object
 	q.SetString("method", req.Method)
 	q.SetString("path", hide.mask(req.URL.Path))
 	if query := hide.query(req.URL.Query()); query != "" {
 		q.SetString("query", query)
 	}
-	q.Set("header", hide.header(req.Header, askedHeaders))
+	q.Set("header", hide.header(req.Header, requestHeaders))
 	hide.body(&q, asked)
 	a.SetInt("status", int64(res.StatusCode))
-	a.Set("header", hide.header(res.Header, answeredHeaders))
+	a.Set("header", hide.header(res.Header, responseHeaders))
 	hide.body(&a, answered)
 	if cut {
 		a.SetBool("cut", true)
@@ -155,7 +155,7 @@ func loadBody(v rawjson.Value) string {
 }
 
 // found is the secrets that an exchange carries.
-func found(req *http.Request, res *http.Response) (list []string) {
+func lookup(req *http.Request, res *http.Response) (list []string) {
 	for _, name := range secretHeaders {
 		for _, value := range req.Header.Values(name) {
 			list = append(list, value)
@@ -196,11 +196,11 @@ var (
 type masker []string
 
 // leastSecret is how many bytes a secret has: shorter ones are found everywhere.
-const leastSecret = 4
+const minSecretLength = 4
 
 func (m masker) mask(text string) string {
 	for _, secret := range m {
-		if len(secret) < leastSecret {
+		if len(secret) < minSecretLength {
 			continue
 		}
 		quoted := rawjson.AppendString(nil, secret)

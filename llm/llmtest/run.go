@@ -21,7 +21,7 @@ type Dialect struct {
 }
 
 // patience is how long a test waits for what should come at once.
-const patience = 10 * time.Second
+const waitLimit = 10 * time.Second
 
 // T is what is used of a *testing.T. The package does not import testing, so
 // that programs may use its server.
@@ -56,8 +56,8 @@ func Run(t T, d Dialect, open func(base, key string) llm.Client) {
 	t.Helper()
 	s := &suite{Dialect: d, open: open}
 	for name, promise := range map[string]func(T){
-		"whole": s.whole, "stream": s.stream, "every cut": s.cuts, "error in a stream": s.broken,
-		"asks again": s.again, "no key in errors": s.key, "leaving": s.leaving, "cancelled": s.cancelled,
+		"whole": s.testBody, "stream": s.testStream, "every cut": s.testCuts, "error in a stream": s.testBroken,
+		"asks again": s.testRetry, "no key in errors": s.key, "leaving": s.testEarlyBreak, "cancelled": s.testCancel,
 	} {
 		promise(named{t, name})
 	}
@@ -95,7 +95,7 @@ func (s *suite) start(t T, script ...Exchange) (llm.Client, *Server) {
 	return s.open(server.URL(), testKey), server
 }
 
-func question(stream bool) *llm.Request {
+func newRequest(stream bool) *llm.Request {
 	return &llm.Request{
 		Messages: []content.Message{{Role: content.RoleUser, Blocks: []content.Block{content.User("Which?")}}},
 		Settings: llm.Settings{Model: "test-model"}, Stream: stream,
@@ -103,7 +103,7 @@ func question(stream bool) *llm.Request {
 }
 
 // shape is the blocks in words.
-func shape(blocks []content.Block) string {
+func summarize(blocks []content.Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
 		b.WriteString(block.Kind().String() + ":" + block.String() + ":" + block.Form().Seal.Data + "\n")
@@ -112,16 +112,16 @@ func shape(blocks []content.Block) string {
 }
 
 // collect asks in the way that the client can.
-func collect(ctx context.Context, c llm.Client, stream bool) (*llm.Response, error) {
+func collectStream(ctx context.Context, c llm.Client, stream bool) (*llm.Response, error) {
 	if s, ok := c.(llm.Streamer); ok && stream {
-		return llm.Collect(s.Stream(ctx, question(true)), nil)
+		return llm.Collect(s.Stream(ctx, newRequest(true)), nil)
 	}
-	return c.Generate(ctx, question(stream))
+	return c.Generate(ctx, newRequest(stream))
 }
 
-func (s *suite) whole(t T) {
+func (s *suite) testBody(t T) {
 	c, server := s.start(t, Exchange{Body: s.JSON}, Exchange{Chunks: s.Stream})
-	first, err := c.Generate(t.Context(), question(false))
+	first, err := c.Generate(t.Context(), newRequest(false))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -138,23 +138,23 @@ func (s *suite) whole(t T) {
 	if sent := server.Requests()[0].Body; first.Sent != nil && string(first.Sent) != string(sent) {
 		t.Errorf("sent is %q, came %q", first.Sent, sent)
 	}
-	second, err := c.Generate(t.Context(), question(true))
+	second, err := c.Generate(t.Context(), newRequest(true))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if shape(first.Blocks) != shape(second.Blocks) {
-		t.Errorf("in one piece\n%sas a stream\n%s", shape(first.Blocks), shape(second.Blocks))
+	if summarize(first.Blocks) != summarize(second.Blocks) {
+		t.Errorf("in one piece\n%sas a stream\n%s", summarize(first.Blocks), summarize(second.Blocks))
 	}
 }
 
-func (s *suite) stream(t T) {
+func (s *suite) testStream(t T) {
 	c, _ := s.start(t, Exchange{Chunks: s.Stream}, Exchange{Body: s.JSON})
 	streamer, ok := c.(llm.Streamer)
 	if !ok {
 		return // it need not
 	}
 	var text, thought string
-	first, err := llm.Collect(streamer.Stream(t.Context(), question(true)), func(e llm.Event) {
+	first, err := llm.Collect(streamer.Stream(t.Context(), newRequest(true)), func(e llm.Event) {
 		switch e.Type {
 		case llm.TextDelta:
 			text += e.Text
@@ -168,28 +168,28 @@ func (s *suite) stream(t T) {
 	if text != first.Text() || thought != first.Reasoning() {
 		t.Errorf("the pieces say %q and %q, the blocks %q and %q", text, thought, first.Text(), first.Reasoning())
 	}
-	second, err := llm.Collect(streamer.Stream(t.Context(), question(false)), nil)
+	second, err := llm.Collect(streamer.Stream(t.Context(), newRequest(false)), nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if shape(first.Blocks) != shape(second.Blocks) {
-		t.Errorf("as a stream\n%sin one piece\n%s", shape(first.Blocks), shape(second.Blocks))
+	if summarize(first.Blocks) != summarize(second.Blocks) {
+		t.Errorf("as a stream\n%sin one piece\n%s", summarize(first.Blocks), summarize(second.Blocks))
 	}
 }
 
 // cuts breaks the connection after each event: what was whole stays.
-func (s *suite) cuts(t T) {
+func (s *suite) testCuts(t T) {
 	c, _ := s.start(t, Exchange{Chunks: s.Stream})
-	full, err := collect(t.Context(), c, true)
+	full, err := collectStream(t.Context(), c, true)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	for n := 1; n < len(s.Stream)-1; n++ {
 		c, _ := s.start(t, Exchange{Chunks: s.Stream[:n], Cut: true})
-		reply, err := collect(t.Context(), c, true)
+		reply, err := collectStream(t.Context(), c, true)
 		if err == nil {
-			if shape(reply.Blocks) != shape(full.Blocks) {
-				t.Errorf("cut after event %d: no error, and only\n%s", n, shape(reply.Blocks))
+			if summarize(reply.Blocks) != summarize(full.Blocks) {
+				t.Errorf("cut after event %d: no error, and only\n%s", n, summarize(reply.Blocks))
 			}
 			continue
 		}
@@ -210,10 +210,10 @@ func (s *suite) cuts(t T) {
 	}
 }
 
-func (s *suite) broken(t T) {
+func (s *suite) testBroken(t T) {
 	half := len(s.Stream) / 2
 	c, _ := s.start(t, Exchange{Chunks: append(s.Stream[:half:half], s.Broken)})
-	reply, err := collect(t.Context(), c, true)
+	reply, err := collectStream(t.Context(), c, true)
 	var api *llm.APIError
 	if !errors.As(err, &api) || api.Message == "" {
 		t.Fatalf("error %v, want what the provider said", err)
@@ -223,12 +223,12 @@ func (s *suite) broken(t T) {
 	}
 }
 
-func (s *suite) again(t T) {
+func (s *suite) testRetry(t T) {
 	c, server := s.start(t,
 		Exchange{Status: 429, Header: map[string]string{"Retry-After-Ms": "1"}, Body: s.Refuse},
 		Exchange{Status: 503, Header: map[string]string{"Retry-After-Ms": "1"}, Body: "<html><title>down</title></html>"},
 		Exchange{Body: s.JSON})
-	if _, err := c.Generate(t.Context(), question(false)); err != nil {
+	if _, err := c.Generate(t.Context(), newRequest(false)); err != nil {
 		t.Fatalf("%v", err)
 	}
 	asked := server.Requests()
@@ -246,7 +246,7 @@ func (s *suite) key(t T) {
 		"not JSON": {Body: "key " + testKey}, "in an answer": {Body: refuse},
 	} {
 		c, server := s.start(t, x)
-		_, err := c.Generate(t.Context(), question(false))
+		_, err := c.Generate(t.Context(), newRequest(false))
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -268,13 +268,13 @@ func (s *suite) key(t T) {
 }
 
 // leaving stops listening in the middle: the request ends.
-func (s *suite) leaving(t T) {
+func (s *suite) testEarlyBreak(t T) {
 	c, server := s.start(t, Exchange{Chunks: s.Stream, Pace: time.Millisecond})
 	streamer, ok := c.(llm.Streamer)
 	if !ok {
 		return // it need not
 	}
-	for range streamer.Stream(t.Context(), question(true)) {
+	for range streamer.Stream(t.Context(), newRequest(true)) {
 		break
 	}
 	if n := len(server.Requests()); n != 1 {
@@ -282,15 +282,15 @@ func (s *suite) leaving(t T) {
 	}
 }
 
-func (s *suite) cancelled(t T) {
-	c, _ := s.start(t, Exchange{Chunks: s.Stream, Delay: patience})
+func (s *suite) testCancel(t T) {
+	c, _ := s.start(t, Exchange{Chunks: s.Stream, Delay: waitLimit})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := collect(ctx, c, true); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := collectStream(ctx, c, true); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
-	if took := time.Since(began); took > patience/2 {
+	if took := time.Since(began); took > waitLimit/2 {
 		t.Errorf("it took %s to stop", took)
 	}
 }

@@ -150,7 +150,7 @@ func (x *Exchange) match(r *Request) error {
 		if err != nil {
 			return fmt.Errorf("what the script wants: %w", err)
 		}
-		if where := differs("body", have, want); where != "" {
+		if where := describeDifference("body", have, want); where != "" {
 			return errors.New(where)
 		}
 	}
@@ -161,13 +161,13 @@ func (x *Exchange) match(r *Request) error {
 }
 
 // differs says where two values are not equal; empty: nowhere.
-func differs(at string, have, want rawjson.Value) string {
+func describeDifference(at string, have, want rawjson.Value) string {
 	if rawjson.Equal(have, want) {
 		return ""
 	}
 	if have.Kind() == rawjson.KindObject && want.Kind() == rawjson.KindObject {
 		for key, value := range want.Members() {
-			if where := differs(at+"."+key, have.Get(key), value); where != "" {
+			if where := describeDifference(at+"."+key, have.Get(key), value); where != "" {
 				return where
 			}
 		}
@@ -180,7 +180,7 @@ func differs(at string, have, want rawjson.Value) string {
 	if have.Kind() == rawjson.KindArray && want.Kind() == rawjson.KindArray {
 		i := 0
 		for value := range want.Elements() {
-			if where := differs(fmt.Sprintf("%s[%d]", at, i), have.At(i), value); where != "" {
+			if where := describeDifference(fmt.Sprintf("%s[%d]", at, i), have.At(i), value); where != "" {
 				return where
 			}
 			i++

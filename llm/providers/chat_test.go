@@ -188,8 +188,8 @@ func TestChatWantsTheTurnBack(t *testing.T) {
 	} {
 		to, h := mustTarget("chat", c.provider, "m"), http.Header{}
 		d.Sign(h, to, "k")
-		if d.NeedsLoopReasoning(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
-			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.NeedsLoopReasoning(to), h)
+		if d.NeedsReasoningInToolLoop(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
+			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.NeedsReasoningInToolLoop(to), h)
 		}
 		h = http.Header{}
 		if d.Sign(h, to, ""); len(h) != 0 {

@@ -50,8 +50,10 @@ func (c *Client) Address() llm.Address {
 	return a
 }
 
-// WantsTurn tells whether an open tool loop must go back with its thoughts.
-func (c *Client) WantsTurn() bool { return c.target.Dialect.NeedsLoopReasoning(c.target) }
+// NeedsReasoningInToolLoop tells whether an open tool loop must go back with its thoughts.
+func (c *Client) NeedsReasoningInToolLoop() bool {
+	return c.target.Dialect.NeedsReasoningInToolLoop(c.target)
+}
 
 // Encode gives the request body. Equal requests give equal bytes.
 func (c *Client) Encode(req *llm.Request) ([]byte, error) {
@@ -79,7 +81,7 @@ func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
 // Generate asks and returns the whole answer, whether it comes in one piece or
 // as a stream. The response has the bodies of the request and the answer.
 func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	a, err := c.ask(ctx, req)
+	a, err := c.send(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 // yielded too, block by block.
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		a, err := c.ask(ctx, req)
+		a, err := c.send(ctx, req)
 		if err != nil {
 			yield(llm.Event{}, err)
 			return
@@ -107,7 +109,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 }
 
 // events reads an answer. Its errors have no secrets.
-func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
+func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for e, err := range a.target.Decode(body, llm.FramingAuto) {
 			if err != nil {
@@ -115,7 +117,7 @@ func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 				if errors.As(err, &api) && api.RequestID == "" {
 					api.RequestID = a.requestID
 				}
-				yield(e, a.secrets.clean(err))
+				yield(e, a.secrets.maskError(err))
 				return
 			}
 			if !yield(e, nil) {
@@ -129,9 +131,9 @@ func (c *Client) events(a *answer, body io.Reader) iter.Seq2[llm.Event, error] {
 // all have in common, and by those of the dialect.
 func (c *Client) Check(req *llm.Request) []llm.Problem { return wire.Check(c.target, req) }
 
-// KeepsToolTurns reports whether the model wants the reasoning of every turn with
+// NeedsReasoningAfterToolLoop reports whether the model wants the reasoning of every turn with
 // tool calls in all later requests.
-func (c *Client) KeepsToolTurns(s llm.Settings) bool {
+func (c *Client) NeedsReasoningAfterToolLoop(s llm.Settings) bool {
 	return c.target.ForSettings(s).WantsReasoningBack(s.Reasoning) != nil
 }
 
@@ -159,7 +161,7 @@ func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 }
 
 // ready tells what is missing for a request to be sent.
-func (c *Client) ready(t wire.Target) error {
+func (c *Client) checkReady(t wire.Target) error {
 	p := c.profile
 	if c.base == nil {
 		if p.base != "" {
@@ -171,8 +173,8 @@ func (c *Client) ready(t wire.Target) error {
 	if vendor, err := url.Parse(p.BaseURL); err == nil && p.BaseURL != "" {
 		own = strings.EqualFold(vendor.Host, c.base.Host)
 	}
-	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.signed() {
-		return &noKey{p}
+	if p.NeedsKey && own && c.config.APIKey == "" && c.config.Auth == nil && !c.headersHaveKey() {
+		return &missingKeyError{p}
 	}
 	if t.Model == "" && (p.NeedsKey && own || t.Dialect.NeedsModel) {
 		return fmt.Errorf("ask %s: no model: name one in the settings or the request", p.Name)
@@ -181,7 +183,7 @@ func (c *Client) ready(t wire.Target) error {
 }
 
 // signed tells whether the headers of the configuration bring a key.
-func (c *Client) signed() bool {
+func (c *Client) headersHaveKey() bool {
 	for name := range c.config.Headers {
 		if secretName().MatchString(name) {
 			return true

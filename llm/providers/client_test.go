@@ -184,7 +184,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if _, err := c.Generate(t.Context(), &llm.Request{}); err == nil || !strings.Contains(err.Error(), "no model") {
 		t.Error(err)
 	}
-	if a := c.Address(); a.Provider != "mine" || a.Dialect != "messages" || a.Endpoint != "127.0.0.1:1" || a.Encoder == 0 || !c.WantsTurn() {
+	if a := c.Address(); a.Provider != "mine" || a.Dialect != "messages" || a.Endpoint != "127.0.0.1:1" || a.Encoder == 0 || !c.NeedsReasoningInToolLoop() {
 		t.Errorf("%+v", a)
 	}
 }
@@ -208,7 +208,7 @@ func TestAMisspeltProviderIsRefused(t *testing.T) {
 	}
 	for _, name := range []string{"", "openai-compatible", "chat", "OpenAI_Compatible"} {
 		c, err := Open(name, Config{BaseURL: "http://127.0.0.1:1/v1"})
-		if err != nil || c.Address().Dialect != "chat" || !c.WantsTurn() {
+		if err != nil || c.Address().Dialect != "chat" || !c.NeedsReasoningInToolLoop() {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

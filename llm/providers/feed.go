@@ -13,9 +13,9 @@ import (
 // there. It is for one answer and one goroutine. [NewFeed] makes it; an answer that
 // can be read from an io.Reader needs only [Decode].
 type Feed struct {
-	next  func() (fed, bool)
+	next  func() (feedStep, bool)
 	stop  func()
-	input piece
+	input feedInput
 	watch func(llm.Event)
 	acc   llm.Accumulator
 	err   error // why the answer ended before its end
@@ -23,7 +23,7 @@ type Feed struct {
 }
 
 // fed is one step of reading: an event, an error at the end, or that more is needed.
-type fed struct {
+type feedStep struct {
 	event llm.Event
 	err   error
 	more  bool
@@ -38,10 +38,10 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 		return nil, fmt.Errorf("feed: %w", err)
 	}
 	f := &Feed{watch: watch}
-	f.next, f.stop = iter.Pull(func(yield func(fed) bool) {
-		f.input.wait = func() bool { return yield(fed{more: true}) }
+	f.next, f.stop = iter.Pull(func(yield func(feedStep) bool) {
+		f.input.wait = func() bool { return yield(feedStep{more: true}) }
 		for e, err := range t.Decode(&f.input, llm.FramingStream) {
-			if !yield(fed{event: e, err: err}) || err != nil {
+			if !yield(feedStep{event: e, err: err}) || err != nil {
 				return
 			}
 		}
@@ -50,13 +50,13 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 }
 
 // piece is the bytes that were written and not read yet.
-type piece struct {
+type feedInput struct {
 	bytes []byte
 	ended bool
 	wait  func() bool // hands over to who writes; false: nobody does any more
 }
 
-func (p *piece) Read(to []byte) (int, error) {
+func (p *feedInput) Read(to []byte) (int, error) {
 	for len(p.bytes) == 0 {
 		if p.ended || !p.wait() {
 			return 0, io.EOF

@@ -75,10 +75,10 @@ func Open(name string, c Config) (*Client, error) {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
 	}
 	if !known && c.Dialect == "" && (name != "" || c.BaseURL == "") {
-		return nil, unknown(name)
+		return nil, newUnknownError(name)
 	}
 	t.Model = c.Model
-	client := &Client{target: t, profile: profile, config: c, http: direct()}
+	client := &Client{target: t, profile: profile, config: c, http: newHTTPClient()}
 	if c.HTTP != nil {
 		copied := *c.HTTP
 		client.http = &copied
@@ -162,19 +162,19 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 }
 
 // noKey says which key is missing.
-type noKey struct{ profile Profile }
+type missingKeyError struct{ profile Profile }
 
-func (e *noKey) Error() string {
+func (e *missingKeyError) Error() string {
 	if len(e.profile.KeyEnv) == 0 {
 		return fmt.Sprintf("ask %s: %v", e.profile.Name, llm.ErrNoKey)
 	}
 	return fmt.Sprintf("ask %s: %v: it is looked for in %s", e.profile.Name, llm.ErrNoKey, strings.Join(e.profile.KeyEnv, ", "))
 }
 
-func (e *noKey) Unwrap() error { return llm.ErrNoKey }
+func (e *missingKeyError) Unwrap() error { return llm.ErrNoKey }
 
 // Hint is what to do about it.
-func (e *noKey) Hint() string {
+func (e *missingKeyError) Hint() string {
 	if len(e.profile.KeyEnv) == 0 {
 		return "give a key"
 	}

@@ -13,7 +13,7 @@ import (
 // are counted or models are listed.
 func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	path := strings.TrimRight(u.EscapedPath(), "/")
-	for _, way := range ways {
+	for _, way := range endpoints {
 		rest, found := strings.CutSuffix(path, way.end)
 		if !found {
 			continue
@@ -25,14 +25,14 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 			}
 			model = name
 		}
-		return way.api, atHost(u.Hostname(), way.api), model, true
+		return way.api, providerAt(u.Hostname(), way.api), model, true
 	}
 	return "", "", "", false
 }
 
 // ways is the ends of the paths that models are asked at. named tells whether the
 // model stands before it.
-var ways = []struct {
+var endpoints = []struct {
 	end, api string
 	named    bool
 }{
@@ -52,18 +52,18 @@ var ways = []struct {
 
 // regional is parts of the names of hosts that each account or region has its own
 // of.
-var regional = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
+var regionalHosts = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
 
 // atHost is the provider that speaks a dialect at a host.
-func atHost(host, api string) string {
+func providerAt(host, api string) string {
 	for _, name := range Names() {
 		p, _ := Lookup(name)
 		own, err := url.Parse(p.BaseURL)
-		if name == p.Name && p.Dialect == api && err == nil && p.BaseURL != "" && !local(own.Hostname()) && strings.EqualFold(own.Hostname(), host) {
+		if name == p.Name && p.Dialect == api && err == nil && p.BaseURL != "" && !isLocal(own.Hostname()) && strings.EqualFold(own.Hostname(), host) {
 			return p.Name
 		}
 	}
-	for part, name := range regional {
+	for part, name := range regionalHosts {
 		if !strings.Contains(host, part) {
 			continue
 		}
@@ -77,6 +77,6 @@ func atHost(host, api string) string {
 }
 
 // local tells whether a host is this machine, where anything may answer.
-func local(host string) bool {
+func isLocal(host string) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }

@@ -142,11 +142,11 @@ func readAll(t wire.Target, body io.Reader) (*llm.Response, []content.ToolCall, 
 	var a llm.Accumulator
 	for e, err := range t.Decode(body, llm.FramingAuto) {
 		if err != nil {
-			return a.Response(false), a.Unfinished(), err
+			return a.Response(false), a.UnfinishedCalls(), err
 		}
 		a.Add(e)
 	}
-	return a.Response(true), a.Unfinished(), nil
+	return a.Response(true), a.UnfinishedCalls(), nil
 }
 
 // events is the frames of server-sent events, each with the blank line after it.

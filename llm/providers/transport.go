@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	firstPause = 500 * time.Millisecond // before a request is sent again; then twice as long each time
-	mostPause  = 8 * time.Second
-	mostWait   = time.Minute // that a provider may ask for; if it wants more, nobody waits
-	maxRefusal = 1 << 20     // bytes of the body of an error
+	firstDelay    = 500 * time.Millisecond // before a request is sent again; then twice as long each time
+	maxDelay      = 8 * time.Second
+	maxRetryAfter = time.Minute // that a provider may ask for; if it wants more, nobody waits
+	maxErrorBody  = 1 << 20     // bytes of the body of an error
 )
 
 // direct does requests without asking the environment for a proxy.
-func direct() *http.Client {
+func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: &http.Transport{
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second,
@@ -49,7 +49,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 }
 
 // answer is an answer that has begun.
-type answer struct {
+type openResponse struct {
 	body      io.Reader
 	closer    io.Closer
 	sent      []byte
@@ -60,22 +60,22 @@ type answer struct {
 }
 
 // try is one request on its way.
-type try struct {
+type attempt struct {
 	*Client
 	target wire.Target
 	stream bool
 	url    *url.URL
 	body   []byte
 
-	again bool // sending it once more may help
-	wait  time.Duration
+	retryable bool // sending it once more may help
+	wait      time.Duration
 }
 
 // ask sends a request until it is answered, or until asking again makes no
 // sense. After the first byte of an answer nothing is sent again.
-func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
+func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, error) {
 	t := c.target.ForSettings(req.Settings)
-	if err := c.ready(t); err != nil {
+	if err := c.checkReady(t); err != nil {
 		return nil, err
 	}
 	body := req.Body
@@ -85,23 +85,23 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 			return nil, err
 		}
 	}
-	r := &try{Client: c, target: t, stream: req.Stream, url: c.endpoint(t, req.Stream), body: body}
+	r := &attempt{Client: c, target: t, stream: req.Stream, url: c.endpoint(t, req.Stream), body: body}
 	for n := 0; ; {
-		a, err := r.send(ctx)
+		a, err := r.sendOnce(ctx)
 		if err == nil {
 			if req.OnSent != nil {
 				req.OnSent(a.sent)
 			}
 			return a, nil
 		}
-		if r.less(req, err) {
+		if r.withoutRefusedField(req, err) {
 			continue
 		}
 		pause := r.wait
 		if pause <= 0 {
 			pause = jitter(n)
 		}
-		if !r.again || n >= c.config.Retries || pause > mostWait {
+		if !r.retryable || n >= c.config.Retries || pause > maxRetryAfter {
 			return nil, err
 		}
 		n++
@@ -114,21 +114,21 @@ func (c *Client) ask(ctx context.Context, req *llm.Request) (*answer, error) {
 
 // less takes a field out of the body that the server refuses, if it may be taken
 // out. It reports whether to send the request again.
-func (r *try) less(req *llm.Request, err error) bool {
+func (r *attempt) withoutRefusedField(req *llm.Request, err error) bool {
 	var api *llm.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusBadRequest {
 		return false
 	}
-	if body := withoutOwn(r.target, api, r.body, req.Settings.Extra); body != nil {
+	if body := withoutOptionalField(r.target, api, r.body, req.Settings.Extra); body != nil {
 		r.log("%s does not know a field that tract added: asking without it", r.target.Provider)
 		r.body = body
 		return true
 	}
-	body, effort := withoutOff(r.target, api, r.body, req.Settings)
+	body, effort := withReasoningOn(r.target, api, r.body, req.Settings)
 	if body == nil {
 		return false
 	}
-	cannotStop(req, r.target, effort)
+	warnCannotStop(req, r.target, effort)
 	r.body = body
 	return true
 }
@@ -142,7 +142,7 @@ func (c *Client) log(format string, args ...any) {
 // jitter is how long to pause before try n+1: some time up to a limit that
 // doubles, so that clients which were refused together do not come back together.
 func jitter(n int) time.Duration {
-	pause := min(firstPause<<min(n, 10), mostPause)
+	pause := min(firstDelay<<min(n, 10), maxDelay)
 	return pause/2 + rand.N(pause/2)
 }
 
@@ -158,39 +158,39 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // send sends the request once. The answer has begun when it returns one.
-func (r *try) send(ctx context.Context) (*answer, error) {
-	r.again, r.wait = false, 0
-	clock, ctx := newWatch(ctx, r.url.Host)
-	req, hide, err := r.request(ctx)
+func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
+	r.retryable, r.wait = false, 0
+	clock, ctx := newIdleTimer(ctx, r.url.Host)
+	req, hide, err := r.newRequest(ctx)
 	if err != nil {
 		clock.stop()
-		return nil, hide.clean(err)
+		return nil, hide.maskError(err)
 	}
-	clock.limit(r.config.HeaderTimeout)
+	clock.setLimit(r.config.HeaderTimeout)
 	res, err := r.http.Do(req) //nolint:bodyclose // the answer closes it, through what watches it
 	if err != nil {
 		defer clock.stop()
-		return nil, r.unreached(clock, hide, err)
+		return nil, r.networkError(clock, hide, err)
 	}
-	var body io.ReadCloser = &watched{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
+	var body io.ReadCloser = &timedBody{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
 	if res.StatusCode/100 != 2 {
 		defer body.Close()
-		return nil, hide.clean(r.refused(res, body, hide))
+		return nil, hide.maskError(r.refusalError(res, body, hide))
 	}
 	begun := bufio.NewReader(body)
 	if _, err := begun.Peek(1); err != nil && err != io.EOF { // it broke before it began
 		defer body.Close()
-		return nil, r.unreached(clock, hide, err)
+		return nil, r.networkError(clock, hide, err)
 	}
 	from := r.Address()
 	from.Model = r.target.Model
-	return &answer{
+	return &openResponse{
 		body: begun, closer: body, sent: r.body, from: from, target: r.target, requestID: requestID(res.Header), secrets: hide,
 	}, nil
 }
 
 // request makes the request, with what it carries that nobody may see.
-func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
+func (r *attempt) newRequest(ctx context.Context) (*http.Request, secrets, error) {
 	hide := secrets{}
 	hide.add(r.config.APIKey)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(r.body))
@@ -210,7 +210,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 	if r.config.Auth != nil {
 		err = r.config.Auth(req)
 	}
-	hide.learn(req)
+	hide.addFrom(req)
 	if err != nil {
 		return nil, hide, fmt.Errorf("ask %s: authorize: %w", r.target.Provider, err)
 	}
@@ -218,7 +218,7 @@ func (r *try) request(ctx context.Context) (*http.Request, secrets, error) {
 }
 
 // unreached is the error of a request that nothing was heard of.
-func (r *try) unreached(clock *watch, hide secrets, err error) error {
+func (r *attempt) networkError(clock *idleTimer, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
 		return fmt.Errorf("ask %s: %w", r.target.Provider, cause)
 	}
@@ -227,12 +227,12 @@ func (r *try) unreached(clock *watch, hide secrets, err error) error {
 	}
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
-	r.again = !errors.As(err, &cert) && !(errors.As(err, &name) && name.IsNotFound)
-	return &llm.NetworkError{Provider: r.target.Provider, Host: r.url.Host, Err: hide.clean(err)}
+	r.retryable = !errors.As(err, &cert) && !(errors.As(err, &name) && name.IsNotFound)
+	return &llm.NetworkError{Provider: r.target.Provider, Host: r.url.Host, Err: hide.maskError(err)}
 }
 
 // refused is the error of an answer that is none. Secrets go before words are cut: half of one is one too.
-func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
+func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets) error {
 	provider := r.target.Provider
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
 		return &llm.APIError{
@@ -240,60 +240,60 @@ func (r *try) refused(res *http.Response, body io.Reader, hide secrets) error {
 			Message: fmt.Sprintf("it sends to %s://%s; neither key nor words go there: give that as the base URL if it is right", to.Scheme, to.Host),
 		}
 	}
-	text, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // the status says enough when the words break off
-	e := httpError(provider, res, []byte(hide.scrub(string(text))))
-	r.again, r.wait = e.Temporary(), e.RetryAfter
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the status says enough when the words break off
+	e := httpError(provider, res, []byte(hide.mask(string(text))))
+	r.retryable, r.wait = e.Temporary(), e.RetryAfter
 	if res.Header.Get("X-Should-Retry") == "false" {
-		r.again = false
+		r.retryable = false
 	}
 	return e
 }
 
 // withoutOwn is the body without the fields that a provider refuses and nobody
 // asked for; nil when it is not about them.
-func withoutOwn(t wire.Target, e *llm.APIError, body, extra []byte) []byte {
+func withoutOptionalField(t wire.Target, e *llm.APIError, body, extra []byte) []byte {
 	for _, path := range t.Dialect.OptionalFields {
 		v, err := rawjson.Parse(body)
 		last := path[len(path)-1]
-		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !names(e, last) {
+		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !mentions(e, last) {
 			continue
 		}
-		return without(v, path)
+		return withoutMember(v, path)
 	}
 	return nil
 }
 
 // efforts is in the order of how much a model reasons.
-var efforts = []string{wire.EffortNone, "minimal", "low", "medium", "high"}
+var effortOrder = []string{wire.EffortNone, "minimal", "low", "medium", "high"}
 
 // withoutOff is the body that asks for as little reasoning as the provider lets a
 // model do, when it refuses to let it do none: with the least effort that the error
 // names, else without the field. body is nil when the error is not about that.
-func withoutOff(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
+func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
 	if !wire.IsReasoningOff(s.Reasoning) {
 		return nil, ""
 	}
 	for _, path := range t.Dialect.ReasoningOffFields {
 		v, err := rawjson.Parse(body)
 		said := v.Get(path...)
-		about := names(e, path[len(path)-1]) || names(e, "thinking") || names(e, "reasoning")
+		about := mentions(e, path[len(path)-1]) || mentions(e, "thinking") || mentions(e, "reasoning")
 		if err != nil || said == nil || rawjson.Value(s.Extra).Get(path[0]) != nil || !about {
 			continue
 		}
-		if asked := slices.Index(efforts, said.Text()); asked >= 0 {
-			for _, effort := range efforts[asked+1:] {
+		if asked := slices.Index(effortOrder, said.Text()); asked >= 0 {
+			for _, effort := range effortOrder[asked+1:] {
 				if strings.Contains(e.Message, "'"+effort+"'") {
-					return replaced(v, path, rawjson.AppendString(nil, effort)), effort
+					return withMember(v, path, rawjson.AppendString(nil, effort)), effort
 				}
 			}
 		}
-		return without(v, path), ""
+		return withoutMember(v, path), ""
 	}
 	return nil, ""
 }
 
 // cannotStop tells who asked that the model reasons, though it was asked not to.
-func cannotStop(req *llm.Request, t wire.Target, effort string) {
+func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	if req.OnWarning == nil {
 		return
 	}
@@ -309,24 +309,24 @@ func cannotStop(req *llm.Request, t wire.Target, effort string) {
 
 // names tells whether an error is about a field. Google spells its fields in two
 // ways, and of a model that does not think it says only that.
-func names(e *llm.APIError, field string) bool {
+func mentions(e *llm.APIError, field string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	text := fold(e.Param + " " + e.Message)
 	return strings.Contains(text, fold(field)) || field == "includeThoughts" && strings.Contains(text, "thinking is not")
 }
 
 // without is an object without the member at the end of a path.
-func without(v rawjson.Value, path []string) rawjson.Value { return replaced(v, path, nil) }
+func withoutMember(v rawjson.Value, path []string) rawjson.Value { return withMember(v, path, nil) }
 
 // replaced is an object with another value at the end of a path; nil takes the member
 // out, and the objects on the path that have no other.
-func replaced(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
+func withMember(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	for key, value := range v.Members() {
 		switch {
 		case key != path[0]:
 		case len(path) > 1:
-			value = rawjson.NonEmptyObject(replaced(value, path[1:], by))
+			value = rawjson.NonEmptyObject(withMember(value, path[1:], by))
 		default:
 			value = by
 		}

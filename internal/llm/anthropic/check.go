@@ -61,17 +61,17 @@ func thinkingFirst(c *wire.Checker) {
 	if t := c.Body.Get("thinking", "type").Text(); t != "enabled" {
 		return // adaptive thinking may not think
 	}
-	begun, thought := -1, false
+	begun, reasoning := -1, false
 	for _, s := range c.Outline[c.OpenTurnStart():] {
 		if !s.FromModel {
 			continue
 		}
 		if s.Message != begun {
-			begun, thought = s.Message, s.Kind == wire.OutlineReasoning
+			begun, reasoning = s.Message, s.Kind == wire.OutlineReasoning
 		}
-		if s.Kind == wire.OutlineCall && !thought {
+		if s.Kind == wire.OutlineCall && !reasoning {
 			c.Report(s.Path, s.CallID, "the message with the tool call %s does not begin with its thought", s.CallID)
-			thought = true // once for each message
+			reasoning = true // once for each message
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	for _, m := range req.Messages {
 		for _, b := range m.Blocks {
 			if r, ok := b.(content.ToolResult); ok && r.Server && !t.Owns(r) {
-				p.lost[r.CallID] = true
+				p.unsentCalls[r.CallID] = true
 			}
 		}
 	}
@@ -59,12 +59,12 @@ func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 type messageEncoder struct {
 	wire.Target
 	wire.MessageBuilder
-	lost      map[string]bool // calls of the provider's own tools whose results cannot be sent
-	container string          // where the code waits that called a tool
+	unsentCalls map[string]bool // calls of the provider's own tools whose results cannot be sent
+	container   string          // where the code waits that called a tool
 }
 
 func newMessageEncoder(t wire.Target) *messageEncoder {
-	return &messageEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}, lost: map[string]bool{}}
+	return &messageEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}, unsentCalls: map[string]bool{}}
 }
 
 // add adds a block of a message to the message of the wire that takes it.
@@ -76,7 +76,7 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 	if _, media := b.(content.Media); media && role == content.RoleAssistant {
 		return // an answer is words only
 	}
-	v := p.block(b)
+	v := p.encodeBlock(b)
 	to, begun := p.StartMessage(role, b, v)
 	if begun && to == p.ModelRole {
 		p.container = ""
@@ -87,7 +87,7 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 }
 
 // block is a content block of the wire; nil when it cannot be sent.
-func (p *messageEncoder) block(b content.Block) rawjson.Value {
+func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
@@ -97,11 +97,11 @@ func (p *messageEncoder) block(b content.Block) rawjson.Value {
 		o.SetString("type", "text")
 		o.SetString("text", b.Text)
 	case content.Reasoning:
-		if !p.reasoning(b, &o) {
+		if !p.encodeReasoning(b, &o) {
 			return nil
 		}
 	case content.ToolCall:
-		if b.Server && (!p.Owns(b) || p.lost[b.CallID]) {
+		if b.Server && (!p.Owns(b) || p.unsentCalls[b.CallID]) {
 			return nil
 		}
 		o.SetString("type", cmp.Or(p.typeOf(b), "tool_use"))
@@ -114,7 +114,7 @@ func (p *messageEncoder) block(b content.Block) rawjson.Value {
 		}
 		o.SetString("type", cmp.Or(p.typeOf(b), "tool_result"))
 		o.SetString("tool_use_id", wire.SafeCallID(b.CallID, 0))
-		o.Set("content", resultContent(b, p.Owns(b)))
+		o.Set("content", encodeResultContent(b, p.Owns(b)))
 		o.SetTrue("is_error", b.IsError)
 	case content.Media:
 		encodeMedia(b, &o)
@@ -147,7 +147,7 @@ func (p *messageEncoder) typeOf(b content.Block) string {
 // reasoning writes a thought. One goes back with the seal of its model, and to
 // Anthropic never without one. Servers that only speak its format may not seal
 // thoughts at all: they get their own back as they gave them.
-func (p *messageEncoder) reasoning(r content.Reasoning, o *rawjson.Object) bool {
+func (p *messageEncoder) encodeReasoning(r content.Reasoning, o *rawjson.Object) bool {
 	form := r.Form()
 	switch {
 	case !p.Owns(r) || form.Incomplete:
@@ -171,7 +171,7 @@ func (p *messageEncoder) reasoning(r content.Reasoning, o *rawjson.Object) bool 
 
 // messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
 // another dialect are sent as the JSON they are.
-func resultContent(r content.ToolResult, own bool) rawjson.Value {
+func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && (own || isContent(v)) {
 		return v
 	}

@@ -12,31 +12,31 @@ import (
 // messagesBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	input string                // a call's arguments as the start gave them
-	cites []rawjson.Value       // of a text
-	grown wire.FieldAccumulator // members of a block that is not known
+	startInput string                // a call's arguments as the start gave them
+	citations  []rawjson.Value       // of a text
+	fields     wire.FieldAccumulator // members of a block that is not known
 }
 
 // blockStart reads the start of a content block. Most are empty, but any may be
 // complete already.
-func (m *reader) blockStart(v rawjson.Value) error {
+func (m *reader) readBlockStart(v rawjson.Value) error {
 	n, _ := v.Get("index").Int()
-	m.blockStop(n)
+	m.endBlockAt(n)
 	start := v.Get("content_block")
 	if start.Kind() != rawjson.KindObject {
 		return nil // deltas may tell what it is
 	}
-	block, call := m.block(start)
+	block, call := m.readBlock(start)
 	b := &streamBlock{}
 	if c, ok := block.(content.ToolCall); ok && call {
-		b.input, c.Arguments = c.Arguments, ""
+		b.startInput, c.Arguments = c.Arguments, ""
 		block = c
 	}
-	return m.enter(n, b, block)
+	return m.beginBlock(n, b, block)
 }
 
 // enter begins the block at an index of the wire.
-func (m *reader) enter(n int64, b *streamBlock, block content.Block) (err error) {
+func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = m.BeginStreamed(block); err == nil {
 		m.blocks[n] = b
 	}
@@ -45,7 +45,7 @@ func (m *reader) enter(n int64, b *streamBlock, block content.Block) (err error)
 
 // blockDelta reads more of a block. What is not known, and what does not belong
 // to the block, is passed over.
-func (m *reader) blockDelta(v rawjson.Value) error {
+func (m *reader) readBlockDelta(v rawjson.Value) error {
 	n, _ := v.Get("index").Int()
 	d := v.Get("delta")
 	b := m.blocks[n]
@@ -60,21 +60,21 @@ func (m *reader) blockDelta(v rawjson.Value) error {
 		default:
 			return nil
 		}
-		if err := m.enter(n, b, block); err != nil {
+		if err := m.beginBlock(n, b, block); err != nil {
 			return err
 		}
 	}
-	m.more(b, d)
+	m.addDelta(b, d)
 	return nil
 }
 
 // more adds a delta to a block.
-func (m *reader) more(b *streamBlock, d rawjson.Value) {
+func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	switch block := b.Block.(type) {
 	case content.Text:
 		m.AppendText(b.BlockBuilder, d.Get("text").Text())
 		if c := d.Get("citation"); c != nil {
-			b.cites = append(b.cites, bytes.Clone(c))
+			b.citations = append(b.citations, bytes.Clone(c))
 		}
 	case content.Reasoning:
 		m.AppendText(b.BlockBuilder, d.Get("thinking").Text())
@@ -82,42 +82,42 @@ func (m *reader) more(b *streamBlock, d rawjson.Value) {
 	case content.ToolCall:
 		m.AppendText(b.BlockBuilder, d.Get("partial_json").Text())
 	case content.Native:
-		b.grow(block.JSON, d)
+		b.accumulate(block.JSON, d)
 	}
 }
 
 // grow adds a delta to a block that is not known: strings grow, as they do in
 // every delta of the format, all else is replaced.
-func (b *streamBlock) grow(block string, d rawjson.Value) {
+func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key == "type" || value.Kind() == rawjson.KindNull {
 			continue
 		}
 		if value.Kind() != rawjson.KindString {
-			b.grown.Set(key, value)
+			b.fields.Set(key, value)
 			continue
 		}
-		was := rawjson.Value(block).Get(key)
-		if b.grown.Fields[key] == nil && was.Kind() == rawjson.KindString {
-			b.grown.Field(key).Add(was)
+		previous := rawjson.Value(block).Get(key)
+		if b.fields.Fields[key] == nil && previous.Kind() == rawjson.KindString {
+			b.fields.Field(key).Add(previous)
 		}
-		b.grown.Field(key).Add(value)
+		b.fields.Field(key).Add(value)
 	}
 }
 
 // blockStop ends the block at an index of the wire, if one is open.
-func (m *reader) blockStop(n int64) {
+func (m *reader) endBlockAt(n int64) {
 	if b := m.blocks[n]; b != nil {
 		delete(m.blocks, n)
-		m.finish(b)
+		m.endBlock(b)
 	}
 }
 
 // finish ends a block.
-func (m *reader) finish(b *streamBlock) {
+func (m *reader) endBlock(b *streamBlock) {
 	switch block := b.Block.(type) {
 	case content.Text:
-		block.SetExtra(b.cited(block.Form().Extra))
+		block.SetExtra(b.withCitations(block.Form().Extra))
 		b.Block = block
 	case content.Reasoning:
 		if form := block.Form(); form.Seal.Type == content.Signature && form.Extra != nil {
@@ -126,14 +126,14 @@ func (m *reader) finish(b *streamBlock) {
 		}
 	case content.ToolCall:
 		if text := strings.Join(b.Text, ""); strings.TrimSpace(text) == "" {
-			b.Text, block.Arguments = nil, b.input
+			b.Text, block.Arguments = nil, b.startInput
 		} else {
 			block.SetIncomplete(rawjson.IsTruncated(text))
 		}
 		b.Block = block
 	case content.Native:
-		if b.grown.Keys != nil {
-			whole := new(rawjson.Object).Merge(b.grown.Object())
+		if b.fields.Keys != nil {
+			whole := new(rawjson.Object).Merge(b.fields.Object())
 			block.JSON = string(whole.Merge(rawjson.Value(block.JSON)).Bytes())
 			b.Block = block
 		}
@@ -142,8 +142,8 @@ func (m *reader) finish(b *streamBlock) {
 }
 
 // cited is the extra of a text with the citations that came.
-func (b *streamBlock) cited(extra []byte) []byte {
-	if b.cites == nil {
+func (b *streamBlock) withCitations(extra []byte) []byte {
+	if b.citations == nil {
 		return extra
 	}
 	var o rawjson.Object
@@ -152,7 +152,7 @@ func (b *streamBlock) cited(extra []byte) []byte {
 	for c := range o.Bytes().Get("citations").Elements() {
 		list.Add(c)
 	}
-	for _, c := range b.cites {
+	for _, c := range b.citations {
 		list.Add(c)
 	}
 	o.Set("citations", list.Bytes())

@@ -10,13 +10,13 @@ import (
 // The invoke dialect: Anthropic's messages through Amazon Bedrock's InvokeModel.
 // What a model says there is what it says at home; a stream of it comes wrapped,
 // and the framing unwraps it.
-var Invoke = invoke()
+var Invoke = newInvoke()
 
-func invoke() *wire.Dialect {
+func newInvoke() *wire.Dialect {
 	d := *anthropic.Messages
-	d.Name, d.Headers, d.Sign, d.Encode = "invoke", nil, signBedrock, encodeInvoke
+	d.Name, d.Headers, d.Sign, d.Encode = "invoke", nil, sign, encodeInvoke
 	d.Path = func(model string, stream bool) string {
-		return bedrockPath(model, "invoke", "invoke-with-response-stream", stream)
+		return modelPath(model, "invoke", "invoke-with-response-stream", stream)
 	}
 	return &d
 }

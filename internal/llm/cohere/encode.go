@@ -10,14 +10,14 @@ import (
 )
 
 // encodeCohere writes a request.
-func encodeCohere(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	body := rawjson.NewObject("model", t.Model)
-	p := coherePrompt{Target: t}
+	p := encoder{Target: t}
 	for _, m := range req.Messages {
-		p.add(m)
+		p.addMessage(m)
 	}
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 {
 		body.Set("tools", wire.FunctionTools(req.Tools))
@@ -30,14 +30,14 @@ func encodeCohere(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	wire.SetCommon(body, s, "max_tokens")
-	body.Set("thinking", cohereThinking(s.Reasoning))
+	body.Set("thinking", encodeThinking(s.Reasoning))
 	body.SetBool("stream", req.Stream)
 	return t.FinishBody(body, s)
 }
 
 // cohereThinking is how much the model is to think; nil when nothing is told.
 // Beyond a middling effort it gets no budget.
-func cohereThinking(r llm.Reasoning) rawjson.Value {
+func encodeThinking(r llm.Reasoning) rawjson.Value {
 	var o rawjson.Object
 	budget := r.MaxTokens
 	switch {
@@ -58,40 +58,40 @@ func cohereThinking(r llm.Reasoning) rawjson.Value {
 }
 
 // replayCohere writes the message that stands for one response.
-func replayCohere(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := coherePrompt{Target: t}
-	return rawjson.ValidUTF8(p.answer(blocks))
+func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := encoder{Target: t}
+	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
 }
 
 // coherePrompt gathers the messages of a request.
-type coherePrompt struct {
+type encoder struct {
 	wire.Target
-	wait wire.ResultQueue
-	list rawjson.Array
+	results wire.ResultQueue
+	list    rawjson.Array
 }
 
 // add adds a message. Results are messages of their own.
-func (p *coherePrompt) add(m content.Message) {
+func (p *encoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
-		p.wait.BeginResponse(m.Blocks, &p.list)
-		p.list.Add(p.answer(m.Blocks))
+		p.results.BeginResponse(m.Blocks, &p.list)
+		p.list.Add(p.encodeAssistant(m.Blocks))
 		return
 	}
 	var parts rawjson.Array
-	var words []string
+	var texts []string
 	mixed := false
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case content.ToolResult:
-			p.result(b)
+			p.addResult(b)
 		case content.Text:
 			if b.Kind() == content.KindNote {
 				continue
 			}
-			words = append(words, b.Text)
-			parts.Add(cohereText("text", b.Text))
+			texts = append(texts, b.Text)
+			parts.Add(encodeText("text", b.Text))
 		case content.Media:
-			v := cohereMedia(b)
+			v := encodeMedia(b)
 			mixed = mixed || v != nil
 			parts.Add(v)
 		}
@@ -106,24 +106,24 @@ func (p *coherePrompt) add(m content.Message) {
 	if mixed {
 		o.Set("content", parts.Bytes())
 	} else {
-		o.SetString("content", strings.Join(words, "\n\n"))
+		o.SetString("content", strings.Join(texts, "\n\n"))
 	}
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	p.list.Add(o.Bytes())
 }
 
 // cohereText is a part of a content that has its words in a member named as it.
-func cohereText(kind, text string) rawjson.Value {
+func encodeText(kind, text string) rawjson.Value {
 	return rawjson.NewObject("type", kind, kind, text).Bytes()
 }
 
 // cohereMedia is an image, or the words of a text file; nil for any other.
-func cohereMedia(m content.Media) rawjson.Value {
+func encodeMedia(m content.Media) rawjson.Value {
 	var o, in rawjson.Object
 	media, data, inline := wire.InlineData(m)
 	switch {
 	case m.Of != content.KindImage && inline && strings.HasPrefix(media, "text/"):
-		return cohereText("text", data)
+		return encodeText("text", data)
 	case m.Of != content.KindImage:
 		return nil
 	case inline:
@@ -138,7 +138,7 @@ func cohereMedia(m content.Media) rawjson.Value {
 
 // answer is what the model said; nil when nothing of it can be sent. Thoughts are
 // plain words here, so those of others go along.
-func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
+func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	var o, more rawjson.Object
 	var parts, calls rawjson.Array
 	var plan strings.Builder
@@ -147,24 +147,24 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 		case content.Text:
 			switch {
 			case b.Kind() == content.KindNote || b.Text == "":
-			case p.Owns(b) && b.Form().Type == coherePlan:
+			case p.Owns(b) && b.Form().Type == typePlan:
 				plan.WriteString(b.Text)
 			default:
-				parts.Add(p.with(b, cohereText("text", b.Text)))
+				parts.Add(p.withExtra(b, encodeText("text", b.Text)))
 			}
 		case content.Reasoning:
 			if text := b.String(); text != "" {
-				parts.Add(p.with(b, cohereText("thinking", text)))
+				parts.Add(p.withExtra(b, encodeText("thinking", text)))
 			}
 		case content.ToolCall:
 			if !b.Server {
-				calls.Add(p.call(b))
+				calls.Add(p.encodeCall(b))
 			}
 		case content.Native:
 			v, err := rawjson.Parse([]byte(b.JSON))
 			switch {
 			case err != nil || !p.Owns(b):
-			case strings.HasPrefix(b.Form().Type, coherePart):
+			case strings.HasPrefix(b.Form().Type, typeContentPart):
 				parts.Add(v)
 			default:
 				more.Set(b.Form().Type, v)
@@ -174,7 +174,7 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 	o.SetString("role", "assistant")
 	o.Set("content", rawjson.NonEmpty(parts.Bytes()))
 	if plan.Len() > 0 {
-		o.SetString(coherePlan, plan.String())
+		o.SetString(typePlan, plan.String())
 	}
 	o.Set("tool_calls", rawjson.NonEmpty(calls.Bytes()))
 	o.Merge(more.Bytes())
@@ -185,14 +185,14 @@ func (p *coherePrompt) answer(blocks []content.Block) rawjson.Value {
 }
 
 // with is a part with what else it had when it came from here.
-func (p *coherePrompt) with(b content.Block, v rawjson.Value) rawjson.Value {
+func (p *encoder) withExtra(b content.Block, v rawjson.Value) rawjson.Value {
 	if !p.Owns(b) {
 		return v
 	}
 	return new(rawjson.Object).Merge(v).Merge(b.Form().Extra).Bytes()
 }
 
-func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
+func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	var o, f rawjson.Object
 	var extra rawjson.Value
 	args := c.Arguments
@@ -211,9 +211,9 @@ func (p *coherePrompt) call(c content.ToolCall) rawjson.Value {
 }
 
 // result writes what came of a call.
-func (p *coherePrompt) result(r content.ToolResult) {
+func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}
-	p.wait.Add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.ResultValue(r)).Bytes())
+	p.results.Add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.ResultValue(r)).Bytes())
 }

@@ -22,7 +22,7 @@ import (
 // payload is, which is JSON here.
 const (
 	awsPrelude    = 12
-	awsTail       = 4
+	awsTrailer    = 4
 	maxAWSMessage = maxBody // bytes of one message
 )
 
@@ -63,13 +63,13 @@ func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 		return fmt.Errorf("%w: event stream: a message begins with a wrong checksum", llm.ErrProtocol)
 	case length > maxAWSMessage:
 		return fmt.Errorf("event stream: message %w", llm.ErrTooLong)
-	case uint64(length) < uint64(headers)+awsPrelude+awsTail:
+	case uint64(length) < uint64(headers)+awsPrelude+awsTrailer:
 		return fmt.Errorf("%w: event stream: a message of %d bytes with %d of headers", llm.ErrProtocol, length, headers)
 	}
 	if _, err := io.CopyN(message, r, int64(length)-awsPrelude); err != nil {
 		return truncatedAWS(err, message)
 	}
-	body := message.Bytes()[:length-awsTail]
+	body := message.Bytes()[:length-awsTrailer]
 	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(message.Bytes()[len(body):]) {
 		return fmt.Errorf("%w: event stream: a message with a wrong checksum", llm.ErrProtocol)
 	}

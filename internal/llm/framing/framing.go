@@ -30,7 +30,7 @@ type Frame struct {
 func Read(r io.Reader, f llm.Framing) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		body := &prefixReader{r: r}
-		r := bufio.NewReaderSize(&limitedReader{r: body, left: maxBody}, 512)
+		r := bufio.NewReaderSize(&limitedReader{r: body, remaining: maxBody}, 512)
 		if err := skipToFirstByte(r); err != nil {
 			if err != io.EOF {
 				yield(Frame{}, err)
@@ -128,19 +128,19 @@ func readSSE(r io.Reader, body *prefixReader, yield func(Frame, error) bool) {
 
 // limited reads up to a limit. What is longer is an error, not an end.
 type limitedReader struct {
-	r    io.Reader
-	left int
+	r         io.Reader
+	remaining int
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.left == 0 {
+	if l.remaining == 0 {
 		if n, err := l.r.Read(make([]byte, 1)); n == 0 {
 			return 0, err
 		}
 		return 0, fmt.Errorf("response: %w", llm.ErrTooLong)
 	}
-	n, err := l.r.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := l.r.Read(p[:min(len(p), l.remaining)])
+	l.remaining -= n
 	return n, err
 }
 

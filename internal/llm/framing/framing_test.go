@@ -116,7 +116,7 @@ func TestBrokenFramesAreErrors(t *testing.T) {
 
 // badHeaders is a message whose headers end inside one.
 func badHeaders() []byte {
-	m := binary.BigEndian.AppendUint32(nil, awsPrelude+3+awsTail)
+	m := binary.BigEndian.AppendUint32(nil, awsPrelude+3+awsTrailer)
 	m = binary.BigEndian.AppendUint32(m, 3)
 	m = binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(m))
 	m = append(m, 9, 'a', 'b')

@@ -37,7 +37,7 @@ func ServerSentEvents(r io.Reader) iter.Seq2[ServerSentEvent, error] {
 
 func serverSentEvents(r io.Reader, limit int) iter.Seq2[ServerSentEvent, error] {
 	return func(yield func(ServerSentEvent, error) bool) {
-		s := eventReader{lines: lineReader{r: bufio.NewReader(r), limit: limit + lineSlack}, limit: limit, buf: []byte{}}
+		s := sseReader{lines: lineReader{r: bufio.NewReader(r), limit: limit + lineSlack}, limit: limit, buf: []byte{}}
 		for {
 			frame, err := s.next()
 			if frame.Data != nil && !yield(frame, nil) {
@@ -56,7 +56,7 @@ func serverSentEvents(r io.Reader, limit int) iter.Seq2[ServerSentEvent, error] 
 var errTooLong = fmt.Errorf("event or line %w", llm.ErrTooLong)
 
 // eventReader makes frames of lines.
-type eventReader struct {
+type sseReader struct {
 	lines lineReader
 	limit int             // of the data of one frame
 	frame ServerSentEvent // that is being read
@@ -65,7 +65,7 @@ type eventReader struct {
 
 // next reads up to the end of a frame. The frame has nil Data when it is none;
 // with an error it is what was read before.
-func (s *eventReader) next() (ServerSentEvent, error) {
+func (s *sseReader) next() (ServerSentEvent, error) {
 	s.frame = ServerSentEvent{}
 	for {
 		line, err := s.lines.next()
@@ -87,7 +87,7 @@ func (s *eventReader) next() (ServerSentEvent, error) {
 }
 
 // field takes in one line of a frame.
-func (s *eventReader) field(line []byte) {
+func (s *sseReader) field(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -110,11 +110,11 @@ const lineSlack = 1 << 10
 
 // lineReader cuts what it reads into lines.
 type lineReader struct {
-	r      *bufio.Reader
-	limit  int // of a line, in bytes
-	line   bytes.Buffer
-	begun  bool // a line was returned: no byte order mark from here on
-	skipLF bool // the last line ended in CR: an LF here belongs to it
+	r             *bufio.Reader
+	limit         int // of a line, in bytes
+	line          bytes.Buffer
+	firstLineRead bool // a line was returned: no byte order mark from here on
+	skipLF        bool // the last line ended in CR: an LF here belongs to it
 }
 
 // next returns the next line without its ending, as soon as that was read. It is valid
@@ -124,7 +124,7 @@ func (l *lineReader) next() ([]byte, error) {
 	l.line.Reset()
 	for {
 		if _, err := l.r.Peek(1); err != nil {
-			return l.whole(), err
+			return l.trimmed(), err
 		}
 		part, _ := l.r.Peek(l.r.Buffered())
 		end := bytes.IndexAny(part, "\r\n")
@@ -146,16 +146,16 @@ func (l *lineReader) next() ([]byte, error) {
 			continue
 		}
 		_, _ = l.r.Discard(end + 1)
-		return l.whole(), nil
+		return l.trimmed(), nil
 	}
 }
 
 // whole is the line, without the byte order mark that the first one may have.
-func (l *lineReader) whole() []byte {
+func (l *lineReader) trimmed() []byte {
 	line := l.line.Bytes()
-	if !l.begun {
+	if !l.firstLineRead {
 		line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
 	}
-	l.begun = true
+	l.firstLineRead = true
 	return line
 }

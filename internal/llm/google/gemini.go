@@ -18,16 +18,16 @@ import (
 // list of parts, and goes back as that list. A seal may lie on any part: one that
 // has a seal is a block of its own, never joined with another, be it empty.
 var Gemini = &wire.Dialect{
-	Name:               "gemini",
-	Path:               geminiPath,
-	Sign:               signGemini,
-	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &gemini{BlockWriter: o} },
-	Encode:             encodeGemini,
-	Replay:             replayGemini,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestGemini,
-	Outline:            outlineGemini,
-	Rules:              geminiRules,
+	Name:                     "gemini",
+	Path:                     geminiPath,
+	Sign:                     signGemini,
+	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &geminiReader{BlockWriter: o} },
+	Encode:                   encodeGemini,
+	Replay:                   replayGemini,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeGeminiRequest,
+	Outline:                  outlineGemini,
+	Rules:                    geminiRules,
 
 	OptionalFields:     [][]string{{"generationConfig", "thinkingConfig", "includeThoughts"}},
 	ReasoningOffFields: [][]string{{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},
@@ -66,25 +66,25 @@ func signGemini(h http.Header, t wire.Target, key string) {
 }
 
 // gemini reads one response.
-type gemini struct {
+type geminiReader struct {
 	*wire.BlockWriter
-	stopped bool
-	open    *wire.BlockBuilder // that the next chunk may go on with; nil: none
-	args    *geminiArgs        // of open, when it is a call whose arguments come in pieces
-	ran     string             // the id of the last code that the provider ran
-	sources rawjson.Object
-	sourced bool
+	finished       bool
+	openBlock      *wire.BlockBuilder // that the next chunk may go on with; nil: none
+	openArgs       *partialArgs       // of open, when it is a call whose arguments come in pieces
+	lastServerCall string             // the id of the last code that the provider ran
+	sources        rawjson.Object
+	hasSources     bool
 }
 
 // geminiSources is the members of a candidate that say where its words are from.
 // They are kept, and do not go back.
-var geminiSources = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
+var sourceMembers = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
 
 // geminiSourced is the type of the block that keeps them.
-const geminiSourced = "sources"
+const typeSources = "sources"
 
 // whole reads a response in one piece.
-func (g *gemini) ReadBody(v rawjson.Value) error {
+func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	known := false
 	for _, key := range []string{"candidates", "usageMetadata", "promptFeedback", "responseId", "error"} {
 		known = known || v.Get(key) != nil
@@ -92,19 +92,21 @@ func (g *gemini) ReadBody(v rawjson.Value) error {
 	if !known {
 		return fmt.Errorf("%w: no answer in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := g.chunk(v, g.part); err != nil {
+	if err := g.readChunk(v, g.readPart); err != nil {
 		return err
 	}
-	g.stopped = true
+	g.finished = true
 	return nil
 }
 
 // event reads one chunk of a stream. There may be more after the one that says
 // why the answer ended: the last report of usage counts.
-func (g *gemini) ReadEvent(_ string, v rawjson.Value) error { return g.chunk(v, g.more) }
+func (g *geminiReader) ReadEvent(_ string, v rawjson.Value) error {
+	return g.readChunk(v, g.readStreamedPart)
+}
 
 // chunk reads a response or a piece of one.
-func (g *gemini) chunk(v rawjson.Value, read func(rawjson.Value) error) error {
+func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error) error {
 	if v.Get("error").Kind() == rawjson.KindObject {
 		return wire.NewAPIError(g.Provider, v)
 	}
@@ -112,33 +114,33 @@ func (g *gemini) chunk(v rawjson.Value, read func(rawjson.Value) error) error {
 		h.ID = cmp.Or(v.Get("responseId").Text(), h.ID)
 		h.Model = cmp.Or(v.Get("modelVersion").Text(), h.Model)
 	})
-	g.cost(v.Get("usageMetadata"))
-	c := g.candidate(v.Get("candidates"))
+	g.readUsage(v.Get("usageMetadata"))
+	c := g.firstCandidate(v.Get("candidates"))
 	for p := range c.Get("content", "parts").Elements() {
 		if err := read(p); err != nil {
 			return err
 		}
 	}
-	for _, key := range geminiSources {
+	for _, key := range sourceMembers {
 		if s := c.Get(key); s.Kind() == rawjson.KindObject {
 			g.sources.Set(key, rawjson.Compact(s))
-			g.sourced = true
+			g.hasSources = true
 		}
 	}
-	if why := c.Get("finishReason").Text(); why != "" {
-		g.SetHead(func(h *llm.Head) { h.Finish = why })
-		g.stopped = true
-		g.finish()
+	if reason := c.Get("finishReason").Text(); reason != "" {
+		g.SetHead(func(h *llm.Head) { h.Finish = reason })
+		g.finished = true
+		g.endOpenBlock()
 		g.EmitHead()
 	}
-	if why := v.Get("promptFeedback", "blockReason").Text(); why != "" && c == nil {
-		return g.blocked(why, v.Get("promptFeedback"))
+	if reason := v.Get("promptFeedback", "blockReason").Text(); reason != "" && c == nil {
+		return g.blockedError(reason, v.Get("promptFeedback"))
 	}
 	return nil
 }
 
 // candidate is the first of the answers: nobody asks for more than one.
-func (g *gemini) candidate(list rawjson.Value) rawjson.Value {
+func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	for c := range list.Elements() {
 		if n, _ := c.Get("index").Int(); n == 0 {
 			return c
@@ -148,33 +150,33 @@ func (g *gemini) candidate(list rawjson.Value) rawjson.Value {
 }
 
 // blocked is the error of a prompt that no model gets to see.
-func (g *gemini) blocked(why string, v rawjson.Value) error {
+func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
 	return &llm.APIError{
-		Provider: g.Provider, Type: why, Raw: bytes.Clone(v),
+		Provider: g.Provider, Type: reason, Raw: bytes.Clone(v),
 		Message: cmp.Or(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),
 	}
 }
 
 // end tells whether the answer is whole.
-func (g *gemini) Finish(bool) bool {
+func (g *geminiReader) Finish(bool) bool {
 	switch {
-	case g.open == nil:
-	case g.stopped || g.open != g.Last:
-		g.finish()
-	case g.args != nil:
-		g.AppendText(g.open, string(g.args.json())) // for showing where it broke off
+	case g.openBlock == nil:
+	case g.finished || g.openBlock != g.Last:
+		g.endOpenBlock()
+	case g.openArgs != nil:
+		g.AppendText(g.openBlock, string(g.openArgs.json())) // for showing where it broke off
 	}
-	if g.stopped && g.sourced {
-		if g.Emit(content.Native{Wire: g.TypedForm(geminiSourced), JSON: string(g.sources.Bytes())}) != nil {
+	if g.finished && g.hasSources {
+		if g.Emit(content.Native{Wire: g.TypedForm(typeSources), JSON: string(g.sources.Bytes())}) != nil {
 			return false
 		}
 	}
-	return g.stopped
+	return g.finished
 }
 
 // cost reads a report of usage. What the format calls candidates has no thoughts
 // in it, and what it calls prompt nothing that tools of the provider put there.
-func (g *gemini) cost(v rawjson.Value) {
+func (g *geminiReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return
 	}

@@ -14,20 +14,20 @@ import (
 // geminiArgs is the arguments of a call, of which a stream gives values one by
 // one, each with the place where it belongs: {"jsonPath":"$.a[0].b",
 // "stringValue":"x","willContinue":true}. Strings may come in several pieces.
-type geminiArgs struct {
-	root  geminiValue
+type partialArgs struct {
+	root  argsValue
 	count int // of values
 }
 
 // geminiValue is a value that is being put together: an object, an array, or
 // neither.
-type geminiValue struct {
-	members map[string]*geminiValue
-	keys    []string // of members, as they came
-	items   []*geminiValue
-	text    []string      // pieces of a string, as they were written between the quotes
-	plain   rawjson.Value // any other value
-	words   bool          // it is a string
+type argsValue struct {
+	members  map[string]*argsValue
+	keys     []string // of members, as they came
+	items    []*argsValue
+	text     []string      // pieces of a string, as they were written between the quotes
+	other    rawjson.Value // any other value
+	isString bool          // it is a string
 }
 
 // maxArgs bounds the values of one call: those that a path names and those that it
@@ -35,14 +35,14 @@ type geminiValue struct {
 const maxArgs = 1 << 16
 
 // start takes arguments that came at once.
-func (a *geminiArgs) start(v rawjson.Value) {
+func (a *partialArgs) setAll(v rawjson.Value) {
 	for key, value := range v.Members() {
-		a.root.member(key).plain = bytes.Clone(value)
+		a.root.member(key).other = bytes.Clone(value)
 	}
 }
 
 // set takes one value.
-func (a *geminiArgs) set(v rawjson.Value) error {
+func (a *partialArgs) set(v rawjson.Value) error {
 	path := v.Get("jsonPath").Text()
 	at, err := a.find(path)
 	if err != nil {
@@ -52,19 +52,19 @@ func (a *geminiArgs) set(v rawjson.Value) error {
 		switch key {
 		case "stringValue":
 			if value.Kind() == rawjson.KindString {
-				at.words, at.text = true, append(at.text, string(value[1:len(value)-1]))
+				at.isString, at.text = true, append(at.text, string(value[1:len(value)-1]))
 			}
 		case "numberValue", "boolValue":
-			at.plain = bytes.Clone(value)
+			at.other = bytes.Clone(value)
 		case "nullValue":
-			at.plain = rawjson.Value("null")
+			at.other = rawjson.Value("null")
 		}
 	}
 	return nil
 }
 
 // find is the value at a path, which is made if it is not there.
-func (a *geminiArgs) find(path string) (*geminiValue, error) {
+func (a *partialArgs) find(path string) (*argsValue, error) {
 	at := &a.root
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
@@ -74,7 +74,7 @@ func (a *geminiArgs) find(path string) (*geminiValue, error) {
 		if depth == rawjson.MaxDepth/2 {
 			return nil, fmt.Errorf("more than %d levels", depth)
 		}
-		step, err := geminiStep(rest)
+		step, err := parsePathStep(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ type argsStep struct {
 }
 
 // missing is how many values have to be made for a step.
-func (v *geminiValue) missing(s argsStep) int {
+func (v *argsValue) missing(s argsStep) int {
 	if s.index >= 0 {
 		return max(0, s.index+1-len(v.items))
 	}
@@ -106,30 +106,30 @@ func (v *geminiValue) missing(s argsStep) int {
 }
 
 // child is the value that a step leads to, which is made if it is not there.
-func (v *geminiValue) child(s argsStep) *geminiValue {
+func (v *argsValue) child(s argsStep) *argsValue {
 	if s.index < 0 {
 		return v.member(s.key)
 	}
 	for len(v.items) <= s.index {
-		v.items = append(v.items, &geminiValue{})
+		v.items = append(v.items, &argsValue{})
 	}
 	return v.items[s.index]
 }
 
-func (v *geminiValue) member(key string) *geminiValue {
+func (v *argsValue) member(key string) *argsValue {
 	m := v.members[key]
 	if m == nil {
 		if v.members == nil {
-			v.members = map[string]*geminiValue{}
+			v.members = map[string]*argsValue{}
 		}
-		m = &geminiValue{}
+		m = &argsValue{}
 		v.members[key], v.keys = m, append(v.keys, key)
 	}
 	return m
 }
 
 // json is the value as it is by now. What no path named is null.
-func (v *geminiValue) json() rawjson.Value {
+func (v *argsValue) json() rawjson.Value {
 	switch {
 	case v.members != nil:
 		var o rawjson.Object
@@ -143,16 +143,16 @@ func (v *geminiValue) json() rawjson.Value {
 			list.Add(item.json())
 		}
 		return list.Bytes()
-	case v.words:
+	case v.isString:
 		return rawjson.Value(`"` + strings.Join(v.text, "") + `"`)
-	case v.plain != nil:
-		return v.plain
+	case v.other != nil:
+		return v.other
 	}
 	return rawjson.Value("null")
 }
 
 // json is the arguments as they are by now.
-func (a *geminiArgs) json() rawjson.Value {
+func (a *partialArgs) json() rawjson.Value {
 	if a.root.members == nil {
 		return rawjson.Value("{}")
 	}
@@ -160,7 +160,7 @@ func (a *geminiArgs) json() rawjson.Value {
 }
 
 // geminiStep takes the first step off a path.
-func geminiStep(path string) (argsStep, error) {
+func parsePathStep(path string) (argsStep, error) {
 	if rest, ok := strings.CutPrefix(path, "."); ok {
 		n := strings.IndexAny(rest, ".[")
 		if n < 0 {

@@ -37,14 +37,14 @@ var geminiRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",
 		Evidence: `Gemini 400: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly" (Gemini 3: the first call of each step of the current turn)`,
-		Find:     signatureMissing,
+		Find:     missingSignatures,
 	},
 	wire.RequireMessages("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
 }
 
 // signatureMissing: in the current turn the first call of each message is signed.
 // Only the models that sign all their calls demand it.
-func signatureMissing(c *wire.Checker) {
+func missingSignatures(c *wire.Checker) {
 	if !strings.Contains(c.Model, "gemini-3") {
 		return
 	}
@@ -54,14 +54,14 @@ func signatureMissing(c *wire.Checker) {
 			continue
 		}
 		group = s.Message
-		if geminiPart(c.Body, s.Path).Get("thoughtSignature").Text() == "" {
+		if partAt(c.Body, s.Path).Get("thoughtSignature").Text() == "" {
 			c.Report(s.Path, s.CallID, "the call goes back without its thought signature")
 		}
 	}
 }
 
 // geminiPart is the part at a path that outlineGemini made.
-func geminiPart(body rawjson.Value, path string) rawjson.Value {
+func partAt(body rawjson.Value, path string) rawjson.Value {
 	var i, j int
 	if _, err := fmt.Sscanf(path, "contents[%d].parts[%d]", &i, &j); err != nil {
 		return nil

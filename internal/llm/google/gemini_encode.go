@@ -14,8 +14,8 @@ import (
 // encodeGemini writes a request. Equal requests give equal bytes.
 func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	p := newGeminiPrompt(t, req.Messages)
-	p.strict = geminiLevels(t.Model)
+	p := newGeminiEncoder(t, req.Messages)
+	p.needsFirstSeal = takesThinkingLevel(t.Model)
 	wire.EncodeBlocks(p, req.Messages)
 	var body rawjson.Object
 	if p.System.Bytes().At(0) != nil {
@@ -23,31 +23,31 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	}
 	body.Set("contents", p.List.Bytes())
 	if len(req.Tools) > 0 {
-		body.Set("tools", geminiTools(req.Tools))
-		body.Set("toolConfig", geminiChoice(s.ToolChoice))
+		body.Set("tools", encodeGeminiTools(req.Tools))
+		body.Set("toolConfig", encodeGeminiToolChoice(s.ToolChoice))
 	}
-	body.Set("generationConfig", geminiConfig(t, s))
-	return t.FinishBody(&body, s, "generationConfig", geminiSystem)
+	body.Set("generationConfig", encodeGenerationConfig(t, s))
+	return t.FinishBody(&body, s, "generationConfig", systemInstruction)
 }
 
 // replayGemini writes the content that stands for one response.
 func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := newGeminiPrompt(t, wire.AssistantMessage(blocks))
+	p := newGeminiEncoder(t, wire.AssistantMessage(blocks))
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
 }
 
 // geminiPrompt gathers blocks into contents whose roles alternate.
-type geminiPrompt struct {
+type geminiEncoder struct {
 	wire.Target
 	wire.MessageBuilder
-	calls  map[string]content.ToolCall // of all messages, by id
-	strict bool                        // the first call of a step is refused without a seal
-	called bool                        // the content that is being gathered has a call
+	calls          map[string]content.ToolCall // of all messages, by id
+	needsFirstSeal bool                        // the first call of a step is refused without a seal
+	hasCall        bool                        // the content that is being gathered has a call
 }
 
-func newGeminiPrompt(t wire.Target, messages []content.Message) *geminiPrompt {
-	p := &geminiPrompt{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "model", BlocksField: "parts"}, calls: map[string]content.ToolCall{}}
+func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder {
+	p := &geminiEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "model", BlocksField: "parts"}, calls: map[string]content.ToolCall{}}
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			if c, ok := b.(content.ToolCall); ok {
@@ -59,39 +59,39 @@ func newGeminiPrompt(t wire.Target, messages []content.Message) *geminiPrompt {
 }
 
 // add adds a block of a message to the content that takes it.
-func (p *geminiPrompt) Add(role content.Role, b content.Block) {
-	v := p.part(role, b)
+func (p *geminiEncoder) Add(role content.Role, b content.Block) {
+	v := p.encodePart(role, b)
 	to, begun := p.StartMessage(role, b, v)
 	if to == "" {
 		return
 	}
 	if begun {
-		p.called = false
+		p.hasCall = false
 	}
 	if c, ok := b.(content.ToolCall); ok && !c.Server {
-		v = p.first(c, v)
+		v = p.withSealPlaceholder(c, v)
 	}
 	p.AppendBlock(b, v)
 }
 
 // geminiNotSealed is the word that Google documents for a call which a model of
 // somebody else made, so that it does not ask for its seal.
-const geminiNotSealed = "skip_thought_signature_validator"
+const skipSealValidation = "skip_thought_signature_validator"
 
 // first is a call as it is sent. One of Gemini's own that lost its seal gets no
 // such word: it is not somebody else's.
-func (p *geminiPrompt) first(b content.ToolCall, v rawjson.Value) rawjson.Value {
-	is := !p.called
-	if p.called = true; !is || !p.strict || p.Owns(b) {
+func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value) rawjson.Value {
+	is := !p.hasCall
+	if p.hasCall = true; !is || !p.needsFirstSeal || p.Owns(b) {
 		return v
 	}
 	o := new(rawjson.Object).Merge(v)
-	o.SetString("thoughtSignature", geminiNotSealed)
+	o.SetString("thoughtSignature", skipSealValidation)
 	return o.Bytes()
 }
 
 // part is a part of the wire; nil when the block cannot be sent.
-func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
+func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.Value {
 	form := b.Form()
 	var o rawjson.Object
 	switch b := b.(type) {
@@ -107,20 +107,20 @@ func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
 		o.SetString("text", b.String())
 		o.SetBool("thought", true)
 	case content.ToolCall:
-		if !p.call(b, &o) {
+		if !p.encodeCall(b, &o) {
 			return nil
 		}
 	case content.ToolResult:
-		if !p.result(b, &o) {
+		if !p.encodeResult(b, &o) {
 			return nil
 		}
 	case content.Media:
-		if role == content.RoleAssistant && !p.Owns(b) || !geminiMedia(b, p.Owns(b), &o) {
+		if role == content.RoleAssistant && !p.Owns(b) || !encodeGeminiMedia(b, p.Owns(b), &o) {
 			return nil
 		}
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) || b.Form().Type == geminiSourced || p.HasForeignSeal(b) {
+		if err != nil || !p.Owns(b) || b.Form().Type == typeSources || p.HasForeignSeal(b) {
 			return nil
 		}
 		o.Merge(v)
@@ -138,7 +138,7 @@ func (p *geminiPrompt) part(role content.Role, b content.Block) rawjson.Value {
 
 // within puts the object that says what a part is into the part, with what the
 // block kept of it.
-func (p *geminiPrompt) within(b content.Block, kind string, inner, o *rawjson.Object) {
+func (p *geminiEncoder) setInner(b content.Block, kind string, inner, o *rawjson.Object) {
 	if p.Owns(b) {
 		inner.Merge(rawjson.Value(b.Form().Extra).Get(kind))
 	}
@@ -146,7 +146,7 @@ func (p *geminiPrompt) within(b content.Block, kind string, inner, o *rawjson.Ob
 }
 
 // call writes a call. Ids of others are allowed as they are.
-func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+func (p *geminiEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	if b.Server && !p.Owns(b) {
 		return false
 	}
@@ -159,22 +159,22 @@ func (p *geminiPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 		inner.Set("args", rawjson.Value(b.Arguments))
 	default:
 		inner.SetString("name", b.Name)
-		if !p.Owns(b) || b.Form().Type != geminiBare || b.Arguments != "{}" {
+		if !p.Owns(b) || b.Form().Type != typeNoArguments || b.Arguments != "{}" {
 			inner.Set("args", wire.ArgumentsObject(b.Arguments))
 		}
 	}
-	inner.SetNonEmpty("id", p.callID(b))
+	inner.SetNonEmpty("id", p.providerCallID(b))
 	kind := "functionCall"
 	if b.Server {
 		kind = cmp.Or(b.Form().Type, "toolCall")
 	}
-	p.within(b, kind, &inner, o)
+	p.setInner(b, kind, &inner, o)
 	return true
 }
 
 // callID is the id of a call as the provider knows it: of one of its own only that
 // which it gave.
-func (p *geminiPrompt) callID(b content.ToolCall) string {
+func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	if p.Owns(b) {
 		return b.Form().ID
 	}
@@ -182,16 +182,16 @@ func (p *geminiPrompt) callID(b content.ToolCall) string {
 }
 
 // result writes a result: an object, or the text of one.
-func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
+func (p *geminiEncoder) encodeResult(b content.ToolResult, o *rawjson.Object) bool {
 	if b.Server {
-		return p.Owns(b) && p.serverResult(b, o)
+		return p.Owns(b) && p.encodeServerResult(b, o)
 	}
 	var inner rawjson.Object
 	call, known := p.calls[b.CallID]
 	inner.SetString("name", cmp.Or(cmp.Or(call.Name, b.Name), "tool"))
 	id := b.CallID
 	if known {
-		id = p.callID(call)
+		id = p.providerCallID(call)
 	}
 	inner.SetNonEmpty("id", id)
 	var response rawjson.Object
@@ -209,12 +209,12 @@ func (p *geminiPrompt) result(b content.ToolResult, o *rawjson.Object) bool {
 		response.SetString(field, b.Text)
 	}
 	inner.Set("response", response.Bytes())
-	p.within(b, "functionResponse", &inner, o)
+	p.setInner(b, "functionResponse", &inner, o)
 	return true
 }
 
 // serverResult writes what came of what the provider did itself.
-func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) bool {
+func (p *geminiEncoder) encodeServerResult(b content.ToolResult, o *rawjson.Object) bool {
 	var inner rawjson.Object
 	inner.SetNonEmpty("id", b.Form().ID)
 	if b.Form().Type == "toolResponse" {
@@ -223,12 +223,12 @@ func (p *geminiPrompt) serverResult(b content.ToolResult, o *rawjson.Object) boo
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
 	}
-	p.within(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner, o)
+	p.setInner(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner, o)
 	return true
 }
 
 // geminiMedia writes an image or a file: its bytes, or where they lie.
-func geminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
+func encodeGeminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	var inner rawjson.Object
 	kind := "fileData"
 	media, data, inline := m.MediaType, m.Data, m.Data != ""

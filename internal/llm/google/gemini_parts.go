@@ -12,7 +12,7 @@ import (
 
 // geminiItem is a part that is being taken apart, and the object in it that says
 // what it is.
-type geminiItem struct {
+type partReader struct {
 	rawjson.ObjectReader
 	kind  string // the name of that object, such as functionCall
 	inner rawjson.ObjectReader
@@ -20,13 +20,13 @@ type geminiItem struct {
 
 // geminiKinds is the parts that are known, in the order in which they are looked
 // for.
-var geminiKinds = []string{
+var partKinds = []string{
 	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
 
-func newGeminiItem(v rawjson.Value) *geminiItem {
-	p := &geminiItem{ObjectReader: rawjson.ObjectReader{Value: v}}
-	for _, kind := range geminiKinds {
+func newPartReader(v rawjson.Value) *partReader {
+	p := &partReader{ObjectReader: rawjson.ObjectReader{Value: v}}
+	for _, kind := range partKinds {
 		if inner := v.Get(kind); inner.Kind() == rawjson.KindObject || kind == "text" && inner.Kind() == rawjson.KindString {
 			p.kind, p.inner = kind, rawjson.ObjectReader{Value: inner}
 			return p
@@ -42,40 +42,40 @@ func newGeminiItem(v rawjson.Value) *geminiItem {
 }
 
 // extra is what is left of the part, with what is left of the object in it.
-func (p *geminiItem) extra() []byte {
+func (p *partReader) extra() []byte {
 	inner := p.inner.Rest()
-	left := p.Rest(p.kind)
+	rest := p.Rest(p.kind)
 	if inner == nil {
-		return left
+		return rest
 	}
-	return rawjson.NewObject(p.kind, inner).Merge(left).Bytes()
+	return rawjson.NewObject(p.kind, inner).Merge(rest).Bytes()
 }
 
 // geminiBare is the type of a call that came without arguments. It goes back
 // without.
-const geminiBare = "bare"
+const typeNoArguments = "bare"
 
 // part reads a part that came whole.
-func (g *gemini) part(v rawjson.Value) error { return g.Emit(g.block(v)) }
+func (g *geminiReader) readPart(v rawjson.Value) error { return g.Emit(g.partBlock(v)) }
 
 // block is the block that a part stands for. Google writes JSON for the eye: the
 // white space goes.
-func (g *gemini) block(v rawjson.Value) content.Block {
+func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	v = rawjson.Compact(v)
-	p := newGeminiItem(v)
+	p := newPartReader(v)
 	w := g.BlockForm()
 	if seal := p.TakeText("thoughtSignature"); seal != "" {
 		w.SetSeal(g.NewSeal(content.Signature, seal))
 	}
 	switch p.kind {
 	case "text":
-		return g.words(p, w)
+		return g.textBlock(p, w)
 	case "functionCall":
 		b := content.ToolCall{Wire: w, Name: p.inner.TakeText("name"), Arguments: "{}"}
 		if p.inner.Get("args").Kind() == rawjson.KindObject {
 			b.Arguments = string(p.inner.Take("args"))
 		} else {
-			b.SetType(geminiBare)
+			b.SetType(typeNoArguments)
 		}
 		b.CallID = p.inner.TakeText("id")
 		if b.SetID(b.CallID); b.CallID == "" {
@@ -84,20 +84,20 @@ func (g *gemini) block(v rawjson.Value) content.Block {
 		b.SetExtra(p.extra())
 		return b
 	case "inlineData", "fileData":
-		if b, ok := geminiFile(p, w); ok {
+		if b, ok := fileBlock(p, w); ok {
 			return b
 		}
 	case "executableCode", "toolCall":
-		return g.serverCall(p, w)
+		return g.serverCallBlock(p, w)
 	case "codeExecutionResult", "toolResponse":
-		return g.serverResult(p, w)
+		return g.serverResultBlock(p, w)
 	}
 	w.SetType(p.kind)
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.Taken...))}
 }
 
 // words reads a part that is text: of the answer, or of a thought.
-func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
+func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.TakeString("text")}
 		p.Take("thought")
@@ -111,7 +111,7 @@ func (g *gemini) words(p *geminiItem, w content.Wire) content.Block {
 
 // geminiFile reads a part that is a file: its bytes, or where they lie. Base64 in
 // a spelling of its own is not taken apart, so that it goes back as it came.
-func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
+func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
 	b.SetRole(content.RoleAssistant)
 	b.SetType(p.kind)
@@ -134,7 +134,7 @@ func geminiFile(p *geminiItem, w content.Wire) (content.Media, bool) {
 
 // serverCall reads what the provider did itself: code that it wrote and ran, or a
 // tool of its own.
-func (g *gemini) serverCall(p *geminiItem, w content.Wire) content.Block {
+func (g *geminiReader) serverCallBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	b := content.ToolCall{Wire: w, Server: true}
 	b.CallID = p.inner.TakeText("id")
@@ -152,18 +152,18 @@ func (g *gemini) serverCall(p *geminiItem, w content.Wire) content.Block {
 	if b.CallID == "" {
 		b.CallID = g.MakeCallID(b.Name, b.Arguments, b.Form().Seal.Data)
 	}
-	g.ran = b.CallID
+	g.lastServerCall = b.CallID
 	b.SetExtra(p.extra())
 	return b
 }
 
 // serverResult reads what came of it.
-func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
+func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	w.SetRole(content.RoleAssistant)
 	b := content.ToolResult{Wire: w, Server: true}
 	b.SetID(p.inner.TakeText("id"))
-	b.CallID = cmp.Or(b.Form().ID, g.ran)
+	b.CallID = cmp.Or(b.Form().ID, g.lastServerCall)
 	if p.kind == "toolResponse" {
 		b.Name = p.inner.TakeText("toolType")
 		if v := p.inner.Take("response"); v != nil {
@@ -180,38 +180,38 @@ func (g *gemini) serverResult(p *geminiItem, w content.Wire) content.Block {
 
 // more reads a part of a stream. Words go on as long as they are of one kind and
 // nothing but words.
-func (g *gemini) more(v rawjson.Value) error {
+func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	if call := v.Get("functionCall"); call.Kind() == rawjson.KindObject {
-		switch went, err := g.moreCall(v, call); {
+		switch went, err := g.readStreamedCall(v, call); {
 		case went || err != nil:
 			return err
 		case rawjson.NonEmptyObject(call) == nil:
 			return nil // the end of a call that has ended
 		}
 	}
-	block := g.block(v)
+	block := g.partBlock(v)
 	form := block.Form()
 	if form.Seal.Data != "" || form.Extra != nil || block.Kind() != content.KindAssistant && block.Kind() != content.KindReasoning {
-		g.finish()
+		g.endOpenBlock()
 		return g.Emit(block)
 	}
 	text := block.String()
 	if text == "" {
 		return nil
 	}
-	if g.open == nil || g.open.Block.Kind() != block.Kind() {
-		g.finish()
+	if g.openBlock == nil || g.openBlock.Block.Kind() != block.Kind() {
+		g.endOpenBlock()
 		var err error
-		if g.open, err = g.Begin(wordless(block)); err != nil {
+		if g.openBlock, err = g.Begin(withoutText(block)); err != nil {
 			return err
 		}
 	}
-	g.AppendText(g.open, text)
+	g.AppendText(g.openBlock, text)
 	return nil
 }
 
 // wordless is a text or a thought without its words.
-func wordless(b content.Block) content.Block {
+func withoutText(b content.Block) content.Block {
 	switch b := b.(type) {
 	case content.Text:
 		b.Text = ""
@@ -224,64 +224,64 @@ func wordless(b content.Block) content.Block {
 }
 
 // finish ends the block that is open.
-func (g *gemini) finish() {
-	if g.open == nil {
+func (g *geminiReader) endOpenBlock() {
+	if g.openBlock == nil {
 		return
 	}
-	if g.args != nil {
-		call, _ := g.open.Block.(content.ToolCall)
-		call.Arguments = string(g.args.json())
-		g.open.Block, g.args = call, nil
+	if g.openArgs != nil {
+		call, _ := g.openBlock.Block.(content.ToolCall)
+		call.Arguments = string(g.openArgs.json())
+		g.openBlock.Block, g.openArgs = call, nil
 	}
-	g.End(g.open)
-	g.open = nil
+	g.End(g.openBlock)
+	g.openBlock = nil
 }
 
 // moreCall reads a piece of a call: its name comes first, then values for places
 // in its arguments, and one that does not go on ends it. went is false for a call
 // that came whole after all.
-func (g *gemini) moreCall(v, call rawjson.Value) (went bool, err error) {
+func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (went bool, err error) {
 	named := call.Get("name").Text() != ""
 	goesOn := call.Get("willContinue").Bool()
-	if g.args == nil || named {
+	if g.openArgs == nil || named {
 		if !goesOn && call.Get("partialArgs") == nil {
 			return false, nil
 		}
-		g.finish()
-		b, _ := g.block(v).(content.ToolCall)
-		g.args = &geminiArgs{}
-		g.args.start(rawjson.Value(b.Arguments))
+		g.endOpenBlock()
+		b, _ := g.partBlock(v).(content.ToolCall)
+		g.openArgs = &partialArgs{}
+		g.openArgs.setAll(rawjson.Value(b.Arguments))
 		b.Arguments = ""
 		b.SetType("")
-		b.SetExtra(geminiSettled(b.Form().Extra))
-		if g.open, err = g.Begin(b); err != nil {
+		b.SetExtra(withoutStreamFields(b.Form().Extra))
+		if g.openBlock, err = g.Begin(b); err != nil {
 			return true, err
 		}
-		g.AppendText(g.open, "") // its name can be shown at once
+		g.AppendText(g.openBlock, "") // its name can be shown at once
 	} else if seal := v.Get("thoughtSignature").Text(); seal != "" {
-		b, _ := g.open.Block.(content.ToolCall)
+		b, _ := g.openBlock.Block.(content.ToolCall)
 		b.SetSeal(g.NewSeal(content.Signature, seal))
-		g.open.Block = b
+		g.openBlock.Block = b
 	}
 	for p := range call.Get("partialArgs").Elements() {
-		if err := g.args.set(p); err != nil {
+		if err := g.openArgs.set(p); err != nil {
 			return true, err
 		}
 	}
 	if !goesOn {
-		g.finish()
+		g.endOpenBlock()
 	}
 	return true, nil
 }
 
 // geminiSettled is the extra of a streamed call without what only says how it is
 // streamed.
-func geminiSettled(extra []byte) []byte {
+func withoutStreamFields(extra []byte) []byte {
 	i := rawjson.ObjectReader{Value: rawjson.Without(extra, "functionCall")}
 	call := rawjson.ObjectReader{Value: rawjson.Value(extra).Get("functionCall")}
-	left := call.Rest("willContinue", "partialArgs")
-	if left == nil {
+	rest := call.Rest("willContinue", "partialArgs")
+	if rest == nil {
 		return i.Rest()
 	}
-	return rawjson.NewObject("functionCall", left).Merge(i.Value).Bytes()
+	return rawjson.NewObject("functionCall", rest).Merge(i.Value).Bytes()
 }

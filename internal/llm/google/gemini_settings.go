@@ -10,22 +10,22 @@ import (
 
 // geminiBudgets is how many tokens an effort may think, where a model takes no
 // word for it.
-var geminiBudgets = map[string]int64{
+var thinkingBudgets = map[string]int64{
 	"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 24576,
 }
 
 // geminiLeast is the smallest budget of a model that takes one and cannot stop.
-const geminiLeast = 128
+const minThinkingBudget = 128
 
 // geminiWords is an effort in the words of the models that take one. There is none
 // for no thought at all.
-var geminiWords = map[string]string{
+var thinkingLevels = map[string]string{
 	"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }
 
 // geminiLevels tells whether a model is told its effort by a word: those of
 // version 3 and later, and those whose name has no version.
-func geminiLevels(model string) bool {
+func takesThinkingLevel(model string) bool {
 	_, version, ok := strings.Cut(strings.ToLower(model), "gemini-")
 	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
 }
@@ -33,27 +33,27 @@ func geminiLevels(model string) bool {
 // geminiConfig is how the model is asked; nil when nothing is to be said. Thoughts
 // that it has anyway are to be shown, and how much it thinks is only said when
 // somebody told: a budget counts more than an effort, since both are refused.
-func geminiConfig(t wire.Target, s llm.Settings) rawjson.Value {
+func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	var config, think rawjson.Object
 	wire.SetCommon(&config, s, "maxOutputTokens")
 	r := s.Reasoning
-	budget, told := geminiBudgets[r.Effort]
-	words := geminiLevels(t.Model) || geminiOpen(t.Model)
+	budget, given := thinkingBudgets[r.Effort]
+	texts := takesThinkingLevel(t.Model) || isGemma(t.Model)
 	if r.MaxTokens > 0 {
-		budget, told, words = int64(r.MaxTokens), true, false
+		budget, given, texts = int64(r.MaxTokens), true, false
 	}
-	if r.Disabled && told && budget > 0 { // the model cannot stop: it gets the least that it takes
-		budget = geminiLeast
+	if r.Disabled && given && budget > 0 { // the model cannot stop: it gets the least that it takes
+		budget = minThinkingBudget
 	}
 	// With a budget of nothing the field is refused, and Gemma does not know it.
-	off := told && !words && budget == 0
-	if !r.Hidden && r.Summary != "none" && !off && !geminiOpen(t.Model) {
+	off := given && !texts && budget == 0
+	if !r.Hidden && r.Summary != "none" && !off && !isGemma(t.Model) {
 		think.SetBool("includeThoughts", true)
 	}
 	switch {
-	case told && words:
-		think.SetString("thinkingLevel", geminiWords[r.Effort])
-	case told:
+	case given && texts:
+		think.SetString("thinkingLevel", thinkingLevels[r.Effort])
+	case given:
 		think.SetInt("thinkingBudget", budget)
 	}
 	config.Set("thinkingConfig", rawjson.NonEmptyObject(think.Bytes()))
@@ -61,11 +61,11 @@ func geminiConfig(t wire.Target, s llm.Settings) rawjson.Value {
 }
 
 // geminiOpen tells whether a model is one of those that anybody may run.
-func geminiOpen(model string) bool { return strings.Contains(strings.ToLower(model), "gemma") }
+func isGemma(model string) bool { return strings.Contains(strings.ToLower(model), "gemma") }
 
 // geminiTools writes tools: functions in one list, tools of the provider as they
 // are.
-func geminiTools(tools []llm.Tool) rawjson.Value {
+func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 	var list, functions rawjson.Array
 	for _, t := range tools {
 		if len(t.Native) > 0 {
@@ -86,7 +86,7 @@ func geminiTools(tools []llm.Tool) rawjson.Value {
 }
 
 // geminiChoice is the tool choice; nil when it is unsaid.
-func geminiChoice(choice string) rawjson.Value {
+func encodeGeminiToolChoice(choice string) rawjson.Value {
 	var calling, o rawjson.Object
 	switch choice {
 	case "":

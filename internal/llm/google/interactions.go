@@ -23,14 +23,14 @@ var Interactions = &wire.Dialect{
 	Path: func(string, bool) string { return "/interactions" },
 	Sign: signInteractions,
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
-		return &interactions{BlockWriter: o, steps: map[int64]*interactionsStep{}}
+		return &interactionsReader{BlockWriter: o, steps: map[int64]*openStep{}}
 	},
-	Encode:             encodeInteractions,
-	Replay:             replayInteractions,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestInteractions,
-	Outline:            outlineInteractions,
-	Rules:              interactionsRules,
+	Encode:                   encodeInteractions,
+	Replay:                   replayInteractions,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeInteractionsRequest,
+	Outline:                  outlineInteractions,
+	Rules:                    interactionsRules,
 
 	OptionalFields:     [][]string{{"generation_config", "thinking_summaries"}},
 	ReasoningOffFields: [][]string{{"generation_config", "thinking_level"}},
@@ -46,34 +46,34 @@ func signInteractions(h http.Header, t wire.Target, key string) {
 }
 
 // interactions reads one response.
-type interactions struct {
+type interactionsReader struct {
 	*wire.BlockWriter
-	stopped bool
-	steps   map[int64]*interactionsStep // that are being streamed, by the index of the wire
+	finished bool
+	steps    map[int64]*openStep // that are being streamed, by the index of the wire
 }
 
 // whole reads a response in one piece.
-func (n *interactions) ReadBody(v rawjson.Value) error {
+func (n *interactionsReader) ReadBody(v rawjson.Value) error {
 	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
 		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := n.finished(v); err != io.EOF {
+	if err := n.readEnd(v); err != io.EOF {
 		return err
 	}
 	return nil
 }
 
 // event reads one event. Types that are not known are passed over.
-func (n *interactions) ReadEvent(name string, v rawjson.Value) error {
+func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	name = cmp.Or(v.Get("event_type").Text(), name)
 	i, _ := v.Get("index").Int()
 	switch name {
 	case "step.start":
-		return n.stepStart(i, v.Get("step"))
+		return n.readStepStart(i, v.Get("step"))
 	case "step.delta":
-		return n.stepDelta(i, v.Get("delta"))
+		return n.readStepDelta(i, v.Get("delta"))
 	case "step.stop":
-		return n.stepStop(i)
+		return n.endStep(i)
 	case "error":
 		return wire.NewAPIError(n.Provider, v)
 	}
@@ -84,35 +84,35 @@ func (n *interactions) ReadEvent(name string, v rawjson.Value) error {
 	case "":
 		return nil
 	case "in_progress":
-		n.known(about)
+		n.readHead(about)
 		return nil
 	default:
-		return n.finished(about)
+		return n.readEnd(about)
 	}
 }
 
 // known reads what an interaction says about itself.
-func (n *interactions) known(v rawjson.Value) {
+func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
 		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
 	})
-	n.cost(v.Get("usage"))
+	n.readUsage(v.Get("usage"))
 	n.EmitHead()
 }
 
 // finished reads an interaction that is at its end. In a stream its steps came
 // before.
-func (n *interactions) finished(v rawjson.Value) error {
-	n.known(v)
+func (n *interactionsReader) readEnd(v rawjson.Value) error {
+	n.readHead(v)
 	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
-		if err := n.stepStop(i); err != nil {
+		if err := n.endStep(i); err != nil {
 			return err
 		}
 	}
 	if n.Count == 0 {
 		for step := range v.Get("steps").Elements() {
-			if err := n.step(step); err != nil {
+			if err := n.readStep(step); err != nil {
 				return err
 			}
 		}
@@ -125,23 +125,23 @@ func (n *interactions) finished(v rawjson.Value) error {
 	if status == "failed" {
 		return &llm.APIError{Provider: n.Provider, Type: status, Message: "the interaction failed", Raw: bytes.Clone(v)}
 	}
-	n.stopped = true
+	n.finished = true
 	return io.EOF
 }
 
 // end counts steps that another followed as whole; but never a call.
-func (n *interactions) Finish(bool) bool {
+func (n *interactionsReader) Finish(bool) bool {
 	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
-		if s := n.steps[i]; s.BlockBuilder != nil && s.BlockBuilder != n.Last && !wire.IsCall(s.BlockBuilder.Block) && n.stepStop(i) != nil {
+		if s := n.steps[i]; s.BlockBuilder != nil && s.BlockBuilder != n.Last && !wire.IsCall(s.BlockBuilder.Block) && n.endStep(i) != nil {
 			return false
 		}
 	}
-	return n.stopped
+	return n.finished
 }
 
 // cost reads a report of usage. Thoughts are outside the output, and what tools of
 // the provider put into the prompt is outside the input.
-func (n *interactions) cost(v rawjson.Value) {
+func (n *interactionsReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return
 	}

@@ -24,9 +24,9 @@ func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
 			side = "tool"
 		case kind == "thought":
 			s.Kind = wire.OutlineReasoning
-		case kind == interactionsOutput, kind == "user_input":
-			s.Kind, s.FromModel = wire.OutlineText, kind == interactionsOutput
-			s.Empty = interactionsBlank(step.Get("content"))
+		case kind == typeModelOutput, kind == "user_input":
+			s.Kind, s.FromModel = wire.OutlineText, kind == typeModelOutput
+			s.Empty = isBlankContents(step.Get("content"))
 			side = strings.TrimSuffix(kind, "_output")
 		}
 		if side != before {
@@ -39,7 +39,7 @@ func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
 }
 
 // interactionsBlank tells whether contents say nothing.
-func interactionsBlank(list rawjson.Value) bool {
+func isBlankContents(list rawjson.Value) bool {
 	for c := range list.Elements() {
 		if c.Get("type").Text() != "text" || strings.TrimSpace(c.Get("text").Text()) != "" {
 			return false

@@ -14,7 +14,7 @@ import (
 // encodeInteractions writes a request. Equal requests give equal bytes.
 func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	p := &interactionsPrompt{Target: t, names: map[string]string{}}
+	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
 	wire.EncodeBlocks(p, req.Messages)
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
@@ -24,16 +24,16 @@ func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) 
 	body.Set("input", p.list.Bytes())
 	body.SetBool("store", false)
 	if len(req.Tools) > 0 {
-		body.Set("tools", interactionsTools(req.Tools))
+		body.Set("tools", encodeInteractionsTools(req.Tools))
 	}
-	body.Set("generation_config", interactionsConfig(s, len(req.Tools) > 0))
+	body.Set("generation_config", encodeInteractionsConfig(s, len(req.Tools) > 0))
 	body.SetTrue("stream", req.Stream)
 	return t.FinishBody(&body, s, "generation_config")
 }
 
 // replayInteractions writes the steps that stand for one response.
 func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := &interactionsPrompt{Target: t, names: map[string]string{}}
+	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	if p.list.Bytes().At(0) == nil {
 		return nil
@@ -42,54 +42,54 @@ func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
 }
 
 // interactionsPrompt gathers blocks into steps.
-type interactionsPrompt struct {
+type interactionsEncoder struct {
 	wire.Target
-	system []string
-	list   rawjson.Array
-	names  map[string]string // of tools, by the id of the call
+	system    []string
+	list      rawjson.Array
+	toolNames map[string]string // of tools, by the id of the call
 
-	kind     string          // of the step that is being gathered: user_input or model_output
-	about    rawjson.Value   // what it has beside contents
-	contents []rawjson.Value // of it
-	wait     wire.ResultQueue
+	stepType  string          // of the step that is being gathered: user_input or model_output
+	stepExtra rawjson.Value   // what it has beside contents
+	contents  []rawjson.Value // of it
+	results   wire.ResultQueue
 }
 
 // add adds a block of a message.
-func (p *interactionsPrompt) Add(role content.Role, b content.Block) {
+func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	if r, ok := b.(content.ToolResult); ok && !r.Server {
-		if p.kind == interactionsOutput {
+		if p.stepType == typeModelOutput {
 			p.Flush()
 		}
-		p.wait.Add(r.CallID, p.result(r))
+		p.results.Add(r.CallID, p.encodeResult(r))
 		return
 	}
-	if v := p.step(b); v != nil {
+	if v := p.encodeStep(b); v != nil {
 		p.Flush()
 		p.list.Add(v)
 		if c, ok := b.(content.ToolCall); ok {
-			p.names[c.CallID] = c.Name
-			p.wait.Calls = append(p.wait.Calls, c.CallID)
+			p.toolNames[c.CallID] = c.Name
+			p.results.Calls = append(p.results.Calls, c.CallID)
 		}
 		return
 	}
-	text, words := b.(content.Text)
-	if words && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && b.Kind() != content.KindNote {
+	text, texts := b.(content.Text)
+	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && b.Kind() != content.KindNote {
 		p.system = append(p.system, text.Text)
 		return
 	}
-	kind := map[content.Role]string{content.RoleAssistant: interactionsOutput, content.RoleUser: "user_input", content.RoleTool: "user_input"}[role]
-	v := p.content(role, b)
+	kind := map[content.Role]string{content.RoleAssistant: typeModelOutput, content.RoleUser: "user_input", content.RoleTool: "user_input"}[role]
+	v := p.encodeContent(role, b)
 	if v == nil || kind == "" {
 		return
 	}
-	own := p.Owns(b) && kind == interactionsOutput
-	if kind != p.kind || own && b.Form().Type == interactionsOutput {
+	own := p.Owns(b) && kind == typeModelOutput
+	if kind != p.stepType || own && b.Form().Type == typeModelOutput {
 		if len(p.contents) > 0 {
 			p.Flush()
 		}
-		p.kind = kind
+		p.stepType = kind
 		if own {
-			p.about = rawjson.Value(b.Form().Extra).Get(interactionsOutput)
+			p.stepExtra = rawjson.Value(b.Form().Extra).Get(typeModelOutput)
 		}
 	}
 	p.contents = append(p.contents, v)
@@ -97,35 +97,35 @@ func (p *interactionsPrompt) Add(role content.Role, b content.Block) {
 
 // flush ends the step that is being gathered. Results come before words, in the
 // order of their calls.
-func (p *interactionsPrompt) Flush() {
-	results := len(p.wait.Results) > 0
-	if p.wait.Flush(&p.list); results || p.kind == "user_input" {
-		p.wait.Calls = nil
+func (p *interactionsEncoder) Flush() {
+	results := len(p.results.Results) > 0
+	if p.results.Flush(&p.list); results || p.stepType == "user_input" {
+		p.results.Calls = nil
 	}
 	if len(p.contents) > 0 {
-		p.list.Add(rawjson.NewObject("type", p.kind, "content", rawjson.ArrayOf(p.contents)).Merge(p.about).Bytes())
+		p.list.Add(rawjson.NewObject("type", p.stepType, "content", rawjson.ArrayOf(p.contents)).Merge(p.stepExtra).Bytes())
 	}
-	p.kind, p.about, p.contents = "", nil, nil
+	p.stepType, p.stepExtra, p.contents = "", nil, nil
 }
 
 // step is a block that is a step of its own; nil when it is none, or cannot be
 // sent.
-func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
+func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	form := b.Form()
 	var o rawjson.Object
 	sent := false
 	switch b := b.(type) {
 	case content.Reasoning:
-		sent = p.thought(b, &o)
+		sent = p.encodeThought(b, &o)
 	case content.ToolCall:
-		sent = p.call(b, &o)
+		sent = p.encodeCall(b, &o)
 	case content.ToolResult:
 		if sent = p.Owns(b); sent {
-			interactionsServerResult(b, &o)
+			encodeServerToolResult(b, &o)
 		}
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		sent = err == nil && p.Owns(b) && form.Type != interactionsOutput && form.Type != interactionsMore && !p.HasForeignSeal(b)
+		sent = err == nil && p.Owns(b) && form.Type != typeModelOutput && form.Type != typeContent && !p.HasForeignSeal(b)
 		o.Merge(v)
 	}
 	if !sent {
@@ -142,7 +142,7 @@ func (p *interactionsPrompt) step(b content.Block) rawjson.Value {
 
 // thought writes a thought of its own. A summary that is more than texts is in
 // what the block kept.
-func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) bool {
+func (p *interactionsEncoder) encodeThought(b content.Reasoning, o *rawjson.Object) bool {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
 		return false
 	}
@@ -152,13 +152,13 @@ func (p *interactionsPrompt) thought(b content.Reasoning, o *rawjson.Object) boo
 		parts = []string{b.Text}
 	}
 	if rawjson.Value(b.Form().Extra).Get("summary") == nil {
-		o.Set("summary", interactionsTexts(parts))
+		o.Set("summary", encodeTexts(parts))
 	}
 	return true
 }
 
 // call writes a call. Ids of others are allowed as they are.
-func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
+func (p *interactionsEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	if b.Server && !p.Owns(b) {
 		return false
 	}
@@ -169,7 +169,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 		o.SetString("name", b.Name)
 	}
 	o.SetNonEmpty("id", b.CallID)
-	bare := b.Arguments == "" || b.Form().Type == geminiBare && b.Arguments == "{}"
+	bare := b.Arguments == "" || b.Form().Type == typeNoArguments && b.Arguments == "{}"
 	if !p.Owns(b) || !bare {
 		o.Set("arguments", wire.ArgumentsObject(b.Arguments))
 	}
@@ -177,7 +177,7 @@ func (p *interactionsPrompt) call(b content.ToolCall, o *rawjson.Object) bool {
 }
 
 // interactionsServerResult writes what came of what the provider did itself.
-func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
+func encodeServerToolResult(b content.ToolResult, o *rawjson.Object) {
 	o.SetString("type", b.Form().Type)
 	o.SetString("call_id", b.CallID)
 	if o.Set("result", b.Parts); b.Text != "" {
@@ -187,7 +187,7 @@ func interactionsServerResult(b content.ToolResult, o *rawjson.Object) {
 }
 
 // interactionsTexts is texts as contents; nil when there are none.
-func interactionsTexts(texts []string) rawjson.Value {
+func encodeTexts(texts []string) rawjson.Value {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -199,7 +199,7 @@ func interactionsTexts(texts []string) rawjson.Value {
 }
 
 // content is a block that lies in a step; nil when it cannot be sent.
-func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson.Value {
+func (p *interactionsEncoder) encodeContent(role content.Role, b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
@@ -209,11 +209,11 @@ func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson
 		o.SetString("type", "text")
 		o.SetString("text", b.Text)
 	case content.Media:
-		if role == content.RoleAssistant && !p.Owns(b) || !interactionsMedia(b, p.Owns(b), &o) {
+		if role == content.RoleAssistant && !p.Owns(b) || !encodeInteractionsMedia(b, p.Owns(b), &o) {
 			return nil
 		}
 	case content.Native:
-		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) && (b.Form().Type == interactionsOutput || b.Form().Type == interactionsMore) {
+		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) && (b.Form().Type == typeModelOutput || b.Form().Type == typeContent) {
 			return v
 		}
 		return nil
@@ -221,15 +221,15 @@ func (p *interactionsPrompt) content(role content.Role, b content.Block) rawjson
 		return nil
 	}
 	if p.Owns(b) {
-		o.Merge(rawjson.Without(b.Form().Extra, interactionsOutput))
+		o.Merge(rawjson.Without(b.Form().Extra, typeModelOutput))
 	}
 	return o.Bytes()
 }
 
 // result writes a result: a text, or what the tool gave as JSON.
-func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
+func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	o := rawjson.NewObject("type", "function_result")
-	o.SetNonEmpty("name", cmp.Or(p.names[b.CallID], b.Name))
+	o.SetNonEmpty("name", cmp.Or(p.toolNames[b.CallID], b.Name))
 	o.SetString("call_id", b.CallID)
 	parts, err := rawjson.Parse(b.Parts)
 	switch {
@@ -246,7 +246,7 @@ func (p *interactionsPrompt) result(b content.ToolResult) rawjson.Value {
 }
 
 // interactionsMedia writes an image or a file: its bytes, or where they lie.
-func interactionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
+func encodeInteractionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	media, data, inline := m.MediaType, m.Data, m.Data != ""
 	if !own {
 		media, data, inline = wire.InlineData(m)

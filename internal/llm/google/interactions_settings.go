@@ -8,7 +8,7 @@ import (
 
 // interactionsConfig is how the model is asked; nil when nothing is to be said. The
 // format has no thinking budget: one is told as an effort.
-func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
+func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	var o rawjson.Object
 	wire.SetCommon(&o, s, "max_output_tokens")
 	r := s.Reasoning
@@ -17,26 +17,26 @@ func interactionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	}
 	effort := r.Effort
 	if r.MaxTokens > 0 {
-		effort = effortOf(int64(r.MaxTokens))
+		effort = effortForBudget(int64(r.MaxTokens))
 	}
-	o.SetNonEmpty("thinking_level", geminiWords[effort])
+	o.SetNonEmpty("thinking_level", thinkingLevels[effort])
 	if tools {
-		o.Set("tool_choice", interactionsChoice(s.ToolChoice))
+		o.Set("tool_choice", encodeInteractionsToolChoice(s.ToolChoice))
 	}
 	return rawjson.NonEmptyObject(o.Bytes())
 }
 
 // effortOf is the least effort that has a budget.
-func effortOf(budget int64) string {
+func effortForBudget(budget int64) string {
 	for _, effort := range []string{"minimal", "low", "medium"} {
-		if budget <= geminiBudgets[effort] {
+		if budget <= thinkingBudgets[effort] {
 			return effort
 		}
 	}
 	return "high"
 }
 
-func interactionsTools(tools []llm.Tool) rawjson.Value {
+func encodeInteractionsTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		o := rawjson.NewObject("type", "function")
 		wire.SetToolName(o, t)
@@ -46,7 +46,7 @@ func interactionsTools(tools []llm.Tool) rawjson.Value {
 }
 
 // interactionsChoice is the tool choice; nil when it is unsaid.
-func interactionsChoice(choice string) rawjson.Value {
+func encodeInteractionsToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":
 		return nil

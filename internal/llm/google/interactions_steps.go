@@ -13,20 +13,20 @@ import (
 // Types of the blocks of a model_output: the first says that a step begins, the
 // others that it goes on.
 const (
-	interactionsOutput = "model_output"
-	interactionsMore   = "content"
+	typeModelOutput = "model_output"
+	typeContent     = "content"
 )
 
 // step reads a step that came whole.
-func (n *interactions) step(v rawjson.Value) error {
+func (n *interactionsReader) readStep(v rawjson.Value) error {
 	v = rawjson.Compact(v)
 	contents := v.Get("content")
-	if v.Get("type").Text() != interactionsOutput || contents.At(0) == nil {
-		return n.Emit(n.block(v))
+	if v.Get("type").Text() != typeModelOutput || contents.At(0) == nil {
+		return n.Emit(n.stepBlock(v))
 	}
 	about := rawjson.Without(v, "type", "content")
 	for c := range contents.Elements() {
-		if err := n.Emit(n.content(c, about)); err != nil {
+		if err := n.Emit(n.contentBlock(c, about)); err != nil {
 			return err
 		}
 		about = nil
@@ -35,15 +35,15 @@ func (n *interactions) step(v rawjson.Value) error {
 }
 
 // block is the block that a step stands for, unless it is a model_output.
-func (n *interactions) block(v rawjson.Value) content.Block {
+func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	w := n.BlockForm()
 	switch {
 	case t == "thought":
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought"}
-		n.seal(&b.Wire, &i)
-		parts, all := interactionsSummary(i.Get("summary"))
+		n.takeSeal(&b.Wire, &i)
+		parts, all := summaryTexts(i.Get("summary"))
 		if b.Parts = parts; len(parts) == 1 {
 			b.Text, b.Parts = parts[0], nil
 		}
@@ -54,7 +54,7 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		return b
 	case strings.HasSuffix(t, "_call"):
 		b := content.ToolCall{Wire: w, Server: t != "function_call"}
-		n.seal(&b.Wire, &i)
+		n.takeSeal(&b.Wire, &i)
 		b.CallID = i.TakeText("id")
 		b.SetType(t)
 		if b.SetID(b.CallID); b.CallID == "" {
@@ -69,13 +69,13 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 			b.Arguments = string(i.Take("arguments"))
 		} else if !b.Server {
 			b.Arguments = "{}"
-			b.SetType(geminiBare)
+			b.SetType(typeNoArguments)
 		}
 		b.SetExtra(i.Rest())
 		return b
 	case strings.HasSuffix(t, "_result") && t != "function_result":
 		b := content.ToolResult{Wire: w, Server: true, CallID: i.TakeText("call_id")}
-		n.seal(&b.Wire, &i)
+		n.takeSeal(&b.Wire, &i)
 		b.SetType(t)
 		b.SetRole(content.RoleAssistant)
 		if b.Text = i.TakeText("result"); b.Text == "" && i.Get("result").Kind() != rawjson.KindString {
@@ -85,8 +85,8 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 		b.SetExtra(i.Rest())
 		return b
 	}
-	n.seal(&w, &i)
-	if w.SetType(t); t == "" || t == interactionsOutput || t == interactionsMore {
+	n.takeSeal(&w, &i)
+	if w.SetType(t); t == "" || t == typeModelOutput || t == typeContent {
 		w.SetType("step") // it is no content
 	}
 	i.Taken = slices.DeleteFunc(i.Taken, func(key string) bool { return key == "type" })
@@ -94,14 +94,14 @@ func (n *interactions) block(v rawjson.Value) content.Block {
 }
 
 // seal takes the seal of a step.
-func (n *interactions) seal(w *content.Wire, i *rawjson.ObjectReader) {
+func (n *interactionsReader) takeSeal(w *content.Wire, i *rawjson.ObjectReader) {
 	if seal := i.TakeText("signature"); seal != "" {
 		w.SetSeal(n.NewSeal(content.Signature, seal))
 	}
 }
 
 // interactionsSummary is the texts of a summary, and whether they are all of it.
-func interactionsSummary(list rawjson.Value) (parts []string, all bool) {
+func summaryTexts(list rawjson.Value) (parts []string, all bool) {
 	all = true
 	for p := range list.Elements() {
 		text := p.Get("text").Text()
@@ -115,18 +115,18 @@ func interactionsSummary(list rawjson.Value) (parts []string, all bool) {
 
 // content is the block that a content of a model_output stands for. about is what
 // the step has beside them, with the first of them only.
-func (n *interactions) content(v, about rawjson.Value) content.Block {
-	w := n.TypedForm(interactionsMore)
+func (n *interactionsReader) contentBlock(v, about rawjson.Value) content.Block {
+	w := n.TypedForm(typeContent)
 	if about != nil {
-		w.SetType(interactionsOutput)
+		w.SetType(typeModelOutput)
 	}
 	i := rawjson.ObjectReader{Value: v}
 	extra := func() []byte {
 		var o rawjson.Object
-		if left := i.Rest(); left != nil {
-			o.Merge(left)
+		if rest := i.Rest(); rest != nil {
+			o.Merge(rest)
 		}
-		o.Set(interactionsOutput, rawjson.NonEmptyObject(about))
+		o.Set(typeModelOutput, rawjson.NonEmptyObject(about))
 		return rawjson.NonEmptyObject(bytes.Clone(o.Bytes()))
 	}
 	switch t := v.Get("type").Text(); t {
@@ -154,7 +154,7 @@ func (n *interactions) content(v, about rawjson.Value) content.Block {
 			return b
 		}
 	}
-	o := rawjson.NewObject(interactionsOutput, rawjson.NonEmptyObject(about))
+	o := rawjson.NewObject(typeModelOutput, rawjson.NonEmptyObject(about))
 	w.SetRole(content.NoRole)
 	w.SetExtra(rawjson.NonEmptyObject(bytes.Clone(o.Bytes())))
 	return content.Native{Wire: w, JSON: string(v)}

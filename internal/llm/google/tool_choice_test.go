@@ -20,10 +20,10 @@ func TestToolChoice(t *testing.T) {
 			}
 			return v
 		}
-		if have := orNull(geminiChoice(choice)); !rawjson.Equal(have, rawjson.Value(want[0])) {
+		if have := orNull(encodeGeminiToolChoice(choice)); !rawjson.Equal(have, rawjson.Value(want[0])) {
 			t.Errorf("gemini: %q becomes %s", choice, have)
 		}
-		if have := orNull(interactionsChoice(choice)); !rawjson.Equal(have, rawjson.Value(want[1])) {
+		if have := orNull(encodeInteractionsToolChoice(choice)); !rawjson.Equal(have, rawjson.Value(want[1])) {
 			t.Errorf("interactions: %q becomes %s", choice, have)
 		}
 	}

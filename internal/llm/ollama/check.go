@@ -7,7 +7,7 @@ import (
 
 // outlineOllama says what a request body of the ollama dialect says. Calls have
 // no ids there: they are told apart by name and order.
-func outlineOllama(body rawjson.Value) []wire.OutlineItem {
+func outline(body rawjson.Value) []wire.OutlineItem {
 	var list []wire.OutlineItem
 	made, answered := wire.CallCounter{}, wire.CallCounter{}
 	for i, m := range rawjson.Indexed(body.Get("messages")) {

@@ -11,15 +11,15 @@ import (
 )
 
 // encodeOllama writes a request.
-func encodeOllama(t wire.Target, req *llm.Request) (rawjson.Value, error) {
+func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	var body, options rawjson.Object
 	body.SetString("model", t.Model)
-	p := ollamaPrompt{Target: t, called: map[string]content.ToolCall{}}
+	p := encoder{Target: t, calls: map[string]content.ToolCall{}}
 	for _, m := range req.Messages {
-		p.add(m)
+		p.addMessage(m)
 	}
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 && s.ToolChoice != "none" { // there is no other choice
 		body.Set("tools", wire.FunctionTools(req.Tools))
@@ -39,101 +39,101 @@ func encodeOllama(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 }
 
 // replayOllama writes the message that stands for one response.
-func replayOllama(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := ollamaPrompt{Target: t}
-	return rawjson.ValidUTF8(p.answer(blocks))
+func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+	p := encoder{Target: t}
+	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
 }
 
 // ollamaPrompt gathers the messages of a request.
-type ollamaPrompt struct {
+type encoder struct {
 	wire.Target
-	wait   wire.ResultQueue
-	list   rawjson.Array
-	called map[string]content.ToolCall // by id
+	results wire.ResultQueue
+	list    rawjson.Array
+	calls   map[string]content.ToolCall // by id
 }
 
 // add adds a message. Results are messages of their own.
-func (p *ollamaPrompt) add(m content.Message) {
+func (p *encoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
-		p.wait.BeginResponse(m.Blocks, &p.list)
+		p.results.BeginResponse(m.Blocks, &p.list)
 		for _, b := range m.Blocks {
 			if c, ok := b.(content.ToolCall); ok {
-				p.called[c.CallID] = c
+				p.calls[c.CallID] = c
 			}
 		}
-		p.list.Add(p.answer(m.Blocks))
+		p.list.Add(p.encodeAssistant(m.Blocks))
 		return
 	}
-	var words []string
+	var texts []string
 	var images rawjson.Array
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case content.ToolResult:
-			p.result(b)
+			p.addResult(b)
 		case content.Text:
 			if b.Kind() != content.KindNote {
-				words = append(words, b.Text)
+				texts = append(texts, b.Text)
 			}
 		case content.Media:
 			switch _, data, inline := wire.InlineData(b); {
 			case inline && b.Of == content.KindImage:
 				images.AddString(wire.Base64(data))
 			case inline && strings.HasPrefix(b.MediaType, "text/"):
-				words = append(words, data)
+				texts = append(texts, data)
 			case b.URL != "" && !inline:
-				words = append(words, b.URL)
+				texts = append(texts, b.URL)
 			}
 		}
 	}
 	pictures := images.Bytes()
-	if len(words) == 0 && rawjson.IsEmpty(pictures) || m.Role == content.NoRole {
+	if len(texts) == 0 && rawjson.IsEmpty(pictures) || m.Role == content.NoRole {
 		return
 	}
 	o := rawjson.NewObject("role", "user")
 	if m.Role == content.RoleSystem {
 		o.SetString("role", "system")
 	}
-	o.SetString("content", strings.Join(words, "\n\n"))
+	o.SetString("content", strings.Join(texts, "\n\n"))
 	o.Set("images", rawjson.NonEmpty(pictures))
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	p.list.Add(o.Bytes())
 }
 
 // answer is what the model said; nil when nothing of it can be sent.
-func (p *ollamaPrompt) answer(blocks []content.Block) rawjson.Value {
+func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	var o, more rawjson.Object
-	var words, thought string
+	var texts, reasoning string
 	var calls rawjson.Array
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
-			words += p.words(b)
+			texts += p.textOf(b)
 		case content.Reasoning:
 			if p.Owns(b) && b.Format == content.FormatThinkTags {
-				words += b.Open + b.Text + b.Close
+				texts += b.Open + b.Text + b.Close
 			} else {
-				thought += p.thought(b, thought != "")
+				reasoning += p.reasoningText(b, reasoning != "")
 			}
 		case content.ToolCall:
-			calls.Add(p.call(b))
+			calls.Add(p.encodeCall(b))
 		case content.Native:
 			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) {
 				more.Set(b.Form().Type, v)
 			}
 		}
 	}
-	if words+thought == "" && rawjson.IsEmpty(calls.Bytes()) && rawjson.IsEmpty(more.Bytes()) {
+	if texts+reasoning == "" && rawjson.IsEmpty(calls.Bytes()) && rawjson.IsEmpty(more.Bytes()) {
 		return nil
 	}
 	o.SetString("role", "assistant")
-	o.SetString("content", words)
-	o.SetNonEmpty("thinking", thought)
+	o.SetString("content", texts)
+	o.SetNonEmpty("thinking", reasoning)
 	o.Set("tool_calls", rawjson.NonEmpty(calls.Bytes()))
 	return o.Merge(more.Bytes()).Bytes()
 }
 
 // words is a text, with the empty tags that stood before it.
-func (p *ollamaPrompt) words(b content.Text) string {
+func (p *encoder) textOf(b content.Text) string {
 	switch {
 	case b.Kind() == content.KindNote:
 		return ""
@@ -145,7 +145,7 @@ func (p *ollamaPrompt) words(b content.Text) string {
 
 // thought is the words of a thought. They are plain words here, so those of others
 // go along.
-func (p *ollamaPrompt) thought(r content.Reasoning, more bool) string {
+func (p *encoder) reasoningText(r content.Reasoning, more bool) string {
 	text := r.String()
 	if more && text != "" && !p.Owns(r) {
 		return "\n\n" + text
@@ -155,7 +155,7 @@ func (p *ollamaPrompt) thought(r content.Reasoning, more bool) string {
 
 // call writes a call; nil for one that its provider made itself. Its id is sent
 // when it came from here.
-func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
+func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	if c.Server {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 	if p.Owns(c) {
 		extra = c.Form().Extra
 		o.SetNonEmpty("id", c.Form().ID)
-		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Form().Type == ollamaString {
+		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Form().Type == typeStringArguments {
 			args = rawjson.AppendString(nil, c.Arguments)
 		} else if err == nil {
 			args = v
@@ -179,17 +179,17 @@ func (p *ollamaPrompt) call(c content.ToolCall) rawjson.Value {
 }
 
 // result writes what came of a call, which is found by the tool's name.
-func (p *ollamaPrompt) result(r content.ToolResult) {
+func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}
 	var o rawjson.Object
-	call := p.called[r.CallID]
+	call := p.calls[r.CallID]
 	o.SetString("role", "tool")
 	o.SetString("content", wire.ResultText(r))
 	o.SetNonEmpty("tool_name", cmp.Or(r.Name, call.Name))
 	if call.Form().ID != "" && p.Owns(call) {
 		o.SetString("tool_call_id", call.Form().ID)
 	}
-	p.wait.Add(r.CallID, o.Bytes())
+	p.results.Add(r.CallID, o.Bytes())
 }

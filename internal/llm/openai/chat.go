@@ -18,24 +18,24 @@ import (
 // server tools, text, refusal, calls. They go back as that one message: what it
 // has beyond the fields known here is in the Extra of its blocks.
 var Chat = &wire.Dialect{
-	Name:               "chat",
-	Path:               func(string, bool) string { return "/chat/completions" },
-	Sign:               signChat,
-	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
-	Encode:             encodeChat,
-	Replay:             func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
-	NeedsLoopReasoning: func(t wire.Target) bool { return !t.Quirks.NoReasoningField },
-	DecodeRequest:      requestChat,
-	NewMessageReader:   talkChat,
-	Outline:            OutlineChat,
-	Rules:              chatRules,
+	Name:                     "chat",
+	Path:                     func(string, bool) string { return "/chat/completions" },
+	Sign:                     sign,
+	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
+	Encode:                   encodeChat,
+	Replay:                   func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
+	NeedsReasoningInToolLoop: func(t wire.Target) bool { return !t.Quirks.NoReasoningField },
+	DecodeRequest:            decodeChatRequest,
+	NewMessageReader:         newChatMessageReader,
+	Outline:                  OutlineChat,
+	Rules:                    chatRules,
 
 	OptionalFields:     [][]string{{"stream_options"}},
 	ReasoningOffFields: [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
 }
 
 // signChat puts the key where the server wants it.
-func signChat(h http.Header, t wire.Target, key string) {
+func sign(h http.Header, t wire.Target, key string) {
 	switch {
 	case key == "":
 	case t.Quirks.KeyHeader != "":
@@ -48,36 +48,36 @@ func signChat(h http.Header, t wire.Target, key string) {
 // chat reads one response.
 type chatReader struct {
 	*wire.BlockWriter
-	once     bool // it came in one piece, so that its message can be rebuilt to the letter
-	began    bool // a choice was seen
-	finished bool
+	whole     bool // it came in one piece, so that its message can be rebuilt to the letter
+	sawChoice bool // a choice was seen
+	finished  bool
 
-	words chatWords
-	minds chatMinds
-	calls chatCalls
-	rest  wire.FieldAccumulator
+	text          chatText
+	reasoning     chatReasoning
+	calls         chatCalls
+	unknownFields wire.FieldAccumulator
 }
 
 // whole reads a response in one piece.
 func (c *chatReader) ReadBody(v rawjson.Value) error {
-	c.once = true
+	c.whole = true
 	choice := v.Get("choices").At(0)
 	message := choice.Get("message")
 	if message.Kind() != rawjson.KindObject {
 		message = choice.Get("delta")
 	}
-	failure := c.failure(v, choice.Get("error"), v.Get("object").Text() == "error")
+	failure := c.findError(v, choice.Get("error"), v.Get("object").Text() == "error")
 	if message.Kind() != rawjson.KindObject {
 		if failure != nil {
 			return failure
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	c.head(v)
-	if err := c.message(message); err != nil {
+	c.readHead(v)
+	if err := c.readMessage(message); err != nil {
 		return err
 	}
-	c.finish(choice.Get("finish_reason"))
+	c.readFinishReason(choice.Get("finish_reason"))
 	c.finished = true
 	return failure
 }
@@ -88,33 +88,33 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	c.head(v)
+	c.readHead(v)
 	var failed rawjson.Value
 	for choice := range v.Get("choices").Elements() {
 		if n, _ := choice.Get("index").Int(); n != 0 {
 			continue
 		}
 		d := choice.Get("delta")
-		if d == nil && !c.began {
+		if d == nil && !c.sawChoice {
 			d = choice.Get("message") // a later one repeats what came
 		}
-		c.began = c.began || d != nil
-		if err := c.message(d); err != nil {
+		c.sawChoice = c.sawChoice || d != nil
+		if err := c.readMessage(d); err != nil {
 			return err
 		}
-		c.finish(choice.Get("finish_reason"))
-		c.cost(choice.Get("usage"))
+		c.readFinishReason(choice.Get("finish_reason"))
+		c.readUsage(choice.Get("usage"))
 		failed = choice.Get("error")
 	}
 	if failed == nil {
 		failed = v.Get("x_groq", "error")
 	}
-	return c.failure(v, failed, name == "error" || v.Get("object").Text() == "error")
+	return c.findError(v, failed, name == "error" || v.Get("object").Text() == "error")
 }
 
 // failure is the error that a response or a chunk holds, or nil. Google sends one
 // in a list. all tells that nothing else is in it.
-func (c *chatReader) failure(v, other rawjson.Value, all bool) error {
+func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
 	failed := v.Get("error")
 	if v.Kind() == rawjson.KindArray {
 		failed = v.At(0).Get("error")
@@ -131,7 +131,7 @@ func (c *chatReader) failure(v, other rawjson.Value, all bool) error {
 }
 
 // head reads what a response or a chunk says about itself.
-func (c *chatReader) head(v rawjson.Value) {
+func (c *chatReader) readHead(v rawjson.Value) {
 	first := c.BlockWriter.Head.ID+c.BlockWriter.Head.Model == ""
 	c.SetHead(func(h *llm.Head) {
 		h.ID, h.Model = cmp.Or(rawjson.TextOrJSON(v.Get("id")), h.ID), cmp.Or(rawjson.TextOrJSON(v.Get("model")), h.Model)
@@ -139,12 +139,12 @@ func (c *chatReader) head(v rawjson.Value) {
 	if first {
 		c.EmitHead()
 	}
-	c.cost(v.Get("x_groq", "usage"))
-	c.cost(v.Get("usage"))
+	c.readUsage(v.Get("x_groq", "usage"))
+	c.readUsage(v.Get("usage"))
 }
 
 // cost reads a report of usage, of which some servers put one into the choice.
-func (c *chatReader) cost(v rawjson.Value) {
+func (c *chatReader) readUsage(v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		c.SetUsage(chatUsage(v))
 	}
@@ -152,22 +152,22 @@ func (c *chatReader) cost(v rawjson.Value) {
 
 // finish reads why a choice ended, if it did. Some servers send another chunk
 // afterwards, in which it did not.
-func (c *chatReader) finish(why rawjson.Value) {
-	if rawjson.TextOrJSON(why) == "" {
+func (c *chatReader) readFinishReason(reason rawjson.Value) {
+	if rawjson.TextOrJSON(reason) == "" {
 		return
 	}
 	c.finished = true
-	c.SetHead(func(h *llm.Head) { h.Finish = rawjson.TextOrJSON(why) })
+	c.SetHead(func(h *llm.Head) { h.Finish = rawjson.TextOrJSON(reason) })
 	c.endCalls()
 }
 
 // end puts out what was held back.
-func (c *chatReader) Finish(said bool) bool {
-	whole := c.finished || said && c.began
-	c.endWords()
-	c.endMinds()
-	c.endRest()
-	if c.once {
+func (c *chatReader) Finish(text bool) bool {
+	whole := c.finished || text && c.sawChoice
+	c.endText()
+	c.endReasoning()
+	c.endUnknown()
+	if c.whole {
 		open := c.Open
 		c.Open = nil
 		for _, p := range open {
@@ -179,17 +179,17 @@ func (c *chatReader) Finish(said bool) bool {
 
 // start begins a block. In a stream the one before it is whole then, but for a
 // call whose arguments are not.
-func (c *chatReader) start(b content.Block) (*wire.BlockBuilder, error) {
-	if p := c.Last; p != nil && !c.once && (!wire.IsCall(p.Block) || wholeJSON(p.Text)) {
+func (c *chatReader) beginBlock(b content.Block) (*wire.BlockBuilder, error) {
+	if p := c.Last; p != nil && !c.whole && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
 		c.End(p)
 	}
 	return c.Begin(b)
 }
 
 // came puts out a block that came whole.
-func (c *chatReader) came(b content.Block) (*wire.BlockBuilder, error) {
-	p, err := c.start(b)
-	if err == nil && !c.once {
+func (c *chatReader) emitBlock(b content.Block) (*wire.BlockBuilder, error) {
+	p, err := c.beginBlock(b)
+	if err == nil && !c.whole {
 		c.End(p)
 	}
 	return p, err

@@ -11,76 +11,76 @@ import (
 
 // chatCalls is the calls of a response.
 type chatCalls struct {
-	first, last *chatCall
-	count       int
-	byIndex     map[int64]*chatCall
-	byID        map[string]*chatCall
-	legacy      *wire.BlockBuilder // the one in function_call
-	ran         map[int64]*chatRun
-	runs        int
+	first, last     *chatCall
+	count           int
+	byIndex         map[int64]*chatCall
+	byID            map[string]*chatCall
+	functionCall    *wire.BlockBuilder // the one in function_call
+	serverTools     map[int64]*chatServerTool
+	serverToolCount int
 }
 
 // chatCall is a tool call as it comes.
 type chatCall struct {
 	*wire.BlockBuilder
-	id   string // on the wire
-	size int    // of its arguments so far
+	id            string // on the wire
+	argumentBytes int    // of its arguments so far
 }
 
 // chatAlone is up to how many bytes of arguments it is looked whether a call is
 // whole, when a piece may belong to it or be another one.
-const chatAlone = 64 << 10
+const maxCheckedArguments = 64 << 10
 
 // chatFunction is what a call says: its name and its arguments.
 type chatFunction struct {
-	key, input string // the member, and that of it which has the arguments
-	name       string
-	arguments  string
-	verbatim   bool // they are JSON and no string
-	item       rawjson.ObjectReader
+	member, argumentsMember string // the member, and that of it which has the arguments
+	name                    string
+	arguments               string
+	isJSON                  bool // they are JSON and no string
+	fields                  rawjson.ObjectReader
 }
 
 // functionOf takes the function of a call apart, or the custom tool.
-func functionOf(i *rawjson.ObjectReader) chatFunction {
-	f := chatFunction{key: "function", input: "arguments"}
+func readFunction(i *rawjson.ObjectReader) chatFunction {
+	f := chatFunction{member: "function", argumentsMember: "arguments"}
 	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
-		f.key, f.input = "custom", "input"
+		f.member, f.argumentsMember = "custom", "input"
 	}
-	return f.read(i.Get(f.key))
+	return f.read(i.Get(f.member))
 }
 
 func (f chatFunction) read(v rawjson.Value) chatFunction {
-	f.item = rawjson.ObjectReader{Value: v}
-	f.name = f.item.TakeText("name")
-	switch args := v.Get(f.input); args.Kind() {
+	f.fields = rawjson.ObjectReader{Value: v}
+	f.name = f.fields.TakeText("name")
+	switch args := v.Get(f.argumentsMember); args.Kind() {
 	case rawjson.KindString:
-		f.arguments = f.item.Take(f.input).Text()
+		f.arguments = f.fields.Take(f.argumentsMember).Text()
 	case rawjson.KindAbsent, rawjson.KindNull:
 	default:
-		f.arguments, f.verbatim = string(f.item.Take(f.input)), true
+		f.arguments, f.isJSON = string(f.fields.Take(f.argumentsMember)), true
 	}
 	return f
 }
 
 // toolCall reads a call, or a piece of one. Names and ids may come again, empty or
 // not.
-func (c *chatReader) toolCall(v rawjson.Value) error {
+func (c *chatReader) readToolCall(v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject {
 		return nil
 	}
 	i := rawjson.ObjectReader{Value: v}
-	f := functionOf(&i)
+	f := readFunction(&i)
 	index, ok := v.Get("index").Int()
 	if !ok {
 		index = -1
 	}
 	id := v.Get("id").Text()
-	call := c.callFor(index, id, f)
+	call := c.findCall(index, id, f)
 	if call == nil {
-		return c.newCall(&i, f, index)
+		return c.beginCall(&i, f, index)
 	}
 	b := call.Block.(content.ToolCall)
-	was := b.Name + b.CallID
+	previous := b.Name + b.CallID
 	if b.Name == "" {
 		b.Name = f.name
 	}
@@ -88,12 +88,12 @@ func (c *chatReader) toolCall(v rawjson.Value) error {
 		call.id, b.CallID = id, id
 		c.calls.byID[id] = call
 	}
-	if b.Name+b.CallID != was {
+	if b.Name+b.CallID != previous {
 		call.Block = b
 		c.MarkChanged(call.BlockBuilder)
 	}
-	c.sealCall(call.BlockBuilder, v.Get("extra_content"))
-	call.size += len(f.arguments)
+	c.readCallSeal(call.BlockBuilder, v.Get("extra_content"))
+	call.argumentBytes += len(f.arguments)
 	c.AppendText(call.BlockBuilder, f.arguments)
 	return nil
 }
@@ -101,9 +101,9 @@ func (c *chatReader) toolCall(v rawjson.Value) error {
 // callFor finds the call that a piece belongs to, or nil. Some servers give all
 // calls one index: another id with a name is another call, and so is a name with
 // arguments where those of the call are whole.
-func (c *chatReader) callFor(index int64, id string, f chatFunction) *chatCall {
+func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall {
 	switch {
-	case c.once:
+	case c.whole:
 		return nil
 	case index < 0 && id != "":
 		return c.calls.byID[id]
@@ -117,47 +117,47 @@ func (c *chatReader) callFor(index int64, id string, f chatFunction) *chatCall {
 		return call
 	}
 	other := id != "" && call.id != ""
-	if other || f.arguments != "" && call.size < chatAlone && wholeJSON(call.Text) {
+	if other || f.arguments != "" && call.argumentBytes < maxCheckedArguments && isWholeJSON(call.Text) {
 		return nil
 	}
 	return call
 }
 
 // newCall begins a call. A kind of call that is not known is kept as it is.
-func (c *chatReader) newCall(i *rawjson.ObjectReader, f chatFunction, index int64) error {
+func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index int64) error {
 	kind := i.TakeText("type")
 	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: i.TakeText("id"), Name: f.name}
 	if f.name == "" && f.arguments == "" && b.CallID == "" && (kind == "" || kind == "function") {
 		return nil
 	}
-	if i.Get(f.key) == nil {
-		n := content.Native{Wire: c.TypedForm(chatNativeCall + kind), JSON: string(i.Value)}
-		_, err := c.came(n)
+	if i.Get(f.member) == nil {
+		n := content.Native{Wire: c.TypedForm(typeNativeCall + kind), JSON: string(i.Value)}
+		_, err := c.emitBlock(n)
 		return err
 	}
 	id := b.CallID
 	if b.CallID == "" {
-		b.CallID = c.madeID(c.calls.count)
+		b.CallID = c.makeCallID(c.calls.count)
 	}
 	var unwanted []string
-	if !c.once {
+	if !c.whole {
 		unwanted = []string{"index"}
 	}
-	extra := i.Rest(append(unwanted, f.key, "extra_content", "function", "custom")...)
-	if unwanted = nil; !c.once {
-		unwanted = []string{"name", f.input}
+	extra := i.Rest(append(unwanted, f.member, "extra_content", "function", "custom")...)
+	if unwanted = nil; !c.whole {
+		unwanted = []string{"name", f.argumentsMember}
 	}
-	extra = rawjson.WithMember(extra, f.key, f.item.Rest(unwanted...))
-	if f.verbatim {
-		extra = rawjson.WithMember(extra, chatVerbatim, rawjson.Value("true"))
+	extra = rawjson.WithMember(extra, f.member, f.fields.Rest(unwanted...))
+	if f.isJSON {
+		extra = rawjson.WithMember(extra, extraJSONArguments, rawjson.Value("true"))
 	}
 	b.SetExtra(extra)
-	p, err := c.start(b)
+	p, err := c.beginBlock(b)
 	if err != nil {
 		return err
 	}
-	c.calls.add(&chatCall{BlockBuilder: p, id: id, size: len(f.arguments)}, index)
-	c.sealCall(p, i.Get("extra_content"))
+	c.calls.add(&chatCall{BlockBuilder: p, id: id, argumentBytes: len(f.arguments)}, index)
+	c.readCallSeal(p, i.Get("extra_content"))
 	c.AppendText(p, f.arguments)
 	return nil
 }
@@ -171,7 +171,7 @@ func (l *chatCalls) add(call *chatCall, index int64) {
 }
 
 // madeID is an id for a call that has none, so that its result can name it.
-func (c *chatReader) madeID(n int) string {
+func (c *chatReader) makeCallID(n int) string {
 	id := c.BlockWriter.Head.ID
 	if id == "" {
 		id = "call"
@@ -180,44 +180,44 @@ func (c *chatReader) madeID(n int) string {
 }
 
 // functionCall reads the call in function_call, from before there were several.
-func (c *chatReader) functionCall(v rawjson.Value) (err error) {
-	f := chatFunction{input: "arguments"}.read(v)
+func (c *chatReader) readFunctionCall(v rawjson.Value) (err error) {
+	f := chatFunction{argumentsMember: "arguments"}.read(v)
 	if f.name == "" && f.arguments == "" {
 		return nil
 	}
-	if c.calls.legacy == nil {
-		b := content.ToolCall{Wire: c.TypedForm(chatLegacy), CallID: c.madeID(0), Name: f.name}
-		b.SetExtra(rawjson.WithMember(nil, "function", f.item.Rest()))
-		if f.verbatim {
-			b.SetExtra(rawjson.WithMember(b.Form().Extra, chatVerbatim, rawjson.Value("true")))
+	if c.calls.functionCall == nil {
+		b := content.ToolCall{Wire: c.TypedForm(typeFunctionCall), CallID: c.makeCallID(0), Name: f.name}
+		b.SetExtra(rawjson.WithMember(nil, "function", f.fields.Rest()))
+		if f.isJSON {
+			b.SetExtra(rawjson.WithMember(b.Form().Extra, extraJSONArguments, rawjson.Value("true")))
 		}
-		if c.calls.legacy, err = c.start(b); err != nil {
+		if c.calls.functionCall, err = c.beginBlock(b); err != nil {
 			return err
 		}
 	}
-	c.AppendText(c.calls.legacy, f.arguments)
+	c.AppendText(c.calls.functionCall, f.arguments)
 	return nil
 }
 
 // chatRun is a tool that the server ran itself.
-type chatRun struct {
-	call     *wire.BlockBuilder
-	answered bool
+type chatServerTool struct {
+	call      *wire.BlockBuilder
+	hasResult bool
 }
 
 // execute reads a tool that the server ran, or a piece of that. It comes first
 // without what came of it, and then again with it.
-func (c *chatReader) execute(v rawjson.Value) (err error) {
+func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 	if v.Kind() != rawjson.KindObject {
 		return nil
 	}
 	i := rawjson.ObjectReader{Value: v}
 	index, ok := v.Get("index").Int()
 	if !ok {
-		index = int64(c.calls.runs)
+		index = int64(c.calls.serverToolCount)
 	}
-	run := c.calls.ran[index]
-	if c.once {
+	run := c.calls.serverTools[index]
+	if c.whole {
 		run = nil
 	}
 	kind, id, args := i.TakeText("type"), i.TakeText("id"), i.TakeText("arguments")
@@ -227,7 +227,7 @@ func (c *chatReader) execute(v rawjson.Value) (err error) {
 		b.Name = i.TakeText("name")
 	}
 	if id == "" {
-		b.CallID = c.madeID(c.calls.runs) + "s"
+		b.CallID = c.makeCallID(c.calls.serverToolCount) + "s"
 	}
 	r := content.ToolResult{Wire: c.TypedForm(kind), Name: b.Name, Text: i.TakeText("output"), Server: true}
 	r.SetRole(content.RoleAssistant)
@@ -240,28 +240,28 @@ func (c *chatReader) execute(v rawjson.Value) (err error) {
 		b.SetExtra(r.Form().Extra)
 	}
 	if run == nil {
-		run = &chatRun{}
-		if run.call, err = c.start(b); err != nil {
+		run = &chatServerTool{}
+		if run.call, err = c.beginBlock(b); err != nil {
 			return err
 		}
-		if c.calls.ran == nil {
-			c.calls.ran = map[int64]*chatRun{}
+		if c.calls.serverTools == nil {
+			c.calls.serverTools = map[int64]*chatServerTool{}
 		}
-		c.calls.ran[index] = run
-		c.calls.runs++
+		c.calls.serverTools[index] = run
+		c.calls.serverToolCount++
 	}
 	if args != "" && len(run.call.Text) == 0 {
 		c.AppendText(run.call, args)
 	}
-	if !answered || run.answered {
+	if !answered || run.hasResult {
 		return nil
 	}
-	run.answered = true
+	run.hasResult = true
 	r.CallID = run.call.Block.(content.ToolCall).CallID
-	if !c.once {
+	if !c.whole {
 		c.End(run.call)
 	}
-	_, err = c.came(r)
+	_, err = c.emitBlock(r)
 	return err
 }
 
@@ -276,7 +276,7 @@ func (c *chatReader) endCalls() {
 			b.SetIncomplete(rawjson.IsTruncated(strings.Join(p.Text, "")))
 			p.Block = b
 		}
-		if ok && !c.once {
+		if ok && !c.whole {
 			c.End(p)
 		} else {
 			c.Open = append(c.Open, p)
@@ -285,7 +285,7 @@ func (c *chatReader) endCalls() {
 }
 
 // sealCall reads the seal that Google puts on a call.
-func (c *chatReader) sealCall(p *wire.BlockBuilder, v rawjson.Value) {
+func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 	if v == nil {
 		return
 	}
@@ -293,8 +293,8 @@ func (c *chatReader) sealCall(p *wire.BlockBuilder, v rawjson.Value) {
 	if seal := v.Get("google", "thought_signature").Text(); seal != "" {
 		b.SetSeal(c.NewSeal(content.Signature, seal))
 	}
-	if left := unsealed(v); left != nil {
-		b.SetExtra(rawjson.WithMember(b.Form().Extra, "extra_content", left))
+	if rest := withoutSeal(v); rest != nil {
+		b.SetExtra(rawjson.WithMember(b.Form().Extra, "extra_content", rest))
 	}
 	p.Block = b
 	c.MarkChanged(p)
@@ -302,29 +302,29 @@ func (c *chatReader) sealCall(p *wire.BlockBuilder, v rawjson.Value) {
 
 // sealText reads the seal that Google puts on a message. It lies on the text
 // before it, or alone.
-func (c *chatReader) sealText(v rawjson.Value) error {
-	if left := unsealed(v); left != nil {
-		c.keep("extra_content", left)
+func (c *chatReader) readTextSeal(v rawjson.Value) error {
+	if rest := withoutSeal(v); rest != nil {
+		c.keepUnknown("extra_content", rest)
 	}
 	data := v.Get("google", "thought_signature").Text()
 	if data == "" {
 		return nil
 	}
 	seal := c.NewSeal(content.Signature, data)
-	if n := len(c.words.parts); n > 0 {
-		p := c.words.parts[n-1]
+	if n := len(c.text.parts); n > 0 {
+		p := c.text.parts[n-1]
 		b := p.Block.(content.Text)
 		b.SetSeal(seal)
 		p.Block = b
 		c.MarkChanged(p)
 		return nil
 	}
-	return c.alone(seal, "extra_content")
+	return c.emitSeal(seal, "extra_content")
 }
 
 // unsealed is an extra_content without its seal and without what only a chunk is
 // marked with; nil when nothing is left.
-func unsealed(v rawjson.Value) rawjson.Value {
+func withoutSeal(v rawjson.Value) rawjson.Value {
 	if v.Kind() != rawjson.KindObject {
 		return nil
 	}
@@ -339,7 +339,7 @@ func unsealed(v rawjson.Value) rawjson.Value {
 }
 
 // wholeJSON tells whether a text is one whole JSON text.
-func wholeJSON(text []string) bool {
+func isWholeJSON(text []string) bool {
 	_, err := rawjson.Parse([]byte(strings.Join(text, "")))
 	return err == nil
 }

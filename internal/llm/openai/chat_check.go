@@ -23,7 +23,7 @@ func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 			calls++
 		}
 		if calls == 0 {
-			s.Empty = wire.IsBlankContent(m.Get("content")) && !hasThought(m)
+			s.Empty = wire.IsBlankContent(m.Get("content")) && !hasReasoning(m)
 			list = append(list, s)
 		}
 	}
@@ -31,10 +31,10 @@ func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 }
 
 // thoughtFields is where a message of the chat dialect can hold thoughts.
-var thoughtFields = []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque"}
+var allReasoningFields = []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque"}
 
-func hasThought(m rawjson.Value) bool {
-	for _, field := range thoughtFields {
+func hasReasoning(m rawjson.Value) bool {
+	for _, field := range allReasoningFields {
 		if !wire.IsBlankContent(m.Get(field)) {
 			return true
 		}
@@ -57,7 +57,7 @@ func reasoningContentMissing(c *wire.Checker) {
 		return
 	}
 	for i, m := range rawjson.Indexed(c.Body.Get("messages")) {
-		field := m.Get(chatFields[0])
+		field := m.Get(reasoningFields[0])
 		if m.Get("role").Text() != "assistant" || wire.IsBlankContent(m.Get("tool_calls")) || field.Text() != "" || field != nil && demanded.Placeholder == "" {
 			continue
 		}

@@ -16,18 +16,18 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s, w := req.Settings, t.Quirks
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
-	p := chatPrompt{Target: t, native: s.Reasoning.Native, replay: t.RequiresReasoningBack(s.Reasoning), tools: len(req.Tools) > 0}
+	p := chatEncoder{Target: t, native: s.Reasoning.Native, rule: t.RequiresReasoningBack(s.Reasoning), hasTools: len(req.Tools) > 0}
 	for _, m := range req.Messages {
-		p.add(m)
+		p.addMessage(m)
 	}
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	body.Set("messages", p.list.Bytes())
 	if len(req.Tools) > 0 {
 		body.Set("tools", wire.FunctionTools(req.Tools))
-		body.Set("tool_choice", chatToolChoice(s.ToolChoice))
+		body.Set("tool_choice", encodeChatToolChoice(s.ToolChoice))
 	}
 	wire.SetCommon(&body, s, cmp.Or(w.MaxTokensField, "max_tokens"))
-	chatEffort(w, s.Reasoning, &body)
+	encodeChatReasoning(w, s.Reasoning, &body)
 	if req.Stream {
 		body.SetBool("stream", true)
 		if !w.NoStreamOptions {
@@ -39,7 +39,7 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 
 // chatEffort writes how much the model is to think, if anything is told. Thoughts
 // are not asked for: servers that have them show them.
-func chatEffort(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
+func encodeChatReasoning(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 	if r.Effort == wire.EffortNone && r.MaxTokens <= 0 && w.OffMembers != "" {
 		body.Merge(rawjson.Value(w.OffMembers))
 		return
@@ -64,7 +64,7 @@ func chatEffort(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 }
 
 // chatToolChoice is the tool choice; nil when it is unsaid.
-func chatToolChoice(choice string) rawjson.Value {
+func encodeChatToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":
 		return nil
@@ -75,20 +75,20 @@ func chatToolChoice(choice string) rawjson.Value {
 }
 
 // chatPrompt gathers the messages of a request.
-type chatPrompt struct {
+type chatEncoder struct {
 	wire.Target
-	native bool
-	replay *wire.ReplayRule // what the server demands of messages of the model; nil: nothing
-	tools  bool             // the request has some
-	list   rawjson.Array
-	wait   wire.ResultQueue
-	legacy map[string]string // calls in function_call: name by id
+	native        bool
+	rule          *wire.ReplayRule // what the server demands of messages of the model; nil: nothing
+	hasTools      bool             // the request has some
+	list          rawjson.Array
+	results       wire.ResultQueue
+	functionCalls map[string]string // calls in function_call: name by id
 }
 
 // add adds a message. Results are messages of their own, wherever they stand.
-func (p *chatPrompt) add(m content.Message) {
+func (p *chatEncoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
-		p.answer(m.Blocks)
+		p.addAssistant(m.Blocks)
 		return
 	}
 	var others []content.Block
@@ -96,14 +96,14 @@ func (p *chatPrompt) add(m content.Message) {
 		switch b := b.(type) {
 		case content.ToolResult:
 			if !b.Server {
-				p.result(b)
+				p.addResult(b)
 			}
 		case content.Text:
 			if b.Kind() == content.KindNote {
 				continue
 			}
 			if m.Role == content.RoleSystem {
-				p.message("system", rawjson.AppendString(nil, b.Text), b)
+				p.appendMessage("system", rawjson.AppendString(nil, b.Text), b)
 				continue
 			}
 			others = append(others, b)
@@ -112,30 +112,30 @@ func (p *chatPrompt) add(m content.Message) {
 		}
 	}
 	if m.Role != content.NoRole && len(others) > 0 {
-		p.user(others)
+		p.addUser(others)
 	}
 }
 
 // answer adds what the model said.
-func (p *chatPrompt) answer(blocks []content.Block) {
-	p.wait.BeginResponse(blocks, &p.list)
+func (p *chatEncoder) addAssistant(blocks []content.Block) {
+	p.results.BeginResponse(blocks, &p.list)
 	for _, b := range blocks {
-		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Form().Type == chatLegacy && p.Owns(c) {
-			if p.legacy == nil {
-				p.legacy = map[string]string{}
+		if c, ok := b.(content.ToolCall); ok && !c.Server && c.Form().Type == typeFunctionCall && p.Owns(c) {
+			if p.functionCalls == nil {
+				p.functionCalls = map[string]string{}
 			}
-			p.legacy[c.CallID] = c.Name
+			p.functionCalls[c.CallID] = c.Name
 		}
 	}
-	p.list.Add(p.demanded(replayChat(p.Target, blocks, p.native), blocks))
+	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.native), blocks))
 }
 
 // demanded is a message of the model with the field for reasoning that the server
 // demands: its reasoning where that is not in the field, and else a placeholder.
-func (p *chatPrompt) demanded(m rawjson.Value, blocks []content.Block) rawjson.Value {
-	field := chatFields[0]
+func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Block) rawjson.Value {
+	field := reasoningFields[0]
 	calls := !wire.IsBlankContent(m.Get("tool_calls"))
-	if p.replay == nil || m == nil || !blank(m.Get(field)) || !calls && !(p.replay.EveryMessage && p.tools) {
+	if p.rule == nil || m == nil || !isBlank(m.Get(field)) || !calls && !(p.rule.EveryMessage && p.hasTools) {
 		return m
 	}
 	var said []string
@@ -148,55 +148,55 @@ func (p *chatPrompt) demanded(m rawjson.Value, blocks []content.Block) rawjson.V
 	if text := strings.Join(said, "\n\n"); text != "" {
 		o.SetString(field, text)
 	} else {
-		o.SetString(field, p.replay.Placeholder)
+		o.SetString(field, p.rule.Placeholder)
 	}
 	o.Merge(m)
 	return rawjson.ValidUTF8(o.Bytes())
 }
 
 // blank reports whether a field has no text, or only white space.
-func blank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
+func isBlank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
-func (p *chatPrompt) message(role string, body rawjson.Value, b content.Block) {
-	p.wait.Flush(&p.list)
+func (p *chatEncoder) appendMessage(role string, body rawjson.Value, b content.Block) {
+	p.results.Flush(&p.list)
 	o := rawjson.NewObject("role", role, "content", body)
 	if b != nil && p.Owns(b) && !p.Quirks.Strict {
-		o.Merge(rawjson.Value(b.Form().Extra).Get(chatOfMessage))
+		o.Merge(rawjson.Value(b.Form().Extra).Get(extraMessage))
 	}
 	p.list.Add(o.Bytes())
 }
 
 // user writes what a person says: a string when it is words only, as some servers
 // take nothing else.
-func (p *chatPrompt) user(blocks []content.Block) {
+func (p *chatEncoder) addUser(blocks []content.Block) {
 	var list rawjson.Array
-	var words []string
+	var texts []string
 	for _, b := range blocks {
-		part := p.part(b)
+		part := p.encodePart(b)
 		if t, ok := b.(content.Text); ok {
-			words = append(words, t.Text)
+			texts = append(texts, t.Text)
 		}
 		list.Add(part)
 	}
-	if len(words) == len(blocks) {
-		p.message("user", rawjson.AppendString(nil, strings.Join(words, "\n\n")), blocks[0])
+	if len(texts) == len(blocks) {
+		p.appendMessage("user", rawjson.AppendString(nil, strings.Join(texts, "\n\n")), blocks[0])
 	} else if list.Bytes().At(0) != nil {
-		p.message("user", list.Bytes(), nil)
+		p.appendMessage("user", list.Bytes(), nil)
 	}
 }
 
 // part is a part of a content that is a list; nil when it cannot be sent.
-func (p *chatPrompt) part(b content.Block) rawjson.Value {
+func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
 		o.SetString("type", "text")
 		o.SetString("text", b.Text)
 	case content.Media:
-		return p.media(b)
+		return p.encodeMedia(b)
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) || !strings.HasPrefix(b.Form().Type, chatPart) {
+		if err != nil || !p.Owns(b) || !strings.HasPrefix(b.Form().Type, typeContentPart) {
 			return nil
 		}
 		return v
@@ -205,7 +205,7 @@ func (p *chatPrompt) part(b content.Block) rawjson.Value {
 }
 
 // media writes an image, a sound or a file: its bytes, or where they lie.
-func (p *chatPrompt) media(m content.Media) rawjson.Value {
+func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
 	if inline {
@@ -240,9 +240,9 @@ func (p *chatPrompt) media(m content.Media) rawjson.Value {
 }
 
 // result writes what came of a call.
-func (p *chatPrompt) result(r content.ToolResult) {
+func (p *chatEncoder) addResult(r content.ToolResult) {
 	var o rawjson.Object
-	if name, ok := p.legacy[r.CallID]; ok {
+	if name, ok := p.functionCalls[r.CallID]; ok {
 		o.SetString("role", "function")
 		o.SetString("name", name)
 	} else {
@@ -250,5 +250,5 @@ func (p *chatPrompt) result(r content.ToolResult) {
 		o.SetString("tool_call_id", p.CallID(r.CallID))
 	}
 	o.Set("content", p.ResultValue(r))
-	p.wait.Add(r.CallID, o.Bytes())
+	p.results.Add(r.CallID, o.Bytes())
 }

@@ -13,14 +13,14 @@ import (
 func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
 	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})
 	short := 0
-	for _, words := range []string{
+	for _, texts := range []string{
 		"", " ", "\n\t", "x", " a b \n", "naïve \u2028 😀", "\xff", "a\x00b", "1 > 0", "`code`\n```\nx\n", "a < b", "<think>Hm.</think>\nYes.",
 		"Hm.\n</think>\nYes.", "\n\n<thinking>", "[masked:x:00]", `{"a":1}`, "thought\nanswer", "\r\n...\r\n",
 	} {
 		for _, role := range []string{"user", "assistant"} {
 			var m rawjson.Object
 			m.SetString("role", role)
-			m.SetString("content", words)
+			m.SetString("content", texts)
 			quick, slow := ChatMessageReader{Target: target, N: 7}, ChatMessageReader{Target: target, N: 7}
 			if quick.readText(m.Bytes()) {
 				short++
@@ -31,7 +31,7 @@ func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(quick.List, slow.List) {
-				t.Errorf("%s %q: %+v, the long way %+v", role, words, quick.List, slow.List)
+				t.Errorf("%s %q: %+v, the long way %+v", role, texts, quick.List, slow.List)
 			}
 		}
 	}

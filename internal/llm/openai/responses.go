@@ -21,17 +21,17 @@ import (
 // previous_response_id there goes through as it is: the branch then has to hold
 // only what is new.
 var Responses = &wire.Dialect{
-	Name:               "responses",
-	Path:               func(string, bool) string { return "/responses" },
-	Sign:               signChat,
-	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
-	Encode:             encodeResponses,
-	Replay:             replayResponses,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestResponses,
-	NewMessageReader:   talkResponses,
-	Outline:            outlineResponses,
-	Rules:              responsesRules,
+	Name:                     "responses",
+	Path:                     func(string, bool) string { return "/responses" },
+	Sign:                     sign,
+	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
+	Encode:                   encodeResponses,
+	Replay:                   replayResponses,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeResponsesRequest,
+	NewMessageReader:         newResponsesItemReader,
+	Outline:                  outlineResponses,
+	Rules:                    responsesRules,
 
 	OptionalFields:     [][]string{{"reasoning", "summary"}, {"include"}},
 	ReasoningOffFields: [][]string{{"reasoning", "effort"}},
@@ -40,11 +40,11 @@ var Responses = &wire.Dialect{
 // responses reads one response.
 type responsesReader struct {
 	*wire.BlockWriter
-	items map[int64]*responsesItem  // by their index: ids may change in every event
-	ids   map[string]*responsesItem // by the ids that were seen
-	order []*responsesItem          // as they began
-	calls map[string]string         // the last call of each type
-	ended bool
+	items          map[int64]*responsesItem  // by their index: ids may change in every event
+	ids            map[string]*responsesItem // by the ids that were seen
+	order          []*responsesItem          // as they began
+	lastServerCall map[string]string         // the last call of each type
+	ended          bool
 }
 
 // whole reads a response in one piece.
@@ -52,25 +52,25 @@ func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	status := cmp.Or(v.Get("status").Text(), "completed")
 	if v.Get("output").Kind() != rawjson.KindArray {
 		if v.Get("error").Kind() == rawjson.KindObject || v.At(0).Get("error") != nil || v.Get("type").Text() == "error" {
-			return r.refused(v)
+			return r.newError(v)
 		}
 		if v.Get("status").Kind() != rawjson.KindString {
 			return fmt.Errorf("%w: no output in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 		}
 	}
-	if err := r.conclude(v, status); err != nil {
+	if err := r.readEnd(v, status); err != nil {
 		return err
 	}
-	r.ended = !underWay(status) // the rest is to be fetched later
+	r.ended = !isRunning(status) // the rest is to be fetched later
 	return nil
 }
 
 // underWay tells whether a response of this status has not ended.
-func underWay(status string) bool { return status == "queued" || status == "in_progress" }
+func isRunning(status string) bool { return status == "queued" || status == "in_progress" }
 
 // responsesEnds is the events that end a stream, and the status that they stand
 // for.
-var responsesEnds = map[string]string{
+var finalEvents = map[string]string{
 	"response.completed": "completed", "response.incomplete": "incomplete",
 	"response.failed": "failed", "response.cancelled": "cancelled",
 }
@@ -83,21 +83,21 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	}
 	switch name {
 	case "response.created", "response.in_progress", "response.queued":
-		r.begun(v.Get("response"))
+		r.readHead(v.Get("response"))
 		r.EmitHead()
 		return nil
 	case "response.output_item.added":
-		return r.added(v)
+		return r.readItemAdded(v)
 	case "response.output_item.done":
-		return r.itemDone(v)
+		return r.readItemDone(v)
 	case "error":
-		return r.failed(v)
+		return r.readFailure(v)
 	}
-	if status, ok := responsesEnds[name]; ok {
-		if said := v.Get("response", "status").Text(); said != "" && !underWay(said) {
-			status = said
+	if status, ok := finalEvents[name]; ok {
+		if text := v.Get("response", "status").Text(); text != "" && !isRunning(text) {
+			status = text
 		}
-		if err := r.conclude(v.Get("response"), status); err != nil {
+		if err := r.readEnd(v.Get("response"), status); err != nil {
 			return err
 		}
 		r.ended = true
@@ -106,16 +106,16 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	stem, delta := strings.CutSuffix(name, ".delta")
 	stem, done := strings.CutSuffix(stem, ".done")
 	if delta || done {
-		return r.words(stem, v, done)
+		return r.readDelta(stem, v, done)
 	}
 	if v.Get("error").Kind() == rawjson.KindObject {
-		return r.failed(v)
+		return r.readFailure(v)
 	}
 	return nil
 }
 
 // begun reads what a response says about itself while it is under way.
-func (r *responsesReader) begun(v rawjson.Value) {
+func (r *responsesReader) readHead(v rawjson.Value) {
 	r.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
 		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
@@ -123,18 +123,18 @@ func (r *responsesReader) begun(v rawjson.Value) {
 }
 
 // conclude reads the end of a response, which has all items once more.
-func (r *responsesReader) conclude(v rawjson.Value, status string) error {
-	r.begun(v)
-	if err := r.again(v.Get("output")); err != nil {
+func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
+	r.readHead(v)
+	if err := r.readRepeatedItems(v.Get("output")); err != nil {
 		return err
 	}
 	r.SetHead(func(h *llm.Head) { h.Finish = status })
-	r.cost(v.Get("usage"))
+	r.readUsage(v.Get("usage"))
 	if status == "failed" || v.Get("error").Kind() == rawjson.KindObject {
-		return r.refused(v)
+		return r.newError(v)
 	}
 	for _, it := range r.order {
-		if err := r.finish(it, it.first); err != nil {
+		if err := r.endItem(it, it.first); err != nil {
 			return err
 		}
 	}
@@ -143,14 +143,14 @@ func (r *responsesReader) conclude(v rawjson.Value, status string) error {
 
 // failed is the error of a stream that says no. The event of the status follows
 // it or not, so it is not waited for.
-func (r *responsesReader) failed(v rawjson.Value) error {
+func (r *responsesReader) readFailure(v rawjson.Value) error {
 	r.SetHead(func(h *llm.Head) { h.Finish = "failed" })
-	return r.refused(v)
+	return r.newError(v)
 }
 
 // refused is the error of a provider that says no: under error, or as the event
 // itself.
-func (r *responsesReader) refused(v rawjson.Value) error {
+func (r *responsesReader) newError(v rawjson.Value) error {
 	if v.Get("error").Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray {
 		return wire.NewAPIError(r.Provider, v)
 	}
@@ -161,7 +161,7 @@ func (r *responsesReader) refused(v rawjson.Value) error {
 // is not whole all the same.
 func (r *responsesReader) Finish(bool) bool {
 	for _, it := range r.order {
-		for _, p := range it.parts {
+		for _, p := range it.blocks {
 			if !r.ended && !it.done {
 				p.MarkIncomplete()
 			}
@@ -172,7 +172,7 @@ func (r *responsesReader) Finish(bool) bool {
 
 // cost reads the usage. Thoughts are part of the output; a server that counts
 // them beside it shows that in its sum.
-func (r *responsesReader) cost(v rawjson.Value) {
+func (r *responsesReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}

@@ -16,9 +16,9 @@ func outlineResponses(body rawjson.Value) []wire.OutlineItem {
 	for i, item := range rawjson.Indexed(body.Get("input")) {
 		s := wire.OutlineItem{Kind: wire.OutlineOther, Path: wire.Path("input", i), CallID: item.Get("call_id").Text()}
 		switch kind := item.Get("type").Text(); {
-		case responsesAnswers(item, waiting):
+		case isClientResult(item, waiting):
 			s.Kind = wire.OutlineResult
-		case responsesWaits(item):
+		case awaitsResult(item):
 			s.Kind, s.FromModel = wire.OutlineCall, true
 			waiting[s.CallID] = true
 		case kind == "reasoning":

@@ -19,22 +19,22 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
 	store := extra.Get("store") // null leaves it to the provider, which keeps responses then
-	p := responsesPrompt{Target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
+	p := responsesEncoder{Target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
 	for _, m := range req.Messages {
 		if m.Role == content.RoleAssistant {
-			p.answer(m.Blocks)
+			p.addAssistant(m.Blocks)
 		} else {
-			p.told(m)
+			p.addMessage(m)
 		}
 	}
-	p.wait.Flush(&p.list)
+	p.results.Flush(&p.list)
 	body.Set("input", p.list.Bytes())
 	if len(req.Tools) > 0 {
-		body.Set("tools", responsesDefinitions(req.Tools))
-		body.Set("tool_choice", responsesChoice(s.ToolChoice, req.Tools))
+		body.Set("tools", encodeResponsesTools(req.Tools))
+		body.Set("tool_choice", encodeResponsesToolChoice(s.ToolChoice, req.Tools))
 	}
 	wire.SetCommon(&body, s, "max_output_tokens")
-	responsesThinking(t, s.Reasoning, &body)
+	encodeResponsesReasoning(t, s.Reasoning, &body)
 	body.SetBool("store", false)
 	body.SetTrue("stream", req.Stream)
 	v, err := t.FinishBody(&body, s)
@@ -47,7 +47,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 // responsesThinking asks that thoughts be summed up and sealed, and writes how much
 // the model is to think, if anything is told. A budget in tokens is known to some
 // gateways only, which want one of the two.
-func responsesThinking(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
+func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
 	var o rawjson.Object
 	if r.MaxTokens > 0 && t.Quirks.EffortObject == "reasoning" {
 		o.SetInt("max_tokens", int64(r.MaxTokens))
@@ -65,7 +65,7 @@ func responsesThinking(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
 
 // responsesDefinitions is the tools. Unless told, the format takes a schema for a
 // strict one, in which nothing may be left out: that is not what it says.
-func responsesDefinitions(tools []llm.Tool) rawjson.Value {
+func encodeResponsesTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		o := rawjson.NewObject("type", "function")
 		wire.SetToolName(o, t)
@@ -77,7 +77,7 @@ func responsesDefinitions(tools []llm.Tool) rawjson.Value {
 
 // responsesChoice is the tool choice; nil when it is unsaid. One of the provider's
 // own tools is chosen by its type.
-func responsesChoice(choice string, tools []llm.Tool) rawjson.Value {
+func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	switch choice {
 	case "":
 		return nil
@@ -101,23 +101,23 @@ func responsesChoice(choice string, tools []llm.Tool) rawjson.Value {
 
 // told adds what somebody else than the model says. Results are items of their own,
 // wherever they stand.
-func (p *responsesPrompt) told(m content.Message) {
+func (p *responsesEncoder) addMessage(m content.Message) {
 	var parts rawjson.Array
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case content.ToolResult:
 			if !b.Server {
-				p.wait.Add(b.CallID, p.result(b))
+				p.results.Add(b.CallID, p.encodeResult(b))
 			}
 		case content.Text:
 			if b.Text != "" && b.Kind() != content.KindNote {
 				parts.Add(rawjson.NewObject("type", "input_text", "text", b.Text).Bytes())
 			}
 		case content.Media:
-			parts.Add(p.media(b))
+			parts.Add(p.encodeMedia(b))
 		case content.Native:
 			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) {
-				p.wait.Flush(&p.list)
+				p.results.Flush(&p.list)
 				p.list.Add(v) // such as the word that a tool may run
 			}
 		}
@@ -130,13 +130,13 @@ func (p *responsesPrompt) told(m content.Message) {
 	if m.Role == content.RoleSystem {
 		role = "system"
 	}
-	p.wait.Flush(&p.list)
-	p.list.Add(p.asItCame(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
+	p.results.Flush(&p.list)
+	p.list.Add(p.inOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
 }
 
 // media is an image or a file: its bytes, or where they lie; nil for one that is in
 // neither.
-func (p *responsesPrompt) media(m content.Media) rawjson.Value {
+func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
 	if inline {
@@ -164,15 +164,15 @@ func (p *responsesPrompt) media(m content.Media) rawjson.Value {
 }
 
 // result is the item that has what came of a call. Each type of call has its own.
-func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
+func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
-	kind := cmp.Or(responsesToolOf(call.Form().Type).answer, "function_call_output")
+	kind := cmp.Or(itemToolOf(call.Form().Type).resultType, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.Owns(r)
-	o := rawjson.NewObject("type", kind, "call_id", p.callID(r.CallID))
+	o := rawjson.NewObject("type", kind, "call_id", p.itemCallID(r.CallID))
 	switch kind {
 	case "shell_call_output":
-		o.Set("output", responsesShell(r, parts))
+		o.Set("output", encodeShellOutput(r, parts))
 	case "apply_patch_call_output":
 		o.SetString("status", "completed")
 		if r.IsError {
@@ -189,7 +189,7 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 			o.Set("tools", rawjson.Value("[]"))
 		}
 	default:
-		if o.Set("output", parts); !own && !responsesInput(parts) {
+		if o.Set("output", parts); !own && !isInputContent(parts) {
 			o.SetString("output", wire.ResultText(r))
 		}
 	}
@@ -200,7 +200,7 @@ func (p *responsesPrompt) result(r content.ToolResult) rawjson.Value {
 }
 
 // responsesInput tells whether v is a content as the format has it.
-func responsesInput(v rawjson.Value) bool {
+func isInputContent(v rawjson.Value) bool {
 	for part := range v.Elements() {
 		switch part.Get("type").Text() {
 		case "input_text", "input_image", "input_file":
@@ -213,7 +213,7 @@ func responsesInput(v rawjson.Value) bool {
 
 // responsesShell is what commands printed, as the format wants it: in chunks that
 // say how they ended.
-func responsesShell(r content.ToolResult, parts rawjson.Value) rawjson.Value {
+func encodeShellOutput(r content.ToolResult, parts rawjson.Value) rawjson.Value {
 	if parts.At(0).Get("outcome") != nil {
 		return parts
 	}

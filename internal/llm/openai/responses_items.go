@@ -12,31 +12,31 @@ import (
 // Members of the extra of a message's blocks, and the types of those kept as they
 // came.
 const (
-	responsesMessage = "message"  // members of the message, with its first block only
-	responsesPart    = "part"     // members of the part
-	responsesNative  = "content:" // a part that is not known
-	responsesString  = "string"   // a message whose content is no list
+	extraItemMessage = "message"  // members of the message, with its first block only
+	extraItemPart    = "part"     // members of the part
+	typeItemPart     = "content:" // a part that is not known
+	typeItemString   = "string"   // a message whose content is no list
 )
 
 // responsesTool is what is known of the items that call a tool.
-type responsesTool struct {
-	arguments string // the member that holds the arguments; empty: it has none
-	json      bool   // they are no string
-	name      string // where the item has none
-	client    bool   // whoever asked runs the tool
-	answer    string // the type of the item that has the result
+type itemTool struct {
+	arguments        string // the member that holds the arguments; empty: it has none
+	argumentsAreJSON bool   // they are no string
+	name             string // where the item has none
+	runByClient      bool   // whoever asked runs the tool
+	resultType       string // the type of the item that has the result
 }
 
-var responsesTools = map[string]responsesTool{
-	"function_call":         {arguments: "arguments", client: true, answer: "function_call_output"},
-	"custom_tool_call":      {arguments: "input", client: true, answer: "custom_tool_call_output"},
-	"local_shell_call":      {arguments: "action", json: true, name: "local_shell", client: true, answer: "local_shell_call_output"},
-	"shell_call":            {arguments: "action", json: true, name: "shell", client: true, answer: "shell_call_output"},
-	"apply_patch_call":      {arguments: "operation", json: true, name: "apply_patch", client: true, answer: "apply_patch_call_output"},
-	"computer_call":         {arguments: "action", json: true, name: "computer", client: true, answer: "computer_call_output"},
-	"tool_search_call":      {arguments: "arguments", json: true, answer: "tool_search_output"},
-	"web_search_call":       {arguments: "action", json: true},
-	"file_search_call":      {arguments: "queries", json: true},
+var itemTools = map[string]itemTool{
+	"function_call":         {arguments: "arguments", runByClient: true, resultType: "function_call_output"},
+	"custom_tool_call":      {arguments: "input", runByClient: true, resultType: "custom_tool_call_output"},
+	"local_shell_call":      {arguments: "action", argumentsAreJSON: true, name: "local_shell", runByClient: true, resultType: "local_shell_call_output"},
+	"shell_call":            {arguments: "action", argumentsAreJSON: true, name: "shell", runByClient: true, resultType: "shell_call_output"},
+	"apply_patch_call":      {arguments: "operation", argumentsAreJSON: true, name: "apply_patch", runByClient: true, resultType: "apply_patch_call_output"},
+	"computer_call":         {arguments: "action", argumentsAreJSON: true, name: "computer", runByClient: true, resultType: "computer_call_output"},
+	"tool_search_call":      {arguments: "arguments", argumentsAreJSON: true, resultType: "tool_search_output"},
+	"web_search_call":       {arguments: "action", argumentsAreJSON: true},
+	"file_search_call":      {arguments: "queries", argumentsAreJSON: true},
 	"code_interpreter_call": {arguments: "code"},
 	"image_generation_call": {},
 	"mcp_list_tools":        {},
@@ -44,8 +44,8 @@ var responsesTools = map[string]responsesTool{
 
 // responsesToolOf is what is known of a type of item that calls a tool: of one
 // that is not known, that the provider runs it.
-func responsesToolOf(kind string) responsesTool {
-	t, known := responsesTools[kind]
+func itemToolOf(kind string) itemTool {
+	t, known := itemTools[kind]
 	if !known {
 		t.arguments = "arguments"
 	}
@@ -54,20 +54,20 @@ func responsesToolOf(kind string) responsesTool {
 }
 
 // responsesWaits tells whether an item is a call whose result the asker owes.
-func responsesWaits(v rawjson.Value) bool {
+func awaitsResult(v rawjson.Value) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "tool_search_call":
 		return v.Get("execution").Text() == "client"
 	case "shell_call": // it may be a shell of the provider's
 		return !strings.HasPrefix(v.Get("environment", "type").Text(), "container")
 	default:
-		return responsesTools[kind].client
+		return itemTools[kind].runByClient
 	}
 }
 
 // responsesAnswers tells whether an item is a result that the asker gave. What the
 // provider has from its own tools may have the same type.
-func responsesAnswers(v rawjson.Value, waiting map[string]bool) bool {
+func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "shell_call_output", "tool_search_output":
 		return waiting[v.Get("call_id").Text()]
@@ -78,7 +78,7 @@ func responsesAnswers(v rawjson.Value, waiting map[string]bool) bool {
 
 // responsesOthers is members that may hold the arguments where they are not in
 // their usual place.
-var responsesOthers = []string{"arguments", "input", "action", "actions"}
+var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
 // typed is the form of a block whose type on the wire is not told by its kind.
 func (r *responsesReader) itemForm(t string, i *rawjson.ObjectReader) content.Wire {
@@ -86,25 +86,25 @@ func (r *responsesReader) itemForm(t string, i *rawjson.ObjectReader) content.Wi
 }
 
 // blocks is the blocks that an item stands for, at least one.
-func (r *responsesReader) blocks(v rawjson.Value) []content.Block {
+func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	switch t := i.TakeText("type"); {
 	case t == "message":
-		return r.message(i)
+		return r.messageBlocks(i)
 	case t == "reasoning":
-		return []content.Block{r.thought(i)}
+		return []content.Block{r.reasoningBlock(i)}
 	case strings.HasSuffix(t, "_call") || t == "mcp_list_tools":
-		return []content.Block{r.called(i, t)}
+		return []content.Block{r.callBlock(i, t)}
 	case strings.HasSuffix(t, "_output"):
-		return []content.Block{r.result(i, t)}
+		return []content.Block{r.resultBlock(i, t)}
 	default:
-		return []content.Block{r.native(i, t)}
+		return []content.Block{r.nativeBlock(i, t)}
 	}
 }
 
 // native is an item that is kept as it is. Its seal is named too, so that it goes
 // to no other model.
-func (r *responsesReader) native(i *rawjson.ObjectReader, t string) content.Native {
+func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content.Native {
 	n := content.Native{Wire: r.BlockForm(), JSON: string(i.Value)}
 	n.SetType(t)
 	if data := i.Get("encrypted_content"); data.Kind() == rawjson.KindString && !rawjson.IsEmpty(data) {
@@ -115,43 +115,43 @@ func (r *responsesReader) native(i *rawjson.ObjectReader, t string) content.Nati
 
 // envelope is the extra with which the first block of a message keeps what the
 // message has beside its content.
-func (r *responsesReader) envelope(v rawjson.Value) []byte {
+func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
 	rest := (&rawjson.ObjectReader{Value: v, Taken: []string{"type", "content"}}).Rest()
 	if v.Get("id").Kind() == rawjson.KindString {
-		rest = responsesWithout(rest, "id")
+		rest = extraWithout(rest, "id")
 	}
 	if rest == nil {
 		rest = []byte("{}")
 	}
-	return rawjson.WithMember(nil, responsesMessage, rest)
+	return rawjson.WithMember(nil, extraItemMessage, rest)
 }
 
 // message is the parts of a message. What the message has itself goes with the
 // first one.
-func (r *responsesReader) message(i *rawjson.ObjectReader) []content.Block {
+func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block {
 	form := r.BlockForm().Form()
 	form.ID = i.TakeText("id")
 	list := i.Get("content")
 	if list.Kind() == rawjson.KindString && !rawjson.IsEmpty(list) {
-		form.Type, form.Extra = responsesString, r.envelope(i.Value)
+		form.Type, form.Extra = typeItemString, r.messageExtra(i.Value)
 		return []content.Block{content.Text{Wire: form.Wire(), Of: content.KindAssistant, Text: list.Text()}}
 	}
 	var blocks []content.Block
 	for part := range list.Elements() {
 		w := form
 		if blocks == nil {
-			w.Extra = r.envelope(i.Value)
+			w.Extra = r.messageExtra(i.Value)
 		}
-		blocks = append(blocks, responsesPartOf(w.Wire(), part))
+		blocks = append(blocks, partBlock(w.Wire(), part))
 	}
 	if blocks == nil {
-		return []content.Block{r.native(i, "message")}
+		return []content.Block{r.nativeBlock(i, "message")}
 	}
 	return blocks
 }
 
 // responsesPartOf is one part of a message. One without a word is kept as it is.
-func responsesPartOf(w content.Wire, v rawjson.Value) content.Block {
+func partBlock(w content.Wire, v rawjson.Value) content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	b := content.Text{Wire: w, Of: content.KindAssistant}
 	t := i.TakeText("type")
@@ -163,29 +163,29 @@ func responsesPartOf(w content.Wire, v rawjson.Value) content.Block {
 		b.SetType(t)
 	}
 	if b.Text == "" {
-		w.SetType(responsesNative + t)
+		w.SetType(typeItemPart + t)
 		return content.Native{Wire: w, JSON: string(v)}
 	}
 	if rest := i.Rest(); rest != nil {
-		b.SetExtra(rawjson.WithMember(b.Form().Extra, responsesPart, rest))
+		b.SetExtra(rawjson.WithMember(b.Form().Extra, extraItemPart, rest))
 	}
 	return b
 }
 
 // responsesThoughts is where a thought may have words, and the type of the parts
 // there: what was thought counts more than what somebody made of it.
-var responsesThoughts = []struct{ member, kind string }{{"content", "reasoning_text"}, {"summary", "summary_text"}}
+var reasoningTexts = []struct{ member, kind string }{{"content", "reasoning_text"}, {"summary", "summary_text"}}
 
 // thought is a reasoning item. Words that cannot be written back from the block
 // alone stay in its extra as well.
-func (r *responsesReader) thought(i *rawjson.ObjectReader) content.Reasoning {
+func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reasoning {
 	b := content.Reasoning{Wire: r.BlockForm(), Format: content.FormatResponses, Source: "summary"}
 	b.SetID(i.TakeText("id"))
 	if seal := i.TakeText("encrypted_content"); seal != "" {
 		b.Source = "encrypted_content"
 		b.SetSeal(r.NewSeal(content.Encrypted, seal))
 	}
-	for _, from := range responsesThoughts {
+	for _, from := range reasoningTexts {
 		list := i.Get(from.member)
 		var parts []string
 		for part := range list.Elements() {
@@ -199,7 +199,7 @@ func (r *responsesReader) thought(i *rawjson.ObjectReader) content.Reasoning {
 		} else {
 			b.Parts = parts
 		}
-		if rawjson.Equal(list, responsesSummary(from.kind, b)) {
+		if rawjson.Equal(list, encodeSummary(from.kind, b)) {
 			i.Take(from.member)
 		}
 		break
@@ -212,7 +212,7 @@ func (r *responsesReader) thought(i *rawjson.ObjectReader) content.Reasoning {
 }
 
 // responsesSummary is the words of a thought as a list of parts.
-func responsesSummary(kind string, r content.Reasoning) rawjson.Value {
+func encodeSummary(kind string, r content.Reasoning) rawjson.Value {
 	parts := r.Parts
 	if len(parts) == 0 && r.Text != "" {
 		parts = []string{r.Text}
@@ -225,9 +225,9 @@ func responsesSummary(kind string, r content.Reasoning) rawjson.Value {
 }
 
 // called is an item that calls a tool, whoever runs it.
-func (r *responsesReader) called(i *rawjson.ObjectReader, t string) content.ToolCall {
-	tool := responsesToolOf(t)
-	b := content.ToolCall{Wire: r.itemForm(t, i), Server: !responsesWaits(i.Value)}
+func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
+	tool := itemToolOf(t)
+	b := content.ToolCall{Wire: r.itemForm(t, i), Server: !awaitsResult(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
 		b.CallID = cmp.Or(i.TakeText("call_id"), id)
@@ -238,50 +238,50 @@ func (r *responsesReader) called(i *rawjson.ObjectReader, t string) content.Tool
 	v := i.Get(tool.arguments)
 	switch {
 	case tool.arguments == "":
-	case !tool.json && v.Kind() == rawjson.KindString:
+	case !tool.argumentsAreJSON && v.Kind() == rawjson.KindString:
 		b.Arguments = i.TakeText(tool.arguments)
-	case tool.json && (v.Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray):
+	case tool.argumentsAreJSON && (v.Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray):
 		b.Arguments = string(i.Take(tool.arguments))
 	default:
-		for _, key := range responsesOthers {
+		for _, key := range otherArgumentMembers {
 			if b.Arguments == "" {
 				b.Arguments = rawjson.TextOrJSON(i.Get(key))
 			}
 		}
 	}
 	if b.SetExtra(i.Rest()); b.Server {
-		if r.calls == nil {
-			r.calls = map[string]string{}
+		if r.lastServerCall == nil {
+			r.lastServerCall = map[string]string{}
 		}
-		r.calls[strings.TrimSuffix(t, "_call")] = b.CallID
+		r.lastServerCall[strings.TrimSuffix(t, "_call")] = b.CallID
 	}
 	return b
 }
 
 // result is an item that has what came of a call that the provider ran. One that
 // says of no call belongs to the last of its kind.
-func (r *responsesReader) result(i *rawjson.ObjectReader, t string) content.ToolResult {
+func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
 	b := content.ToolResult{Wire: r.itemForm(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID
 		if i.Get("call_id") != nil {
-			b.CallID = cmp.Or(r.calls[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
+			b.CallID = cmp.Or(r.lastServerCall[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
 		}
 	}
-	switch v := i.Get(responsesOutput(t)); v.Kind() {
+	switch v := i.Get(outputMember(t)); v.Kind() {
 	case rawjson.KindString:
-		b.Text = i.TakeText(responsesOutput(t))
+		b.Text = i.TakeText(outputMember(t))
 	case rawjson.KindAbsent, rawjson.KindNull:
 	default:
-		b.Parts = bytes.Clone(i.Take(responsesOutput(t)))
+		b.Parts = bytes.Clone(i.Take(outputMember(t)))
 	}
 	b.SetExtra(i.Rest())
 	return b
 }
 
 // responsesOutput is the member of a result's item that has the result.
-func responsesOutput(t string) string {
+func outputMember(t string) string {
 	if t == "tool_search_output" {
 		return "tools"
 	}

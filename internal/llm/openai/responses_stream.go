@@ -12,22 +12,22 @@ import (
 
 // responsesItem is an item that is being read.
 type responsesItem struct {
-	kind, id, call string
-	first          rawjson.Value        // the item as it began
-	parts          []*wire.BlockBuilder // its blocks: several for a message of several parts
-	said           map[responsesPiece]bool
-	done, matched  bool
+	kind, id, callID string
+	first            rawjson.Value        // the item as it began
+	blocks           []*wire.BlockBuilder // its blocks: several for a message of several parts
+	seenParts        map[itemPart]bool
+	done, matched    bool
 }
 
 // responsesPiece is a part of an item: the member it lies in, and its index there.
-type responsesPiece struct {
+type itemPart struct {
 	member string
 	index  int64
 }
 
 // responsesWords is the events that bring words, by the item they are for: the
 // member that holds them there, and the one that has them all when they are done.
-var responsesWords = map[string]struct{ kind, member, all string }{
+var deltaEvents = map[string]struct{ kind, member, all string }{
 	"response.output_text":                {"message", "output_text", "text"},
 	"response.refusal":                    {"message", "refusal", "refusal"},
 	"response.reasoning_summary_text":     {"reasoning", "summary", "text"},
@@ -39,7 +39,7 @@ var responsesWords = map[string]struct{ kind, member, all string }{
 }
 
 // added reads the start of an item.
-func (r *responsesReader) added(v rawjson.Value) error {
+func (r *responsesReader) readItemAdded(v rawjson.Value) error {
 	if v.Get("item").Kind() != rawjson.KindObject {
 		return nil
 	}
@@ -48,44 +48,44 @@ func (r *responsesReader) added(v rawjson.Value) error {
 		n = int64(len(r.order))
 	}
 	if it := r.items[n]; it != nil {
-		if err := r.finish(it, it.first); err != nil {
+		if err := r.endItem(it, it.first); err != nil {
 			return err
 		}
 	}
-	_, err := r.start(n, v.Get("item"))
+	_, err := r.beginItem(n, v.Get("item"))
 	return err
 }
 
 // itemDone reads an item that is whole now. Only here is its seal the final one.
-func (r *responsesReader) itemDone(v rawjson.Value) error {
+func (r *responsesReader) readItemDone(v rawjson.Value) error {
 	whole := v.Get("item")
 	if whole.Kind() != rawjson.KindObject {
 		return nil
 	}
-	it, err := r.at(v, whole)
+	it, err := r.itemFor(v, whole)
 	if err != nil {
 		return err
 	}
 	if it.done && (it.id == "" || it.id != whole.Get("id").Text()) {
-		if it, err = r.start(int64(len(r.order)), whole); err != nil {
+		if it, err = r.beginItem(int64(len(r.order)), whole); err != nil {
 			return err
 		}
 	}
-	return r.finish(it, whole)
+	return r.endItem(it, whole)
 }
 
 // words reads words that came, or all words of a part, which are news only when
 // none came before.
-func (r *responsesReader) words(stem string, v rawjson.Value, done bool) error {
-	w, known := responsesWords[stem]
+func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) error {
+	w, known := deltaEvents[stem]
 	if !known {
 		return nil
 	}
-	it, err := r.at(v, rawjson.NewObject("type", w.kind).Bytes())
+	it, err := r.itemFor(v, rawjson.NewObject("type", w.kind).Bytes())
 	if err != nil || it.done || it.kind != w.kind {
 		return err
 	}
-	piece := responsesPiece{member: w.member}
+	piece := itemPart{member: w.member}
 	text := v.Get("delta")
 	if done {
 		text = v.Get(w.all)
@@ -93,48 +93,48 @@ func (r *responsesReader) words(stem string, v rawjson.Value, done bool) error {
 	if piece.index, _ = v.Get("content_index").Int(); w.member == "summary" {
 		piece.index, _ = v.Get("summary_index").Int()
 	}
-	if done && it.said[piece] || text.Kind() != rawjson.KindString {
+	if done && it.seenParts[piece] || text.Kind() != rawjson.KindString {
 		return nil
 	}
-	p, err := r.piece(it, piece)
+	p, err := r.blockFor(it, piece)
 	if err != nil || p == nil {
 		return err
 	}
-	if it.said == nil {
-		it.said = map[responsesPiece]bool{}
+	if it.seenParts == nil {
+		it.seenParts = map[itemPart]bool{}
 	}
-	it.said[piece] = true
+	it.seenParts[piece] = true
 	r.AppendText(p, text.Text())
 	return nil
 }
 
 // piece is the block that a part of an item belongs to; nil when it is not shown
 // before the item is whole.
-func (r *responsesReader) piece(it *responsesItem, at responsesPiece) (*wire.BlockBuilder, error) {
-	p := it.parts[0]
+func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockBuilder, error) {
+	p := it.blocks[0]
 	switch b := p.Block.(type) {
 	case content.Reasoning:
 		if b.Source != "" && b.Source != at.member {
 			return nil, nil // it says the same in other words
 		}
-		if b.Source = at.member; len(p.Text) > 0 && !it.said[at] {
+		if b.Source = at.member; len(p.Text) > 0 && !it.seenParts[at] {
 			r.AppendText(p, "\n\n")
 		}
 		p.Block = b
 	case content.Text:
 		i := int(max(at.index, 0))
-		if i > len(it.parts) {
+		if i > len(it.blocks) {
 			return nil, nil
 		}
-		if i == len(it.parts) {
+		if i == len(it.blocks) {
 			form := b.Form()
 			next, err := r.Begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of})
 			if err != nil {
 				return nil, err
 			}
-			it.parts = append(it.parts, next)
+			it.blocks = append(it.blocks, next)
 		}
-		p = it.parts[i]
+		p = it.blocks[i]
 		if b, ok := p.Block.(content.Text); ok && at.member == "refusal" {
 			b.SetType(at.member)
 			p.Block = b
@@ -146,7 +146,7 @@ func (r *responsesReader) piece(it *responsesItem, at responsesPiece) (*wire.Blo
 // at is the item that an event is about, which begins here when nothing else said
 // so. Servers that do not number their items mean the one with the id, or the last
 // one.
-func (r *responsesReader) at(v, is rawjson.Value) (*responsesItem, error) {
+func (r *responsesReader) itemFor(v, is rawjson.Value) (*responsesItem, error) {
 	n, numbered := v.Get("output_index").Int()
 	it := r.items[n]
 	if !numbered {
@@ -159,13 +159,13 @@ func (r *responsesReader) at(v, is rawjson.Value) (*responsesItem, error) {
 	if it != nil {
 		return it, nil
 	}
-	return r.start(n, is)
+	return r.beginItem(n, is)
 }
 
 // start begins an item. Its words are still to come.
-func (r *responsesReader) start(n int64, v rawjson.Value) (*responsesItem, error) {
-	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), call: v.Get("call_id").Text(), first: bytes.Clone(v)}
-	b := r.blocks(v)[0]
+func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, error) {
+	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), first: bytes.Clone(v)}
+	b := r.itemBlocks(v)[0]
 	switch block := b.(type) {
 	case content.Text:
 		block.Text = ""
@@ -180,14 +180,14 @@ func (r *responsesReader) start(n int64, v rawjson.Value) (*responsesItem, error
 		b = block
 	case content.Native:
 		if it.kind == "message" {
-			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.envelope(v)}.Wire(), Of: content.KindAssistant}
+			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.messageExtra(v)}.Wire(), Of: content.KindAssistant}
 		}
 	}
 	p, err := r.Begin(b)
 	if err != nil {
 		return nil, err
 	}
-	it.parts = []*wire.BlockBuilder{p}
+	it.blocks = []*wire.BlockBuilder{p}
 	if r.items == nil {
 		r.items, r.ids = map[int64]*responsesItem{}, map[string]*responsesItem{}
 	}
@@ -202,7 +202,7 @@ func (r *responsesReader) start(n int64, v rawjson.Value) (*responsesItem, error
 }
 
 // finish ends an item with what it is when it is whole.
-func (r *responsesReader) finish(it *responsesItem, v rawjson.Value) error {
+func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) error {
 	if it.done {
 		return nil
 	}
@@ -213,17 +213,17 @@ func (r *responsesReader) finish(it *responsesItem, v rawjson.Value) error {
 			r.ids[id] = it
 		}
 	}
-	for i, b := range r.blocks(v) {
-		if i == len(it.parts) {
+	for i, b := range r.itemBlocks(v) {
+		if i == len(it.blocks) {
 			p, err := r.Begin(b)
 			if err != nil {
 				return err
 			}
-			it.parts = append(it.parts, p)
+			it.blocks = append(it.blocks, p)
 		}
-		settle(it.parts[i], b)
+		replaceDeltas(it.blocks[i], b)
 	}
-	for _, p := range it.parts {
+	for _, p := range it.blocks {
 		r.End(p)
 	}
 	return nil
@@ -231,24 +231,24 @@ func (r *responsesReader) finish(it *responsesItem, v rawjson.Value) error {
 
 // settle puts the block in the place of what its deltas said; of a block that has
 // no words they stay.
-func settle(p *wire.BlockBuilder, b content.Block) {
-	said := strings.Join(p.Text, "")
+func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
+	text := strings.Join(p.Text, "")
 	switch block := b.(type) {
 	case content.Native:
-		if was, ok := p.Block.(content.Text); ok && said != "" {
-			was.Text = said
-			b = was
+		if previous, ok := p.Block.(content.Text); ok && text != "" {
+			previous.Text = text
+			b = previous
 		}
 	case content.Reasoning:
-		if was, ok := p.Block.(content.Reasoning); ok && said != "" && block.String() == "" {
-			block.Text, block.Source = said, was.Source
-			block.SetExtra(responsesWithout(block.Form().Extra, was.Source))
+		if previous, ok := p.Block.(content.Reasoning); ok && text != "" && block.String() == "" {
+			block.Text, block.Source = text, previous.Source
+			block.SetExtra(extraWithout(block.Form().Extra, previous.Source))
 			b = block
 		}
 	case content.ToolCall:
-		if said != "" && block.Arguments == "" {
-			block.Arguments = said
-			block.SetExtra(responsesWithout(block.Form().Extra, responsesToolOf(block.Form().Type).arguments))
+		if text != "" && block.Arguments == "" {
+			block.Arguments = text
+			block.SetExtra(extraWithout(block.Form().Extra, itemToolOf(block.Form().Type).arguments))
 		}
 		if block.Form().Type == "function_call" {
 			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
@@ -259,13 +259,13 @@ func settle(p *wire.BlockBuilder, b content.Block) {
 }
 
 // responsesWithout is an extra without a member.
-func responsesWithout(extra []byte, key string) []byte {
+func extraWithout(extra []byte, key string) []byte {
 	return (&rawjson.ObjectReader{Value: extra}).Rest(key)
 }
 
 // again reads the list that has all items once more, or for the first time. Items
 // are the same when their ids are; where ids change, in the order of their type.
-func (r *responsesReader) again(list rawjson.Value) error {
+func (r *responsesReader) readRepeatedItems(list rawjson.Value) error {
 	byKind := map[string][]*responsesItem{}
 	for _, it := range r.order {
 		byKind[it.kind] = append(byKind[it.kind], it)
@@ -281,19 +281,19 @@ func (r *responsesReader) again(list rawjson.Value) error {
 			for len(byKind[kind]) > 0 && byKind[kind][0].matched {
 				byKind[kind] = byKind[kind][1:]
 			}
-			if rest := byKind[kind]; len(rest) > 0 && (call == "" || rest[0].call == "" || call == rest[0].call) {
+			if rest := byKind[kind]; len(rest) > 0 && (call == "" || rest[0].callID == "" || call == rest[0].callID) {
 				it = rest[0]
 			}
 		}
 		if it == nil {
 			var err error
-			if it, err = r.start(int64(len(r.order)), v); err != nil {
+			if it, err = r.beginItem(int64(len(r.order)), v); err != nil {
 				return err
 			}
 		}
 		it.matched = true
-		r.sealed(it, v)
-		if err := r.finish(it, v); err != nil {
+		r.addLateSeal(it, v)
+		if err := r.endItem(it, v); err != nil {
 			return err
 		}
 	}
@@ -301,13 +301,13 @@ func (r *responsesReader) again(list rawjson.Value) error {
 }
 
 // sealed adds a seal that came only when the item was repeated.
-func (r *responsesReader) sealed(it *responsesItem, v rawjson.Value) {
-	p := it.parts[0]
+func (r *responsesReader) addLateSeal(it *responsesItem, v rawjson.Value) {
+	p := it.blocks[0]
 	b, ok := p.Block.(content.Reasoning)
 	if !ok || !it.done || b.Form().Seal.Data != "" || v.Get("encrypted_content").Text() == "" {
 		return
 	}
 	p.Text = []string{b.String()}
-	settle(p, r.blocks(v)[0])
+	replaceDeltas(p, r.itemBlocks(v)[0])
 	r.MarkChanged(p)
 }

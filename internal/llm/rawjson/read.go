@@ -55,9 +55,9 @@ func (i *ObjectReader) TakeObject(key string) ObjectReader { return ObjectReader
 // rest is an object of the members that nobody took, without the keys that are
 // not wanted in any case; nil when there are none.
 func (i *ObjectReader) Rest(unwanted ...string) []byte {
-	left := Without(i.Value, append(unwanted, i.Taken...)...)
-	for range left.Members() {
-		return bytes.Clone(left)
+	rest := Without(i.Value, append(unwanted, i.Taken...)...)
+	for range rest.Members() {
+		return bytes.Clone(rest)
 	}
 	return nil
 }
@@ -119,9 +119,9 @@ func WithMember(extra []byte, key string, v Value) []byte {
 	}
 	var o, both Object
 	o.Merge(extra)
-	if was := o.Bytes().Get(key); was.Kind() == KindObject && v.Kind() == KindObject {
+	if previous := o.Bytes().Get(key); previous.Kind() == KindObject && v.Kind() == KindObject {
 		both.Merge(v)
-		both.Merge(was)
+		both.Merge(previous)
 		v = both.Bytes()
 	}
 	o.Set(key, v)

@@ -3,23 +3,23 @@ package thinktags
 import "strings"
 
 // codeScan follows the code spans and fenced blocks of Markdown through lines.
-type codeScan struct {
-	fence    byte // what the open fence is made of, 0: no block is open
-	fenceLen int
-	caught   span   // the first tag in the block, should it never be closed
-	doomed   [2]int // fences of ` and ~ from this length on are never closed; 0: not known
+type codeScanner struct {
+	fence        byte // what the open fence is made of, 0: no block is open
+	fenceLen     int
+	fencedTag    span   // the first tag in the block, should it never be closed
+	unclosedFrom [2]int // fences of ` and ~ from this length on are never closed; 0: not known
 
-	place   linePlace
-	blank   bool   // nothing but white space so far
-	indent  int    // how much of that, a tab being as much as makes code
-	quote   bool   // nothing but white space and > before the mark
-	mark    byte   // the fence character at the start of the line, 0: none
-	markLen int    // how often it stands there
-	run     int    // backticks just read
-	runs    int    // runs of backticks that have ended
-	open    byte   // length of the run that may open a code span, 0: none
-	since   []byte // lengths of the runs since then, that one first; 0: a tag
-	tags    []span // the tags among them
+	place         linePlace
+	blank         bool   // nothing but white space so far
+	indent        int    // how much of that, a tab being as much as makes code
+	quote         bool   // nothing but white space and > before the mark
+	mark          byte   // the fence character at the start of the line, 0: none
+	markLen       int    // how often it stands there
+	run           int    // backticks just read
+	runs          int    // runs of backticks that have ended
+	openRun       byte   // length of the run that may open a code span, 0: none
+	runsSinceOpen []byte // lengths of the runs since then, that one first; 0: a tag
+	tags          []span // the tags among them
 }
 
 // codeIndent is how much white space makes code of a line.
@@ -34,15 +34,15 @@ const (
 	lineBody                    // anywhere else
 )
 
-func (c *codeScan) reset() {
-	*c = codeScan{doomed: c.doomed, blank: true, quote: true, since: c.since[:0], tags: c.tags[:0]}
+func (c *codeScanner) reset() {
+	*c = codeScanner{unclosedFrom: c.unclosedFrom, blank: true, quote: true, runsSinceOpen: c.runsSinceOpen[:0], tags: c.tags[:0]}
 }
 
 // inBody tells whether step does nothing but for a backtick.
-func (c *codeScan) inBody() bool { return c.place == lineBody && c.run == 0 }
+func (c *codeScanner) inBody() bool { return c.place == lineBody && c.run == 0 }
 
 // step reads one byte of a line.
-func (c *codeScan) step(b byte) {
+func (c *codeScanner) step(b byte) {
 	if b == '`' {
 		c.run++
 	} else {
@@ -77,7 +77,7 @@ const longestRun = 31
 
 // endRun ends a run of backticks. The first run opens a code span that the next
 // one of the same length closes, if the line has one.
-func (c *codeScan) endRun() {
+func (c *codeScanner) endRun() {
 	if c.run == 0 {
 		return
 	}
@@ -87,46 +87,46 @@ func (c *codeScan) endRun() {
 	if n > longestRun {
 		return
 	}
-	switch c.open {
+	switch c.openRun {
 	case 0:
-		c.open, c.since = n, append(c.since[:0], n)
+		c.openRun, c.runsSinceOpen = n, append(c.runsSinceOpen[:0], n)
 	case n:
-		c.open, c.since, c.tags = 0, c.since[:0], c.tags[:0]
+		c.openRun, c.runsSinceOpen, c.tags = 0, c.runsSinceOpen[:0], c.tags[:0]
 	default:
-		c.since = append(c.since, n)
+		c.runsSinceOpen = append(c.runsSinceOpen, n)
 	}
 }
 
 // hides tells whether the tag, just read, may lie in code, and remembers it.
-func (c *codeScan) hides(tag span) bool {
+func (c *codeScanner) hidesTag(tag span) bool {
 	switch {
-	case c.open != 0:
-		c.since, c.tags = append(c.since, 0), append(c.tags, tag)
-	case c.fence == 0 && !c.isFence('~'), c.isDoomed():
+	case c.openRun != 0:
+		c.runsSinceOpen, c.tags = append(c.runsSinceOpen, 0), append(c.tags, tag)
+	case c.fence == 0 && !c.isFence('~'), c.isNeverClosed():
 		return false
-	case !c.caught.found():
-		c.caught = tag
+	case !c.fencedTag.found():
+		c.fencedTag = tag
 	}
 	return true
 }
 
 // isFence tells whether a fence of this kind may begin the line.
-func (c *codeScan) isFence(mark byte) bool {
+func (c *codeScanner) isFence(mark byte) bool {
 	return c.mark == mark && c.markLen >= 3 && c.markLen <= longestRun
 }
 
 // isDoomed tells whether the open fence, or else the one that begins the line, is
 // known to be never closed.
-func (c *codeScan) isDoomed() bool {
+func (c *codeScanner) isNeverClosed() bool {
 	mark, n := c.fence, c.fenceLen
 	if mark == 0 {
 		mark, n = c.mark, c.markLen
 	}
-	least := c.doomed[doomedIndex(mark)]
+	least := c.unclosedFrom[fenceIndex(mark)]
 	return least != 0 && n >= least
 }
 
-func doomedIndex(mark byte) int {
+func fenceIndex(mark byte) int {
 	if mark == '~' {
 		return 1
 	}
@@ -135,58 +135,58 @@ func doomedIndex(mark byte) int {
 
 // endFence ends a block that the content ends in. It was none then, and so are all
 // that begin later and would end likewise. It returns the first tag in it.
-func (c *codeScan) endFence() span {
-	tag := c.caught
+func (c *codeScanner) endFence() span {
+	tag := c.fencedTag
 	if c.fence != 0 {
-		c.doomed[doomedIndex(c.fence)] = c.fenceLen
+		c.unclosedFrom[fenceIndex(c.fence)] = c.fenceLen
 	}
 	return tag
 }
 
 // endLine ends the line and returns the first tag in it that may have been in code
 // and was not. In a fenced block that tag is caught until the block ends.
-func (c *codeScan) endLine() (tag span, ok bool) {
+func (c *codeScanner) endLine() (tag span, ok bool) {
 	c.endRun()
-	tag, ok = c.bareTag()
+	tag, ok = c.tagOutsideCode()
 	switch {
 	case c.fence == 0 && (c.isFence('~') || c.isFence('`') && c.runs == 1):
 		c.fence, c.fenceLen = c.mark, c.markLen
 	case c.fence != 0 && c.mark == c.fence && c.markLen >= c.fenceLen && c.quote && c.place != lineBody:
-		c.fence, c.caught = 0, span{}
+		c.fence, c.fencedTag = 0, span{}
 	}
-	if ok && c.fence != 0 && !c.isDoomed() {
-		if !c.caught.found() {
-			c.caught = tag
+	if ok && c.fence != 0 && !c.isNeverClosed() {
+		if !c.fencedTag.found() {
+			c.fencedTag = tag
 		}
 		ok = false
 	}
-	fence, fenceLen, caught := c.fence, c.fenceLen, c.caught
+	fence, fenceLen, caught := c.fence, c.fenceLen, c.fencedTag
 	c.reset()
-	c.fence, c.fenceLen, c.caught = fence, fenceLen, caught
+	c.fence, c.fenceLen, c.fencedTag = fence, fenceLen, caught
 	return tag, ok
 }
 
 // bareTag is the first tag since the open run that is in no code span, now that
 // the whole line is known.
-func (c *codeScan) bareTag() (span, bool) {
+func (c *codeScanner) tagOutsideCode() (span, bool) {
 	if len(c.tags) == 0 {
 		return span{}, false
 	}
 	var last [longestRun + 1]int
-	for i, n := range c.since {
+	for i, n := range c.runsSinceOpen {
 		last[n] = i
 	}
 	tags := c.tags
-	for i := 0; i < len(c.since); i++ {
-		n := c.since[i]
+	for i := 0; i < len(c.runsSinceOpen); i++ {
+		n := c.runsSinceOpen[i]
 		if n == 0 {
 			return tags[0], true
 		}
 		if last[n] == i {
 			continue
 		}
-		for i++; c.since[i] != n; i++ {
-			if c.since[i] == 0 {
+		for i++; c.runsSinceOpen[i] != n; i++ {
+			if c.runsSinceOpen[i] == 0 {
 				tags = tags[1:]
 			}
 		}

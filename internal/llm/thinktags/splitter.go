@@ -71,33 +71,33 @@ type Splitter struct {
 	// reasoning comes in a field of its own; it counts from the next Write on.
 	NoImplicit bool
 
-	mode tagMode
-	hold []byte // what was not given out yet of the chunks before this one
-	off  int    // offset in the content of the chunk, or of what is left of it
-	out  []Piece
+	mode   tagMode
+	held   []byte // what was not given out yet of the chunks before this one
+	offset int    // offset in the content of the chunk, or of what is left of it
+	out    []Piece
 
-	opens, closes []string // tags that count at the start, and alone on a line
-	seen          bool     // a tag was found: no implicit opening any more
-	implicit      bool     // textMode: a closing tag alone on its line ends reasoning
-	ending        Kind     // of the tag that hold begins with in seekMode, or 0
+	opens, closes  []string // tags that count at the start, and alone on a line
+	seen           bool     // a tag was found: no implicit opening any more
+	allowsImplicit bool     // textMode: a closing tag alone on its line ends reasoning
+	heldTag        Kind     // of the tag that hold begins with in seekMode, or 0
 
-	match tagMatch // the tags of this mode
-	tag   span     // the one that has begun; when a mode ends: the one that ends it
-	first bool     // it is the first thing on its line
-	white int      // white space at the end of the chunk before
-	alone span     // textMode: a closing tag with nothing else on its line so far
-	code  codeScan
-	lines ownLines
+	match         tagMatch // the tags of this mode
+	tag           span     // the one that has begun; when a mode ends: the one that ends it
+	tagIsFirst    bool     // it is the first thing on its line
+	trailingWhite int      // white space at the end of the chunk before
+	closingAlone  span     // textMode: a closing tag with nothing else on its line so far
+	code          codeScanner
+	block         lineBlock
 }
 
 // ownLines is what may be a block that has its lines for itself. It is held back, from
 // its opening tag on.
-type ownLines struct {
-	closing string   // its closing tag
-	head    int      // length of the opening tag
-	line    int      // where the last line begins in what is held
-	several bool     // the opening tag is alone on its line
-	missing []string // closing tags that no later line has
+type lineBlock struct {
+	closing   string   // its closing tag
+	openLen   int      // length of the opening tag
+	lineStart int      // where the last line begins in what is held
+	multiline bool     // the opening tag is alone on its line
+	notFound  []string // closing tags that no later line has
 }
 
 type tagMode uint8
@@ -121,12 +121,12 @@ func (s span) found() bool { return s.end > 0 }
 func (s *Splitter) Write(chunk string) []Piece {
 	s.out = s.out[:0]
 	s.start()
-	if s.NoImplicit && s.implicit {
+	if s.NoImplicit && s.allowsImplicit {
 		if s.mode == textMode {
-			_, chunk = s.cut(chunk, s.off-len(s.hold))
+			_, chunk = s.cut(chunk, s.offset-len(s.held))
 			s.match.take()
 		}
-		s.noImplicit()
+		s.disallowImplicit()
 	}
 	s.feed(chunk)
 	return s.out
@@ -140,16 +140,16 @@ func (s *Splitter) Close() []Piece {
 	for {
 		switch {
 		case s.mode == linesMode:
-			s.endLines()
+			s.endBlockAtEOF()
 			continue
-		case s.atEnd():
-			s.feed(s.leave(""))
+		case s.endsAtEOF():
+			s.feed(s.leaveMode(""))
 			continue
 		}
 		break
 	}
-	s.emit(s.kind(), string(s.hold))
-	*s = Splitter{NoImplicit: s.NoImplicit, out: s.out, hold: s.hold[:0]}
+	s.emit(s.heldKind(), string(s.held))
+	*s = Splitter{NoImplicit: s.NoImplicit, out: s.out, held: s.held[:0]}
 	return s.out
 }
 
@@ -172,22 +172,22 @@ func (s *Splitter) feed(in string) {
 	for in != "" {
 		switch s.mode {
 		case seekMode:
-			in = s.seek(in)
+			in = s.readBeforeTag(in)
 		case openMode:
-			in = s.open(in)
+			in = s.readAfterOpenTag(in)
 		case linesMode:
-			in = s.takeLine(in)
+			in = s.readBlockLine(in)
 		default:
-			in = s.scan(in)
+			in = s.scanText(in)
 		}
 	}
 }
 
 // kind is what held text is when nothing follows.
-func (s *Splitter) kind() Kind {
+func (s *Splitter) heldKind() Kind {
 	switch {
-	case s.mode == seekMode && s.ending != 0:
-		return s.ending
+	case s.mode == seekMode && s.heldTag != 0:
+		return s.heldTag
 	case s.mode == openMode:
 		return Open
 	case s.mode == reasonMode:
@@ -207,45 +207,45 @@ func (s *Splitter) emit(kind Kind, text string) {
 // rest is left afterwards, as the chunk. What was held is copied, the chunk only
 // when rest begins in what was held.
 func (s *Splitter) cut(in string, to int) (head, rest string) {
-	n := to - s.off
-	s.off = to
+	n := to - s.offset
+	s.offset = to
 	switch {
-	case len(s.hold) == 0:
+	case len(s.held) == 0:
 		return in[:n], in[n:]
 	case n >= 0:
-		head, rest = string(append(s.hold, in[:n]...)), in[n:]
+		head, rest = string(append(s.held, in[:n]...)), in[n:]
 	default:
-		n += len(s.hold)
-		head, rest = string(s.hold[:n]), string(append(s.hold[n:], in...))
+		n += len(s.held)
+		head, rest = string(s.held[:n]), string(append(s.held[n:], in...))
 	}
-	s.hold = s.hold[:0]
+	s.held = s.held[:0]
 	return head, rest
 }
 
 // give gives out what lies before offset to and returns the rest.
-func (s *Splitter) give(kind Kind, in string, to int) string {
+func (s *Splitter) emitBefore(kind Kind, in string, to int) string {
 	head, rest := s.cut(in, to)
 	s.emit(kind, head)
 	return rest
 }
 
 // keep gives out what lies before offset from and holds the rest back.
-func (s *Splitter) keep(in string, from int) {
-	if from > s.off-len(s.hold) {
-		in = s.give(s.kind(), in, from)
+func (s *Splitter) holdFrom(in string, from int) {
+	if from > s.offset-len(s.held) {
+		in = s.emitBefore(s.heldKind(), in, from)
 	}
-	s.hold = append(s.hold, in...)
-	s.off += len(in)
+	s.held = append(s.held, in...)
+	s.offset += len(in)
 }
 
 // seek looks for an opening tag, after white space.
-func (s *Splitter) seek(in string) string {
+func (s *Splitter) readBeforeTag(in string) string {
 	i := 0
 	if !s.match.begun() {
 		i = len(in) - len(strings.TrimLeft(in, whiteSpace))
-		if i < len(in) && s.ending != 0 {
-			in = s.give(s.ending, in, s.off+i)
-			s.ending, i = 0, 0
+		if i < len(in) && s.heldTag != 0 {
+			in = s.emitBefore(s.heldTag, in, s.offset+i)
+			s.heldTag, i = 0, 0
 		}
 	}
 	for ; i < len(in); i++ {
@@ -253,44 +253,44 @@ func (s *Splitter) seek(in string) string {
 		case matchWhole:
 			s.match.want = []string{"</" + strings.TrimPrefix(s.match.take(), "<")}
 			s.seen, s.mode = true, openMode
-			s.keep(in[:i+1], 0)
+			s.holdFrom(in[:i+1], 0)
 			return in[i+1:]
 		case matchNone:
-			_, in = s.cut(in, s.off-len(s.hold))
-			if s.implicit = !s.seen && !s.NoImplicit; s.implicit {
+			_, in = s.cut(in, s.offset-len(s.held))
+			if s.allowsImplicit = !s.seen && !s.NoImplicit; s.allowsImplicit {
 				s.match.want = slices.Concat(s.opens, s.closes)
 			}
-			s.begin(textMode)
+			s.enter(textMode)
 			return in
 		case matchPart:
 		}
 	}
-	s.keep(in, 0)
+	s.holdFrom(in, 0)
 	return ""
 }
 
 // open takes the white space after an opening tag.
-func (s *Splitter) open(in string) string {
+func (s *Splitter) readAfterOpenTag(in string) string {
 	i := len(in) - len(strings.TrimLeft(in, whiteSpace))
 	if i == len(in) {
-		s.keep(in, 0)
+		s.holdFrom(in, 0)
 		return ""
 	}
-	in = s.give(Open, in, s.off+i)
-	s.begin(reasonMode)
+	in = s.emitBefore(Open, in, s.offset+i)
+	s.enter(reasonMode)
 	return in
 }
 
 // begin enters one of the modes that look at lines.
-func (s *Splitter) begin(m tagMode) {
-	s.mode, s.white, s.alone = m, 0, span{}
+func (s *Splitter) enter(m tagMode) {
+	s.mode, s.trailingWhite, s.closingAlone = m, 0, span{}
 	s.code.reset()
 }
 
 // scan reads text or reasoning line by line, up to a tag that ends it.
-func (s *Splitter) scan(in string) string {
+func (s *Splitter) scanText(in string) string {
 	for i := 0; i < len(in); i++ {
-		if !s.match.begun() && !s.alone.found() && s.code.inBody() {
+		if !s.match.begun() && !s.closingAlone.found() && s.code.inBody() {
 			for i < len(in) && !lineSpecial[in[i]] {
 				i++
 			}
@@ -304,66 +304,66 @@ func (s *Splitter) scan(in string) string {
 			case matchPart:
 				continue
 			case matchWhole:
-				if s.tag.end = s.off + i + 1; s.ends() {
-					return s.leave(in)
+				if s.tag.end = s.offset + i + 1; s.tagEndsMode() {
+					return s.leaveMode(in)
 				}
 				continue
 			case matchNone:
 			}
 		}
-		if s.alone.found() && !isWhite(c) {
-			s.alone = span{}
+		if s.closingAlone.found() && !isWhite(c) {
+			s.closingAlone = span{}
 		}
 		switch {
 		case c == '\n':
 			if s.endLine() {
-				return s.leave(in)
+				return s.leaveMode(in)
 			}
 			continue
 		case c == '<' && (s.mode == reasonMode || s.code.fence == 0 && s.code.run == 0):
 			s.match.add(c)
-			s.tag.start = s.off + i
-			if s.mode == reasonMode || s.implicit {
+			s.tag.start = s.offset + i
+			if s.mode == reasonMode || s.allowsImplicit {
 				s.tag.start -= s.whiteBefore(in[:i])
 			}
-			s.first = s.code.blank
+			s.tagIsFirst = s.code.blank
 		}
 		s.code.step(c)
 	}
-	s.keep(in, s.known(in))
-	s.white = s.whiteBefore(in)
+	s.holdFrom(in, s.decidedUpTo(in))
+	s.trailingWhite = s.whiteBefore(in)
 	return ""
 }
 
 // ends reports whether the tag that was just read ends the mode. In text a closing
 // tag has to wait for the end of its line, and an opening one, be it only talked
 // about, shows that no closing tag is without one.
-func (s *Splitter) ends() bool {
+func (s *Splitter) tagEndsMode() bool {
 	tag := s.match.take()
 	switch {
 	case s.mode == reasonMode:
-		return !s.code.hides(s.tag)
+		return !s.code.hidesTag(s.tag)
 	case !strings.HasPrefix(tag, "</"):
-		s.noImplicit()
+		s.disallowImplicit()
 		s.tag.start = s.tag.end - len(tag)
-		s.lines.closing, s.lines.head = "</"+tag[1:], len(tag)
-		return s.first && s.code.indent < codeIndent
-	case s.first:
-		s.alone = s.tag
+		s.block.closing, s.block.openLen = "</"+tag[1:], len(tag)
+		return s.tagIsFirst && s.code.indent < codeIndent
+	case s.tagIsFirst:
+		s.closingAlone = s.tag
 	}
 	return false
 }
 
 // noImplicit makes a closing tag without an opening one text.
-func (s *Splitter) noImplicit() {
-	s.implicit, s.alone, s.match.want = false, span{}, s.opens
+func (s *Splitter) disallowImplicit() {
+	s.allowsImplicit, s.closingAlone, s.match.want = false, span{}, s.opens
 }
 
 // endLine tells whether the line that ends here has a tag that ends the mode.
 func (s *Splitter) endLine() bool {
 	tag, ok := s.code.endLine()
 	if s.mode == textMode {
-		tag, ok = s.alone, s.alone.found()
+		tag, ok = s.closingAlone, s.closingAlone.found()
 	}
 	if ok {
 		s.tag = tag
@@ -372,7 +372,7 @@ func (s *Splitter) endLine() bool {
 }
 
 // atEnd is endLine for the end of the content, where unclosed fences are none.
-func (s *Splitter) atEnd() bool {
+func (s *Splitter) endsAtEOF() bool {
 	if s.mode != reasonMode && s.mode != textMode {
 		return false
 	}
@@ -385,109 +385,109 @@ func (s *Splitter) atEnd() bool {
 }
 
 // leave ends the mode at its tag and returns what comes after that.
-func (s *Splitter) leave(in string) string {
+func (s *Splitter) leaveMode(in string) string {
 	n := s.tag.end - s.tag.start
-	if s.mode == textMode && !s.alone.found() {
-		in = s.give(Text, in, s.tag.start)
-		s.keep(in[:n], 0)
-		s.mode, s.lines.line, s.lines.several = linesMode, n, false
+	if s.mode == textMode && !s.closingAlone.found() {
+		in = s.emitBefore(Text, in, s.tag.start)
+		s.holdFrom(in[:n], 0)
+		s.mode, s.block.lineStart, s.block.multiline = linesMode, n, false
 		return in[n:]
 	}
-	in = s.give(s.kind(), in, s.tag.start)
+	in = s.emitBefore(s.heldKind(), in, s.tag.start)
 	kind := Close
 	if s.mode == textMode {
 		kind = Reclassify
 	}
-	s.closed(kind)
-	s.keep(in[:n], 0)
+	s.enterAfterClose(kind)
+	s.holdFrom(in[:n], 0)
 	return in[n:]
 }
 
 // closed enters the mode after a closing tag.
-func (s *Splitter) closed(kind Kind) {
-	s.mode, s.ending, s.seen = seekMode, kind, true
-	s.noImplicit()
+func (s *Splitter) enterAfterClose(kind Kind) {
+	s.mode, s.heldTag, s.seen = seekMode, kind, true
+	s.disallowImplicit()
 }
 
 // takeLine takes a line of what may be a block with lines of its own, or a part of one.
-func (s *Splitter) takeLine(in string) string {
+func (s *Splitter) readBlockLine(in string) string {
 	n := strings.IndexByte(in, '\n') + 1
 	if n == 0 {
-		s.keep(in, 0)
+		s.holdFrom(in, 0)
 		return ""
 	}
-	s.keep(in[:n], 0)
-	return s.endLineOf(in[n:])
+	s.holdFrom(in[:n], 0)
+	return s.endBlockLine(in[n:])
 }
 
 // endLineOf decides at the end of a line, and returns what comes next.
-func (s *Splitter) endLineOf(in string) string {
-	b := &s.lines
-	text := strings.Map(lower, strings.Trim(string(s.hold[b.line:]), whiteSpace))
+func (s *Splitter) endBlockLine(in string) string {
+	b := &s.block
+	text := strings.Map(lower, strings.Trim(string(s.held[b.lineStart:]), whiteSpace))
 	switch {
-	case b.several && text == b.closing:
-		return s.ownBlock(in)
-	case b.several:
-	case text == "" && !slices.Contains(b.missing, b.closing):
+	case b.multiline && text == b.closing:
+		return s.emitBlock(in)
+	case b.multiline:
+	case text == "" && !slices.Contains(b.notFound, b.closing):
 	default:
 		if inner, closes := strings.CutSuffix(text, b.closing); closes && !strings.Contains(inner, b.closing) {
-			return s.ownBlock(in)
+			return s.emitBlock(in)
 		}
-		return s.noBlock(in)
+		return s.rejectBlock(in)
 	}
-	b.several, b.line = true, len(s.hold)
+	b.multiline, b.lineStart = true, len(s.held)
 	return in
 }
 
 // endLines is endLineOf at the end of the content. A closing tag that is not there will
 // be missed by no later block either.
-func (s *Splitter) endLines() {
-	s.endLineOf("")
+func (s *Splitter) endBlockAtEOF() {
+	s.endBlockLine("")
 	if s.mode == linesMode {
-		s.lines.missing = append(s.lines.missing, s.lines.closing)
-		s.noBlock("")
+		s.block.notFound = append(s.block.notFound, s.block.closing)
+		s.rejectBlock("")
 	}
 }
 
 // ownBlock gives out the block that is held. Its closing tag may go on.
-func (s *Splitter) ownBlock(in string) string {
-	held := string(s.hold)
-	end := len(strings.TrimRight(held, whiteSpace)) - len(s.lines.closing)
-	inner := held[s.lines.head:end]
-	from := s.lines.head + len(inner) - len(strings.TrimLeft(inner, whiteSpace))
-	to := max(from, s.lines.head+len(strings.TrimRight(inner, whiteSpace)))
+func (s *Splitter) emitBlock(in string) string {
+	held := string(s.held)
+	end := len(strings.TrimRight(held, whiteSpace)) - len(s.block.closing)
+	inner := held[s.block.openLen:end]
+	from := s.block.openLen + len(inner) - len(strings.TrimLeft(inner, whiteSpace))
+	to := max(from, s.block.openLen+len(strings.TrimRight(inner, whiteSpace)))
 	s.emit(Open, held[:from])
 	s.emit(Reasoning, held[from:to])
-	s.hold = append(s.hold[:0], held[to:]...)
-	s.closed(Close)
+	s.held = append(s.held[:0], held[to:]...)
+	s.enterAfterClose(Close)
 	return in
 }
 
 // noBlock makes text of what is held, which is then read as such.
-func (s *Splitter) noBlock(in string) string {
-	held := string(s.hold)
-	s.hold, s.off = s.hold[:0], s.off-len(held)+s.lines.head
-	s.emit(Text, held[:s.lines.head])
-	s.mode, s.white = textMode, 0
-	s.feed(held[s.lines.head:])
+func (s *Splitter) rejectBlock(in string) string {
+	held := string(s.held)
+	s.held, s.offset = s.held[:0], s.offset-len(held)+s.block.openLen
+	s.emit(Text, held[:s.block.openLen])
+	s.mode, s.trailingWhite = textMode, 0
+	s.feed(held[s.block.openLen:])
 	return in
 }
 
 // known is the offset up to which nothing can become a tag or be next to one.
-func (s *Splitter) known(in string) int {
+func (s *Splitter) decidedUpTo(in string) int {
 	switch {
-	case s.code.caught.found():
-		return s.code.caught.start
+	case s.code.fencedTag.found():
+		return s.code.fencedTag.start
 	case len(s.code.tags) > 0:
 		return s.code.tags[0].start
-	case s.alone.found():
-		return s.alone.start
-	case s.match.begun() && (s.mode == reasonMode || s.first):
+	case s.closingAlone.found():
+		return s.closingAlone.start
+	case s.match.begun() && (s.mode == reasonMode || s.tagIsFirst):
 		return s.tag.start
-	case s.mode == reasonMode || s.implicit:
-		return s.off + len(in) - s.whiteBefore(in)
+	case s.mode == reasonMode || s.allowsImplicit:
+		return s.offset + len(in) - s.whiteBefore(in)
 	}
-	return s.off + len(in)
+	return s.offset + len(in)
 }
 
 // whiteBefore is how much white space ends the content read so far, of which the
@@ -495,7 +495,7 @@ func (s *Splitter) known(in string) int {
 func (s *Splitter) whiteBefore(in string) int {
 	n := len(in) - len(strings.TrimRight(in, whiteSpace))
 	if n == len(in) {
-		n += s.white
+		n += s.trailingWhite
 	}
 	return n
 }

@@ -380,9 +380,9 @@ func findClose(in, name string) (start, end int, ok bool) {
 	fence, at, caught := "", 0, []int(nil)
 	for line := range strings.SplitAfterSeq(in, "\n") {
 		bare := strings.TrimSuffix(line, "\n")
-		was := fence
+		previous := fence
 		fence = fenceAfter(fence, bare)
-		if was != "" && fence == "" {
+		if previous != "" && fence == "" {
 			caught = nil
 		}
 		if m := tag.FindStringIndex(blankSpans(bare)); m != nil {
@@ -573,15 +573,15 @@ func gather(pieces []Piece) (text string, blocks []string) {
 }
 
 func BenchmarkTagSplitter(b *testing.B) {
-	words := strings.SplitAfter(strings.Repeat("The user wants `x` and a < b.\n\nSo we do it. ", 100), " ")
+	texts := strings.SplitAfter(strings.Repeat("The user wants `x` and a < b.\n\nSo we do it. ", 100), " ")
 	for name, start := range map[string]string{"reasoning": "<think>", "text": "x", "after a block": "<think>x</think>y"} {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(strings.Join(words, ""))))
+			b.SetBytes(int64(len(strings.Join(texts, ""))))
 			b.ReportAllocs()
 			var s Splitter
 			for b.Loop() {
 				s.Write(start)
-				for _, w := range words {
+				for _, w := range texts {
 					s.Write(w)
 				}
 				s.Close()

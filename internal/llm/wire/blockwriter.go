@@ -194,10 +194,10 @@ const maxName = 64 << 10
 
 // about notes what the response says about itself.
 func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
-	was := o.Head
+	previous := o.Head
 	change(&o.Head)
-	o.Head.ID, o.Head.Model, o.Head.Finish = bounded(o.Head.ID, was.ID), bounded(o.Head.Model, was.Model), bounded(o.Head.Finish, was.Finish)
-	if o.Head.ID != was.ID || o.Head.Model != was.Model || o.Head.Finish != was.Finish {
+	o.Head.ID, o.Head.Model, o.Head.Finish = bounded(o.Head.ID, previous.ID), bounded(o.Head.Model, previous.Model), bounded(o.Head.Finish, previous.Finish)
+	if o.Head.ID != previous.ID || o.Head.Model != previous.Model || o.Head.Finish != previous.Finish {
 		o.headChanged = true
 	}
 }
@@ -205,8 +205,8 @@ func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
 // usage notes what the response cost. The last report counts, but a report of
 // nothing, which some servers send with every chunk, does not undo another.
 func (o *BlockWriter) SetUsage(u content.Usage) {
-	was, u := o.Head.Usage, u.Bounded()
-	if !was.IsZero() && u.Input|u.Output == 0 {
+	previous, u := o.Head.Usage, u.Bounded()
+	if !previous.IsZero() && u.Input|u.Output == 0 {
 		return
 	}
 	o.Head.Usage, o.headChanged = u, true

@@ -219,11 +219,11 @@ func (c *Checker) foreignSeals() {
 
 // foundBlock notes a problem of one block of the request.
 func (c *Checker) reportBlock(message, block int, text string, args ...any) {
-	c.Report("", callID(c.Request.Messages[message].Blocks[block]), text, args...)
+	c.Report("", callIDOf(c.Request.Messages[message].Blocks[block]), text, args...)
 	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
 }
 
-func callID(b content.Block) string {
+func callIDOf(b content.Block) string {
 	if call, ok := b.(content.ToolCall); ok {
 		return call.CallID
 	}
@@ -303,14 +303,14 @@ func (c *Checker) sends(role content.Role, b content.Block) bool {
 		}
 	}
 	text := content.User("x") // some send no message without a word
-	with := c.bodyOf(role, b, text)
+	with := c.encodeMessage(role, b, text)
 	// A text alone may be sent in a shorter form than one beside another block, be that
 	// sent or not. No dialect sends a native block without JSON.
-	return !bytes.Equal(with, c.bodyOf(role, text)) && !bytes.Equal(with, c.bodyOf(role, content.Native{}, text))
+	return !bytes.Equal(with, c.encodeMessage(role, text)) && !bytes.Equal(with, c.encodeMessage(role, content.Native{}, text))
 }
 
 // bodyOf is the body of a request with one message.
-func (c *Checker) bodyOf(role content.Role, blocks ...content.Block) []byte {
+func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []byte {
 	body, _ := c.Encode(&llm.Request{
 		Messages: []content.Message{{Role: role, Blocks: blocks}},
 		Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.Request.Settings.Reasoning.Native}},

@@ -30,7 +30,7 @@ type Dialect struct {
 	// nothing of it can be sent.
 	Replay func(t Target, blocks []content.Block) rawjson.Value
 	// wantsTurn tells whether an open tool loop must go back with its thoughts.
-	NeedsLoopReasoning func(t Target) bool
+	NeedsReasoningInToolLoop func(t Target) bool
 	// request reads the messages, tools and settings of a request body, an object;
 	// nil where nobody wrote it yet. It ends with settle.
 	DecodeRequest func(t Target, v rawjson.Value) (*llm.Request, error)
@@ -59,7 +59,7 @@ type ResponseReader interface {
 	// end is called once, when no event comes any more. It puts out what it held
 	// back and tells whether the answer is whole. said is whether the framing said
 	// that the stream ends.
-	Finish(said bool) bool
+	Finish(text bool) bool
 }
 
 // signBearer sends the key in the usual header.

@@ -32,8 +32,8 @@ func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string
 		return nil, err
 	}
 	for key, value := range extra.Members() {
-		if was := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && was != nil {
-			value = new(rawjson.Object).Merge(value).Merge(was).Bytes()
+		if previous := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && previous != nil {
+			value = new(rawjson.Object).Merge(value).Merge(previous).Bytes()
 		}
 		body.Set(key, value)
 	}

@@ -25,7 +25,7 @@ func (w *ResultQueue) Add(id string, v rawjson.Value) {
 }
 
 // take gives up the results. Those that no call is known of come last.
-func (w *ResultQueue) take() (list []rawjson.Value) {
+func (w *ResultQueue) takeInOrder() (list []rawjson.Value) {
 	place := func(r queuedResult) int {
 		if i := slices.Index(w.Calls, r.id); i >= 0 {
 			return i
@@ -42,7 +42,7 @@ func (w *ResultQueue) take() (list []rawjson.Value) {
 
 // flush adds the results as messages of their own.
 func (w *ResultQueue) Flush(to *rawjson.Array) {
-	for _, v := range w.take() {
+	for _, v := range w.takeInOrder() {
 		to.Add(v)
 	}
 }
@@ -159,7 +159,7 @@ func (t *MessageBuilder) Flush() {
 		return
 	}
 	t.HasResults = len(t.results.Results) > 0
-	t.List.Add(rawjson.NewObject("role", t.role, t.BlocksField, rawjson.ArrayOf(append(t.results.take(), t.blocks...))).Bytes())
+	t.List.Add(rawjson.NewObject("role", t.role, t.BlocksField, rawjson.ArrayOf(append(t.results.takeInOrder(), t.blocks...))).Bytes())
 	if t.blocks = nil; t.role == "user" {
 		t.results.Calls = nil
 	}

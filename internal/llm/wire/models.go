@@ -110,48 +110,48 @@ type OffRule struct {
 }
 
 var (
-	openAIEfforts  = `OpenAI 400: "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: ..."; https://platform.openai.com/docs/guides/reasoning`
-	noReasoning    = "it does not reason, and may refuse the setting"
-	bedrockClaude  = []string{"converse", "bedrock", "invoke"}
-	geminiThinking = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking: levels and budgets by model"
-	grokReasoning  = "https://docs.x.ai/docs/guides/reasoning; vercel/ai @ai-sdk/xai 4.0.0-canary.61, anomalyco/opencode#39448"
+	evidenceOpenAI      = `OpenAI 400: "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: ..."; https://platform.openai.com/docs/guides/reasoning`
+	evidenceNoReasoning = "it does not reason, and may refuse the setting"
+	bedrockProviders    = []string{"converse", "bedrock", "invoke"}
+	evidenceGemini      = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking: levels and budgets by model"
+	evidenceGrok        = "https://docs.x.ai/docs/guides/reasoning; vercel/ai @ai-sdk/xai 4.0.0-canary.61, anomalyco/opencode#39448"
 )
 
 // stops is in the order in which it is looked through: the first that matches counts.
 var OffRules = []OffRule{
-	{Models: []string{"gpt-3*", "gpt-4*", "chatgpt-4*", "gpt-5-chat*", "*non-reasoning*"}, Evidence: noReasoning},
-	{Models: []string{"gpt-*-chat-latest", "gpt-5-pro*"}, StillReasons: true, Evidence: openAIEfforts},
-	{Models: []string{"gpt-5*-pro*"}, Effort: "medium", StillReasons: true, Evidence: openAIEfforts},
-	{Models: []string{"o[134]", "o[134]-*", "gpt-5*codex*", "codex-mini*", "gpt-6*", "*gpt-oss*"}, Effort: "low", StillReasons: true, Evidence: openAIEfforts},
-	{Models: []string{"gpt-5", "gpt-5-*"}, Effort: "minimal", StillReasons: true, Evidence: openAIEfforts},
+	{Models: []string{"gpt-3*", "gpt-4*", "chatgpt-4*", "gpt-5-chat*", "*non-reasoning*"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"gpt-*-chat-latest", "gpt-5-pro*"}, StillReasons: true, Evidence: evidenceOpenAI},
+	{Models: []string{"gpt-5*-pro*"}, Effort: "medium", StillReasons: true, Evidence: evidenceOpenAI},
+	{Models: []string{"o[134]", "o[134]-*", "gpt-5*codex*", "codex-mini*", "gpt-6*", "*gpt-oss*"}, Effort: "low", StillReasons: true, Evidence: evidenceOpenAI},
+	{Models: []string{"gpt-5", "gpt-5-*"}, Effort: "minimal", StillReasons: true, Evidence: evidenceOpenAI},
 
 	{
 		Models: []string{"*claude-fable*", "*claude-mythos*", "*claude-opus-5?5*", "*claude-opus-[6-9]*"}, Effort: "low", StillReasons: true,
 		Evidence: `Anthropic 400: "thinking.type.disabled" is not supported for this model; https://platform.claude.com/docs/en/models: adaptive (always on)`,
 	},
 	{
-		Models: []string{"*claude-sonnet-5?5*"}, Vendors: append([]string{"anthropic", "messages"}, bedrockClaude...), Effort: EffortBetweenTools,
+		Models: []string{"*claude-sonnet-5?5*"}, Vendors: append([]string{"anthropic", "messages"}, bedrockProviders...), Effort: EffortBetweenTools,
 		Evidence: "https://platform.claude.com/docs/en/models/sonnet-5-5: between_tools turns thinking off, disabled is refused",
 	},
 	{
-		Models: []string{"*claude-opus-4-[78]*"}, Vendors: bedrockClaude,
+		Models: []string{"*claude-opus-4-[78]*"}, Vendors: bedrockProviders,
 		Evidence: "it reasons only when asked to, and Bedrock refuses thinking.type disabled: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-adaptive-thinking.html",
 	},
 
-	{Models: []string{"*gemini-1*", "*gemini-2.0*"}, Evidence: noReasoning},
-	{Models: []string{"*gemini-2.5-pro*"}, Effort: "minimal", StillReasons: true, Evidence: geminiThinking + "; from 128 tokens"},
-	{Models: []string{"*gemini-3-flash*", "*gemini-3.[1-6]-flash*"}, Effort: "minimal", StillReasons: true, Evidence: geminiThinking},
-	{Models: []string{"*gemini-[3-9]*", "*gemini-pro-latest", "*gemini-flash-latest", "*gemini-flash-lite-latest"}, Effort: "low", StillReasons: true, Evidence: geminiThinking},
+	{Models: []string{"*gemini-1*", "*gemini-2.0*"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"*gemini-2.5-pro*"}, Effort: "minimal", StillReasons: true, Evidence: evidenceGemini + "; from 128 tokens"},
+	{Models: []string{"*gemini-3-flash*", "*gemini-3.[1-6]-flash*"}, Effort: "minimal", StillReasons: true, Evidence: evidenceGemini},
+	{Models: []string{"*gemini-[3-9]*", "*gemini-pro-latest", "*gemini-flash-latest", "*gemini-flash-lite-latest"}, Effort: "low", StillReasons: true, Evidence: evidenceGemini},
 
-	{Models: []string{"grok-2*", "grok-3", "grok-3-fast*", "grok-3-latest"}, Evidence: noReasoning},
-	{Models: []string{"grok-4.3*", "grok-latest"}, Effort: EffortNone, Evidence: grokReasoning},
-	{Models: []string{"grok-3-mini*", "grok-4.[4-9]*", "grok-[5-9]*"}, Effort: "low", StillReasons: true, Evidence: grokReasoning},
-	{Models: []string{"grok-4*", "grok-code*"}, Vendors: []string{"xai"}, StillReasons: true, Evidence: grokReasoning + "; it is refused here"},
+	{Models: []string{"grok-2*", "grok-3", "grok-3-fast*", "grok-3-latest"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"grok-4.3*", "grok-latest"}, Effort: EffortNone, Evidence: evidenceGrok},
+	{Models: []string{"grok-3-mini*", "grok-4.[4-9]*", "grok-[5-9]*"}, Effort: "low", StillReasons: true, Evidence: evidenceGrok},
+	{Models: []string{"grok-4*", "grok-code*"}, Vendors: []string{"xai"}, StillReasons: true, Evidence: evidenceGrok + "; it is refused here"},
 
-	{Models: []string{"moonshot-v1*", "*kimi-k2-0*", "*kimi-k2-turbo*", "*kimi-k2-instruct*"}, Evidence: noReasoning},
+	{Models: []string{"moonshot-v1*", "*kimi-k2-0*", "*kimi-k2-turbo*", "*kimi-k2-instruct*"}, Evidence: evidenceNoReasoning},
 	{Models: []string{"*kimi-k2-thinking*", "*kimi-k2.7-code*"}, StillReasons: true, Evidence: "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; https://java.agentscope.io/v2/en/integration/model/kimi: they always reason"},
 	{Models: []string{"*kimi-k[3-9]*"}, Effort: "low", StillReasons: true, Evidence: "https://java.agentscope.io/v2/en/integration/model/kimi: reasoning_effort is low, high or max"},
-	{Models: []string{"deepseek-chat*", "deepseek-coder*"}, Vendors: []string{"deepseek"}, Evidence: noReasoning},
+	{Models: []string{"deepseek-chat*", "deepseek-coder*"}, Vendors: []string{"deepseek"}, Evidence: evidenceNoReasoning},
 	{Models: []string{"*deepseek?r1*"}, Vendors: []string{"converse", "bedrock", "groq", "together", "fireworks", "huggingface"}, StillReasons: true, Evidence: "believed: its template always begins with reasoning"},
 	{Models: []string{"*qwq*", "*qwen*thinking*"}, StillReasons: true, Evidence: "believed: their templates always begin with reasoning"},
 	{Models: []string{"*minimax-m2*"}, StillReasons: true, Evidence: "https://java.agentscope.io/v2/en/integration/model/minimax: M2 reasons even when it is asked not to"},
@@ -160,10 +160,10 @@ var OffRules = []OffRule{
 	{Models: []string{"*"}, Vendors: []string{"mistral"}, Evidence: "pydantic/pydantic-ai#5285: the others reason only when asked to"},
 	{Models: []string{"sonar-reasoning*", "r1-1776*"}, Vendors: []string{"perplexity"}, StillReasons: true, Evidence: "believed: there is no switch"},
 	{Models: []string{"sonar-deep-research*"}, Vendors: []string{"perplexity"}, Effort: "low", StillReasons: true, Evidence: "believed: reasoning_effort is low, medium or high"},
-	{Models: []string{"sonar*"}, Vendors: []string{"perplexity"}, Evidence: noReasoning},
-	{Models: []string{"command-r*", "command-a-03*", "command-a-vision*", "c4ai*"}, Evidence: noReasoning},
-	{Models: []string{"*nova-micro-v1*", "*nova-lite-v1*", "*nova-pro-v1*", "*nova-premier-v1*"}, Evidence: noReasoning},
-	{Models: []string{"*llama-[1-4]*", "*llama[1-4]*", "*mixtral*", "*gemma2*", "*gemma-2*", "*gemma-3*"}, Evidence: noReasoning},
+	{Models: []string{"sonar*"}, Vendors: []string{"perplexity"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"command-r*", "command-a-03*", "command-a-vision*", "c4ai*"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"*nova-micro-v1*", "*nova-lite-v1*", "*nova-pro-v1*", "*nova-premier-v1*"}, Evidence: evidenceNoReasoning},
+	{Models: []string{"*llama-[1-4]*", "*llama[1-4]*", "*mixtral*", "*gemma2*", "*gemma-2*", "*gemma-3*"}, Evidence: evidenceNoReasoning},
 }
 
 // stop is how the model that is asked is told not to reason.

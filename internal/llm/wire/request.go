@@ -19,9 +19,9 @@ var ErrNoMessages = errors.New(`want an array under "messages"`)
 // leave out or write in another way goes into Extra, and a field that makes encode
 // write what the body does not have is given up. said is the members of the body
 // that hold the conversation; they are not looked at.
-func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, said ...string) error {
+func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, text ...string) error {
 	t = t.ForSettings(req.Settings)
-	body = rawjson.Without(body, said...)
+	body = rawjson.Without(body, text...)
 	var probe rawjson.Value
 	for _, simpler := range []func(){
 		func() {},
@@ -36,7 +36,7 @@ func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, said ...
 		if err != nil {
 			return err
 		}
-		if probe = rawjson.Without(v, said...); !hasMore(probe, body) {
+		if probe = rawjson.Without(v, text...); !hasMore(probe, body) {
 			break
 		}
 	}

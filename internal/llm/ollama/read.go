@@ -17,37 +17,37 @@ import (
 // with a piece of the message; one piece is one such line. Calls may have no ids,
 // and their arguments are objects.
 var Ollama = &wire.Dialect{
-	Name:               "ollama",
-	Path:               func(string, bool) string { return "/api/chat" },
-	Sign:               wire.SignBearer,
-	NewReader:          func(o *wire.BlockWriter) wire.ResponseReader { return &ollama{BlockWriter: o} },
-	Encode:             encodeOllama,
-	Replay:             replayOllama,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestOllama,
-	Outline:            outlineOllama,
+	Name:                     "ollama",
+	Path:                     func(string, bool) string { return "/api/chat" },
+	Sign:                     wire.SignBearer,
+	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &reader{BlockWriter: o} },
+	Encode:                   encode,
+	Replay:                   replay,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeRequest,
+	Outline:                  outline,
 
 	ReasoningOffFields: [][]string{{"think"}},
 	NeedsModel:         true,
 }
 
 // ollamaString is the type of a call whose arguments came as a string.
-const ollamaString = "string"
+const typeStringArguments = "string"
 
 // ollama reads one response.
-type ollama struct {
+type reader struct {
 	*wire.BlockWriter
-	tags     thinktags.Splitter
-	open     string             // tags with nothing between them so far
-	now      *wire.BlockBuilder // the text or the thought that more is added to
-	source   string             // of now
-	calls    int
-	finished bool
-	rest     wire.FieldAccumulator // members of the message that are not known
+	tags          thinktags.Splitter
+	emptyTags     string             // tags with nothing between them so far
+	current       *wire.BlockBuilder // the text or the thought that more is added to
+	source        string             // of now
+	calls         int
+	finished      bool
+	unknownFields wire.FieldAccumulator // members of the message that are not known
 }
 
 // whole reads a response in one piece.
-func (o *ollama) ReadBody(v rawjson.Value) error {
+func (o *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("message").Kind() != rawjson.KindObject && v.Get("error") == nil && !v.Get("done").Bool() {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
@@ -55,23 +55,23 @@ func (o *ollama) ReadBody(v rawjson.Value) error {
 }
 
 // event reads one line.
-func (o *ollama) ReadEvent(_ string, v rawjson.Value) error {
+func (o *reader) ReadEvent(_ string, v rawjson.Value) error {
 	if !rawjson.IsEmpty(v.Get("error")) {
 		return wire.NewAPIError(o.Provider, v)
 	}
 	o.SetHead(func(h *llm.Head) { h.Model = cmp.Or(v.Get("model").Text(), h.Model) })
 	o.EmitHead()
-	if err := o.message(v); err != nil || !v.Get("done").Bool() {
+	if err := o.readMessage(v); err != nil || !v.Get("done").Bool() {
 		return err
 	}
 	o.finished = true
 	o.SetHead(func(h *llm.Head) { h.Finish = v.Get("done_reason").Text() })
-	o.cost(v)
+	o.readUsage(v)
 	return nil
 }
 
 // cost reads the usage, which lies among the other members of the last line.
-func (o *ollama) cost(v rawjson.Value) {
+func (o *reader) readUsage(v rawjson.Value) {
 	count := wire.TokenCounts(v)
 	input, output := count("prompt_eval_count"), count("eval_count")
 	if v.Get("eval_count").Kind() != rawjson.KindNumber && input == 0 {
@@ -82,33 +82,33 @@ func (o *ollama) cost(v rawjson.Value) {
 }
 
 // message reads a message, or a piece of one.
-func (o *ollama) message(line rawjson.Value) (err error) {
-	var thought, words, calls rawjson.Value
+func (o *reader) readMessage(line rawjson.Value) (err error) {
+	var reasoning, texts, calls rawjson.Value
 	for key, m := range line.Get("message").Members() {
 		switch key {
 		case "role":
 		case "thinking":
-			thought = m
+			reasoning = m
 		case "content":
-			words = m
+			texts = m
 		case "tool_calls":
 			calls = m
 		default:
 			if !rawjson.IsEmpty(m) {
-				o.rest.Field(key).Add(m)
+				o.unknownFields.Field(key).Add(m)
 			}
 		}
 	}
-	if text := thought.Text(); text != "" {
-		err = o.more(text, ollamaThought)
+	if text := reasoning.Text(); text != "" {
+		err = o.addText(text, sourceThinking)
 	}
-	if text := words.Text(); err == nil && text != "" {
+	if text := texts.Text(); err == nil && text != "" {
 		o.tags.NoImplicit = true
-		err = o.pieces(o.tags.Write(text))
+		err = o.readPieces(o.tags.Write(text))
 	}
 	for c := range calls.Elements() {
 		if err == nil {
-			err = o.call(c, line.Get("created_at"))
+			err = o.readCall(c, line.Get("created_at"))
 		}
 	}
 	return err
@@ -117,69 +117,69 @@ func (o *ollama) message(line rawjson.Value) (err error) {
 // Where words come from: the fields of thoughts, and what is between tags in a
 // content. Text has none.
 const (
-	ollamaText    = ""
-	ollamaThought = "thinking"
-	ollamaTagged  = "content"
+	sourceText     = ""
+	sourceThinking = "thinking"
+	sourceTags     = "content"
 )
 
 // more adds words to the block that is open, or to a new one when that is of
 // another sort.
-func (o *ollama) more(text, source string) (err error) {
-	if o.now == nil || o.now != o.Last || o.now.Done || o.source != source {
+func (o *reader) addText(text, source string) (err error) {
+	if o.current == nil || o.current != o.Last || o.current.Done || o.source != source {
 		o.endBlock()
-		if o.now, err = o.Begin(o.begun(source)); err != nil {
+		if o.current, err = o.Begin(o.newBlock(source)); err != nil {
 			return err
 		}
 		o.source = source
 	}
-	o.AppendText(o.now, text)
+	o.AppendText(o.current, text)
 	return nil
 }
 
 // begun is a block that begins.
-func (o *ollama) begun(source string) content.Block {
-	open := o.open
+func (o *reader) newBlock(source string) content.Block {
+	open := o.emptyTags
 	switch source {
-	case ollamaThought:
+	case sourceThinking:
 		return content.Reasoning{Wire: o.BlockForm(), Format: content.FormatParsed, Source: source}
-	case ollamaTagged:
-		o.open = ""
+	case sourceTags:
+		o.emptyTags = ""
 		return content.Reasoning{Wire: o.BlockForm(), Format: content.FormatThinkTags, Source: source, Open: open}
 	}
 	b := content.Text{Wire: o.BlockForm(), Of: content.KindAssistant}
-	if o.open = ""; open != "" {
+	if o.emptyTags = ""; open != "" {
 		b.SetExtra(rawjson.WithMember(nil, wire.ExtraBefore, rawjson.AppendString(nil, open)))
 	}
 	return b
 }
 
 // endBlock ends the block that is open.
-func (o *ollama) endBlock() {
-	if o.now != nil {
-		o.End(o.now)
-		o.now = nil
+func (o *reader) endBlock() {
+	if o.current != nil {
+		o.End(o.current)
+		o.current = nil
 	}
 }
 
 // pieces takes a content apart at its think tags.
-func (o *ollama) pieces(list []thinktags.Piece) (err error) {
+func (o *reader) readPieces(list []thinktags.Piece) (err error) {
 	for _, p := range list {
 		switch p.Kind {
 		case thinktags.Text:
-			err = o.more(p.Text, ollamaText)
+			err = o.addText(p.Text, sourceText)
 		case thinktags.Open:
-			o.open += p.Text
+			o.emptyTags += p.Text
 			o.endBlock()
 		case thinktags.Reasoning:
-			err = o.more(p.Text, ollamaTagged)
+			err = o.addText(p.Text, sourceTags)
 		case thinktags.Close:
-			if o.now == nil || o.source != ollamaTagged {
-				o.open += p.Text // nothing was thought, or something else came between
+			if o.current == nil || o.source != sourceTags {
+				o.emptyTags += p.Text // nothing was thought, or something else came between
 				continue
 			}
-			b := o.now.Block.(content.Reasoning)
+			b := o.current.Block.(content.Reasoning)
 			b.Close = p.Text
-			o.now.Block = b
+			o.current.Block = b
 			o.endBlock()
 		case thinktags.Reclassify: // not asked for
 		}
@@ -191,7 +191,7 @@ func (o *ollama) pieces(list []thinktags.Piece) (err error) {
 }
 
 // call reads a call. One without an id gets one, from the time of its line.
-func (o *ollama) call(v, when rawjson.Value) error {
+func (o *reader) readCall(v, when rawjson.Value) error {
 	o.endBlock()
 	i := rawjson.ObjectReader{Value: v}
 	f := i.TakeObject("function")
@@ -204,7 +204,7 @@ func (o *ollama) call(v, when rawjson.Value) error {
 	switch args := f.Take("arguments"); args.Kind() {
 	case rawjson.KindString:
 		b.Arguments = args.Text()
-		b.SetType(ollamaString)
+		b.SetType(typeStringArguments)
 	case rawjson.KindAbsent:
 	default:
 		b.Arguments = string(args)
@@ -215,13 +215,13 @@ func (o *ollama) call(v, when rawjson.Value) error {
 }
 
 // end puts out what was held back.
-func (o *ollama) Finish(bool) bool {
-	if o.pieces(o.tags.Close()) != nil {
+func (o *reader) Finish(bool) bool {
+	if o.readPieces(o.tags.Close()) != nil {
 		return o.finished
 	}
-	if left := o.open; left != "" && o.finished {
-		o.open = ""
-		if o.more(left, ollamaText) != nil {
+	if rest := o.emptyTags; rest != "" && o.finished {
+		o.emptyTags = ""
+		if o.addText(rest, sourceText) != nil {
 			return true
 		}
 	}
@@ -229,8 +229,8 @@ func (o *ollama) Finish(bool) bool {
 		return false
 	}
 	o.endBlock()
-	for _, key := range o.rest.Keys {
-		b := content.Native{Wire: o.BlockForm(), JSON: string(o.rest.Fields[key].Value())}
+	for _, key := range o.unknownFields.Keys {
+		b := content.Native{Wire: o.BlockForm(), JSON: string(o.unknownFields.Fields[key].Value())}
 		if b.SetType(key); b.JSON != "" && o.Emit(b) != nil {
 			break
 		}

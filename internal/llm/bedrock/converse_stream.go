@@ -11,24 +11,24 @@ import (
 )
 
 // converseBlock is a content block that is being streamed.
-type converseBlock struct {
+type streamBlock struct {
 	*wire.BlockBuilder
-	blobs []string              // of a hidden thought
-	list  []rawjson.Value       // what a text cites, or what came of a tool
-	other wire.ValueAccumulator // a block that is not known
+	blobs    []string              // of a hidden thought
+	elements []rawjson.Value       // what a text cites, or what came of a tool
+	unknown  wire.ValueAccumulator // a block that is not known
 }
 
 // blockStart reads the start of a content block. Only those that deltas cannot
 // tell have one.
-func (c *converse) blockStart(v rawjson.Value) error {
+func (c *converseReader) readBlockStart(v rawjson.Value) error {
 	n, _ := v.Get("contentBlockIndex").Int()
-	c.blockStop(n)
+	c.endBlockAt(n)
 	start := v.Get("start")
 	if rawjson.IsEmpty(start) {
 		return nil
 	}
-	b := &converseBlock{}
-	block := c.block(start)
+	b := &streamBlock{}
+	block := c.readBlock(start)
 	switch whole := block.(type) {
 	case content.ToolCall:
 		if whole.Arguments == "{}" {
@@ -37,18 +37,18 @@ func (c *converse) blockStart(v rawjson.Value) error {
 		block = whole
 	case content.ToolResult:
 		for e := range rawjson.Value(whole.Parts).Elements() {
-			b.list = append(b.list, bytes.Clone(e))
+			b.elements = append(b.elements, bytes.Clone(e))
 		}
 		whole.Parts = nil
 		block = whole
 	case content.Native:
-		b.other.Add(start)
+		b.unknown.Add(start)
 	}
-	return c.enter(n, b, block)
+	return c.beginBlock(n, b, block)
 }
 
 // enter begins the block at an index of the wire.
-func (c *converse) enter(n int64, b *converseBlock, block content.Block) (err error) {
+func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = c.BeginStreamed(block); err == nil {
 		c.blocks[n] = b
 	}
@@ -56,47 +56,47 @@ func (c *converse) enter(n int64, b *converseBlock, block content.Block) (err er
 }
 
 // blockDelta reads more of a block, which may begin with it.
-func (c *converse) blockDelta(v rawjson.Value) error {
+func (c *converseReader) readBlockDelta(v rawjson.Value) error {
 	n, _ := v.Get("contentBlockIndex").Int()
 	d := v.Get("delta")
 	b := c.blocks[n]
 	if b != nil {
-		if r, ok := b.Block.(content.Reasoning); ok && r.Source != thoughtSource(d) {
-			c.blockStop(n) // one sort of thought after the other
+		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningSource(d) {
+			c.endBlockAt(n) // one sort of thought after the other
 			b = nil
 		}
 	}
 	if b == nil {
-		block := c.begun(d)
+		block := c.newBlockFor(d)
 		if block == nil {
 			return nil
 		}
-		b = &converseBlock{}
-		if err := c.enter(n, b, block); err != nil {
+		b = &streamBlock{}
+		if err := c.beginBlock(n, b, block); err != nil {
 			return err
 		}
 	}
-	c.more(b, d)
+	c.addDelta(b, d)
 	return nil
 }
 
 // thoughtSource is what sort of thought a delta belongs to.
-func thoughtSource(d rawjson.Value) string {
-	if d.Get("reasoningContent", converseRedacted) != nil {
-		return converseRedacted
+func reasoningSource(d rawjson.Value) string {
+	if d.Get("reasoningContent", sourceRedacted) != nil {
+		return sourceRedacted
 	}
-	return converseThought
+	return sourceReasoningText
 }
 
 // begun is the block that begins with a delta; nil when there is none.
-func (c *converse) begun(d rawjson.Value) content.Block {
+func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 	for key := range d.Members() {
 		switch key {
 		case "text", "citation":
 			return content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
 		case "reasoningContent":
-			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: thoughtSource(d)}
-			if b.Source == converseRedacted {
+			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: reasoningSource(d)}
+			if b.Source == sourceRedacted {
 				b.SetSeal(c.NewSeal(content.Redacted, ""))
 			}
 			return b
@@ -110,33 +110,33 @@ func (c *converse) begun(d rawjson.Value) content.Block {
 }
 
 // more adds a delta to a block. What does not belong to the block is passed over.
-func (c *converse) more(b *converseBlock, d rawjson.Value) {
+func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 	switch b.Block.(type) {
 	case content.Text:
 		c.AppendText(b.BlockBuilder, d.Get("text").Text())
 		if cited := d.Get("citation"); cited != nil {
-			b.list = append(b.list, bytes.Clone(cited))
+			b.elements = append(b.elements, bytes.Clone(cited))
 		}
 	case content.Reasoning:
 		d = d.Get("reasoningContent")
 		c.AppendText(b.BlockBuilder, d.Get("text").Text())
 		c.AppendSignature(b.BlockBuilder, d.Get("signature").Text())
-		if data := d.Get(converseRedacted).Text(); data != "" {
+		if data := d.Get(sourceRedacted).Text(); data != "" {
 			b.blobs = append(b.blobs, data)
 		}
 	case content.ToolCall:
 		c.AppendText(b.BlockBuilder, rawjson.TextOrJSON(d.Get("toolUse", "input")))
 	case content.ToolResult:
 		for e := range d.Get("toolResult").Elements() {
-			b.list = append(b.list, bytes.Clone(e))
+			b.elements = append(b.elements, bytes.Clone(e))
 		}
 	case content.Native:
-		b.other.Add(d)
+		b.unknown.Add(d)
 	}
 }
 
 // blockStop ends the block at an index of the wire, if one is open.
-func (c *converse) blockStop(n int64) {
+func (c *converseReader) endBlockAt(n int64) {
 	b := c.blocks[n]
 	if b == nil {
 		return
@@ -144,15 +144,15 @@ func (c *converse) blockStop(n int64) {
 	delete(c.blocks, n)
 	switch block := b.Block.(type) {
 	case content.Text:
-		if b.list != nil {
-			cited := rawjson.NewObject("citations", rawjson.ArrayOf(b.list))
-			block.SetType(converseCited)
-			block.SetExtra(rawjson.WithMember(block.Form().Extra, converseCited, cited.Bytes()))
+		if b.elements != nil {
+			cited := rawjson.NewObject("citations", rawjson.ArrayOf(b.elements))
+			block.SetType(typeCitations)
+			block.SetExtra(rawjson.WithMember(block.Form().Extra, typeCitations, cited.Bytes()))
 		}
 		b.Block = block
 	case content.Reasoning:
 		if b.blobs != nil {
-			b.Signature = []string{oneBlob(b.blobs)}
+			b.Signature = []string{joinBlobs(b.blobs)}
 		}
 	case content.ToolCall:
 		if text := strings.Join(b.Text, ""); strings.TrimSpace(text) != "" {
@@ -163,10 +163,10 @@ func (c *converse) blockStop(n int64) {
 		}
 		b.Block = block
 	case content.ToolResult:
-		block.Parts = bytes.Clone(rawjson.ArrayOf(b.list))
+		block.Parts = bytes.Clone(rawjson.ArrayOf(b.elements))
 		b.Block = block
 	case content.Native:
-		block.JSON = string(b.other.Value())
+		block.JSON = string(b.unknown.Value())
 		b.Block = block
 	}
 	c.End(b.BlockBuilder)
@@ -174,7 +174,7 @@ func (c *converse) blockStop(n int64) {
 
 // oneBlob joins the pieces of bytes that came in base64. One piece stays as it
 // came, and so do those that are no base64.
-func oneBlob(pieces []string) string {
+func joinBlobs(pieces []string) string {
 	if len(pieces) == 1 {
 		return pieces[0]
 	}

@@ -44,7 +44,7 @@ const (
 // too: one that nothing is known of. It is made when it is asked for first: few
 // commands do.
 var vendors = sync.OnceValue(func() map[string]Profile {
-	return table(
+	return byName(
 		Profile{Name: "chat", Dialect: "chat"},
 		Profile{Name: "messages", Dialect: "messages"},
 		Profile{Name: "responses", Dialect: "responses"},
@@ -197,7 +197,7 @@ var aliases = map[string]string{
 	"aws-bedrock": "bedrock", "amazon-bedrock": "bedrock", "lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
 }
 
-func table(list ...Profile) map[string]Profile {
+func byName(list ...Profile) map[string]Profile {
 	m := make(map[string]Profile, len(list))
 	for _, p := range list {
 		m[p.Name] = p
@@ -249,7 +249,7 @@ func (e *UnknownError) Hint() string {
 	return "name a server of your own openai-compatible, with its base URL, or take one of " + strings.Join(Names(), ", ")
 }
 
-func unknown(name string) *UnknownError {
+func newUnknownError(name string) *UnknownError {
 	given := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	search := suggest.To(given, (len(given)+2)/4)
 	for _, known := range Names() {

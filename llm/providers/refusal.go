@@ -21,7 +21,7 @@ import (
 // maxMessage is how many bytes of a provider's words are kept.
 const maxMessage = 4 << 10
 
-func short(text string) string {
+func truncate(text string) string {
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
 	}
@@ -35,7 +35,7 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 		if e = wire.NewAPIError(provider, v); e.Message == "" && v.Kind() == rawjson.KindObject {
 			e.Message = string(rawjson.Excerpt(v))
 		}
-		e.Message, e.RequestID = short(e.Message), v.Get("request_id").Text()
+		e.Message, e.RequestID = truncate(e.Message), v.Get("request_id").Text()
 	} else {
 		e.Message = plainMessage(body)
 	}
@@ -81,7 +81,7 @@ func plainMessage(body []byte) string {
 		start += 1 + bytes.IndexByte(rest, '>')
 		if end := bytes.Index(lower[start:], []byte("</"+tag)); end >= 0 && len(lower) == len(body) {
 			if text := strings.Join(strings.Fields(html.UnescapeString(string(body[start:start+end]))), " "); text != "" {
-				return short(text)
+				return truncate(text)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // masked stands where a secret stood.
-const masked = "[key]"
+const maskedKey = "[key]"
 
 // secrets is what must not be seen in any message. The longest come first.
 type secrets []string
@@ -132,7 +132,7 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // learn adds what a request carries.
-func (s *secrets) learn(r *http.Request) {
+func (s *secrets) addFrom(r *http.Request) {
 	for name, values := range r.Header {
 		for _, value := range values {
 			if !secretName().MatchString(name) {
@@ -158,38 +158,38 @@ func (s *secrets) learn(r *http.Request) {
 
 // scrub is text without secrets: those of the request, and any that a provider quotes
 // from elsewhere.
-func (s secrets) scrub(text string) string {
+func (s secrets) mask(text string) string {
 	for _, secret := range s {
-		text = known.ReplaceSecret(text, secret, masked)
+		text = known.ReplaceSecret(text, secret, maskedKey)
 	}
 	return known.Mask(text)
 }
 
 // clean is err without secrets. What errors.Is and errors.As find stays.
-func (s secrets) clean(err error) error {
+func (s secrets) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if api := (*llm.APIError)(nil); errors.As(err, &api) {
 		for _, field := range []*string{&api.Type, &api.Message, &api.Param, &api.RequestID} {
-			*field = s.scrub(*field)
+			*field = s.mask(*field)
 		}
-		if raw := s.scrub(string(api.Raw)); raw != string(api.Raw) {
+		if raw := s.mask(string(api.Raw)); raw != string(api.Raw) {
 			api.Raw = []byte(raw)
 		}
 	}
-	if text := err.Error(); s.scrub(text) != text {
-		return &scrubbed{text: s.scrub(text), err: err}
+	if text := err.Error(); s.mask(text) != text {
+		return &redactedError{text: s.mask(text), err: err}
 	}
 	return err
 }
 
 // scrubbed is an error whose own text has a secret. It cannot be unwrapped, only
 // asked for the errors of package llm and those without text of their own.
-type scrubbed struct {
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (e *scrubbed) Error() string        { return e.text }
-func (e *scrubbed) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *redactedError) Error() string        { return e.text }
+func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }

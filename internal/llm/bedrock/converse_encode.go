@@ -17,48 +17,48 @@ import (
 // the path.
 func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
-	p := newConversePrompt(t)
+	p := newConverseEncoder(t)
 	wire.EncodeBlocks(p, req.Messages)
 	body := rawjson.NewObject("messages", p.List.Bytes())
 	body.Set("system", rawjson.NonEmpty(p.System.Bytes()))
-	tools := converseTools(req.Tools, s.ToolChoice, p.called)
-	converseSettings(t, anthropic.LoopSettings(t, req), tools, body)
+	tools := encodeTools(req.Tools, s.ToolChoice, p.hasCall)
+	encodeSettings(t, anthropic.LoopSettings(t, req), tools, body)
 	body.Set("toolConfig", tools)
 	return t.FinishBody(body, s)
 }
 
 // replayConverse writes the message that stands for one response.
 func replayConverse(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := newConversePrompt(t)
+	p := newConverseEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
 }
 
 // conversePrompt gathers blocks into messages whose roles alternate.
-type conversePrompt struct {
+type converseEncoder struct {
 	wire.Target
 	wire.MessageBuilder
-	called bool // a tool is called somewhere
+	hasCall bool // a tool is called somewhere
 }
 
-func newConversePrompt(t wire.Target) *conversePrompt {
-	return &conversePrompt{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}}
+func newConverseEncoder(t wire.Target) *converseEncoder {
+	return &converseEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}}
 }
 
 // add adds a block of a message to the message of the wire that takes it.
-func (p *conversePrompt) Add(role content.Role, b content.Block) {
+func (p *converseEncoder) Add(role content.Role, b content.Block) {
 	if _, media := b.(content.Media); media && role == content.RoleAssistant && !p.Owns(b) {
 		return
 	}
-	v := p.block(b)
+	v := p.encodeBlock(b)
 	if to, _ := p.StartMessage(role, b, v); to != "" {
-		p.called = p.called || wire.IsCall(b)
+		p.hasCall = p.hasCall || wire.IsCall(b)
 		p.AppendBlock(b, v)
 	}
 }
 
 // block is a content block of the wire; nil when it cannot be sent.
-func (p *conversePrompt) block(b content.Block) rawjson.Value {
+func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var extra rawjson.Value
 	if p.Owns(b) {
 		extra = b.Form().Extra
@@ -69,27 +69,27 @@ func (p *conversePrompt) block(b content.Block) rawjson.Value {
 		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
 			return nil // text without a word is refused
 		}
-		if p.Owns(b) && b.Form().Type == converseCited {
-			o.Set(converseCited, citedParts(b.Text, extra.Get(converseCited)))
+		if p.Owns(b) && b.Form().Type == typeCitations {
+			o.Set(typeCitations, encodeCitedText(b.Text, extra.Get(typeCitations)))
 		} else {
 			o.SetString("text", b.Text)
 		}
 	case content.Reasoning:
-		if !p.reasoning(b, extra, &o) {
+		if !p.encodeReasoning(b, extra, &o) {
 			return nil
 		}
 	case content.ToolCall:
 		if b.Server && !p.Owns(b) {
 			return nil
 		}
-		o.Set("toolUse", p.call(b, extra.Get("toolUse")))
+		o.Set("toolUse", p.encodeCall(b, extra.Get("toolUse")))
 	case content.ToolResult:
 		if b.Server && !p.Owns(b) {
 			return nil
 		}
-		o.Set("toolResult", p.result(b, extra.Get("toolResult")))
+		o.Set("toolResult", p.encodeResult(b, extra.Get("toolResult")))
 	case content.Media:
-		return converseMedia(b)
+		return encodeMedia(b)
 	case content.Native:
 		v, err := rawjson.Parse([]byte(b.JSON))
 		if err != nil || !p.Owns(b) {
@@ -103,7 +103,7 @@ func (p *conversePrompt) block(b content.Block) rawjson.Value {
 }
 
 // citedParts is a text with what it cites.
-func citedParts(text string, extra rawjson.Value) rawjson.Value {
+func encodeCitedText(text string, extra rawjson.Value) rawjson.Value {
 	o := rawjson.NewObject("content", rawjson.ArrayOf([]rawjson.Value{rawjson.NewObject("text", text).Bytes()}))
 	o.Set("content", extra.Get("content"))
 	return o.Merge(extra).Bytes()
@@ -111,19 +111,19 @@ func citedParts(text string, extra rawjson.Value) rawjson.Value {
 
 // reasoning writes a thought of this dialect with the seal of its model. Models
 // that seal none take their thoughts back between think tags only.
-func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
+func (p *converseEncoder) encodeReasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
 	form := r.Form()
-	var in, said rawjson.Object
+	var in, text rawjson.Object
 	switch {
 	case !p.Owns(r) || form.Incomplete:
 		return false
 	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
-		in.SetString(converseRedacted, form.Seal.Data)
+		in.SetString(sourceRedacted, form.Seal.Data)
 	case p.CanOpen(form.Seal):
-		said.SetString("text", r.String())
-		said.SetString("signature", form.Seal.Data)
-		said.Merge(extra.Get("reasoningContent", converseThought))
-		in.Set(converseThought, said.Bytes())
+		text.SetString("text", r.String())
+		text.SetString("signature", form.Seal.Data)
+		text.Merge(extra.Get("reasoningContent", sourceReasoningText))
+		in.Set(sourceReasoningText, text.Bytes())
 	case form.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
 		o.SetString("text", "<think>\n"+r.Text+"\n</think>\n")
 		return true
@@ -135,8 +135,8 @@ func (p *conversePrompt) reasoning(r content.Reasoning, extra rawjson.Value, o *
 	return true
 }
 
-func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.Value {
-	o := rawjson.NewObject("toolUseId", wire.SafeCallID(c.CallID, maxConverseID), "name", c.Name)
+func (p *converseEncoder) encodeCall(c content.ToolCall, extra rawjson.Value) rawjson.Value {
+	o := rawjson.NewObject("toolUseId", wire.SafeCallID(c.CallID, maxCallID), "name", c.Name)
 	input := wire.ArgumentsObject(c.Arguments)
 	if v, err := rawjson.Parse([]byte(c.Arguments)); err == nil && p.Owns(c) {
 		input = v
@@ -148,9 +148,9 @@ func (p *conversePrompt) call(c content.ToolCall, extra rawjson.Value) rawjson.V
 	return o.Merge(extra).Bytes()
 }
 
-func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjson.Value {
+func (p *converseEncoder) encodeResult(r content.ToolResult, extra rawjson.Value) rawjson.Value {
 	var o, part rawjson.Object
-	o.SetString("toolUseId", wire.SafeCallID(r.CallID, maxConverseID))
+	o.SetString("toolUseId", wire.SafeCallID(r.CallID, maxCallID))
 	list := rawjson.Value("[]")
 	v, err := rawjson.Parse(r.Parts)
 	text := wire.ResultText(r)
@@ -176,11 +176,11 @@ func (p *conversePrompt) result(r content.ToolResult, extra rawjson.Value) rawjs
 }
 
 // maxConverseID is how many characters an id of a call may have.
-const maxConverseID = 64
+const maxCallID = 64
 
 // converseMedia writes an image or a document: its bytes, or where they lie in
 // S3. No other place is known to the format, so that its name is all to send.
-func converseMedia(m content.Media) rawjson.Value {
+func encodeMedia(m content.Media) rawjson.Value {
 	var o, in, source rawjson.Object
 	media, data, inline := wire.InlineData(m)
 	switch {
@@ -198,7 +198,7 @@ func converseMedia(m content.Media) rawjson.Value {
 	if m.Of == content.KindImage {
 		key = "image"
 	}
-	in.SetString("format", converseFormat(cmp.Or(media, m.MediaType), m))
+	in.SetString("format", mediaFormat(cmp.Or(media, m.MediaType), m))
 	if key == "document" {
 		in.SetString("name", documentName(m.Name))
 	}
@@ -209,15 +209,15 @@ func converseMedia(m content.Media) rawjson.Value {
 
 // converseFormats is the names of formats that are not the end of their media
 // type.
-var converseFormats = map[string]string{
+var formatNames = map[string]string{
 	"text/plain": "txt", "text/markdown": "md", "application/msword": "doc", "application/vnd.ms-excel": "xls",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
 }
 
 // converseFormat is the format of a file, by its media type, else by its name.
-func converseFormat(media string, m content.Media) string {
-	if f := converseFormats[media]; f != "" {
+func mediaFormat(media string, m content.Media) string {
+	if f := formatNames[media]; f != "" {
 		return f
 	}
 	if _, f, ok := strings.Cut(media, "/"); ok && !strings.Contains(f, "octet-stream") {
@@ -233,8 +233,8 @@ func converseFormat(media string, m content.Media) string {
 // documentName is a name as the format allows one: letters, digits, hyphens,
 // brackets and single blanks.
 func documentName(name string) string {
-	words := strings.FieldsFunc(name, func(r rune) bool {
+	texts := strings.FieldsFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
 	})
-	return cmp.Or(strings.Join(words, " "), "document")
+	return cmp.Or(strings.Join(texts, " "), "document")
 }

@@ -23,18 +23,18 @@ import (
 var Converse = &wire.Dialect{
 	Name: "converse",
 	Path: func(model string, stream bool) string {
-		return bedrockPath(model, "converse", "converse-stream", stream)
+		return modelPath(model, "converse", "converse-stream", stream)
 	},
-	Sign: signBedrock,
+	Sign: sign,
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
-		return &converse{BlockWriter: o, blocks: map[int64]*converseBlock{}}
+		return &converseReader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
-	Encode:             encodeConverse,
-	Replay:             replayConverse,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestConverse,
-	Outline:            outlineConverse,
-	Rules:              converseRules,
+	Encode:                   encodeConverse,
+	Replay:                   replayConverse,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeConverseRequest,
+	Outline:                  outlineConverse,
+	Rules:                    converseRules,
 
 	OptionalFields:     [][]string{{"additionalModelRequestFields", "thinking", "display"}},
 	ReasoningOffFields: [][]string{{"additionalModelRequestFields", "thinking"}, {"additionalModelRequestFields", "reasoningConfig"}, {"additionalModelRequestFields", "reasoning_effort"}},
@@ -43,7 +43,7 @@ var Converse = &wire.Dialect{
 
 // bedrockPath is where a model of Bedrock's is asked. A model may be an ARN, which
 // has slashes.
-func bedrockPath(model, once, streamed string, stream bool) string {
+func modelPath(model, once, streamed string, stream bool) string {
 	if stream {
 		once = streamed
 	}
@@ -52,57 +52,57 @@ func bedrockPath(model, once, streamed string, stream bool) string {
 
 // signBedrock sends a Bedrock API key. Signing with AWS credentials is left to
 // [Config].Auth.
-func signBedrock(h http.Header, t wire.Target, key string) {
+func sign(h http.Header, t wire.Target, key string) {
 	h.Set("Accept", "*/*")
 	wire.SignBearer(h, t, key)
 }
 
 // Sources of thoughts, and a type of text, by the members that hold them.
 const (
-	converseThought  = "reasoningText"
-	converseRedacted = "redactedContent"
-	converseCited    = "citationsContent"
+	sourceReasoningText = "reasoningText"
+	sourceRedacted      = "redactedContent"
+	typeCitations       = "citationsContent"
 )
 
 // converse reads one response.
-type converse struct {
+type converseReader struct {
 	*wire.BlockWriter
-	stopped bool
-	blocks  map[int64]*converseBlock // that are being streamed, by the index of the wire
+	finished bool
+	blocks   map[int64]*streamBlock // that are being streamed, by the index of the wire
 }
 
 // whole reads a response in one piece. A stream of which only one event came
 // looks like one.
-func (c *converse) ReadBody(v rawjson.Value) error {
+func (c *converseReader) ReadBody(v rawjson.Value) error {
 	message := v.Get("output", "message")
 	if message.Kind() != rawjson.KindObject {
-		if known, err := c.take("", v); known {
+		if known, err := c.readNamedEvent("", v); known {
 			return err
 		}
 		if rawjson.TextOrJSON(v.Get("message")) != "" || rawjson.TextOrJSON(v.Get("Message")) != "" || v.Get("error") != nil {
-			return c.refused("", v)
+			return c.newError("", v)
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
 	for b := range message.Get("content").Elements() {
-		if err := c.Emit(c.block(b)); err != nil {
+		if err := c.Emit(c.readBlock(b)); err != nil {
 			return err
 		}
 	}
-	c.cost(v.Get("usage"))
-	c.stop(v)
+	c.readUsage(v.Get("usage"))
+	c.readStop(v)
 	return nil
 }
 
 // event reads one event. Types that are not known are passed over.
-func (c *converse) ReadEvent(name string, v rawjson.Value) error {
-	_, err := c.take(name, v)
+func (c *converseReader) ReadEvent(name string, v rawjson.Value) error {
+	_, err := c.readNamedEvent(name, v)
 	return err
 }
 
 // take reads an event, which outside Amazon's own framing is an object with one
 // member that names its type. It tells whether the type is known.
-func (c *converse) take(name string, v rawjson.Value) (known bool, err error) {
+func (c *converseReader) readNamedEvent(name string, v rawjson.Value) (known bool, err error) {
 	if inner := v.Get(name); name == "" || inner != nil {
 		for name, v = range v.Members() {
 			break
@@ -111,58 +111,58 @@ func (c *converse) take(name string, v rawjson.Value) (known bool, err error) {
 	switch name {
 	case "messageStart":
 	case "contentBlockStart":
-		err = c.blockStart(v)
+		err = c.readBlockStart(v)
 	case "contentBlockDelta":
-		err = c.blockDelta(v)
+		err = c.readBlockDelta(v)
 	case "contentBlockStop":
 		n, _ := v.Get("contentBlockIndex").Int()
-		c.blockStop(n)
+		c.endBlockAt(n)
 	case "messageStop":
-		c.stop(v)
+		c.readStop(v)
 	case "metadata":
-		c.cost(v.Get("usage"))
+		c.readUsage(v.Get("usage"))
 		c.EmitHead()
 	default:
 		if !strings.HasSuffix(name, "Exception") {
 			return false, nil
 		}
-		err = c.refused(name, v)
+		err = c.newError(name, v)
 	}
 	return true, err
 }
 
 // refused is the error of a provider that says no.
-func (c *converse) refused(kind string, v rawjson.Value) error {
+func (c *converseReader) newError(kind string, v rawjson.Value) error {
 	e := wire.NewAPIError(c.Provider, v)
 	e.Type = cmp.Or(kind, e.Type)
 	return e
 }
 
 // stop reads why a message ended.
-func (c *converse) stop(v rawjson.Value) {
+func (c *converseReader) readStop(v rawjson.Value) {
 	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
-		c.blockStop(n)
+		c.endBlockAt(n)
 	}
-	c.stopped = true
-	if why := v.Get("stopReason").Text(); why != "" {
-		c.SetHead(func(h *llm.Head) { h.Finish = why })
+	c.finished = true
+	if reason := v.Get("stopReason").Text(); reason != "" {
+		c.SetHead(func(h *llm.Head) { h.Finish = reason })
 		c.EmitHead()
 	}
 }
 
 // end counts blocks that another followed as whole; but never a call.
-func (c *converse) Finish(bool) bool {
+func (c *converseReader) Finish(bool) bool {
 	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
 		if b := c.blocks[n]; b.BlockBuilder != c.Last && !wire.IsCall(b.Block) {
-			c.blockStop(n)
+			c.endBlockAt(n)
 		}
 	}
-	return c.stopped
+	return c.finished
 }
 
 // cost reads the usage. What the format calls input is only the part that has
 // nothing to do with a cache.
-func (c *converse) cost(v rawjson.Value) {
+func (c *converseReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}
@@ -175,21 +175,21 @@ func (c *converse) cost(v rawjson.Value) {
 }
 
 // block is the block that a whole content block stands for.
-func (c *converse) block(v rawjson.Value) content.Block {
+func (c *converseReader) readBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	switch {
 	case v.Get("text").Kind() == rawjson.KindString:
 		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: i.TakeString("text")}
 		b.SetExtra(i.Rest())
 		return b
-	case v.Get("reasoningContent", converseThought).Kind() == rawjson.KindObject, v.Get("reasoningContent", converseRedacted).Kind() == rawjson.KindString:
-		return c.thought(&i)
+	case v.Get("reasoningContent", sourceReasoningText).Kind() == rawjson.KindObject, v.Get("reasoningContent", sourceRedacted).Kind() == rawjson.KindString:
+		return c.reasoningBlock(&i)
 	case v.Get("toolUse").Kind() == rawjson.KindObject:
-		return c.call(&i)
+		return c.callBlock(&i)
 	case v.Get("toolResult").Kind() == rawjson.KindObject:
-		return c.result(&i)
-	case v.Get(converseCited, "content").Kind() == rawjson.KindArray:
-		return c.citedText(&i)
+		return c.resultBlock(&i)
+	case v.Get(typeCitations, "content").Kind() == rawjson.KindArray:
+		return c.citedTextBlock(&i)
 	}
 	b := content.Native{Wire: c.BlockForm(), JSON: string(v)}
 	for key := range v.Members() {
@@ -199,25 +199,25 @@ func (c *converse) block(v rawjson.Value) content.Block {
 	return b
 }
 
-func (c *converse) thought(i *rawjson.ObjectReader) content.Block {
+func (c *converseReader) reasoningBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("reasoningContent")
-	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: converseThought}
-	if data := in.TakeText(converseRedacted); data != "" {
-		b.Source = converseRedacted
+	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: sourceReasoningText}
+	if data := in.TakeText(sourceRedacted); data != "" {
+		b.Source = sourceRedacted
 		b.SetSeal(c.NewSeal(content.Redacted, data))
 		b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", in.Rest()))
 		return b
 	}
-	said := in.TakeObject(converseThought)
-	b.Text = said.TakeString("text")
-	if seal := said.TakeText("signature"); seal != "" {
+	text := in.TakeObject(sourceReasoningText)
+	b.Text = text.TakeString("text")
+	if seal := text.TakeText("signature"); seal != "" {
 		b.SetSeal(c.NewSeal(content.Signature, seal))
 	}
-	b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", rawjson.WithMember(in.Rest(), converseThought, said.Rest())))
+	b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", rawjson.WithMember(in.Rest(), sourceReasoningText, text.Rest())))
 	return b
 }
 
-func (c *converse) call(i *rawjson.ObjectReader) content.Block {
+func (c *converseReader) callBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("toolUse")
 	b := content.ToolCall{Wire: c.BlockForm(), CallID: in.TakeText("toolUseId"), Name: in.TakeText("name"), Arguments: "{}"}
 	if v := in.Take("input"); v != nil {
@@ -230,7 +230,7 @@ func (c *converse) call(i *rawjson.ObjectReader) content.Block {
 }
 
 // result reads what came of a tool that the provider ran.
-func (c *converse) result(i *rawjson.ObjectReader) content.Block {
+func (c *converseReader) resultBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("toolResult")
 	b := content.ToolResult{Wire: c.BlockForm(), CallID: in.TakeText("toolUseId"), Parts: bytes.Clone(in.Take("content")), Server: true}
 	b.SetRole(content.RoleAssistant)
@@ -243,9 +243,9 @@ func (c *converse) result(i *rawjson.ObjectReader) content.Block {
 }
 
 // citedText reads a text with what it cites. Its words may lie in several parts.
-func (c *converse) citedText(i *rawjson.ObjectReader) content.Block {
-	b := content.Text{Wire: c.TypedForm(converseCited), Of: content.KindAssistant}
-	in := i.TakeObject(converseCited)
+func (c *converseReader) citedTextBlock(i *rawjson.ObjectReader) content.Block {
+	b := content.Text{Wire: c.TypedForm(typeCitations), Of: content.KindAssistant}
+	in := i.TakeObject(typeCitations)
 	parts := 0
 	for part := range in.Get("content").Elements() {
 		b.Text += part.Get("text").Text()
@@ -258,6 +258,6 @@ func (c *converse) citedText(i *rawjson.ObjectReader) content.Block {
 	if parts == 1 {
 		in.Take("content")
 	}
-	b.SetExtra(rawjson.WithMember(i.Rest(), converseCited, in.Rest()))
+	b.SetExtra(rawjson.WithMember(i.Rest(), typeCitations, in.Rest()))
 	return b
 }

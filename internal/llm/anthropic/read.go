@@ -26,13 +26,13 @@ var Messages = &wire.Dialect{
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
-	Encode:             Encode,
-	Replay:             replay,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      decodeRequest,
-	NewMessageReader:   newMessageReader,
-	Outline:            outline,
-	Rules:              rules,
+	Encode:                   Encode,
+	Replay:                   replay,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeRequest,
+	NewMessageReader:         newMessageReader,
+	Outline:                  outline,
+	Rules:                    rules,
 
 	OptionalFields:     [][]string{{"thinking", "display"}},
 	ReasoningOffFields: [][]string{{"thinking"}},
@@ -65,26 +65,26 @@ func headers(h http.Header, t wire.Target, body rawjson.Value) {
 // messages reads one response.
 type reader struct {
 	*wire.BlockWriter
-	begun     bool
-	stopped   bool
-	blocks    map[int64]*streamBlock // that are being streamed, by the index of the wire
-	used      rawjson.Value          // usage as known by now
-	container rawjson.Value          // where code runs, when it waits for a result
-	waits     bool                   // code there called a tool
+	started        bool
+	finished       bool
+	blocks         map[int64]*streamBlock // that are being streamed, by the index of the wire
+	reported       rawjson.Value          // usage as known by now
+	container      rawjson.Value          // where code runs, when it waits for a result
+	codeAwaitsTool bool                   // code there called a tool
 }
 
 // whole reads a response in one piece.
 func (m *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("type").Text() == "error" || v.Get("error").Kind() == rawjson.KindObject {
-		return m.refused(v)
+		return m.newError(v)
 	}
 	if v.Get("content").Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := m.start(v); err != nil {
+	if err := m.readStart(v); err != nil {
 		return err
 	}
-	return m.stop()
+	return m.end()
 }
 
 // event reads one event. Types that are not known are passed over, as the format
@@ -95,31 +95,31 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	}
 	switch name {
 	case "message_start":
-		return m.start(v.Get("message"))
+		return m.readStart(v.Get("message"))
 	case "content_block_start":
-		return m.blockStart(v)
+		return m.readBlockStart(v)
 	case "content_block_delta":
-		return m.blockDelta(v)
+		return m.readBlockDelta(v)
 	case "content_block_stop":
 		n, _ := v.Get("index").Int()
-		m.blockStop(n)
+		m.endBlockAt(n)
 	case "message_delta":
-		m.reason(v.Get("delta"))
-		m.cost(v.Get("usage"))
+		m.readStop(v.Get("delta"))
+		m.addUsage(v.Get("usage"))
 		m.EmitHead()
 	case "message_stop":
-		if err := m.stop(); err != nil {
+		if err := m.end(); err != nil {
 			return err
 		}
 		return io.EOF
 	case "error":
-		return m.refused(v)
+		return m.newError(v)
 	}
 	return nil
 }
 
 // refused is the error of a provider that says no.
-func (m *reader) refused(v rawjson.Value) error {
+func (m *reader) newError(v rawjson.Value) error {
 	e := wire.NewAPIError(m.Provider, v)
 	e.RequestID = v.Get("request_id").Text()
 	return e
@@ -127,21 +127,21 @@ func (m *reader) refused(v rawjson.Value) error {
 
 // start reads a message, which in a stream is empty but for programmatic tool
 // calls. A second one is an echo of the first or two streams in one.
-func (m *reader) start(v rawjson.Value) error {
+func (m *reader) readStart(v rawjson.Value) error {
 	id := v.Get("id").Text()
-	if m.begun {
+	if m.started {
 		if id != m.Head.ID {
 			return fmt.Errorf("%w: message_start for %.80s while %.80s is open", llm.ErrProtocol, id, m.Head.ID)
 		}
 		return nil
 	}
-	m.begun = true
+	m.started = true
 	m.SetHead(func(h *llm.Head) { h.ID, h.Model = id, v.Get("model").Text() })
-	m.reason(v)
-	m.cost(v.Get("usage"))
+	m.readStop(v)
+	m.addUsage(v.Get("usage"))
 	m.EmitHead()
 	for b := range v.Get("content").Elements() {
-		block, _ := m.block(b)
+		block, _ := m.readBlock(b)
 		if err := m.Emit(block); err != nil {
 			return err
 		}
@@ -150,21 +150,21 @@ func (m *reader) start(v rawjson.Value) error {
 }
 
 // reason reads why a message ended, and where code that it has begun waits.
-func (m *reader) reason(v rawjson.Value) {
-	if why := v.Get("stop_reason").Text(); why != "" {
-		m.SetHead(func(h *llm.Head) { h.Finish = why })
+func (m *reader) readStop(v rawjson.Value) {
+	if reason := v.Get("stop_reason").Text(); reason != "" {
+		m.SetHead(func(h *llm.Head) { h.Finish = reason })
 	}
 	if c := v.Get("container"); c.Kind() == rawjson.KindObject {
 		m.container = bytes.Clone(c)
 	}
 }
 
-func (m *reader) stop() error {
+func (m *reader) end() error {
 	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
-		m.blockStop(n)
+		m.endBlockAt(n)
 	}
-	m.stopped = true
-	if !m.waits || m.container == nil {
+	m.finished = true
+	if !m.codeAwaitsTool || m.container == nil {
 		return nil
 	}
 	return m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
@@ -174,15 +174,15 @@ func (m *reader) stop() error {
 func (m *reader) Finish(bool) bool {
 	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
 		if b := m.blocks[n]; b.BlockBuilder != m.Last && !wire.IsCall(b.Block) {
-			m.blockStop(n)
+			m.endBlockAt(n)
 		}
 	}
-	return m.stopped
+	return m.finished
 }
 
 // block is the block that a content block stands for. call tells that its
 // arguments may still come, in a stream.
-func (m *reader) block(v rawjson.Value) (b content.Block, call bool) {
+func (m *reader) readBlock(v rawjson.Value) (b content.Block, call bool) {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	switch {
@@ -208,7 +208,7 @@ func (m *reader) block(v rawjson.Value) (b content.Block, call bool) {
 			b.Arguments = string(i.Take("input"))
 		}
 		if by := i.Get("caller", "type").Text(); !b.Server && by != "" && by != "direct" {
-			m.waits = true
+			m.codeAwaitsTool = true
 		}
 		b.SetExtra(i.Rest())
 		return b, true
@@ -229,28 +229,28 @@ func (m *reader) block(v rawjson.Value) (b content.Block, call bool) {
 //
 // Passes of the same request beside the one that answered, such as a compaction,
 // are outside the sums of the report: they have been paid all the same.
-func (m *reader) cost(v rawjson.Value) {
-	if v.Kind() != rawjson.KindObject || len(v)+len(m.used) > content.MaxRawUsage {
+func (m *reader) addUsage(v rawjson.Value) {
+	if v.Kind() != rawjson.KindObject || len(v)+len(m.reported) > content.MaxRawUsage {
 		return
 	}
 	var o rawjson.Object
 	for key, value := range v.Members() {
-		if value.Kind() != rawjson.KindNull || m.used.Get(key) == nil {
+		if value.Kind() != rawjson.KindNull || m.reported.Get(key) == nil {
 			o.Set(key, value)
 		}
 	}
-	o.Merge(m.used)
-	m.used = bytes.Clone(o.Bytes())
-	u := readUsage(m.used)
+	o.Merge(m.reported)
+	m.reported = bytes.Clone(o.Bytes())
+	u := readUsage(m.reported)
 	var all content.Usage
-	for pass := range m.used.Get("iterations").Elements() {
+	for pass := range m.reported.Get("iterations").Elements() {
 		p := readUsage(pass)
 		all.Input, all.Output = all.Input+p.Input, all.Output+p.Output
 		all.Cached, all.CacheWrite = all.Cached+p.Cached, all.CacheWrite+p.CacheWrite
 	}
 	u.Input, u.Output = max(u.Input, all.Input), max(u.Output, all.Output)
 	u.Cached, u.CacheWrite = max(u.Cached, all.Cached), max(u.CacheWrite, all.CacheWrite)
-	u.Raw = m.used
+	u.Raw = m.reported
 	m.SetUsage(u)
 }
 

@@ -14,8 +14,8 @@ import (
 // and all, for who keeps responses at the provider. What encode sends is the same
 // without the ids.
 func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
-	p := responsesPrompt{Target: t, stored: true}
-	p.answer(blocks)
+	p := responsesEncoder{Target: t, stored: true}
+	p.addAssistant(blocks)
 	if p.list.Bytes().At(0) == nil {
 		return nil
 	}
@@ -23,110 +23,110 @@ func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 }
 
 // responsesPrompt gathers the items of a request.
-type responsesPrompt struct {
+type responsesEncoder struct {
 	wire.Target
-	stored bool // the provider keeps responses, so that ids mean something to it
-	list   rawjson.Array
-	held   []rawjson.Value // thoughts whose following item has not come
+	stored        bool // the provider keeps responses, so that ids mean something to it
+	list          rawjson.Array
+	heldReasoning []rawjson.Value // thoughts whose following item has not come
 
-	open  *rawjson.Object // the message that is being gathered
-	ours  bool            // it came from this dialect
-	parts rawjson.Array
-	words rawjson.Value               // its content, when that is no list
-	calls map[string]content.ToolCall // by their ids
-	wait  wire.ResultQueue
+	message      *rawjson.Object // the message that is being gathered
+	messageIsOwn bool            // it came from this dialect
+	parts        rawjson.Array
+	messageText  rawjson.Value               // its content, when that is no list
+	calls        map[string]content.ToolCall // by their ids
+	results      wire.ResultQueue
 }
 
 // answer adds what the model said. A thought without the item that follows it is
 // refused, so one that nothing followed is left out.
-func (p *responsesPrompt) answer(blocks []content.Block) {
-	p.wait.BeginResponse(blocks, &p.list)
+func (p *responsesEncoder) addAssistant(blocks []content.Block) {
+	p.results.BeginResponse(blocks, &p.list)
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
-			p.text(b)
+			p.addText(b)
 		case content.Reasoning:
-			p.think(b)
+			p.holdReasoning(b)
 		case content.ToolCall:
-			p.item(p.call(b))
+			p.addItem(p.encodeCall(b))
 		case content.ToolResult:
 			if b.Server && p.Owns(b) {
-				p.item(p.ran(b))
+				p.addItem(p.encodeServerResult(b))
 			}
 		case content.Native:
-			p.native(b)
+			p.addNative(b)
 		}
 	}
-	p.close()
-	p.held = nil
+	p.closeMessage()
+	p.heldReasoning = nil
 }
 
 // item adds an item, after the thoughts that led to it.
-func (p *responsesPrompt) item(v rawjson.Value) {
+func (p *responsesEncoder) addItem(v rawjson.Value) {
 	if v == nil {
 		return
 	}
-	p.close()
-	p.release()
+	p.closeMessage()
+	p.releaseReasoning()
 	p.list.Add(v)
 }
 
-func (p *responsesPrompt) release() {
-	for _, v := range p.held {
+func (p *responsesEncoder) releaseReasoning() {
+	for _, v := range p.heldReasoning {
 		p.list.Add(v)
 	}
-	p.held = nil
+	p.heldReasoning = nil
 }
 
 // message begins a message of the model, or goes on with the one that is open
 // when the block belongs to it.
-func (p *responsesPrompt) message(b content.Block) {
+func (p *responsesEncoder) openMessage(b content.Block) {
 	w := b.Form()
 	own := p.Owns(b)
 	var head rawjson.Value
 	if own {
-		head = rawjson.Value(w.Extra).Get(responsesMessage)
+		head = rawjson.Value(w.Extra).Get(extraItemMessage)
 	}
-	if p.open != nil && p.words == nil && own == p.ours && head == nil {
+	if p.message != nil && p.messageText == nil && own == p.messageIsOwn && head == nil {
 		return
 	}
-	p.close()
-	p.release()
-	p.open, p.ours = &rawjson.Object{}, own
-	p.open.SetString("type", "message")
-	p.open.SetString("role", "assistant")
+	p.closeMessage()
+	p.releaseReasoning()
+	p.message, p.messageIsOwn = &rawjson.Object{}, own
+	p.message.SetString("type", "message")
+	p.message.SetString("role", "assistant")
 	if !own {
 		return
 	}
 	if w.ID != "" && p.stored {
-		p.open.SetString("id", w.ID)
+		p.message.SetString("id", w.ID)
 	}
-	p.open.Merge(head)
+	p.message.Merge(head)
 }
 
 // close ends the message that is being gathered.
-func (p *responsesPrompt) close() {
-	if p.open == nil {
+func (p *responsesEncoder) closeMessage() {
+	if p.message == nil {
 		return
 	}
-	if p.words != nil {
-		p.open.Set("content", p.words)
+	if p.messageText != nil {
+		p.message.Set("content", p.messageText)
 	} else {
-		p.open.Set("content", p.parts.Bytes())
+		p.message.Set("content", p.parts.Bytes())
 	}
-	p.list.Add(p.open.Bytes())
-	p.open, p.parts, p.words = nil, rawjson.Array{}, nil
+	p.list.Add(p.message.Bytes())
+	p.message, p.parts, p.messageText = nil, rawjson.Array{}, nil
 }
 
-func (p *responsesPrompt) text(b content.Text) {
+func (p *responsesEncoder) addText(b content.Text) {
 	if b.Text == "" || b.Kind() == content.KindNote {
 		return
 	}
-	p.message(b)
+	p.openMessage(b)
 	var o rawjson.Object
 	switch own := p.Owns(b); {
-	case own && b.Form().Type == responsesString:
-		p.words = rawjson.AppendString(nil, b.Text)
+	case own && b.Form().Type == typeItemString:
+		p.messageText = rawjson.AppendString(nil, b.Text)
 		return
 	case own && b.Form().Type == "refusal":
 		o.SetString("type", b.Form().Type)
@@ -136,30 +136,30 @@ func (p *responsesPrompt) text(b content.Text) {
 		o.SetString("text", b.Text)
 	}
 	if p.Owns(b) {
-		o.Merge(rawjson.Value(b.Form().Extra).Get(responsesPart))
+		o.Merge(rawjson.Value(b.Form().Extra).Get(extraItemPart))
 	}
 	p.parts.Add(o.Bytes())
 }
 
 // native adds what was kept as it came: a part of a message, or an item.
-func (p *responsesPrompt) native(b content.Native) {
+func (p *responsesEncoder) addNative(b content.Native) {
 	form := b.Form()
 	v, err := rawjson.Parse([]byte(b.JSON))
 	if err != nil || !p.Owns(b) || form.Seal.Data != "" && !p.CanOpen(form.Seal) {
 		return
 	}
-	if !strings.HasPrefix(form.Type, responsesNative) {
-		p.item(v)
+	if !strings.HasPrefix(form.Type, typeItemPart) {
+		p.addItem(v)
 		return
 	}
-	p.message(b)
+	p.openMessage(b)
 	p.parts.Add(v)
 }
 
 // think holds a thought until its item comes. Without a seal or words of its own
 // it only names what the provider has kept, so without that it is left out; and
 // some servers take no open thoughts at all.
-func (p *responsesPrompt) think(r content.Reasoning) {
+func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	form := r.Form()
 	sealed := form.Seal.Data != ""
 	switch {
@@ -168,7 +168,7 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 	case !sealed && !p.stored && (r.Source != "content" || p.Quirks.NoReasoningField):
 		return
 	}
-	p.close()
+	p.closeMessage()
 	extra := rawjson.Value(form.Extra)
 	o := rawjson.NewObject("type", "reasoning")
 	if form.ID != "" && (p.stored || !sealed) {
@@ -177,9 +177,9 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 	summary := rawjson.Value("[]")
 	switch {
 	case r.Source == "content" && extra.Get("content") == nil:
-		o.Set("content", responsesSummary("reasoning_text", r))
+		o.Set("content", encodeSummary("reasoning_text", r))
 	case r.Source != "content":
-		summary = responsesSummary("summary_text", r)
+		summary = encodeSummary("summary_text", r)
 	}
 	if extra.Get("summary") == nil {
 		o.Set("summary", summary)
@@ -188,12 +188,12 @@ func (p *responsesPrompt) think(r content.Reasoning) {
 		o.SetString("encrypted_content", form.Seal.Data)
 	}
 	o.Merge(extra)
-	p.held = append(p.held, bytes.Clone(o.Bytes()))
+	p.heldReasoning = append(p.heldReasoning, bytes.Clone(o.Bytes()))
 }
 
 // call is the item of a call; nil when it cannot be sent. The provider's own tools
 // are known to this dialect only.
-func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
+func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	own := p.Owns(b)
 	if b.Server && !own {
 		return nil
@@ -211,21 +211,21 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 	}
 	p.calls[b.CallID] = b
 	form := b.Form()
-	tool, extra := responsesToolOf(form.Type), rawjson.Value(form.Extra)
-	function := tool.client && !tool.json
+	tool, extra := itemToolOf(form.Type), rawjson.Value(form.Extra)
+	function := tool.runByClient && !tool.argumentsAreJSON
 	o := rawjson.NewObject("type", form.Type)
 	if form.ID != "" && (p.stored || !function) {
 		o.SetString("id", form.ID)
 	}
 	if extra.Get("call_id") == nil && (function || b.CallID != form.ID) {
-		o.SetString("call_id", p.callID(b.CallID))
+		o.SetString("call_id", p.itemCallID(b.CallID))
 	}
 	if b.Name != tool.name && b.Name != "" {
 		o.SetString("name", b.Name)
 	}
-	if tool.arguments != "" && (function || b.Arguments != "") && !responsesHas(extra, tool.arguments) {
+	if tool.arguments != "" && (function || b.Arguments != "") && !hasArguments(extra, tool.arguments) {
 		v, err := rawjson.Parse([]byte(b.Arguments))
-		if err != nil || !tool.json {
+		if err != nil || !tool.argumentsAreJSON {
 			v = rawjson.AppendString(nil, b.Arguments)
 		}
 		o.Set(tool.arguments, v)
@@ -235,8 +235,8 @@ func (p *responsesPrompt) call(b content.ToolCall) rawjson.Value {
 
 // responsesHas tells whether the arguments of a call are in its extra, in their
 // usual place or another.
-func responsesHas(extra rawjson.Value, key string) bool {
-	for _, other := range responsesOthers {
+func hasArguments(extra rawjson.Value, key string) bool {
+	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
 			return true
 		}
@@ -245,7 +245,7 @@ func responsesHas(extra rawjson.Value, key string) bool {
 }
 
 // ran is the item of a result that the provider has from its own tool.
-func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
+func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Value {
 	extra := rawjson.Value(b.Form().Extra)
 	o := rawjson.NewObject("type", b.Form().Type)
 	o.SetNonEmpty("id", b.Form().ID)
@@ -253,9 +253,9 @@ func (p *responsesPrompt) ran(b content.ToolResult) rawjson.Value {
 		o.SetString("call_id", b.CallID)
 	}
 	if v, err := rawjson.Parse(b.Parts); err == nil {
-		o.Set(responsesOutput(b.Form().Type), v)
+		o.Set(outputMember(b.Form().Type), v)
 	} else if b.Text != "" {
-		o.SetString(responsesOutput(b.Form().Type), b.Text)
+		o.SetString(outputMember(b.Form().Type), b.Text)
 	}
 	return o.Merge(extra).Bytes()
 }
@@ -265,7 +265,7 @@ const maxCallID = 64
 
 // callID is an id that the format allows: one of this dialect is, any other that
 // is too long, or none, is changed so that different ids stay different.
-func (p *responsesPrompt) callID(id string) string {
+func (p *responsesEncoder) itemCallID(id string) string {
 	if c, known := p.calls[id]; id != "" && known && p.Owns(c) {
 		return id
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // requestOllama reads a request body.
-func requestOllama(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("options", "num_predict")), Temperature: wire.DecodeNumber(v.Get("options", "temperature")),
 	}
@@ -27,24 +27,24 @@ func requestOllama(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if v.Get("messages").Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
-	q := ollamaRequest{Target: t}
+	q := messageReader{Target: t}
 	for n, m := range rawjson.Indexed(v.Get("messages")) {
-		if err := q.message(n, m); err != nil {
+		if err := q.readMessage(n, m); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", n, err)
 		}
 	}
-	req.Messages = q.list
+	req.Messages = q.messages
 	return req, t.KeepUnknownFields(req, v, "messages")
 }
 
 // ollamaRequest reads the messages of a request.
-type ollamaRequest struct {
+type messageReader struct {
 	wire.Target
-	list []content.Message
-	owed wire.PendingCalls
+	messages     []content.Message
+	pendingCalls wire.PendingCalls
 }
 
-func (q *ollamaRequest) message(n int, v rawjson.Value) error {
+func (q *messageReader) readMessage(n int, v rawjson.Value) error {
 	form := q.BlockForm()
 	switch role := v.Get("role").Text(); role {
 	case "system", "user":
@@ -58,7 +58,7 @@ func (q *ollamaRequest) message(n int, v rawjson.Value) error {
 				blocks = append(blocks, content.Media{Wire: form, Of: content.KindImage, Data: string(data)})
 			}
 		}
-		q.list = wire.AppendMessage(q.list, r, blocks...)
+		q.messages = wire.AppendMessage(q.messages, r, blocks...)
 	case "assistant":
 		var body rawjson.Object
 		body.SetString("created_at", fmt.Sprintf("message-%d", n)) // of calls that have no id
@@ -70,12 +70,12 @@ func (q *ollamaRequest) message(n int, v rawjson.Value) error {
 		}
 		for _, b := range blocks {
 			if call, ok := b.(content.ToolCall); ok {
-				q.owed = append(q.owed, call)
+				q.pendingCalls = append(q.pendingCalls, call)
 			}
 		}
-		q.list = wire.AppendMessage(q.list, content.RoleAssistant, blocks...)
+		q.messages = wire.AppendMessage(q.messages, content.RoleAssistant, blocks...)
 	case "tool":
-		q.list = wire.AppendMessage(q.list, content.RoleTool, q.result(form, v))
+		q.messages = wire.AppendMessage(q.messages, content.RoleTool, q.readResult(form, v))
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}
@@ -83,8 +83,8 @@ func (q *ollamaRequest) message(n int, v rawjson.Value) error {
 }
 
 // result reads what came of a call.
-func (q *ollamaRequest) result(form content.Wire, v rawjson.Value) content.Block {
+func (q *messageReader) readResult(form content.Wire, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: form, CallID: v.Get("tool_call_id").Text(), Name: v.Get("tool_name").Text(), Text: v.Get("content").Text()}
-	q.owed.Match(&b)
+	q.pendingCalls.Match(&b)
 	return b
 }

@@ -23,35 +23,35 @@ var Cohere = &wire.Dialect{
 	Path: func(string, bool) string { return "/chat" },
 	Sign: wire.SignBearer,
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
-		return &cohere{BlockWriter: o, blocks: map[int64]*wire.BlockBuilder{}, calls: map[int64]*wire.BlockBuilder{}}
+		return &reader{BlockWriter: o, blocks: map[int64]*wire.BlockBuilder{}, calls: map[int64]*wire.BlockBuilder{}}
 	},
-	Encode:             encodeCohere,
-	Replay:             replayCohere,
-	NeedsLoopReasoning: func(wire.Target) bool { return true },
-	DecodeRequest:      requestCohere,
-	Outline:            openai.OutlineChat,
+	Encode:                   encode,
+	Replay:                   replay,
+	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
+	DecodeRequest:            decodeRequest,
+	Outline:                  openai.OutlineChat,
 
 	ReasoningOffFields: [][]string{{"thinking"}},
 	NeedsModel:         true,
 }
 
 const (
-	coherePlan = "tool_plan" // the type of the text that is a plan
-	coherePart = "content:"  // before the type of a part of a content that is not known
+	typePlan        = "tool_plan" // the type of the text that is a plan
+	typeContentPart = "content:"  // before the type of a part of a content that is not known
 )
 
 // cohere reads one response.
-type cohere struct {
+type reader struct {
 	*wire.BlockWriter
-	blocks  map[int64]*wire.BlockBuilder // parts of the content that are being streamed, by the index of the wire
-	calls   map[int64]*wire.BlockBuilder // calls, likewise
-	plan    *wire.BlockBuilder
-	rest    wire.FieldAccumulator // members of the message that are not known
-	stopped bool
+	blocks        map[int64]*wire.BlockBuilder // parts of the content that are being streamed, by the index of the wire
+	calls         map[int64]*wire.BlockBuilder // calls, likewise
+	plan          *wire.BlockBuilder
+	unknownFields wire.FieldAccumulator // members of the message that are not known
+	finished      bool
 }
 
 // whole reads a response in one piece.
-func (c *cohere) ReadBody(v rawjson.Value) error {
+func (c *reader) ReadBody(v rawjson.Value) error {
 	m := v.Get("message")
 	if m.Kind() != rawjson.KindObject {
 		if v.Get("type") != nil && m == nil {
@@ -62,45 +62,45 @@ func (c *cohere) ReadBody(v rawjson.Value) error {
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := c.start(v.Get("id"), m); err != nil {
+	if err := c.readStart(v.Get("id"), m); err != nil {
 		return err
 	}
-	return c.stop(v)
+	return c.readEnd(v)
 }
 
 // event reads one event. Types that are not known are passed over.
-func (c *cohere) ReadEvent(name string, v rawjson.Value) (err error) {
+func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
 	name = cmp.Or(v.Get("type").Text(), name)
 	n, _ := v.Get("index").Int()
 	m := v.Get("delta", "message")
 	switch name {
 	case "message-start":
-		err = c.start(v.Get("id"), m)
+		err = c.readStart(v.Get("id"), m)
 	case "content-start":
-		err = c.part(n, m.Get("content"))
+		err = c.beginPart(n, m.Get("content"))
 	case "content-delta":
-		err = c.more(n, m.Get("content"))
+		err = c.addDelta(n, m.Get("content"))
 	case "content-end":
-		c.ended(c.blocks, n)
+		c.endBlock(c.blocks, n)
 	case "tool-plan-delta":
-		err = c.planned(m.Get(coherePlan).Text())
+		err = c.addPlan(m.Get(typePlan).Text())
 	case "tool-call-start":
-		c.ended(c.calls, n)
-		err = c.call(n, m.Get("tool_calls"))
+		c.endBlock(c.calls, n)
+		err = c.beginCall(n, m.Get("tool_calls"))
 	case "tool-call-delta":
 		if p := c.calls[n]; p != nil {
 			c.AppendText(p, m.Get("tool_calls", "function", "arguments").Text())
 		}
 	case "tool-call-end":
-		c.ended(c.calls, n)
+		c.endBlock(c.calls, n)
 	case "citation-start":
 		for key, member := range m.Members() {
-			c.cited(key, member)
+			c.addCitation(key, member)
 		}
 	case "message-end":
-		err = c.stop(v.Get("delta"))
+		err = c.readEnd(v.Get("delta"))
 	default:
-		if said := v.Get("message"); said.Kind() == rawjson.KindString || v.Get("error") != nil {
+		if text := v.Get("message"); text.Kind() == rawjson.KindString || v.Get("error") != nil {
 			err = wire.NewAPIError(c.Provider, v)
 		}
 	}
@@ -108,59 +108,59 @@ func (c *cohere) ReadEvent(name string, v rawjson.Value) (err error) {
 }
 
 // start reads a message, which in a stream is empty.
-func (c *cohere) start(id, m rawjson.Value) error {
+func (c *reader) readStart(id, m rawjson.Value) error {
 	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
 	c.EmitHead()
-	words := m.Get("content")
-	if text := words.Text(); text != "" {
+	texts := m.Get("content")
+	if text := texts.Text(); text != "" {
 		if err := c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text}); err != nil {
 			return err
 		}
 	}
 	var n int64
-	for part := range words.Elements() {
-		if err := c.part(n, part); err != nil {
+	for part := range texts.Elements() {
+		if err := c.beginPart(n, part); err != nil {
 			return err
 		}
-		c.ended(c.blocks, n)
+		c.endBlock(c.blocks, n)
 		n++
 	}
-	if err := c.planned(m.Get(coherePlan).Text()); err != nil {
+	if err := c.addPlan(m.Get(typePlan).Text()); err != nil {
 		return err
 	}
 	n = 0
 	for call := range m.Get("tool_calls").Elements() {
-		if err := c.call(n, call); err != nil {
+		if err := c.beginCall(n, call); err != nil {
 			return err
 		}
-		c.ended(c.calls, n)
+		c.endBlock(c.calls, n)
 		n++
 	}
 	for key, member := range m.Members() {
-		if !rawjson.IsEmpty(member) && !slices.Contains([]string{"role", "content", coherePlan, "tool_calls"}, key) {
-			c.rest.Field(key).Add(member)
+		if !rawjson.IsEmpty(member) && !slices.Contains([]string{"role", "content", typePlan, "tool_calls"}, key) {
+			c.unknownFields.Field(key).Add(member)
 		}
 	}
 	return nil
 }
 
 // cited notes a citation, of which a stream brings one at a time.
-func (c *cohere) cited(key string, v rawjson.Value) {
+func (c *reader) addCitation(key string, v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		v = rawjson.ArrayOf([]rawjson.Value{v})
 	}
-	c.rest.Field(key).Add(v)
+	c.unknownFields.Field(key).Add(v)
 }
 
 // part begins a part of the content.
-func (c *cohere) part(n int64, v rawjson.Value) (err error) {
-	c.ended(c.blocks, n)
+func (c *reader) beginPart(n int64, v rawjson.Value) (err error) {
+	c.endBlock(c.blocks, n)
 	if v.Kind() != rawjson.KindObject {
 		return nil
 	}
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
-	words := i.TakeString(kind)
+	texts := i.TakeString(kind)
 	switch kind {
 	case "text":
 		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
@@ -171,21 +171,21 @@ func (c *cohere) part(n int64, v rawjson.Value) (err error) {
 		b.SetExtra(i.Rest())
 		c.blocks[n], err = c.Begin(b)
 	default:
-		b := content.Native{Wire: c.TypedForm(coherePart + kind), JSON: string(v)}
+		b := content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)}
 		return c.Emit(b)
 	}
 	if err == nil {
-		c.AppendText(c.blocks[n], words)
+		c.AppendText(c.blocks[n], texts)
 	}
 	return err
 }
 
 // more adds a delta to a part of the content, which may begin with it.
-func (c *cohere) more(n int64, v rawjson.Value) error {
+func (c *reader) addDelta(n int64, v rawjson.Value) error {
 	for _, kind := range []string{"thinking", "text"} {
 		text := v.Get(kind).Text()
 		if c.blocks[n] == nil && text != "" {
-			if err := c.part(n, cohereText(kind, "")); err != nil {
+			if err := c.beginPart(n, encodeText(kind, "")); err != nil {
 				return err
 			}
 		}
@@ -197,12 +197,12 @@ func (c *cohere) more(n int64, v rawjson.Value) error {
 }
 
 // planned adds to the plan.
-func (c *cohere) planned(text string) (err error) {
+func (c *reader) addPlan(text string) (err error) {
 	if text == "" {
 		return nil
 	}
 	if c.plan == nil || c.plan.Done {
-		b := content.Text{Wire: c.TypedForm(coherePlan), Of: content.KindAssistant}
+		b := content.Text{Wire: c.TypedForm(typePlan), Of: content.KindAssistant}
 		if c.plan, err = c.Begin(b); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (c *cohere) planned(text string) (err error) {
 }
 
 // call begins a call. The plan before it is whole then.
-func (c *cohere) call(n int64, v rawjson.Value) error {
+func (c *reader) beginCall(n int64, v rawjson.Value) error {
 	if c.plan != nil {
 		c.End(c.plan)
 	}
@@ -232,7 +232,7 @@ func (c *cohere) call(n int64, v rawjson.Value) error {
 }
 
 // ended ends a part of the content or a call, if one is open.
-func (c *cohere) ended(open map[int64]*wire.BlockBuilder, n int64) {
+func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
 	p := open[n]
 	if p == nil {
 		return
@@ -246,17 +246,17 @@ func (c *cohere) ended(open map[int64]*wire.BlockBuilder, n int64) {
 }
 
 // stop reads how a message ended.
-func (c *cohere) stop(v rawjson.Value) error {
+func (c *reader) readEnd(v rawjson.Value) error {
 	for _, open := range []map[int64]*wire.BlockBuilder{c.blocks, c.calls} {
 		for _, n := range slices.Sorted(maps.Keys(open)) {
-			c.ended(open, n)
+			c.endBlock(open, n)
 		}
 	}
 	if c.plan != nil {
 		c.End(c.plan)
 	}
-	for _, key := range c.rest.Keys {
-		b := content.Native{Wire: c.TypedForm(key), JSON: string(c.rest.Fields[key].Value())}
+	for _, key := range c.unknownFields.Keys {
+		b := content.Native{Wire: c.TypedForm(key), JSON: string(c.unknownFields.Fields[key].Value())}
 		if b.JSON == "" {
 			continue
 		}
@@ -264,23 +264,23 @@ func (c *cohere) stop(v rawjson.Value) error {
 			return err
 		}
 	}
-	c.rest.Keys = nil
-	why := v.Get("finish_reason").Text()
-	c.SetHead(func(h *llm.Head) { h.Finish = why })
-	c.cost(v.Get("usage"))
-	if e := v.Get("error"); why == "ERROR" || !rawjson.IsEmpty(e) {
+	c.unknownFields.Keys = nil
+	reason := v.Get("finish_reason").Text()
+	c.SetHead(func(h *llm.Head) { h.Finish = reason })
+	c.readUsage(v.Get("usage"))
+	if e := v.Get("error"); reason == "ERROR" || !rawjson.IsEmpty(e) {
 		return wire.NewAPIError(c.Provider, v)
 	}
-	c.stopped = true
+	c.finished = true
 	return nil
 }
 
 // end tells whether the message ended.
-func (c *cohere) Finish(bool) bool { return c.stopped }
+func (c *reader) Finish(bool) bool { return c.finished }
 
 // cost reads the usage. What is billed leaves out what the service adds to the
 // prompt: what the model read and wrote counts.
-func (c *cohere) cost(v rawjson.Value) {
+func (c *reader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
 	}

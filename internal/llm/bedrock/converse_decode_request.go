@@ -13,7 +13,7 @@ import (
 )
 
 // requestConverse reads a request body.
-func requestConverse(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	config, more := v.Get("inferenceConfig"), v.Get("additionalModelRequestFields")
 	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
 	s.Reasoning.MaxTokens = wire.DecodeTokenLimit(more.Get("thinking", "budget_tokens"))
@@ -29,7 +29,7 @@ func requestConverse(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	for tool := range tools.Get("tools").Elements() {
 		spec := tool.Get("toolSpec")
 		t := llm.Tool{Name: spec.Get("name").Text(), Description: spec.Get("description").Text(), Schema: bytes.Clone(spec.Get("inputSchema", "json"))}
-		if written := converseTools([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
+		if written := encodeTools([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
 			t.Native = bytes.Clone(tool)
 		}
 		req.Tools = append(req.Tools, t)
@@ -37,8 +37,8 @@ func requestConverse(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if v.Get("messages").Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
-	q := converseRequest{converse{BlockWriter: &wire.BlockWriter{Target: t}}}
-	req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.told(content.RoleSystem, v.Get("system"))...)
+	q := contentReader{converseReader{BlockWriter: &wire.BlockWriter{Target: t}}}
+	req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
 	for n, m := range rawjson.Indexed(v.Get("messages")) {
 		role := content.RoleUser
 		if m.Get("role").Text() == "assistant" {
@@ -47,18 +47,18 @@ func requestConverse(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		if m.Get("content").Kind() != rawjson.KindArray {
 			return nil, fmt.Errorf("messages[%d]: want a message with content, have %q", n, rawjson.Excerpt(m))
 		}
-		req.Messages = wire.AppendMessage(req.Messages, role, q.told(role, m.Get("content"))...)
+		req.Messages = wire.AppendMessage(req.Messages, role, q.readContent(role, m.Get("content"))...)
 	}
 	return req, t.KeepUnknownFields(req, v, "system", "messages")
 }
 
 // converseRequest reads the content of messages.
-type converseRequest struct{ converse }
+type contentReader struct{ converseReader }
 
-func (q *converseRequest) told(role content.Role, list rawjson.Value) []content.Block {
+func (q *contentReader) readContent(role content.Role, list rawjson.Value) []content.Block {
 	var blocks []content.Block
 	for v := range list.Elements() {
-		b := q.block(v)
+		b := q.readBlock(v)
 		switch known := b.(type) {
 		case content.Text:
 			known.Of = wire.TextKind(role)
@@ -72,7 +72,7 @@ func (q *converseRequest) told(role content.Role, list rawjson.Value) []content.
 		case content.Native:
 			known.SetRole(role)
 			b = known
-			if m, ok := q.media(v); ok {
+			if m, ok := q.readMedia(v); ok {
 				b = m
 			}
 		}
@@ -82,14 +82,14 @@ func (q *converseRequest) told(role content.Role, list rawjson.Value) []content.
 }
 
 // media reads an image or a document, when it would come out as it is.
-func (q *converseRequest) media(v rawjson.Value) (content.Media, bool) {
+func (q *contentReader) readMedia(v rawjson.Value) (content.Media, bool) {
 	for key, in := range v.Members() {
 		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}
 		m.MediaType = "application/" + in.Get("format").Text()
 		if key == "image" {
 			m.Of, m.MediaType = content.KindImage, "image/"+in.Get("format").Text()
 		}
-		for media, format := range converseFormats {
+		for media, format := range formatNames {
 			if format == in.Get("format").Text() {
 				m.MediaType = media
 			}
@@ -97,7 +97,7 @@ func (q *converseRequest) media(v rawjson.Value) (content.Media, bool) {
 		if data, err := base64.StdEncoding.DecodeString(in.Get("source", "bytes").Text()); err == nil {
 			m.Data = string(data)
 		}
-		return m, rawjson.Equal(converseMedia(m), v)
+		return m, rawjson.Equal(encodeMedia(m), v)
 	}
 	return content.Media{}, false
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // requestResponses reads a request body.
-func requestResponses(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	req := &llm.Request{Settings: responsesAsked(t.Quirks, v), Stream: v.Get("stream").Bool()}
-	req.Tools = wire.DecodeTools(v.Get("tools"), responsesDefinitions)
-	q := talkResponses(t).(*responsesRequest)
+func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: decodeResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
+	req.Tools = wire.DecodeTools(v.Get("tools"), encodeResponsesTools)
+	q := newResponsesItemReader(t).(*responsesItemReader)
 	switch input := v.Get("input"); input.Kind() {
 	case rawjson.KindString:
 		req.Messages = wire.AppendMessage(nil, content.RoleUser, content.Text{Wire: t.BlockForm(), Of: content.KindUser, Text: input.Text()})
-		return req, q.settle(req, v)
+		return req, q.keepUnknownFields(req, v)
 	case rawjson.KindArray:
 	default:
 		return nil, errors.New(`want a string or an array under "input"`)
@@ -29,12 +29,12 @@ func requestResponses(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if req.Messages, err = wire.ReadMessages(q, "input", v.Get("input")); err != nil {
 		return nil, err
 	}
-	return req, q.settle(req, v)
+	return req, q.keepUnknownFields(req, v)
 }
 
 // settle is target.settle. A body that leaves to the provider whether it keeps the
 // conversation goes on doing so.
-func (q *responsesRequest) settle(req *llm.Request, v rawjson.Value) error {
+func (q *responsesItemReader) keepUnknownFields(req *llm.Request, v rawjson.Value) error {
 	if v.Get("store") != nil {
 		return q.Target.KeepUnknownFields(req, v, "input")
 	}
@@ -44,7 +44,7 @@ func (q *responsesRequest) settle(req *llm.Request, v rawjson.Value) error {
 }
 
 // responsesAsked reads the settings.
-func responsesAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
+func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_output_tokens")),
 		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
@@ -64,27 +64,27 @@ func responsesAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
 }
 
 // responsesRequest reads the items of a request.
-type responsesRequest struct {
+type responsesItemReader struct {
 	wire.Target
-	list []content.Message
-	said []rawjson.Value // items of the answer that is being gathered
-	owed map[string]bool // calls whose results the asker owes
+	list           []content.Message
+	assistantItems []rawjson.Value // items of the answer that is being gathered
+	pendingCalls   map[string]bool // calls whose results the asker owes
 }
 
-func talkResponses(t wire.Target) wire.MessageReader {
-	return &responsesRequest{Target: t, owed: map[string]bool{}}
+func newResponsesItemReader(t wire.Target) wire.MessageReader {
+	return &responsesItemReader{Target: t, pendingCalls: map[string]bool{}}
 }
 
-func (q *responsesRequest) Messages() *[]content.Message { return &q.list }
+func (q *responsesItemReader) Messages() *[]content.Message { return &q.list }
 
 // next reads one item.
-func (q *responsesRequest) Next(v rawjson.Value) error {
+func (q *responsesItemReader) Next(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
-	case role == "assistant", role == "" && kind != "" && !responsesAnswers(v, q.owed) && kind != "item_reference":
-		q.said = append(q.said, bytes.Clone(v)) // whose memory may be used again
-		if responsesWaits(v) {
-			q.owed[v.Get("call_id").Text()] = true
+	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.pendingCalls) && kind != "item_reference":
+		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // whose memory may be used again
+		if awaitsResult(v) {
+			q.pendingCalls[v.Get("call_id").Text()] = true
 		}
 		return nil
 	case role == "" && kind == "":
@@ -95,28 +95,28 @@ func (q *responsesRequest) Next(v rawjson.Value) error {
 	}
 	switch {
 	case role == "system", role == "developer":
-		q.list = wire.AppendMessage(q.list, content.RoleSystem, q.words(content.RoleSystem, v)...)
+		q.list = wire.AppendMessage(q.list, content.RoleSystem, q.messageBlocks(content.RoleSystem, v)...)
 	case role != "":
-		q.list = wire.AppendMessage(q.list, content.RoleUser, q.words(content.RoleUser, v)...)
+		q.list = wire.AppendMessage(q.list, content.RoleUser, q.messageBlocks(content.RoleUser, v)...)
 	case kind == "item_reference":
 		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
 		b.SetType(kind)
 		b.SetRole(content.RoleUser)
 		q.list = wire.AppendMessage(q.list, content.RoleUser, b)
 	default:
-		q.list = wire.AppendMessage(q.list, content.RoleTool, q.result(v))
+		q.list = wire.AppendMessage(q.list, content.RoleTool, q.readResult(v))
 	}
 	return nil
 }
 
 // end ends the items of an answer: the output of a response.
-func (q *responsesRequest) End() error {
-	if len(q.said) == 0 {
+func (q *responsesItemReader) End() error {
+	if len(q.assistantItems) == 0 {
 		return nil
 	}
 	var body rawjson.Object
 	var list rawjson.Array
-	for _, v := range q.said {
+	for _, v := range q.assistantItems {
 		if v.Get("type") == nil {
 			v = rawjson.NewObject("type", "message").Merge(v).Bytes()
 		}
@@ -125,7 +125,7 @@ func (q *responsesRequest) End() error {
 	body.SetString("object", "response")
 	body.SetString("status", "completed")
 	body.Set("output", list.Bytes())
-	q.said = nil
+	q.assistantItems = nil
 	blocks, err := q.DecodeAssistant(body.Bytes())
 	q.list = wire.AppendMessage(q.list, content.RoleAssistant, blocks...)
 	return err
@@ -133,17 +133,17 @@ func (q *responsesRequest) End() error {
 
 // responsesItemForm is the member of a block's Extra that keeps how the message
 // around it was written, where that is not how tract writes it.
-const responsesItemForm = "$item"
+const extraItemForm = "$item"
 
 // words reads a message of words, or of a list of parts.
-func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.Block {
+func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	c := v.Get("content")
 	if c.Kind() == rawjson.KindString {
 		list = append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: c.Text()})
 	}
 	for part := range c.Elements() {
-		list = append(list, q.part(role, part))
+		list = append(list, q.readPart(role, part))
 	}
 	if len(list) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.B
 		if form.Merge(rawjson.Without(v, "content")); c.Kind() == rawjson.KindString {
 			form.SetBool("content", true)
 		}
-		text.SetExtra(rawjson.WithMember(text.Form().Extra, responsesItemForm, form.Bytes()))
+		text.SetExtra(rawjson.WithMember(text.Form().Extra, extraItemForm, form.Bytes()))
 		list[0] = text
 	}
 	return list
@@ -161,8 +161,8 @@ func (q *responsesRequest) words(role content.Role, v rawjson.Value) []content.B
 
 // asItCame gives a message of a request the form in which it came: its own role
 // and members, and words in the place of a list of one.
-func (p *responsesPrompt) asItCame(b content.Block, v rawjson.Value) rawjson.Value {
-	form := rawjson.Value(b.Form().Extra).Get(responsesItemForm)
+func (p *responsesEncoder) inOriginalForm(b content.Block, v rawjson.Value) rawjson.Value {
+	form := rawjson.Value(b.Form().Extra).Get(extraItemForm)
 	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
 		return v
 	}
@@ -175,10 +175,10 @@ func (p *responsesPrompt) asItCame(b content.Block, v rawjson.Value) rawjson.Val
 }
 
 // part reads a part of a content that is a list.
-func (q *responsesRequest) part(role content.Role, v rawjson.Value) content.Block {
+func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
-	p := responsesPrompt{Target: q.Target}
+	p := responsesEncoder{Target: q.Target}
 	m := content.Media{Wire: q.BlockForm()}
 	switch kind {
 	case "input_text", "text", "output_text":
@@ -197,14 +197,14 @@ func (q *responsesRequest) part(role content.Role, v rawjson.Value) content.Bloc
 		return b
 	}
 	m.SetExtra(i.Rest())
-	if read := wire.Inlined(m); rawjson.Equal(p.media(read), v) {
+	if read := wire.Inlined(m); rawjson.Equal(p.encodeMedia(read), v) {
 		return read
 	}
 	return m
 }
 
 // result reads what came of a call.
-func (q *responsesRequest) result(v rawjson.Value) content.Block {
+func (q *responsesItemReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("call_id")}

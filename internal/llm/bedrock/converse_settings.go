@@ -11,7 +11,7 @@ import (
 
 // converseSettings writes how the model is asked. What only some models know is
 // in a member of its own.
-func converseSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
+func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
 	var config, more rawjson.Object
 	limit := s.MaxOutputTokens
 	name := strings.ToLower(t.Model)
@@ -27,7 +27,7 @@ func converseSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *
 			more.Set("anthropic_beta", beta.Bytes())
 		}
 	case strings.Contains(name, "nova"):
-		converseNova(r, &more)
+		encodeNovaReasoning(r, &more)
 	case r.Effort != "":
 		more.SetString("reasoning_effort", r.Effort)
 	}
@@ -40,7 +40,7 @@ func converseSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *
 }
 
 // converseNova writes how much one of Amazon's own models is to think.
-func converseNova(r llm.Reasoning, more *rawjson.Object) {
+func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	var o rawjson.Object
 	switch r.Effort {
 	case "":
@@ -57,12 +57,12 @@ func converseNova(r llm.Reasoning, more *rawjson.Object) {
 // converseTools is the tools and which of them to use; nil when there are none.
 // The format has no word for none of them: they are left out then, unless one was
 // called before, for which it demands them.
-func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
+func encodeTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
 	if len(tools) == 0 || choice == "none" && !called {
 		return nil
 	}
 	var config, named, one rawjson.Object
-	config.Set("tools", wire.EncodeTools(tools, converseTool))
+	config.Set("tools", wire.EncodeTools(tools, encodeTool))
 	switch choice {
 	case "", "none":
 	case "auto":
@@ -77,7 +77,7 @@ func converseTools(tools []llm.Tool, choice string, called bool) rawjson.Value {
 	return config.Bytes()
 }
 
-func converseTool(t llm.Tool) rawjson.Value {
+func encodeTool(t llm.Tool) rawjson.Value {
 	var schema, spec, o rawjson.Object
 	schema.Set("json", wire.SchemaOr(t, `{"type":"object"}`))
 	wire.SetToolName(&spec, t)

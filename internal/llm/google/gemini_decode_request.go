@@ -13,21 +13,21 @@ import (
 )
 
 // requestGemini reads a request body.
-func requestGemini(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	req := &llm.Request{Settings: geminiAsked(v), Tools: geminiAskedTools(v.Get("tools"))}
+func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
 	if v.Get("contents").Kind() != rawjson.KindArray {
 		return nil, fmt.Errorf(`want an array under "contents"`)
 	}
-	q := geminiRequest{gemini: gemini{BlockWriter: &wire.BlockWriter{Target: t}}}
+	q := geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	for part := range v.Get("systemInstruction", "parts").Elements() {
-		req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.told(content.RoleSystem, part))
+		req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.readUserPart(content.RoleSystem, part))
 	}
 	for n, c := range rawjson.Indexed(v.Get("contents")) {
 		if c.Get("parts").Kind() != rawjson.KindArray {
 			return nil, fmt.Errorf("contents[%d]: want parts, have %q", n, rawjson.Excerpt(c))
 		}
 		if c.Get("role").Text() == "model" {
-			blocks, err := q.answer(n, c)
+			blocks, err := q.readModelContent(n, c)
 			if err != nil {
 				return nil, fmt.Errorf("contents[%d]: %w", n, err)
 			}
@@ -35,7 +35,7 @@ func requestGemini(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		} else {
 			var blocks []content.Block
 			for part := range c.Get("parts").Elements() {
-				blocks = append(blocks, q.told(content.RoleUser, part))
+				blocks = append(blocks, q.readUserPart(content.RoleUser, part))
 			}
 			req.Messages = wire.AppendMessage(req.Messages, content.RoleUser, blocks...)
 		}
@@ -45,16 +45,16 @@ func requestGemini(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	}
 	// What the instruction has beside its parts is merged into what encode makes.
 	if rest := rawjson.Without(v.Get("systemInstruction"), "parts"); !rawjson.IsEmpty(rest) {
-		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, geminiSystem, rest)
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, systemInstruction, rest)
 	}
 	return req, nil
 }
 
 // geminiSystem is the member of a body that holds the instruction.
-const geminiSystem = "systemInstruction"
+const systemInstruction = "systemInstruction"
 
 // geminiAsked reads the settings.
-func geminiAsked(v rawjson.Value) llm.Settings {
+func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	config := v.Get("generationConfig")
 	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxOutputTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
 	think := config.Get("thinkingConfig")
@@ -73,7 +73,7 @@ func geminiAsked(v rawjson.Value) llm.Settings {
 }
 
 // geminiAskedTools reads the functions, and tools of the provider as they are.
-func geminiAskedTools(list rawjson.Value) []llm.Tool {
+func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
 		functions := v.Get("functionDeclarations")
@@ -92,13 +92,13 @@ func geminiAskedTools(list rawjson.Value) []llm.Tool {
 }
 
 // geminiRequest reads the contents of a request.
-type geminiRequest struct {
-	gemini
-	owed wire.PendingCalls
+type geminiContentReader struct {
+	geminiReader
+	pendingCalls wire.PendingCalls
 }
 
 // answer reads what the model said: the candidate of a response.
-func (q *geminiRequest) answer(n int, c rawjson.Value) ([]content.Block, error) {
+func (q *geminiContentReader) readModelContent(n int, c rawjson.Value) ([]content.Block, error) {
 	var candidate, body rawjson.Object
 	var list rawjson.Array
 	candidate.Set("content", c)
@@ -108,18 +108,18 @@ func (q *geminiRequest) answer(n int, c rawjson.Value) ([]content.Block, error) 
 	blocks, err := q.DecodeAssistant(body.Bytes())
 	for _, b := range blocks {
 		if call, ok := b.(content.ToolCall); ok && !call.Server {
-			q.owed = append(q.owed, call)
+			q.pendingCalls = append(q.pendingCalls, call)
 		}
 	}
 	return blocks, err
 }
 
 // told reads a part that the model did not say.
-func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
+func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) content.Block {
 	if v.Get("functionResponse").Kind() == rawjson.KindObject {
-		return q.result(v)
+		return q.readResult(v)
 	}
-	switch b := q.block(v).(type) {
+	switch b := q.partBlock(v).(type) {
 	case content.Text:
 		b.Of = wire.TextKind(role)
 		return b
@@ -137,19 +137,19 @@ func (q *geminiRequest) told(role content.Role, v rawjson.Value) content.Block {
 }
 
 // result reads what came of a call.
-func (q *geminiRequest) result(v rawjson.Value) content.Block {
+func (q *geminiContentReader) readResult(v rawjson.Value) content.Block {
 	part := rawjson.ObjectReader{Value: v}
 	i := rawjson.ObjectReader{Value: part.Take("functionResponse")}
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("id"), Name: i.TakeText("name")}
-	q.owed.Match(&b)
+	q.pendingCalls.Match(&b)
 	response := i.Take("response")
 	members := 0
 	for range response.Members() {
 		members++
 	}
-	words := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
-	if b.Parts = bytes.Clone(response); members == 1 && words != "" {
-		b.Text, b.Parts, b.IsError = words, nil, response.Get("error") != nil
+	texts := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
+	if b.Parts = bytes.Clone(response); members == 1 && texts != "" {
+		b.Text, b.Parts, b.IsError = texts, nil, response.Get("error") != nil
 	}
 	if rest := i.Rest(); rest != nil {
 		b.SetExtra(rawjson.WithMember(nil, "functionResponse", rest))

@@ -10,7 +10,7 @@ import (
 )
 
 // call adds a call. What a server ran itself goes back only to who knows it.
-func (m *chatTurn) call(b content.ToolCall) {
+func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	own := m.Owns(b)
 	extra := rawjson.Value(nil)
 	if own && !m.Quirks.Strict {
@@ -20,11 +20,11 @@ func (m *chatTurn) call(b content.ToolCall) {
 	switch {
 	case b.Server:
 		if own && !m.Quirks.Strict {
-			m.run(b, &o)
+			m.addServerTool(b, &o)
 		}
 		return
-	case own && b.Form().Type == chatLegacy:
-		m.legacy = bytes.Clone(chatArguments(b, own, "arguments", extra.Get("function")))
+	case own && b.Form().Type == typeFunctionCall:
+		m.functionCall = bytes.Clone(encodeFunction(b, own, "arguments", extra.Get("function")))
 		return
 	}
 	if b.CallID != "" {
@@ -40,22 +40,22 @@ func (m *chatTurn) call(b content.ToolCall) {
 	case b.Form().Type != "":
 		o.SetString("type", b.Form().Type)
 	}
-	o.Set(key, chatArguments(b, own, input, extra.Get(key)))
+	o.Set(key, encodeFunction(b, own, input, extra.Get(key)))
 	if own && m.CanOpen(b.Form().Seal) && !m.Quirks.Strict {
-		o.Set("extra_content", googled(extra.Get("extra_content"), b.Form().Seal.Data))
+		o.Set("extra_content", withGoogleSeal(extra.Get("extra_content"), b.Form().Seal.Data))
 	}
-	o.Merge(rawjson.Without(extra, chatOfMessage, chatVerbatim, key))
+	o.Merge(rawjson.Without(extra, extraMessage, extraJSONArguments, key))
 	m.calls.Add(o.Bytes())
 }
 
 // chatArguments is the name and the arguments of a call. Those of another dialect
 // become JSON if they are none.
-func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
+func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	o.SetNonEmpty("name", b.Name)
 	v, err := rawjson.Parse([]byte(b.Arguments))
 	switch {
-	case own && err == nil && rawjson.Value(b.Form().Extra).Get(chatVerbatim).Bool():
+	case own && err == nil && rawjson.Value(b.Form().Extra).Get(extraJSONArguments).Bool():
 		o.Set(input, v)
 	case own && b.Arguments == "" && extra.Get(input) != nil: // it was null
 	case own || err == nil:
@@ -69,7 +69,7 @@ func chatArguments(b content.ToolCall, own bool, input string, extra rawjson.Val
 }
 
 // run adds a tool that the server ran.
-func (m *chatTurn) run(b content.ToolCall, o *rawjson.Object) {
+func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object) {
 	form := b.Form()
 	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {"arguments", b.Arguments}} {
 		if member.value != "" {
@@ -79,18 +79,18 @@ func (m *chatTurn) run(b content.ToolCall, o *rawjson.Object) {
 	if b.Name != form.Type {
 		o.SetString("name", b.Name)
 	}
-	o.Merge(rawjson.Without(form.Extra, chatOfMessage))
-	m.runs, m.runIDs = append(m.runs, *o), append(m.runIDs, b.CallID)
+	o.Merge(rawjson.Without(form.Extra, extraMessage))
+	m.serverTools, m.serverToolIDs = append(m.serverTools, *o), append(m.serverToolIDs, b.CallID)
 }
 
 // answered adds what came of a tool that the server ran.
-func (m *chatTurn) answered(r content.ToolResult) {
-	i := slices.Index(m.runIDs, r.CallID)
+func (m *chatMessageEncoder) addServerResult(r content.ToolResult) {
+	i := slices.Index(m.serverToolIDs, r.CallID)
 	if i < 0 || !m.Owns(r) || !r.Server {
 		return
 	}
 	if r.Text != "" {
-		m.runs[i].SetString("output", r.Text)
+		m.serverTools[i].SetString("output", r.Text)
 	}
-	m.runs[i].Merge(rawjson.Without(r.Form().Extra, chatOfMessage))
+	m.serverTools[i].Merge(rawjson.Without(r.Form().Extra, extraMessage))
 }

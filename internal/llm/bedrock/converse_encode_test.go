@@ -11,7 +11,7 @@ import (
 // TestBlobsAreJoinedAsBytes: each piece is base64 of its own.
 func TestBlobsAreJoinedAsBytes(t *testing.T) {
 	for want, pieces := range map[string][]string{"AQID": {"AQ==", "AgM="}, "AQ": {"AQ"}, "not base64 at all": {"not base64 ", "at all"}} {
-		if have := oneBlob(pieces); have != want {
+		if have := joinBlobs(pieces); have != want {
 			t.Errorf("%q becomes %q, want %q", pieces, have, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestConverseIDsAndNames(t *testing.T) {
 		{content.Media{Of: content.KindImage, URL: "https://example.com/p.png"}, `{"text":"https://example.com/p.png"}`},
 		{content.Media{Of: content.KindImage}, ``},
 	} {
-		if have := converseMedia(c.m); !rawjson.Equal(have, rawjson.Value(c.want)) {
+		if have := encodeMedia(c.m); !rawjson.Equal(have, rawjson.Value(c.want)) {
 			t.Errorf("%+v becomes %s, want %s", c.m, have, c.want)
 		}
 	}

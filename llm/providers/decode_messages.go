@@ -36,19 +36,19 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 				kept = 0
 				_ = q.End() // what came before the element comes before its error
 			}
-			if !give(q, kept, yield) || err != nil && !wrong(err) {
+			if !yieldMessages(q, kept, yield) || err != nil && !wrong(err) {
 				return
 			}
 		}
 		err = q.End()
-		if give(q, 0, yield) && err != nil {
+		if yieldMessages(q, 0, yield) && err != nil {
 			wrong(err)
 		}
 	}
 }
 
 // give yields what was gathered but the last messages, so many as are kept back.
-func give(q wire.MessageReader, kept int, yield func(content.Message, error) bool) bool {
+func yieldMessages(q wire.MessageReader, kept int, yield func(content.Message, error) bool) bool {
 	list := q.Messages()
 	n := max(len(*list)-kept, 0)
 	for _, m := range (*list)[:n] {

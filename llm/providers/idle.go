@@ -10,7 +10,7 @@ import (
 )
 
 // watch ends a request that is silent for too long.
-type watch struct {
+type idleTimer struct {
 	end context.CancelCauseFunc
 	// cause is why the request was ended from this side; nil when it was not. A
 	// caller that went away counts as that, whatever the cause it gave.
@@ -21,9 +21,9 @@ type watch struct {
 
 // newWatch is a watch over a request, which has to be made with the context that
 // comes with it.
-func newWatch(caller context.Context, host string) (*watch, context.Context) {
+func newIdleTimer(caller context.Context, host string) (*idleTimer, context.Context) {
 	ctx, end := context.WithCancelCause(caller)
-	return &watch{end: end, host: host, cause: func() error {
+	return &idleTimer{end: end, host: host, cause: func() error {
 		if err := caller.Err(); err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func newWatch(caller context.Context, host string) (*watch, context.Context) {
 }
 
 // limit says how long silence may last from now on; less than 1: for ever.
-func (w *watch) limit(d time.Duration) {
+func (w *idleTimer) setLimit(d time.Duration) {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -42,22 +42,22 @@ func (w *watch) limit(d time.Duration) {
 }
 
 // stop ends the request and the watch.
-func (w *watch) stop() {
-	w.limit(0)
+func (w *idleTimer) stop() {
+	w.setLimit(0)
 	w.end(context.Canceled)
 }
 
 // watched is the body of an answer that may not pause for too long.
-type watched struct {
+type timedBody struct {
 	body  io.ReadCloser
-	watch *watch
+	watch *idleTimer
 	idle  time.Duration
 }
 
-func (b *watched) Read(p []byte) (int, error) {
-	b.watch.limit(b.idle)
+func (b *timedBody) Read(p []byte) (int, error) {
+	b.watch.setLimit(b.idle)
 	n, err := b.body.Read(p)
-	b.watch.limit(0)
+	b.watch.setLimit(0)
 	if err != nil && err != io.EOF {
 		if cause := b.watch.cause(); cause != nil {
 			err = cause
@@ -66,7 +66,7 @@ func (b *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *watched) Close() error {
+func (b *timedBody) Close() error {
 	b.watch.stop()
 	return b.body.Close()
 }

@@ -14,15 +14,15 @@ import (
 )
 
 // requestChat reads a request body.
-func requestChat(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+func decodeChatRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	messages := v.Get("messages")
 	if messages.Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
 	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
-	req := &llm.Request{Settings: chatAsked(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: decodeChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
 	var err error
-	if req.Messages, err = wire.ReadMessages(talkChat(t), "messages", messages); err != nil {
+	if req.Messages, err = wire.ReadMessages(newChatMessageReader(t), "messages", messages); err != nil {
 		return nil, err
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {
@@ -32,7 +32,7 @@ func requestChat(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 }
 
 // chatAsked reads the settings.
-func chatAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
+func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get(cmp.Or(w.MaxTokensField, "max_tokens"))),
 		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
@@ -54,12 +54,12 @@ func chatAsked(w wire.Quirks, v rawjson.Value) llm.Settings {
 // chatRequest reads the messages of a request.
 type ChatMessageReader struct {
 	wire.Target
-	List   []content.Message
-	N      int
-	legacy string // id of the last call in function_call
+	List           []content.Message
+	N              int
+	functionCallID string // id of the last call in function_call
 }
 
-func talkChat(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
+func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
 
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	err := q.Read(v)
@@ -87,9 +87,9 @@ func (q *ChatMessageReader) readAny(v rawjson.Value) error {
 	case "user":
 		q.List = wire.AppendMessage(q.List, content.RoleUser, q.textBlocks(content.KindUser, v)...)
 	case "assistant", "model":
-		return q.answer(v)
+		return q.readAssistant(v)
 	case "tool", "function":
-		q.List = wire.AppendMessage(q.List, content.RoleTool, q.result(role, v))
+		q.List = wire.AppendMessage(q.List, content.RoleTool, q.readResult(role, v))
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}
@@ -132,7 +132,7 @@ func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 }
 
 // answer reads what the model said: the message of a response.
-func (q *ChatMessageReader) answer(v rawjson.Value) error {
+func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 	var choice, body rawjson.Object
 	var choices rawjson.Array
 	choice.Set("message", v)
@@ -144,8 +144,8 @@ func (q *ChatMessageReader) answer(v rawjson.Value) error {
 		return err
 	}
 	for _, b := range blocks {
-		if c, ok := b.(content.ToolCall); ok && c.Form().Type == chatLegacy {
-			q.legacy = c.CallID
+		if c, ok := b.(content.ToolCall); ok && c.Form().Type == typeFunctionCall {
+			q.functionCallID = c.CallID
 		}
 	}
 	q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
@@ -161,12 +161,12 @@ func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []con
 		list = append(list, content.Text{Wire: q.BlockForm(), Of: kind, Text: c.Text()})
 	} else {
 		for part := range c.Elements() {
-			list = append(list, q.part(kind, part))
+			list = append(list, q.readPart(kind, part))
 		}
 	}
 	for i, b := range list {
 		if text, ok := b.(content.Text); ok && !rawjson.IsEmpty(rest) {
-			text.SetExtra(rawjson.WithMember(text.Form().Extra, chatOfMessage, rest))
+			text.SetExtra(rawjson.WithMember(text.Form().Extra, extraMessage, rest))
 			list[i] = text
 			break
 		}
@@ -175,7 +175,7 @@ func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []con
 }
 
 // part reads a part of a content that is a list.
-func (q *ChatMessageReader) part(kind content.Kind, v rawjson.Value) content.Block {
+func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	if text := v.Get("text"); t == "text" && text.Kind() == rawjson.KindString {
@@ -184,41 +184,41 @@ func (q *ChatMessageReader) part(kind content.Kind, v rawjson.Value) content.Blo
 		b.SetExtra(i.Rest())
 		return b
 	}
-	p := chatPrompt{Target: q.Target}
-	for _, m := range []content.Media{q.image(v), q.file(v), q.sound(v)} {
+	p := chatEncoder{Target: q.Target}
+	for _, m := range []content.Media{q.readImage(v), q.readFile(v), q.readAudio(v)} {
 		if m.Of == 0 {
 			continue
 		}
 		m.Wire = q.BlockForm()
 		m.SetExtra(i.Rest(t))
-		if left := rawjson.Without(v.Get(t), "url", "filename", "file_data", "data", "format"); !rawjson.IsEmpty(left) {
-			m.SetExtra(rawjson.WithMember(m.Form().Extra, t, left))
+		if rest := rawjson.Without(v.Get(t), "url", "filename", "file_data", "data", "format"); !rawjson.IsEmpty(rest) {
+			m.SetExtra(rawjson.WithMember(m.Form().Extra, t, rest))
 		}
-		if rawjson.Equal(p.media(m), v) {
+		if rawjson.Equal(p.encodeMedia(m), v) {
 			return m
 		}
 	}
-	b := content.Native{Wire: q.TypedForm(chatPart + t), JSON: string(v)}
+	b := content.Native{Wire: q.TypedForm(typeContentPart + t), JSON: string(v)}
 	b.SetRole(kind.Traits().Role)
 	return b
 }
 
 // image, file and sound read media; what is none has no kind.
-func (q *ChatMessageReader) image(v rawjson.Value) content.Media {
+func (q *ChatMessageReader) readImage(v rawjson.Value) content.Media {
 	if url := v.Get("image_url", "url").Text(); v.Get("type").Text() == "image_url" && url != "" {
 		return wire.Inlined(content.Media{Of: content.KindImage, URL: url})
 	}
 	return content.Media{}
 }
 
-func (q *ChatMessageReader) file(v rawjson.Value) content.Media {
+func (q *ChatMessageReader) readFile(v rawjson.Value) content.Media {
 	if url := v.Get("file", "file_data").Text(); v.Get("type").Text() == "file" && url != "" {
 		return wire.Inlined(content.Media{Of: content.KindFile, URL: url, Name: v.Get("file", "filename").Text()})
 	}
 	return content.Media{}
 }
 
-func (q *ChatMessageReader) sound(v rawjson.Value) content.Media {
+func (q *ChatMessageReader) readAudio(v rawjson.Value) content.Media {
 	data, err := base64.StdEncoding.DecodeString(v.Get("input_audio", "data").Text())
 	if v.Get("type").Text() != "input_audio" || err != nil || len(data) == 0 {
 		return content.Media{}
@@ -228,10 +228,10 @@ func (q *ChatMessageReader) sound(v rawjson.Value) content.Media {
 }
 
 // result reads what came of a call.
-func (q *ChatMessageReader) result(role string, v rawjson.Value) content.Block {
+func (q *ChatMessageReader) readResult(role string, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: v.Get("tool_call_id").Text(), Name: v.Get("name").Text()}
 	if role == "function" {
-		b.CallID = q.legacy
+		b.CallID = q.functionCallID
 	}
 	switch c := v.Get("content"); c.Kind() {
 	case rawjson.KindString:
@@ -241,7 +241,7 @@ func (q *ChatMessageReader) result(role string, v rawjson.Value) content.Block {
 		b.Parts = bytes.Clone(c)
 	}
 	if rest := rawjson.Without(v, "role", "tool_call_id", "content", "name"); !rawjson.IsEmpty(rest) {
-		b.SetExtra(rawjson.WithMember(nil, chatOfMessage, rest))
+		b.SetExtra(rawjson.WithMember(nil, extraMessage, rest))
 	}
 	return b
 }

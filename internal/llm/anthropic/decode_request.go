@@ -13,16 +13,16 @@ import (
 
 // requestMessages reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	said := v
+	text := v
 	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
 	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
-	if said.Get("messages").Kind() != rawjson.KindArray {
+	if text.Get("messages").Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
-	q.list = wire.AppendMessage(q.list, content.RoleSystem, q.blocks(content.RoleSystem, v.Get("system"))...)
+	q.messages = wire.AppendMessage(q.messages, content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
 	var err error
-	if req.Messages, err = wire.ReadMessages(q, "messages", said.Get("messages")); err != nil {
+	if req.Messages, err = wire.ReadMessages(q, "messages", text.Get("messages")); err != nil {
 		return nil, err
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {
@@ -57,7 +57,7 @@ func decodeSettings(v rawjson.Value) llm.Settings {
 // messagesRequest reads the messages of a request.
 type messageReader struct {
 	reader
-	list []content.Message
+	messages []content.Message
 }
 
 func newMessageReader(t wire.Target) wire.MessageReader {
@@ -70,34 +70,34 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
 		return fmt.Errorf("want a message of role user or assistant, have %q", rawjson.Excerpt(v))
 	}
-	q.list = wire.AppendMessage(q.list, role, q.blocks(role, v.Get("content"))...)
+	q.messages = wire.AppendMessage(q.messages, role, q.readContent(role, v.Get("content"))...)
 	return nil
 }
 
 func (q *messageReader) End() error { return nil }
 
-func (q *messageReader) Messages() *[]content.Message { return &q.list }
+func (q *messageReader) Messages() *[]content.Message { return &q.messages }
 
 // blocks reads a content: a text, or a list of blocks.
-func (q *messageReader) blocks(role content.Role, v rawjson.Value) []content.Block {
+func (q *messageReader) readContent(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	if v.Kind() == rawjson.KindString && v.Text() != "" {
 		return append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: v.Text()})
 	}
 	for part := range v.Elements() {
-		list = append(list, q.part(role, part))
+		list = append(list, q.readPart(role, part))
 	}
 	return list
 }
 
-func (q *messageReader) part(role content.Role, v rawjson.Value) content.Block {
+func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	kind := v.Get("type").Text()
-	b, _ := q.block(v)
+	b, _ := q.readBlock(v)
 	switch {
 	case kind == "image" || kind == "document":
-		return q.media(role, kind, v)
+		return q.readMedia(role, kind, v)
 	case kind == "tool_result":
-		return q.result(v)
+		return q.readResult(v)
 	}
 	switch b := b.(type) {
 	case content.Text:
@@ -111,7 +111,7 @@ func (q *messageReader) part(role content.Role, v rawjson.Value) content.Block {
 }
 
 // result reads what came of a call.
-func (q *messageReader) result(v rawjson.Value) content.Block {
+func (q *messageReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content")}
@@ -125,7 +125,7 @@ func (q *messageReader) result(v rawjson.Value) content.Block {
 
 // media reads an image or a file. A source that would not come out as it is stays
 // as it is.
-func (q *messageReader) media(role content.Role, kind string, v rawjson.Value) content.Block {
+func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	m := content.Media{Wire: q.BlockForm(), Of: content.KindFile}

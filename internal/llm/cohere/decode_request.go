@@ -11,7 +11,7 @@ import (
 )
 
 // requestCohere reads a request body. What is no answer is as in the chat dialect.
-func requestCohere(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
 	switch v.Get("tool_choice").Text() {
 	case "NONE":

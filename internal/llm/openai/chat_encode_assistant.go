@@ -1,0 +1,315 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// replayChat writes the assistant message that stands for one response. native
+// asks for thoughts of others in the server's own form, where it has one.
+func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Value {
+	m := chatMessageEncoder{Target: t, native: native, plainReasoning: map[string][]string{}}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case content.Text:
+			m.addText(b)
+		case content.Reasoning:
+			m.addReasoning(b)
+		case content.ToolCall:
+			m.addCall(b)
+		case content.ToolResult:
+			m.addServerResult(b)
+		case content.Native:
+			m.addNative(b)
+		}
+		if t.Owns(b) {
+			m.addUnknown(rawjson.Value(b.Form().Extra).Get(extraMessage))
+		}
+	}
+	return rawjson.ValidUTF8(m.encode())
+}
+
+// chatTurn gathers the blocks of one response into a message.
+type chatMessageEncoder struct {
+	wire.Target
+	native bool
+
+	text           []string        // the content, unless it is a list
+	parts          []rawjson.Value // the content as a list
+	isList         bool            // it has to be one
+	refusal        string
+	plainReasoning map[string][]string // plain fields of thoughts
+	details        rawjson.Array
+	allReasoning   []string // all thoughts, as the fields that repeat them say it
+	copyFields     []string // those fields
+	opaque         string
+	googleSeal     string // Google's seal on the message
+	calls          rawjson.Array
+	functionCall   rawjson.Value
+	serverTools    []rawjson.Object // tools that the server ran
+	serverToolIDs  []string
+	unknown        rawjson.Object // members of the message that are no block
+}
+
+// rest takes members of the message that a block brought along.
+func (m *chatMessageEncoder) addUnknown(v rawjson.Value) {
+	for key, member := range v.Members() {
+		if !m.Quirks.Strict || key == "content" || key == "refusal" && m.Quirks.RefusalField {
+			m.unknown.Set(key, member)
+		}
+	}
+}
+
+// message puts it together; nil when there is nothing to say.
+func (m *chatMessageEncoder) encode() rawjson.Value {
+	var fields, o rawjson.Object
+	m.setReasoning(&fields)
+	m.setCalls(&fields)
+	fields.SetNonEmpty("refusal", m.refusal)
+	if m.googleSeal != "" {
+		fields.Set("extra_content", withGoogleSeal(m.unknown.Bytes().Get("extra_content"), m.googleSeal))
+	}
+	o.SetString("role", "assistant")
+	rest := m.unknown.Bytes().Get("content")
+	switch {
+	case m.isList:
+		var list rawjson.Array
+		for _, part := range m.parts {
+			list.Add(part)
+		}
+		o.Set("content", list.Bytes())
+	case len(m.text) > 0:
+		o.SetString("content", strings.Join(m.text, "")+rest.Text())
+	case rest != nil:
+		o.Set("content", rest)
+	case fields.Bytes().Get("tool_calls") != nil || m.functionCall != nil: // then none is needed
+	case !rawjson.IsEmpty(fields.Bytes()) || rawjson.HasContent(m.unknown.Bytes()):
+		o.SetString("content", "")
+	}
+	o.Merge(fields.Bytes())
+	o.Merge(m.unknown.Bytes())
+	if !rawjson.HasContent(rawjson.Without(o.Bytes(), "role")) {
+		return nil
+	}
+	return o.Bytes()
+}
+
+// thoughts writes the fields for thoughts. A vendor that demands them back reads
+// one field, whichever they came in.
+func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
+	if own := reasoningFields[0]; m.requiresOwnField() && m.plainReasoning[own] == nil {
+		for _, field := range reasoningFields {
+			if text := m.plainReasoning[field]; text != nil {
+				m.plainReasoning[own] = text
+				delete(m.plainReasoning, field)
+				break
+			}
+		}
+	}
+	for _, field := range reasoningFields {
+		if text := m.plainReasoning[field]; text != nil {
+			o.SetString(field, strings.Join(text, ""))
+		}
+	}
+	o.Set("reasoning_details", rawjson.NonEmpty(m.details.Bytes()))
+	for _, field := range m.copyFields {
+		if text := strings.Join(m.allReasoning, ""); text != "" && o.Bytes().Get(field) == nil {
+			o.SetString(field, text)
+		}
+	}
+	o.SetNonEmpty("reasoning_opaque", m.opaque)
+}
+
+// ownField reports whether the server is that of the vendor of models that demand
+// their reasoning back in its own field.
+func (m *chatMessageEncoder) requiresOwnField() bool {
+	return slices.ContainsFunc(wire.ReplayRules, func(r wire.ReplayRule) bool { return r.Vendor == m.Vendor() })
+}
+
+// called writes the fields for calls.
+func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
+	o.Set("tool_calls", rawjson.NonEmpty(m.calls.Bytes()))
+	o.Set("function_call", m.functionCall)
+	var runs rawjson.Array
+	for i := range m.serverTools {
+		runs.Add(m.serverTools[i].Bytes())
+	}
+	o.Set("executed_tools", rawjson.NonEmpty(runs.Bytes()))
+}
+
+// text adds to the content.
+func (m *chatMessageEncoder) addText(b content.Text) {
+	if b.Kind() == content.KindNote {
+		return
+	}
+	own := m.Owns(b)
+	if own && b.Form().Type == typeRefusal && (m.Quirks.RefusalField || !m.Quirks.Strict) {
+		m.refusal += b.Text
+		return
+	}
+	extra := rawjson.Value(b.Form().Extra)
+	o := rawjson.NewObject("type", "text", "text", b.Text)
+	if own && b.Form().Type == "text" {
+		m.isList = true
+		o.Merge(rawjson.Without(extra, extraMessage, wire.ExtraBefore))
+	}
+	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
+	if own {
+		m.text = append(m.text, extra.Get(wire.ExtraBefore).Text())
+	}
+	m.text = append(m.text, b.Text)
+	if own && m.CanOpen(b.Form().Seal) && !m.Quirks.Strict {
+		m.googleSeal = b.Form().Seal.Data
+	}
+}
+
+// think adds a thought: in the form it came in where the server knows that, with
+// its seal where that opens, or as plain words where the server takes those.
+func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
+	form := r.Form()
+	w, own := m.Quirks, m.Owns(r)
+	isForeign := form.Seal.Data != "" && !m.CanOpen(form.Seal)
+	open := !w.Strict && !w.NoReasoningField
+	if own && r.Format != content.FormatThinkTags {
+		m.noteCopies(r, open)
+	}
+	switch {
+	case own && r.Format == content.FormatThinkTags && !m.requiresOwnField():
+		if !isForeign && open && form.Seal.Data != "" {
+			m.googleSeal = form.Seal.Data
+		}
+		m.addTagged(r)
+	case own && !isForeign && r.Format == content.FormatMistral && (w.ThinkingParts || open && !w.PlainReasoning && !w.ReasoningDetails):
+		m.addThinkingPart(r)
+	case own && !isForeign && r.Format == content.FormatDetails && open && (!w.PlainReasoning || form.Seal.Data != ""):
+		m.addDetail(r)
+	case m.native && w.ThinkingParts && r.String() != "":
+		m.addThinkingPart(content.Reasoning{Text: r.String()})
+	case m.native && w.ReasoningDetails && r.String() != "":
+		m.addDetail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
+	default:
+		if own && !isForeign && open && r.Source == "extra_content" {
+			m.googleSeal = form.Seal.Data
+		} else if own && !isForeign && open && form.Seal.Type == content.Opaque {
+			m.opaque = form.Seal.Data
+		}
+		m.addPlainReasoning(r, own)
+	}
+}
+
+// repeated notes the fields that say a thought again. One whose server takes no
+// open thoughts knows its own field only.
+func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
+	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
+		return // it says something else
+	}
+	m.allReasoning = append(m.allReasoning, r.String())
+	for field := range rawjson.Value(r.Form().Extra).Get(extraCopies).Elements() {
+		if name := field.Text(); open || name == m.Quirks.ReasoningField {
+			m.copyFields = append(m.copyFields, name)
+		}
+	}
+}
+
+// tagged adds a thought between its tags to the content.
+func (m *chatMessageEncoder) addTagged(r content.Reasoning) {
+	text := r.Open + r.Text + r.Close
+	m.text = append(m.text, text)
+	m.parts = append(m.parts, rawjson.NewObject("type", "text", "text", text).Bytes())
+}
+
+// plainThought adds a thought to a plain field.
+func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
+	w, text := m.Quirks, r.String()
+	if text == "" || w.NoReasoningField {
+		return
+	}
+	field := cmp.Or(w.ReasoningField, reasoningFields[0])
+	if !w.Strict && slices.Contains(reasoningFields, r.Source) {
+		field = r.Source
+	}
+	if m.plainReasoning[field] != nil && !own {
+		text = "\n\n" + text
+	}
+	m.plainReasoning[field] = append(m.plainReasoning[field], text)
+}
+
+// chunk adds a thought as a part of the content.
+func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
+	m.isList = true
+	var o, part rawjson.Object
+	var list rawjson.Array
+	o.SetString("type", "thinking")
+	part.SetString("type", "text")
+	part.SetString("text", r.Text)
+	list.Add(part.Bytes())
+	if extra := rawjson.Value(r.Form().Extra); extra.Get("thinking") != nil {
+		o.Set("thinking", extra.Get("thinking"))
+	} else {
+		o.Set("thinking", list.Bytes())
+	}
+	o.SetNonEmpty("signature", r.Form().Seal.Data)
+	o.Merge(rawjson.Without(r.Form().Extra, extraMessage, extraCopies))
+	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
+}
+
+// detail adds a thought as an entry of reasoning_details.
+func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
+	form := r.Form()
+	var o rawjson.Object
+	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {detailTextField(form.Type), r.Text}} {
+		if member.value != "" {
+			o.SetString(member.key, member.value)
+		}
+	}
+	switch {
+	case form.Seal.Data == "":
+	case form.Seal.Type == content.Encrypted:
+		o.SetString("data", form.Seal.Data)
+	default:
+		o.SetString("signature", form.Seal.Data)
+	}
+	o.Merge(rawjson.Without(form.Extra, extraMessage, extraCopies))
+	m.details.Add(o.Bytes())
+}
+
+// known adds an item of this dialect that was kept as it came.
+func (m *chatMessageEncoder) addNative(b content.Native) {
+	v, err := rawjson.Parse([]byte(b.JSON))
+	if err != nil || !m.Owns(b) {
+		return
+	}
+	w := m.Quirks
+	switch {
+	case b.Form().Type == typeMessage:
+		m.addUnknown(v)
+	case strings.HasPrefix(b.Form().Type, typeContentPart) && (w.ThinkingParts || !w.Strict):
+		m.isList = true
+		m.parts = append(m.parts, v)
+	case b.Form().Type == "audio" && w.RefusalField: // OpenAI wants it named, not sent
+		var o rawjson.Object
+		if o.Set("id", v.Get("id")); !rawjson.IsEmpty(o.Bytes()) {
+			m.unknown.Set(b.Form().Type, o.Bytes())
+		}
+	case w.Strict:
+	case strings.HasPrefix(b.Form().Type, typeNativeCall):
+		m.calls.Add(v)
+	default:
+		m.unknown.Set(b.Form().Type, v)
+	}
+}
+
+// googled is an extra_content with Google's seal in it.
+func withGoogleSeal(v rawjson.Value, seal string) rawjson.Value {
+	var o, google rawjson.Object
+	google.SetString("thought_signature", seal)
+	google.Merge(v.Get("google"))
+	o.Set("google", google.Bytes())
+	return o.Merge(v).Bytes()
+}
