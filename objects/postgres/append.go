@@ -218,11 +218,11 @@ func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
 
 // appendArgs are the parameters of appendSQL.
 func (s *store) appendArgs(group []*request) []any {
-	var refs refColumnsOf
+	var refs refArrays
 	var free []int32
-	var lines lineColumns
-	var commits commitColumns
-	var blobs blobColumns
+	var lines lineArrays
+	var commits commitArrays
+	var blobs blobArrays
 	for i, r := range group {
 		g := int32(i)
 		if len(r.write.refs) == 0 {
@@ -246,63 +246,63 @@ func (s *store) appendArgs(group []*request) []any {
 
 // The columns of the rows of a statement. An array of rows would need types of its own in
 // the database.
-type refColumnsOf struct {
+type refArrays struct {
 	g                             []int32
 	name                          []string
 	line, gen, updated, seq       []int64
 	target, newest, prev, records [][]byte
 }
 
-func (c *refColumnsOf) add(g int32, r *refRow) {
+func (c *refArrays) add(g int32, r *refRow) {
 	c.g, c.name, c.target = append(c.g, g), append(c.name, r.name), append(c.target, idBytes(r.state.target))
 	c.line, c.gen = append(c.line, r.state.at.line), append(c.gen, r.state.at.gen)
 	c.updated, c.seq = append(c.updated, r.state.updated), append(c.seq, int64(r.state.seq))
 	c.newest, c.prev, c.records = append(c.newest, r.state.newest[:]), append(c.prev, idBytes(r.prev)), append(c.records, r.record)
 }
 
-func (c *refColumnsOf) args() []any {
+func (c *refArrays) args() []any {
 	return []any{c.g, c.name, c.target, c.line, c.gen, c.updated, c.seq, c.newest, c.prev, c.records}
 }
 
-type lineColumns struct {
+type lineArrays struct {
 	g                              []int32
 	line, first, fromLine, fromGen []int64
 }
 
-func (c *lineColumns) add(g int32, l lineRow) {
+func (c *lineArrays) add(g int32, l lineRow) {
 	c.g, c.line, c.first = append(c.g, g), append(c.line, l.line), append(c.first, l.first)
 	c.fromLine, c.fromGen = append(c.fromLine, l.from.line), append(c.fromGen, l.from.gen)
 }
 
-func (c *lineColumns) args() []any { return []any{c.g, c.line, c.first, c.fromLine, c.fromGen} }
+func (c *lineArrays) args() []any { return []any{c.g, c.line, c.first, c.fromLine, c.fromGen} }
 
-type commitColumns struct {
+type commitArrays struct {
 	g                       []int32
 	line, gen               []int64
 	id, head, content, body [][]byte
 	copies                  []bool
 }
 
-func (c *commitColumns) add(g int32, r *commitRow, copies bool) {
+func (c *commitArrays) add(g int32, r *commitRow, copies bool) {
 	c.g, c.line, c.gen = append(c.g, g), append(c.line, r.at.line), append(c.gen, r.at.gen)
 	c.id, c.head = append(c.id, r.id[:]), append(c.head, r.head)
 	c.content, c.body, c.copies = append(c.content, idBytes(r.content)), append(c.body, r.body), append(c.copies, copies)
 }
 
-func (c *commitColumns) args() []any {
+func (c *commitArrays) args() []any {
 	return []any{c.g, c.line, c.gen, c.id, c.head, c.content, c.body, c.copies}
 }
 
-type blobColumns struct {
+type blobArrays struct {
 	g           []int32
 	id, data    [][]byte
 	kind, codec []int16
 	copies      []bool
 }
 
-func (c *blobColumns) add(g int32, r *blobRow, copies bool) {
+func (c *blobArrays) add(g int32, r *blobRow, copies bool) {
 	c.g, c.id, c.data = append(c.g, g), append(c.id, r.id[:]), append(c.data, r.data)
 	c.kind, c.codec, c.copies = append(c.kind, int16(r.kind)), append(c.codec, r.codec), append(c.copies, copies)
 }
 
-func (c *blobColumns) args() []any { return []any{c.g, c.id, c.kind, c.codec, c.data, c.copies} }
+func (c *blobArrays) args() []any { return []any{c.g, c.id, c.kind, c.codec, c.data, c.copies} }

@@ -49,25 +49,26 @@ select 4, i.line, i.gen0, i.part, l.data, i.data from tract_index i join tract_i
 
 const (
 	lookupIDs   = 64      // most ids of one lookup
-	lookupBytes = 8 << 20 // about how many bytes of rows a lookup reads
+	lookupBytes = 8 << 20 // the limit of a lookup for Get
+	lookupAll   = 0
 )
 
 // lookup finds some of the objects: those whose ids it returns as done were looked for, and
 // are in the result if they exist. All copies says that every place of an object is wanted.
 type lookup struct {
-	objects map[objects.ID]found
-	purged  map[objects.ID]error
-	places  map[objects.ID][]place // of all copies in tails
-	hits    map[place][]objects.ID // candidates by segment
-	size    int
-	cut     bool // there was more than lookupBytes
+	objects    map[objects.ID]found
+	tombstones map[objects.ID]error
+	hits       map[place][]objects.ID // candidates by segment
+	size       int
+	limit      int  // about how many bytes of rows are read; lookupAll: all
+	cut        bool // there were more
 }
 
 var errCut = errors.New("enough was read")
 
-// find looks up ids, at most lookupIDs of them.
-func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID) (*lookup, error) {
-	l := &lookup{objects: map[objects.ID]found{}, purged: map[objects.ID]error{}, places: map[objects.ID][]place{}, hits: map[place][]objects.ID{}}
+// lookup looks up ids, at most lookupIDs of them.
+func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit int) (*lookup, error) {
+	l := &lookup{limit: limit, objects: map[objects.ID]found{}, tombstones: map[objects.ID]error{}, hits: map[place][]objects.ID{}}
 	hints, parts := make([][]byte, len(ids)), []int16{}
 	for i := range ids {
 		hints[i] = hint(ids[i])
@@ -104,10 +105,8 @@ func (l *lookup) add(source int, id objects.ID, at place, codec int16, data []by
 	switch source {
 	case inTail:
 		f.object, f.err = readObject(id, data)
-		l.places[id] = append(l.places[id], at)
 	case inTailBody:
 		f.object, f.err = readContent(id, data)
-		l.places[id] = append(l.places[id], at)
 	case inBlob:
 		f.object, f.err = readBlob(id, codec, data)
 	case inTombstones:
@@ -115,13 +114,13 @@ func (l *lookup) add(source int, id objects.ID, at place, codec int16, data []by
 		if err == nil {
 			err = &objects.PurgedError{Tombstone: t}
 		}
-		l.purged[id] = err
+		l.tombstones[id] = err
 		return nil
 	}
 	if have, ok := l.objects[id]; !ok || have.err != nil {
 		l.objects[id] = f
 	}
-	if l.size += len(data); l.size > lookupBytes {
+	if l.size += len(data); l.size > l.limit && l.limit != lookupAll {
 		return errCut
 	}
 	return nil
@@ -189,7 +188,7 @@ func (s *store) segmentAt(ctx context.Context, q querier, at place, bodies bool)
 func (s *store) find(ctx context.Context, ids []objects.ID, heads bool, give func(objects.ID, found) error) error {
 	for again := 0; len(ids) > 0; {
 		n := min(len(ids), lookupIDs)
-		l, err := s.lookup(ctx, s, ids[:n])
+		l, err := s.lookup(ctx, s, ids[:n], lookupBytes)
 		if err != nil {
 			return err
 		}
@@ -200,7 +199,7 @@ func (s *store) find(ctx context.Context, ids []objects.ID, heads bool, give fun
 		var open []objects.ID // to be looked up again
 		for _, id := range ids[:n] {
 			f, ok := l.objects[id]
-			purged, isPurged := l.purged[id]
+			purged, isPurged := l.tombstones[id]
 			switch {
 			case ok:
 				err = give(id, f)

@@ -153,23 +153,26 @@ func bounds(prefix string) (low objects.ID, high []byte) {
 	return low, nil
 }
 
+// indexSQL reads the index: the rows of level 0, and those of level 1 in a range of parts with
+// the segments of their run.
+const indexSQL = `select line, gen0, ''::bytea, data from tract_index where repo = $1 and level = 0
+union all
+select i.line, i.gen0, l.data, i.data from tract_index i join tract_index l
+	on l.repo = i.repo and l.level = 1 and l.part = 256 and l.line = i.line and l.gen0 = i.gen0
+	where i.repo = $1 and i.level = 1 and i.part between $2 and $3`
+
 // findSealed adds the objects of segments whose ids have a prefix.
 func (s *store) findSealed(ctx context.Context, prefix string, kinds map[objects.ID]objects.Kind) error {
 	var segments []place
 	err := s.rows(ctx, func(row pgx.Rows) error {
 		var at place
-		var part int16
 		var list, data []byte
-		if err := row.Scan(&at.line, &at.gen, &part, &list, &data); err != nil {
+		if err := row.Scan(&at.line, &at.gen, &list, &data); err != nil {
 			return err
 		}
 		segments = append(segments, prefixed(at, list, data, prefix)...)
 		return nil
-	}, `select line, gen0, part, ''::bytea, data from tract_index where repo = $1 and level = 0
-union all
-select i.line, i.gen0, i.part, l.data, i.data from tract_index i join tract_index l
-	on l.repo = i.repo and l.level = 1 and l.part = 256 and l.line = i.line and l.gen0 = i.gen0
-	where i.repo = $1 and i.level = 1 and i.part between $2 and $3`, s.repo, firstPart(prefix), lastPart(prefix))
+	}, indexSQL, s.repo, firstPart(prefix), lastPart(prefix))
 	if err != nil {
 		return err
 	}

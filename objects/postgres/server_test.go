@@ -5,6 +5,7 @@ package postgres
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // server is a PostgreSQL server in a temporary folder, reached through a Unix socket. Its
@@ -130,7 +133,7 @@ func (s *server) start(options ...string) error {
 		return err
 	}
 	for range 600 {
-		if out, err := s.command("psql", "-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "tract", "-d", "postgres", "-Atc", "select 1").Output(); err == nil && strings.TrimSpace(string(out)) == "1" {
+		if s.sql("select 1") == nil {
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -172,4 +175,21 @@ func freshURL(t *testing.T) string {
 		return base + join + "repo=" + repo
 	}
 	return shared.url(repo)
+}
+
+// sql runs statements as the owner.
+func (s *server) sql(statements ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, fmt.Sprintf("postgres://tract@/postgres?host=%s&port=%d", s.dir, s.port))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close(ctx) }()
+	for _, sql := range statements {
+		if _, err := c.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,448 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Audit is objects.Maintainer, in one transaction that only reads. After transient trouble
+// it begins again.
+func (s *store) Audit(ctx context.Context, a objects.Audit) error {
+	var stop error
+	err := s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longTime, func(ctx context.Context, tx pgx.Tx) error {
+		w := &auditor{s: s, q: txQuerier{tx}, to: a, newest: map[string]move{}, at: map[place]objects.ID{}, lines: map[int64]*lineState{}}
+		err := w.run(ctx)
+		if w.stop != nil {
+			stop = w.stop
+			return errStopped
+		}
+		return err
+	})
+	if stop != nil {
+		return stop
+	}
+	return err
+}
+
+var errStopped = errors.New("the caller has ended the audit")
+
+// auditor is one Audit.
+type auditor struct {
+	s    *store
+	q    querier
+	to   objects.Audit
+	stop error // of the caller
+
+	refs   map[string]refState
+	newest map[string]move        // of each ref: its newest entry and where that moved it
+	at     map[place]objects.ID   // commits at places that refs and forks name; zero: not seen
+	lines  map[int64]*lineState   //
+	forks  map[place][]objects.ID // by place: commits that must be there
+	sealed []uint64               // hashes of a hint and its segment, of all segments
+	index  []uint64               // the same, of tract_index
+	list   []objects.Object       // for the caller
+	done   int64
+	total  int64
+}
+
+// move is the newest log entry of a ref.
+type move struct {
+	hash   objects.ID
+	target objects.ID
+}
+
+// lineState is how far a line has been read.
+type lineState struct {
+	first, sealed int64
+	from          place
+	next          int64      // gen of the next commit
+	last          objects.ID // the commit before it
+}
+
+func (w *auditor) run(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{
+		w.begin, w.readRefs, w.readLog, w.readLines, w.readSegments, w.readTail, w.readBlobs, w.readTombstones, w.readIndex,
+	} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// call keeps the error of the caller.
+func (w *auditor) call(err error) error {
+	if err != nil {
+		w.stop = err
+	}
+	return err
+}
+
+func (w *auditor) damage(d objects.Damage) error {
+	if w.to.Damage == nil {
+		return nil
+	}
+	return w.call(w.to.Damage(d))
+}
+
+func (w *auditor) wrong(where, what, means string) error {
+	return w.damage(objects.Damage{Where: where, What: what, Means: means})
+}
+
+// object takes an object that was read from a row.
+func (w *auditor) object(where string, o objects.Object, err error) error {
+	if err != nil {
+		return w.damage(objects.Damage{ID: o.ID, Where: where, What: cause(err).Error()})
+	}
+	const most = 256
+	w.done++
+	if w.list = append(w.list, o); len(w.list) < most {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *auditor) flush() error {
+	list := w.list
+	w.list = w.list[:0]
+	if w.to.Progress != nil {
+		w.to.Progress(min(w.done, w.total), w.total)
+	}
+	if len(list) == 0 || w.to.Objects == nil {
+		return nil
+	}
+	return w.call(w.to.Objects(list))
+}
+
+func (w *auditor) begin(ctx context.Context) error {
+	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&w.total) },
+		`select (2 * (select count(*) from tract_tail where repo = $1) + 2 * (select coalesce(sum(n), 0) from tract_seg where repo = $1)
++ (select count(*) from tract_blob where repo = $1))::bigint`, w.s.repo)
+	if err == nil && w.to.Begin != nil {
+		err = w.call(w.to.Begin(int(w.total)))
+	}
+	return err
+}
+
+func (w *auditor) readRefs(ctx context.Context) error {
+	w.refs = map[string]refState{}
+	return w.q.query(ctx, func(row pgx.Rows) error {
+		name, r, err := scanRef(row)
+		if err != nil {
+			return err
+		}
+		if err := objects.CheckRefName(name); err != nil {
+			return w.wrong("tract_ref", err.Error(), "the ref cannot be read")
+		}
+		w.refs[name] = r
+		if r.at.line != 0 {
+			w.at[r.at] = objects.ID{}
+		}
+		if r.target.IsZero() || w.to.Ref == nil {
+			return nil
+		}
+		return w.call(w.to.Ref(r.ref(name)))
+	}, `select `+refColumns+` from tract_ref where repo = $1 order by name`, w.s.repo)
+}
+
+// readLog reads the entries, the oldest first, and follows the chain of every ref.
+func (w *auditor) readLog(ctx context.Context) error {
+	var entry objects.LogEntry
+	names := map[string]bool{} // of the rows of the entry
+	check := func() error {
+		for _, u := range entry.Refs {
+			if !names[u.Name] {
+				return w.wrong(fmt.Sprintf("log entry %d", entry.Seq), fmt.Sprintf("it is not in the log of ref %q", u.Name), "a move of the ref is not shown")
+			}
+		}
+		return nil
+	}
+	err := w.q.query(ctx, func(row pgx.Rows) error {
+		var seq int64
+		var name string
+		var record []byte
+		if err := row.Scan(&seq, &name, &record); err != nil {
+			return err
+		}
+		if record == nil {
+			names[name] = true
+			return nil
+		}
+		if err := check(); err != nil {
+			return err
+		}
+		clear(names)
+		names[name] = true
+		e, err := objects.ParseLogEntry(record)
+		if entry = e; err == nil && e.Seq != uint64(seq) {
+			err = errSeq
+		}
+		if err != nil {
+			entry.Refs = nil
+			return w.wrong(fmt.Sprintf("log entry %d", seq), cause(err).Error(), "what it says of its refs is lost")
+		}
+		return w.entry(e)
+	}, `select seq, name, record from tract_log where repo = $1 order by seq, record is null, name`, w.s.repo)
+	if err != nil {
+		return err
+	}
+	return check()
+}
+
+func (w *auditor) entry(e objects.LogEntry) error {
+	for _, u := range e.Refs {
+		if have := w.newest[u.Name]; u.Prev != have.hash {
+			err := w.wrong(fmt.Sprintf("log entry %d", e.Seq), fmt.Sprintf("it does not follow the entry before it of ref %q", u.Name), "entries of the ref log were removed or changed")
+			if err != nil {
+				return err
+			}
+		}
+		w.newest[u.Name] = move{e.Hash, u.New}
+	}
+	if w.to.Entry == nil {
+		return nil
+	}
+	return w.call(w.to.Entry(e))
+}
+
+func (w *auditor) readLines(ctx context.Context) error {
+	w.forks = map[place][]objects.ID{}
+	return w.q.query(ctx, func(row pgx.Rows) error {
+		var line int64
+		l := &lineState{}
+		err := row.Scan(&line, &l.first, &l.from.line, &l.from.gen, &l.sealed)
+		w.lines[line], l.next = l, l.first
+		if l.from.line != 0 {
+			w.at[l.from] = objects.ID{}
+		}
+		return err
+	}, `select line, first, from_line, from_gen, sealed from tract_line where repo = $1`, w.s.repo)
+}
+
+// commit takes the next commit of a line.
+func (w *auditor) commit(at place, o objects.Object) error {
+	l := w.lines[at.line]
+	if l == nil {
+		l = &lineState{first: at.gen, next: at.gen}
+		w.lines[at.line] = l
+		if err := w.wrong(fmt.Sprintf("line %d", at.line), "it has no row in tract_line", "walks end where the line begins"); err != nil {
+			return err
+		}
+	}
+	if _, named := w.at[at]; named {
+		w.at[at] = o.ID
+	}
+	parent := objects.ID{}
+	if len(o.Parents) > 0 {
+		parent = o.Parents[0]
+	}
+	var err error
+	switch {
+	case at.gen != l.next:
+		err = w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("commits %d to %d are not there", l.next, at.gen-1), "")
+	case at.gen > l.first && parent != l.last:
+		err = w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("commit %d does not follow the one before it", at.gen), "walks take longer, and lose nothing")
+	case at.gen == l.first && l.from.line != 0:
+		w.forks[l.from] = append(w.forks[l.from], parent)
+	}
+	l.next, l.last = at.gen+1, o.ID
+	return err
+}
+
+func (w *auditor) readSegments(ctx context.Context) error {
+	return w.q.query(ctx, func(row pgx.Rows) error {
+		r, err := scanSegment(row)
+		if err != nil {
+			return err
+		}
+		seg, err := decodeSegment(r)
+		if err != nil {
+			if l := w.lines[r.line]; l != nil { // it is told once
+				l.next, l.last = r.gen0+int64(r.n), objects.ID(r.tip)
+			}
+			return w.wrong(fmt.Sprintf("segment %d of line %d", r.gen0, r.line), cause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
+		}
+		where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
+		for i := range seg.table.Len() {
+			w.sealed = append(w.sealed, hashHint(place{r.line, r.gen0}, hint(*seg.table.ID(i))))
+			if seg.table.Kind(i) != objects.KindContent {
+				continue
+			}
+			o, err := seg.contentAt(i)
+			if err := w.object(where, o, err); err != nil {
+				return err
+			}
+		}
+		for i, c := range seg.commits {
+			if err := errors.Join(w.commit(place{r.line, r.gen0 + int64(i)}, c), w.object(where, c, nil)); err != nil {
+				return err
+			}
+		}
+		return w.flush()
+	}, `select line, gen0, n, tip, heads, bodies, put from tract_seg where repo = $1 order by line, gen0`, w.s.repo)
+}
+
+func (w *auditor) readTail(ctx context.Context) error {
+	err := w.q.query(ctx, func(row pgx.Rows) error {
+		var at place
+		var key, head, content, body []byte
+		if err := row.Scan(&at.line, &at.gen, &key, &head, &content, &body); err != nil {
+			return err
+		}
+		where := fmt.Sprintf("commit %d of line %d", at.gen, at.line)
+		id, err := parseID(key)
+		if err != nil {
+			return w.wrong(where, err.Error(), "the commit is lost")
+		}
+		if body != nil {
+			of, err := parseID(content)
+			o, e := readContent(of, body)
+			if err := w.object(where, o, errors.Join(err, e)); err != nil {
+				return err
+			}
+		}
+		o, err := readObject(id, head)
+		if err := w.object(where, o, err); err != nil {
+			return err
+		}
+		if err != nil {
+			o = objects.Object{ID: id}
+			if l := w.lines[at.line]; l != nil {
+				l.next, l.last = at.gen+1, id
+			}
+			return nil
+		}
+		return w.commit(at, o)
+	}, `select line, gen, id, head, content, body from tract_tail where repo = $1 order by line, gen`, w.s.repo)
+	if err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+func (w *auditor) readBlobs(ctx context.Context) error {
+	err := w.q.query(ctx, func(row pgx.Rows) error {
+		var key, data []byte
+		var codec int16
+		if err := row.Scan(&key, &codec, &data); err != nil {
+			return err
+		}
+		id, err := parseID(key)
+		if err != nil {
+			return w.wrong("tract_blob", err.Error(), "an object is lost")
+		}
+		o, err := readBlob(id, codec, data)
+		return w.object("tract_blob", o, err)
+	}, `select id, codec, data from tract_blob where repo = $1 order by id`, w.s.repo)
+	if err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+func (w *auditor) readTombstones(ctx context.Context) error {
+	return w.q.query(ctx, func(row pgx.Rows) error {
+		var key, record []byte
+		if err := row.Scan(&key, &record); err != nil {
+			return err
+		}
+		id, err := parseID(key)
+		if err != nil {
+			return w.wrong("tract_tombstone", err.Error(), "a tombstone is lost")
+		}
+		t, err := objects.ParseTombstone(id, record)
+		if err != nil {
+			return w.damage(objects.Damage{ID: id, Where: "tract_tombstone", What: cause(err).Error()})
+		}
+		if w.to.Tombstone == nil {
+			return nil
+		}
+		return w.call(w.to.Tombstone(t))
+	}, `select id, record from tract_tombstone where repo = $1 order by id`, w.s.repo)
+}
+
+func (w *auditor) readIndex(ctx context.Context) error {
+	return w.q.query(ctx, func(row pgx.Rows) error {
+		var at place
+		var list, data []byte
+		if err := row.Scan(&at.line, &at.gen, &list, &data); err != nil {
+			return err
+		}
+		size := hintSize
+		if len(list) > 0 {
+			size++
+		}
+		for ; len(data) >= size; data = data[size:] {
+			segment := at
+			if len(list) > 0 {
+				n := int(data[hintSize])
+				if len(list) < (n+1)*placeSize {
+					continue
+				}
+				segment = readPlace(list[n*placeSize:])
+			}
+			w.index = append(w.index, hashHint(segment, data[:hintSize]))
+		}
+		return nil
+	}, indexSQL, w.s.repo, int16(0), int16(255))
+}
+
+// hashHint is a number for a hint and its segment.
+func hashHint(at place, hint []byte) uint64 {
+	h := objects.Hash(appendPlace(nil, at), hint)
+	return uint64(readPlace(h[:]).line)
+}
+
+// finish compares what was read in different tables.
+func (w *auditor) finish() error {
+	for at, parents := range w.forks {
+		for _, parent := range parents {
+			if w.at[at] != parent {
+				if err := w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("a fork does not begin at commit %d", at.gen), "walks take longer, and lose nothing"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for name, r := range w.refs {
+		what := ""
+		switch have := w.newest[name]; {
+		case r.newest != have.hash:
+			what = "its newest log entry is not there"
+		case r.target != have.target:
+			what = "it is not where its newest log entry moved it"
+		case r.at.line != 0 && w.at[r.at] != r.target:
+			what = "its commit is at another place"
+		}
+		if what != "" {
+			if err := w.wrong(fmt.Sprintf("ref %q", name), what, "its row was changed, or entries of the ref log were removed"); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range w.newest {
+		if _, ok := w.refs[name]; !ok {
+			if err := w.wrong(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was"); err != nil {
+				return err
+			}
+		}
+	}
+	slices.Sort(w.sealed)
+	slices.Sort(w.index)
+	w.sealed, w.index = slices.Compact(w.sealed), slices.Compact(w.index)
+	lost := 0
+	for _, h := range w.sealed {
+		if _, ok := slices.BinarySearch(w.index, h); !ok {
+			lost++
+		}
+	}
+	if lost > 0 {
+		return w.wrong("tract_index", fmt.Sprintf("%d objects are not in it", lost), "they are read by walks, but not found by their ids")
+	}
+	return nil
+}

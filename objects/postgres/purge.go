@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Purge is objects.Maintainer, in one transaction. Others cannot write to the database
+// meanwhile: no copy of an object may come or move while it is looked for. The server keeps
+// the bytes of deleted rows until it has vacuumed them.
+func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (purged int, err error) {
+	if s.readOnly {
+		return 0, fmt.Errorf("purge store %s: %w", s.name, objects.ErrReadOnly)
+	}
+	var version int64
+	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
+		p := purge{s: s, q: txQuerier{tx}, segments: map[place]map[objects.ID]bool{}}
+		if _, err := tx.Exec(ctx, lockSQL); err != nil {
+			return err
+		}
+		for n, part := range chunks(list, purgeIDs) {
+			if err := p.find(ctx, part); err != nil {
+				return err
+			}
+			if progress != nil {
+				progress(int64(n*purgeIDs), int64(2*len(list)))
+			}
+		}
+		if err := p.write(ctx, tx); err != nil {
+			return err
+		}
+		purged = len(p.tombstones)
+		return tx.QueryRow(ctx, `update tract_repo set purges = purges + $2 where id = $1 returning purges`, s.repo, min(purged, 1)).Scan(&version)
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.purges.Store(uint64(version))
+	if purged > 0 {
+		s.vacuum(ctx)
+	}
+	return purged, nil
+}
+
+// purgeIDs is how many objects are looked up at a time.
+const purgeIDs = 8
+
+// chunks numbers the parts of a list.
+func chunks[T any](list []T, n int) func(func(int, []T) bool) {
+	return func(yield func(int, []T) bool) {
+		i := 0
+		for part := range slices.Chunk(list, n) {
+			if !yield(i, part) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// purge is one Purge.
+type purge struct {
+	s          *store
+	q          querier
+	tombstones []objects.Tombstone
+	segments   map[place]map[objects.ID]bool // objects to remove from each
+}
+
+// find completes the tombstones of objects, and finds the segments that have them.
+func (p *purge) find(ctx context.Context, list []objects.Tombstone) error {
+	ids := make([]objects.ID, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	l, err := p.s.lookup(ctx, p.q, ids, lookupAll)
+	if err != nil {
+		return err
+	}
+	for at, candidates := range l.hits {
+		seg, _, err := p.s.segmentAt(ctx, p.q, at, true)
+		if err != nil {
+			return err
+		}
+		for _, id := range candidates {
+			if seg == nil {
+				continue
+			}
+			f, ok := seg.lookup(id, false)
+			if !ok {
+				continue
+			}
+			l.objects[id] = f
+			if p.segments[at] == nil {
+				p.segments[at] = map[objects.ID]bool{}
+			}
+			p.segments[at][id] = true
+		}
+	}
+	for _, t := range list {
+		f, there := l.objects[t.ID]
+		_, before := l.tombstones[t.ID]
+		switch {
+		case there && f.err != nil:
+			return f.err
+		case there:
+			if t, err = t.Complete(f.object); err != nil {
+				return err
+			}
+		case before:
+			continue
+		case t.Kind == 0:
+			return &objects.NotFoundError{ID: t.ID}
+		}
+		p.tombstones = append(p.tombstones, t)
+	}
+	return nil
+}
+
+// write puts the tombstones in the place of the objects.
+func (p *purge) write(ctx context.Context, tx pgx.Tx) error {
+	var ids, records [][]byte
+	for i := range p.tombstones {
+		t := &p.tombstones[i]
+		ids, records = append(ids, t.ID[:]), append(records, t.Record())
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`update tract_tail set body = null where repo = $1 and content = any($2::bytea[]) and body is not null`, p.s.repo, ids)
+	batch.Queue(`delete from tract_blob where repo = $1 and id = any($2::bytea[])`, p.s.repo, ids)
+	batch.Queue(`insert into tract_tombstone (repo, id, record) select $1, * from unnest($2::bytea[], $3::bytea[])
+on conflict (repo, id) do update set record = excluded.record`, p.s.repo, ids, records)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	for at, gone := range p.segments {
+		seg, put, err := p.s.segmentAt(ctx, p.q, at, true)
+		if err != nil {
+			return err
+		}
+		list, err := seg.entries()
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if gone[list[i].content.ID] {
+				list[i].content = objects.Object{}
+			}
+		}
+		row, _ := encodeSegment(at.line, at.gen, list, put)
+		batch := &pgx.Batch{}
+		p.s.queueSegment(batch, row, nil)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
