@@ -27,8 +27,9 @@ var floors = map[string][]string{
 	// 1: words of a conversation, and what is to be kept out of them | engines
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
+	"internal/idtable":             {"objects"},
 	"internal/pack":                {"objects"},
-	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
+	"objects/postgres":             {"internal/compression", "internal/idtable", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
 	"internal/faulttest":           {},
 	"internal/secrets":             {},
@@ -81,7 +82,7 @@ var floors = map[string][]string{
 
 	// 6: questions about a history | upkeep of stores
 	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs"},
-	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "objects", "priority", "internal/refs", "safefile", "internal/secrets"},
+	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "internal/idtable", "objects", "priority", "internal/refs", "safefile", "internal/secrets"},
 
 	// 7: results for people and programs
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},

@@ -91,14 +91,6 @@ func Parse(obj objects.Object) (*Commit, error) {
 	return c, nil
 }
 
-// Reparse is Parse into a commit that was read before. Where the author is the same,
-// nothing is allocated. After an error c is nothing.
-func (c *Commit) Reparse(obj objects.Object) error {
-	author := c.Author
-	*c = Commit{}
-	return c.read(&obj, author)
-}
-
 // read is Parse into a zero commit.
 func (c *Commit) read(obj *objects.Object, author string) error {
 	err := error(nil)

@@ -94,49 +94,84 @@ func textOf(b content.Block) string {
 	return b.String()
 }
 
-// contents yields the commits that tips reach and whose content may accepts, with their
-// blocks. The headers of the others are not parsed. An error with a commit is about its
-// content; any other is the last element.
-func contents(ctx context.Context, r objects.Store, tips []objects.ID, may func(data []byte) bool) iter.Seq2[*commit.Commit, error] {
+// contents yields the commits that tips reach and whose content mayMatch accepts, each once,
+// with their blocks. It follows the first parents of a tip to the root or to a commit that it
+// has passed, then those of the next tip, and last those of the other parents of merges.
+// mayMatch is given the record of the content; a list of chunks is always accepted. The
+// headers of the other commits are not parsed. An error with a commit is about its content;
+// any other is the last element.
+func contents(ctx context.Context, r objects.Store, tips []objects.ID, mayMatch func(record []byte) bool) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		var header objects.Object // whose content comes next; without an id: none
-		for obj, err := range objects.Sift(ctx, r, tips, may) {
-			if err == nil && header.ID.IsZero() {
-				header = obj
-				continue
-			}
-			of := header
-			header = objects.Object{}
-			if errors.Is(err, objects.ErrPurged) {
-				continue
-			}
-			c, err := filled(ctx, r, of, obj, err)
-			if c == nil && err == nil {
-				continue
-			}
-			if !yield(c, err) || c == nil {
+		w := contentWalk{store: r, mayMatch: mayMatch, seen: map[objects.ID]bool{}, tips: slices.Clone(tips), yield: yield}
+		for len(w.tips) > 0 {
+			tip := w.tips[0]
+			w.tips = w.tips[1:]
+			if !w.seen[tip] && !w.followFirstParents(ctx, tip) {
 				return
 			}
 		}
 	}
 }
 
-// filled is a commit with its block, from the objects of both; nil when the object that
-// was read with it is not its content.
-func filled(ctx context.Context, r objects.Reader, header, record objects.Object, bad error) (*commit.Commit, error) {
-	if bad != nil && (header.ID.IsZero() || !errors.Is(bad, objects.ErrCorrupt)) {
+// contentWalk is the state of one walk over contents.
+type contentWalk struct {
+	store    objects.Store
+	mayMatch func(record []byte) bool
+	seen     map[objects.ID]bool // commits
+	tips     []objects.ID        // of the chains to come
+	yield    func(*commit.Commit, error) bool
+}
+
+// followFirstParents yields what matches on one chain. It reports whether the walk goes on.
+func (w *contentWalk) followFirstParents(ctx context.Context, tip objects.ID) (more bool) {
+	var header objects.Object // the commit whose content comes next; zero: none
+	for obj, err := range w.store.Chain(ctx, tip, objects.ChainOptions{Content: true}) {
+		if header.ID.IsZero() {
+			if err != nil {
+				w.yield(nil, err)
+				return false
+			}
+			if w.seen[obj.ID] {
+				return true
+			}
+			w.seen[obj.ID] = true
+			w.tips = append(w.tips, obj.Parents[min(1, len(obj.Parents)):]...)
+			if len(obj.Links) > 0 {
+				header = obj
+			}
+			continue
+		}
+		c, err := w.match(ctx, header, obj, err)
+		header = objects.Object{}
+		if (c != nil || err != nil) && (!w.yield(c, err) || c == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// match returns the commit of a header with its block, if that may match. record is the
+// content, or what could be read of it when bad is not nil. nil without an error: it cannot
+// match, or the first link of the commit is not its content.
+func (w *contentWalk) match(ctx context.Context, header, record objects.Object, bad error) (*commit.Commit, error) {
+	of := record.ID
+	damage := (*objects.CorruptError)(nil)
+	switch {
+	case errors.Is(bad, objects.ErrPurged):
+		return nil, nil
+	case bad == nil && record.Kind != objects.KindList && !w.mayMatch(record.Data):
+		return nil, nil
+	case errors.As(bad, &damage) && !damage.ID.IsZero():
+		of = damage.ID
+	case bad != nil:
 		return nil, bad
 	}
 	c, err := commit.Parse(header)
-	of := record.ID
-	if damage := (*objects.CorruptError)(nil); errors.As(bad, &damage) {
-		of = damage.ID
-	}
 	if err != nil || c.ContentID != of {
 		return nil, err
 	}
 	if bad == nil {
-		bad = commit.SetBlock(ctx, r, c, record)
+		bad = commit.SetBlock(ctx, w.store, c, record)
 	}
 	switch {
 	case history.IsDamage(bad):

@@ -51,3 +51,31 @@ func TestGrepFindsWordsOfEveryKindOnce(t *testing.T) {
 		break // nobody is held up
 	}
 }
+
+// TestGrepReadsEveryCommitOnce: the first parents of a tip, then what only the other parent of
+// a merge has, however many tips lead there.
+func TestGrepReadsEveryCommitOnce(t *testing.T) {
+	repo := open(t)
+	main, other := repo.Branch("main"), repo.Branch("other")
+	say := func(b *tract.Branch, texts ...string) {
+		for _, text := range texts {
+			must(b.AppendUser(t.Context(), text))(t)
+		}
+	}
+	say(main, "base 1", "base 2", "base 3")
+	must(main.Fork(t.Context(), "other", "main~1"))(t)
+	say(main, "main 1")
+	say(other, "other 1", "other 2")
+	must(main.Merge(t.Context(), "other", tract.MergeOptions{}))(t)
+	say(main, "after")
+	var got []string
+	for m, err := range inspect.Grep(t.Context(), repo, regexp.MustCompile("."), inspect.GrepOptions{Revs: []string{"main", "other~1", "main"}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m.Text)
+	}
+	if got, want := strings.Join(got, ", "), "after, main 1, base 3, base 2, base 1, other 1, other 2"; got != want {
+		t.Errorf("found %q\nwant  %q", got, want)
+	}
+}

@@ -6,17 +6,17 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/idtable"
 	"github.com/tract-vcs/tract/objects"
 )
 
 // graph is the objects of a store and their links, small enough for all of a large store.
 type graph struct {
 	nodes []node
-	ids   objects.IDTable // of the nodes
-	edges []int32         // parents and then links of all nodes
+	ids   idtable.Table // of the nodes
+	edges []int32       // parents and then links of all nodes
 
-	commit commit.Commit                         // the last one that was parsed
-	wrong  func(id objects.ID, what error) error // reports an object that matches its id and is not valid
+	wrong func(id objects.ID, what error) error // reports an object that matches its id and is not valid
 }
 
 // node is one object.
@@ -34,7 +34,7 @@ type node struct {
 
 // newGraph makes a graph with room for about so many objects.
 func newGraph(about int, wrong func(objects.ID, error) error) *graph {
-	return &graph{nodes: make([]node, 0, about), ids: objects.NewIDTable(about), edges: make([]int32, 0, 2*about), wrong: wrong}
+	return &graph{nodes: make([]node, 0, about), ids: idtable.New(about), edges: make([]int32, 0, 2*about), wrong: wrong}
 }
 
 // find gives the number of the node of an id.
@@ -42,15 +42,6 @@ func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.Find(id) }
 
 // number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	n, fresh := g.ids.Number(id)
-	if fresh {
-		g.nodes = append(g.nodes, node{})
-	}
-	return n
-}
-
-// numberNew is number for an object that is probably new: few are linked to before they come.
-func (g *graph) numberNew(id objects.ID) int32 {
 	n, fresh := g.ids.Add(id)
 	if fresh {
 		g.nodes = append(g.nodes, node{})
@@ -86,7 +77,7 @@ func cause(err error) error {
 func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) error {
 	for i := range list {
 		o := &list[i]
-		n := g.numberNew(o.ID)
+		n := g.number(o.ID)
 		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 			continue
 		}
@@ -114,8 +105,8 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 func (g *graph) parse(o *objects.Object, n *node) (err error) {
 	switch o.Kind {
 	case objects.KindCommit:
-		c := &g.commit
-		if err = c.Reparse(*o); err == nil {
+		var c *commit.Commit
+		if c, err = commit.Parse(*o); err == nil {
 			n.parsed, n.says, n.depth, n.size = true, !c.ContentID.IsZero(), c.Depth, c.Size
 		}
 	case objects.KindContent:

@@ -6,58 +6,58 @@ import (
 	"iter"
 )
 
-// Locator is where an engine has the data of an object. Only the store that returned it can
-// read it; zero: unknown. It is a hint: once the file has been replaced, it counts as zero.
-type Locator struct {
-	Body  uint64 // that the data is part of
-	Piece uint64 // the offset and the size of the data there, 32 bits each
-}
+// Locator says where an engine stores the data of an object, so that [Load] need not look up
+// its id. Its meaning is the engine's own: whoever gets one from a [CommitRun] keeps it and hands
+// it back to the same store, and does nothing else with it. It is a hint that may be out of date;
+// the zero Locator is unknown.
+type Locator [2]uint64
 
-// LoadRequest lists the objects to load, by their places in some list. Its functions may be
-// called by several goroutines at once, with different places.
+// LoadRequest names the objects that a [Load] reads, by their places in a list of the
+// caller. Several goroutines may call At and Give at once, each with different places.
 type LoadRequest struct {
-	Len int
-	At  func(i int) (ID, Locator)
+	Len int                       // places are 0 to Len-1
+	At  func(i int) (ID, Locator) // the object at a place; the Locator may be zero
 
-	// Give takes an object, or the error that concerns it alone. The data never changes
-	// and is shared with nobody; o itself is valid during the call. Any error that Give
-	// returns ends the load.
+	// Give is called once for each place whose object exists, with the object or the error
+	// that concerns it alone. The data never changes and belongs to the caller; o itself is
+	// valid only during the call. An error that Give returns ends the load.
 	Give func(i int, o *Object, err error) error
 }
 
-// BulkReader is a store that reads many objects at once. It is optional; [ChainRuns] and
-// [Load] do without. objects/bolt is one: it gives the commits of a pack as a run, and
-// loads the contents of a pack from its body.
+// BulkReader is a store that reads many objects at once faster than one by one. It is
+// optional: [ChainRuns] and [Load] work with any [Reader], and are the functions to call.
+// objects/bolt implements it: it returns the commits of one pack as a run, and reads the
+// contents of a pack in one piece.
 type BulkReader interface {
-	// ChainRuns yields what [Reader].Chain yields, without content, in runs: at most
-	// limit commits, if it is over 0. Any error is the last element.
+	// ChainRuns yields the commits that [Reader].Chain yields, without content, grouped in
+	// runs: at most limit commits, when limit is over 0. An error is the last element.
 	ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[CommitRun, error]
 
-	// Load gives the objects that it finds at their spots, where that is faster than
-	// reading them by id, and returns the places of the others.
+	// Load reads the objects whose locators it can use, as the function [Load] does, and
+	// returns the places of all others.
 	Load(ctx context.Context, w LoadRequest) (rest []int, err error)
 }
 
-// CommitRun is successive commits of a chain, newest first. It is valid until the next one is
-// asked for or the loop ends, and so is all that it refers to.
+// CommitRun is a run of successive commits of a chain, newest first. The run and everything
+// in it are valid until the loop goes on or ends.
 type CommitRun struct {
 	Objects []Object
 
-	// Locators are those of what the first links of the objects refer to, if that is
-	// content; nil: unknown.
+	// Locators are those of the object that the first link of each commit names, if that is
+	// its content; nil: unknown.
 	Locators []Locator
 }
 
-// Locator returns the spot of what the first link of an object refers to.
-func (r *CommitRun) Locator(i int) (spot Locator) {
+// Locator returns the locator of the object that the first link of commit i names.
+func (r *CommitRun) Locator(i int) (l Locator) {
 	if i < len(r.Locators) {
-		spot = r.Locators[i]
+		l = r.Locators[i]
 	}
-	return spot
+	return l
 }
 
-// ChainRuns is that of a [BulkReader]. Of any other store, and with a stop, a run has one
-// commit of what Chain yields.
+// ChainRuns yields the commits that Chain yields, without content, grouped in runs. Where r
+// is no [BulkReader], and with a stop, each run has one commit.
 func ChainRuns(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) iter.Seq2[CommitRun, error] {
 	if b, ok := r.(BulkReader); ok && len(stop) == 0 {
 		return b.ChainRuns(ctx, tip, limit)
@@ -75,8 +75,8 @@ func ChainRuns(ctx context.Context, r Reader, tip ID, limit int, stop ...ID) ite
 	}
 }
 
-// Load gives each of the wanted objects that exists, in any order. No lock is held while
-// one is given.
+// Load reads the requested objects, in any order. An object that does not exist is not given.
+// No lock is held while Give is called.
 func Load(ctx context.Context, r Reader, w LoadRequest) (err error) {
 	var rest []int
 	if b, ok := r.(BulkReader); ok {
@@ -90,7 +90,7 @@ func Load(ctx context.Context, r Reader, w LoadRequest) (err error) {
 	return w.get(ctx, r, rest)
 }
 
-// all returns every place.
+// all lists every place.
 func (w *LoadRequest) all() []int {
 	list := make([]int, w.Len)
 	for i := range list {
@@ -100,31 +100,21 @@ func (w *LoadRequest) all() []int {
 }
 
 // get reads the objects of some places by their ids, each once, and gives them.
-func (w *LoadRequest) get(ctx context.Context, r Reader, rest []int) error {
-	ids := make([]ID, 0, len(rest))
-	first := make(map[ID]int, len(rest))
-	again := map[ID][]int{}
-	for _, i := range rest {
+func (w *LoadRequest) get(ctx context.Context, r Reader, list []int) error {
+	ids := make([]ID, 0, len(list))
+	places := make(map[ID][]int, len(list))
+	for _, i := range list {
 		id, _ := w.At(i)
-		if _, known := first[id]; known {
-			again[id] = append(again[id], i)
-			continue
+		if len(places[id]) == 0 {
+			ids = append(ids, id)
 		}
-		first[id] = i
-		ids = append(ids, id)
+		places[id] = append(places[id], i)
 	}
 	for o, err := range r.Get(ctx, ids) {
-		i, asked := first[o.ID]
-		if err != nil && (!asked || !ofOneObject(err)) {
+		if err != nil && (len(places[o.ID]) == 0 || !ofOneObject(err)) {
 			return err
 		}
-		if !asked {
-			continue
-		}
-		if err := w.Give(i, &o, err); err != nil {
-			return err
-		}
-		for _, i := range again[o.ID] {
+		for _, i := range places[o.ID] {
 			if err := w.Give(i, &o, err); err != nil {
 				return err
 			}
@@ -133,7 +123,7 @@ func (w *LoadRequest) get(ctx context.Context, r Reader, rest []int) error {
 	return nil
 }
 
-// ChainRuns verifies, as Chain does, that the engine follows first parents.
+// ChainRuns checks, as Chain does, that the engine follows first parents.
 func (v *verified) ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[CommitRun, error] {
 	return func(yield func(CommitRun, error) bool) {
 		next := tip
@@ -152,8 +142,8 @@ func (v *verified) ChainRuns(ctx context.Context, tip ID, limit int) iter.Seq2[C
 	}
 }
 
-// checkRun checks that commits follow first parents from the commit next on. It returns
-// the parent of the last.
+// checkRun checks that the commits of a run are next, its first parent, and so on. It returns
+// the first parent of the last one.
 func (v *verified) checkRun(list []Object, next ID) (ID, error) {
 	for i := range list {
 		o := &list[i]
@@ -178,7 +168,7 @@ var (
 	errUnasked   = errors.New("the store returned it unasked")
 )
 
-// Load verifies what an engine gives that does not verify it itself.
+// Load checks the objects of an engine that does not check them itself.
 func (v *verified) Load(ctx context.Context, w LoadRequest) (rest []int, err error) {
 	b, ok := v.Store.(BulkReader)
 	if !ok {

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -10,18 +9,10 @@ import (
 
 // NewLogEntry makes an entry and computes its hash. The updates have their Prev.
 func NewLogEntry(seq uint64, note Note, refs []RefUpdate) LogEntry {
-	e, _ := NewLogRecord(nil, seq, note, refs)
-	return e
-}
-
-// NewLogRecord is NewLogEntry, and gives the Record of the entry as well: in the free room
-// behind room, where that is enough.
-func NewLogRecord(room []byte, seq uint64, note Note, refs []RefUpdate) (LogEntry, []byte) {
 	note.Time = utcMillis(note.Time)
 	e := LogEntry{Seq: seq, Note: note, Refs: refs}
-	record := e.record(room)
-	e.Hash = Hash(logPrefix, record)
-	return e, record
+	e.Hash = Hash(logPrefix, e.Record())
+	return e
 }
 
 // maxSeq leaves room for the entries after it, whatever a record says.
@@ -29,32 +20,43 @@ const maxSeq = 1 << 62
 
 var logPrefix = []byte("tract log 2\x00")
 
-// Record is the canonical record of the entry, which its hash covers.
-func (e LogEntry) Record() []byte { return e.record(nil) }
+// The fields of a log record, and of a ref update in it.
+const (
+	logSeq = 1 + iota
+	logTime
+	logAuthor
+	logCommand
+	logUpdate
+	logGroup
+	logContinues
+	logReverts
+)
 
-func (e *LogEntry) record(room []byte) []byte {
-	const head = 16 // what stands before an item takes less
-	size := 64 + 2*(len(Group{})+2) + head + len(e.Note.Author) + len(e.Note.Command)
-	for i := range e.Refs {
-		size += len(e.Refs[i].Name) + 3*len(ID{}) + head
+const (
+	updateName = 1 + iota
+	updateOld
+	updateNew
+	updatePrev
+)
+
+// Record returns the canonical record of the entry, which its hash covers.
+func (e LogEntry) Record() []byte {
+	var enc canonical.Encoder
+	enc.Uint(logSeq, e.Seq)
+	enc.Int(logTime, e.Note.Time.UnixMilli())
+	enc.String(logAuthor, e.Note.Author)
+	enc.String(logCommand, e.Note.Command)
+	for _, u := range e.Refs {
+		var sub canonical.Encoder
+		sub.String(updateName, u.Name)
+		sub.Hash(updateOld, u.Old)
+		sub.Hash(updateNew, u.New)
+		sub.Hash(updatePrev, u.Prev)
+		enc.Item(logUpdate, sub.Bytes())
 	}
-	enc := canonical.NewEncoder(slices.Grow(room, size))
-	enc.Uint(1, e.Seq)
-	enc.Int(2, e.Note.Time.UnixMilli())
-	enc.String(3, e.Note.Author)
-	enc.String(4, e.Note.Command)
-	for i := range e.Refs {
-		u, b := &e.Refs[i], enc.Bytes()
-		sub := canonical.NewEncoder(b[:len(b)+head]) // it is made behind where it will be
-		sub.String(1, u.Name)
-		sub.Hash(2, u.Old)
-		sub.Hash(3, u.New)
-		sub.Hash(4, u.Prev)
-		enc.Item(5, sub.Bytes())
-	}
-	e.Note.Group.encode(&enc, 6)
-	enc.Bool(7, e.Note.Continues)
-	e.Note.Reverts.encode(&enc, 8)
+	encodeGroup(&enc, logGroup, e.Note.Group)
+	enc.Bool(logContinues, e.Note.Continues)
+	encodeGroup(&enc, logReverts, e.Note.Reverts)
 	return enc.Bytes()
 }
 
@@ -65,27 +67,27 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
-		case 1:
+		case logSeq:
 			if e.Seq = d.Uint(); e.Seq > maxSeq {
 				d.Refuse("the sequence number is too large")
 			}
-		case 2:
+		case logTime:
 			ms = d.Int()
-		case 3:
+		case logAuthor:
 			e.Note.Author = d.String()
-		case 4:
+		case logCommand:
 			e.Note.Command = d.String()
-		case 5:
+		case logUpdate:
 			u, err := parseRefUpdate(d.Item())
 			if err != nil {
 				d.Refuse(err.Error())
 			}
 			e.Refs = append(e.Refs, u)
-		case 6:
+		case logGroup:
 			e.Note.Group = decodeGroup(d)
-		case 7:
+		case logContinues:
 			e.Note.Continues = d.Bool()
-		case 8:
+		case logReverts:
 			e.Note.Reverts = decodeGroup(d)
 		}
 	}
@@ -97,14 +99,14 @@ func ParseLogEntry(record []byte) (LogEntry, error) {
 	return e, nil
 }
 
-// encode writes the group as a field, unless it is zero.
-func (g *Group) encode(e *canonical.Encoder, field int) {
+// encodeGroup writes a group as a field, unless it is zero.
+func encodeGroup(e *canonical.Encoder, field int, g Group) {
 	if !g.IsZero() {
 		e.Raw(field, g[:])
 	}
 }
 
-// decodeGroup reads what encode wrote; anything but the bytes of a group is refused.
+// decodeGroup reads a group; anything but the bytes of a group is refused.
 func decodeGroup(d *canonical.Decoder) (g Group) {
 	b := d.Raw()
 	if d.Err() == nil && (len(b) != len(g) || Group(b).IsZero()) {
@@ -119,13 +121,13 @@ func parseRefUpdate(record []byte) (RefUpdate, error) {
 	d := canonical.NewDecoder(record)
 	for f := range d.Fields() {
 		switch f {
-		case 1:
+		case updateName:
 			u.Name = d.String()
-		case 2:
+		case updateOld:
 			u.Old = ID(d.Hash())
-		case 3:
+		case updateNew:
 			u.New = ID(d.Hash())
-		case 4:
+		case updatePrev:
 			u.Prev = ID(d.Hash())
 		}
 	}

@@ -155,7 +155,7 @@ func (t *Table) AppendChain(list []objects.Object, spots []objects.Locator, row,
 		list = append(list, a.Object(t, row))
 		spot := objects.Locator{}
 		if k := t.Link(row); k >= 0 && t.Kind(k) == objects.KindContent {
-			spot = objects.Locator{Body: body, Piece: t.rows[k].piece}
+			spot = objects.Locator{body, t.rows[k].piece}
 		}
 		spots = append(spots, spot)
 		limit--

@@ -88,7 +88,7 @@ func TestAppendChain(t *testing.T) {
 				spot := objects.Locator{}
 				if k, ok := at[want.Links[0]]; ok {
 					offset, size := s.Data(k)
-					spot = objects.Locator{Body: 7, Piece: uint64(offset)<<32 | uint64(size)}
+					spot = objects.Locator{7, uint64(offset)<<32 | uint64(size)}
 					if string(body[offset:offset+size]) != string(part[k].Data) {
 						t.Fatalf("seed %d: content %d is not at %d", seed, k, offset)
 					}

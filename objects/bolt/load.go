@@ -29,7 +29,7 @@ type aim struct {
 
 // aimsAt gives what a spot says, and the number of its file.
 func aimsAt(s objects.Locator, place int) (a aim, file uint64) {
-	return aim{uint32(s.Body), uint32(s.Piece >> 32), uint32(s.Piece), int32(place)}, s.Body >> 32
+	return aim{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(place)}, s[0] >> 32
 }
 
 func (a aim) compare(b aim) int {

@@ -111,8 +111,8 @@ func TestSpotsOfAnotherFile(t *testing.T) {
 	}
 	number := inner(t, s).erasures()
 	for i := range h.spots { // a file with the inode of the first would be taken for it
-		if h.spots[i].Body > 0 {
-			h.spots[i].Body = number<<32 | h.spots[i].Body&(1<<32-1)
+		if h.spots[i][0] > 0 {
+			h.spots[i][0] = number<<32 | h.spots[i][0]&(1<<32-1)
 		}
 	}
 	got, _, looked = h.load(t, s)

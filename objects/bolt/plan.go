@@ -283,10 +283,9 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 	for i := range moves {
 		moves[i].Prev = w.refs[moves[i].Name].entry
 	}
-	var entry objects.LogEntry
-	entry, w.record = objects.NewLogRecord(w.record[:0], seq, note, moves)
+	entry := objects.NewLogEntry(seq, note, moves)
 	w.key = binary.BigEndian.AppendUint64(w.key[:0], entry.Seq)
-	w.putSealed(g, logBucket, w.key, w.record)
+	w.putSealed(g, logBucket, w.key, entry.Record())
 	for i := range moves {
 		u := &moves[i]
 		r := w.refs[u.Name]

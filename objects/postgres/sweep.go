@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/internal/idtable"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -82,7 +83,7 @@ type sweeper struct {
 	q     querier
 	o     objects.Sweep
 	done  objects.Swept
-	ids   objects.IDTable
+	ids   idtable.Table
 	nodes []swept
 	edges []int32
 	rows  []sweptRow
@@ -107,7 +108,7 @@ type sweptRow struct {
 }
 
 func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (objects.Swept, error) {
-	w := &sweeper{s: s, q: txQuerier{tx}, o: o, ids: objects.NewIDTable(1024), roots: o.Keep}
+	w := &sweeper{s: s, q: txQuerier{tx}, o: o, ids: idtable.New(1024), roots: o.Keep}
 	for _, part := range []func(context.Context) error{w.readRoots, w.readTail, w.readSegments, w.readBlobs} {
 		if err := part(ctx); err != nil {
 			return objects.Swept{}, err
@@ -122,7 +123,7 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 }
 
 func (w *sweeper) number(id objects.ID) int32 {
-	n, fresh := w.ids.Number(id)
+	n, fresh := w.ids.Add(id)
 	if fresh {
 		w.nodes = append(w.nodes, swept{})
 	}

@@ -1,18 +1,19 @@
-package objects_test
+package idtable_test
 
 import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/idtable"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestIDTable numbers ids as a map does, also those that begin alike.
-func TestIDTable(t *testing.T) {
+// TestTable numbers ids as a map does, also those that begin alike.
+func TestTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, about := range []int{0, 10, 5000} {
-		table, want := objects.NewIDTable(about), map[objects.ID]int32{}
+		table, want := idtable.New(about), map[objects.ID]int32{}
 		var all []objects.ID
 		for range 5000 {
 			var id objects.ID
@@ -37,13 +38,13 @@ func TestIDTable(t *testing.T) {
 			if got, ok := table.Find(id); ok != known || got != n {
 				t.Fatalf("find gives %d, %t; want %d, %t", got, ok, n, known)
 			}
-			got, fresh := table.Number(id)
+			got, fresh := table.Add(id)
 			if !known {
 				n = int32(len(all))
 				want[id], all = n, append(all, id)
 			}
 			if got != n || fresh == known {
-				t.Fatalf("number gives %d, %t; want %d, %t", got, fresh, n, !known)
+				t.Fatalf("add returns %d, %t; want %d, %t", got, fresh, n, !known)
 			}
 		}
 		for id, n := range want {
