@@ -161,8 +161,8 @@ func (a *apply) entry(ctx context.Context, moves []objects.RefUpdate, states map
 	if err != nil {
 		return nil, err
 	}
-	entry, record := objects.NewLogRecord(nil, seq, a.batch.Note, moves)
-	return refRows(entry, record), nil
+	entry := objects.NewLogEntry(seq, a.batch.Note, moves)
+	return refRows(entry, entry.Record()), nil
 }
 
 // refRows are the rows of the refs that an entry moves. The first by name has the record.

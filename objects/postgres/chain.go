@@ -428,7 +428,7 @@ func runOf(list []step) objects.CommitRun {
 	for i, st := range list {
 		run.Objects[i] = st.commit
 		if st.at.line != 0 && len(st.commit.Links) > 0 {
-			run.Locators[i] = objects.Locator{Body: uint64(st.at.line), Piece: uint64(st.at.gen) + 1}
+			run.Locators[i] = objects.Locator{uint64(st.at.line), uint64(st.at.gen) + 1}
 		}
 	}
 	return run

@@ -28,7 +28,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 			rest = append(rest, i)
 			continue
 		}
-		list = append(list, wanted{i, id, place{int64(locator.Body), int64(locator.Piece) - 1}})
+		list = append(list, wanted{i, id, place{int64(locator[0]), int64(locator[1]) - 1}})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return comparePlaces(a.at, b.at) })
 	for len(list) > 0 {
