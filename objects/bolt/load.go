@@ -42,8 +42,6 @@ const (
 	// portionLeast and portionMost bound what one of them reads at one look: a writer
 	// waits so long.
 	portionLeast, portionMost = 512 << 10, 4 << 20
-	// roomLeast and roomMost bound the pieces of memory that what is loaded lies in.
-	roomLeast, roomMost = 4 << 20, 64 << 20
 	// bodyMore is room for what is in a body and not wanted, where that is little.
 	bodyMore = 1 << 10
 	// loadFew is how many objects of one pack are got by their ids.
@@ -74,7 +72,6 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 		slices.SortFunc(aims, aim.compare)
 	}
 	l.cut(aims)
-	l.makeRoom()
 	l.workBeside(ctx, own)
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
@@ -99,7 +96,6 @@ type loading struct {
 // portion is what is read at one look.
 type portion struct {
 	aims []aim
-	size int   // bytes of their bodies, if there is next to nothing else in them
 	room arena // for these
 	rest []int // those that were not found
 	err  error
@@ -116,7 +112,7 @@ func (l *loading) cut(aims []aim) {
 	for i := range aims {
 		if i == 0 || aims[i].pack != aims[i-1].pack {
 			if size >= enough {
-				l.portions = append(l.portions, portion{aims: aims[from:i], size: size})
+				l.portions = append(l.portions, portion{aims: aims[from:i]})
 				from, size = i, 0
 			}
 			size += bodyStart + bodyMore
@@ -124,30 +120,7 @@ func (l *loading) cut(aims []aim) {
 		size += int(aims[i].size)
 	}
 	if from < len(aims) {
-		l.portions = append(l.portions, portion{aims: aims[from:], size: size})
-	}
-}
-
-// makeRoom allocates the memory of all portions in a few large pieces, which the system
-// may give in huge pages. A block that is kept keeps the piece that it lies in.
-func (l *loading) makeRoom() {
-	all := 0
-	for i := range l.portions {
-		all += l.portions[i].size
-	}
-	enough := min(max(all/4, roomLeast), roomMost)
-	for from := 0; from < len(l.portions); {
-		to, size := from, 0
-		for to < len(l.portions) && size < enough {
-			size += l.portions[to].size
-			to++
-		}
-		room := make([]byte, size)
-		objects.AdviseHugePages(room)
-		for ; from < to; from++ {
-			size := l.portions[from].size
-			l.portions[from].room.pieces.Buf, room = room[:0:size], room[size:]
-		}
+		l.portions = append(l.portions, portion{aims: aims[from:]})
 	}
 }
 
@@ -264,9 +237,7 @@ func (l *loader) find(k *look, b *portion) {
 			}
 		}
 	}
-	if size > cap(b.room.pieces.Buf) {
-		b.room.pieces.Buf = make([]byte, 0, size)
-	}
+	b.room.pieces.Buf = make([]byte, 0, size)
 	willBeRead(b.room.pieces.Buf[:size])
 }
 

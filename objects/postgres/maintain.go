@@ -135,8 +135,8 @@ func follow(rows refArrays, states map[string]refState, e objects.LogEntry, last
 	if !follows {
 		return rows, &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
 	}
-	entry, record := objects.NewLogRecord(nil, e.Seq, e.Note, moves)
-	for _, r := range refRows(entry, record) {
+	entry := objects.NewLogEntry(e.Seq, e.Note, moves)
+	for _, r := range refRows(entry, entry.Record()) {
 		rows.add(0, &r)
 		r.state.version = states[r.name].version + 1
 		states[r.name] = r.state
