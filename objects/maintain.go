@@ -31,12 +31,13 @@ type Maintainer interface { //nolint:interfacebloat // one for all that packages
 	Sweep(ctx context.Context, s Sweep) (Swept, error)
 
 	// Purge puts a tombstone in the place of each object: all of them, durably, or
-	// none; call [Purge]. When it returns nil the bytes are in no file of the store.
+	// none; call [Purge]. If it is interrupted after the first of them, the next write
+	// to the store completes it. When it returns nil the bytes are in no file of the store.
 	// Kind and Size are set from an object that exists. One that does not exist gets
 	// its tombstone all the same, if that has a kind; else it is a *[NotFoundError].
-	// One that was erased before keeps its tombstone. Others may use the store
-	// meanwhile; a damaged store is not changed. erased counts the new tombstones.
-	Purge(ctx context.Context, list []Tombstone, progress func(done, total int64)) (erased int, err error)
+	// One that was purged before keeps its tombstone. Others may use the store
+	// meanwhile; nothing is purged from a part of the store that is damaged. purged counts the new tombstones.
+	Purge(ctx context.Context, list []Tombstone, progress func(done, total int64)) (purged int, err error)
 
 	// Size returns where the store is and how many bytes it takes.
 	Size(ctx context.Context) (path string, bytes int64, err error)

@@ -72,7 +72,8 @@ func (t *Table) Len() int { return t.n }
 // BodySize returns how many bytes the body of the pack has.
 func (t *Table) BodySize() int { return t.bodySize }
 
-// ID returns the id of an object. It is valid as long as the table.
+// ID returns the id of an object of the table, or of another object by its number. It is
+// valid as long as the table.
 func (t *Table) ID(i int) *objects.ID { return &t.ids[i] }
 
 // Kind returns the kind of an object.
@@ -130,6 +131,27 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 		links = (*room)[middle:end:end]
 	}
 	return parents, links
+}
+
+// EdgeNumbers appends to list the numbers of what an object refers to, its parents first:
+// the row of an object of the table, or a number from Len on. [Table.ID] returns the id of
+// either.
+func (t *Table) EdgeNumbers(i int, list []int) []int {
+	r := &t.rows[i]
+	f := &t.templates[r.template()]
+	at := r.explicit
+	for _, delta := range f.deltas {
+		switch {
+		case delta > 0:
+			list = append(list, i-int(delta))
+		case f.explicit == 1:
+			list = append(list, at)
+		default:
+			list = append(list, int(t.explicit.at(at)))
+			at++
+		}
+	}
+	return list
 }
 
 // edgeRoom is for how many ids Edges allocates memory when there is none.

@@ -51,6 +51,9 @@ func (c *packCheck) run(room *arena) {
 	c.bodyErr, c.sound = err, sound && p.sound
 	list := room.takeObjects(p.Len())
 	for i := range p.Len() {
+		if p.isPurged(i) {
+			continue
+		}
 		list = list[:len(list)+1]
 		o := &list[len(list)-1]
 		*o = room.tables.Object(p.Table, i)
@@ -70,7 +73,7 @@ func (c *packCheck) run(room *arena) {
 			list = list[:len(list)-1]
 		}
 	}
-	c.whole = len(list) == p.Len() && c.bodyErr == nil
+	c.whole = len(list) == p.Len()-len(p.purged) && c.bodyErr == nil
 	c.indexed = indexed(p)
 	c.inTurn = c.a.look(list)
 }

@@ -52,6 +52,10 @@ func (a *auditor) metaRow(key, value []byte) error {
 		a.index.known = err == nil
 	case bytes.Equal(key, foldsKey):
 		_, err = decodeFolds(value)
+	case bytes.Equal(key, purgeKey):
+		if _, err = decodePurge(value); err == nil {
+			return a.blemish("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
+		}
 	default:
 		_, err = unseal(key, value)
 	}

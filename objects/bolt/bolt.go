@@ -37,8 +37,9 @@
 //     root too, unless objects.Options.Files accepts it. So is a symbolic link, a named
 //     pipe or a device in the place of a file.
 //   - Reading needs no right to write anything.
-//   - What is erased is in no file afterwards, and whoever is interrupted has erased
-//     all of it or nothing. The file is written anew for that.
+//   - What is erased is in no file afterwards: only the packs that have it are rewritten,
+//     and the pages that are free by then and the journal are overwritten. If that is
+//     interrupted, nothing is erased, or the next write erases all of it.
 //
 // Not promised:
 //

@@ -242,7 +242,7 @@ func (w *wordsOf) read() {
 
 // of is the content of the commit at a slot.
 func (w *wordsOf) of(slot int, c objects.Object) (objects.Object, error) {
-	if k := w.pack.Link(slot); k >= 0 && w.body != nil {
+	if k := w.pack.Link(slot); k >= 0 && w.body != nil && !w.pack.isPurged(k) {
 		return w.pack.whole(k, w.body, w.sound, nil, &w.room)
 	}
 	return w.look.object(c.Links[0])

@@ -38,29 +38,67 @@ func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.O
 	if err != nil {
 		return s.explain("write", err)
 	}
-	err = s.transact(h, list)
-	for end := time.Now().Add(s.wait); own && errors.Is(err, errHeld) && !h.broken.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(s.wait); ; {
+		err = s.commitChanges(h, bound, list)
+		if !own || !errors.Is(err, errHeld) || h.broken.Load() || time.Now().After(end) {
+			break
+		}
 		time.Sleep(maxPoll) // somebody waits for this one
-		err = s.transact(h, list)
 	}
-	now, err := s.settle(h, err)
+	if err != nil {
+		return err
+	}
+	recycleBodies(list)
+	if h.planner != nil {
+		h.planner.renew()
+	}
+	h.acknowledge()
+	return nil
+}
+
+// commitChanges writes changes with one transaction, after which the journal is empty. An
+// error that is not an unknown outcome says that nothing was written.
+func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.Change) error {
+	now, err := s.settle(h, s.transact(h, list))
 	if err != nil {
 		if !errors.Is(err, errHeld) {
 			h.broken.Store(true) // a frame of this generation may not count any more
 		}
 		return err
 	}
-	recycleBodies(list)
 	s.mu.Lock()
 	h.before, h.now = h.now, &moment{meta: now}
 	h.restartJournal(bound)
 	s.mem, s.position = h.mem, h.journal.Position
 	s.mu.Unlock()
-	if h.planner != nil {
-		h.planner.renew()
+	return nil
+}
+
+// rewrite writes changes that are not in the journal, which is empty, and gives the file a
+// new number, so that no reader takes what it knows of a pack for its content.
+func (s *store) rewrite(h *handle, list []journal.Change) error {
+	bound := h.journal.Binding
+	bound.Generation, bound.File = bound.Generation+1, bound.File+1
+	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
+	sortChanges(list)
+	l := newLook(h.file, h.now.meta)
+	err := protect(func() error { return errors.Join(checkPaths(l, list), page.CheckFreelist(h.file, h.now.meta)) })
+	if err == nil {
+		err = s.commitChanges(h, bound, list)
 	}
+	if err != nil {
+		return err
+	}
+	h.number = s.noteFile(h.info, bound.File)
 	h.acknowledge()
 	return nil
+}
+
+// sortChanges sorts changes by bucket and key.
+func sortChanges(list []journal.Change) {
+	slices.SortStableFunc(list, func(a, b journal.Change) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), bytes.Compare(a.Key, b.Key))
+	})
 }
 
 // changes returns all that a checkpoint writes, once it is sure that bbolt can write it.
@@ -91,9 +129,7 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(list, func(a, b journal.Change) int {
-		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), bytes.Compare(a.Key, b.Key))
-	})
+	sortChanges(list)
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	err = protect(func() error { return checkPaths(l, list) })
 	if err == nil {

@@ -23,6 +23,8 @@ type codec byte
 const (
 	codecRaw  codec = 0
 	codecZstd codec = 1
+
+	codecPurged codec = 0x80 // added to one of these: objects of the pack were erased
 )
 
 // shorter returns closed, which was made of b with so many bytes of data, if it is
@@ -80,7 +82,7 @@ func openRecord(b []byte) ([]byte, error) {
 
 // closeBody packs a body, if that makes it shorter.
 func closeBody(b []byte) []byte {
-	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), byte(codecZstd)), b[bodyStart:]), len(b))
+	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), b[8]|byte(codecZstd)), b[bodyStart:]), len(b))
 	return closed
 }
 
@@ -103,7 +105,7 @@ func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error)
 		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
 	}
 	data = b[bodyStart:]
-	switch codec(b[8]) {
+	switch codec(b[8]) &^ codecPurged {
 	case codecRaw:
 	case codecZstd:
 		if data, err = inflate(a, nil, data); err != nil {
@@ -120,9 +122,9 @@ func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error)
 func openSize(begin []byte, size int) int {
 	switch {
 	case len(begin) < bodyStart:
-	case codec(begin[8]) == codecRaw:
+	case codec(begin[8])&^codecPurged == codecRaw:
 		return size - bodyStart
-	case codec(begin[8]) == codecZstd:
+	case codec(begin[8])&^codecPurged == codecZstd:
 		if n, err := compression.Size(begin[bodyStart:]); err == nil {
 			return n
 		}

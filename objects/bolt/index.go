@@ -216,26 +216,69 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 }
 
 func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
+	entries, err := l.entriesOf(r, id)
+	for i := len(entries) - entrySize; i >= 0 && err == nil; i -= entrySize { // what was laid down last stands for what is damaged
+		e := indexEntry(entries[i:])
+		if ok, err := l.confirm(e.place(), id); ok || err != nil {
+			return e.place(), ok, err
+		}
+	}
+	return place{}, false, err
+}
+
+// entriesOf returns the entries of a run that begin as an id does.
+func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
 	begin := r.known(id[:indexPrefix])
 	want := append(r.key(), begin...)
 	key, value, err := l.floor(want)
 	if err != nil {
-		return place{}, false, err
+		return nil, err
 	}
 	if !bytes.HasPrefix(key, r.key()) {
 		if err = ofOther(key, value); err == nil {
 			err = l.above(want)
 		}
-		return place{}, false, err
+		return nil, err
 	}
 	entries, err := parseChunk(key, value)
 	if err != nil {
-		return place{}, false, err
+		return nil, err
 	}
 	if last := len(entries) - entrySize; bytes.Compare(entries[last:last+indexPrefix], begin) < 0 {
-		return place{}, false, l.above(want)
+		return nil, l.above(want)
 	}
-	return l.among(entries, begin, id)
+	from := searchEntries(entries, begin)
+	end := from
+	for end < len(entries) && bytes.Equal(entries[end:end+indexPrefix], begin) {
+		end += entrySize
+	}
+	return entries[from:end], nil
+}
+
+// places returns every place of an object in packs. An object whose first place is damaged
+// is stored again, so there may be several.
+func (l *look) places(id objects.ID) (list []place, err error) {
+	all, err := l.runs()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all.list {
+		entries, err := l.entriesOf(r, id)
+		if err != nil {
+			return nil, err
+		}
+		for ; len(entries) > 0; entries = entries[entrySize:] {
+			at := indexEntry(entries).place()
+			p, err := l.pack(at.pack)
+			if err != nil {
+				return nil, err
+			}
+			if at.slot < p.Len() && p.has(at.slot, id) {
+				list = append(list, at)
+			}
+		}
+	}
+	return list, nil
 }
 
 // ofOther looks at a chunk that is not of the run in which somebody searches, if there is
@@ -262,22 +305,6 @@ func (l *look) above(key []byte) error {
 		return err
 	}
 	return nil
-}
-
-// among finds an object by the beginning of its id among the entries of a chunk.
-func (l *look) among(entries, begin []byte, id objects.ID) (place, bool, error) {
-	from := searchEntries(entries, begin)
-	end := from
-	for end < len(entries) && bytes.Equal(entries[end:end+indexPrefix], begin) {
-		end += entrySize
-	}
-	for i := end - entrySize; i >= from; i -= entrySize { // what was laid down last stands for what is damaged
-		e := indexEntry(entries[i:])
-		if ok, err := l.confirm(e.place(), id); ok || err != nil {
-			return e.place(), ok, err
-		}
-	}
-	return place{}, false, nil
 }
 
 // searchEntries gives where the first entry lies that is not below a beginning.

@@ -15,7 +15,7 @@ func FuzzChunk(f *testing.F) {
 	one := run{0, 7, 2}
 	key, value := encodeChunk(one, []indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
 	f.Add(key, value)
-	list, _ := encodeRun([]indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
+	list := encodeRun(run{denseRun, 1, 2}, []indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
 	f.Add(list[0].Key, list[0].Value)
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		entries, err := parseChunk(key, value)
@@ -104,10 +104,7 @@ func TestDenseRun(t *testing.T) {
 			clear(e[densePrefix:indexPrefix])
 			want[e]++
 		}
-		list, all := encodeRun(entries)
-		if len(all.list) != 1 || all.list[0].entries != uint64(len(entries)) {
-			t.Fatalf("%+v", all)
-		}
+		list := encodeRun(run{denseRun, 1, uint64(len(entries))}, entries)
 		var last []byte
 		for _, c := range list {
 			got, err := parseChunk(c.Key, c.Value)

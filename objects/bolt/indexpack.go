@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
@@ -37,24 +36,6 @@ func (r run) known(begin []byte) []byte {
 		return begin
 	}
 	return append(bytes.Clone(begin[:n]), make([]byte, len(begin)-n)...)
-}
-
-// encodeRun makes the index of a file that has one run.
-func encodeRun(entries []indexEntry) ([]journal.Change, runs) {
-	if len(entries) == 0 {
-		return nil, runs{}
-	}
-	for i := range entries {
-		clear(entries[i][densePrefix:indexPrefix])
-	}
-	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
-	one := run{denseRun, 1, uint64(len(entries))}
-	var list []journal.Change
-	for rest := entries; len(rest) > 0; {
-		c, n := encodeDense(one, rest)
-		list, rest = append(list, c), rest[n:]
-	}
-	return list, runs{list: []run{one}, last: 1}
 }
 
 // encodeDense makes a chunk of as many entries as fill it. Those that begin alike stay

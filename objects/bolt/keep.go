@@ -102,7 +102,7 @@ func (s *store) keep() {
 		h, err := s.openWrite(ctx)
 		if err == nil && !s.tidied {
 			removeLeftovers(s.path, false)
-			s.tidied = true
+			s.tidied = s.resumePurge(h) == nil // a later writer tries again
 		}
 		if w := s.arrive(a, h, s.explain("write", err)); w != nil {
 			s.serve(w)

@@ -264,7 +264,7 @@ func (p *part) read(room, closed *arena) {
 // all of them. That it is the same pack is shown by the hash of one.
 func (l *loader) give(b *portion, p *part) error {
 	data, sound, err := openData(&b.room, p.aims[0].pack, p.body)
-	if err != nil || !sound {
+	if err != nil || !sound || codec(p.body[8])&codecPurged != 0 {
 		return b.leave(p)
 	}
 	o := &l.object // one for all: to make one for each takes as long as to read it

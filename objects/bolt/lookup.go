@@ -83,7 +83,32 @@ func (l *look) confirm(at place, id objects.ID) (bool, error) {
 	if err != nil || have != id {
 		have, err = l.idAt(at)
 	}
-	return have == id, err
+	if have != id || err != nil {
+		return false, err
+	}
+	erased, err := l.purgedAt(at)
+	return !erased, err
+}
+
+// purgedAt reports whether an object of a pack was erased. It reads the whole head only if
+// the pack has such objects.
+func (l *look) purgedAt(at place) (bool, error) {
+	if p := l.packs[at.pack]; p != nil {
+		return p.isPurged(at.slot), nil
+	}
+	e, err := l.ofPack(headsBucket, at.pack)
+	if err != nil {
+		return false, err
+	}
+	b, err := e.Part(0, packIDs)
+	if err != nil || !frontOf(b).purged {
+		return false, err
+	}
+	p, err := l.pack(at.pack)
+	if errors.Is(err, errPack) {
+		return false, nil // the caller meets the damage when it reads the object
+	}
+	return err == nil && p.isPurged(at.slot), err
 }
 
 // idAt gives the id of the object that lies somewhere, from a head that is mended if it

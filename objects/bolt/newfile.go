@@ -1,134 +1,281 @@
 package bolt
 
 import (
-	"context"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
-	"github.com/tract-vcs/tract/internal/filelock"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
-	"github.com/tract-vcs/tract/safefile"
 )
 
-// The new file of a compaction, from its making until it has another name or is taken
-// away.
+// newFile is a store file that gc or backup writes.
+type newFile struct {
+	path    string
+	limit   int64 // see store.mapMost
+	db      *bbolt.DB
+	changes []journal.Change // of the next transaction
+	bytes   int              // of these
+	packs   uint32           // the last pack
+	entries uint64           // of the packs that are in no run of the index
+	indexed uint32           // the last pack that is in one
+	index   runs
+}
 
-// begin makes the new file and opens it. In the moment in which nobody has it locked
-// another process may remove it as a leftover: then it makes one more.
-func (c *compaction) begin(path string, version uint64) (err error) {
+// How much is written in one transaction, and how many entries of the index are in memory.
+const (
+	writeBytes   = 8 << 20
+	indexEntries = 1 << 20
+	indexParts   = 16 // most often that all heads are read for the index
+)
+
+// createBeside makes the file that is to take the place of the store's. While nobody has it
+// locked, another process may remove it as a leftover: then it makes one more.
+func (f *newFile) createBeside(path string, version uint64) (err error) {
 	for range patience {
-		if c.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", journal.Binding{Generation: 1}, version); err != nil {
+		if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", journal.Binding{Generation: 1}, version); err != nil {
 			return err
 		}
-		if err = c.open(); err == nil {
-			err = c.still()
-		} else if !exists(c.path) {
+		if err = f.open(); err == nil {
+			err = f.check()
+		} else if !exists(f.path) {
 			err = fs.ErrNotExist
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		c.discard()
+		f.discard()
 	}
 	return err
 }
 
-// still tells whether the file that is open is the one that was made, and has its name.
-func (c *compaction) still() error {
-	if _, err := os.Stat(c.path); err != nil {
+// check reports as an error that the open file is not the one that was made, or has lost
+// its name.
+func (f *newFile) check() error {
+	if _, err := os.Stat(f.path); err != nil {
 		return err
 	}
-	return c.db.View(func(tx *bbolt.Tx) error {
+	return f.db.View(func(tx *bbolt.Tx) error {
 		if tx.Bucket([]byte(buckets[metaBucket])) == nil {
-			return fmt.Errorf("open %s: what was made: %w", c.path, fs.ErrNotExist)
+			return fmt.Errorf("open %s: %w", f.path, fs.ErrNotExist)
 		}
 		return nil
 	})
 }
 
-func (c *compaction) open() error {
+func (f *newFile) open() error {
 	return protect(func() (err error) {
-		c.db, err = bbolt.Open(c.path, 0o600, &bbolt.Options{
+		f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{
 			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
 		})
 		if err == nil {
-			c.db.AllocSize = 0
+			f.db.AllocSize = 0
 		}
 		return err
 	})
 }
 
-// discard takes the file away unless it has another name by now.
-func (c *compaction) discard() {
-	if c == nil || c.path == "" {
+// discard removes the file unless it has another name by now.
+func (f *newFile) discard() {
+	if f == nil || f.path == "" {
 		return
 	}
-	if c.db != nil {
-		_ = protect(c.db.Close)
-		c.db = nil
+	if f.db != nil {
+		_ = protect(f.db.Close)
+		f.db = nil
 	}
-	_ = os.Remove(c.path)
+	_ = os.Remove(f.path)
 }
 
-// leftovers calls f with each file that an interrupted creation, gc or purge has left
-// beside a store. A file that is still being written is locked by its writer, and is none.
-func leftovers(path string, f func(file *os.File)) {
-	entries, _ := os.ReadDir(dirOf(path))
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) {
-			continue
-		}
-		file, err := safefile.Policy{}.Open(filepath.Join(dirOf(path), e.Name()), os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		if free, err := filelock.Lock(file, true, false); free && err == nil {
-			f(file)
-		}
-		_ = file.Close()
+// add adds changes to the next transaction, which is written when they are many.
+func (f *newFile) add(list ...journal.Change) error {
+	for _, one := range list {
+		f.changes, f.bytes = append(f.changes, one), f.bytes+len(one.Key)+len(one.Value)
 	}
+	if f.bytes < writeBytes {
+		return nil
+	}
+	return f.write()
 }
 
-// removeLeftovers removes the leftovers beside a store, and overwrites what they held if
-// wipe is set. The caller has the exclusive lock of the store: without it a file that is
-// complete, unlocked and about to get its name would be taken for one.
-func removeLeftovers(path string, wipe bool) {
-	leftovers(path, func(file *os.File) {
-		name := file.Name()
-		if !renamesOpen {
-			_ = file.Close()
-		}
-		if os.Remove(name) == nil && wipe && renamesOpen {
-			overwrite(file)
-		}
+// addPack adds the next pack. The checksums are made for its number.
+func (f *newFile) addPack(n uint32, head, body []byte) error {
+	key := packKey(n)
+	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
+	binary.BigEndian.PutUint64(body, checksum.Sum(key, body[8:]))
+	return f.addRawPack(rawPack{n, head, body})
+}
+
+// addRawPack adds the next pack as it is.
+func (f *newFile) addRawPack(p rawPack) error {
+	if len(p.head) >= packIDs {
+		f.entries += uint64(frontOf(p.head).count)
+	}
+	f.packs = p.n
+	key := packKey(p.n)
+	return f.add(setKey(headsBucket, key, p.head), setKey(bodiesBucket, key, p.body))
+}
+
+// write writes the changes that were added.
+func (f *newFile) write() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if err := checkMapSize(f.path, info.Size()+int64(f.bytes), f.limit); err != nil {
+		return err
+	}
+	list := f.changes
+	f.changes, f.bytes = nil, 0
+	sortChanges(list)
+	return protect(func() error {
+		return f.db.Update(func(tx *bbolt.Tx) error {
+			for _, one := range list {
+				b := tx.Bucket([]byte(buckets[one.Bucket]))
+				b.FillPercent = 1
+				err := error(nil)
+				if one.Value == nil {
+					err = b.Delete(one.Key)
+				} else {
+					err = b.Put(one.Key, one.Value)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 }
 
-// tidy removes leftovers before a compaction needs their room.
-func (s *store) tidy(ctx context.Context, op string, wipe bool) error {
-	if err := s.find(); err != nil {
-		return s.explain(op, err)
+// get returns the value of a key that was written.
+func (f *newFile) get(bucket int, key []byte) (value []byte, err error) {
+	if err := f.write(); err != nil {
+		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
-	side, err := s.twin().lock(waiting, true)
-	if err != nil {
-		return s.waited(ctx, op, err)
+	err = protect(func() error {
+		return f.db.View(func(tx *bbolt.Tx) error {
+			value = bytes.Clone(tx.Bucket([]byte(buckets[bucket])).Get(key))
+			return nil
+		})
+	})
+	return value, err
+}
+
+// addRun adds a run of the index for the packs that are in none. Its entries are sorted a
+// part of the ids at a time: that bounds the memory.
+func (f *newFile) addRun(level uint64) error {
+	if f.entries == 0 {
+		return nil
 	}
-	removeLeftovers(s.path, wipe)
-	side.release()
+	if err := f.write(); err != nil {
+		return err
+	}
+	r := run{level, f.index.last + 1, f.entries}
+	parts := min(indexParts, f.entries/indexEntries+1)
+	for i := range parts {
+		entries, err := f.entriesBetween(i<<16/parts, (i+1)<<16/parts)
+		if err != nil {
+			return err
+		}
+		if err := f.add(encodeRun(r, entries)...); err != nil {
+			return err
+		}
+	}
+	f.index.list, f.index.last = append(f.index.list, r), r.number
+	f.entries, f.indexed = 0, f.packs
 	return nil
 }
 
-// Leftovers is objects.Maintainer.
-func (s *store) Leftovers(context.Context) (names []string, err error) {
-	leftovers(s.path, func(file *os.File) { names = append(names, file.Name()) })
-	return names, nil
+// entriesBetween returns the entries of packs in no run for ids whose first two bytes are
+// from one number to below another.
+func (f *newFile) entriesBetween(from, to uint64) (entries []indexEntry, err error) {
+	err = protect(func() error {
+		return f.db.View(func(tx *bbolt.Tx) error {
+			c := tx.Bucket([]byte(buckets[headsBucket])).Cursor()
+			for key, head := c.Seek(packKey(f.indexed + 1)); key != nil; key, head = c.Next() {
+				n := binary.BigEndian.Uint32(key)
+				if len(head) < packIDs || frontOf(head).end > len(head) {
+					continue // a damaged pack of a copy
+				}
+				ids := head[packIDs:]
+				for slot := range frontOf(head).count {
+					id := objects.ID(ids[slot*idSize:])
+					if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
+						entries = append(entries, newIndexEntry(id, place{n, slot}))
+					}
+				}
+			}
+			return nil
+		})
+	})
+	return entries, err
+}
+
+// sync makes durable what was added.
+func (f *newFile) sync() error {
+	if err := f.write(); err != nil {
+		return err
+	}
+	return protect(f.db.Sync)
+}
+
+// finish adds what the file says about itself, makes it durable and closes it.
+func (f *newFile) finish(meta ...journal.Change) error {
+	err := f.add(append(meta, setKey(metaBucket, runsKey, f.index.encode()))...)
+	if err == nil {
+		err = f.write()
+	}
+	if err != nil {
+		return err
+	}
+	db := f.db
+	f.db = nil
+	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
+}
+
+// encodeRun makes the chunks of a run.
+func encodeRun(r run, entries []indexEntry) (list []journal.Change) {
+	if r.level == denseRun {
+		for i := range entries {
+			clear(entries[i][densePrefix:indexPrefix])
+		}
+	}
+	entries = sortHashes(entries, indexEntry.begin, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	for len(entries) > 0 {
+		var c journal.Change
+		var n int
+		if r.level == denseRun {
+			c, n = encodeDense(r, entries)
+		} else {
+			for n = min(chunkEntries, len(entries)); n < len(entries) && bytes.Equal(entries[n][:indexPrefix], entries[n-1][:indexPrefix]); {
+				n++ // those that begin alike stay together
+			}
+			key, value := encodeChunk(r, entries[:n])
+			c = setKey(indexBucket, key, value)
+		}
+		list, entries = append(list, c), entries[n:]
+	}
+	return list
+}
+
+// packNumber returns the pack that a key names.
+func packNumber(key []byte) (uint32, error) {
+	if len(key) != 4 {
+		return 0, errKey(headsBucket, key)
+	}
+	return binary.BigEndian.Uint32(key), nil
+}
+
+func errKey(bucket int, key []byte) error {
+	return &objects.CorruptError{Cause: fmt.Errorf("%s: invalid key %x", buckets[bucket], slices.Clone(key))}
 }

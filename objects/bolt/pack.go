@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	packs "github.com/tract-vcs/tract/internal/pack"
@@ -23,14 +24,19 @@ import (
 // With 0x8000 added to the count, the table is in zstd. The sums are over the key and
 // what follows them, as it is kept; they are made when every object has been hashed
 // and compared with its id, so that who reads a whole pack need not hash.
+//
+// With 0x4000 added to the count, objects of the pack were purged: the head ends with the
+// row of each (u16, ascending) and how many they are (u16), and the codec has 0x80 added.
+// The data of an purged object is zeros; all other rows, and the index, stay valid.
 const (
 	packObjects = packs.MaxObjects // most that one pack holds
 	looseSize   = 64 << 10         // records from this size on are stored alone
 
-	packIDs   = 8 + 2 + 4
-	packZstd  = 0x8000 // added to the count
-	bodyStart = 8 + 1
-	idSize    = len(objects.ID{})
+	packIDs    = 8 + 2 + 4
+	packZstd   = 0x8000 // added to the count
+	packPurged = 0x4000 // added to the count
+	bodyStart  = 8 + 1
+	idSize     = len(objects.ID{})
 )
 
 // limits say when a pack is full: after so many commits or so much data, and in any
@@ -78,9 +84,10 @@ func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec) (head
 type pack struct {
 	*packs.Table
 
-	n     uint32
-	ids   []byte // a piece of the head
-	sound bool   // its checksum is right: its objects need no hashing
+	n      uint32
+	ids    []byte   // a piece of the head
+	purged []uint16 // rows of purged objects, ascending
+	sound  bool     // its checksum is right: its objects need no hashing
 }
 
 var errPack = errors.New("a pack makes no sense")
@@ -112,12 +119,12 @@ func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	if f.end > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, f.count, len(b))
 	}
-	ids, table := b[packIDs:f.end:f.end], b[f.end:]
-	err := error(nil)
-	if f.zstd {
+	ids := b[packIDs:f.end:f.end]
+	table, purged, err := f.splitTable(b)
+	if err == nil && f.zstd {
 		table, err = inflate(a, nil, table)
 	}
-	p := &pack{n: n, ids: ids, sound: sound}
+	p := &pack{n: n, ids: ids, purged: purged, sound: sound}
 	if err == nil {
 		p.Table, err = packs.ParseTable(f.count, ids, table, a.tableArena())
 	}
@@ -133,6 +140,7 @@ func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 // front is what a head begins with.
 type front struct {
 	zstd   bool
+	purged bool
 	count  int // objects
 	others int
 	end    int // of the ids; beyond every head: no head begins so
@@ -141,13 +149,47 @@ type front struct {
 // frontOf reads the front of a head, which has packIDs bytes at least.
 func frontOf(b []byte) (f front) {
 	count := binary.BigEndian.Uint16(b[8:])
-	f.zstd, f.count, f.others = count&packZstd != 0, int(count&^packZstd), int(binary.BigEndian.Uint32(b[10:]))
+	f.zstd, f.purged = count&packZstd != 0, count&packPurged != 0
+	f.count, f.others = int(count&^(packZstd|packPurged)), int(binary.BigEndian.Uint32(b[10:]))
 	if f.end = packIDs + (f.count+f.others)*idSize; f.count > packObjects {
 		f.end = math.MaxInt
 	}
 	return f
 }
 
+// splitTable splits what follows the ids of a head into the table and the rows of erased
+// objects.
+func (f front) splitTable(b []byte) (table []byte, purged []uint16, err error) {
+	table = b[f.end:]
+	if !f.purged {
+		return table, nil, nil
+	}
+	end := len(table) - 2
+	n := 0
+	if end >= 0 {
+		n = int(binary.BigEndian.Uint16(table[end:]))
+		end -= 2 * n
+	}
+	if end < 0 || n == 0 || n > f.count {
+		return table, nil, errors.New("its list of purged objects is invalid")
+	}
+	for i := range n {
+		row := binary.BigEndian.Uint16(table[end+2*i:])
+		if int(row) >= f.count || i > 0 && row <= purged[i-1] {
+			return table, nil, errors.New("its list of purged objects is invalid")
+		}
+		purged = append(purged, row)
+	}
+	return table[:end], purged, nil
+}
+
 func (p *pack) id(i int) objects.ID { return *p.ID(i) }
 
-func (p *pack) has(i int, id objects.ID) bool { return *p.ID(i) == id }
+// isPurged reports whether the object of a row was purged.
+func (p *pack) isPurged(i int) bool {
+	_, found := slices.BinarySearch(p.purged, uint16(i))
+	return found
+}
+
+// has reports whether an object is at a row and was not erased.
+func (p *pack) has(i int, id objects.ID) bool { return *p.ID(i) == id && !p.isPurged(i) }

@@ -19,6 +19,7 @@ import (
 //	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 files
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
 //	         "folds" -> sealed record: 1 which pack was the last at some times
+//	         "purge" -> sealed record: 1 tombstones of a purge that is not complete
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 8 bytes of an id -> piece of the index
@@ -60,8 +61,8 @@ func deleteKey(bucket int, key []byte) journal.Change {
 const (
 	formatFirst  = 20 // those before it were never released
 	formatPacked = 21 // what was packed closely is in zstd
-	formatErased = 22 // with tombstones
-	formatNewest = formatErased
+	formatPurged = 23 // with tombstones, and packs whose objects they stand for
+	formatNewest = formatPurged
 )
 
 var formatKey = []byte("format")

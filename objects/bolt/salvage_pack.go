@@ -23,7 +23,7 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 		if len(b) < bodyStart {
 			continue
 		}
-		if codec(b[8]) <= codecZstd { // else it is mostly a head
+		if codec(b[8])&^codecPurged <= codecZstd { // else it is mostly a head
 			b = checksum.Repair(packKey(n), b)
 		}
 		sound := binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
@@ -99,7 +99,8 @@ type laxPack struct {
 // found, it may be that ids are wrong by more than is nearly: then each is made of what
 // the object says.
 func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
-	ids, table := h.bytes[packIDs:h.front.end], laxInflate(h.bytes[h.front.end:])
+	table, purged, _ := h.front.splitTable(h.bytes)
+	ids, table := h.bytes[packIDs:h.front.end], laxInflate(table)
 	open := func(room []byte) []*packs.Table {
 		if s, err := packs.ParseTable(h.front.count, room, table, nil); err == nil {
 			return []*packs.Table{s}
@@ -113,9 +114,9 @@ func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
 			if more = len(tables); k >= more {
 				break
 			}
-			p := &laxPack{pack: pack{Table: tables[k], n: h.n, ids: room}, believe: believe}
+			p := &laxPack{pack: pack{Table: tables[k], n: h.n, ids: room, purged: purged}, believe: believe}
 			p.whole = p.known(body)
-			if list = append(list, p); !body.sound || len(body.data) != p.BodySize() || len(p.whole) == p.Len() {
+			if list = append(list, p); !body.sound || len(body.data) != p.BodySize() || len(p.whole) == p.Len()-len(purged) {
 				break
 			}
 		}
@@ -170,7 +171,7 @@ const mostFlips = 64
 // are believed, it is given too, and is not known until something that is known leads to it. Else it is of no kind. The data of a body that is
 // cut off, or of which too little is known, is looked for before its end too.
 func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
-	if !p.Kind(i).Valid() {
+	if !p.Kind(i).Valid() || p.isPurged(i) {
 		return objects.Object{}, false
 	}
 	var room []objects.ID

@@ -39,7 +39,7 @@ func sealObjects(l *look, records []memtable.Entry, hauled []objects.Object) ([]
 	if err != nil {
 		return nil, err
 	}
-	back, err := l.unbury(list)
+	back, err := l.dropTombstones(list)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (q *search) alone(l *look, from []byte) ([]byte, error) {
 func kindOf(e page.Entry) (objects.Kind, error) {
 	first, err := e.Part(0, min(1, e.ValueSize))
 	if err == nil && len(first) > 0 && first[0] == tombstone {
-		first, err = kindOfErased(e)
+		first, err = kindOfPurged(e)
 	}
 	if err != nil || len(first) == 0 {
 		return 0, err
@@ -192,5 +192,5 @@ func (q *search) cut() {
 
 func (q *search) match(p *pack, slot int) bool {
 	id := p.id(slot)
-	return (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
+	return !p.isPurged(slot) && (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
 }

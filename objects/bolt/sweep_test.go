@@ -214,6 +214,9 @@ func TestSweepThatIsKilled(t *testing.T) {
 
 func TestSweepOfADamagedStore(t *testing.T) {
 	path, _ := large(t, 100)
+	open := mustOpen(t, path, objects.Options{})
+	fold(t, open) // so that nothing else has to be written
+	idle(t, open)
 	b := bytes.ReplaceAll(mustRead(t, path), []byte("commit 20"), []byte("commit 02"))
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func writePacked(t testing.TB) (v packedVectors) {
 	}
 	key, value := encodeEntries(moves)
 	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
-	chunks, _ := encodeRun(entries)
+	chunks := encodeRun(run{denseRun, 1, uint64(len(entries))}, entries)
 	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].Key), hex.EncodeToString(chunks[0].Value)
 	return v
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +27,14 @@ func erase(t testing.TB, s objects.Store, list ...objects.Object) {
 // wantNowhere wants that words are in no file of a store.
 func wantNowhere(t testing.TB, path string, words ...string) {
 	t.Helper()
+	if found := filesWith(t, path, words...); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// filesWith returns which words are in which files of a store.
+func filesWith(t testing.TB, path string, words ...string) (found []string) {
+	t.Helper()
 	files, err := filepath.Glob(path + "*")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("the files of the store are %v, %v", files, err)
@@ -36,10 +43,11 @@ func wantNowhere(t testing.TB, path string, words ...string) {
 		b := mustRead(t, name)
 		for _, w := range words {
 			if at := bytes.Index(b, []byte(w)); at >= 0 {
-				t.Errorf("%q is in %s at %d", w, filepath.Base(name), at)
+				found = append(found, fmt.Sprintf("%q is in %s at %d", w, filepath.Base(name), at))
 			}
 		}
 	}
+	return found
 }
 
 // spoken is a store with a history whose contents can be told apart: some in packs,
@@ -116,36 +124,161 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 	}
 }
 
-// TestTheOldFileIsOverwritten looks at the file that has lost its name, and lets alone
-// one that somebody gave another name.
-func TestTheOldFileIsOverwritten(t *testing.T) {
-	if !renamesOpen {
-		t.Skip("a file that is open keeps its name here")
-	}
-	s, path, said := spoken(t, 20)
-	fold(t, s)
-	old, err := os.Open(path)
+// packValues returns the stored heads and bodies of all packs.
+func packValues(t testing.TB, s objects.Store) map[string][]byte {
+	t.Helper()
+	values := map[string][]byte{}
+	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+		for _, bucket := range []int{headsBucket, bodiesBucket} {
+			for e, err := range l.ascend(bucket, nil) {
+				if err != nil {
+					return err
+				}
+				value, err := e.Value()
+				if err != nil {
+					return err
+				}
+				values[fmt.Sprintf("%s %x", buckets[bucket], e.Key)] = bytes.Clone(value)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = old.Close() }()
-	if b, err := io.ReadAll(old); err != nil || !bytes.Contains(b, []byte(words(4))) {
-		t.Fatalf("the words are not in the file: %v", err)
+	return values
+}
+
+// TestPurgeRewritesOnlyPacksWithTheContent purges one content of a store with many packs:
+// all other packs stay byte for byte, and the file grows by no more than the rewritten pages.
+func TestPurgeRewritesOnlyPacksWithTheContent(t *testing.T) {
+	s, path := fresh(t)
+	var target objects.Object
+	for i := range 40 {
+		var list []objects.Object
+		for k := range 30 {
+			list = append(list, object(fmt.Sprintf("<words %d-%d>%s", i, k, strings.Repeat("-", 3000))))
+		}
+		if i == 20 {
+			target = list[7]
+		}
+		if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s)
 	}
-	erase(t, s, said[4])
-	if _, err := old.Seek(0, io.SeekStart); err != nil {
-		t.Fatal(err)
+	idle(t, s)
+	before, size := packValues(t, s), len(mustRead(t, path))
+	erase(t, s, target)
+	idle(t, s)
+	after, changed, bytesChanged := packValues(t, s), 0, 0
+	for key, value := range before {
+		if !bytes.Equal(after[key], value) {
+			changed, bytesChanged = changed+1, bytesChanged+len(value)
+		}
 	}
-	if b, err := io.ReadAll(old); err != nil || len(bytes.Trim(b, "\x00")) > 0 {
-		t.Errorf("the old file is not overwritten: %v", err)
+	if len(before) < 80 || len(after) != len(before) || changed != 2 {
+		t.Errorf("%d values of %d packs changed, want a head and a body", changed, len(before)/2)
 	}
-	kept := filepath.Join(t.TempDir(), "kept")
-	if err := os.Link(path, kept); err != nil {
-		t.Skipf("no links here: %v", err)
+	if grown := len(mustRead(t, path)) - size; grown > 4*bytesChanged+64<<10 {
+		t.Errorf("the file grew by %d bytes for a pack of %d", grown, bytesChanged)
 	}
-	erase(t, s, said[5])
-	if len(bytes.Trim(mustRead(t, kept), "\x00")) == 0 {
-		t.Error("a copy that somebody made is gone")
+	wantNowhere(t, path, "<words 20-7>")
+	wantClean(t, path)
+}
+
+// TestPurgeLeavesNoByteAndItsTestWouldTell runs the steps of a purge and leaves out one kind
+// of overwriting at a time: the search for the words finds each omission.
+func TestPurgeLeavesNoByteAndItsTestWouldTell(t *testing.T) {
+	for name, omit := range map[string]func(p *purge){
+		"nothing":    func(*purge) {},
+		"journal":    func(p *purge) { p.journal = true },
+		"free pages": func(p *purge) { p.wiped = true },
+		"packs":      func(p *purge) { p.rest = p.rest[:len(p.rest)-1] },
+	} {
+		s, path, said := spoken(t, 30)
+		var list []objects.Tombstone
+		for _, o := range said {
+			list = append(list, objects.Tombstone{ID: o.ID, Time: time.Now()})
+		}
+		idle(t, s)
+		in := inner(t, s)
+		rest, err := in.planPurge(t.Context(), list)
+		if err != nil || len(rest) != len(said) {
+			t.Fatalf("%d of %d are to be purged: %v", len(rest), len(said), err)
+		}
+		p := &purge{rest: rest}
+		omit(p)
+		for done := false; !done; {
+			twin := in.twin()
+			err := twin.exclusively(t.Context(), "erase in", func(h *handle) (err error) {
+				done, err = p.step(twin, h)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		idle(t, s)
+		var all []string
+		for i := range said {
+			all = append(all, words(i))
+		}
+		if found := filesWith(t, path, all...); (len(found) > 0) != (name != "nothing") {
+			t.Errorf("without %s: found %v", name, found)
+		}
+		wantClean(t, path)
+	}
+}
+
+// TestInterruptedPurgeIsCompletedByTheNextWriter stops a purge after each of its steps, with
+// steps so small that it takes many: before the first nothing is erased, and after it the
+// next write erases everything and leaves no byte.
+func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
+	for stop := 0; ; stop++ {
+		s, path, said := spoken(t, 30)
+		_ = s.Close()
+		s = mustOpen(t, path, objects.Options{})
+		in := inner(t, s)
+		var list []objects.Tombstone
+		var all []string
+		for i, o := range said {
+			list, all = append(list, objects.Tombstone{ID: o.ID, Time: time.Now()}), append(all, words(i))
+		}
+		rest, err := in.planPurge(t.Context(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, done := &purge{rest: rest, bytes: 20 << 10}, false
+		for i := 0; i < stop && !done; i++ {
+			twin := in.twin()
+			err := twin.exclusively(t.Context(), "erase in", func(h *handle) (err error) {
+				done, err = p.step(twin, h)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := audit(t, path, false); err != nil || len(got.harm()) > 0 || (len(got.damages) > 0) != (stop > 0 && !done) {
+			t.Errorf("after %d steps: %v, %v", stop, err, got.damages)
+		}
+		apply(t, s, "refs/heads/next", "next")
+		idle(t, s)
+		found := wantClean(t, path)
+		if stop == 0 {
+			if len(found.erased) != 0 {
+				t.Errorf("%d objects were erased before the first step", len(found.erased))
+			}
+			continue
+		}
+		if len(found.erased) != len(said) {
+			t.Errorf("after %d steps and a write %d objects of %d are erased", stop, len(found.erased), len(said))
+		}
+		wantNowhere(t, path, all...)
+		if done {
+			break
+		}
 	}
 }
 
@@ -196,13 +329,15 @@ func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
 	sweep(t, s, objects.Sweep{Before: now()})
 	wantFormat(t, s, formatPacked)
 	erase(t, s, said[1])
-	wantFormat(t, s, formatErased)
+	wantFormat(t, s, formatPurged)
 	sweep(t, s, objects.Sweep{Before: now()})
-	wantFormat(t, s, formatErased)
+	wantFormat(t, s, formatPurged)
 	wantClean(t, path)
 }
 
-func TestEraseInADamagedStore(t *testing.T) {
+// TestPurgeRefusesADamagedPack purges an object of a pack in which another is damaged: the
+// new checksum would stand for both.
+func TestPurgeRefusesADamagedPack(t *testing.T) {
 	s, path, said := spoken(t, 30)
 	fold(t, s)
 	_ = s.Close()

@@ -1,0 +1,86 @@
+package bolt
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/filelock"
+	"github.com/tract-vcs/tract/safefile"
+)
+
+// leftovers calls f with each file that an interrupted creation, gc or purge has left
+// beside a store. A file that is still being written is locked by its writer, and is none.
+func leftovers(path string, f func(file *os.File)) {
+	entries, _ := os.ReadDir(dirOf(path))
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) {
+			continue
+		}
+		file, err := safefile.Policy{}.Open(filepath.Join(dirOf(path), e.Name()), os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if free, err := filelock.Lock(file, true, false); free && err == nil {
+			f(file)
+		}
+		_ = file.Close()
+	}
+}
+
+// removeLeftovers removes the leftovers beside a store, and overwrites what they held if
+// wipe is set. The caller has the exclusive lock of the store: without it a file that is
+// complete, unlocked and about to get its name would be taken for one.
+func removeLeftovers(path string, wipe bool) {
+	leftovers(path, func(file *os.File) {
+		name := file.Name()
+		if !renamesOpen {
+			_ = file.Close()
+		}
+		if os.Remove(name) == nil && wipe && renamesOpen {
+			overwrite(file)
+		}
+	})
+}
+
+// tidy removes leftovers before a compaction needs their room.
+func (s *store) tidy(ctx context.Context, op string, wipe bool) error {
+	if err := s.find(); err != nil {
+		return s.explain(op, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	side, err := s.twin().lock(waiting, true)
+	if err != nil {
+		return s.waited(ctx, op, err)
+	}
+	removeLeftovers(s.path, wipe)
+	side.release()
+	return nil
+}
+
+// Leftovers is objects.Maintainer.
+func (s *store) Leftovers(context.Context) (names []string, err error) {
+	leftovers(s.path, func(file *os.File) { names = append(names, file.Name()) })
+	return names, nil
+}
+
+// overwrite writes zeros over a file that has lost its last name. A file with another name
+// is a copy that somebody wanted, and one that is locked is in use: both stay.
+func overwrite(f *os.File) {
+	info, err := f.Stat()
+	if err != nil || !nameless(info) {
+		return
+	}
+	if free, err := filelock.Lock(f, true, false); !free || err != nil {
+		return
+	}
+	zeros := make([]byte, copyStep)
+	for at := int64(0); at < info.Size(); at += copyStep {
+		if _, err := f.WriteAt(zeros[:min(copyStep, info.Size()-at)], at); err != nil {
+			return
+		}
+	}
+	_ = f.Sync()
+}
