@@ -13,7 +13,6 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/objects"
 )
 
 // oddBlocks is what Go takes for a block and content.CheckBlock refuses.
@@ -87,8 +86,8 @@ func TestOddBlocksAreRefused(t *testing.T) {
 		blocks := []content.Block{content.User("fine"), odd}
 		_, err := main.Append(ctx, blocks, tract.AppendOptions{})
 		wantRefused(t, name+": append", err)
-		_, err = repo.Branch("other").AppendMessages(ctx, objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks}}, tract.AppendOptions{})
-		wantRefused(t, name+": continue", err)
+		_, err = repo.Branch("other").Record(ctx, tract.Recording{Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks}}}, tract.AppendOptions{})
+		wantRefused(t, name+": record", err)
 		_, err = main.AppendResponse(ctx, &llm.Response{Blocks: blocks}, tract.AppendOptions{})
 		wantRefused(t, name+": append reply", err)
 		log := tract.ImportedMessage{Branch: "log", Parts: []tract.ImportedPart{{ID: "1", Block: odd}}}

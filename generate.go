@@ -27,6 +27,7 @@ type Response struct {
 	ReasoningCommits []objects.ID       // those of them that are thoughts
 	Usage            content.Usage
 	Finish           string            // the provider's finish reason
+	ID               string            // as the provider names it; empty: it has no id
 	Model            string            // as the provider names it
 	Config           map[string]string // the settings that the request was made with
 	Manifest         objects.ID        // what the request was made of
@@ -126,14 +127,7 @@ func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOption
 		return nil, err
 	}
 	c.target = target
-	stream := o.Stream
-	if o.Recorded != nil {
-		if err := c.observing(o.Recorded); err != nil {
-			return nil, err
-		}
-		stream = o.Recorded.Request.Stream
-	}
-	return b.prepare(ctx, c, stream)
+	return b.prepare(ctx, c, o.Stream)
 }
 
 // Accept reads the answer to an exchange, in whatever framing it came, and
@@ -144,9 +138,6 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader) (*Resp
 	}
 	if len(x.done) > 0 {
 		return b.recall(ctx, x.done)
-	}
-	if err := x.observe(); err != nil {
-		return nil, err
 	}
 	reply, err := known(llm.Collect(x.Target.Decode(body), x.watch(b.repo.clock)))
 	x.replied(reply)

@@ -16,12 +16,12 @@ import (
 	"github.com/tract-vcs/tract/internal/importers"
 )
 
-// goldenLogs is what import reads, by name: what is recorded in importer/testdata and
+// goldenLogs is what import reads, by name: what is recorded in internal/importers/testdata and
 // in the shared folder, and arrays of messages with what is rare in them.
 func goldenLogs(t *testing.T) map[string][]byte {
 	t.Helper()
 	logs := sessionLogs(t)
-	files, err := filepath.Glob("importer/testdata/*.json*")
+	files, err := filepath.Glob("internal/importers/testdata/*.json*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,9 +47,9 @@ func sessionLogs(t *testing.T) map[string][]byte {
 		shared = "../shared"
 	}
 	files, _ := filepath.Glob(filepath.Join(shared, "sessions/claude-code/*.jsonl"))
-	own, err := filepath.Glob("importer/testdata/claude-[pf]*.jsonl")
+	own, err := filepath.Glob("internal/importers/testdata/claude-[pf]*.jsonl")
 	if err != nil || len(own) == 0 {
-		t.Fatal("no logs in importer/testdata")
+		t.Fatal("no logs in internal/importers/testdata")
 	}
 	logs := map[string][]byte{}
 	for _, file := range append(files, own...) {

@@ -17,20 +17,21 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"check.go leftOut":              "only calls and results are listed",
-	"results.go checkResults":       "only calls and results are paired",
-	"compile/prompt.go say":         "only results are sorted, by their calls",
-	"compile/summary.go callID":     "only calls and results have one",
-	"compile/tools.go pending":      "only calls and results are paired",
-	"diff/alike.go name":            "others have no name",
-	"diff/alike.go id":              "only calls and results have one",
-	"format/jsonreply.go blockName": "what no model says counts as text",
-	"format/prompt.go heading":      "the role and the kind are there already",
-	"format/summary.go gist":        "the first line of String follows",
-	"inspect/grep.go textOf":        "String of the block follows",
-	"importer/messages.go chained":  "only calls and results tie messages together",
-	"cmd/tract/commit.go blockOf":   "a refusal follows",
+	"check.go leftOut":                       "only calls and results are listed",
+	"results.go checkResults":                "only calls and results are paired",
+	"compile/prompt.go say":                  "only results are sorted, by their calls",
+	"compile/summary.go callID":              "only calls and results have one",
+	"compile/tools.go pending":               "only calls and results are paired",
+	"diff/alike.go name":                     "others have no name",
+	"diff/alike.go id":                       "only calls and results have one",
+	"format/jsonreply.go blockName":          "what no model says counts as text",
+	"format/prompt.go heading":               "the role and the kind are there already",
+	"format/summary.go gist":                 "the first line of String follows",
+	"inspect/grep.go textOf":                 "String of the block follows",
+	"internal/importers/messages.go chained": "only calls and results tie messages together",
+	"cmd/tract/commit.go blockOf":            "a refusal follows",
 
+	"internal/reconcile/plan.go Add":   "only calls and results have ids of calls",
 	"internal/reconcile/key.go unitOf": "what no dialect sends does not come back from a client",
 }
 

@@ -67,7 +67,7 @@ func (b *Branch) land(ctx context.Context, x *Exchange, reply *llm.Response, cau
 // response is the reply in the words of the facade.
 func (x *Exchange) response(reply *llm.Response) *Response {
 	r := &Response{
-		Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
+		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
 		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model, Config: x.call.asked(), Raw: reply.Raw, Warnings: x.warned,
 	}
 	return r
@@ -75,9 +75,6 @@ func (x *Exchange) response(reply *llm.Response) *Response {
 
 // asked is the settings that a request was made with, where someone set them.
 func (c *call) asked() map[string]string {
-	if c.observed != nil {
-		return c.observed.settings()
-	}
 	asked := map[string]string{}
 	for key, value := range c.settings.Changed() {
 		if strings.HasPrefix(key, "reasoning.") || key == "model" || key == "temperature" || key == "max_output_tokens" || key == "tool_choice" {
@@ -145,9 +142,6 @@ func (b *Branch) replyOrigin(x *Exchange, reply *llm.Response, broken bool) *com
 	}
 	if o.Model == "" {
 		o.Model = x.Manifest.Model
-	}
-	if seen := x.call.observed; seen != nil {
-		o.Importer, o.Original = seen.By, seen.IDs
 	}
 	return o
 }

@@ -80,9 +80,8 @@ type AskOptions struct {
 // PrepareOptions say how an [Exchange] is prepared. Its functions are called by Prepare
 // and by Accept.
 type PrepareOptions struct {
-	AskOptions                   // NoStream is not used
-	Stream     bool              // ask for the answer as it is made
-	Recorded   *RecordedExchange // an exchange of another program: its request decides in place of Settings, Tools and Stream; nil: this program sends the request
+	AskOptions      // NoStream is not used
+	Stream     bool // ask for the answer as it is made
 }
 
 // LogOptions say what a Log yields.
@@ -121,8 +120,7 @@ type call struct {
 	plain     bool // no tools, whatever the settings say
 	foreign   bool // another program said it all
 	ask       AskOptions
-	observed  *RecordedExchange // nil: the exchange is ours
-	found     func([]Secret)    // secrets; may be nil
+	found     func([]Secret) // secrets; may be nil
 }
 
 // call is a call without options.
@@ -234,9 +232,6 @@ func (c *call) compileOptions() compile.Options {
 
 // modelSettings is how the settings say the model is to be asked.
 func (c *call) modelSettings() llm.Settings {
-	if c.observed != nil {
-		return c.observed.Request.Settings
-	}
 	v := c.settings
 	s := llm.Settings{
 		Model: v.Text("model"), MaxOutputTokens: v.Int("max_output_tokens"), Temperature: v.Float("temperature"), ToolChoice: v.Text("tool_choice"),

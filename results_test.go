@@ -82,7 +82,7 @@ func TestCheckNotesResultsThatAnswerNoCall(t *testing.T) {
 		f.Parts = append(f.Parts, tract.ImportedPart{ID: string(rune('a' + i)), Block: b})
 	}
 	must(repo.Import(t.Context(), inOrder(f), tract.ImportOptions{}))(t)
-	must(repo.Branch("call").AppendMessages(t.Context(), objects.ID{}, []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}, tract.AppendOptions{}))(t)
+	must(repo.Branch("call").Record(t.Context(), tract.Recording{Messages: []content.Message{{Role: content.RoleUser, Blocks: blocks[:1]}, {Role: content.RoleAssistant, Blocks: blocks[1:2]}, {Role: content.RoleTool, Blocks: blocks[2:5]}}}, tract.AppendOptions{}))(t)
 	for _, branch := range []string{"log", "call"} {
 		var noted []string
 		for _, p := range must(repo.Check(t.Context(), branch, claude(t), tract.RequestOptions{}))(t) {

@@ -223,7 +223,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
-	if m := reconcile.Compare(maskedMessages(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
+	if m := reconcile.CompareMessages(maskedMessages(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
 		best = syncPlace{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
 	}
 	return best, nil
@@ -240,7 +240,7 @@ func (h *branchHistory) place(list []content.Message, edited, masks bool) syncPl
 	}
 	n := len(h.blocks)
 	for {
-		m := reconcile.Compare(maskedMessages(messagesOf(h, h.blocks[:n], block), masks), list)
+		m := reconcile.CompareMessages(maskedMessages(messagesOf(h, h.blocks[:n], block), masks), list)
 		if m.Whole && n == len(h.blocks) {
 			at := syncPlace{listed: m.Listed, whole: true}
 			if len(h.line) > 0 {

@@ -100,6 +100,8 @@ func (x *Reproduction) make(ctx context.Context, r objects.Reader, targets Targe
 	switch {
 	case purged != "":
 		x.Outcome, x.Why = Purged, purged
+	case m.Compiled.IsZero() && !m.Sent.IsZero():
+		x.Outcome, x.Why = NotReproducible, "another program made it, and its body is not stored"
 	case !slices.Equal(flags, x.Prompt.SentFlags()):
 		x.Outcome, x.Why = Differs, "other commits would be sent now"
 	case m.Compiled.IsZero():

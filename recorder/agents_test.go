@@ -30,6 +30,7 @@ type agent struct {
 	rng     *rand.Rand
 	history []said
 	steady  bool // it is never refused
+	session bool // it names its session
 	plants  []string
 	planted int
 }

@@ -21,6 +21,7 @@ func TestWhatWasPurgedIsNotStoredAgain(t *testing.T) {
 			main := recorder.On(t.Context(), "main")
 			w.ask(main, "it is 4711")
 			w.ask(main, "it is 4711", "A1", "Q2")
+			w.settle()
 			if _, err := maintain.Purge(t.Context(), w.repo, maintain.PurgeOptions{Revs: []string{c.rev}, Why: "told"}); err != nil {
 				t.Fatal(err)
 			}

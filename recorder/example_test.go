@@ -34,7 +34,7 @@ func Example() {
 	}
 	defer func() { _ = provider.Close() }()
 	ask(recorder.On(ctx, "main"), client, provider.URL()) // what the library does
-	if err := transport.Wait(ctx); err != nil {         // before the program ends
+	if err := transport.Wait(ctx); err != nil {           // before the program ends
 		log.Fatal(err)
 	}
 

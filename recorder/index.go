@@ -1,14 +1,16 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/reconcile"
@@ -16,192 +18,332 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// index finds the commits that may compile to a conversation, by match keys. It is
-// made of the branches when it is asked first, brought up to date by the refs that
-// moved since, and forgotten with the transport: all of it is in the histories. What
-// it gives is looked at again before it is believed.
-type index struct {
-	repo  *tract.Repo
-	masks bool                        // secrets are masked here
-	whole map[objects.ID][]objects.ID // commits by the key of all they compile to
-	talk  map[objects.ID][]objects.ID // and by the key without instructions, where the model has spoken
-	on    map[objects.ID]string       // a branch that has the commit
-	tips  map[string]objects.ID       // of the branches that were looked at
-	told  map[string]objects.ID       // last blocks of replies, by the provider's id
+// thread is a recorded branch as its client sends it.
+type thread struct {
+	branch   string
+	claim    string            // key of the claim; empty: the client names no session
+	details  map[string]string // of the claim
+	tip      objects.ID
+	entries  []reconcile.Entry   // Ref is the commit
+	erased   map[objects.ID]bool // ids of the content of purged blocks
+	manifest objects.ID          // of the newest response
+	tail     *reconcile.Builder  // after the entries
+	anchors  map[string]bool     // ids in it that the client or the provider chose
 }
 
-func newIndex(repo *tract.Repo, masks bool) *index {
+// index finds threads by what requests say. It is built from the histories when it is
+// needed: the threads of a session when the session asks, all of them when a request names
+// no session or one that is new and goes on from a history.
+type index struct {
+	repo   *tract.Repo
+	prefix string
+	masks  bool // secrets are masked in the repo
+
+	mu      sync.Mutex
+	threads map[string]*thread       // by branch
+	claims  map[string][]*thread     // by key of the claim
+	ids     map[string][]*thread     // by anchor
+	tips    map[objects.ID][]*thread // that name no session, by the key of their last entry
+	items   map[string][]objects.ID  // commits by the provider's id of the item
+	told    map[string]objects.ID    // last commits of responses, by the provider's id
+	whose   map[objects.ID]*thread   // of those
+	all     bool                     // every branch below the prefix was read
+	looked  map[string]bool          // branches that were asked for by name
+}
+
+func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
 	return &index{
-		repo: repo, masks: masks, whole: map[objects.ID][]objects.ID{}, talk: map[objects.ID][]objects.ID{}, on: map[objects.ID]string{},
-		tips: map[string]objects.ID{}, told: map[string]objects.ID{},
+		repo: repo, prefix: prefix, masks: masks, threads: map[string]*thread{}, claims: map[string][]*thread{}, ids: map[string][]*thread{},
+		tips: map[objects.ID][]*thread{}, items: map[string][]objects.ID{}, told: map[string]objects.ID{}, whose: map[objects.ID]*thread{}, looked: map[string]bool{},
 	}
 }
 
-// How many refs are listed at once, and how many edits, annotations and the like of
-// a history are looked behind: a client goes on from what it was told before them.
-const (
-	refPage = 64
-	maxBack = 32
-)
-
-// refresh looks at the branches that moved. All of a page are compared, since those
-// that moved in the same moment come in any order.
-func (x *index) refresh(ctx context.Context) error {
-	for limit := refPage; ; limit *= 4 {
-		list, err := x.repo.Store().Refs(ctx, objects.RefQuery{Prefix: refs.Heads, Newest: true, Limit: limit})
-		if err != nil {
-			return fmt.Errorf("list branches: %w", err)
+// ofClaim returns the threads of a claim, whose main branch has a name. The lock is held.
+func (x *index) ofClaim(ctx context.Context, key, branch string) ([]*thread, error) {
+	if !x.looked[branch] {
+		if err := x.load(ctx, branch, isFork); err != nil {
+			return nil, err
 		}
-		oldest := len(list) > 0 && x.tips[list[len(list)-1].Name] == list[len(list)-1].Target
-		for _, ref := range slices.Backward(list) {
-			if x.tips[ref.Name] == ref.Target {
-				continue
-			}
-			if err := x.add(ctx, ref); err != nil {
+		x.looked[branch] = true
+	}
+	return x.fresh(ctx, x.claims[key])
+}
+
+// loadAll reads every branch below the prefix. The lock is held.
+func (x *index) loadAll(ctx context.Context) error {
+	if x.all {
+		return nil
+	}
+	err := x.load(ctx, x.prefix, func(string) bool { return true })
+	x.all = err == nil
+	return err
+}
+
+// forkEnd is what the name of a branch is followed by in the names of its forks.
+var forkEnd = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
+
+func isFork(rest string) bool { return forkEnd.MatchString(rest) }
+
+// load reads the branches whose names begin with a prefix and go on as wanted.
+func (x *index) load(ctx context.Context, prefix string, wanted func(rest string) bool) error {
+	list, err := x.repo.Store().Refs(ctx, objects.RefQuery{Prefix: refs.Heads + prefix})
+	if err != nil {
+		return fmt.Errorf("list branches: %w", err)
+	}
+	for _, ref := range list {
+		name := strings.TrimPrefix(ref.Name, refs.Heads)
+		if x.threads[name] == nil && wanted(strings.TrimPrefix(name, prefix)) {
+			if err := x.read(ctx, name, ref.Target); err != nil {
 				return err
 			}
 		}
-		if oldest || len(list) < limit {
-			return nil
-		}
 	}
-}
-
-// add looks at the history of a branch. One that cannot be compiled, because it is
-// damaged, is left out: a conversation that is not found begins anew.
-func (x *index) add(ctx context.Context, ref objects.Ref) error {
-	name := strings.TrimPrefix(ref.Name, refs.Heads)
-	p, err := compile.Chain(ctx, x.repo.Store(), ref.Target, compile.Options{})
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		x.tips[ref.Name] = ref.Target
-		return nil // other branches are there all the same
-	}
-	x.prompt(p, name)
-	back := 0
-	for i := len(p.Entries) - 1; i >= 0 && back < maxBack; i-- {
-		c := p.Entries[i].Change() // of what was said before
-		if c == nil {
-			continue
-		}
-		before := c.Parent()
-		if before.IsZero() || x.on[before] != "" {
-			continue
-		}
-		back++
-		if old, err := compile.Chain(ctx, x.repo.Store(), before, compile.Options{}); err == nil {
-			x.prompt(old, name)
-		}
-	}
-	x.tips[ref.Name] = ref.Target
 	return nil
 }
 
-// prompt puts the positions of a prompt in. The head of a history says the same as the
-// last block that is sent, when nothing follows it but what is not.
-func (x *index) prompt(p *compile.Prompt, branch string) {
-	list, _ := reconcile.Positions(x.masked(p.Messages))
-	if len(list) == 0 {
-		x.on[p.Head] = branch
-		return
-	}
-	rest := list
-	for i, commits := range p.MessageCommits() {
-		for ; len(rest) > 0 && rest[0].Message == i; rest = rest[1:] {
-			x.put(rest[0], commits[rest[0].Block], branch)
+// fresh reads threads again whose branches moved, and leaves out those that are gone.
+func (x *index) fresh(ctx context.Context, list []*thread) (kept []*thread, err error) {
+	for _, t := range slices.Clone(list) {
+		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+t.branch)
+		switch {
+		case err != nil:
+			return nil, err
+		case ref.Target == t.tip:
+			kept = append(kept, t)
+			continue
+		}
+		x.drop(t)
+		if ref.Target.IsZero() {
+			continue
+		}
+		if err := x.read(ctx, t.branch, ref.Target); err != nil {
+			return nil, err
+		}
+		if again := x.threads[t.branch]; again != nil && again.claim == t.claim {
+			kept = append(kept, again)
 		}
 	}
-	x.put(list[len(list)-1], p.Head, branch)
+	return kept, nil
 }
 
-// masked is messages as they are compared. What is stored may be masked, what a client
+// read reads the thread of a branch from its history. One that is damaged is left out: its
+// conversation begins anew.
+func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
+	line, err := commit.Linearize(ctx, x.repo.Store(), tip)
+	if err == nil {
+		err = history.LoadAll(ctx, x.repo.Store(), line)
+	}
+	if err != nil {
+		if ctx.Err() != nil || !history.IsDamage(err) {
+			return err
+		}
+		return nil
+	}
+	t := &thread{branch: branch, tip: tip, erased: map[objects.ID]bool{}, anchors: map[string]bool{}}
+	edits := map[objects.ID]*commit.Commit{}
+	for _, c := range line {
+		if c.Op == commit.Edit && c.Origin != nil && c.Origin.Importer == recordedBy {
+			edits[c.Target] = c
+		}
+		if c.Origin == nil || c.Origin.Importer != recordedBy {
+			continue
+		}
+		if t.details = c.Origin.Original; !c.Origin.Manifest.IsZero() {
+			t.manifest = c.Origin.Manifest
+		}
+	}
+	var messages []content.Message
+	var ids []objects.ID
+	purged := map[int]objects.ID{}
+	for _, c := range line {
+		if c.Op != commit.Append || c.Role == content.NoRole {
+			continue
+		}
+		said := c
+		if edits[c.ID] != nil {
+			said = edits[c.ID]
+		}
+		block := said.Block
+		if block == nil {
+			continue
+		}
+		block, _ = x.masked(block)
+		if said.Tombstone != nil { // it is compared by the id of its content
+			t.erased[said.ContentID] = true
+			purged[len(messages)] = said.ContentID
+		}
+		messages = append(messages, content.Message{Role: c.Role, Blocks: []content.Block{block}})
+		ids = append(ids, c.ID)
+		x.anchor(t, c.ID, c.Role, block)
+		if c.Origin != nil && c.Origin.ResponseID != "" {
+			x.told[c.Origin.ResponseID], x.whose[c.ID] = c.ID, t
+		}
+	}
+	n := -1
+	t.tail = &reconcile.Builder{}
+	t.entries = t.tail.Add(messages, func(content.Block) (objects.ID, bool) {
+		n++
+		return purged[n], !purged[n].IsZero()
+	})
+	for i := range t.entries {
+		t.entries[i].Ref = ids[i]
+	}
+	t.claim = claimKey(t.details)
+	if t.claim == "" && !strings.HasPrefix(branch, x.prefix) { // it was named by On, and others made it
+		t.claim = claimKey(map[string]string{"branch": branch})
+	}
+	x.put(t)
+	return nil
+}
+
+// masked returns a block as it is compared. What is stored may be masked, what a client
 // sends again is not: secrets count as their masks on both sides.
-func (x *index) masked(messages []content.Message) []content.Message {
+func (x *index) masked(b content.Block) (content.Block, []string) {
 	if !x.masks {
-		return messages
+		return b, nil
 	}
-	all := slices.Clone(messages)
-	for i, m := range all {
-		all[i].Blocks = slices.Clone(m.Blocks)
-		for j, b := range m.Blocks {
-			all[i].Blocks[j], _ = history.Masked(b)
+	return history.Masked(b)
+}
+
+// put adds a thread. The lock is held.
+func (x *index) put(t *thread) {
+	x.threads[t.branch] = t
+	x.claims[t.claim] = append(x.claims[t.claim], t)
+	x.stand(t)
+}
+
+// drop takes a thread out. The lock is held.
+func (x *index) drop(t *thread) {
+	delete(x.threads, t.branch)
+	x.claims[t.claim] = without(x.claims[t.claim], t)
+	for id := range t.anchors {
+		if x.ids[id] = without(x.ids[id], t); len(x.ids[id]) == 0 {
+			delete(x.ids, id)
 		}
 	}
-	return all
+	x.leave(t)
 }
 
-func (x *index) put(s reconcile.Position, at objects.ID, branch string) {
-	x.on[at] = branch
-	if !slices.Contains(x.whole[s.Key], at) {
-		x.whole[s.Key] = append(x.whole[s.Key], at)
-	}
-	if s.Replied && !slices.Contains(x.talk[s.DialogueKey], at) {
-		x.talk[s.DialogueKey] = append(x.talk[s.DialogueKey], at)
+func without(list []*thread, t *thread) []*thread {
+	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
+}
+
+// stand notes where the conversation of a thread ends, when it names no session.
+func (x *index) stand(t *thread) {
+	if end := t.end(); t.claim == "" {
+		x.tips[end] = append(x.tips[end], t)
 	}
 }
 
-// says gives the last position of what a commit compiles to, and the instructions that
-// it begins with.
-func (x *index) says(ctx context.Context, at objects.ID) (last reconcile.Position, lead []content.Block, err error) {
-	p, err := compile.Chain(ctx, x.repo.Store(), at, compile.Options{})
-	if err != nil {
-		return reconcile.Position{}, nil, err
-	}
-	seen := x.masked(p.Messages)
-	list, n := reconcile.Positions(seen)
-	for _, m := range seen[:n] {
-		lead = append(lead, m.Blocks...)
-	}
-	if len(list) > 0 {
-		last = list[len(list)-1]
-	}
-	return last, lead, nil
-}
-
-// same tells whether two commits compile to the same conversation.
-func (x *index) same(ctx context.Context, a, b objects.ID) (bool, error) {
-	one, _, err := x.says(ctx, a)
-	if err != nil {
-		return false, err
-	}
-	other, _, err := x.says(ctx, b)
-	return one.Key == other.Key, err
-}
-
-// response finds the last block of the reply with a provider's id; zero when there
-// is none.
-func (x *index) response(ctx context.Context, id string) (objects.ID, error) {
-	if at := x.told[id]; !at.IsZero() {
-		return at, nil
-	}
-	var tips []objects.ID
-	for _, tip := range x.tips {
-		tips = append(tips, tip)
-	}
-	for c, err := range x.repo.Log(ctx, "", tract.LogOptions{Tips: tips}) {
-		if err != nil {
-			return objects.ID{}, err
-		}
-		if c.Origin != nil && c.Origin.ResponseID == id {
-			x.told[id] = c.ID
-			return c.ID, nil
+func (x *index) leave(t *thread) {
+	if end := t.end(); t.claim == "" {
+		if x.tips[end] = without(x.tips[end], t); len(x.tips[end]) == 0 {
+			delete(x.tips, end)
 		}
 	}
-	return objects.ID{}, nil
 }
 
-// remember notes the id of a reply, which a later request may name in the place of
-// the conversation.
-func (x *index) remember(ctx context.Context, last objects.ID) error {
-	c, err := commit.Read(ctx, x.repo.Store(), last)
-	if err != nil {
-		return err
+// end returns the key of the last entry that counts.
+func (t *thread) end() (key objects.ID) {
+	for _, e := range slices.Backward(t.entries) {
+		if e.Counts {
+			return e.Key
+		}
 	}
-	origin, err := commit.ReadOrigin(ctx, x.repo.Store(), c.OriginID)
-	if err == nil && origin.ResponseID != "" {
-		x.told[origin.ResponseID] = last
+	return key
+}
+
+// hasReply reports whether a thread has a response.
+func (t *thread) hasReply() bool {
+	return slices.ContainsFunc(t.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
+}
+
+// anchor notes the ids and seals of a block of a model. The commit is zero for a block that
+// a client sent.
+func (x *index) anchor(t *thread, at objects.ID, role content.Role, b content.Block) {
+	for _, id := range anchorsOf(role, b) {
+		if !t.anchors[id] {
+			t.anchors[id] = true
+			x.ids[id] = append(x.ids[id], t)
+		}
 	}
-	return err
+	if id := b.Form().ID; id != "" && !at.IsZero() && !slices.Contains(x.items[id], at) {
+		x.items[id] = append(x.items[id], at)
+	}
+}
+
+// made is the form of the id of a call that had none: it says nothing about the call.
+var made = regexp.MustCompile(`^call_[0-9a-f]{16}$`)
+
+// leastSeal is the length of the shortest seal that tells responses apart. Gemini CLI
+// replaces seals by a constant after it resumed a session.
+const leastSeal = 64
+
+// anchorsOf returns the ids and seals by which a block of a model is known again.
+func anchorsOf(role content.Role, b content.Block) (ids []string) {
+	if role != content.RoleAssistant {
+		return nil
+	}
+	if call, ok := b.(content.ToolCall); ok && call.CallID != "" && !made.MatchString(call.CallID) {
+		ids = append(ids, "call "+call.CallID)
+	}
+	form := b.Form()
+	if form.ID != "" {
+		ids = append(ids, "item "+form.ID)
+	}
+	if len(form.Seal.Data) >= leastSeal {
+		hash := objects.Hash([]byte(form.Seal.Data))
+		ids = append(ids, "seal "+string(hash[:]))
+	}
+	return ids
+}
+
+// claimKey is a claim with a session as a key; empty: it has no session.
+func claimKey(details map[string]string) string {
+	if branch := details["branch"]; branch != "" {
+		return "branch\x00" + branch
+	}
+	if details["session"] == "" {
+		return ""
+	}
+	return strings.Join([]string{details["client"], details["session"], details["agent"], details["side"]}, "\x00")
+}
+
+// free returns a name that no branch has: the wanted one, or else that with a number.
+func (x *index) free(ctx context.Context, wanted, separator string) (string, error) {
+	if err := refs.Check(wanted); err != nil {
+		return "", fmt.Errorf("branch %w", err)
+	}
+	for n := 1; ; n++ {
+		name := wanted
+		if n > 1 {
+			name = fmt.Sprint(wanted, separator, n)
+		}
+		if x.threads[name] != nil {
+			continue
+		}
+		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+name)
+		if err != nil || ref.Target.IsZero() {
+			return name, err
+		}
+	}
+}
+
+// byAnchors returns the threads that have the most of the ids of a list, the newest last.
+func (x *index) byAnchors(ids []string) (best []*thread) {
+	count := map[*thread]int{}
+	most := 0
+	for _, id := range ids {
+		for _, t := range x.ids[id] {
+			count[t]++
+			most = max(most, count[t])
+		}
+	}
+	for t, n := range count {
+		if n == most {
+			best = append(best, t)
+		}
+	}
+	slices.SortFunc(best, func(a, b *thread) int { return cmp.Or(len(a.entries)-len(b.entries), cmp.Compare(a.branch, b.branch)) })
+	return best
 }

@@ -53,6 +53,7 @@ func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
 		ask(p, branch, "no JSON: "+p.Text(), http.StatusOK)
 		ask(p, branch, fmt.Sprintf(`{"id":"c-%d","model":"m","choices":[{"index":0,"finish_reason":%s,"message":{"role":"assistant","content":%s,"reasoning_content":%s}}]}`,
 			i, text(p.Text()), text(p.Text()), text(p.Text())), http.StatusOK)
+		w.settle()
 		if stored(t, w.repo, p.Secret) {
 			t.Errorf("a secret of %s is stored", p.Rule)
 		}
@@ -89,14 +90,15 @@ func TestWithMaskingOffEveryByteCounts(t *testing.T) {
 	}
 	w := newWire(t, "mem:", says("A1", "A2"))
 	w.repo = repo
-	w.client = &http.Client{Transport: recorder.New(repo, recorder.Options{Unmasked: true, Patience: 1 << 40})}
+	w.transport = recorder.New(repo, recorder.Options{Unmasked: true})
+	w.client = &http.Client{Transport: w.transport}
 	one, other := "redis://:Tr0ub4dorX@cache:6379", "redis://:Tr0ub4dorY@cache:6379"
 	if secrets.Mask(one) != secrets.Mask(other) {
 		t.Fatal("the masks tell the passwords apart")
 	}
 	w.ask(recorder.On(t.Context(), "a"), one)
 	w.ask(recorder.On(t.Context(), "a"), other)
-	w.want(map[string]string{"a": one + " | A1", "a-2": other + " | A2"})
+	w.want(map[string]string{"a": one + " | A1", "a/fork-2": other + " | A2"})
 }
 
 // TestErrorsOfTheRecorderShowNoKey: what is told may quote what came.

@@ -1,11 +1,14 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tract-vcs/tract"
@@ -14,56 +17,50 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// Options is what may be said about a [Transport]. The zero value is good.
+// Options configure a [Transport]. The zero value is good.
 type Options struct {
-	// Next does the requests; nil: http.DefaultTransport.
-	Next http.RoundTripper
-	// Prefix begins the names of branches that are made for conversations which
-	// nobody named; empty: "record/".
-	Prefix string
-	// Patience is the longest that the end of an answer waits for the answer to be
-	// committed. 0 stands for 2 seconds; less does not wait.
-	Patience time.Duration
-	// Author makes the commits; empty: the author of the Repo.
-	Author string
-	// Unmasked says that the Repo masks no secrets: its setting secrets.mask is "off".
-	Unmasked bool
-	// OnEvent sees the answers as they come. It is called by several goroutines.
-	OnEvent func(llm.Event)
-	// OnResponse is told of each answer that was committed, and on which branch.
-	OnResponse func(branch string, reply *tract.Response)
-	// OnError is told of each call that was not recorded as it should have been. It
-	// is the only one who is: the program that asked sees nothing of it.
-	OnError func(*Error)
+	Next     http.RoundTripper // sends the requests; nil: http.DefaultTransport
+	Prefix   string            // of the names of branches that nobody named; empty: "proxy/"
+	Author   string            // of the commits; empty: the author of the Repo
+	Unmasked bool              // the Repo masks no secrets: its setting secrets.mask is "off"
+
+	// The functions are called by several goroutines at once, after the response has passed.
+	OnResponse func(branch string, r *tract.Response) // a response was committed
+	OnError    func(*Error)                           // an exchange was not recorded as it should have been
+	OnPass     func(*http.Request)                    // a request is not one to a model, and is not recorded
 }
 
-// Error says that a call was not recorded, or not whole. It holds what went over
-// the wire, so that nothing that was paid for is lost with it.
+// Error says that an exchange was not recorded, or not whole. It holds what went over the
+// wire, so that nothing that was paid for is lost with it.
 type Error struct {
 	Path string // of the request
 	Sent []byte // the body of the request
-	Came []byte // the body of the answer as far as it came
+	Came []byte // the body of the response as far as it came
 	Err  error
 }
 
-// Error has the path and the cause, without secrets.
+// Error returns the path and the cause, without secrets.
 func (e *Error) Error() string { return secrets.Mask(fmt.Sprintf("record %s: %v", e.Path, e.Err)) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Stats counts what went through a transport.
+type Stats struct {
+	Recorded int64 // exchanges that were committed
+	Failed   int64 // exchanges that were not committed as they should have been
+	Passed   int64 // requests that are not to models
+	Pending  int64 // exchanges that are on their way, or wait to be committed
+}
 
 // Transport is an http.RoundTripper that commits what goes through it. It may be
 // used by any number of clients and goroutines at once. New makes it.
 type Transport struct {
-	o     Options
-	repo  *tract.Repo
-	clock func() time.Time
+	o         Options
+	clock     func() time.Time
+	committer *committer
 
-	placing sync.Mutex // held while a place is looked for
-	index   *index
-
-	mu    sync.Mutex
-	calls map[*call]bool // that are not committed yet; true: the answer has ended
+	passed, pending atomic.Int64
 }
 
 // New makes a transport that commits to a repo. The repo must stay open until
@@ -73,53 +70,59 @@ func New(repo *tract.Repo, o Options) *Transport {
 		o.Next = http.DefaultTransport
 	}
 	if o.Prefix == "" {
-		o.Prefix = "record/"
+		o.Prefix = "proxy/"
 	}
-	if o.Patience == 0 {
-		o.Patience = 2 * time.Second
-	}
-	return &Transport{o: o, repo: repo, clock: time.Now, index: newIndex(repo, !o.Unmasked), calls: map[*call]bool{}}
+	return &Transport{o: o, clock: time.Now, committer: newCommitter(repo, o)}
 }
 
 type onKey struct{}
 
-// On names the branch that requests with the context go on with, or make. A request
-// that does not go on where the branch stands, because its history was changed, is
-// on a fork of it: BRANCH-2 and so on.
+// On names the branch that requests with the context continue or make. A request that does
+// not go on from where the branch stands is on a fork of it: BRANCH/fork-2 and so on.
 func On(ctx context.Context, branch string) context.Context {
 	return context.WithValue(ctx, onKey{}, branch)
 }
 
-// RoundTrip passes the request on and the answer back, with every byte when it
+// Stats returns what went through so far.
+func (t *Transport) Stats() Stats {
+	return Stats{
+		Recorded: t.committer.recorded.Load(), Failed: t.committer.failed.Load(),
+		Passed: t.passed.Load(), Pending: t.pending.Load() + t.committer.waiting(),
+	}
+}
+
+// RoundTrip passes the request on and the response back, with every byte when it
 // comes. What is not a request to a model, or was sent by a Branch that commits
-// the answer itself, is passed on and no more.
+// the response itself, is passed on and no more.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := t.begin(req)
-	if c == nil {
+	x := t.begin(req)
+	if x == nil {
+		if !llm.RecordingSkipped(req.Context()) {
+			t.passed.Add(1)
+			if t.o.OnPass != nil {
+				t.o.OnPass(req)
+			}
+		}
 		return t.o.Next.RoundTrip(req)
 	}
-	if c.sent == nil { // it cannot be read twice
+	t.pending.Add(1)
+	if !x.whole { // it cannot be read twice
 		again := *req
-		body := newCopied()
-		again.Body = &tee{ReadCloser: req.Body, to: body, ended: func() {}}
-		req, c.body = &again, body
+		again.Body = &requestBody{ReadCloser: req.Body, x: x}
+		req = &again
 	}
-	t.start(c)
 	res, err := t.o.Next.RoundTrip(req)
 	if err != nil {
-		c.body.end(err)
-		c.came.end(err)
-		c.answered <- nil
+		t.ended(x, err)
 		return res, err
 	}
-	copied := *res
-	c.answered <- &copied
-	res.Body = &tee{ReadCloser: res.Body, to: c.came, ended: c.ended, refusal: res.StatusCode >= 400}
+	x.answered(res, t.clock())
+	res.Body = &responseBody{ReadCloser: res.Body, x: x, ended: func(err error) { t.ended(x, err) }}
 	return res, nil
 }
 
-// begin is the call of a request; nil when it is not to be recorded.
-func (t *Transport) begin(req *http.Request) *call {
+// begin returns the exchange of a request; nil when it is not to be recorded.
+func (t *Transport) begin(req *http.Request) *exchange {
 	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || llm.RecordingSkipped(req.Context()) {
 		return nil
 	}
@@ -127,69 +130,167 @@ func (t *Transport) begin(req *http.Request) *call {
 	if !ok {
 		return nil
 	}
-	wanted, _ := req.Context().Value(onKey{}).(string)
-	c := &call{
-		Transport: t, ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), wanted: wanted, api: api, provider: provider, model: model,
-		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, secrets: secretsOf(req), at: t.clock(),
-		body: newCopied(), came: newCopied(), answered: make(chan *http.Response, 1), landed: make(chan struct{}),
+	on, _ := req.Context().Value(onKey{}).(string)
+	x := &exchange{
+		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), on: on, api: api, provider: provider, model: model,
+		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, header: identityOf(req.Header), secrets: secretsOf(req), started: t.clock(),
 	}
 	if req.GetBody != nil {
 		if body, err := req.GetBody(); err == nil {
-			c.sent, err = io.ReadAll(io.LimitReader(body, maxBody+1))
-			if body.Close(); err != nil {
-				c.sent = nil
+			sent, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+			if body.Close(); err == nil && len(sent) <= maxBody {
+				x.sent, x.whole = sent, true
 			}
 		}
 	}
-	if c.sent != nil {
-		c.body.write(c.sent)
-		c.body.end(nil)
-	}
-	return c
+	return x
 }
 
-// start begins to record a call, after those whose answers have ended: the request
-// may repeat what they said.
-func (t *Transport) start(c *call) {
-	t.mu.Lock()
-	var before []*call
-	for other, ended := range t.calls {
-		if ended {
-			before = append(before, other)
-		}
+// ended hands an exchange on. Only the first call counts.
+func (t *Transport) ended(x *exchange, err error) {
+	if x.end(err, t.clock()) {
+		t.committer.add(x)
+		t.pending.Add(-1)
 	}
-	t.calls[c] = false
-	t.mu.Unlock()
-	go func() {
-		defer func() {
-			t.mu.Lock()
-			delete(t.calls, c)
-			t.mu.Unlock()
-			close(c.landed)
-		}()
-		for _, other := range before {
-			<-other.landed
-		}
-		c.record()
-	}()
 }
 
 // Wait waits until everything is committed that went through so far, or until ctx
-// is done. An answer that is still coming, or was neither read to its end nor
+// is done. A response that is still coming, or was neither read to its end nor
 // closed, is waited for.
 func (t *Transport) Wait(ctx context.Context) error {
-	t.mu.Lock()
-	var open []*call
-	for c := range t.calls {
-		open = append(open, c)
-	}
-	t.mu.Unlock()
-	for _, c := range open {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for t.pending.Load() > 0 || t.committer.waiting() > 0 {
 		select {
-		case <-c.landed:
+		case <-tick.C:
 		case <-ctx.Done():
 			return fmt.Errorf("record: %w", ctx.Err())
 		}
 	}
+	return nil
+}
+
+// maxBody is the most bytes of a request or a response that are recorded.
+const maxBody = 64 << 20
+
+// errLeft says that a response was closed before its end.
+var errLeft = errors.New("the response was closed before its end")
+
+// errTooLong says that a body is longer than maxBody.
+var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
+
+// exchange is a request and its response as they went by.
+type exchange struct {
+	ctx                  context.Context //nolint:containedctx // of the request, which has it too
+	on                   string          // the branch that On names; may be empty
+	api, provider, model string
+	base, path           string
+	header               http.Header // what of the request says whose it is
+	secrets              []string
+	started              time.Time
+
+	mu       sync.Mutex
+	sent     []byte
+	whole    bool // sent is the whole body
+	status   int  // 0: there was no response
+	response http.Header
+	came     []byte
+	first    time.Duration
+	duration time.Duration
+	done     bool
+	err      error // why the response ended; nil: it is whole
+	tooLong  bool
+}
+
+func (x *exchange) answered(res *http.Response, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status, x.response, x.first = res.StatusCode, res.Header.Clone(), now.Sub(x.started)
+}
+
+// write adds bytes to one of the bodies.
+func (x *exchange) write(to *[]byte, p []byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.done:
+	case len(*to)+len(p) > maxBody:
+		x.tooLong = true
+	default:
+		*to = append(*to, p...)
+	}
+}
+
+// end says that nothing comes any more. It reports whether it is the first time.
+func (x *exchange) end(err error, now time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.done {
+		return false
+	}
+	x.done, x.err, x.duration = true, err, now.Sub(x.started)
+	if x.tooLong {
+		x.err = errTooLong
+	}
+	return true
+}
+
+// requestBody is a body that is copied while it is sent.
+type requestBody struct {
+	io.ReadCloser
+	x *exchange
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.x.write(&b.x.sent, p[:n])
+	return n, err
+}
+
+// responseBody is a body that is copied while it is read. Nothing is read that its reader
+// does not ask for, but for the rest of a refusal: libraries leave that unread.
+type responseBody struct {
+	io.ReadCloser
+	x     *exchange
+	ended func(error)
+	over  bool
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.x.write(&b.x.came, p[:n])
+	switch {
+	case err == io.EOF:
+		b.over = true
+		b.ended(nil)
+	case err != nil:
+		b.over = true
+		b.ended(err)
+	}
+	return n, err
+}
+
+// How much of the rest of a refusal is read after its reader closed it, and for how long.
+const (
+	maxRefusal     = 64 << 10
+	refusalTimeout = time.Second
+)
+
+func (b *responseBody) Close() error {
+	if b.over || b.x.status < 400 {
+		err := b.ReadCloser.Close()
+		b.ended(errLeft)
+		return err
+	}
+	b.over = true
+	go func() {
+		stop := time.AfterFunc(refusalTimeout, func() { b.ReadCloser.Close() })
+		defer stop.Stop()
+		var rest bytes.Buffer
+		_, err := io.Copy(&rest, io.LimitReader(b.ReadCloser, maxRefusal))
+		b.x.write(&b.x.came, rest.Bytes())
+		b.ended(err)
+		b.ReadCloser.Close()
+	}()
 	return nil
 }

@@ -26,6 +26,8 @@ type run struct {
 	server *httptest.Server
 	client *http.Client
 
+	transport *recorder.Transport
+
 	mu      sync.Mutex
 	next    map[string]step   // what the server says, by the name in a header
 	landed  map[string]landed // where replies are, by their text
@@ -60,8 +62,7 @@ func newRun(t *testing.T) *run {
 		io.WriteString(w, s.body)
 	}))
 	t.Cleanup(r.server.Close)
-	transport := recorder.New(repo, recorder.Options{
-		Patience: 1 << 40,
+	r.transport = recorder.New(repo, recorder.Options{
 		OnResponse: func(branch string, reply *tract.Response) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -69,7 +70,7 @@ func newRun(t *testing.T) *run {
 		},
 		OnError: func(err *recorder.Error) { t.Errorf("%v\nsent %s", err, err.Sent) },
 	})
-	r.client = &http.Client{Transport: transport}
+	r.client = &http.Client{Transport: r.transport}
 	return r
 }
 
@@ -93,6 +94,9 @@ func (r *run) post(a *agent, key string, status int, body string, stream bool) s
 	}
 	req.Header.Set("X-Step", key)
 	req.Header.Set("Authorization", "Bearer sk-very-secret-"+a.name)
+	if a.session {
+		req.Header.Set("X-Tract-Session", a.name)
+	}
 	res, err := r.client.Do(req)
 	if err != nil {
 		r.t.Error(err)
@@ -103,6 +107,9 @@ func (r *run) post(a *agent, key string, status int, body string, stream bool) s
 	if err != nil {
 		r.t.Error(err)
 	}
+	if err := r.transport.Wait(r.t.Context()); err != nil {
+		r.t.Error(err)
+	}
 	return string(came)
 }
 
@@ -111,7 +118,7 @@ func (r *run) post(a *agent, key string, status int, body string, stream bool) s
 func (r *run) ask(a *agent, key string, calls []called, at *objects.ID) {
 	stream := a.rng.IntN(2) == 0
 	reply := said{role: "assistant", thought: "thought of " + key, text: "Answer " + key + ". " + a.plant(), calls: calls}
-	if !a.steady && a.rng.IntN(6) == 0 {
+	if refused := a.rng.IntN(6) == 0; refused && !a.steady && (a.session || len(a.history) > 1) {
 		r.post(a, key+"-no", 529, `{"error":{"type":"overloaded_error","message":"too much: Bearer sk-very-secret-`+a.name+`","param":`+text(a.plant())+`}}`, stream)
 	}
 	body := a.answer(reply, stream)
@@ -164,7 +171,7 @@ func (r *run) life(a *agent, turns, depth int, started objects.ID) objects.ID {
 			for i := range calls {
 				calls[i].result = fmt.Sprintf("%d degrees in %s", i, key) + a.plant()
 				if depth > 0 && i == 0 && a.rng.IntN(3) == 0 {
-					sub := &agent{name: key + "-sub", dialect: a.dialect, system: "You are " + key + "'s helper." + a.plant(), rng: a.rng, plants: a.plants}
+					sub := &agent{name: key + "-sub", dialect: a.dialect, system: "You are " + key + "'s helper." + a.plant(), rng: a.rng, plants: a.plants, session: a.session}
 					r.life(sub, 1, depth-1, objects.ID{})
 				}
 			}
@@ -227,7 +234,7 @@ func manyAgents(t *testing.T, plants []string) *tract.Repo {
 	var all sync.WaitGroup
 	for n, dialect := range []string{"messages", "chat", "messages", "chat", "messages", "chat"} {
 		all.Go(func() {
-			a := &agent{name: fmt.Sprint("agent", n), dialect: dialect, system: fmt.Sprintf("You are agent %d.", n), rng: rand.New(rand.NewPCG(seed, uint64(n))), plants: plants, planted: 7 * n}
+			a := &agent{name: fmt.Sprint("agent", n), dialect: dialect, system: fmt.Sprintf("You are agent %d.", n), rng: rand.New(rand.NewPCG(seed, uint64(n))), plants: plants, planted: 7 * n, session: n%2 == 0}
 			a.system += a.plant()
 			r.life(a, 5, 1, objects.ID{})
 		})

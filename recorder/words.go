@@ -1,14 +1,11 @@
 package recorder
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/content"
 )
 
 // kept is the headers of an answer that are written down, by the name they get. No
@@ -19,14 +16,14 @@ var kept = map[string]string{
 }
 
 // ids is what of the headers of an answer is written down.
-func (c *call) ids(h http.Header) map[string]string {
+func (x *exchange) ids(h http.Header) map[string]string {
 	var all map[string]string
 	for name, as := range kept {
 		if value := h.Get(name); value != "" {
 			if all == nil {
 				all = map[string]string{}
 			}
-			all[as] = c.hide(value)
+			all[as] = x.hide(value)
 		}
 	}
 	return all
@@ -57,7 +54,7 @@ func secretsOf(req *http.Request) []string {
 		}
 	}
 	for name, values := range req.Header {
-		if !slices.Contains(open, name) && !strings.HasPrefix(name, "X-Stainless-") {
+		if !slices.Contains(open, name) && !slices.ContainsFunc(identity, func(known string) bool { return strings.EqualFold(known, name) }) && !strings.HasPrefix(name, "X-Stainless-") {
 			add(values...)
 		}
 	}
@@ -73,54 +70,37 @@ func secretsOf(req *http.Request) []string {
 
 // hide is a text without the secrets of the request. All that is written down of
 // headers and errors goes through it.
-func (c *call) hide(text string) string {
-	for _, secret := range c.secrets {
+func (x *exchange) hide(text string) string {
+	for _, secret := range x.secrets {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	return text
 }
 
-// refused writes down an answer that is an error.
-func (c *call) refused(res *http.Response) error {
-	text, err := c.words(res)
-	if err != nil {
-		text = strings.TrimSpace(text + "\n" + c.hide(err.Error()))
-	}
-	meta := c.ids(res.Header)
-	if meta == nil {
-		meta = map[string]string{}
-	}
-	meta["status"] = fmt.Sprint(res.StatusCode)
-	return c.note(fmt.Sprintf("the request was answered %d %s\n%s", res.StatusCode, http.StatusText(res.StatusCode), text), meta)
-}
-
-// unread writes down an answer that nothing could be made of.
-func (c *call) unread(res *http.Response, cause error) error {
-	text, err := c.words(res)
-	if text == "" && err != nil {
-		text = c.hide(err.Error())
-	}
-	return c.note(fmt.Sprintf("the answer could not be read: %s\n%s", c.hide(cause.Error()), text), c.ids(res.Header))
-}
-
-// words is the body of an answer as it came, without secrets.
-func (c *call) words(res *http.Response) (string, error) {
-	came, err := c.came.all()
-	if err == errLeft { // enough of an error
-		err = nil
-	}
-	if body, bad := plain(strings.NewReader(string(came)), res); bad == nil {
-		if text, bad := io.ReadAll(body); bad == nil {
-			return c.hide(string(text)), err
+// words returns the body of a response as it came, without secrets.
+func (x *exchange) words() string {
+	if body, err := plain(bytes.NewReader(x.came), x.response.Get("Content-Encoding")); err == nil {
+		if text, err := io.ReadAll(body); err == nil {
+			return x.hide(string(text))
 		}
 	}
-	return c.hide(string(came)), err
+	return x.hide(string(x.came))
 }
 
-// note adds words for people after the question: what became of it. They are never
-// sent, so the question asked again finds its place.
-func (c *call) note(text string, meta map[string]string) error {
-	note := []content.Block{content.Note(strings.TrimSpace(text))}
-	_, err := c.branch.Append(c.ctx, note, tract.AppendOptions{Author: c.o.Author, Meta: meta, External: true})
-	return err
+// identity is the headers of a request that say whose it is, and how its body is encoded. No
+// other header is kept.
+var identity = []string{
+	"User-Agent", "Content-Encoding", "X-Tract-Session", "X-Tract-Agent", "X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id",
+	"Session-Id", "Session_id", "Thread-Id", "X-Codex-Parent-Thread-Id", "X-Codex-Turn-Metadata", "X-Session-Id", "X-Session-Affinity", "X-Parent-Session-Id",
+}
+
+// identityOf returns the headers that say whose a request is.
+func identityOf(h http.Header) http.Header {
+	kept := http.Header{}
+	for name, values := range h {
+		if slices.ContainsFunc(identity, func(known string) bool { return strings.EqualFold(known, name) }) {
+			kept[name] = values
+		}
+	}
+	return kept
 }

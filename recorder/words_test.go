@@ -56,11 +56,12 @@ func TestWhatCannotBeReadIsToldOrNoted(t *testing.T) {
 	if err != nil || string(came) != "packed for secret-in-the-addresssecret-in-a-header" {
 		t.Errorf("the client saw %q, %v", came, err)
 	}
+	w.settle()
 	c, err := w.repo.Show(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if have := c.Block.String(); have != "the answer could not be read: content encoding \"br\" cannot be read\npacked for [secret][secret]" {
+	if have := c.Block.String(); have != "the response could not be read: content encoding \"br\" cannot be read\npacked for [secret][secret]" {
 		t.Errorf("the note is %q", have)
 	}
 }

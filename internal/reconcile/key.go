@@ -13,50 +13,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Position is a block of a conversation that counts, with the keys of the conversation
-// up to and including it.
-type Position struct {
-	Message, Block int
-	Key            objects.ID // of everything
-	DialogueKey    objects.ID // without the instructions at the beginning; zero inside them
-	Replied        bool       // the model has spoken by then
-}
-
-// Positions returns the positions of a conversation, and the number of messages of
-// instructions at its beginning. Blocks that do not count have no position.
-func Positions(messages []content.Message) (list []Position, instructions int) {
-	for instructions < len(messages) && messages[instructions].Role == content.RoleSystem {
-		instructions++
-	}
-	var all, dialogue trail
-	calls := map[string]objects.ID{}
-	replied := false
-	for i, m := range messages {
-		for j, b := range m.Blocks {
-			u, counts := unitOf(m.Role, b, calls)
-			if !counts {
-				continue
-			}
-			p := Position{Message: i, Block: j, Key: all.add(m.Role, u)}
-			if i >= instructions {
-				replied = replied || m.Role == content.RoleAssistant
-				p.DialogueKey, p.Replied = dialogue.add(m.Role, u), replied
-			}
-			list = append(list, p)
-		}
-	}
-	return list, instructions
-}
-
-// After returns what a conversation says after a position.
-func After(messages []content.Message, p Position) []content.Message {
-	var rest []content.Message
-	if m := messages[p.Message]; p.Block+1 < len(m.Blocks) {
-		rest = append(rest, content.Message{Role: m.Role, Blocks: m.Blocks[p.Block+1:]})
-	}
-	return append(rest, messages[p.Message+1:]...)
-}
-
 // unit is the part of one block that a key covers.
 type unit struct {
 	hash  objects.ID // of everything but text

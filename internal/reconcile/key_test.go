@@ -37,7 +37,7 @@ func TestKeysTellConversationsApart(t *testing.T) {
 	}
 	result := func(id, text string) content.Block { return content.ToolResult{CallID: id, Text: text} }
 	key := func(messages ...content.Message) string {
-		list, _ := Positions(messages)
+		list := new(Builder).Add(messages, nil)
 		return list[len(list)-1].Key.String()
 	}
 	user, assistant, tool := content.RoleUser, content.RoleAssistant, content.RoleTool

@@ -10,8 +10,9 @@
 // itself. Neither does it cover how the blocks of one role are divided into blocks
 // and messages.
 //
-// [Compare] compares two conversations. A caller with an index of many histories looks
-// up the keys of [Positions] in it.
+// [Compare] plans how a list goes on from a conversation, of which a [Builder] keeps the
+// entries. [CompareMessages] compares two conversations for a caller that wants no more than
+// their common beginning.
 package reconcile
 
 import (
@@ -31,10 +32,10 @@ type Match struct {
 	Whole  bool // the list repeats the whole history: what is new goes after its end
 }
 
-// Compare finds the longest beginning of a list that is also a beginning of a history.
+// CompareMessages finds the longest beginning of a list that is also a beginning of a history.
 // Where Match.Whole is false, the history goes on in another way than the list after
 // its first Match.Known blocks, or the list ends there.
-func Compare(history, list []content.Message) Match {
+func CompareMessages(history, list []content.Message) Match {
 	ours, theirs := flatten(history), flatten(list)
 	at := make(map[objects.ID]int, len(ours))
 	last := -1 // block of the history that counts

@@ -33,7 +33,7 @@ func TestCompare(t *testing.T) {
 		"reasoning before the other way": {list{user("Q"), assistant(thought, answer)}, list{user("Q"), assistant(thought), user("R")}, Match{2, 2, false}},
 		"one of two reasonings":          {list{user("Q"), assistant(thought, other)}, list{user("Q"), assistant(other)}, Match{3, 2, true}},
 	} {
-		if have := Compare(c.history, c.list); have != c.want {
+		if have := CompareMessages(c.history, c.list); have != c.want {
 			t.Errorf("%s: %+v, want %+v", name, have, c.want)
 		}
 	}

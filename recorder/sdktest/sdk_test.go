@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
@@ -57,8 +56,7 @@ func recorded(t *testing.T, have talk, script ...llmtest.Exchange) *tract.Repo {
 		t.Fatal(err)
 	}
 	transport := recorder.New(repo, recorder.Options{
-		Patience: time.Minute,
-		OnError:  func(err *recorder.Error) { t.Errorf("%v", err) },
+		OnError: func(err *recorder.Error) { t.Errorf("%v", err) },
 	})
 	var saw [2][]string
 	for i, client := range []*http.Client{{}, {Transport: transport}} {

@@ -1,0 +1,268 @@
+package recorder
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
+)
+
+// commit commits an exchange. Whatever goes wrong, even a panic, is reported and goes no
+// further.
+func (c *committer) commit(x *exchange) {
+	var done *tract.Recorded
+	var branch string
+	err := errors.New("committing ended early")
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+		if err != nil {
+			c.failed.Add(1)
+			if c.o.OnError != nil {
+				c.o.OnError(&Error{Path: x.path, Sent: x.sent, Came: x.came, Err: err})
+			}
+			return
+		}
+		c.recorded.Add(1)
+		if c.o.OnResponse != nil && done != nil && done.Response != nil && done.Rescued == "" {
+			c.o.OnResponse(branch, done.Response)
+		}
+	}()
+	done, branch, err = c.try(x)
+}
+
+// maxRaces is how often a place is looked for again because the branch moved.
+const maxRaces = 16
+
+func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err error) {
+	a, target, err := c.decode(x)
+	if err != nil {
+		return nil, "", err
+	}
+	answer := x.answer(target)
+	for range maxRaces {
+		done, branch, err = c.record(x, a, answer, target)
+		if moved := (*tract.ConflictError)(nil); !errors.As(err, &moved) {
+			break
+		}
+	}
+	if err == nil && errors.Is(answer.err, errTooLong) {
+		err = answer.err
+	}
+	return done, branch, err
+}
+
+// decode reads the request.
+func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
+	body, err := plain(bytes.NewReader(x.sent), x.header.Get("Content-Encoding"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the request: %w", err)
+	}
+	sent, err := io.ReadAll(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the request: %w", err)
+	}
+	a := &asked{on: x.on, at: x.started, sent: sent}
+	if a.request, err = providers.DecodeRequest(x.api, x.provider, sent); err != nil {
+		return nil, nil, err
+	}
+	if a.request.Settings.Model == "" {
+		a.request.Settings.Model = x.model
+	}
+	if a.body, err = rawjson.Parse(sent); err != nil {
+		return nil, nil, err
+	}
+	a.claim = claimOf(x.header, a.body)
+	target, err := providers.Open(x.provider, providers.Config{Dialect: x.api, BaseURL: x.base, Model: a.request.Settings.Model})
+	return a, target, err
+}
+
+// prepare makes what a request is compared by. The lock of the index is held.
+func (a *asked) prepare(ctx context.Context, x *index) error {
+	messages, err := x.resolved(ctx, a.request.Messages)
+	if err != nil {
+		return err
+	}
+	a.request.Messages = withoutBilling(messages)
+	a.messages, a.anchors = nil, nil
+	for _, m := range a.request.Messages {
+		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
+		for i, b := range m.Blocks {
+			masked.Blocks[i], _ = x.masked(b)
+			a.anchors = append(a.anchors, anchorsOf(m.Role, b)...)
+		}
+		a.messages = append(a.messages, masked)
+	}
+	a.tail = &reconcile.Builder{}
+	a.entries = a.tail.Add(a.messages, nil)
+	return nil
+}
+
+// billing begins a text that Claude Code puts before its instructions. It differs in each
+// request, and says nothing to the model.
+const billing = "x-anthropic-billing-header:"
+
+func withoutBilling(messages []content.Message) []content.Message {
+	all := slices.Clone(messages)
+	for i, m := range all {
+		if m.Role == content.RoleSystem {
+			all[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b content.Block) bool { return strings.HasPrefix(b.String(), billing) })
+		}
+	}
+	return all
+}
+
+// resolved returns messages with the blocks that items of the provider stand for: a client
+// of the Responses API may send the id of an item in its place.
+func (x *index) resolved(ctx context.Context, messages []content.Message) ([]content.Message, error) {
+	all := slices.Clone(messages)
+	for i, m := range all {
+		var blocks []content.Block
+		for _, b := range m.Blocks {
+			id := referenceOf(b)
+			if id != "" && len(x.items[id]) == 0 {
+				if err := x.loadAll(ctx); err != nil {
+					return nil, err
+				}
+			}
+			if id == "" || len(x.items[id]) == 0 {
+				blocks = append(blocks, b)
+				continue
+			}
+			for _, at := range x.items[id] {
+				c, err := commit.Read(ctx, x.repo.Store(), at)
+				if err == nil {
+					err = commit.Load(ctx, x.repo.Store(), c)
+				}
+				if err != nil {
+					return nil, err
+				}
+				blocks = append(blocks, c.Block)
+				all[i].Role = c.Role
+			}
+		}
+		all[i].Blocks = blocks
+	}
+	return all, nil
+}
+
+// referenceOf returns the id of the item that a block refers to; empty: it is no reference.
+func referenceOf(b content.Block) string {
+	native, ok := b.(content.Native)
+	if !ok {
+		return ""
+	}
+	v, err := rawjson.Parse([]byte(native.JSON))
+	if err != nil || v.Get("type").Text() != "item_reference" {
+		return ""
+	}
+	return v.Get("id").Text()
+}
+
+// answer is what came of a request.
+type answer struct {
+	reply *llm.Response // nil: there is none that can be read
+	note  string        // what came in its place
+	meta  map[string]string
+	err   error // why the response ended before its end
+}
+
+// answer reads the response of an exchange.
+func (x *exchange) answer(target *providers.Client) answer {
+	ids := x.ids(x.response)
+	switch {
+	case x.status == 0:
+		return answer{note: "the request was not answered: " + x.hide(fmt.Sprint(x.err)), err: x.err}
+	case x.status/100 != 2:
+		if ids == nil {
+			ids = map[string]string{}
+		}
+		ids["status"] = fmt.Sprint(x.status)
+		text := x.words()
+		if x.err != nil && !errors.Is(x.err, errLeft) {
+			text = strings.TrimSpace(text + "\n" + x.hide(x.err.Error()))
+		}
+		return answer{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: ids, err: x.err}
+	}
+	body, err := plain(bytes.NewReader(x.came), x.response.Get("Content-Encoding"))
+	var reply *llm.Response
+	if err == nil {
+		reply, err = llm.Collect(target.Decode(body), nil)
+	}
+	if reply != nil {
+		bad := content.CheckBlocks(reply.Blocks)
+		if err = errors.Join(err, bad); bad != nil {
+			reply.Blocks = slices.DeleteFunc(slices.Clone(reply.Blocks), func(b content.Block) bool { return content.CheckBlock(b) != nil })
+		}
+	}
+	if reply == nil || err != nil && len(reply.Blocks) == 0 {
+		cause := errors.Join(err, x.err)
+		return answer{note: fmt.Sprintf("the response could not be read: %s\n%s", x.hide(fmt.Sprint(cause)), x.words()), meta: ids, err: cause}
+	}
+	reply.Incomplete = reply.Incomplete || err != nil
+	return answer{reply: reply, meta: ids, err: x.err}
+}
+
+// record commits an exchange at its place.
+func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
+	c.index.mu.Lock()
+	err := a.prepare(x.ctx, c.index)
+	var p *place
+	if err == nil {
+		p, err = c.index.find(x.ctx, a)
+	}
+	c.index.mu.Unlock()
+	if err != nil {
+		return nil, "", err
+	}
+	r, added := p.recording(a)
+	r.Request, r.Body, r.Address, r.Response = a.request, a.sent, target.Address(), an.reply
+	r.Sent, r.First, r.Duration = x.started, x.first, x.duration
+	if an.reply != nil {
+		r.IDs = an.meta
+	} else {
+		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+an.note)), an.meta
+	}
+	done, err := c.repo.Branch(p.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
+	if err != nil {
+		return nil, p.branch, err
+	}
+	var reply []content.Block
+	if an.reply != nil {
+		for _, b := range an.reply.Blocks {
+			b, _ = c.index.masked(b)
+			reply = append(reply, b)
+		}
+	}
+	c.index.mu.Lock()
+	defer c.index.mu.Unlock()
+	return done, p.branch, c.index.committed(x.ctx, a, p, added, done, reply)
+}
+
+// plain returns a body without its compression.
+func plain(r io.Reader, coding string) (io.Reader, error) {
+	switch coding = strings.ToLower(strings.TrimSpace(coding)); coding {
+	case "", "identity":
+		return r, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(r)
+	case "deflate":
+		return zlib.NewReader(r)
+	}
+	return nil, fmt.Errorf("content encoding %q cannot be read", coding)
+}

@@ -1,0 +1,358 @@
+package tract
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// Recording is an exchange that another program had with a model, and its place on a
+// branch. Package recorder makes recordings.
+type Recording struct {
+	By      string            // the program that brings it, for the origins of its commits
+	Details map[string]string // what is known of the conversation, by name; in the origins of its commits
+	From    objects.ID        // the commit that it goes on from; zero: it begins a history
+
+	Edits    []RecordedEdit    // how the client changed what it said before
+	Messages []content.Message // what the request adds
+	Note     string            // what became of a request that has no response; never sent
+	Meta     map[string]string // named values of the note
+
+	Request  *llm.Request      // how the model was asked
+	Body     []byte            // of the request, as it was sent
+	Previous objects.ID        // manifest of the request before it; zero: none
+	Address  llm.Address       // who was asked
+	IDs      map[string]string // the provider's names for the exchange
+	Response *llm.Response     // nil: there is none, or it cannot be read
+	Sent     time.Time         // zero: not known
+	First    time.Duration     // until the response began
+	Duration time.Duration     // until the response ended
+}
+
+// RecordedEdit is a block that the client says in another way from now on.
+type RecordedEdit struct {
+	Commit objects.ID
+	Block  content.Block // nil: the client leaves the block out
+}
+
+// Recorded is what Record committed.
+type Recorded struct {
+	Edits    int          // commits of edits
+	Request  []objects.ID // of the messages, one for each block that is not empty
+	Response *Response    // nil: there was none
+	Rescued  string       // the rescue ref of a response that broke off
+	Tip      objects.ID   // of the branch
+}
+
+// Record commits an exchange in one transaction: the edits, what the request adds, and the
+// response with its usage and the manifest of its request. The branch must stand at
+// Recording.From or not exist; a branch that stands elsewhere is a *[ConflictError]. The
+// prompt is not compiled. Secrets are masked as those of an import are. A response that
+// broke off is kept under a rescue ref, and the branch stands at the question.
+func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Recorded, error) {
+	if err := cmp.Or(refs.Check(b.name), checkTime(r.Sent)); err != nil {
+		return nil, fmt.Errorf("record: branch %w", err)
+	}
+	c, err := b.repo.appending(o)
+	if err != nil {
+		return nil, err
+	}
+	c.foreign = true
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !tip.IsZero() && tip != r.From {
+		return nil, &ConflictError{Operation: "record", Branch: b.name, Expected: r.From, Actual: tip}
+	}
+	parent, err := b.repo.header(ctx, r.From)
+	if err != nil {
+		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
+	}
+	w := recordWriter{b: b, c: c, r: &r, last: parent, done: &Recorded{Tip: r.From}}
+	if err := w.request(); err != nil {
+		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
+	}
+	batch := objects.Batch{Copies: r.repeats(), Note: c.note(ctx, "record")}
+	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.tip()}
+	if err := w.response(); err != nil {
+		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
+	}
+	switch {
+	case r.Response != nil && r.Response.Incomplete:
+		w.done.Rescued = refs.Rescued + b.name + "/" + cmp.Or(r.Sent, c.now).UTC().Format(history.RescueTime) + "-" + w.last.ID.String()[:8]
+		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: w.done.Rescued, New: w.last.ID})
+	default:
+		move.New = w.tip()
+	}
+	if move.New != move.Old {
+		batch.Refs = append(batch.Refs, move)
+	}
+	w.done.Tip = move.New
+	if len(batch.Refs) == 0 {
+		return w.done, nil
+	}
+	batch.Put = append(w.writer.Objects(), w.put...)
+	return w.done, b.conflict("record", b.apply(ctx, batch))
+}
+
+// repeats reports whether a history begins with responses that were recorded elsewhere: what
+// was purged of these stays purged.
+func (r *Recording) repeats() bool {
+	return r.From.IsZero() && slices.ContainsFunc(r.Messages, func(m content.Message) bool { return m.Role == content.RoleAssistant })
+}
+
+// recordWriter makes the commits of a recording.
+type recordWriter struct {
+	b      *Branch
+	c      *call
+	r      *Recording
+	last   *commit.Commit // nil: there is none
+	writer commit.Writer
+	put    []objects.Object
+	done   *Recorded
+}
+
+func (w *recordWriter) tip() (id objects.ID) {
+	if w.last != nil {
+		id = w.last.ID
+	}
+	return id
+}
+
+// write adds commits, and returns their ids.
+func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
+	made, err := w.c.write(&w.writer, w.last, drafts...)
+	var ids []objects.ID
+	for _, one := range made {
+		w.b.repo.headers.put(one)
+		ids, w.last = append(ids, one.ID), one
+	}
+	return ids, err
+}
+
+// origin returns the origin of what a client sent.
+func (w *recordWriter) origin(source commit.Source) *commit.Origin {
+	return &commit.Origin{Source: source, Session: w.b.name, Importer: w.r.By, Original: w.r.Details}
+}
+
+// request writes the edits, the messages and the note.
+func (w *recordWriter) request() error {
+	for _, e := range w.r.Edits {
+		d := w.c.draft(e.Block, w.origin(commit.SourceImport))
+		d.Op, d.Target = commit.Edit, e.Commit
+		if e.Block == nil {
+			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
+		}
+		if _, err := w.write(d); err != nil {
+			return err
+		}
+		w.done.Edits++
+	}
+	origins := map[commit.Source]*commit.Origin{}
+	for _, m := range w.r.Messages {
+		if err := content.CheckBlocks(m.Blocks); err != nil {
+			return err
+		}
+		blocks := withWords(m.Blocks)
+		for i, block := range blocks {
+			source := commit.SourceUser
+			if block.Kind() == content.KindToolResult {
+				source = commit.SourceTool
+			}
+			if origins[source] == nil {
+				origins[source] = w.origin(source)
+			}
+			d := w.c.draft(block, origins[source])
+			d.Role, d.Priority = cmp.Or(content.RoleOf(block), m.Role), w.c.priority
+			if w.last != nil && (i > 0 && joins(d.Role) && w.last.Role == d.Role || i == 0 && continues(w.last, &d)) {
+				d.Index = w.last.Index + 1
+			}
+			ids, err := w.write(d)
+			if err != nil {
+				return err
+			}
+			w.done.Request = append(w.done.Request, ids...)
+		}
+	}
+	if w.r.Note == "" && w.last == nil {
+		w.r.Note = "the request has no message"
+	}
+	if w.r.Note == "" {
+		return nil
+	}
+	d := w.c.draft(content.Note(w.r.Note), w.origin(commit.SourceImport))
+	d.Label.Meta = w.r.Meta
+	_, err := w.write(d)
+	return err
+}
+
+// response writes the response and the manifest.
+func (w *recordWriter) response() error {
+	reply := w.r.Response
+	if reply == nil {
+		return nil
+	}
+	manifest, err := w.manifest()
+	if err != nil {
+		return err
+	}
+	details := maps.Clone(w.r.Details)
+	if details == nil {
+		details = map[string]string{}
+	}
+	maps.Copy(details, w.r.IDs)
+	origin := &commit.Origin{
+		Source: commit.SourceModel, Session: w.b.name, Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, Endpoint: w.r.Address.Endpoint,
+		Model: cmp.Or(reply.Model, manifest.Model), ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
+		Settings: w.r.settings(), Started: w.r.Sent, FirstToken: w.r.First, Duration: w.r.Duration, Importer: w.r.By, Original: details,
+		Manifest: manifest.Object().ID,
+	}
+	blocks := reply.Blocks
+	var drafts []commit.Draft
+	add := func(block content.Block) {
+		d := commit.Draft{Block: block, Time: w.c.time, Origin: origin, Index: len(drafts)}
+		drafts = append(drafts, d)
+	}
+	for _, block := range blocks {
+		if !content.IsBlank(block) {
+			add(block)
+		}
+	}
+	if len(drafts) == 0 {
+		note := "the response has no content"
+		if reply.Finish != "" {
+			note += "; finish reason: " + reply.Finish
+		}
+		add(content.Note(note))
+	}
+	ids, err := w.write(drafts...)
+	if err != nil {
+		return err
+	}
+	w.put = append(w.put, manifest.Object())
+	w.done.Response = &Response{
+		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks, Commits: ids,
+		Usage: origin.Usage, Finish: reply.Finish, Model: reply.Model, Config: origin.Settings, Manifest: origin.Manifest,
+	}
+	return nil
+}
+
+// manifest makes the manifest of the request. Which commits were sent is not told: the
+// body says it.
+func (w *recordWriter) manifest() (*compile.Manifest, error) {
+	s := w.r.Request.Settings
+	m := &compile.Manifest{
+		Prev: w.r.Previous, Head: w.tip(), Options: w.c.compileOptions(), Model: cmp.Or(s.Model, w.r.Address.Model), ToolChoice: s.ToolChoice,
+		Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, RequestSettings: history.Asked(w.r.Request), Sent: objects.Hash(w.r.Body),
+	}
+	m.Options.Policy.IncludeReasoning = repeatsReasoning(w.r.Request.Messages)
+	if extra := m.RequestSettings[history.AskedExtra]; extra != "" {
+		masking := w.c.masking()
+		m.RequestSettings[history.AskedExtra] = masking.Setting(extra)
+		w.c.tell(masking.found)
+	}
+	if list := w.c.maskedTools(w.r.Request.Tools); len(list) > 0 {
+		tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, list))
+		if err := tools.Check(); err != nil {
+			return nil, fmt.Errorf("tool definitions: %w", err)
+		}
+		w.put, m.Tools = append(w.put, tools), tools.ID
+	}
+	return m, nil
+}
+
+// repeatsReasoning reports whether a request has reasoning of a turn that is over.
+func repeatsReasoning(messages []content.Message) bool {
+	reasons := false
+	for _, m := range messages {
+		if m.Role == content.RoleUser && reasons {
+			return true
+		}
+		for _, b := range m.Blocks {
+			reasons = reasons || b.Kind() == content.KindReasoning
+		}
+	}
+	return false
+}
+
+// settings returns the settings of the request that an origin keeps.
+func (r *Recording) settings() map[string]string {
+	all := history.Asked(&llm.Request{Settings: r.Request.Settings})
+	maps.DeleteFunc(all, func(name, value string) bool {
+		return name == history.AskedStream || name == history.AskedExtra || name == history.AskedHidden || name == history.AskedEnabled && value == "true"
+	})
+	if model := r.Request.Settings.Model; model != "" {
+		all["model"] = model
+	}
+	if choice := r.Request.Settings.ToolChoice; choice != "" {
+		all["tool_choice"] = choice
+	}
+	return all
+}
+
+// continueAt adds drafts after a commit, in one transaction. The branch must stand at the
+// commit or not exist: then it begins there. A branch that stands elsewhere is a
+// *[ConflictError]. With copies, objects that were purged stay purged.
+func (b *Branch) continueAt(ctx context.Context, c *call, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	if err := refs.Check(b.name); err != nil {
+		return nil, fmt.Errorf("%s: branch %w", command, err)
+	}
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !tip.IsZero() && tip != from {
+		return nil, &ConflictError{Operation: command, Branch: b.name, Expected: from, Actual: tip}
+	}
+	parent, err := b.repo.header(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
+	}
+	drafts, err := draft(parent)
+	if err != nil {
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
+	}
+	m := c.masking()
+	m.Brought = true
+	commits, put, err := commit.Write(parent, m.Drafts(drafts)...)
+	if err != nil {
+		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
+	}
+	var ids []objects.ID
+	batch := b.batch(c.note(ctx, command), tip, commits, put, &ids)
+	batch.Copies = copies
+	if len(commits) == 0 {
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
+	}
+	if tip == from && len(commits) == 0 {
+		return nil, nil
+	}
+	if err = b.apply(ctx, batch); err == nil {
+		c.tell(m.found)
+	}
+	return ids, b.conflict(command, err)
+}
+
+// withWords is blocks without those that say nothing.
+func withWords(blocks []content.Block) []content.Block {
+	kept := make([]content.Block, 0, len(blocks))
+	for _, block := range blocks {
+		if !content.IsEmpty(block) {
+			kept = append(kept, block)
+		}
+	}
+	return kept
+}
