@@ -1,7 +1,9 @@
 package format
 
 import (
-	"bytes"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/commit"
@@ -151,75 +153,31 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	}
 }
 
-// differingFields names what differs between two blocks of a kind, beside their words.
+// differingFields names the fields in which two blocks of a kind differ, apart from their
+// text.
 func differingFields(a, b content.Block) []string {
-	v, w := a.Form(), b.Form()
-	var list []string
-	for _, part := range []struct {
-		name string
-		same bool
-	}{
-		{"role", content.RoleOf(a) == content.RoleOf(b)},
-		{"id", v.ID == w.ID},
-		{"type", v.Type == w.Type},
-		{"dialect", v.Dialect == w.Dialect},
-		{"extra fields", string(v.Extra) == string(w.Extra)},
-		{"seal", v.Seal == w.Seal},
-		{"completeness", v.Incomplete == w.Incomplete},
-	} {
-		if !part.same {
-			list = append(list, part.name)
-		}
-	}
-	return append(list, differingKindFields(a, b)...)
+	list := appendDiffering(nil, reflect.ValueOf(a.Form()), reflect.ValueOf(b.Form()))
+	return appendDiffering(list, reflect.ValueOf(a), reflect.ValueOf(b))
 }
 
-// differingKindFields names what differs in the fields of their kind.
-func differingKindFields(a, b content.Block) []string {
-	var list []string
-	differ := func(name string, differs bool) {
-		if differs {
-			list = append(list, name)
-		}
+func appendDiffering(list []string, a, b reflect.Value) []string {
+	if a.Kind() != reflect.Struct || a.Type() != b.Type() {
+		return list
 	}
-	switch a := a.(type) {
-	case content.Text:
-		if b, ok := b.(content.Text); ok {
-			differ("name", a.Name != b.Name)
+	for i := range a.NumField() {
+		f := a.Type().Field(i)
+		if f.Anonymous || !f.IsExported() || slices.Contains([]string{"Text", "Arguments", "JSON"}, f.Name) {
+			continue
 		}
-	case content.Reasoning:
-		if b, ok := b.(content.Reasoning); ok {
-			differ("format", a.Format != b.Format)
-			differ("source", a.Source != b.Source)
-			differ("parts", len(a.Parts) != len(b.Parts))
-			differ("tags", a.Open != b.Open || a.Close != b.Close)
-		}
-	case content.ToolCall:
-		if b, ok := b.(content.ToolCall); ok {
-			differ("call id", a.CallID != b.CallID)
-			differ("name", a.Name != b.Name)
-			differ("who runs it", a.Server != b.Server)
-		}
-	case content.ToolResult:
-		if b, ok := b.(content.ToolResult); ok {
-			differ("call id", a.CallID != b.CallID)
-			differ("error", a.IsError != b.IsError)
-			differ("who ran it", a.Server != b.Server)
-		}
-	case content.Media:
-		if b, ok := b.(content.Media); ok {
-			differ("bytes", a.Data != b.Data)
-			differ("place", a.URL != b.URL)
-		}
-	case content.Native: // its JSON is its words
-	default:
-		a, _ = content.WithText(a, "")
-		if b, _ = content.WithText(b, ""); a != nil && b != nil {
-			differ("other fields", !bytes.Equal(content.Encode(a), content.Encode(b)))
+		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			list = append(list, strings.ToLower(wordBorder.ReplaceAllString(f.Name, "$1 $2")))
 		}
 	}
 	return list
 }
+
+// wordBorder is where a word ends in the name of a field, such as CallID.
+var wordBorder = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // diffStat writes a line for each block that is not the same, and the sum.
 func (p *Printer) diffStat(d *diff.Diff) {

@@ -8,11 +8,11 @@ import (
 )
 
 func newAnnotate(a *app) *cobra.Command {
-	cmd := newPriority(a, "", "annotate REV skip|normal|pinned|default", "Give a block a priority from now on",
-		`Give a block a priority from now on: skip leaves it out of prompts, pinned keeps
-it in whatever the budget, normal sends it while there is room, default takes an
-earlier annotation back. Prompts of the past do not change.`,
-		`  tract annotate toolu_01 skip -m "a wrong lead"
+	cmd := newPriority(a, "", "annotate REV skip|normal|pinned|default", "Set the priority of a block from now on",
+		`Set the priority of a block in later prompts: skip leaves it out, pinned keeps it whatever
+the budget, normal includes it while the budget lasts, default removes an earlier
+annotation. Past prompts do not change.`,
+		`  tract annotate toolu_01 skip -m "wrong lead"
   tract annotate :/deadline pinned
   tract annotate 3fa2c1d default`)
 	cmd.Args = cobra.ExactArgs(2)
@@ -26,12 +26,12 @@ earlier annotation back. Prompts of the past do not change.`,
 }
 
 func newPin(a *app) *cobra.Command {
-	return newPriority(a, "pinned", "pin REV", "Keep a block in every prompt from now on", "Keep a block in every prompt from now on: short for tract annotate REV pinned.",
-		`  tract pin :/deadline -m "holds for all of it"`)
+	return newPriority(a, "pinned", "pin REV", "Keep a block in every later prompt", "Keep a block in every later prompt: short for tract annotate REV pinned.",
+		`  tract pin :/deadline -m "applies throughout"`)
 }
 
 func newSkip(a *app) *cobra.Command {
-	return newPriority(a, "skip", "skip REV", "Leave a block out of prompts from now on", "Leave a block out of prompts from now on: short for tract annotate REV skip.",
+	return newPriority(a, "skip", "skip REV", "Leave a block out of later prompts", "Leave a block out of later prompts: short for tract annotate REV skip.",
 		`  tract skip 3fa2c1d -m "off topic"`)
 }
 
@@ -45,7 +45,7 @@ func newPriority(a *app, word, use, short, long, example string) *cobra.Command 
 			return a.annotate(cmd, args[0], firstOf(word, args[len(args)-1]), reason)
 		},
 	}
-	cmd.Flags().StringVarP(&reason, "message", "m", "", "why")
+	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/internal/suggest"
@@ -54,16 +53,16 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 
 func (a *app) globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&a.dir, "dir", "", "folder that holds the store (or TRACT_DIR)")
-	f.StringVar(&a.url, "store", "", "URL of a store, such as mem:")
-	f.StringVarP(&a.branch, "branch", "b", "", "branch to work on (or TRACT_BRANCH)")
-	f.StringVar(&a.from, "from", "", "make the branch of --branch at this revision, when it is not there")
-	f.BoolVar(&a.newBranch, "new", false, "make the branch of --branch empty, when it is not there")
+	f.StringVar(&a.dir, "dir", "", "folder of the store (or TRACT_DIR)")
+	f.StringVar(&a.url, "store", "", "URL of the store, such as mem:")
+	f.StringVarP(&a.branch, "branch", "b", "", "branch to use instead of that of HEAD (or TRACT_BRANCH)")
+	f.StringVar(&a.from, "from", "", "create the branch of --branch at this revision if it does not exist")
+	f.BoolVar(&a.newBranch, "new", false, "create the branch of --branch, empty, if it does not exist")
 	f.StringArrayVar(&a.set, "set", nil, "setting for this command, as KEY=VALUE")
 	f.BoolVar(&a.json, "json", false, "write JSON")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what goes on (or TRACT_DEBUG=1)")
-	f.StringVar(&a.screen.color, "color", "auto", "colour: auto, always or never")
-	f.BoolVar(&a.screen.noPager, "no-pager", false, "never use a pager")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "print what happens (or TRACT_DEBUG=1)")
+	f.StringVar(&a.screen.color, "color", "auto", "use colors: auto, always or never")
+	f.BoolVar(&a.screen.noPager, "no-pager", false, "do not use a pager")
 	complete := func(name string, c cobra.CompletionFunc) {
 		if err := root.RegisterFlagCompletionFunc(name, c); err != nil {
 			panic(err) // the flag was just made
@@ -71,7 +70,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	}
 	complete("branch", a.completeBranches)
 	complete("from", a.completeRevisions)
-	complete("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	complete("color", words("auto", "always", "never"))
 	complete("set", a.completeSettings)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if debug, ok := os.LookupEnv("TRACT_DEBUG"); ok && debug != "" && debug != "0" {
@@ -85,9 +84,9 @@ func (a *app) globalFlags(root *cobra.Command) {
 		}
 		switch {
 		case a.newBranch && a.from != "":
-			return usageError(cmd, "--new and --from given: give one")
+			return usageError(cmd, "both --new and --from given: use one")
 		case a.newBranch && a.branch == "":
-			return usageError(cmd, "--new makes the branch of --branch: want --branch NAME too")
+			return usageError(cmd, "--new needs --branch NAME")
 		case a.branch != "":
 			return checkName("branch", a.branch)
 		}
@@ -129,7 +128,7 @@ func settingsError(err error) error {
 		f.code, f.kind = codeUsage, "setting"
 	}
 	if f.kind == "setting" {
-		f.hint = "mend it where it stands; tract config unset KEY takes a line out of the file"
+		f.hint = "correct it where it is set; tract config unset KEY removes it from the file"
 	}
 	return f
 }
@@ -157,13 +156,13 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	}
 	repo, err := tract.Open(ctx, p.url, opts)
 	if errors.Is(err, objects.ErrNotFound) {
-		return nil, withHint(err, "tract init makes a store here")
+		return nil, withHint(err, "tract init creates a store here")
 	}
 	if err != nil {
 		return nil, a.storeError(err)
 	}
 	if p.personal {
-		a.info("no store here or above; using your own in %s", p.root)
+		a.info("no store in this folder or above; using your personal store in %s", p.root)
 	}
 	a.repo, a.readOnly, a.openedWith = repo, !write, v
 	return repo, nil
@@ -240,7 +239,7 @@ func (a *app) checkBranch(ctx context.Context) error {
 	if unknown.Nearest = search.Name(); unknown.Nearest != "" {
 		return unknown
 	}
-	return withHint(unknown, "--new makes it, empty; --from REV makes it at a revision; tract branch lists branches")
+	return withHint(unknown, "--new creates it empty, --from REV at a revision; tract branch lists branches")
 }
 
 // currentBranch is the branch to add to. One that is not there begins at the revision of
@@ -259,8 +258,8 @@ func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = fmt.Errorf("HEAD is at commit %s and on no branch, so nothing can be added", h.at.Short())
-		return nil, withHint(err, "tract switch -c NAME makes a branch here, tract switch NAME goes to one")
+		err = fmt.Errorf("HEAD is detached at commit %s: nothing can be added", h.at.Short())
+		return nil, withHint(err, "tract switch -c NAME creates a branch here, tract switch NAME moves HEAD to one")
 	}
 	b := repo.Branch(name)
 	if a.from == "" {
@@ -319,7 +318,7 @@ func (a *app) emptyBranch(ctx context.Context, name string) error {
 func (a *app) emptyHint(ctx context.Context) string {
 	for b, err := range a.repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 		if err == nil {
-			return "tract switch " + shellQuote(b.Name) + " goes to where commits are, tract branch lists branches"
+			return "tract switch " + shellQuote(b.Name) + " moves HEAD to a branch with commits, tract branch lists branches"
 		}
 	}
 	return "tract user TEXT commits a first block, tract chat TEXT asks a model"
@@ -372,70 +371,6 @@ func (a *app) resolveRange(ctx context.Context, rev string) (string, error) {
 		return to.String(), nil
 	}
 	return from.String() + ".." + to.String(), nil
-}
-
-// printer is the pen on stdout.
-func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
-
-// emit writes a result: v as JSON for a program, else what show prints.
-func (a *app) emit(v any, show func(p *format.Printer)) error {
-	if a.json {
-		return format.Encode(a.out, v)
-	}
-	p := a.printer()
-	show(p)
-	return p.Err()
-}
-
-// emitPage is emit for a result that may be longer than the screen.
-func (a *app) emitPage(v any, show func(p *format.Printer)) error {
-	if a.json {
-		return format.Encode(a.out, v)
-	}
-	return a.paged(func(p *format.Printer) error {
-		show(p)
-		return nil
-	})
-}
-
-// stderrPrinter is the pen on stderr.
-func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.err) }
-
-// writeJSON writes JSON to stdout as it is; on a terminal, which it could control, with
-// escapes that mean the same.
-func (a *app) writeJSON(text []byte) error {
-	if isTerminal(a.out) {
-		text = format.EscapeJSON(text)
-	}
-	_, err := a.out.Write(text)
-	return err
-}
-
-// info tells a story on stderr. Programs that ask for JSON are spared.
-func (a *app) info(text string, args ...any) {
-	if !a.json {
-		fmt.Fprintf(a.err, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
-	}
-}
-
-// debug says what goes on, when asked: on a line of its own, so that it waits while an
-// answer is being shown.
-func (a *app) debug(text string, args ...any) {
-	if !a.verbose {
-		return
-	}
-	a.pendingDebug = append(a.pendingDebug, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
-	if !a.streaming {
-		a.flushDebug()
-	}
-}
-
-// flushDebug is told that the last line of an answer is ended.
-func (a *app) flushDebug() {
-	for _, line := range a.pendingDebug {
-		fmt.Fprint(a.err, line)
-	}
-	a.streaming, a.pendingDebug = false, nil
 }
 
 // revOrHead is the one argument of a command, or HEAD.

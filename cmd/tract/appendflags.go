@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,59 +10,50 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
-// appendFlags is what every command that commits a block can say about the commit.
+// appendFlags is the flags of every command that commits a block.
 type appendFlags struct {
 	textFlags
-	label, author, level, date, key string
-	meta                            []string
+	label, author, key string
+	priority           priority.Level
+	date               time.Time
+	meta               map[string]string
 }
 
 func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
 	o.textFlags.flags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.label, "message", "m", "", "a label on the commit: a line for people, never sent")
-	f.StringArrayVar(&o.meta, "meta", nil, "a named value on the commit, as KEY=VALUE")
-	f.StringVar(&o.author, "author", "", "who makes the commit")
-	f.StringVar(&o.level, "priority", "", "skip, normal or pinned")
-	f.StringVar(&o.date, "date", "", "when it was said, such as 2026-11-01T10:00")
-	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is committed once, and other content under the same key is refused")
-	a.completeFlag(cmd, "priority", cobra.FixedCompletions([]string{"skip", "normal", "pinned"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// options is what the flags say, for the library.
-func (o *appendFlags) appendOptions(a *app, cmd *cobra.Command) (tract.AppendOptions, error) {
-	opts := tract.AppendOptions{Author: o.author, Label: o.label, Key: o.key, OnWarning: a.warn}
-	for _, pair := range o.meta {
+	f.StringVarP(&o.label, "message", "m", "", "label of the commit: a line for people, never sent")
+	f.Func("meta", "named `value` of the commit, as KEY=VALUE", func(pair string) error {
 		k, v, ok := strings.Cut(pair, "=")
 		if !ok || k == "" {
-			return opts, usageError(cmd, "--meta %q: want KEY=VALUE", pair)
+			return errors.New("want KEY=VALUE")
 		}
-		if opts.Meta == nil {
-			opts.Meta = map[string]string{}
+		if o.meta == nil {
+			o.meta = map[string]string{}
 		}
-		opts.Meta[k] = v
+		o.meta[k] = v
+		return nil
+	})
+	f.StringVar(&o.author, "author", "", "author of the commit")
+	f.Func("priority", "skip, normal or pinned", func(text string) (err error) {
+		o.priority, err = priority.ParseLevel(text)
+		return err
+	})
+	timeFlag(cmd, &o.date, "date", "`time` of the block, such as 2026-11-01T10:00")
+	f.StringVar(&o.key, "key", "", "idempotency key: a repeated command commits nothing, other content under the key is refused")
+	a.completeFlag(cmd, "priority", words("skip", "normal", "pinned"))
+}
+
+// appendOptions returns the options of the library that the flags ask for.
+func (o *appendFlags) appendOptions(a *app) tract.AppendOptions {
+	return tract.AppendOptions{
+		Author: o.author, Label: o.label, Key: o.key, Meta: o.meta, Priority: o.priority, Time: o.date, OnWarning: a.warn,
 	}
-	if o.level != "" {
-		l, err := priority.ParseLevel(o.level)
-		if err != nil {
-			return opts, usageError(cmd, "--%s", err)
-		}
-		opts.Priority = l
-	}
-	if o.date != "" {
-		t, err := refs.ParseTime(o.date, time.Now())
-		if err != nil {
-			return opts, usageError(cmd, "--date: %s", err)
-		}
-		opts.Time = t
-	}
-	return opts, nil
 }
 
 // printAppended says what was committed.

@@ -13,12 +13,12 @@ import (
 
 func newBackup(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "backup DEST", Short: "Copy the store as it is now, and check the copy",
-		Long: `Copy the store, with HEAD and the settings in its folder, into the new folder DEST,
-as it is at one moment. Others may go on writing. The copy is looked through as tract fsck does,
-and DEST is there only when it is sound: a folder that tract --dir DEST opens.
+		Use: "backup DEST", Short: "Copy the store and verify the copy",
+		Long: `Copy the store as it is at one moment, with HEAD and the settings of its folder, into the
+new folder DEST. Others may keep writing. The copy is checked as by tract fsck, and DEST
+appears only if it is sound: a folder for tract --dir DEST.
 
-Do not copy the files of a store that is in use by other means.`,
+Do not copy the files of a store in use by other means.`,
 		Example: `  tract backup ../backup-monday
   tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log`,
 		Args: cobra.ExactArgs(1),
@@ -53,9 +53,9 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
-		return withHint(err, "give a DEST that is not there yet")
+		return withHint(err, "DEST must not exist")
 	case errors.Is(err, objects.ErrCorrupt):
-		return withHint(err, "no backup was made; tract fsck says what the damage means, tract recover saves what is whole")
+		return withHint(err, "no backup was made; tract fsck explains the damage, tract recover salvages what is intact")
 	case err != nil:
 		return err
 	}
@@ -63,6 +63,6 @@ func (a *app) backup(ctx context.Context, dest string) error {
 		return err
 	}
 	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {
-		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(uint64(health.Objects), "object"), count(uint64(health.Commits), "commit"), count(uint64(health.Refs), "ref")))
+		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(health.Objects, "object"), count(health.Commits, "commit"), count(health.Refs, "ref")))
 	})
 }

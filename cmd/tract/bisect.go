@@ -16,15 +16,14 @@ import (
 
 func newBisect(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "bisect", Short: "Find the commit that made the answer go wrong",
-		Long: `Find the commit after which a prompt is bad, by halving the commits between one
-whose prompt was good and one whose prompt is bad. Look at the prompt that is
-named each time, with tract compile REV or by asking a model, and say good or bad.
-A command can do that by itself: tract bisect run. What merges brought is searched
-too: the first bad commit is one whose prompt is bad while those of all its parents
-are good, which can be the merge itself.
+		Use: "bisect", Short: "Find the commit that made a prompt go wrong",
+		Long: `Find the first commit whose prompt is bad, by binary search between a commit whose prompt
+is good and one whose prompt is bad. At each step look at the prompt of the named commit,
+with tract compile REV or by asking a model, and mark it good or bad. tract bisect run
+lets a command do that. Merged commits are searched too: the first bad commit is one whose
+prompt is bad while those of all its parents are good, which can be the merge itself.
 
-What was said so far is kept in the folder of the store; HEAD stays where it is.`,
+The state of the search is kept in the folder of the store; HEAD does not move.`,
 		Example: `  tract bisect start HEAD 3fa2c1d
   tract bisect good
   tract bisect bad
@@ -41,15 +40,15 @@ What was said so far is kept in the folder of the store; HEAD stays where it is.
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "start [BAD [GOOD...]]", Short: "Begin a search", Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
+			Use: "start [BAD [GOOD...]]", Short: "Start a search", Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
 			RunE: func(cmd *cobra.Command, args []string) error { return a.bisectStart(cmd.Context(), args) },
 		},
-		mark("good", "Say that the prompt is good: of the commit that was named, or of others"),
-		mark("bad", "Say that the prompt is bad: of the commit that was named, or of another"),
-		mark("skip", "Say that the prompt cannot be judged"),
+		mark("good", "Mark the named commit, or others, as good"),
+		mark("bad", "Mark the named commit, or another, as bad"),
+		mark("skip", "Mark the named commit as untestable"),
 		newBisectRun(a),
 		&cobra.Command{
-			Use: "log", Short: "Show what was said so far", Args: cobra.NoArgs,
+			Use: "log", Short: "Show the marks so far", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.bisectLog() },
 		},
 		&cobra.Command{
@@ -106,7 +105,7 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 		return fmt.Errorf("bisect: %w", err)
 	}
 	if !reached || len(b.suspects) == 0 {
-		err := fmt.Errorf("bisect: no good commit comes before the bad one, %s", b.bad.Short())
+		err := fmt.Errorf("bisect: no good commit is an ancestor of the bad one, %s", b.bad.Short())
 		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect reset, then tract bisect start BAD GOOD"}
 	}
 	slices.Reverse(b.suspects)
@@ -225,7 +224,7 @@ func (a *app) printBisection(ctx context.Context, b *bisection) error {
 		p.Log(shown, format.LogStyle{Patch: true})
 	case b.next == nil:
 		v.State = "stuck"
-		p.Text("only commits that were skipped are left; the first bad one is one of:\n")
+		p.Text("only skipped commits are left; the first bad commit is one of:\n")
 		for _, c := range b.suspects {
 			v.Suspects = append(v.Suspects, c.ID)
 			p.Text(c.ID.Short() + "\n")
@@ -235,7 +234,7 @@ func (a *app) printBisection(ctx context.Context, b *bisection) error {
 		if err := commit.LoadAll(ctx, a.repo.Store(), b.next); err != nil {
 			return err
 		}
-		p.Text(fmt.Sprintf("%s left, about %s\n", count(uint64(len(b.suspects)-1), "commit"), count(uint64(b.steps()), "step")))
+		p.Text(fmt.Sprintf("%s left, about %s\n", count(len(b.suspects)-1, "commit"), count(b.steps(), "step")))
 		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority}, format.LogStyle{Oneline: true})
 	}
 	if a.json {

@@ -17,13 +17,13 @@ import (
 type bisectRunOptions struct{ style, to string }
 
 func newBisectRun(a *app) *cobra.Command {
-	o := &bisectRunOptions{}
+	o := &bisectRunOptions{style: "text"}
 	cmd := &cobra.Command{
-		Use: "run COMMAND [ARGUMENT...]", Short: "Let a command judge each prompt",
-		Long: `Let a command judge each prompt until the first bad commit is found. It gets the
-prompt on stdin, the path of a file with it in TRACT_PROMPT, and the commit in
-TRACT_COMMIT. It says good with exit code 0, bad with 1 to 127, and with 125 that
-the prompt cannot be judged; any other ends the search.`,
+		Use: "run COMMAND [ARGUMENT...]", Short: "Search with a command that tests each prompt",
+		Long: `Run a command on each prompt until the first bad commit is found. The command reads the
+prompt from stdin, or from the file named in TRACT_PROMPT, and finds the commit id in
+TRACT_COMMIT. Exit code 0 marks the prompt good, 125 skips it, any other code up to 127
+marks it bad; other exit codes end the search.`,
 		Example: `  tract bisect run grep -q deadline
   tract bisect run --for chat ./ask-and-check.sh`,
 		Args: cobra.MinimumNArgs(1),
@@ -31,8 +31,8 @@ the prompt cannot be judged; any other ends the search.`,
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is its own
-	f.StringVar(&o.style, "format", "text", "what the command gets: text, or json for the neutral form")
-	f.StringVar(&o.to, "for", "", "give the request body for a DIALECT or provider, with /MODEL")
+	a.choiceFlag(cmd, &o.style, "format", "what the command reads: text, or json for the provider-neutral form", "text", "json")
+	f.StringVar(&o.to, "for", "", "pass the request body for a DIALECT or provider, with /MODEL")
 	return cmd
 }
 
@@ -41,15 +41,12 @@ const codeSkip = 125
 
 func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) error {
 	ctx := cmd.Context()
-	if o.style != "text" && o.style != "json" {
-		return usageError(cmd, "--format %q: want text or json", o.style)
-	}
 	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
 	}
 	if b.bad.IsZero() || len(b.good) == 0 {
-		err := errors.New("bisect run: a good and a bad commit have to be named first")
+		err := errors.New("bisect run: mark a good and a bad commit first")
 		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect start BAD GOOD"}
 	}
 	for b.next != nil {
@@ -65,8 +62,8 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 		case code == 0:
 			word = "good"
 		case code < 0 || code > 127:
-			err := fmt.Errorf("bisect run: %s ended with exit code %d at %s", args[0], code, id.Short())
-			return &failure{code: codeNo, kind: "bisect", cause: err, hint: "0 is good, 125 is skip, other codes to 127 are bad"}
+			err := fmt.Errorf("bisect run: %s exited with code %d at %s", args[0], code, id.Short())
+			return &failure{code: codeNo, kind: "bisect", cause: err, hint: "exit code 0 is good, 125 skips, other codes up to 127 are bad"}
 		}
 		a.info("%s is %s", id.Short(), word)
 		b.mark(word, id)
@@ -119,7 +116,7 @@ func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args
 		return 0, ctx.Err()
 	}
 	if err != nil && run.ProcessState == nil {
-		return 0, withHint(fmt.Errorf("bisect run: %w", err), "give a command that can be run, such as sh -c '...'")
+		return 0, withHint(fmt.Errorf("bisect run: %w", err), "give an executable command, such as sh -c '...'")
 	}
 	return run.ProcessState.ExitCode(), nil // whether or not it read all of its stdin
 }

@@ -27,13 +27,13 @@ func (a *app) bisectFile() (string, safefile.Policy, error) {
 		return "", safefile.Policy{}, err
 	}
 	if p.root == "" {
-		return "", p.files, withHint(fmt.Errorf("bisect: the store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
+		return "", p.files, withHint(fmt.Errorf("bisect: store %s has no folder to keep the search in", p.url), "name a store in a folder with --dir")
 	}
 	return filepath.Join(p.root, "BISECT"), p.files, nil
 }
 
 var errNoSearch = &failure{
-	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search is going on"), hint: "tract bisect start BAD GOOD begins one",
+	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search in progress"), hint: "tract bisect start BAD GOOD starts one",
 }
 
 // bisection reads the search that is going on.

@@ -11,11 +11,10 @@ import (
 func newBlame(a *app) *cobra.Command {
 	o := &promptFlags{}
 	cmd := &cobra.Command{
-		Use: "blame [REV]", Short: "Show which commit each line of a prompt came from",
-		Long: `Show the lines of the prompt of a revision, each with the commit that brought it,
-the author or the model, and the time. A line that an edit left as it was is that
-of the commit before the edit. Where merged histories both have the line, it is
-that of the edit on the side of the first parent.`,
+		Use: "blame [REV]", Short: "Show which commit each line of a prompt comes from",
+		Long: `Show the lines of a revision's prompt, each with the commit that introduced it, its author
+or model, and its time. A line that an edit left unchanged belongs to the commit before
+the edit. A line that both sides of a merge have belongs to the side of the first parent.`,
 		Example: `  tract blame
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,

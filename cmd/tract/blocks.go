@@ -21,8 +21,8 @@ type blockFunc func(cmd *cobra.Command, text string) (content.Block, error)
 
 func newSystem(a *app) *cobra.Command {
 	o := &blockOptions{}
-	cmd := newBlockCommand(a, o, "system", "Commit an instruction", `Commit an instruction to the model. It is pinned: it goes into every prompt. One
-with a --name stands until a later one of that name takes its place.`,
+	cmd := newBlockCommand(a, o, "system", "Commit an instruction", `Commit an instruction to the model. It is pinned: every prompt includes it. A later
+instruction with the same --name replaces it.`,
 		`  tract system "You are brief."
   tract system --name style -F style.md`,
 		func(_ *cobra.Command, text string) (content.Block, error) {
@@ -30,12 +30,12 @@ with a --name stands until a later one of that name takes its place.`,
 			b.Name = o.name
 			return b, nil
 		})
-	cmd.Flags().StringVar(&o.name, "name", "", "name of the instruction; a later one of the same name replaces it")
+	cmd.Flags().StringVar(&o.name, "name", "", "name of the instruction; a later one with this name replaces it")
 	return cmd
 }
 
 func newUser(a *app) *cobra.Command {
-	return newBlockCommand(a, &blockOptions{}, "user", "Commit what a person says", "Commit what a person says. It begins a turn.",
+	return newBlockCommand(a, &blockOptions{}, "user", "Commit a user message", "Commit a user message. It begins a turn.",
 		`  tract user "Why is the sky blue?"
   git diff | tract user
   tract user -F question.md -m "first try"`,
@@ -43,7 +43,7 @@ func newUser(a *app) *cobra.Command {
 }
 
 func newAssistant(a *app) *cobra.Command {
-	return newBlockCommand(a, &blockOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had given it.",
+	return newBlockCommand(a, &blockOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had written it.",
 		`  tract assistant "Because of Rayleigh scattering."`,
 		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
 }
@@ -51,8 +51,8 @@ func newAssistant(a *app) *cobra.Command {
 // newReasoningAdd makes the subcommand that commits a thought.
 func newReasoningAdd(a *app) *cobra.Command {
 	o := &blockOptions{}
-	cmd := newBlockCommand(a, o, "add", "Commit a thought", `Commit a thought that came before an answer. It is left out of prompts unless
-asked for: see tract compile --include-reasoning, and tract pin.`,
+	cmd := newBlockCommand(a, o, "add", "Commit reasoning by hand", `Commit the reasoning before an answer by hand. Prompts leave it out by default: see
+tract compile --include-reasoning and tract pin.`,
 		`  tract reasoning add "The question is about scattering, not about reflection."
   tract reasoning add --format raw --source reasoning_content -F thought.txt`,
 		func(cmd *cobra.Command, text string) (content.Block, error) {
@@ -62,8 +62,8 @@ asked for: see tract compile --include-reasoning, and tract pin.`,
 			}
 			return content.Reasoning{Text: text, Format: f, Source: o.source}, nil
 		})
-	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "how the thought came: parsed, raw, think_tags, anthropic, …")
-	cmd.Flags().StringVar(&o.source, "source", "", "field of the response it came from, such as reasoning_content")
+	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "form in which it was received: parsed, raw, think_tags, anthropic, …")
+	cmd.Flags().StringVar(&o.source, "source", "", "field of the response that it was in, such as reasoning_content")
 	cmd.GroupID = ""
 	return cmd
 }
@@ -73,8 +73,8 @@ func newBlockCommand(a *app, o *blockOptions, name, short, long, example string,
 		Use: name + " [TEXT|-]", Short: short,
 		Long: long + `
 
-The text is the argument, a file (-F FILE), stdin (- or a pipe), or, on a
-terminal, what you write in $EDITOR. It is kept byte for byte.`,
+The text is the argument, a file (-F FILE), stdin (- or a pipe) or, on a terminal, what
+you write in $EDITOR. It is stored byte for byte.`,
 		Example: example,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,10 +87,7 @@ terminal, what you write in $EDITOR. It is kept byte for byte.`,
 
 func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, block blockFunc) error {
 	ctx := cmd.Context()
-	opts, err := o.appendOptions(a, cmd)
-	if err != nil {
-		return err
-	}
+	opts := o.appendOptions(a)
 	text, err := o.read(ctx, a, cmd, args, "")
 	if err != nil {
 		return err
@@ -114,6 +111,6 @@ func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, bl
 // warnInvalidUTF8 says that a text is kept as it is and cannot be sent as it is.
 func (a *app) warnInvalidUTF8(text string) {
 	if !utf8.ValidString(text) {
-		fmt.Fprintln(a.err, "tract: warning: the text is not UTF-8: it is kept byte for byte, and U+FFFD is sent for what JSON cannot carry")
+		fmt.Fprintln(a.err, "tract: warning: the text is not valid UTF-8: it is stored byte for byte, and sent with U+FFFD for invalid bytes")
 	}
 }

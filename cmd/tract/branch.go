@@ -23,11 +23,11 @@ type branchOptions struct {
 }
 
 func newBranch(a *app) *cobra.Command {
-	o := &branchOptions{}
+	o := &branchOptions{sort: "name"}
 	cmd := &cobra.Command{
-		Use: "branch [NAME [REV]]", Short: "List, make, copy, rename, delete or describe branches",
-		Long: `Without a name, list the branches; with one, make a branch at a revision (HEAD).
-A deleted branch is brought back with tract undo --any.`,
+		Use: "branch [NAME [REV]]", Short: "List, create, copy, rename, delete or describe branches",
+		Long: `Without a name, list the branches. With a name, create a branch at a revision (default
+HEAD). tract undo --any restores a deleted branch.`,
 		Example: `  tract branch
   tract branch -l --sort=-time -n 20 'agents/'
   tract branch --all
@@ -46,16 +46,16 @@ A deleted branch is brought back with tract undo --any.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.branches(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.list, "list", "l", false, "list branches; NAME is how they begin")
-	f.BoolVar(&o.all, "all", false, "list all refs: branches, tags, rescued replies, descriptions, HEAD")
+	f.BoolVarP(&o.list, "list", "l", false, "list branches whose names begin with NAME")
+	f.BoolVar(&o.all, "all", false, "list all refs: branches, tags, rescued responses, descriptions, HEAD")
 	f.BoolVarP(&o.copy, "copy", "c", false, "copy a branch: [OLD] NEW")
 	f.BoolVarP(&o.move, "move", "m", false, "rename a branch: [OLD] NEW")
 	f.BoolVarP(&o.delete, "delete", "d", false, "delete branches")
-	f.BoolVar(&o.describe, "describe", false, "say what a branch is about: [NAME] TEXT")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
-	f.StringVar(&o.contains, "contains", "", "list the branches that have a commit")
-	f.StringVar(&o.sort, "sort", "name", "name, or -time: the last moved first")
-	f.IntVarP(&o.limit, "max-count", "n", 0, "list so many")
+	f.BoolVar(&o.describe, "describe", false, "set the description of a branch: [NAME] TEXT")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only report what would be deleted")
+	f.StringVar(&o.contains, "contains", "", "list the branches that contain this commit")
+	a.choiceFlag(cmd, &o.sort, "sort", "name, or -time for the last moved first", "name", "-time")
+	limitFlag(cmd, &o.limit, "list at most this many")
 	cmd.MarkFlagsMutuallyExclusive("list", "copy", "move", "delete", "describe")
 	cmd.MarkFlagsMutuallyExclusive("all", "contains", "copy", "move", "delete", "describe")
 	cmd.MarkFlagsMutuallyExclusive("contains", "copy", "move", "delete", "describe")
@@ -67,7 +67,7 @@ A deleted branch is brought back with tract undo --any.`,
 func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
 	if (o.copy || o.move || o.delete || o.describe) && len(args) == 0 {
-		return usageError(cmd, "want the name of a branch")
+		return usageError(cmd, "a branch name is required")
 	}
 	switch {
 	case o.delete:
@@ -147,7 +147,7 @@ func checkName(what, name string) error {
 
 func branchError(err error) error {
 	if errors.Is(err, objects.ErrExists) {
-		return withHint(err, "choose another name; tract branch -d takes the old one away")
+		return withHint(err, "choose another name, or delete the branch with tract branch -d")
 	}
 	return err
 }
@@ -161,12 +161,6 @@ func (a *app) printBranch(what, name string, at objects.ID) error {
 
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
-	if o.limit < 0 {
-		return usageError(cmd, "-n %d: want a number of branches", o.limit)
-	}
-	if o.sort != "name" && o.sort != "-time" {
-		return usageError(cmd, "--sort %q: want name or -time", o.sort)
-	}
 	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
@@ -340,9 +334,9 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 	switch {
 	case o.dryRun:
 	case len(gone) == 1:
-		a.info("its commits stay; tract undo --any brings it back")
+		a.info("its commits stay; tract undo --any restores it")
 	default:
-		a.info("their commits stay; tract undo --any brings them back")
+		a.info("their commits stay; tract undo --any restores them")
 	}
 	return nil
 }
@@ -391,7 +385,7 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 		from = args[0]
 	}
 	if from == "" {
-		return withHint(errors.New("rename branch: HEAD is at a commit"), "tract branch -m OLD NEW")
+		return withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
 	}
 	old := repo.Branch(from)
 	tip, err := old.Tip(ctx)

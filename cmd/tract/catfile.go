@@ -15,10 +15,10 @@ type catFileOptions struct{ pretty, kind, size bool }
 func newCatFile(a *app) *cobra.Command {
 	o := &catFileOptions{}
 	cmd := &cobra.Command{
-		Use: "cat-file -p|-t|-s ID", Short: "Show an object of the store",
-		Long: `Show an object of the store: its kind (-t), the bytes of its record (-s how many,
-without a flag the bytes themselves, on a terminal with escapes), or what it says
-(-p).`,
+		Use: "cat-file -p|-t|-s ID", Short: "Print an object of the store",
+		Long: `Print an object of the store: its kind (-t), the size of its record (-s), its content in
+readable form (-p) or, without a flag, the bytes of its record, with escapes on a
+terminal.`,
 		Example: `  tract cat-file -t HEAD
   tract cat-file -p 3fa2c1d
   tract cat-file 3fa2c1d | xxd`,
@@ -26,9 +26,9 @@ without a flag the bytes themselves, on a terminal with escapes), or what it say
 		RunE: func(cmd *cobra.Command, args []string) error { return a.catFile(cmd.Context(), o, args[0]) },
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.pretty, "pretty", "p", false, "what it says")
-	f.BoolVarP(&o.kind, "type", "t", false, "its kind")
-	f.BoolVarP(&o.size, "size", "s", false, "the bytes of its record")
+	f.BoolVarP(&o.pretty, "pretty", "p", false, "print its content in readable form")
+	f.BoolVarP(&o.kind, "type", "t", false, "print its kind")
+	f.BoolVarP(&o.size, "size", "s", false, "print the size of its record in bytes")
 	cmd.MarkFlagsMutuallyExclusive("pretty", "type", "size")
 	return cmd
 }

@@ -26,27 +26,26 @@ const newNameDefault = "chat-TIME"
 func newChat(a *app) *cobra.Command {
 	o := &chatOptions{}
 	cmd := &cobra.Command{
-		Use: "chat [TEXT|-]", Short: "Say something and commit what the model answers",
-		Long: `Commit what you say, ask the model, and commit what it answers. What comes through
-a pipe is sent before the text. When asking fails what you said stays: tract
-generate asks again.
+		Use: "chat [TEXT|-]", Short: "Send a message and commit the response",
+		Long: `Commit a user message, ask the model, and commit its response. Text from a pipe is sent
+before TEXT. If asking fails, the message stays: tract generate asks again.
 
-Without a text, on a terminal, it is a session: /help lists its commands.`,
+Without a text, on a terminal, chat is a session; /help lists its commands.`,
 		Example: `  tract chat "Why is the sky blue?" --provider anthropic --model claude-sonnet-4-5
   git diff | tract chat "Write a commit message"
   tract chat -a sky.png -s "You are a physicist." "What colour is this?"
-  tract chat --new=research "Let us begin anew"
+  tract chat --new=research "Let us start over"
   tract chat`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.chat(cmd, o, args) },
 	}
 	o.requestFlags.flags(a, cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.system, "system", "s", "", "an instruction, in the place of an earlier one given so")
-	f.StringArrayVarP(&o.attach, "attach", "a", nil, "an image or a file to send along, as a path or an address")
-	f.StringVar(&o.newName, "new", "", "begin an empty conversation, on a branch of this name, and go there; with --branch, there, and HEAD stays")
-	f.BoolVarP(&o.resume, "continue", "c", false, "go on with the conversation that was moved last")
-	f.BoolVar(&o.autoCompress, "auto-compress", false, "when the prompt has passed compress.at, let the model sum up its older turns first")
+	f.StringVarP(&o.system, "system", "s", "", "instruction; replaces an earlier one given this way")
+	f.StringArrayVarP(&o.attach, "attach", "a", nil, "image or file to attach, as a path or a URL")
+	f.StringVar(&o.newName, "new", "", "start an empty conversation on a new branch and move HEAD there; with --branch, use that branch and leave HEAD")
+	f.BoolVarP(&o.resume, "continue", "c", false, "continue the conversation that moved last")
+	f.BoolVar(&o.autoCompress, "auto-compress", false, "first let the model summarize older turns if the prompt is larger than compress.at")
 	f.Lookup("new").NoOptDefVal = newNameDefault
 	cmd.MarkFlagsMutuallyExclusive("new", "continue")
 	return cmd
@@ -108,7 +107,7 @@ func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []cont
 // the text.
 func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]content.Block, error) {
 	if len(args) > 1 {
-		return nil, usageError(cmd, "%d texts given: put quotes around one text", len(args))
+		return nil, usageError(cmd, "%d arguments given: put quotes around the text", len(args))
 	}
 	var parts []string
 	if len(args) == 1 && args[0] != "-" {
@@ -188,11 +187,11 @@ func newBranchName(name string) string {
 
 // startConversation goes to an empty branch.
 func (a *app) startConversation(ctx context.Context, name string) error {
-	if err := a.moveHeadToEmpty(ctx, "begin a conversation", name, true); err != nil {
+	if err := a.moveHeadToEmpty(ctx, "start a conversation", name, true); err != nil {
 		return err
 	}
 	a.branch = ""
-	a.info("a new conversation, on branch %s", name)
+	a.info("new conversation on branch %s", name)
 	return nil
 }
 
@@ -249,7 +248,7 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 		}
 	}
 	if o.system != "" {
-		a.info("--system is not in the request that --dry-run prints: it would be committed first")
+		a.info("the printed request lacks --system, which would be committed first")
 	}
 	return a.dryRun(ctx, rev, client, opts, blocks...)
 }

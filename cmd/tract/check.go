@@ -16,19 +16,19 @@ type checkOptions struct {
 func newCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
-		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Say whether a provider would accept the prompt",
-		Long: `Say whether a provider would accept the prompt of a revision, and if not, by which
-rule and because of which commit. Without --for it is the provider of the
-settings. Nothing is sent. The exit code is 1 when it would be refused.`,
+		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Check whether a provider would accept the prompt",
+		Long: `Check whether a provider would accept the prompt of a revision; if not, name the rule and
+the commit. Without --for, check for the provider of the settings. Nothing is sent. The
+exit code is 1 if the prompt would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
   tract check try-2 --for chat --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, revOrHead(args)) },
 	}
 	o.promptFlags.flags(cmd)
-	cmd.Flags().StringVar(&o.to, "for", "", "the DIALECT or provider, with /MODEL")
+	cmd.Flags().StringVar(&o.to, "for", "", "DIALECT or provider, with /MODEL")
 	cmd.ValidArgsFunction = a.completeFirstRevision
-	a.completeFlag(cmd, "for", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "for", words(providers.Names()...))
 	return cmd
 }
 
@@ -75,9 +75,9 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		p.Table(rows)
 		switch {
 		case v.OK && len(rows) > 0:
-			p.Text("only warnings: no rule that is known refuses it\n")
+			p.Text("only warnings: no known rule refuses it\n")
 		case v.OK:
-			p.Text("nothing known speaks against it\n")
+			p.Text("no known rule refuses it\n")
 		}
 		err = p.Err()
 	}

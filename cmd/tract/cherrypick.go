@@ -4,11 +4,11 @@ import "github.com/spf13/cobra"
 
 func newCherryPick(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "cherry-pick REV...", Short: "Commit blocks of other branches here",
-		Long: `Commit blocks of other branches again on this one, in one transaction. A..B is
-what B has and A has not. A tool call takes its result and its reasoning along, a
-result its call, so that no prompt has half of them. Times and authors stay, and
-what a reply cost is counted once.`,
+		Use: "cherry-pick REV...", Short: "Copy commits of other branches to this one",
+		Long: `Commit blocks of other branches again on this one, in one transaction. A..B is what B has
+and A has not. A tool call takes its result and its reasoning along, and a result its call,
+so that no prompt has only half of them. Times and authors stay, and the usage of a
+response is counted once.`,
 		Example: `  tract cherry-pick try-2
   tract cherry-pick toolu_01
   tract cherry-pick main..try-2`,

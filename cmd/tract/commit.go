@@ -23,9 +23,9 @@ func newCommit(a *app) *cobra.Command {
 	o := &commitOptions{}
 	cmd := &cobra.Command{
 		Use: "commit [TEXT|-]", Short: "Commit a block of any kind",
-		Long: `Commit a block of any kind. For most uses there is a shorter command: tract
-system, user, assistant, reasoning, tool-call and tool-result. An image or a
-file is given with --file, as a path or an address.`,
+		Long: `Commit a block of any kind. Most kinds have a shorter command: tract system, user,
+assistant, reasoning add, tool-call and tool-result. --file gives an image or a file, as
+a path or a URL.`,
 		Example: `  tract commit --kind note "The model mixes up the two dates here."
   tract commit --kind image --file sky.png
   tract commit --kind artifact -F report.md
@@ -37,13 +37,13 @@ file is given with --file, as a path or an address.`,
 	o.flags(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.kind, "kind", "user", "kind of block: "+strings.Join(kindNames(), ", "))
-	f.StringVar(&o.role, "role", "", "who says it, when not who usually does: system, user, assistant, tool, none")
-	f.StringVar(&o.callID, "tool-call-id", "", "id of the tool call that is made or answered")
+	f.StringVar(&o.role, "role", "", "role, if not the usual one of the kind: system, user, assistant, tool, none")
+	f.StringVar(&o.callID, "tool-call-id", "", "id of the tool call or of the call that is answered")
 	f.StringVar(&o.name, "name", "", "name of the tool, the instruction, or the file")
-	f.StringVar(&o.path, "file", "", "path or address of an image or a file")
-	f.StringVar(&o.edit, "edit", "", "replace the text of this commit from here on")
-	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "role", cobra.FixedCompletions([]string{"system", "user", "assistant", "tool", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&o.path, "file", "", "path or URL of an image or a file")
+	f.StringVar(&o.edit, "edit", "", "replace the text of this commit in later prompts")
+	a.completeFlag(cmd, "kind", words(kindNames()...))
+	a.completeFlag(cmd, "role", words("system", "user", "assistant", "tool", "none"))
 	a.completeFlag(cmd, "edit", a.completeRevisions)
 	return cmd
 }
@@ -71,10 +71,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 		return a.editBlock(cmd, &editOptions{appendFlags: o.appendFlags}, o.edit, args)
 	}
 	ctx := cmd.Context()
-	opts, err := o.appendOptions(a, cmd)
-	if err != nil {
-		return err
-	}
+	opts := o.appendOptions(a)
 	kind, err := content.ParseKind(o.kind)
 	if err != nil {
 		return usageError(cmd, "--%s", err)
@@ -136,11 +133,11 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 		return content.Reasoning{Text: text, Format: content.FormatParsed}, nil
 	case content.KindNative:
 		if !json.Valid([]byte(text)) {
-			return nil, usageError(cmd, "a block of kind native is a provider's item as JSON, and the text is none")
+			return nil, usageError(cmd, "a block of kind native is a provider's item in JSON, and the text is not JSON")
 		}
 		return content.Native{JSON: text}, nil
 	}
-	return nil, usageError(cmd, "a block of kind %s cannot be made from a text; the Go API takes one", kind)
+	return nil, usageError(cmd, "a block of kind %s cannot be made from a text: use the Go API", kind)
 }
 
 // media makes the block of an image or a file at a path or an address.

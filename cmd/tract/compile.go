@@ -12,15 +12,15 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
 type compileOptions struct {
 	promptFlags
-	until, to, style string
-	explain          bool
+	until     time.Time
+	to, style string
+	explain   bool
 }
 
 // promptFlags is what decides on a prompt, for compile and diff.
@@ -30,8 +30,8 @@ type promptFlags struct {
 }
 
 func (o *promptFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "send past reasoning that is left out only by default")
-	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; whole turns go, the oldest first")
+	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "include past reasoning that is left out by default")
+	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; the oldest turns are left out first")
 }
 
 func (o *promptFlags) compileOptions() tract.CompileOptions {
@@ -39,13 +39,13 @@ func (o *promptFlags) compileOptions() tract.CompileOptions {
 }
 
 func newCompile(a *app) *cobra.Command {
-	o := &compileOptions{}
+	o := &compileOptions{style: "text"}
 	cmd := &cobra.Command{
-		Use: "compile [REV]", Short: "Show the prompt that a model would get",
-		Long: `Show the prompt that a model would get: of a revision as it was then, or of the
-time that --until names. --explain says for every commit whether it goes in, and
-by which rule. --for gives the body of the request for a dialect or a provider;
-without it the provider of the settings, if there is one, decides what has to go in.`,
+		Use: "compile [REV]", Short: "Show the prompt that a model would receive",
+		Long: `Show the prompt that a model would receive: that of a revision as it was then, or that of
+the time given with --until. --explain tells for each commit whether it is included, and
+by which rule. --for prints the request body for a dialect or a provider. Without --for,
+the provider of the settings, if there is one, decides what must be included.`,
 		Example: `  tract compile
   tract compile try-2 --include-reasoning
   tract compile --explain --budget 8000
@@ -56,39 +56,27 @@ without it the provider of the settings, if there is one, decides what has to go
 	}
 	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.until, "until", "", "the prompt as it was at a time, such as yesterday")
-	f.StringVar(&o.to, "for", "", "the request body for a DIALECT or provider, with /MODEL")
-	f.StringVar(&o.style, "format", "text", "text, or json for the neutral form")
-	f.BoolVar(&o.explain, "explain", false, "list every commit with its level and the reason")
+	timeFlag(cmd, &o.until, "until", "show the prompt as it was at this `time`, such as yesterday")
+	f.StringVar(&o.to, "for", "", "print the request body for a DIALECT or provider, with /MODEL")
+	a.choiceFlag(cmd, &o.style, "format", "text, or json for the provider-neutral form", "text", "json")
+	f.BoolVar(&o.explain, "explain", false, "list every commit with its priority and the reason")
 	cmd.ValidArgsFunction = a.completeFirstRevision
-	a.completeFlag(cmd, "for", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "for", words(providers.Names()...))
 	return cmd
 }
 
-// compileOptions is what the flags ask for.
-func (o *compileOptions) read(a *app, cmd *cobra.Command) (opts tract.CompileOptions, err error) {
-	if o.style != "text" && o.style != "json" {
-		return opts, usageError(cmd, "--format %q: want text or json", o.style)
-	}
-	opts = o.compileOptions()
-	if o.until != "" {
-		t, err := refs.ParseTime(o.until, time.Now())
-		if err != nil {
-			return opts, usageError(cmd, "--until: %s", err)
-		}
-		opts.Until = t
-	}
+// read returns the options of the library that the flags ask for.
+func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 	if o.to == "" {
-		configured, err := a.configuredOptions()
-		opts.Target, opts.Settings = configured.Target, configured.Settings
-		return opts, err
+		opts, err = a.configuredOptions()
+	} else if target, targetErr := targetFor(o.to); targetErr == nil {
+		opts = asTarget(target, opts)
+	} else {
+		err = targetErr
 	}
-	target, err := targetFor(o.to)
-	if err != nil {
-		return opts, err
-	}
-	return asTarget(target, opts), nil
+	flags := o.compileOptions()
+	opts.Budget, opts.IncludeReasoning, opts.Until = flags.Budget, flags.IncludeReasoning, o.until
+	return opts, err
 }
 
 // configuredOptions is the options that compile with the settings of now, for their provider if
@@ -107,7 +95,7 @@ func (a *app) configuredOptions() (tract.CompileOptions, error) {
 
 func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	ctx := cmd.Context()
-	opts, err := o.read(a, cmd)
+	opts, err := o.read(a)
 	if err != nil {
 		return err
 	}
@@ -129,10 +117,9 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	case o.explain:
 		return a.explain(ctx, p)
 	}
-	return a.paged(func(pen *format.Printer) error {
+	return a.paged(func(pen *format.Printer) {
 		pen.Prompt(p)
 		pen.Tokens(p.Tokens)
-		return nil
 	})
 }
 
@@ -141,11 +128,10 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	if err := a.loadSkipped(ctx, p); err != nil {
 		return err
 	}
-	return a.paged(func(pen *format.Printer) error {
+	return a.paged(func(pen *format.Printer) {
 		pen.Explain(p)
 		pen.Tokens(p.Tokens)
 		pen.Scale(p.Scale)
-		return nil
 	})
 }
 

@@ -19,6 +19,11 @@ func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFu
 	}
 }
 
+// words completes one of a list of words.
+func words(list ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+}
+
 // printableNames is the candidates without those that a shell could not show, and whose name no
 // person could type. A candidate is a name and, after a tab, a description.
 func printableNames(candidates []string) []string {

@@ -7,8 +7,8 @@ import (
 func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion bash|zsh|fish|powershell", Short: "Print a completion script for a shell",
-		Long: `Print a completion script for a shell. It completes commands, flags, branches,
-revisions, kinds and settings.`,
+		Long: `Print a completion script for a shell. It completes commands, flags, branches, revisions,
+kinds and settings.`,
 		Example: `  tract completion bash > /etc/bash_completion.d/tract
   tract completion zsh > "${fpath[1]}/_tract"
   tract completion fish > ~/.config/fish/completions/tract.fish

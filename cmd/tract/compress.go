@@ -23,15 +23,15 @@ type compressOptions struct {
 func newCompress(a *app) *cobra.Command {
 	o := &compressOptions{}
 	cmd := &cobra.Command{
-		Use: "compress [A..B|REV]", Short: "Let a summary stand for a range of commits",
-		Long: `Commit a summary that stands for a range of commits in every prompt from now on.
-A..B is what B has and A has not, one revision is all up to it, and without a
-range it is all turns but the newest. The summary is read from a file or stdin
-with -F, else the model of the settings writes it.
+		Use: "compress [A..B|REV]", Short: "Replace a range of commits with a summary in prompts",
+		Long: `Commit a summary that replaces a range of commits in every later prompt. A..B is what B
+has and A has not; a single revision is everything up to it; without a range, it is all
+turns but the newest. -F reads the summary from a file or stdin; otherwise the model of
+the settings writes it.
 
-What is pinned or of the system stays in place. A message, a tool call and its
-result, and an earlier summary are never cut: the range is widened. The commits
-stay in the history; tract expand brings them back, tract annotate one of them.`,
+Pinned blocks and instructions stay in place. Messages, tool calls with their results and
+earlier summaries are never split: the range is widened. The commits stay in the history;
+tract expand restores them all, tract annotate a single one.`,
 		Example: `  tract compress 3fa2c1d..9198ae4 -F summary.md
   echo "We chose SQLite." | tract compress :/SQLite -F -
   tract compress --provider anthropic --model claude-haiku-4-5
@@ -41,14 +41,14 @@ stay in the history; tract expand brings them back, tract annotate one of them.`
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "text-file", "F", "", "take the summary from a file, - for stdin")
-	f.BoolVar(&o.keep, "keep-reasoning", false, "stand for what was said and done, not for thoughts")
-	f.BoolVar(&o.only, "only-reasoning", false, "stand for thoughts only")
-	f.StringVar(&o.label, "label", "", "a label on the commit: a line for people, never sent")
-	f.StringVar(&o.author, "author", "", "who makes the commit")
+	f.StringVarP(&o.file, "text-file", "F", "", "read the summary from this file, or from stdin with -")
+	f.BoolVar(&o.keep, "keep-reasoning", false, "replace everything but reasoning")
+	f.BoolVar(&o.only, "only-reasoning", false, "replace only reasoning")
+	f.StringVar(&o.label, "label", "", "label of the commit: a line for people, never sent")
+	f.StringVar(&o.author, "author", "", "author of the commit")
 	o.addTarget(a, cmd)
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the summary")
-	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would stand for")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would replace")
 	cmd.MarkFlagsMutuallyExclusive("keep-reasoning", "only-reasoning")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
@@ -86,7 +86,7 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 		return a.printRange(r)
 	}
 	if r.Widened {
-		a.info("the range is widened to %s..%s, so that nothing is cut in the middle", r.First.Short(), r.Last.Short())
+		a.info("the range is widened to %s..%s so that nothing is split", r.First.Short(), r.Last.Short())
 	}
 	if err := a.summaryFrom(cmd, o, &opts); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 	if r, err = b.Compress(ctx, rng, opts); err != nil {
 		return err
 	}
-	a.info("it stands for %s, about %d tokens; tract expand %s brings them back", count(uint64(len(r.Commits)), "commit"), r.Tokens, r.ID.Short())
+	a.info("the summary replaces %s, about %d tokens; tract expand %s restores them", count(len(r.Commits), "commit"), r.Tokens, r.ID.Short())
 	return a.printAppended(ctx, b, r.ID)
 }
 
@@ -113,7 +113,7 @@ func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.Co
 	client, err := a.client()
 	if err != nil {
 		f := classify(err)
-		f.hint = "give the summary with -F FILE, or - for stdin; for a model: " + f.hint
+		f.hint = "give the summary with -F FILE, or -F - for stdin; for a model: " + f.hint
 		return f
 	}
 	opts.Client = client
@@ -137,7 +137,7 @@ func (a *app) printRange(r *tract.Summary) error {
 		for _, c := range r.Commits {
 			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
-		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(uint64(len(r.Commits)), "commit"), r.Tokens))
+		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(len(r.Commits), "commit"), r.Tokens))
 	})
 }
 
@@ -184,7 +184,7 @@ func (a *app) suggestCompress(ctx context.Context, b *tract.Branch, client model
 		return nil
 	}
 	if err == nil {
-		a.info("the older turns are compressed: tract expand %s brings them back", summary.ID.Short())
+		a.info("older turns are compressed; tract expand %s restores them", summary.ID.Short())
 	}
 	return err
 }

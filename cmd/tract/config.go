@@ -16,15 +16,15 @@ func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
 	cmd := &cobra.Command{
 		Use: "config", Short: "Get and set settings",
-		Long: `Get and set settings. They come from your own file, the file config.toml in the
-store's folder, the section about the store in your own file, the environment and
-flags; a later one wins. Keys of providers are no settings: they belong in the
-environment, such as ANTHROPIC_API_KEY.
+		Long: `Get and set settings. They come from your own file, config.toml in the store's folder,
+the section about the store in your own file, the environment, and flags; the later wins.
+Provider keys are not settings: they belong in environment variables such as
+ANTHROPIC_API_KEY.
 
-The folder may come from somebody else, so its file may only set what is safe: the
-model, the effort, budgets, what is included, and stricter masking of secrets. What
-names a program, a host or a credential, adds to requests or has things deleted is
-ignored there. tract config set writes such a setting into your own file, for this
+The store's folder may come from somebody else, so config.toml there may set only what is
+safe: the model, the effort, budgets, what is included, and stricter masking of secrets.
+A setting that names a program, a host or a credential, adds to requests or deletes data
+is ignored there. tract config set writes such a setting into your own file, for this
 store only; tract config trust accepts the folder's file as it is.`,
 		Example: `  tract config set model claude-sonnet-4-5
   tract config set --global provider anthropic
@@ -45,7 +45,7 @@ store only; tract config trust accepts the folder's file as it is.`,
 		RunE:    func(_ *cobra.Command, args []string) error { return a.configSet(o, args[0], args[1]) },
 	}
 	unset := &cobra.Command{
-		Use: "unset KEY", Short: "Take a setting out of its file", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
+		Use: "unset KEY", Short: "Remove a setting from its file", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
 		Example: "  tract config unset model",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.configUnset(o, args[0]) },
 	}
@@ -55,12 +55,12 @@ store only; tract config trust accepts the folder's file as it is.`,
 		RunE:    func(*cobra.Command, []string) error { return a.configList(o) },
 	}
 	for _, c := range []*cobra.Command{set, unset} {
-		c.Flags().BoolVar(&o.global, "global", false, "in your own file, for all stores")
+		c.Flags().BoolVar(&o.global, "global", false, "use your own file, for all stores")
 	}
 	for _, c := range []*cobra.Command{get, list} {
-		c.Flags().BoolVar(&o.origin, "show-origin", false, "say where each value comes from, and what is ignored")
+		c.Flags().BoolVar(&o.origin, "show-origin", false, "show where each value comes from, and what is ignored")
 	}
-	list.Flags().BoolVar(&o.all, "all", false, "list those too that have no value, and what each is for")
+	list.Flags().BoolVar(&o.all, "all", false, "include settings without a value, and explain each")
 	cmd.AddCommand(get, set, unset, list, newConfigTrust(a))
 	return cmd
 }
@@ -68,16 +68,16 @@ store only; tract config trust accepts the folder's file as it is.`,
 func newConfigTrust(a *app) *cobra.Command {
 	o := &trustOptions{}
 	cmd := &cobra.Command{
-		Use: "trust", Short: "Accept the settings in the store's folder, or the folder", Args: cobra.NoArgs,
-		Long: `Accept the file config.toml in the store's folder, and the profiles there, as they
-are: show what they set that is not safe, and let it count from now on. A file that
-is changed by anything but tract is not trusted any more.
+		Use: "trust", Short: "Trust the settings in the store's folder, or the folder", Args: cobra.NoArgs,
+		Long: `Trust config.toml and the profiles in the store's folder as they are: show which of their
+settings are not safe, and let them count from now on. A file that anything but tract
+changes is no longer trusted.
 
-With --folder, accept a folder that belongs to another user or that others can write:
-whoever can write it can change what the next prompt is. Its settings are a matter of
-their own.
+With --folder, trust a folder that belongs to another user or that others can write:
+whoever can write it can change the next prompt. Its settings still need trust of their
+own.
 
-What is accepted is remembered beside your own settings.`,
+What is trusted is recorded beside your own settings.`,
 		Example: `  tract config trust --dry-run
   tract config trust
   tract config trust --folder /srv/shared/.tract
@@ -85,9 +85,9 @@ What is accepted is remembered beside your own settings.`,
 		RunE: func(*cobra.Command, []string) error { return a.configTrust(o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.folder, "folder", "", "accept this folder, whoever owns it and can write it")
-	f.BoolVar(&o.revoke, "revoke", false, "take back what was accepted")
-	f.BoolVar(&o.dry, "dry-run", false, "only show what would be accepted")
+	f.StringVar(&o.folder, "folder", "", "trust this folder, whoever owns it or can write it")
+	f.BoolVar(&o.revoke, "revoke", false, "withdraw trust")
+	f.BoolVar(&o.dry, "dry-run", false, "only report what would be trusted")
 	cmd.MarkFlagsMutuallyExclusive("revoke", "dry-run")
 	a.completeFlag(cmd, "folder", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
@@ -194,7 +194,7 @@ type settingFiles struct {
 func (a *app) settingFiles(global bool) (settingFiles, error) {
 	own := ownSettings()
 	if global && own.Path == "" {
-		return settingFiles{}, withHint(errors.New("find your settings: there is no home folder"), "set HOME or XDG_CONFIG_HOME")
+		return settingFiles{}, withHint(errors.New("find your settings: no home folder"), "set HOME or XDG_CONFIG_HOME")
 	}
 	if global {
 		return settingFiles{own: own}, nil
@@ -293,7 +293,7 @@ func whichFile(f settings.File) string {
 func fileError(err error, path string) error {
 	f := classify(err)
 	if f.kind == "failed" {
-		f.code, f.kind, f.hint = codeUsage, "setting", "mend the file: "+path
+		f.code, f.kind, f.hint = codeUsage, "setting", "correct the file: "+path
 	}
 	return f
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // yesHelp is the help of the flag --yes.
-const yesHelp = "do not ask; needed where stdin is not a terminal"
+const yesHelp = "do not ask; required if stdin is not a terminal"
 
 // confirm reports whether to do what cannot be undone, such as "erase the content of 2
 // blocks": it asks on a terminal, and refuses where there is none. yes is the answer of
@@ -22,8 +22,8 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) 
 	what = format.Line(what)
 	if !isTerminal(a.in) || !isTerminal(a.err) {
 		return false, &failure{
-			code: codeUsage, kind: "usage", hint: "--yes does it without asking, --dry-run shows what would go",
-			cause: fmt.Errorf("this would permanently %s, and there is no terminal to ask on", what),
+			code: codeUsage, kind: "usage", hint: "--yes does it without asking, --dry-run shows what would be removed",
+			cause: fmt.Errorf("this would permanently %s, and there is no terminal to ask", what),
 		}
 	}
 	fmt.Fprintf(a.err, "Permanently %s? This cannot be undone. [y/N] ", what)

@@ -35,7 +35,7 @@ func (d *damageLog) result(err error) error {
 		return err
 	}
 	if n := len(d.commits); n > 1 {
-		return fmt.Errorf("%s cannot be read whole; the first: %w", count(uint64(n), "commit"), d.first)
+		return fmt.Errorf("%s damaged; the first: %w", count(n, "commit"), d.first)
 	}
 	return d.first
 }

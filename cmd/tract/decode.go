@@ -23,12 +23,11 @@ type decodeOptions struct {
 func newDecode(a *app) *cobra.Command {
 	o := &decodeOptions{}
 	cmd := &cobra.Command{
-		Use: "decode FILE|-", Short: "Read one provider response as blocks, without a store",
-		Long: `Read one provider response, JSON or a stream, and show the blocks in it: the
-thoughts with their seals, the text, the tool calls, and what it cost. No store
-is needed. --replay prints what stands for it in the next request. --commit adds
-it to the branch instead, with where it came from; one that is there already, by
-its id, is not added again.`,
+		Use: "decode FILE|-", Short: "Decode one provider response into blocks",
+		Long: `Decode one provider response, JSON or a stream, and show its blocks: the reasoning with
+its seals, the text, the tool calls and the usage. No store is needed. --replay prints
+what stands for the response in the next request. --commit adds the response to the
+branch, with its origin, unless the branch already has a response with its id.`,
 		Example: `  tract decode --api messages answer.sse
   curl -N ... | tract decode --api chat --json -
   tract decode --provider openrouter --replay answer.json
@@ -37,16 +36,16 @@ its id, is not added again.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd, o, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (found by looking)")
-	f.StringVar(&o.provider, "provider", "", "whose response it is; an unknown one gets what its API has in common")
+	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (default: detected)")
+	f.StringVar(&o.provider, "provider", "", "provider of the response; an unknown one gets the common behavior of its API")
 	f.StringVar(&o.model, "model", "", "model that was asked, for the seals")
-	f.StringVar(&o.stream, "stream", "", "yes: a stream, no: one JSON text (found by looking)")
+	f.StringVar(&o.stream, "stream", "", "yes: a stream, no: one JSON text (default: detected)")
 	f.BoolVar(&o.replay, "replay", false, "print the assistant part of the next request")
 	f.BoolVar(&o.commit, "commit", false, "add the response to the branch")
 	cmd.MarkFlagsMutuallyExclusive("replay", "commit")
-	a.completeFlag(cmd, "api", cobra.FixedCompletions(providers.Dialects(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "stream", cobra.FixedCompletions([]string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "api", words(providers.Dialects()...))
+	a.completeFlag(cmd, "provider", words(providers.Names()...))
+	a.completeFlag(cmd, "stream", words("yes", "no"))
 	return cmd
 }
 
@@ -80,7 +79,7 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 		return a.decodeCommit(cmd.Context(), o, api, events)
 	}
 	if a.json {
-		r, err := collect(events)
+		r, err := collectResponse(events)
 		if errors.Is(err, llm.ErrProtocol) && r == nil {
 			return decodeError(err)
 		}
@@ -89,9 +88,9 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 	return a.decodeShow(events)
 }
 
-// collect reads a response, with the calls that it broke off in: they are shown,
+// collectResponse reads a response, with the calls that it broke off in: they are shown,
 // and would not be kept.
-func collect(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
+func collectResponse(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
 	var a llm.Accumulator
 	r, err := llm.Collect(events, a.Add)
 	if r != nil {
@@ -155,7 +154,7 @@ var dialectSigns = []struct{ sign, dialect string }{
 // decodeError gives what cannot be read a hint: here nobody was asked.
 func decodeError(err error) error {
 	if errors.Is(err, llm.ErrProtocol) {
-		return withHint(err, "want the body of one response; --api and --stream say what it is, when looking does not")
+		return withHint(err, "want the body of one response; --api and --stream set its format if it is not detected")
 	}
 	return err
 }
@@ -198,7 +197,7 @@ func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, ev
 		return err
 	}
 	if broken != nil {
-		a.info("warning: %s; what came is committed", broken)
+		a.info("warning: %s; the received part is committed", broken)
 	}
 	return a.printAppended(ctx, b, ids...)
 }

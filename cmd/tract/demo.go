@@ -18,11 +18,11 @@ const demoPace = 25 * time.Millisecond
 
 func newDemo(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "demo [DIR]", Short: "See it work, without a key",
-		Long: `See it work, without a key: a conversation of three turns with a model that is a
-recording, played by a server of tract's own on this machine. Everything else is
-real: the requests, the streams, the store. It is made in DIR, or in a new
-temporary folder, and stays there for you to look around.`,
+		Use: "demo [DIR]", Short: "Show a conversation with a recorded model",
+		Long: `Show a conversation of three turns with a model that is a recording, played by a server
+of tract's own on this machine. No key is needed. Everything else is real: the requests,
+the streams, the store. The store is made in DIR or in a new temporary folder and stays
+there for you to explore.`,
 		Example: "  tract demo\n  tract demo ~/tract-demo",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.demo(cmd.Context(), args) },
@@ -71,7 +71,7 @@ func demoFolder(args []string) (string, error) {
 		return "", err
 	}
 	if isFolder(filepath.Join(dir, folder)) {
-		return "", withHint(fmt.Errorf("demo: there is a store in %s already", dir), "tract demo without a folder makes a new one")
+		return "", withHint(fmt.Errorf("demo: %s already has a store", dir), "tract demo without a folder creates a new one")
 	}
 	return dir, os.MkdirAll(dir, 0o777)
 }
@@ -80,25 +80,25 @@ func demoFolder(args []string) (string, error) {
 func (d *demo) show(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
 	if err := newFile(tools, demoTools+"\n"); err != nil {
-		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder makes a new one")
+		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder creates a new one")
 	}
-	d.heading("The model is a recording, played by a server on this machine; no key is needed. All else is real.")
+	d.heading("The model is a recording, played by a server on this machine; no key is needed. Everything else is real.")
 	for _, step := range []struct {
 		say      string
 		provider string
 		args     []string
 	}{
-		{"A store, and an instruction.", "", []string{"init", d.dir}},
+		{"Create a store and commit an instruction.", "", []string{"init", d.dir}},
 		{"", "", []string{"system", "You are a physicist. Be brief."}},
-		{"Turn 1: the thought is streamed, shown and committed before the answer.", "messages", []string{"chat", demoQuestion}},
-		{"Turn 2: the model thinks and calls a tool. Its thought is signed.", "messages", []string{"chat", demoAsk, "--tools", tools}},
-		{"The result goes back with the signed thought, byte for byte: the server would refuse it otherwise.", "", []string{"tool-result", demoCall, demoForecast}},
+		{"Turn 1: the reasoning streams, and is committed before the answer.", "messages", []string{"chat", demoQuestion}},
+		{"Turn 2: the model reasons and calls a tool. Its reasoning is signed.", "messages", []string{"chat", demoAsk, "--tools", tools}},
+		{"The result is sent with the signed reasoning, byte for byte: otherwise the server would refuse it.", "", []string{"tool-result", demoCall, demoForecast}},
 		{"", "messages", []string{"generate", "--tools", tools}},
-		{"Turn 3: another kind of server, OpenAI-compatible, on the same history.", "chat", []string{"chat", demoLast}},
-		{"Look back. Every block is a commit that never changes:", "", []string{"log", "--oneline"}},
-		{"What the model would get next. The thoughts stay in the history, and out of the prompt:", "", []string{"compile"}},
-		{"Why is each block in it, or not?", "", []string{"compile", "--explain"}},
-		{"Leave the weather out from now on, and see how the prompt changes:", "", []string{"skip", demoCall, "-m", "the weather will change"}},
+		{"Turn 3: an OpenAI-compatible server continues the same history.", "chat", []string{"chat", demoLast}},
+		{"Every block is a commit that never changes:", "", []string{"log", "--oneline"}},
+		{"The next prompt. The reasoning stays in the history, and out of the prompt:", "", []string{"compile"}},
+		{"Why is each block included or left out?", "", []string{"compile", "--explain"}},
+		{"Leave the weather out of later prompts, and compare:", "", []string{"skip", demoCall, "-m", "the weather will change"}},
 		{"", "", []string{"diff", "HEAD~1", "HEAD"}},
 	} {
 		if step.say != "" {
@@ -147,7 +147,7 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 		args = append(args, "--provider", provider, "--model", demoModel, "--base-url", d.base+"/v1")
 	}
 	if code := run(ctx, args, strings.NewReader(""), d.a.out, d.a.out); code != codeOK {
-		return &failure{code: code, kind: "demo", cause: errors.New("demo: that did not work"), hint: "please tell us: it should"}
+		return &failure{code: code, kind: "demo", cause: errors.New("demo: the command failed"), hint: "please report this"}
 	}
 	return nil
 }
@@ -155,11 +155,11 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 // printNextSteps says what to try.
 func (d *demo) printNextSteps() {
 	p := d.a.printer()
-	p.Text("\n" + p.Accent("# The store stays. Go on with it:") + "\n")
+	p.Text("\n" + p.Accent("# The store stays. Explore it:") + "\n")
 	p.Line("  cd " + shellQuote(d.dir))
 	p.Table([][]string{
-		{"  tract log -p", "the whole content, reasoning too"},
-		{"  tract show " + demoCall + " --prompt", "what the model saw when it made that call"},
+		{"  tract log -p", "the whole content, with reasoning"},
+		{"  tract show " + demoCall + " --prompt", "what the model received when it made that call"},
 		{"  tract compile --include-reasoning", "the prompt with past reasoning"},
 		{"  tract undo", "undo the newest operation on the branch"},
 		{"  tract switch -c try-2 '" + demoCall + "^{message}~1'", "fork the conversation before the tool call"},

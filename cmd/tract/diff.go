@@ -24,12 +24,12 @@ func newDiff(a *app) *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use: "diff A [B] | diff A..B", Short: "Compare two prompts",
-		Long: `Compare the prompts of two revisions: which blocks only one has, and which words
-changed. B is HEAD when it is not given. --history compares the commits instead.
+		Long: `Compare the prompts of two revisions: the blocks that only one has, and the changed text of
+the others. B defaults to HEAD. --history compares the commits instead.
 
---manifest compares what two replies were given: their prompts as they were sent
-then, and how they were asked. --run compares two runs of an agent from where they
-part, and names the first thought, call, argument and result that differ.`,
+--manifest compares two responses' requests: their prompts as they were sent, and the
+settings. --run compares two runs of an agent from where they diverge, and names the first
+reasoning, call, argument and result that differ.`,
 		Example: `  tract diff main@{1}
   tract diff main try-2 --word
   tract diff main..try-2 --stat
@@ -41,12 +41,12 @@ part, and names the first thought, call, argument and result that differ.`,
 	}
 	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.Stat, "stat", false, "only count")
-	f.BoolVar(&o.Word, "word", false, "compare words instead of lines")
-	f.BoolVar(&o.exitCode, "exit-code", false, "exit with 1 when they differ")
-	f.BoolVar(&o.history, "history", false, "compare commits instead of prompts")
-	f.BoolVar(&o.manifest, "manifest", false, "compare what two replies were given, and how they were asked")
-	f.BoolVar(&o.run, "run", false, "name where two runs differ for the first time")
+	f.BoolVar(&o.Stat, "stat", false, "only show counts")
+	f.BoolVar(&o.Word, "word", false, "compare words, not lines")
+	f.BoolVar(&o.exitCode, "exit-code", false, "exit with code 1 if they differ")
+	f.BoolVar(&o.history, "history", false, "compare commits, not prompts")
+	f.BoolVar(&o.manifest, "manifest", false, "compare the requests of two responses")
+	f.BoolVar(&o.run, "run", false, "show where two runs first diverge")
 	cmd.MarkFlagsMutuallyExclusive("history", "manifest", "run")
 	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
@@ -98,12 +98,8 @@ func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after obj
 	if err != nil {
 		return false, err
 	}
-	if a.json {
-		return !d.Equal(), format.Encode(a.out, format.DiffJSON(d))
-	}
-	return !d.Equal(), a.paged(func(p *format.Printer) error {
+	return !d.Equal(), a.emitPage(format.DiffJSON(d), func(p *format.Printer) {
 		p.Diff(d, o.DiffStyle)
-		return nil
 	})
 }
 
@@ -137,12 +133,8 @@ func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after object
 		slices.Reverse(lines[i])
 	}
 	r := diff.Runs(lines[0], lines[1])
-	if a.json {
-		return !r.Equal(), format.Encode(a.out, format.RunJSON(r, before, after, base))
-	}
-	return !r.Equal(), a.paged(func(p *format.Printer) error {
+	return !r.Equal(), a.emitPage(format.RunJSON(r, before, after, base), func(p *format.Printer) {
 		p.Run(r, base, o.DiffStyle)
-		return nil
 	})
 }
 
@@ -158,14 +150,13 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 			Diff  any                     `json:"diff"`
 		}{asked, format.DiffJSON(d)})
 	}
-	return differ, a.paged(func(p *format.Printer) error {
+	return differ, a.paged(func(p *format.Printer) {
 		var rows [][]string
 		for _, c := range asked {
 			rows = append(rows, []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")})
 		}
 		p.Table(rows)
 		p.Diff(d, o.DiffStyle)
-		return nil
 	})
 }
 
@@ -177,11 +168,7 @@ func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (diff
 	h := diff.Histories(lines[0], lines[1])
 	h.Base = base
 	differ = len(h.OnlyA)+len(h.OnlyB) > 0
-	if a.json {
-		return differ, format.Encode(a.out, format.HistoryJSON(h))
-	}
-	return differ, a.paged(func(p *format.Printer) error {
+	return differ, a.emitPage(format.HistoryJSON(h), func(p *format.Printer) {
 		p.History(h)
-		return nil
 	})
 }

@@ -19,9 +19,9 @@ import (
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Check the store, the settings and the terminal",
-		Long: `Check what tract needs: the store and who may read it, HEAD, every branch, the
-settings, which keys the environment has (never their values), the terminal. It
-changes nothing. The exit code is 1 when something is wrong.`,
+		Long: `Check what tract needs: the store and its permissions, HEAD, every branch, the settings,
+the keys in the environment (never their values), and the terminal. Nothing is changed.
+The exit code is 1 if something is wrong.`,
 		Example: "  tract doctor\n  tract doctor --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
@@ -50,8 +50,6 @@ func (a *app) doctor(ctx context.Context) error {
 		{"leftovers", a.checkLeftovers},
 		{"HEAD", a.checkHead},
 		{"branches", a.checkBranches},
-		{"rescued replies", a.checkRescues},
-		{"old reasoning", a.checkExpired},
 		{"provider", a.checkProvider},
 		{"keys", checkKeys},
 		{"terminal", a.checkTerminal},
@@ -96,7 +94,7 @@ func (a *app) checkSettings(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	changed := count(uint64(len(v.Changed())), "setting") + " changed"
+	changed := count(len(v.Changed()), "setting") + " changed"
 	if n := len(v.Ignored()); n > 0 {
 		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.location.settings().Path)
 	}
@@ -121,17 +119,17 @@ func (a *app) checkPermissions(context.Context) (string, error) {
 		return "", err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", withHint(fmt.Errorf("others may look into %s (mode %04o)", p.root, mode), "chmod 700 %s", shellQuote(p.root))
+		return "", withHint(fmt.Errorf("other users can read %s (mode %04o)", p.root, mode), "chmod 700 %s", shellQuote(p.root))
 	}
 	f, err := os.CreateTemp(p.root, "doctor-")
 	if err != nil {
-		return "yours alone, and read-only", nil //nolint:nilerr // a store may be read-only
+		return "private, and read-only", nil //nolint:nilerr // a store may be read-only
 	}
 	err = f.Close()
 	if removeErr := os.Remove(filepath.Clean(f.Name())); err == nil {
 		err = removeErr
 	}
-	return "yours alone", err
+	return "private", err
 }
 
 func (a *app) checkHead(ctx context.Context) (string, error) {
@@ -172,36 +170,7 @@ func (a *app) checkBranches(ctx context.Context) (string, error) {
 		}
 		n++
 	}
-	return strings.Replace(count(n, "branch"), "branchs", "branches", 1), nil
-}
-
-func (a *app) checkRescues(ctx context.Context) (string, error) {
-	repo, err := a.open(ctx, false)
-	if err != nil {
-		return "", err
-	}
-	list, err := repo.Rescues(ctx)
-	if err != nil || len(list) == 0 {
-		return "none", err
-	}
-	return fmt.Sprintf("%d wait: tract rescue list", len(list)), nil
-}
-
-// checkExpired looks for reasoning that has passed its ttl.
-func (a *app) checkExpired(ctx context.Context) (string, error) {
-	if _, err := a.open(ctx, false); err != nil {
-		return "", err
-	}
-	old, err := a.expired(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case old == nil:
-		return "reasoning.ttl is not set", nil
-	case old.Blocks == 0:
-		return "none is older than reasoning.ttl (" + old.TTL + ")", nil
-	}
-	return old.String() + ", which tract gc --prune erases", nil
+	return count(n, "branch"), nil
 }
 
 func (a *app) checkProvider(context.Context) (string, error) {
@@ -210,7 +179,7 @@ func (a *app) checkProvider(context.Context) (string, error) {
 		return "", err
 	}
 	if v.Text("provider") == "" && v.Text("base_url") == "" {
-		return "none is set; --provider names one", nil
+		return "not set; --provider names one", nil
 	}
 	client, err := a.client()
 	if err != nil {

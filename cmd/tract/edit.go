@@ -20,13 +20,13 @@ func newEdit(a *app) *cobra.Command {
 	o := &editOptions{}
 	cmd := &cobra.Command{
 		Use: "edit REV [TEXT|-] | edit REV --source REV", Short: "Replace the text of a block from now on",
-		Long: `Replace the text of a block from now on. The old text stays in the history: it
-is what earlier prompts had, and tract show and tract diff find it. The kind and
-the role stay; a seal that proved the old text goes. On a terminal, without a
-text, the block is opened in $EDITOR.
+		Long: `Replace the text of a block in later prompts. The old text stays in the history: it is
+what earlier prompts had, and tract show and tract diff find it. The kind and the role
+stay; a seal over the old text is dropped. On a terminal, without a text, the block opens
+in $EDITOR.
 
---source gives the block the text that it has at a revision. A source that is an
-edit of the block, or the block itself, is that text.`,
+--source takes the text that the block had at a revision; if the revision is the block
+itself or an edit of it, its own text.`,
 		Example: `  tract edit :/blue "Why is the sky blue at noon?"
   tract edit 'HEAD^{turn}' -F question.md
   tract edit 9198ae4
@@ -36,7 +36,7 @@ edit of the block, or the block itself, is that text.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd, o, args[0], args[1:]) },
 	}
 	o.flags(a, cmd)
-	cmd.Flags().StringVarP(&o.source, "source", "s", "", "take the text that the block has at this revision")
+	cmd.Flags().StringVarP(&o.source, "source", "s", "", "use the text that the block has at this revision")
 	cmd.MarkFlagsMutuallyExclusive("source", "text-file")
 	a.completeFlag(cmd, "source", a.completeRevisions)
 	cmd.ValidArgsFunction = a.completeFirstRevision
@@ -45,10 +45,7 @@ edit of the block, or the block itself, is that text.`,
 
 func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.appendOptions(a, cmd)
-	if err != nil {
-		return err
-	}
+	opts := o.appendOptions(a)
 	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
@@ -75,7 +72,7 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (text, source string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
-			return "", "", usageError(cmd, "both a text and --source given: give one")
+			return "", "", usageError(cmd, "both a text and --source given: use one")
 		}
 		at, err := a.resolve(ctx, o.source)
 		return "", at.String(), err
@@ -99,7 +96,7 @@ func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) erro
 		return err
 	}
 	if c.ContentID != block.ContentID && block.Origin != nil && block.Origin.Source != commit.SourceUser && block.Role == content.RoleAssistant {
-		a.info("warning: %s was said by %s: from now on prompts have your words as its own; tract undo takes them back", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
+		a.info("warning: %s was written by %s; prompts now show your text as its own (tract undo takes it back)", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
 	}
 	if a.json {
 		return a.printAppended(ctx, b, edit)

@@ -13,15 +13,15 @@ import (
 // newEnvironment is a topic of the help: it cannot be run.
 func newEnvironment(*app) *cobra.Command {
 	var b strings.Builder
-	b.WriteString("Environment variables that tract reads. One that is empty counts as not set, but for\nTRACT_PAGER.\n")
+	b.WriteString("Environment variables that tract reads. An empty variable counts as not set, except\nTRACT_PAGER.\n")
 	for _, group := range environment() {
 		b.WriteString("\n" + group.title + ":\n\n")
 		for _, v := range group.list {
 			fmt.Fprintf(&b, "    %-35s  %s\n", v.name, v.about)
 		}
 	}
-	b.WriteString("\nA flag wins over a variable, a variable over a file of settings. tract config list --all\n" +
-		"says what each setting does, and tract config list --show-origin who set it.")
+	b.WriteString("\nFlags override variables, and variables override settings files. tract config list --all\n" +
+		"explains each setting, and tract config list --show-origin shows where it is set.")
 	return &cobra.Command{
 		Use: "environment", Short: "Environment variables that tract reads", Long: b.String(), DisableFlagsInUseLine: true,
 		Example: "  TRACT_BRANCH=try-2 TRACT_REASONING_EFFORT=high tract generate\n  NO_COLOR=1 PAGER=more tract log",
@@ -39,51 +39,51 @@ type variables struct {
 func environment() []variables {
 	groups := []variables{
 		{"Store, branch and messages", []variable{
-			{"TRACT_DIR", "folder that holds the store, as --dir"},
-			{"TRACT_BRANCH", "branch to work on, as --branch"},
-			{"TRACT_DEBUG", "1: say what goes on, as --verbose"},
+			{"TRACT_DIR", "folder of the store, as --dir"},
+			{"TRACT_BRANCH", "branch to use, as --branch"},
+			{"TRACT_DEBUG", "1: print what happens, as --verbose"},
 		}},
 		{"Programs", []variable{
 			{"TRACT_EDITOR", "editor; else VISUAL, EDITOR, or vi"},
-			{"VISUAL", "editor, where none is set for tract"},
-			{"EDITOR", "editor, where neither is set"},
+			{"VISUAL", "editor, if TRACT_EDITOR is not set"},
+			{"EDITOR", "editor, if neither is set"},
 			{"TRACT_PAGER", "pager (empty: none); else core.pager, PAGER, or less -FRX"},
-			{"PAGER", "pager, where none is set for tract"},
-			{"LESSCHARSET", "character set of less; utf-8 where it is not set"},
+			{"PAGER", "pager, if none is set for tract"},
+			{"LESSCHARSET", "character set of less; utf-8 if not set"},
 		}},
 		{"The terminal", []variable{
-			{"NO_COLOR", "anything: no colours, unless --color says otherwise"},
-			{"CLICOLOR", "0: no colours"},
-			{"CLICOLOR_FORCE", "anything but 0: colours in a pipe too"},
-			{"TERM", "dumb: no colours"},
-			{"COLORFGBG", "the terminal's colours by number, to shade thoughts"},
-			{"COLUMNS", "width of the terminal, where it does not say"},
+			{"NO_COLOR", "any value: no colors, unless --color is given"},
+			{"CLICOLOR", "0: no colors"},
+			{"CLICOLOR_FORCE", "anything but 0: colors even in a pipe"},
+			{"TERM", "dumb: no colors"},
+			{"COLORFGBG", "colors of the terminal by number, to shade reasoning"},
+			{"COLUMNS", "width of the terminal, if it does not report one"},
 		}},
-		{"Who you are, and where your files are", []variable{
+		{"User and folders", []variable{
 			{"TRACT_AUTHOR", "author of commits: the setting user.name"},
-			{"USER", "author of commits, where user.name is not set"},
-			{"LOGNAME", "author of commits, where USER is not set either"},
-			{"USERNAME", "author of commits, where none of these is set (Windows)"},
-			{"HOME", "your folder"},
-			{"USERPROFILE", "your folder (Windows)"},
-			{"XDG_CONFIG_HOME", "folder of your settings, instead of ~/.config"},
-			{"XDG_DATA_HOME", "folder of your personal store, instead of ~/.local/share"},
-			{"SUDO_UID", "who called sudo: that user's files are trusted too"},
+			{"USER", "author of commits, if user.name is not set"},
+			{"LOGNAME", "author of commits, if USER is not set either"},
+			{"USERNAME", "author of commits, if none of these is set (Windows)"},
+			{"HOME", "home folder"},
+			{"USERPROFILE", "home folder (Windows)"},
+			{"XDG_CONFIG_HOME", "folder of your settings (default ~/.config)"},
+			{"XDG_DATA_HOME", "folder of your personal store (default ~/.local/share)"},
+			{"SUDO_UID", "user who ran sudo: that user's files are trusted too"},
 		}},
-		{"Reasoning, by names that others gave", []variable{
+		{"Reasoning, under common names", []variable{
 			{"THINKING", "the setting reasoning.enabled"},
 			{"REASONING_EFFORT", "the setting reasoning.effort"},
-			{"CLEAR_THINKING", "true: send no past reasoning back; false: all of it"},
+			{"CLEAR_THINKING", "true: send no past reasoning; false: send all of it"},
 		}},
-		{"What the Go libraries read", []variable{
+		{"Read by the Go libraries", []variable{
 			{"HTTPS_PROXY", "proxy for requests to providers"},
 			{"HTTP_PROXY", "proxy for requests that are not encrypted"},
-			{"NO_PROXY", "hosts that are asked without a proxy"},
+			{"NO_PROXY", "hosts to contact without a proxy"},
 			{"SSL_CERT_FILE", "file of certificates to trust"},
 			{"SSL_CERT_DIR", "folder of certificates to trust"},
 			{"TMPDIR", "folder for temporary files"},
-			{"PATH", "folders in which programs are looked for"},
-			{"TZ", "time zone in which times are shown"},
+			{"PATH", "folders in which programs are searched"},
+			{"TZ", "time zone of printed times"},
 		}},
 	}
 	rest := variables{title: "Settings"}
@@ -111,6 +111,6 @@ func providerKeys() variables {
 			}
 		}
 	}
-	keys.list = append(keys.list, variable{"TRACT_API_KEY", "key of any provider, where it has none of its own"})
+	keys.list = append(keys.list, variable{"TRACT_API_KEY", "key of any provider without one of its own"})
 	return keys
 }

@@ -68,7 +68,7 @@ func TestEveryVariableIsInTheHelp(t *testing.T) {
 		}
 	}
 	for name, title := range listed {
-		if !slices.Contains(read, name) && !literals[name] && title != "What the Go libraries read" {
+		if !slices.Contains(read, name) && !literals[name] && title != "Read by the Go libraries" {
 			t.Errorf("tract help environment lists %s, which nothing reads", name)
 		}
 	}

@@ -4,9 +4,9 @@ import "github.com/spf13/cobra"
 
 func newExpand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "expand REV", Short: "Bring back what a summary stands for",
-		Long: `Bring back what a summary stands for in every prompt from now on. The revision is
-the summary, or a commit that it stands for.`,
+		Use: "expand REV", Short: "Restore what a summary replaced",
+		Long: `Restore the commits that a summary replaced, in every later prompt. REV is the summary or
+one of those commits.`,
 		Example: `  tract expand :/SQLite
   tract expand 3fa2c1d`,
 		Args:              cobra.ExactArgs(1),

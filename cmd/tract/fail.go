@@ -37,8 +37,8 @@ const (
 )
 
 const exitCodeHelp = `
-Exit codes: 0 ok, 1 a negative answer or an operation that did not work, 2 usage,
-3 not found or ambiguous, 4 busy or moved, 5 damaged, 6 provider, 130 interrupted.
+Exit codes: 0 success, 1 negative answer or failed operation, 2 usage, 3 not found or
+ambiguous, 4 busy or moved, 5 damaged, 6 provider error, 130 interrupted.
 `
 
 // failure is an error that knows its exit code, its kind and what to do.
@@ -83,38 +83,38 @@ var kinds = []struct {
 	hint string
 }{
 	{isBrokenPipe, codePipe, kindPipe, ""},
-	{isOutputError, codeNo, "output", "what the command did is done, and only not shown: tract op log, tract status"},
-	{as[*objects.ConflictError], codeBusy, "moved", "look at what came in between (tract log), then try again"},
-	{as[*tract.MovedError], codeBusy, "moved", "tract op log shows what came in between"},
+	{isOutputError, codeNo, "output", "the command is done, only its output is lost: see tract op log and tract status"},
+	{as[*objects.ConflictError], codeBusy, "moved", "see what changed in the meantime (tract log), then try again"},
+	{as[*tract.MovedError], codeBusy, "moved", "tract op log shows what changed in the meantime"},
 	{as[*tract.MisplacedError], codeBusy, "moved", ""},
 	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
 	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
-	{is(objects.ErrPurged), codeNotFound, "erased", "its words were taken away and cannot be had again; tract show says when and why"},
-	{is(objects.ErrBusy), codeBusy, "busy", "another process holds the store; try again, or see tract doctor"},
-	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck says what the damage means, tract recover saves what is whole"},
-	{is(objects.ErrFormat), codeDamaged, "format", "another version of tract may have made it (see tract version), or it is no store"},
-	{is(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract looks at regular files only"},
-	{is(objects.ErrUnsafe), codeNo, "unsafe", "name what a link leads to, and make the files your own: chown, chmod -R go-w"},
-	{is(objects.ErrReadOnly), codeNo, "read_only", "the store cannot be written here; copy it to where it can"},
-	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit its name"},
+	{is(objects.ErrPurged), codeNotFound, "erased", "its content was purged for good; tract show says when and why"},
+	{is(objects.ErrBusy), codeBusy, "busy", "another process is using the store; try again, or see tract doctor"},
+	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck explains the damage, tract recover salvages what is intact"},
+	{is(objects.ErrFormat), codeDamaged, "format", "it may come from another version of tract (see tract version), or is not a store"},
+	{is(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract reads regular files only"},
+	{is(objects.ErrUnsafe), codeNo, "unsafe", "name the target of a link, and make the files your own: chown, chmod -R go-w"},
+	{is(objects.ErrReadOnly), codeNo, "read_only", "the store is read-only here; copy it to a writable place"},
+	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit the file name"},
 	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
 	{as[*providers.UnknownError], codeUsage, "no_provider", ""},
 	{as[*llm.APIError], codeProvider, "provider", ""},
-	{is(llm.ErrTimeout), codeProvider, "timeout", "try again; the question is kept, tract generate asks it once more"},
-	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what came"},
-	{is(llm.ErrProtocol), codeProvider, "protocol", "is the base URL right, and the dialect? see tract generate --dry-run"},
-	{as[*llm.NetworkError], codeProvider, "network", "is the provider up, and the base URL right?"},
-	{as[*tract.ResultError], codeNotFound, "not_found", "tract status lists the tool calls that wait for a result"},
-	{as[*tract.KeyError], codeNo, "key", "another --key commits this too; tract show tells what has the key"},
+	{is(llm.ErrTimeout), codeProvider, "timeout", "the question is kept: tract generate asks it again"},
+	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what was received"},
+	{is(llm.ErrProtocol), codeProvider, "protocol", "check the base URL and the dialect with tract generate --dry-run"},
+	{as[*llm.NetworkError], codeProvider, "network", "check that the provider is up and the base URL is right"},
+	{as[*tract.ResultError], codeNotFound, "not_found", "tract status lists pending tool calls"},
+	{as[*tract.KeyError], codeNo, "key", "use another --key to commit this too; tract show shows the commit with the key"},
 	{as[*tract.PendingError], codeNo, "pending", ""},
 	{as[*tract.ToolLoopError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
-	{as[*tract.MergeConflictError], codeNo, "conflict", "--ours, --theirs or --edit says what holds"},
+	{as[*tract.MergeConflictError], codeNo, "conflict", "resolve them with --ours, --theirs or --edit"},
 	{is(tract.ErrNotFastForward), codeNo, "diverged", ""},
 	{is(tract.ErrUnrelated), codeNo, "unrelated", ""},
-	{is(tract.ErrNoChange), codeNo, "no_change", "tract show tells how it was edited"},
-	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force asks anyway"},
-	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, begin another conversation (tract chat --new), or leave --enforce out; the question is kept"},
+	{is(tract.ErrNoChange), codeNo, "no_change", "tract show lists its edits"},
+	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force sends it anyway"},
+	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, start another conversation (tract chat --new), or omit --enforce; the question is kept"},
 	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
@@ -124,13 +124,13 @@ var kinds = []struct {
 	{as[*settings.SecretError], codeUsage, "secret", ""},
 	{is(context.Canceled), codeInterrupted, "interrupted", ""},
 	{is(context.DeadlineExceeded), codeBusy, "timeout", ""},
-	{is(syscall.EISDIR), codeNo, "folder", "it is a folder: name a file"},
-	{is(syscall.EMFILE), codeNo, "limit", "more files are open than the process may have: ulimit -n"},
-	{is(syscall.EFBIG), codeNo, kindNoSpace, "files may not grow so long here (ulimit -f); nothing was changed"},
-	{is(syscall.ENOSPC), codeNo, kindNoSpace, "make room on the disk; nothing was changed"},
+	{is(syscall.EISDIR), codeNo, "folder", "this is a folder: name a file"},
+	{is(syscall.EMFILE), codeNo, "limit", "the process has too many open files: ulimit -n"},
+	{is(syscall.EFBIG), codeNo, kindNoSpace, "file size limit reached (ulimit -f); nothing was changed"},
+	{is(syscall.ENOSPC), codeNo, kindNoSpace, "free space on the disk; nothing was changed"},
 	{is(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
 	{is(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
-	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is no folder"},
+	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is not a folder"},
 }
 
 // Kinds that are asked for elsewhere: what nobody is there to read, and what there is no
@@ -192,10 +192,10 @@ func (f *failure) addDetails(err error) {
 	var hinter interface{ Hint() string }
 	switch {
 	case errors.As(err, &unsafe):
-		f.hint = "make it your own (chown, chmod go-w), or use it as it is: tract config trust --folder " + shellQuote(unsafe.Folder)
+		f.hint = "make it your own (chown, chmod go-w), or trust it as it is: tract config trust --folder " + shellQuote(unsafe.Folder)
 	case errors.As(err, &moved):
 		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
-		f.hint = "look at what came in between (tract log), then try again"
+		f.hint = "see what changed in the meantime (tract log), then try again"
 		if moved.Rescued != "" {
 			f.hint = takeHint(moved.Rescued)
 		}
@@ -203,7 +203,7 @@ func (f *failure) addDetails(err error) {
 		f.rescued, f.hint = misplaced.Rescued, takeHint(misplaced.Rescued)
 	case errors.As(err, &broken):
 		f.rescued = broken.Rescued
-		f.hint = "tract rescue show " + shellQuote(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows what came; tract generate asks again"
+		f.hint = "tract rescue show " + shellQuote(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows the received part; tract generate asks again"
 	case errors.As(err, &pending):
 		id := pending.Calls[0].CallID
 		f.hint = toolResultCommand(id, "-F -") + ", or " + toolResultCommand(id, "--abandon")
@@ -220,19 +220,19 @@ func (f *failure) addDetails(err error) {
 
 // takeHint says where a kept response can go when its branch has moved.
 func takeHint(rescued string) string {
-	return "tract rescue take " + shellQuote(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new keeps it where it was asked, on a new branch; --here puts it on the branch as it is now"
+	return "tract rescue take " + shellQuote(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new commits it where it was asked, on a new branch; --here at the end of the branch as it is now"
 }
 
 func apiHint(e *llm.APIError) string {
 	switch {
 	case e.Status == 401 || e.Status == 403:
-		return "check the key in the environment, and that it is for this provider"
+		return "check that the key in the environment is for this provider"
 	case e.Status == 404:
 		return "check --model and --base-url"
 	case e.Status == 429:
-		return "the provider asks to slow down; the question is kept, tract generate asks it once more"
+		return "the provider is limiting requests; the question is kept: tract generate asks it again"
 	case e.Temporary() || e.Status == 0:
-		return "the question is kept, tract generate asks it once more"
+		return "the question is kept: tract generate asks it again"
 	}
 	return "tract generate --dry-run shows the request"
 }
@@ -248,7 +248,7 @@ func (a *app) report(ctx context.Context, err error) int {
 		f.code, f.kind, f.hint = codeInterrupted, "interrupted", ""
 	}
 	if f.code == codeInterrupted && f.hint == "" {
-		f.hint = "what was written before is whole; give the command again to go on"
+		f.hint = "everything written so far is complete; run the command again to continue"
 	}
 	switch {
 	case f.quiet:

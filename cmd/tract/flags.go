@@ -2,15 +2,100 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// badFlag says what is wrong with the options of a command line, and what would be right.
+// choice is a flag whose value is one of a list.
+type choice struct {
+	value *string
+	list  []string
+}
+
+func (c *choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+
+func (c *choice) Type() string { return "string" }
+
+func (c *choice) Set(value string) error {
+	if !slices.Contains(c.list, value) {
+		return fmt.Errorf("want %s", orList(c.list))
+	}
+	*c.value = value
+	return nil
+}
+
+// orList joins words for a sentence, such as "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// choiceFlag adds a flag whose value is one of list, and its completion. *to has the default.
+func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list ...string) {
+	cmd.Flags().Var(&choice{to, list}, name, help)
+	a.completeFlag(cmd, name, words(list...))
+}
+
+// limit is a flag with a count; 0 stands for no limit.
+type limit int
+
+func (l *limit) String() string { return strconv.Itoa(int(*l)) }
+
+func (l *limit) Type() string { return "int" }
+
+func (l *limit) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return errors.New("want a number, 0 or more")
+	}
+	*l = limit(n)
+	return nil
+}
+
+// limitFlag adds the flag -n.
+func limitFlag(cmd *cobra.Command, to *int, help string) {
+	cmd.Flags().VarP((*limit)(to), "max-count", "n", help)
+}
+
+// timeFlag adds a flag with a time, such as yesterday.
+func timeFlag(cmd *cobra.Command, to *time.Time, name, help string) {
+	cmd.Flags().Func(name, help, func(text string) (err error) {
+		*to, err = refs.ParseTime(text, time.Now())
+		return err
+	})
+}
+
+// patternFlag adds a flag with a regular expression, in which ^ and $ match at the ends of
+// lines, as in git.
+func patternFlag(cmd *cobra.Command, to **regexp.Regexp, name, help string) {
+	cmd.Flags().Func(name, help, func(text string) (err error) {
+		if _, err = regexp.Compile(text); err == nil { // without what is added, for the error
+			*to, err = regexp.Compile("(?m)" + text)
+		}
+		return err
+	})
+}
+
+// badFlag returns the usage error for a flag that cannot be parsed, with a suggestion for an
+// unknown one.
 func badFlag(cmd *cobra.Command, err error) error {
 	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
 		name := "--" + bad.GetFlag().Name
@@ -20,8 +105,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		return usageError(cmd, "%s %q: %s", name, bad.GetValue(), wantedValue(bad))
 	}
 	var unknown *pflag.NotExistError
-	ok := errors.As(err, &unknown)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return usageError(cmd, "%s", err)
 	}
 	given := unknown.GetSpecifiedName()
@@ -40,21 +124,24 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usageError(cmd, "%s", err)
 }
 
-// wantedValue is what a value should have been. The parsers of numbers and of yes and no talk of
-// themselves, all others of that.
+// wantedValue says what the value of a flag should have been. An error that begins with the
+// value, as those of parsers do, is cut to what follows.
 func wantedValue(bad *pflag.InvalidValueError) string {
 	var number *strconv.NumError
-	ok := errors.As(bad, &number)
-	kind := bad.GetFlag().Value.Type()
-	switch {
-	case !ok:
-		return bad.Unwrap().Error()
-	case kind == "bool":
+	isNumber := errors.As(bad, &number)
+	switch kind := bad.GetFlag().Value.Type(); {
+	case isNumber && kind == "bool":
 		return "want true or false"
-	case errors.Is(number, strconv.ErrRange):
-		return "that is out of range"
-	case kind == "uint":
+	case isNumber && errors.Is(number, strconv.ErrRange):
+		return "out of range"
+	case isNumber && kind == "uint":
 		return "want a number, 0 or more"
+	case isNumber:
+		return "want a number"
 	}
-	return "want a number"
+	text := bad.Unwrap().Error()
+	if _, after, ok := strings.Cut(text, strconv.Quote(bad.GetValue())+": "); ok {
+		return after
+	}
+	return text
 }

@@ -6,18 +6,17 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// followStartCommits is how many commits a follower shows before what comes.
+// followStartCommits is how many of the last commits log --follow prints first.
 const followStartCommits = 10
 
-// follow shows the last commits of a branch, oldest first, and then each as it
-// comes, until the person ends it.
-func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, args []string) error {
+// follow prints the last commits of a branch, oldest first, and then each new one until
+// the command is interrupted.
+func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 	a.catchSignals()
 	branch, err := a.followedBranch(ctx, args)
 	if err != nil {
@@ -27,27 +26,39 @@ func (a *app) follow(ctx context.Context, o *logOptions, keep func(*commit.Commi
 	if err != nil {
 		return err
 	}
-	var hurt damageLog
+	var damage damageLog
 	if !tip.IsZero() {
-		if err := a.followStart(ctx, o, keep, tip, &hurt); err != nil {
-			return err
+		start := *o
+		if start.limit == 0 {
+			start.limit = followStartCommits
 		}
-	}
-	for change, err := range branch.Follow(ctx, tip) {
-		if ctx.Err() != nil {
-			break // ending a follower is no failure
-		}
-		if err == nil {
-			err = a.showChange(ctx, o, keep, change, &hurt)
+		w := &logWalk{repo: a.repo, o: &start}
+		last, err := collect(w.newestFirst(ctx, tip.String()))
+		damage = w.damage
+		for _, c := range slices.Backward(last) {
+			if err == nil {
+				err = a.showFollowed(o, c)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return hurt.result(nil)
+	for change, err := range branch.Follow(ctx, tip) {
+		if ctx.Err() != nil {
+			break // an interrupt is the normal end
+		}
+		if err == nil {
+			err = a.showChange(ctx, o, change, &damage)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return damage.result(nil)
 }
 
-// followedBranch is the branch that is named, or that of HEAD.
+// followedBranch returns the branch that the argument names, or the current one.
 func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch, error) {
 	name, err := a.branchName(ctx)
 	if err != nil {
@@ -57,7 +68,7 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 		name = args[0]
 	}
 	if name == "" {
-		return nil, withHint(errors.New("log --follow: HEAD is at a commit, and only a branch can be followed"), "tract log --follow main")
+		return nil, withHint(errors.New("log --follow: HEAD is detached; only a branch can be followed"), "tract log --follow main")
 	}
 	if err := refs.Check(name); err != nil {
 		return nil, &failure{code: codeUsage, kind: "usage", hint: "log --follow takes the name of a branch", cause: err}
@@ -65,8 +76,8 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 	return a.repo.Branch(name), nil
 }
 
-// showChange shows what came with one change of a branch.
-func (a *app) showChange(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, change tract.BranchChange, hurt *damageLog) error {
+// showChange prints the commits that one change added to a branch.
+func (a *app) showChange(ctx context.Context, o *logOptions, change tract.BranchChange, damage *damageLog) error {
 	ids := change.Added
 	switch change.Type {
 	case tract.Deleted:
@@ -77,10 +88,10 @@ func (a *app) showChange(ctx context.Context, o *logOptions, keep func(*commit.C
 	}
 	for _, id := range ids {
 		c, damaged := a.repo.Show(ctx, id.String())
-		if err := hurt.record(damaged); err != nil {
+		if err := damage.record(damaged); err != nil {
 			return err
 		}
-		if !keep(c) {
+		if !o.matches(c) {
 			continue
 		}
 		if err := a.showFollowed(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
@@ -90,29 +101,7 @@ func (a *app) showChange(ctx context.Context, o *logOptions, keep func(*commit.C
 	return nil
 }
 
-func (a *app) followStart(ctx context.Context, o *logOptions, keep func(*commit.Commit) bool, tip objects.ID, hurt *damageLog) error {
-	before := *o
-	if before.limit == 0 {
-		before.limit = followStartCommits
-	}
-	w := &logWalk{repo: a.repo, keep: keep, o: &before}
-	defer func() { _ = hurt.record(w.damage.first) }()
-	var last []format.Commit
-	for c, err := range w.newestFirst(ctx, tip.String()) {
-		if err != nil {
-			return err
-		}
-		last = append(last, c)
-	}
-	for _, c := range slices.Backward(last) {
-		if err := a.showFollowed(o, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showFollowed shows one commit at once; a program gets one line.
+// showFollowed prints one commit at once; with --json, on one line.
 func (a *app) showFollowed(o *logOptions, c format.Commit) error {
 	if a.json || o.jsonl {
 		return format.EncodeLine(a.out, format.CommitJSON(c))

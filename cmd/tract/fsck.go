@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
@@ -14,15 +13,14 @@ import (
 
 func newFsck(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "fsck", Short: "Look through the whole store for damage",
-		Long: `Look through the whole store: every page of its files, every object against its
-hash, every link, what commits derive from their parents, the refs and the chain
-of the ref log. It says what each damage means and which branches it concerns.
-It changes nothing, works on a store that is not opened any more, and others may
-use the store meanwhile.
+		Use: "fsck", Short: "Check the whole store for damage",
+		Long: `Check the whole store: every page of its files, every object against its hash, every
+link, what commits derive from their parents, the refs, and the chain of the ref log. For
+each problem, say what it means and which branches it affects. Nothing is changed. A store
+that cannot be opened is checked too, and others may use the store meanwhile.
 
-The exit code is 5 when something is damaged. What is marked "harmless" costs
-nothing, and is no reason for that.`,
+The exit code is 5 if something is damaged. A problem marked "harmless" loses nothing and
+does not count.`,
 		Example: "  tract fsck\n  tract fsck --json\n  tract --dir /backups/monday fsck",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.fsck(cmd.Context()) },
@@ -76,14 +74,14 @@ func (a *app) fsck(ctx context.Context) error {
 	health, err := maintain.Fsck(ctx, p.url, maintain.FsckOptions{Files: p.files, Progress: step})
 	end()
 	if errors.Is(err, objects.ErrNotFound) {
-		return withHint(err, "tract init makes a store here")
+		return withHint(err, "tract init creates a store here")
 	}
 	if err != nil {
 		return a.storeError(err)
 	}
 	if _, err := a.head(); err != nil && p.root != "" {
 		health.Damages = append(health.Damages, maintain.Damage{Damage: objects.Damage{
-			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME writes it anew",
+			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME rewrites it",
 		}})
 	}
 	if a.json {
@@ -106,7 +104,7 @@ func damaged(h *maintain.FsckResult, p *storeLocation) error {
 		}
 	}
 	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
-	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW makes a store of what is whole", shellQuote(p.url))
+	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.url))
 }
 
 // maxDamagesShown is how many damages are shown to people unless they ask for all.
@@ -114,13 +112,13 @@ const maxDamagesShown = 20
 
 func (a *app) showHealth(h *maintain.FsckResult) error {
 	p := a.printer()
-	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(uint64(h.Objects), "object"),
-		count(uint64(h.Commits), "commit"), count(uint64(h.Refs), "ref"), strings.Replace(count(uint64(h.Entries), "entry"), "entrys", "entries", 1)))
+	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(h.Objects, "object"),
+		count(h.Commits, "commit"), count(h.Refs, "ref"), count(h.Entries, "entry")))
 	if h.Erased > 0 {
-		p.Text(count(uint64(h.Erased), "object") + " erased: a tombstone stands in the place of each\n")
+		p.Text(count(h.Erased, "object") + " purged: each has left a tombstone\n")
 	}
 	if h.Unreachable > 0 {
-		p.Text(fmt.Sprintf("%s to which nothing leads: tract gc says more\n", count(uint64(h.Unreachable), "object")))
+		p.Text(fmt.Sprintf("%s unreachable: see tract gc\n", count(h.Unreachable, "object")))
 	}
 	for i, d := range h.Damages {
 		if i == maxDamagesShown && !a.verbose {

@@ -43,12 +43,12 @@ name them. Others may use the store meanwhile. Nothing is removed from a damaged
 	f := cmd.Flags()
 	f.BoolVar(&o.prune, "prune", false, "remove unreachable objects and repack the store")
 	f.BoolVar(&o.pack, "pack", false, "only repack the store")
-	f.BoolVar(&o.dry, "dry-run", false, "only say what would be done, as without --prune and --pack")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask before reasoning is erased")
+	f.BoolVar(&o.dry, "dry-run", false, "only report what would be removed (default)")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask before purging reasoning")
 	f.StringVar(&o.grace, "grace", "14d", "keep unreachable objects newer than this, such as 12h, 3d or 0")
 	cmd.MarkFlagsMutuallyExclusive("prune", "pack", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("pack", "grace")
-	a.completeFlag(cmd, "grace", cobra.FixedCompletions([]string{"14d", "1d", "1h", "0"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "grace", words("14d", "1d", "1h", "0"))
 	return cmd
 }
 
@@ -106,7 +106,7 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	if err != nil {
 		return a.withPurgeHint(err)
 	}
-	step, end := a.progress("looking")
+	step, end := a.progress("searching")
 	s.Progress = step
 	got, err := maintain.GC(ctx, repo, s)
 	end()
@@ -130,10 +130,10 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}
-	if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("erase %s, %d bytes", old, old.Bytes)); err != nil || !yes {
+	if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("purge %s, %d bytes", old, old.Bytes)); err != nil || !yes {
 		return nil, cancelled(a, err)
 	}
-	step, end := a.progress("erasing")
+	step, end := a.progress("purging")
 	defer end()
 	p := old.purgeOptions()
 	p.Progress = step
@@ -144,25 +144,25 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
 	p := a.printer()
 	if old != nil {
-		done := "would be erased (tract gc --prune)"
+		done := "would be purged (tract gc --prune)"
 		if o.prune {
-			done = "erased"
+			done = "purged"
 		}
 		p.Text(fmt.Sprintf("%s, %d bytes, %s\n", old, old.Bytes, done))
 	}
-	gone := fmt.Sprintf("%s, %d bytes, ", count(uint64(got.Removed), "object"), got.RemovedBytes)
+	gone := fmt.Sprintf("%s, %d bytes, ", count(got.Removed, "object"), got.RemovedBytes)
 	switch {
 	case o.pack:
 		got.Kept, got.Young = got.Kept+got.Young, 0
 	case o.prune:
-		p.Text(gone + "taken away\n")
+		p.Text(gone + "removed\n")
 	default:
-		p.Text(gone + "would be taken away (tract gc --prune)\n")
+		p.Text(gone + "would be removed (tract gc --prune)\n")
 	}
 	if got.Young > 0 {
-		p.Text(fmt.Sprintf("%s to which nothing leads, or that such a one needs, stay: they may be younger than %s\n", count(uint64(got.Young), "object"), o.grace))
+		p.Text(fmt.Sprintf("%s unreachable, or needed by such, kept: they may be newer than %s\n", count(got.Young, "object"), o.grace))
 	}
-	p.Text(count(uint64(got.Kept), "object") + " kept\n")
+	p.Text(count(got.Kept, "object") + " kept\n")
 	size := fmt.Sprintf("The store takes %d KiB", (got.SizeAfter+1023)/1024)
 	if o.prune || o.pack {
 		size += fmt.Sprintf(", and took %d KiB", (got.SizeBefore+1023)/1024)

@@ -11,13 +11,13 @@ import (
 func newGenerate(a *app) *cobra.Command {
 	o := &requestFlags{}
 	cmd := &cobra.Command{
-		Use: "generate", Short: "Ask the model what comes next, and commit what it says",
-		Long: `Ask the model what comes next on the branch, and commit what it says: the thoughts
-before the answer, in one transaction. A reply that breaks off, or whose branch
-moved meanwhile, is kept: see tract rescue.
+		Use: "generate", Short: "Ask the model and commit its response",
+		Long: `Ask the model to continue the branch and commit its response, the reasoning before the
+answer, in one transaction. A response that breaks off, or whose branch moved in the
+meantime, is kept: see tract rescue.
 
-On a terminal the thoughts are shown as they come; in a pipe the answer alone
-goes to stdout. Keys are read from the environment, such as ANTHROPIC_API_KEY.`,
+On a terminal the reasoning is shown as it streams; in a pipe only the answer goes to
+stdout. Keys are read from environment variables such as ANTHROPIC_API_KEY.`,
 		Example: `  tract user "Why is the sky blue?" && tract generate --provider anthropic --model claude-sonnet-4-5
   tract generate --base-url http://localhost:11434/v1 --model qwen3
   tract generate --effort high --tools tools.json

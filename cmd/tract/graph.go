@@ -31,19 +31,6 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	return list, nil
 }
 
-// walkAll yields the commits of all branches and tags, each once, and every
-// commit before its parents.
-func (w *logWalk) walkAll(ctx context.Context) iter.Seq2[*commit.Commit, error] {
-	return func(yield func(*commit.Commit, error) bool) {
-		tips, err := tips(ctx, w.repo)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		w.repo.Log(ctx, "", tract.LogOptions{Tips: tips})(yield)
-	}
-}
-
 // graph draws the lines of histories to the left of a log.
 type graph struct {
 	out   *graphWriter
@@ -96,8 +83,8 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 	g.out.ahead, g.out.rest = false, ""
 }
 
-// pass is for a commit that is not shown: its lines wait for its parents.
-func (g *graph) pass(c *commit.Commit) {
+// skip is for a commit that is not shown: its lines wait for its parents.
+func (g *graph) skip(c *commit.Commit) {
 	for i, id := range g.lanes {
 		if id == c.ID {
 			g.lanes[i] = c.Parent()

@@ -21,11 +21,10 @@ type grepOptions struct {
 func newGrep(a *app) *cobra.Command {
 	o := &grepOptions{}
 	cmd := &cobra.Command{
-		Use: "grep RE [REV]", Short: "Find lines in all that was said, thought and done",
-		Long: `Find the lines that a regular expression matches in all blocks of a history: what
-was said and thought, the calls of tools and what they gave, edits and the reasons
-of annotations. The newest come first, as they are found. The exit code is 1 when
-nothing matches.`,
+		Use: "grep RE [REV]", Short: "Search the text of all blocks",
+		Long: `Search all blocks of a history for lines that match a regular expression: messages,
+reasoning, tool calls and their results, edits, and the reasons of annotations. The newest
+matches come first, as they are found. The exit code is 1 if nothing matches.`,
 		Example: `  tract grep deadline
   tract grep -i 'rate.?limit' --all --kind tool-result
   tract grep -F 'os.Exit(1)' main~100
@@ -34,20 +33,20 @@ nothing matches.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.grep(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "search all branches, tags and rescued replies")
+	f.BoolVar(&o.all, "all", false, "search all branches, tags and rescued responses")
 	f.StringSliceVar(&o.kinds, "kind", nil, "only these kinds of block")
-	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "let upper and lower case be the same")
-	f.BoolVarP(&o.fixed, "fixed-strings", "F", false, "take RE as it is: a text, no expression")
-	f.BoolVarP(&o.names, "name-only", "l", false, "only name the commits")
-	f.IntVarP(&o.limit, "max-count", "n", 0, "stop after so many lines")
-	f.BoolVar(&o.jsonl, "jsonl", false, "write JSON, a match a line")
+	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "ignore case")
+	f.BoolVarP(&o.fixed, "fixed-strings", "F", false, "RE is a text, not a regular expression")
+	f.BoolVarP(&o.names, "name-only", "l", false, "only list the commits")
+	limitFlag(cmd, &o.limit, "stop after this many lines")
+	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.completeRevisions(cmd, args, begin)
 	}
-	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "kind", words(kindNames()...))
 	return cmd
 }
 
@@ -55,10 +54,7 @@ nothing matches.`,
 func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
 	g.First = o.names
 	if o.all && len(args) > 1 {
-		return nil, g, usageError(cmd, "both --all and a revision given: give one")
-	}
-	if o.limit < 0 {
-		return nil, g, usageError(cmd, "-n %d: want a number of lines", o.limit)
+		return nil, g, usageError(cmd, "both --all and a revision given: use one")
 	}
 	expression := args[0]
 	if o.fixed {

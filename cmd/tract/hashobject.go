@@ -15,8 +15,8 @@ func newHashObject(a *app) *cobra.Command {
 	kind := "user"
 	cmd := &cobra.Command{
 		Use: "hash-object [TEXT|-]", Short: "Print the id that a text would have as a block",
-		Long: `Print the id of the content object that a text would become as a block of a
-kind. Nothing is stored, and no store is needed.`,
+		Long: `Print the id of the content object that a text would become as a block of a kind. Nothing
+is stored, and no store is needed.`,
 		Example: `  tract hash-object "Hello"
   tract hash-object --kind system -F style.md`,
 		Args: cobra.ArbitraryArgs,

@@ -49,7 +49,7 @@ func (a *app) head() (head, error) {
 	}
 	h, err := parseHead(strings.TrimSpace(string(text)))
 	if err != nil {
-		return head{}, withHint(fmt.Errorf("read %s: %w", path, err), "tract switch NAME writes it anew")
+		return head{}, withHint(fmt.Errorf("read %s: %w", path, err), "tract switch NAME rewrites it")
 	}
 	return h, nil
 }

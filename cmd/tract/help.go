@@ -8,7 +8,8 @@ import (
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Show the help of a command", GroupID: groupStore,
-		Long:    "Show the help of a command, what --help shows, or of a topic: tract help environment\nlists the environment variables that tract reads.",
+		Long: `Show the help of a command, as --help does, or of a topic: tract help environment lists the
+environment variables that tract reads.`,
 		Example: "  tract help log\n  tract help config set\n  tract help environment",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, rest, err := cmd.Root().Find(args)

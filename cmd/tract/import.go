@@ -30,20 +30,18 @@ type importOptions struct {
 func newImport(a *app) *cobra.Command {
 	o := &importOptions{}
 	cmd := &cobra.Command{
-		Use: "import FILE|DIR|-", Short: "Bring in conversations that another program kept",
-		Long: `Bring in conversations: message arrays and request bodies of OpenAI and
-Anthropic, alone or one a line, and the session logs of Claude Code. What a file
-is, is found by looking; of a folder, every .json and .jsonl file in it is tried,
-and one at least has to be a conversation.
+		Use: "import FILE|DIR|-", Short: "Import conversations from other programs",
+		Long: `Import conversations: message arrays and request bodies of OpenAI and Anthropic, one per
+file or one per line, and session logs of Claude Code. The format is detected. For a
+directory, every .json and .jsonl file is tried; at least one must contain a conversation.
 
-Each session becomes a branch, named after it: after its id, or after the file. A
-session that forks, that was compacted, or that had subagents, becomes several:
-NAME/fork-1, NAME/compact-1, NAME/agent-ID. Thoughts keep their seals, blocks
-their times and where they came from. Nothing is pinned, and only what was an
-instruction there is one here.
+Each session becomes a branch named after its id, or after the file. A session with forks,
+compactions or subagents becomes several: NAME/fork-1, NAME/compact-1, NAME/agent-ID.
+Reasoning keeps its seals, blocks keep their times and origins. Nothing is pinned, and only
+instructions of the source become instructions.
 
-A second import adds nothing; of a log that has grown it adds what is new. A line
-that is damaged is passed over and named, and the exit code is 1.`,
+Importing again adds only what is new. Damaged lines are skipped and reported, and the exit
+code is 1.`,
 		Example: `  tract import ~/.claude/projects/my-project
   tract import session.jsonl --as fix-the-parser
   tract import --dry-run messages.json
@@ -53,8 +51,8 @@ that is damaged is passed over and named, and the exit code is 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of the branch")
-	f.StringVar(&o.format, "format", string(importers.Auto), "what the file holds: "+formatNames())
-	f.BoolVar(&o.dry, "dry-run", false, "only say what would come")
+	f.StringVar(&o.format, "format", string(importers.Auto), "format of the file: "+formatNames())
+	f.BoolVar(&o.dry, "dry-run", false, "only report what would be imported")
 	a.completeFlag(cmd, "format", cobra.FixedCompletions(strings.Split(formatNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -96,7 +94,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		return usageError(cmd, "--format %q: want one of %s", o.format, formatNames())
 	}
 	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
-		return usageError(cmd, "import: each session becomes a branch of its own, and --branch and --from say nothing about it; want --as NAME")
+		return usageError(cmd, "import: --branch and --from do not apply, since each session becomes a branch of its own; use --as NAME")
 	}
 	if o.as != "" {
 		if err := checkName("branch", o.as); err != nil {
@@ -130,9 +128,9 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	}
 	switch bad := splitErrors(err); {
 	case m.failed > 0:
-		err = combineErrors(append(m.errors, bad...), "import %s: %s did not come in whole", path, count(uint64(m.failed), "file"))
+		err = combineErrors(append(m.errors, bad...), "import %s: %s not imported completely", path, count(m.failed, "file"))
 	case len(bad) > 1:
-		err = combineErrors(bad, "import %s: the file did not come in whole", path)
+		err = combineErrors(bad, "import %s: the file was not imported completely", path)
 	}
 	if showErr := m.show(); err == nil {
 		err = showErr
@@ -178,11 +176,11 @@ func logsIn(root string) ([]string, error) {
 func importError(err error) error {
 	switch {
 	case as[*tract.DivergedError](err):
-		return withHint(err, "tract import --as NAME brings it to a branch of its own")
+		return withHint(err, "tract import --as NAME imports it to another branch")
 	case as[*importers.UnknownError](err):
-		return withHint(err, "want a message array, a request body, or a session log; --format says which when looking does not")
+		return withHint(err, "want a message array, a request body or a session log; --format sets the format if it is not detected")
 	case as[*importers.LineError](err):
-		return withHint(err, "all other lines that can be read are kept; mend this one and import again")
+		return withHint(err, "all readable lines are imported; correct this one and import again")
 	}
 	return err
 }
@@ -192,7 +190,7 @@ func (m *importRun) skipUnknown(err error) bool {
 	if !as[*importers.UnknownError](err) {
 		return false
 	}
-	m.app.info("passed over %s", err)
+	m.app.info("skipped %s", err)
 	return true
 }
 
@@ -240,7 +238,7 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 			}
 			branch := n.branch(&e)
 			if branch == "" {
-				list = append(list, withHint(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME gives the branch one"))
+				list = append(list, withHint(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME names the branch"))
 				break
 			}
 			f := tract.ImportedMessage{Branch: branch, From: e.From, Origin: commit.Origin{
@@ -248,7 +246,7 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 				Finish: e.Finish, Usage: e.Usage, Importer: e.Importer, Original: e.Original,
 			}}
 			if e.Compaction {
-				f.Label.Text = "stands for what was said before (compacted)"
+				f.Label.Text = "replaces the earlier conversation (compacted)"
 			}
 			f.Parts = make([]tract.ImportedPart, len(e.Parts))
 			for i, p := range e.Parts {
@@ -332,7 +330,7 @@ func (m *importRun) progress(name string, end bool) {
 	}
 	line := ""
 	if !end {
-		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(uint64(m.blocks), "block")
+		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(m.blocks, "block")
 	}
 	fmt.Fprintf(m.app.err, "\r\x1b[K%s", line)
 }
@@ -351,7 +349,7 @@ func (m *importRun) show() error {
 	}
 	var rows [][]string
 	for _, d := range m.done {
-		rows = append(rows, []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(uint64(d.Commits), "block") + " " + did, d.Source})
+		rows = append(rows, []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(d.Commits, "block") + " " + did, d.Source})
 	}
 	p := m.app.printer()
 	p.Table(rows)
@@ -361,25 +359,25 @@ func (m *importRun) show() error {
 // errNoConversations says that a folder with so many files to try has no conversation.
 func errNoConversations(folder string, files int) error {
 	if files == 0 {
-		err := fmt.Errorf("import %s: no .json or .jsonl file is in the folder", folder)
-		return withHint(err, "name the folder that the logs are in, such as ~/.claude/projects, or a file itself")
+		err := fmt.Errorf("import %s: no .json or .jsonl files in the folder", folder)
+		return withHint(err, "name the folder of the logs, such as ~/.claude/projects, or a file")
 	}
-	text := "none of its %s has a conversation"
+	text := "none of its %s contains a conversation"
 	if files == 1 {
-		text = "its %s has no conversation"
+		text = "its %s contains no conversation"
 	}
-	err := fmt.Errorf("import %s: "+text, folder, count(uint64(files), "file"))
-	return withHint(err, "want message arrays, request bodies, or session logs; --format says which when looking does not")
+	err := fmt.Errorf("import %s: "+text, folder, count(files, "file"))
+	return withHint(err, "want message arrays, request bodies or session logs; --format sets the format if it is not detected")
 }
 
-// errNoMessages says that a file is a log, and nobody says a word in it: Claude Code writes the
+// errNoMessages says that a file is a log, and no messages found: Claude Code writes the
 // titles of sessions to files of their own.
 func errNoMessages(path string) error {
 	if path == "-" {
 		path = "stdin"
 	}
-	err := fmt.Errorf("import %s: nobody says a word in it", path)
-	return withHint(err, "the messages of the session are in another log; a folder brings in all that are in it")
+	err := fmt.Errorf("import %s: no messages found", path)
+	return withHint(err, "the messages of the session are in another log; importing the folder imports all its logs")
 }
 
 // noSpaceHint says of an import for which there was no room to the end what has come in.
@@ -396,7 +394,7 @@ func (m *importRun) noSpaceHint(err error) error {
 		return err
 	}
 	room, _, _ := strings.Cut(f.hint, ";") // the rest says that nothing was changed
-	return withHint(err, "%s; what came before is kept (%s), and the next import goes on from there", room, count(uint64(added), "block"))
+	return withHint(err, "%s; %s are imported, and the next import continues from there", room, count(added, "block"))
 }
 
 // splitErrors is the errors that one is made of.
@@ -414,6 +412,6 @@ func splitErrors(err error) []error {
 func combineErrors(list []error, format string, args ...any) error {
 	return &failure{
 		code: codeNo, kind: "failed", errors: list, cause: fmt.Errorf(format, args...),
-		hint: "the errors say why; all else is kept: mend the files and import again",
+		hint: "see the errors above; everything else is imported: correct the files and import again",
 	}
 }

@@ -47,7 +47,7 @@ func TestImportIntoADiskThatGetsFull(t *testing.T) {
 	if added == nil || added[1] == "0" {
 		t.Fatalf("nothing came in: %s%s", &out, &said)
 	}
-	want := "tract: hint: files may not grow so long here (ulimit -f); what came before is kept (" + added[1] + " blocks), and the next import goes on from there\n"
+	want := "tract: hint: files may not grow so long here (ulimit -f); are imported (" + added[1] + " blocks), and the next import goes on from there\n"
 	if !strings.HasSuffix(said.String(), want) || strings.Contains(said.String(), "nothing was changed") {
 		t.Errorf("it says %s want %s", &said, want)
 	}

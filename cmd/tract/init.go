@@ -14,9 +14,9 @@ import (
 
 func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "init [DIR]", Short: "Make a store",
-		Long: `Make a store in the folder ` + folder + ` of DIR, or of this folder. It is for you
-alone (mode 0700), and git ignores it. Running it again is harmless.`,
+		Use: "init [DIR]", Short: "Create a store",
+		Long: `Create a store in the folder ` + folder + ` of DIR or of the current folder. Only you can
+read it (mode 0700), and git ignores it. Running init again is harmless.`,
 		Example: `  tract init
   tract init -b research ~/agents`,
 		Args: cobra.MaximumNArgs(1),
@@ -56,9 +56,9 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	verb := "Made a store in"
+	verb := "Created a store in"
 	if again {
-		verb = "There is a store already in"
+		verb = "Store already exists in"
 	}
 	return a.emit(map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again}, func(pen *format.Printer) {
 		pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")

@@ -50,7 +50,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return nil, withHint(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to a folder that is there, or name the store with --dir")
+		return nil, withHint(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to an existing folder, or name the store with --dir")
 	}
 	if found, err := findUpward(here); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (a *app) searchStore() (*storeLocation, error) {
 		}
 		return p, err
 	}
-	err = fmt.Errorf("find the store: there is no %s in %s or above: %w", folder, here, objects.ErrNotFound)
-	return nil, withHint(err, "tract init makes a store here")
+	err = fmt.Errorf("find the store: no %s in %s or above: %w", folder, here, objects.ErrNotFound)
+	return nil, withHint(err, "tract init creates a store here")
 }
 
 // locationOf is the place of a URL. One with a scheme has no folder. A file in the place of
@@ -84,7 +84,7 @@ func locationOf(url string) (*storeLocation, error) {
 	}
 	if info, err := os.Stat(p.root); err == nil && !info.IsDir() {
 		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
-		return nil, withHint(err, "want the folder of a store, such as %s", shellQuote(folder))
+		return nil, withHint(err, "name the folder of a store, such as %s", shellQuote(folder))
 	}
 	if p.root == "" {
 		return p, nil
@@ -137,7 +137,7 @@ func findUpward(dir string) (string, error) {
 			return found, nil
 		}
 		if _, err := os.Lstat(found); err == nil {
-			return "", withHint(fmt.Errorf("find the store: %s is no folder, nor leads to one", found), "put it away, or name the store with --dir")
+			return "", withHint(fmt.Errorf("find the store: %s is not a folder", found), "remove it, or name the store with --dir")
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

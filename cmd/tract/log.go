@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
@@ -18,22 +21,26 @@ import (
 
 type logOptions struct {
 	format.LogStyle
+	commitFilter
 	graph, reverse, all, annotations, turns, follow, jsonl bool
 	reasoning, noReasoning                                 bool
 	limit                                                  int
-	kind, role, author, since, until, grep                 string
+
+	kind   content.Kind // zero: any
+	role   *content.Role
+	author *regexp.Regexp
 }
 
 func newLog(a *app) *cobra.Command {
 	o := &logOptions{}
 	cmd := &cobra.Command{
 		Use: "log [REV|A..B]", Short: "Show the history, newest first",
-		Long: `Show the commits of a revision, newest first. Reasoning is folded to one line
-unless -p is given; annotations are shown with --annotations.
+		Long: `Show the commits of a revision, newest first. Reasoning is shortened to one line
+unless -p is given, and annotations are shown only with --annotations.
 
-~3 beside a commit means HEAD~3, or main~3 in the log of main. Every commit counts, so a
-number is missing where an annotation is hidden. The next commit shifts all numbers; ids
-never change.`,
+The ~3 beside a commit stands for HEAD~3, or for main~3 in the log of main. The numbers
+count every commit, so a number is missing where an annotation is hidden. The next commit
+changes all of them; ids never change.`,
 		Example: `  tract log --oneline
   tract log -p -n 3
   tract log --kind tool-call --grep weather
@@ -43,48 +50,64 @@ never change.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.log(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Oneline, "oneline", false, "one line a commit, with its own ~n")
+	f.BoolVar(&o.Oneline, "oneline", false, "show each commit on one line, with its ~n")
 	f.BoolVarP(&o.Patch, "patch", "p", false, "show the whole content")
-	f.BoolVar(&o.graph, "graph", false, "draw how the histories hang together")
-	f.BoolVar(&o.reverse, "reverse", false, "oldest first")
-	f.BoolVar(&o.all, "all", false, "the commits of all branches and tags")
+	f.BoolVar(&o.graph, "graph", false, "draw the graph of commits")
+	f.BoolVar(&o.reverse, "reverse", false, "show the oldest commit first")
+	f.BoolVar(&o.all, "all", false, "show the commits of all branches and tags")
 	f.BoolVar(&o.annotations, "annotations", false, "show annotations too")
-	f.BoolVar(&o.turns, "turns", false, "let -n count turns instead of commits")
-	f.BoolVar(&o.follow, "follow", false, "go on and show what comes")
-	f.BoolVar(&o.jsonl, "jsonl", false, "write JSON, a commit a line")
-	f.BoolVar(&o.reasoning, "reasoning", false, "show reasoning whatever the settings say")
-	f.BoolVar(&o.noReasoning, "no-reasoning", false, "leave reasoning out")
-	f.IntVarP(&o.limit, "max-count", "n", 0, "show so many")
-	f.StringVar(&o.kind, "kind", "", "only this kind of block")
-	f.StringVar(&o.role, "role", "", "only this role")
-	f.StringVar(&o.author, "author", "", "only commits of authors that this matches")
-	f.StringVar(&o.since, "since", "", "only what was made at a time or later")
-	f.StringVar(&o.until, "until", "", "only what was made at a time or before")
-	f.StringVar(&o.grep, "grep", "", "only what says something that this matches")
+	f.BoolVar(&o.turns, "turns", false, "count turns, not commits, for -n")
+	f.BoolVar(&o.follow, "follow", false, "keep running and print new commits")
+	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
+	f.BoolVar(&o.reasoning, "reasoning", false, "show reasoning even if the settings hide it")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "hide reasoning")
+	limitFlag(cmd, &o.limit, "show at most this many commits")
+	f.Func("kind", "only this `kind` of block", func(text string) (err error) {
+		o.kind, err = content.ParseKind(text)
+		return err
+	})
+	f.Func("role", "only this `role`", func(text string) error {
+		role, err := content.ParseRole(text)
+		o.role = &role
+		return err
+	})
+	patternFlag(cmd, &o.author, "author", "only commits whose author matches this `regexp`")
+	o.register(cmd, "commits")
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "no-reasoning")
 	cmd.MarkFlagsMutuallyExclusive("graph", "reverse")
 	cmd.ValidArgsFunction = a.completeFirstRevision
-	a.completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "kind", words(kindNames()...))
 	return cmd
+}
+
+// matches reports whether the flags select a commit.
+func (o *logOptions) matches(c *commit.Commit) bool {
+	switch {
+	case o.kind != 0 && (c.Kind != o.kind || c.Op == commit.Annotate), o.role != nil && c.Role != *o.role,
+		o.author != nil && !o.author.MatchString(c.Author),
+		!o.annotations && c.Op == commit.Annotate, o.noReasoning && c.Kind == content.KindReasoning:
+		return false
+	}
+	return o.commitFilter.matches(c)
 }
 
 func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	ctx := cmd.Context()
-	keep, err := o.filter(a, cmd)
+	v, err := a.settings()
 	if err != nil {
 		return err
 	}
-	if o.limit < 0 {
-		return usageError(cmd, "-n %d: want a number of commits", o.limit)
+	if !a.json && !o.jsonl && !o.reasoning && !v.Bool("reasoning.include_in_response") {
+		o.noReasoning = true
 	}
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	if o.follow {
-		return a.follow(ctx, o, keep, args)
+		return a.follow(ctx, o, args)
 	}
-	w := &logWalk{repo: repo, keep: keep, o: o}
+	w := &logWalk{repo: repo, o: o}
 	spec := ""
 	if !o.all {
 		if spec, err = a.resolveRange(ctx, revOrHead(args)); err != nil {
@@ -99,11 +122,11 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 		if err := w.loadDecisions(ctx, a, spec); err != nil {
 			return err
 		}
-		return w.damage.result(a.logJSON(o, w.commits(ctx, spec)))
+		return w.damage.result(writeList(a, o.jsonl, w.commits(ctx, spec), format.CommitJSON))
 	}
 	return w.damage.result(a.pagedTo(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
-		w.onHidden = g.pass
+		w.onHidden = g.skip
 		for c, err := range w.commits(ctx, spec) {
 			if err != nil {
 				return err
@@ -117,33 +140,12 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	}))
 }
 
-func (a *app) logJSON(o *logOptions, commits iter.Seq2[format.Commit, error]) error {
-	list := []any{}
-	for c, err := range commits {
-		if err != nil {
-			return err
-		}
-		if !o.jsonl {
-			list = append(list, format.CommitJSON(c))
-			continue
-		}
-		if err := format.EncodeLine(a.out, format.CommitJSON(c)); err != nil {
-			return err
-		}
-	}
-	if o.jsonl {
-		return nil
-	}
-	return format.Encode(a.out, list)
-}
-
-// logWalk gives the commits of a log with what is shown beside them.
+// logWalk yields the commits of a log with their decorations.
 type logWalk struct {
 	repo     *tract.Repo
-	keep     func(*commit.Commit) bool
 	o        *logOptions
-	revs     *revCounter                   // numbers the rows; nil: they have no numbers
-	onHidden func(*commit.Commit)          // told of what is not shown; may be nil
+	revs     *revCounter                   // numbers the rows; nil: no numbers
+	onHidden func(*commit.Commit)          // called for each commit that is not shown; may be nil
 	refs     map[objects.ID][]string       // names of commits
 	entries  map[objects.ID]*compile.Entry // where turns and levels are counted
 	notes    map[objects.ID][]*commit.Commit
@@ -196,16 +198,13 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 		return w.newestFirst(ctx, spec)
 	}
 	return func(yield func(format.Commit, error) bool) {
-		var all []format.Commit
-		for c, err := range w.newestFirst(ctx, spec) {
-			if err != nil {
-				yield(c, err)
-				return
-			}
-			all = append(all, c)
+		all, err := collect(w.newestFirst(ctx, spec))
+		if err != nil {
+			yield(format.Commit{}, err)
+			return
 		}
-		for i := len(all) - 1; i >= 0; i-- {
-			if !yield(all[i], nil) {
+		for _, c := range slices.Backward(all) {
+			if !yield(c, nil) {
 				return
 			}
 		}
@@ -237,28 +236,16 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 	}
 }
 
-// walk gives all commits that may be shown.
+// walk yields all commits that may be shown.
 func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
-	if w.o.all {
-		return w.walkAll(ctx)
+	if !w.o.all {
+		return w.repo.Log(ctx, spec, tract.LogOptions{})
 	}
-	found := w.repo.Log(ctx, spec, tract.LogOptions{})
-	tip, err := objects.ParseID(spec)
+	tips, err := tips(ctx, w.repo)
 	if err != nil {
-		return found
+		return func(yield func(*commit.Commit, error) bool) { yield(nil, err) }
 	}
-	return func(yield func(*commit.Commit, error) bool) { // it need not be looked for
-		begun := false
-		for c, err := range w.repo.Log(ctx, "", tract.LogOptions{Tips: []objects.ID{tip}}) {
-			if c == nil && !begun {
-				found(yield) // which says what there is not
-				return
-			}
-			if begun = true; !yield(c, err) {
-				return
-			}
-		}
-	}
+	return w.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
 }
 
 // keeps notes what a commit says of earlier ones and tells whether it is shown.
@@ -266,7 +253,7 @@ func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
 	}
-	if kept = w.keep(c); !kept && w.onHidden != nil {
+	if kept = w.o.matches(c); !kept && w.onHidden != nil {
 		w.onHidden(c)
 	}
 	return kept

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,74 +13,58 @@ import (
 type manOptions struct{ format, dir string }
 
 func newMan(a *app) *cobra.Command {
-	o := &manOptions{}
+	o := &manOptions{format: "man"}
 	cmd := &cobra.Command{
-		Use: "man [COMMAND]", Short: "Print the manual page of a command, or write them all",
-		Long: `Print the manual page of a command (of tract itself when none is named), or write
-the pages of all commands into a folder. They are made from the same words as
---help.`,
+		Use: "man [COMMAND]", Short: "Print or write manual pages",
+		Long: `Print the manual page of a command (default: of tract itself), or write the pages of all
+commands into a folder. The pages are generated from the text of --help.`,
 		Example: `  tract man log | man -l -
   tract man --dir ~/.local/share/man/man1
   tract man --format markdown --dir docs/cli`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.man(cmd, o, args) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "man", "man or markdown")
-	cmd.Flags().StringVar(&o.dir, "dir", "", "folder to write all pages to")
-	a.completeFlag(cmd, "format", cobra.FixedCompletions([]string{"man", "markdown"}, cobra.ShellCompDirectiveNoFileComp))
-	if f := cmd.Flags().Lookup("dir"); f != nil {
-		f.Usage += " (not the store)"
-	}
+	a.choiceFlag(cmd, &o.format, "format", "man or markdown", "man", "markdown")
+	cmd.Flags().StringVar(&o.dir, "dir", "", "write all pages to this folder (not the store)")
 	return cmd
 }
 
-// manual is a way to write the pages: a page, and the name of its file.
-type manual struct {
-	page func(*cobra.Command) string
-	file func(*cobra.Command) string
-}
-
-var manuals = map[string]manual{
-	"man": {page: roffPage, file: func(cmd *cobra.Command) string {
-		return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	}},
-	"markdown": {page: markdownPage, file: markdownFile},
-}
-
 func (a *app) man(cmd *cobra.Command, o *manOptions, args []string) error {
-	m, ok := manuals[o.format]
-	if !ok {
-		return usageError(cmd, "--format %q: want man or markdown", o.format)
+	page, file := manPage, func(cmd *cobra.Command) string { return manName(cmd) + ".1" }
+	if o.format == "markdown" {
+		page, file = markdownPage, markdownFile
 	}
 	root := cmd.Root()
 	if o.dir != "" {
 		if err := os.MkdirAll(o.dir, 0o777); err != nil {
 			return err
 		}
-		return m.writeAll(root, o.dir)
+		return eachCommand(root, func(cmd *cobra.Command) error {
+			return os.WriteFile(filepath.Join(o.dir, file(cmd)), []byte(page(cmd)), 0o666)
+		})
 	}
-	page, rest, err := root.Find(args)
+	found, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
-		return usageError(cmd, "%q is no command of tract", strings.Join(args, " "))
+		return usageError(cmd, "unknown command %q", strings.Join(args, " "))
 	}
-	_, err = a.out.Write([]byte(m.page(page)))
+	_, err = a.out.Write([]byte(page(found)))
 	return err
 }
 
-// writeAll writes the pages of a command and of those below it.
-func (m manual) writeAll(cmd *cobra.Command, dir string) error {
-	if err := os.WriteFile(filepath.Join(dir, m.file(cmd)), []byte(m.page(cmd)), 0o666); err != nil {
+// eachCommand calls visit for a command and all commands below it.
+func eachCommand(cmd *cobra.Command, visit func(*cobra.Command) error) error {
+	if err := visit(cmd); err != nil {
 		return err
 	}
 	for _, sub := range subcommands(cmd) {
-		if err := m.writeAll(sub, dir); err != nil {
+		if err := eachCommand(sub, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// subcommands is the commands of a command, and the topics of its help, by their names.
+// subcommands returns the commands and help topics directly below a command, by name.
 func subcommands(cmd *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
@@ -86,4 +72,85 @@ func subcommands(cmd *cobra.Command) (list []*cobra.Command) {
 		}
 	}
 	return list
+}
+
+// relatedCommands returns the parent of a command and its subcommands.
+func relatedCommands(cmd *cobra.Command) []*cobra.Command {
+	if cmd.HasParent() {
+		return append([]*cobra.Command{cmd.Parent()}, subcommands(cmd)...)
+	}
+	return subcommands(cmd)
+}
+
+// manSection is a part of a page whose lines stay as they are.
+type manSection struct{ title, text string }
+
+// manSections returns the parts of a command's page after its description.
+func manSections(cmd *cobra.Command) []manSection {
+	return []manSection{
+		{"Examples", cmd.Example},
+		{"Options", cmd.NonInheritedFlags().FlagUsages()},
+		{"Options inherited from parent commands", cmd.InheritedFlags().FlagUsages()},
+	}
+}
+
+func markdownFile(cmd *cobra.Command) string {
+	return strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
+}
+
+// markdownPage returns the page of a command in Markdown.
+func markdownPage(cmd *cobra.Command) string {
+	cmd.InitDefaultHelpFlag()
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Long != "" {
+		fmt.Fprintf(&b, "### Synopsis\n\n%s\n\n", cmd.Long)
+	}
+	fmt.Fprintf(&b, "```\n%s\n```\n\n", cmd.UseLine())
+	for _, s := range manSections(cmd) {
+		if s.text != "" {
+			fmt.Fprintf(&b, "### %s\n\n```\n%s\n```\n\n", s.title, strings.TrimRight(s.text, "\n"))
+		}
+	}
+	b.WriteString("### SEE ALSO\n\n")
+	for _, other := range relatedCommands(cmd) {
+		fmt.Fprintf(&b, "* [%s](%s)\t - %s\n", other.CommandPath(), markdownFile(other), other.Short)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// manPage returns the page of a command for man. It has no date: a page changes only when
+// its text does.
+func manPage(cmd *cobra.Command) string {
+	cmd.InitDefaultHelpFlag()
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"\" \"%s\" \"tract manual\"\n.nh\n", strings.ToUpper(manName(cmd)), roff("tract "+version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(cmd)), roff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
+	for _, s := range append([]manSection{{"Description", cmp.Or(cmd.Long, cmd.Short)}}, manSections(cmd)...) {
+		if s.text != "" {
+			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(s.title), roff(strings.TrimRight(s.text, "\n")))
+		}
+	}
+	var others []string
+	for _, other := range relatedCommands(cmd) {
+		others = append(others, fmt.Sprintf("\\fB%s\\fP(1)", roff(manName(other))))
+	}
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))
+	return b.String()
+}
+
+// roff escapes text so that nothing in it is a command to the formatter, and hyphens can be
+// copied into a shell.
+func roff(text string) string {
+	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -23,18 +23,17 @@ type mergeOptions struct {
 func newMerge(a *app) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
-		Use: "merge REV", Short: "Bring in what another branch has",
-		Long: `Bring what another branch has into this one. Where this one has nothing of its
-own since they parted, the branch only moves forward. Else a merge is committed:
-prompts have what this branch said, then what the other one said beyond it
-(--append), or a summary in its place, from a file (--summary) or a model
-(--summarize, --provider). Edits and annotations come along.
+		Use: "merge REV", Short: "Merge another branch into this one",
+		Long: `Merge another branch into this one. If this branch has no commits of its own since they
+diverged, it only moves forward. Otherwise a merge is committed: prompts have the blocks of
+this branch, then those of the other (the default), or a summary in their place, from a
+file (--summary) or a model (--summarize, --provider). Edits and annotations come along.
 
-A block that both have edited or annotated is a conflict. Conflicts are listed,
-and nothing is done until --ours, --theirs or --edit says what holds; --edit
-opens $EDITOR for each, or takes the text of the one there is from a file.
+A block that both branches edited or annotated is a conflict. Conflicts are listed, and
+nothing is changed until --ours, --theirs or --edit resolves them. --edit opens $EDITOR
+for each conflict, or takes the text for a single one from a file.
 
-Inside a tool loop nothing is merged. tract undo takes a merge back.`,
+A merge inside a tool loop is refused. tract undo takes a merge back.`,
 		Example: `  tract merge try-2
   tract merge try-2 --summary notes.md
   tract merge try-2 --summarize --model claude-haiku-4-5
@@ -45,24 +44,24 @@ Inside a tool loop nothing is merged. tract undo takes a merge back.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd, o, args[0]) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.appends, "append", false, "put what they said after what this branch said: so it is done unless told otherwise")
-	f.StringVar(&o.summary, "summary", "", "let a summary stand for what they said: a file, - for stdin")
-	f.BoolVar(&o.summarize, "summarize", false, "let a model write the summary; --provider, --model and --base-url do too")
-	f.StringVar(&o.provider, "provider", "", "who to ask for a summary: a dialect, or a vendor such as anthropic, openai, ollama")
+	f.BoolVar(&o.appends, "append", false, "append their blocks after ours (default)")
+	f.StringVar(&o.summary, "summary", "", "use this summary instead of their blocks: a file, or - for stdin")
+	f.BoolVar(&o.summarize, "summarize", false, "let a model write the summary; implied by --provider, --model and --base-url")
+	f.StringVar(&o.provider, "provider", "", "provider to ask for a summary: a dialect, or a vendor such as anthropic, openai, ollama")
 	f.StringVar(&o.model, "model", "", "model to ask for a summary")
-	f.StringVar(&o.baseURL, "base-url", "", "where to ask, when not at the provider's own address")
-	f.BoolVar(&o.FastForwardOnly, "ff-only", false, "refuse what is more than moving forward")
-	f.BoolVar(&o.NoFastForward, "no-ff", false, "commit a merge although moving forward is enough")
-	f.BoolVar(&o.Squash, "squash", false, "commit copies of what they said, as it reads there, and no merge")
-	f.BoolVar(&o.NoMove, "no-commit", false, "make the merge and leave the branch where it is")
-	f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be brought in")
-	f.BoolVar(&o.AllowUnrelated, "allow-unrelated-histories", false, "merge a branch that shares no commit with this one")
-	f.BoolVar(&o.ours, "ours", false, "end conflicts with what this branch says")
-	f.BoolVar(&o.theirs, "theirs", false, "end conflicts with what they say")
-	f.StringVar(&o.edit, "edit", "", "end conflicts of text in $EDITOR, or with --edit=FILE")
+	f.StringVar(&o.baseURL, "base-url", "", "address of the provider, if not its own")
+	f.BoolVar(&o.FastForwardOnly, "ff-only", false, "refuse anything but a fast-forward")
+	f.BoolVar(&o.NoFastForward, "no-ff", false, "commit a merge even if a fast-forward is possible")
+	f.BoolVar(&o.Squash, "squash", false, "commit copies of their blocks, as they read there, without a merge")
+	f.BoolVar(&o.NoMove, "no-commit", false, "create the merge commit without moving the branch")
+	f.BoolVar(&o.DryRun, "dry-run", false, "only report what would be merged")
+	f.BoolVar(&o.AllowUnrelated, "allow-unrelated-histories", false, "merge a branch that has no commit in common")
+	f.BoolVar(&o.ours, "ours", false, "resolve conflicts with this branch's side")
+	f.BoolVar(&o.theirs, "theirs", false, "resolve conflicts with their side")
+	f.StringVar(&o.edit, "edit", "", "resolve text conflicts in $EDITOR, or with --edit=FILE")
 	f.Lookup("edit").NoOptDefVal = editorWord
-	f.StringVarP(&o.Label, "message", "m", "", "a label on the merge: a line for people, never sent")
-	f.StringVar(&o.Author, "author", "", "who merges")
+	f.StringVarP(&o.Label, "message", "m", "", "label of the merge: a line for people, never sent")
+	f.StringVar(&o.Author, "author", "", "author of the merge")
 	cmd.MarkFlagsMutuallyExclusive("ours", "theirs")
 	cmd.MarkFlagsMutuallyExclusive("ff-only", "no-ff")
 	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize")
@@ -161,7 +160,7 @@ func (a *app) mergeError(err error) error {
 	case errors.Is(err, tract.ErrNotFastForward):
 		return withHint(err, "without --ff-only a merge is committed")
 	case errors.Is(err, tract.ErrUnrelated):
-		return withHint(err, "--allow-unrelated-histories merges them all the same")
+		return withHint(err, "--allow-unrelated-histories merges them anyway")
 	}
 	return err
 }
@@ -208,7 +207,7 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
 		}
 	}
-	brought := count(uint64(len(r.Incoming)), "commit")
+	brought := count(len(r.Incoming), "commit")
 	switch r.Kind {
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")
@@ -225,10 +224,10 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 		p.Line(text)
 	}
 	if n := len(r.Conflicts); n > 0 {
-		p.Text("Ended " + count(uint64(n), "conflict") + "\n")
+		p.Text("Resolved " + count(n, "conflict") + "\n")
 	}
 	if o.NoMove && r.Tip != r.Ours {
-		a.info("the branch has not moved: tract diff HEAD %s shows what would change, tract reset %[1]s takes it", r.Tip.Short())
+		a.info("the branch has not moved: tract diff HEAD %s shows the changes, tract reset %[1]s applies them", r.Tip.Short())
 	}
 	return p.Err()
 }

@@ -13,17 +13,17 @@ type mergeBaseOptions struct{ all, ancestor bool }
 func newMergeBase(a *app) *cobra.Command {
 	o := &mergeBaseOptions{}
 	cmd := &cobra.Command{
-		Use: "merge-base A B", Short: "Show where two histories part",
-		Long: `Print the last commit that two revisions share. The exit code is 1 when they share
-none. With --is-ancestor nothing is printed: the exit code says whether B has A.`,
+		Use: "merge-base A B", Short: "Print the best common ancestor of two revisions",
+		Long: `Print the best common ancestor of two revisions. The exit code is 1 if they have none.
+With --is-ancestor nothing is printed: the exit code says whether A is an ancestor of B.`,
 		Example: `  tract merge-base main try-2
   tract log $(tract merge-base main try-2)..try-2
   tract merge-base --is-ancestor good HEAD`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.mergeBase(cmd, o, args) },
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "all of them, where histories were merged crosswise")
-	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only tell whether A is part of the history of B")
+	cmd.Flags().BoolVar(&o.all, "all", false, "print all, where histories were merged crosswise")
+	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only check whether A is an ancestor of B")
 	cmd.MarkFlagsMutuallyExclusive("all", "is-ancestor")
 	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd

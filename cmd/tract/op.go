@@ -17,9 +17,9 @@ import (
 
 func newOp(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "op", Short: "List the operations that moved refs",
-		Long: `List the operations of the store, newest first. An operation is all that one command
-did to refs; in a session each turn is one. tract undo NUMBER undoes an operation.`,
+		Use: "op", Short: "List operations",
+		Long: `List the operations of the store, newest first. An operation is everything that one command
+did to refs; in a chat session, each turn is one. tract undo NUMBER undoes an operation.`,
 		Example: `  tract op log -n 10
   tract op show 12`,
 		Args: cobra.NoArgs,
@@ -30,9 +30,9 @@ did to refs; in a session each turn is one. tract undo NUMBER undoes an operatio
 		Use: "log", Short: "List the operations, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, "", limit) },
 	}
-	log.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
+	limitFlag(log, &limit, "show at most this many")
 	show := &cobra.Command{
-		Use: "show [NUMBER]", Short: "Show an operation: the last, or that of a number", Args: cobra.MaximumNArgs(1),
+		Use: "show [NUMBER]", Short: "Show one operation (default: the newest)", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.opShow(cmd, args) },
 	}
 	cmd.AddCommand(log, show)
@@ -61,9 +61,6 @@ func opOf(op tract.Operation) opJSON {
 
 // opLog lists the operations, or those that moved a ref.
 func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
-	if limit < 0 {
-		return usageError(cmd, "-n %d: want a number of operations", limit)
-	}
 	ctx := cmd.Context()
 	repo, err := a.open(ctx, false)
 	if err != nil {
@@ -92,12 +89,8 @@ func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
 			break
 		}
 	}
-	if a.json {
-		return format.Encode(a.out, list)
-	}
-	return a.paged(func(p *format.Printer) error {
+	return a.emitPage(list, func(p *format.Printer) {
 		p.Table(rows)
-		return nil
 	})
 }
 
@@ -112,7 +105,7 @@ func (a *app) movesOf(ctx context.Context, ref string) (refMoves, error) {
 	}
 	entries, err := a.repo.Store().Log(ctx, ref, 0, 0)
 	if err == nil && len(entries) == 0 {
-		err = &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref of that name was ever moved"}
+		err = &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref with that name ever moved"}
 	}
 	moves := refMoves{}
 	for n, e := range entries {
@@ -179,7 +172,7 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 			break
 		}
 	}
-	err = &refs.UnknownError{Rev: strconv.FormatUint(seq, 10), Why: "there is no operation of that number"}
+	err = &refs.UnknownError{Rev: strconv.FormatUint(seq, 10), Why: "no operation has that number"}
 	return withHint(err, "tract op log lists them")
 }
 
@@ -201,7 +194,7 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 		}
 		return hurt.result(format.Encode(a.out, v))
 	}
-	return hurt.result(a.paged(func(p *format.Printer) error {
+	return hurt.result(a.paged(func(p *format.Printer) {
 		row := opRow(op)
 		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
 			p.Line(line)
@@ -213,7 +206,6 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 				p.Log(c, format.LogStyle{Oneline: true})
 			}
 		}
-		return nil
 	}))
 }
 

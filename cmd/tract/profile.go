@@ -20,12 +20,11 @@ type profileOptions struct {
 func newProfile(a *app) *cobra.Command {
 	o := &profileOptions{}
 	cmd := &cobra.Command{
-		Use: "profile", Short: "Keep and restore sets of settings",
-		Long: `Keep and restore sets of settings: whom to ask, with which model, and how it is to
-think. A profile is a file NAME.toml in the folder profiles beside the settings of
-the store, or, with --global, beside those of the user; one of the store hides one
-of the user. What is about a person, the terminal, prices and the masking of
-secrets is in no profile.`,
+		Use: "profile", Short: "Save and load sets of settings",
+		Long: `Save and load sets of settings: the provider, the model, and how it reasons. A profile is a
+file NAME.toml in the folder profiles beside the store's settings or, with --global, beside
+your own; a profile of the store hides yours of the same name. Profiles never contain
+personal settings, those of the terminal, prices, or the masking of secrets.`,
 		Example: `  tract profile save deep --set reasoning.effort=high
   tract profile load deep
   tract profile list
@@ -41,12 +40,12 @@ secrets is in no profile.`,
 		cmd.AddCommand(c)
 		return c
 	}
-	save := sub("save NAME", "Keep the settings as they are now",
-		"Keep the settings as they are now, whoever set them: files, the environment and\nflags. A profile of that name is replaced. A profile that you saved is trusted as you\nsaved it; one that came with the folder sets only what is safe (tract config trust).",
+	save := sub("save NAME", "Save the current settings as a profile",
+		"Save the current settings, from files, the environment and flags, as a profile. An\nexisting profile of that name is replaced. Profiles that you save are trusted as saved;\none that came with the folder sets only what is safe (tract config trust).",
 		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.saveProfile(o, args[0]) })
-	load := sub("load NAME", "Restore the settings of a profile",
-		"Write the settings of a profile where tract config set would write each. Other\nsettings of the kind that profiles keep are taken out there; what the environment\nsays still wins.",
+	load := sub("load NAME", "Load the settings of a profile",
+		"Write each setting of a profile where tract config set would write it, and remove other\nsettings of the kinds that profiles contain. The environment still takes precedence.",
 		"  tract profile load deep\n  tract profile load deep --global", cobra.ExactArgs(1),
 		func(args []string) error { return a.loadProfile(o, args[0]) })
 	list := sub("list", "List the profiles", "", "  tract profile list", cobra.NoArgs,
@@ -56,9 +55,9 @@ secrets is in no profile.`,
 		func(args []string) error { return a.showProfile(o, args[0]) })
 	remove := sub("delete NAME", "Remove a profile", "", "  tract profile delete deep", cobra.ExactArgs(1),
 		func(args []string) error { return a.deleteProfile(o, args[0]) })
-	remove.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would go")
+	remove.Flags().BoolVar(&o.dry, "dry-run", false, "only report what would be deleted")
 	for _, c := range []*cobra.Command{save, load, remove} {
-		c.Flags().BoolVar(&o.global, "global", false, "that of the user, not that of the store")
+		c.Flags().BoolVar(&o.global, "global", false, "use your own profiles, not those of the store")
 	}
 	return cmd
 }
@@ -128,8 +127,8 @@ func (a *app) readProfile(global bool, name string) (path string, set map[string
 		return file.Path, c.Set, nil
 	}
 	return "", nil, &failure{
-		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("profile %q: there is none of that name", name),
-		hint: "tract profile list shows them, tract profile save makes one",
+		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("profile %q: no such profile", name),
+		hint: "tract profile list shows profiles, tract profile save creates one",
 	}
 }
 
@@ -147,7 +146,7 @@ func (a *app) saveProfile(o *profileOptions, name string) error {
 		return err
 	}
 	return a.emit(profileJSON{Name: name, Origin: file.Path, Settings: set, Done: "saved"}, func(*format.Printer) {
-		a.info("profile %s has %s, in %s", name, count(uint64(len(set)), "setting"), file.Path)
+		a.info("profile %s has %s, in %s", name, count(len(set), "setting"), file.Path)
 	})
 }
 
@@ -191,7 +190,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	}
 	for _, file := range []settings.File{files.folder, files.own} {
 		if n := len(into[file]); n > 0 {
-			a.info("profile %s: %s in %s", name, count(uint64(n), "setting"), whichFile(file))
+			a.info("profile %s: %s in %s", name, count(n, "setting"), whichFile(file))
 		}
 	}
 	return nil
@@ -239,7 +238,7 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 	}
 	path := file.Path
 	if _, err := os.Lstat(path); err != nil {
-		return withHint(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global is for those of the user")
+		return withHint(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global selects your own")
 	}
 	done := "would be deleted"
 	if !o.dry {

@@ -75,17 +75,17 @@ of the same content leaves it out; a commit of the same content brings it back.`
 		RunE: func(cmd *cobra.Command, args []string) error { return a.withPurgeHint(a.purge(cmd, o, args)) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is old enough")
-	f.StringVar(&o.older, "older-than", "", "with --reasoning: the age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
+	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is older than --older-than")
+	f.StringVar(&o.older, "older-than", "", "with --reasoning: age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
-	f.BoolVar(&o.Mask, "mask", false, "with --secrets: keep the blocks, with masks in the place of their secrets")
-	a.ruleFlag(cmd, &o.Rules, "with --secrets: only what these rules find")
-	f.StringVarP(&o.Why, "message", "m", "", "the reason that the tombstone gives; not the content itself (default \"purged\", or the age)")
-	f.BoolVar(&o.dry, "dry-run", false, "only say what would be purged")
+	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace the secrets by masks")
+	a.ruleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
+	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default \"purged\", or the age)")
+	f.BoolVar(&o.dry, "dry-run", false, "only report what would be purged")
 	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
 	cmd.ValidArgsFunction = a.completeRevisions
-	a.completeFlag(cmd, "older-than", cobra.FixedCompletions([]string{"7d", "30d", "12h", "0"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "older-than", words("7d", "30d", "12h", "0"))
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (a *app) withPurgeHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
 	}
-	return withHint(err, "tract recover %s NEW makes a store of what is whole, without what is damaged: purge there, and remove the old one", shellQuote(a.location.url))
+	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.url))
 }
 
 func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
@@ -153,7 +153,7 @@ func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 	case !o.Secrets && (o.Mask || len(o.Rules) > 0):
 		return usageError(cmd, "--mask and --rule are for --secrets")
 	case !o.Reasoning && !o.Secrets && len(args) == 0:
-		return usageError(cmd, "nothing is named: give a revision, --reasoning or --secrets")
+		return usageError(cmd, "nothing to purge: give a revision, --reasoning or --secrets")
 	case o.Secrets && len(args) > 1:
 		return usageError(cmd, "--secrets looks at one revision or range, have %d", len(args))
 	}
@@ -280,10 +280,10 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 	}
 	add(got.Commits, "")
 	add(got.Shared, "has the same content, and loses it too")
-	add(got.Copies, "was shown to a model to write a summary, and goes too")
-	add(got.Edits, "stays: an edit has content of its own")
+	add(got.Copies, "shown to a model to write a summary, purged too")
+	add(got.Edits, "kept: an edit has content of its own")
 	for _, id := range got.Others {
-		rows = append(rows, []string{id.Short(), "no commit", "", ""})
+		rows = append(rows, []string{id.Short(), "not a commit", "", ""})
 	}
 	p.Table(rows)
 	what := "purged"
@@ -309,13 +309,13 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 		p.Text("Spared: " + strings.Join(spared, ", ") + "\n")
 	}
 	for _, branch := range slices.Sorted(maps.Keys(r.Masked)) {
-		p.Line(fmt.Sprintf("%s on branch %s", count(uint64(len(r.Masked[branch])), "edit"), branch))
+		p.Line(fmt.Sprintf("%s on branch %s", count(len(r.Masked[branch]), "edit"), branch))
 	}
 	if r.Objects > 0 {
 		if r.Before > 0 {
 			p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (r.After+1023)/1024, (r.Before+1023)/1024))
 		}
-		a.info("copies of the store, remotes and providers keep what they have")
+		a.info("copies of the store, remotes and providers keep their content")
 	}
 	return p.Err()
 }
@@ -326,11 +326,11 @@ func unpurgedSecrets(list []maintain.Leak) []format.Secret {
 	for i, l := range list {
 		switch {
 		case l.Named():
-			left[i].Why = "a name is never purged, and the log of refs keeps it: give it another (tract branch -m, tract tag -d, user.name), and change the secret"
+			left[i].Why = "names are never purged, and the ref log keeps them: rename it (tract branch -m, tract tag -d, user.name) and change the secret"
 		case !l.Purgeable():
 			left[i].Why = "origins and requests are never purged"
 		default:
-			left[i].Why = "an open tool loop needs it under its seal; purge it when somebody has spoken after the loop"
+			left[i].Why = "an open tool loop needs it under its seal; purge it after the loop has ended"
 		}
 	}
 	return left
@@ -346,7 +346,7 @@ func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
 		if what == "content" {
 			what = s.Commit.Kind.String()
 		}
-		a.info("left: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
+		a.info("not purged: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
 	}
 	return negative()
 }

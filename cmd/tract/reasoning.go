@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/commit"
@@ -20,97 +17,100 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// reasoningFlags is what the flags of the commands on thoughts say.
+// reasoningFlags is the flags that select blocks of reasoning.
 type reasoningFlags struct {
-	session, model, since, until, grep, source, seal string
-	turn, limit                                      int
-	jsonl                                            bool
-	as                                               string // of export
-	by                                               string // of stats
+	commitFilter
+	session, model, source, seal string
+	turn, limit                  int
 }
 
 func (o *reasoningFlags) register(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.session, "session", "", "only thoughts that were committed on this branch")
-	f.StringVar(&o.model, "model", "", "only thoughts of models of this name, in which * stands for anything")
-	f.StringVar(&o.since, "since", "", "only thoughts from this time on, such as yesterday")
-	f.StringVar(&o.until, "until", "", "only thoughts up to this time")
-	f.StringVar(&o.grep, "grep", "", "only thoughts that say something that this matches")
-	f.StringVar(&o.source, "source", "", "only thoughts from this field of the response, such as reasoning_content")
-	f.StringVar(&o.seal, "seal", "", "only thoughts with this seal: signature, encrypted, redacted, opaque, any or none")
-	f.IntVar(&o.turn, "turn", 0, "only thoughts of the turn of this number")
-	f.IntVarP(&o.limit, "max-count", "n", 0, "at most so many, the newest")
+	f.StringVar(&o.session, "session", "", "only reasoning that was committed on this branch")
+	f.StringVar(&o.model, "model", "", "only reasoning of models with this name; * matches anything")
+	o.commitFilter.register(cmd, "reasoning")
+	f.StringVar(&o.source, "source", "", "only reasoning from this field of a response, such as reasoning_content")
+	seals := []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
+	a.choiceFlag(cmd, &o.seal, "seal", "only reasoning with this seal: "+orList(seals), seals...)
+	f.Var((*limit)(&o.turn), "turn", "only reasoning of the turn with this number")
+	limitFlag(cmd, &o.limit, "at most this many, the newest")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "session", a.completeBranches)
-	a.completeFlag(cmd, "seal", cobra.FixedCompletions(seals, cobra.ShellCompDirectiveNoFileComp))
 }
 
-var seals = []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
+// matches reports whether the flags select a block.
+func (o *reasoningFlags) matches(t *inspect.ReasoningBlock) bool {
+	origin := t.Origin()
+	r, _ := t.Commit.Block.(content.Reasoning)
+	return (o.session == "" || origin.Session == o.session) && (o.model == "" || settings.Match(o.model, origin.Model)) &&
+		(o.turn == 0 || t.Turn == o.turn) && (o.source == "" || r.Source == o.source) &&
+		(o.seal == "" || o.matchesSeal(r.Form().Seal)) && o.commitFilter.matches(t.Commit)
+}
+
+func (o *reasoningFlags) matchesSeal(seal content.Seal) bool {
+	if seal.IsZero() {
+		return o.seal == "none"
+	}
+	return o.seal == "any" || o.seal == seal.Type.String()
+}
 
 func newReasoning(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "reasoning", Short: "Commit thoughts, and look at those of models",
-		Long: `Commit a thought, list and show what models thought, write it for other programs,
-and count it.`,
+		Use: "reasoning", Short: "Commit, list, show, export or count reasoning",
+		Long: `Commit a block of reasoning, or list, show, export or count the reasoning of models.`,
 		Example: `  tract reasoning list -n 20
   tract reasoning show HEAD
   tract reasoning add "The question is about scattering, not about reflection."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	o := &reasoningFlags{}
-	list := &cobra.Command{
-		Use: "list [REV]", Short: "List thoughts, newest first",
-		Long: `List thoughts, newest first: of a revision, of the branch that -b names, or of
-all branches, tags and replies that could not land. A thought that several
-branches share comes once.`,
+	cmd.AddCommand(newReasoningAdd(a), newReasoningList(a), newReasoningShow(a), newReasoningExport(a), newReasoningStats(a))
+	return cmd
+}
+
+func newReasoningList(a *app) *cobra.Command {
+	o, jsonl := &reasoningFlags{}, false
+	cmd := &cobra.Command{
+		Use: "list [REV]", Short: "List reasoning, newest first",
+		Long: `List reasoning, newest first: in the history of a revision, of the branch that -b
+names, or of all branches, tags and rescued responses. A block that several branches
+share is listed once.`,
 		Example: `  tract reasoning list -n 20
   tract reasoning list --session main --model 'claude-*' --since yesterday
   tract reasoning list HEAD --turn 3
   tract reasoning list --grep 'off by one' --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := a.walkReasoning(cmd.Context(), o, args, a.json || jsonl)
+			switch {
+			case err != nil:
+				return err
+			case a.json || jsonl:
+				err = writeList(a, jsonl, w.Seq2, format.ReasoningJSON)
+			default:
+				err = printPaged(a, w.Seq2, (*format.Printer).Reasoning)
+			}
+			return w.damage.result(err)
+		},
 	}
-	o.register(a, list)
-	list.Flags().BoolVar(&o.jsonl, "jsonl", false, "write JSON, a thought a line")
-	show := &cobra.Command{
-		Use: "show [REV]", Short: "Show a thought, or those before a reply, with all words",
-		Long: `Show one thought with all its words. A revision that is another block of a reply
-gives the thoughts of that reply before it.`,
+	o.register(a, cmd)
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "write one JSON value per line")
+	return cmd
+}
+
+func newReasoningShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "show [REV]", Short: "Show reasoning in full",
+		Long: `Show one block of reasoning in full. For another block of a response, show the
+reasoning of that response before it.`,
 		Example: "  tract reasoning show HEAD\n  tract reasoning show toolu_01 --json",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showReasoning(cmd.Context(), revOrHead(args)) },
 	}
-	export := &cobra.Command{
-		Use: "export [REV]", Short: "Write thoughts for other programs",
-		Long: `Write thoughts for other programs, newest first: as list does, one JSON value a
-line, or as OpenTelemetry spans in OTLP/JSON, one reply a line, with the gen_ai
-attributes (which are still in development there). Seals are named, not given.`,
-		Example: `  tract reasoning export > thoughts.jsonl
-  tract reasoning export --format otel --since 7d > spans.jsonl`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.exportReasoning(cmd, o, args) },
-	}
-	o.register(a, export)
-	export.Flags().StringVar(&o.as, "format", "jsonl", "jsonl, or otel for OpenTelemetry")
-	a.completeFlag(export, "format", cobra.FixedCompletions([]string{"jsonl", "otel"}, cobra.ShellCompDirectiveNoFileComp))
-	stats := &cobra.Command{
-		Use: "stats [REV]", Short: "Count thoughts and their tokens",
-		Long: `Count thoughts and their tokens: by estimate, as compile and status count them for
-the revision, else for HEAD, and as providers reported them.`,
-		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd, o, args) },
-	}
-	o.register(a, stats)
-	stats.Flags().StringVar(&o.by, "by", "model", "what to count by: "+strings.Join(reasoningKeys, ", "))
-	a.completeFlag(stats, "by", cobra.FixedCompletions(reasoningKeys, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newReasoningAdd(a), list, show, export, stats)
-	return cmd
 }
 
-// scale is what makes tokens from estimates: of a revision, else of HEAD. Where there is no
-// prompt, or a damaged one, estimates stay as they are.
+// scale returns the factor that makes tokens of estimates: that of a revision, else of HEAD.
+// Without a prompt, or with a damaged one, it changes nothing.
 func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
 	id, err := a.resolve(ctx, revOrHead(revs))
 	if err != nil {
@@ -126,21 +126,16 @@ func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
 	return s, err
 }
 
-// reasoningWalk is the thoughts that the flags let through, and what could not be read.
+// reasoningWalk yields the reasoning that the flags select, and collects what is damaged.
 type reasoningWalk struct {
 	iter.Seq2[format.Reasoning, error]
 	damage damageLog
 	scale  compile.Scale
 }
 
-// walkReasoning makes a walk over what the flags let through. numbered is whether turns are
-// counted.
-func (a *app) walkReasoning(cmd *cobra.Command, o *reasoningFlags, args []string, numbered bool) (*reasoningWalk, error) {
-	ctx := cmd.Context()
-	keep, err := o.filter(a, cmd)
-	if err != nil {
-		return nil, err
-	}
+// walkReasoning returns a walk over the reasoning that the flags select. With turns, each
+// block has the number of its turn.
+func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turns bool) (*reasoningWalk, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err
@@ -155,12 +150,12 @@ func (a *app) walkReasoning(cmd *cobra.Command, o *reasoningFlags, args []string
 	}
 	w.Seq2 = func(yield func(format.Reasoning, error) bool) {
 		shown := 0
-		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: numbered || o.turn > 0}) {
+		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: turns || o.turn > 0}) {
 			if err := w.damage.record(damaged); err != nil {
 				yield(format.Reasoning{}, err)
 				return
 			}
-			if !keep(t) {
+			if !o.matches(t) {
 				continue
 			}
 			if !yield(withTokens(t, w.scale, damaged), nil) {
@@ -174,16 +169,14 @@ func (a *app) walkReasoning(cmd *cobra.Command, o *reasoningFlags, args []string
 	return w, nil
 }
 
-// startRevs is the commit that a walk over everything is limited to; none: all.
+// startRevs returns the commit to which a walk over everything is limited; none: no limit.
 func (a *app) startRevs(ctx context.Context, args []string) ([]string, error) {
-	rev := ""
-	switch {
-	case len(args) > 0:
-		rev = args[0]
-	case a.branch != "":
-		rev = refs.Heads + a.branch
-	default:
+	if len(args) == 0 && a.branch == "" {
 		return nil, nil
+	}
+	rev := refs.Heads + a.branch
+	if len(args) > 0 {
+		rev = args[0]
 	}
 	id, err := a.resolve(ctx, rev)
 	return []string{id.String()}, err
@@ -191,91 +184,6 @@ func (a *app) startRevs(ctx context.Context, args []string) ([]string, error) {
 
 func withTokens(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
 	return format.Reasoning{ReasoningBlock: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
-}
-
-// filter reads the flags.
-func (o *reasoningFlags) filter(a *app, cmd *cobra.Command) (func(*inspect.ReasoningBlock) bool, error) {
-	if o.limit < 0 || o.turn < 0 {
-		return nil, usageError(cmd, "a number below 0: want a count, or the number of a turn")
-	}
-	if o.seal != "" && !slices.Contains(seals, o.seal) {
-		return nil, usageError(cmd, "--seal %q: want one of %s", o.seal, strings.Join(seals, ", "))
-	}
-	if _, err := a.settings(); err != nil {
-		return nil, err
-	}
-	f := &filter{cmd: cmd}
-	f.matches("--grep", o.grep, searchText)
-	f.since(o.since)
-	f.until(o.until)
-	f.add(func(c *commit.Commit) bool { return o.seal == "" || matchesSeal(o.seal, c.Block) })
-	f.add(func(c *commit.Commit) bool {
-		r, ok := c.Block.(content.Reasoning)
-		return o.source == "" || ok && r.Source == o.source
-	})
-	return func(t *inspect.ReasoningBlock) bool {
-		origin := t.Origin()
-		return (o.session == "" || origin.Session == o.session) && (o.model == "" || settings.Match(o.model, origin.Model)) &&
-			(o.turn == 0 || t.Turn == o.turn) && f.pass(t.Commit)
-	}, f.err
-}
-
-func matchesSeal(want string, b content.Block) bool {
-	r, ok := b.(content.Reasoning)
-	switch {
-	case !ok || r.Form().Seal.IsZero():
-		return want == "none"
-	case want == "any":
-		return true
-	}
-	return r.Form().Seal.Type.String() == want
-}
-
-func (a *app) listReasoning(cmd *cobra.Command, o *reasoningFlags, args []string) error {
-	traces, err := a.walkReasoning(cmd, o, args, a.json || o.jsonl)
-	switch {
-	case err != nil:
-		return err
-	case o.jsonl:
-		return a.reasoningLines(traces)
-	case a.json:
-		return a.reasoningArray(traces)
-	}
-	return traces.damage.result(a.pagedTo(func(out io.Writer, options format.Options) error {
-		p := format.New(out, options)
-		for t, err := range traces.Seq2 {
-			if err != nil {
-				return err
-			}
-			if p.Reasoning(t); p.Err() != nil {
-				break
-			}
-		}
-		return p.Err()
-	}))
-}
-
-func (a *app) reasoningLines(traces *reasoningWalk) error {
-	for t, err := range traces.Seq2 {
-		if err != nil {
-			return err
-		}
-		if err := format.EncodeLine(a.out, format.ReasoningJSON(t)); err != nil {
-			return err
-		}
-	}
-	return traces.damage.result(nil)
-}
-
-func (a *app) reasoningArray(traces *reasoningWalk) error {
-	list := []any{}
-	for t, err := range traces.Seq2 {
-		if err != nil {
-			return err
-		}
-		list = append(list, format.ReasoningJSON(t))
-	}
-	return traces.damage.result(format.Encode(a.out, list))
 }
 
 func (a *app) showReasoning(ctx context.Context, rev string) error {
@@ -293,7 +201,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		return err
 	}
 	var found []format.Reasoning
-	var hurt damageLog
+	var damage damageLog
 	for t, damaged := range inspect.Reasoning(ctx, a.repo, inspect.ReasoningOptions{Revs: revs, Turns: a.json}) {
 		if damaged != nil && t == nil {
 			return damaged
@@ -302,7 +210,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		if !own && (c.Kind == content.KindReasoning || c.OriginID.IsZero() || t.Commit.OriginID != c.OriginID) {
 			break
 		}
-		if err := hurt.record(damaged); err != nil {
+		if err := damage.record(damaged); err != nil {
 			return err
 		}
 		found = append([]format.Reasoning{withTokens(t, scale, damaged)}, found...)
@@ -311,20 +219,16 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		}
 	}
 	if len(found) == 0 {
-		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("there is no thought in or before this %s", c.Kind)}
-		return withHint(err, "tract reasoning list shows thoughts")
+		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("this %s has no reasoning before it", c.Kind)}
+		return withHint(err, "tract reasoning list shows reasoning")
 	}
-	if a.json {
-		list := []any{}
-		for _, t := range found {
-			list = append(list, format.ReasoningJSON(t))
-		}
-		return hurt.result(format.Encode(a.out, list))
+	list := []any{}
+	for _, t := range found {
+		list = append(list, format.ReasoningJSON(t))
 	}
-	return hurt.result(a.paged(func(p *format.Printer) error {
+	return damage.result(a.emitPage(list, func(p *format.Printer) {
 		for _, t := range found {
 			p.WholeReasoning(t)
 		}
-		return nil
 	}))
 }

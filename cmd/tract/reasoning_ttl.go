@@ -53,5 +53,5 @@ func (e *expiry) purgeOptions() maintain.PurgeOptions {
 
 // String says how much has passed the ttl.
 func (e *expiry) String() string {
-	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(uint64(e.Blocks), "reasoning block"), e.TTL)
+	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(e.Blocks, "reasoning block"), e.TTL)
 }

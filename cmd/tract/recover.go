@@ -17,14 +17,14 @@ import (
 
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "recover SRC NEW", Short: "Make a new store of what is whole in a damaged one",
-		Long: `Make the new store NEW of everything that is whole in SRC, however damaged that
-is: it looks into every page, also those to which nothing leads any more, and
-takes what hashes to its id. SRC is a folder with a store, or its file, and stays
-as it is. NEW must not be there, and is only when all is done.
+		Use: "recover SRC NEW", Short: "Salvage the intact objects of a damaged store into a new one",
+		Long: `Salvage everything intact in SRC into the new store NEW. Every page is searched, even pages
+that nothing refers to, and every object that matches its hash is taken. SRC is the folder
+of a store, or its file, and is not changed. NEW must not exist, and appears only when all
+is done.
 
-A branch or tag whose commit is whole is where it was. For one whose commit is
-lost, what it was before is under refs/rescued/ (tract rescue list).`,
+A branch or tag whose commit is intact keeps its place. For one whose commit is lost, its
+last intact position is kept under refs/rescued/ (tract rescue list).`,
 		Example: `  tract recover .tract .tract.new
   tract recover /mnt/old-disk/project saved && tract --dir saved fsck`,
 		Args: cobra.ExactArgs(2),
@@ -69,14 +69,14 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	end()
 	switch {
 	case errors.Is(err, objects.ErrExists):
-		return withHint(err, "give a NEW that is not there yet")
+		return withHint(err, "NEW must not exist")
 	case errors.Is(err, objects.ErrNotFound):
-		return withHint(err, "give SRC as a folder with a store in it, or as the file of one")
+		return withHint(err, "SRC must be the folder of a store, or its file")
 	case err != nil:
 		return err
 	}
 	beside, err := readSidecars(root, files, func(err error) error {
-		a.info("left out: %s", err)
+		a.info("not copied: %s", err)
 		return nil
 	})
 	if err != nil {
@@ -85,25 +85,22 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if err := writeSidecars(to, beside); err != nil {
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, recoveryOf(got, to))
-	}
-	p := a.printer()
-	p.Line(fmt.Sprintf("Recovered into %s: %s, %s, %d moves of the ref log", to, count(uint64(got.Objects), "object"), count(uint64(got.Refs), "ref"), got.Entries))
-	for _, ref := range slices.Sorted(maps.Keys(got.Rescued)) {
-		if kept := got.Rescued[ref]; kept != "" {
-			p.Line("The commit of " + ref + " is lost; what it was before is " + kept)
-			continue
+	return a.emit(recoveryOf(got, to), func(p *format.Printer) {
+		p.Line(fmt.Sprintf("Recovered into %s: %s, %s, %d moves of the ref log", to, count(got.Objects, "object"), count(got.Refs, "ref"), got.Entries))
+		for _, ref := range slices.Sorted(maps.Keys(got.Rescued)) {
+			if kept := got.Rescued[ref]; kept != "" {
+				p.Line("The commit of " + ref + " is lost; its last intact position is " + kept)
+				continue
+			}
+			p.Line("The commit of " + ref + " is lost, and so are all its earlier positions")
 		}
-		p.Line("The commit of " + ref + " is lost, and all that it was before")
-	}
-	if got.Lost > 0 {
-		p.Line(fmt.Sprintf("%s that something leads to could not be saved: tract --dir %s fsck says what they were", count(uint64(got.Lost), "object"), shellQuote(to)))
-	}
-	if n := len(got.Damages); n > 0 {
-		p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck says what it means", count(uint64(n), "damage"), from, shellQuote(from)))
-	}
-	return p.Err()
+		if got.Lost > 0 {
+			p.Line(fmt.Sprintf("%s that are referred to could not be salvaged: tract --dir %s fsck lists them", count(got.Lost, "object"), shellQuote(to)))
+		}
+		if n := len(got.Damages); n > 0 {
+			p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck explains it", count(n, "damage"), from, shellQuote(from)))
+		}
+	})
 }
 
 func recoveryOf(r *maintain.Recovery, to string) recoveryJSON {

@@ -13,16 +13,16 @@ import (
 func newReflog(a *app) *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
-		Use: "reflog [BRANCH]", Short: "Show where a branch was",
-		Long: `Show how a branch moved, newest first: of tract op log, what moved it. The first
-column can be given to any command, and BRANCH@{n} says the same.`,
+		Use: "reflog [BRANCH]", Short: "Show the moves of a branch",
+		Long: `Show the moves of a branch, newest first: the operations of tract op log that moved it. Any
+command accepts the first column as a revision, and BRANCH@{n} names the same commit.`,
 		Example: `  tract reflog
   tract reflog try-2 -n 20
   tract reset main@{1}`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, limit, args) },
 	}
-	cmd.Flags().IntVarP(&limit, "max-count", "n", 0, "show so many")
+	limitFlag(cmd, &limit, "show at most this many")
 	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }

@@ -22,11 +22,9 @@ type replayOptions struct {
 func newReplay(a *app) *cobra.Command {
 	o := &replayOptions{}
 	cmd := &cobra.Command{
-		Use: "replay [REV]", Short: "Ask the prompt of a reply again and compare the answers",
-		Long: `Ask the same prompt again that the reply of a revision was given to, on a new
-branch, and show how the new reply differs from the old one. It is asked in the
-same way, of the same model, where flags do not say otherwise. HEAD stays where
-it is.`,
+		Use: "replay [REV]", Short: "Send the prompt of a response again and compare",
+		Long: `Send the prompt of a response again, on a new branch, and show how the new response differs.
+The same model and settings are used unless flags change them. HEAD does not move.`,
 		Example: `  tract replay
   tract replay toolu_01A --model claude-opus-4-5
   tract replay :/Rayleigh --provider openai --model gpt-5 --to gpt --word`,
@@ -35,9 +33,9 @@ it is.`,
 	}
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "name of the new branch; replay-TIME when it is not given")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
-	f.BoolVar(&o.Word, "word", false, "compare words instead of lines")
+	f.StringVar(&o.to, "to", "", "name of the new branch (default replay-TIME)")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the response")
+	f.BoolVar(&o.Word, "word", false, "compare words, not lines")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
@@ -101,12 +99,11 @@ func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name stri
 	a.info("branch %s: %s, answered by %s", name, request, firstOf(again.Response.Model, "the model"))
 	if d.Equal() {
 		p := a.printer()
-		p.Text("both replies are the same\n")
+		p.Text("both responses are the same\n")
 		return p.Err()
 	}
-	return a.paged(func(p *format.Printer) error {
+	return a.paged(func(p *format.Printer) {
 		p.Diff(d, o.DiffStyle)
-		return nil
 	})
 }
 
@@ -142,7 +139,7 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 	}
 	client, err = a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {
-		err = withHint(err, "it was answered by %s at %s; name who to ask with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
+		err = withHint(err, "the response came from %s at %s; name another with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
 	}
 	if err == nil {
 		err = a.checkReasoningKept(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))

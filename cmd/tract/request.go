@@ -29,26 +29,26 @@ type requestFlags struct {
 // addTarget adds the flags that say whom to ask.
 func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.provider, "provider", "", "who to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
+	f.StringVar(&o.provider, "provider", "", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
 	f.StringVarP(&o.model, "model", "m", "", "model to ask")
-	f.StringVar(&o.baseURL, "base-url", "", "where to ask, when not at the provider's own address")
-	f.StringVar(&o.effort, "effort", "", "how hard to think: none, minimal, low, medium, high, xhigh, max; none asks it not to think")
-	a.completeFlag(cmd, "provider", cobra.FixedCompletions(providers.Names(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "effort", cobra.FixedCompletions(efforts(), cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&o.baseURL, "base-url", "", "address of the provider, if not its own")
+	f.StringVar(&o.effort, "effort", "", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
+	a.completeFlag(cmd, "provider", words(providers.Names()...))
+	a.completeFlag(cmd, "effort", words(efforts()...))
 }
 
 func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the answer")
-	f.StringVar(&o.tools, "tools", "", "file of what the model may call: a JSON array in OpenAI or Anthropic form")
-	f.StringVar(&o.key, "key", "", "makes the command safe to repeat: what has the key is asked and committed once")
-	f.BoolVar(&o.noReasoning, "no-reasoning", false, "thoughts are shown and not stored; --effort none asks not to think")
-	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole answer")
-	f.BoolVar(&o.force, "force", false, "ask although a rule says that the provider will refuse it: see tract check")
-	f.BoolVar(&o.enforce, "enforce", false, "do not ask when reasoning.budget, or that of the model, is used up")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field; send nothing")
-	f.BoolVar(&o.jsonl, "jsonl", false, "write what comes as JSON, an event a line, and the reply at the end")
+	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the response")
+	f.StringVar(&o.tools, "tools", "", "file with tool definitions: a JSON array in OpenAI or Anthropic form")
+	f.StringVar(&o.key, "key", "", "idempotency key: the command asks and commits once, however often it is repeated")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "show reasoning without storing it; --effort none turns it off")
+	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole response")
+	f.BoolVar(&o.force, "force", false, "send even if a rule says that the provider will refuse it: see tract check")
+	f.BoolVar(&o.enforce, "enforce", false, "refuse if reasoning.budget, or that of the model, is used up")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field, without sending it")
+	f.BoolVar(&o.jsonl, "jsonl", false, "write the events as JSON, one per line, and the response at the end")
 }
 
 func efforts() []string {
@@ -106,10 +106,10 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 		return nil, err
 	}
 	if name == "" && base == "" {
-		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is named")}
-		err.hint = "tract config set provider NAME, or --provider NAME; any server: --base-url URL"
+		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is set")}
+		err.hint = "tract config set provider NAME, or --provider NAME; for any other server --base-url URL"
 		if found := providerWithKey(); found != "" {
-			err.hint = "there is a key for " + found + ": tract config set provider " + found + ", or --provider " + found
+			err.hint = "the environment has a key for " + found + ": tract config set provider " + found + ", or --provider " + found
 		}
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, ext
 		because = "reasoning.commit is false (" + originOf(item.Origin) + ")"
 	}
 	return &failure{
-		code: codeUsage, kind: "usage", hint: "commit the reasoning: leave --no-reasoning out, tract config set reasoning.commit true; or ask without tools",
-		cause: fmt.Errorf("%s with tools: %s wants the reasoning before a tool call back with the result, and nothing would have it then", because, client.Address().Provider),
+		code: codeUsage, kind: "usage", hint: "leave --no-reasoning out or tract config set reasoning.commit true, or ask without tools",
+		cause: fmt.Errorf("%s with tools: %s requires the reasoning before a tool call with its result, and it would not be stored", because, client.Address().Provider),
 	}
 }
 
@@ -218,10 +218,10 @@ func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 		return
 	}
 	n, fields := countReasoning(reply.Blocks)
-	came := "no reasoning came"
+	came := "no reasoning received"
 	switch {
 	case n > 0:
-		came = "reasoning came in " + fields
+		came = "reasoning received in " + fields
 	case reply.Usage.Reasoning > 0:
 		came = fmt.Sprintf("%d tokens of reasoning were not disclosed", reply.Usage.Reasoning)
 	}
@@ -250,9 +250,9 @@ func reasoningSentBack(req *llm.Request, reply *llm.Response) string {
 	}
 	n, fields := countReasoning(blocks)
 	if n == 0 {
-		return "none went back"
+		return "none sent back"
 	}
-	return fmt.Sprintf("%s went back in %s", count(uint64(n), "reasoning block"), fields)
+	return fmt.Sprintf("%s sent back in %s", count(n, "reasoning block"), fields)
 }
 
 // countReasoning counts the reasoning among blocks, and names the fields that it was in.
@@ -403,7 +403,7 @@ func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Line(fmt.Sprintf("%s waits for its result: %s", c.Name, s.a.resultCommand(c.CallID)))
+		p.Line(fmt.Sprintf("%s is waiting for its result: %s", c.Name, s.a.resultCommand(c.CallID)))
 	}
 }
 

@@ -137,7 +137,7 @@ func TestAReplyThatCannotBeStoredLiesInAFile(t *testing.T) {
 		Body: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","reasoning_content":"scattering","content":"Because."},"finish_reason":"stop"}]}`,
 	})
 	_, said := command(t, codeNotFound, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
-	_, path, found := strings.Cut(said, "the reply is kept in ")
+	_, path, found := strings.Cut(said, "the response is saved in ")
 	if !found {
 		t.Fatalf("it is not said where the reply is: %s", said)
 	}
@@ -171,7 +171,7 @@ func TestDebugLinesAreLinesOfTheirOwn(t *testing.T) {
 			for line := range strings.Lines(both.String()) {
 				if at := strings.Index(line, "tract: debug: "); at > 0 {
 					t.Errorf("glued: %q", line)
-				} else if strings.Contains(line, "reasoning came in reasoning_content") {
+				} else if strings.Contains(line, "reasoning received in reasoning_content") {
 					lines++
 				}
 			}

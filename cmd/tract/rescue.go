@@ -18,10 +18,10 @@ import (
 
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rescue", Short: "List and use responses that could not be committed to their branch",
-		Long: `A response that broke off, or whose branch moved while the model answered, is not
-lost: it is kept under a name of its own. List those responses, look at them,
-commit them to a branch, or take them off the list.`,
+		Use: "rescue", Short: "List and use responses that could not be committed",
+		Long: `A response that breaks off, or whose branch moved in the meantime, is not lost: it is kept
+under a name of its own. List these responses, show them, commit them to a branch, or drop
+them from the list.`,
 		Example: `  tract rescue list
   tract rescue show main/20261121T101500.000Z
   tract rescue take main/20261121T101500.000Z --branch late-answer --new`,
@@ -39,13 +39,13 @@ commit them to a branch, or take them off the list.`,
 	}
 	take := &cobra.Command{
 		Use: "take NAME", Short: "Commit a kept response to a branch",
-		Long: `Commit a kept response to the current branch, or to that of --branch, and take it off
-the list. It has to follow the commit that it answered. Where the branch is at another
-one by now, nothing is done and the exit code is 4:
+		Long: `Commit a kept response to the current branch, or to that of --branch, and drop it from the
+list. The branch must still be at the commit that the response answers. Otherwise nothing
+is changed and the exit code is 4:
 
-  --branch NAME --new  makes a branch that ends in the response, right after the commit
-                       that it answered
-  --here               commits it after what is on the branch now
+  --branch NAME --new  creates a branch that ends in the response, right after the commit
+                       that it answers
+  --here               commits it at the end of the branch as it is now
 
 tract undo takes it back.`,
 		Example: `  tract rescue take main/20261121T101500.000Z
@@ -54,17 +54,17 @@ tract undo takes it back.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.from != "" {
-				return usageError(cmd, "--from: a response goes after the commit that it answered; --branch NAME --new makes a branch there")
+				return usageError(cmd, "--from: a response follows the commit that it answers; --branch NAME --new creates a branch there")
 			}
 			return a.rescueTake(cmd.Context(), args[0], here)
 		},
 	}
-	take.Flags().BoolVar(&here, "here", false, "commit it to the branch as it is now, whatever it answered")
+	take.Flags().BoolVar(&here, "here", false, "commit it at the end of the branch as it is now")
 	drop := &cobra.Command{
-		Use: "drop NAME...", Short: "Take kept responses off the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
+		Use: "drop NAME...", Short: "Drop kept responses from the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args, dryRun) },
 	}
-	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be dropped")
+	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only report what would be dropped")
 	cmd.AddCommand(list, show, take, drop)
 	return cmd
 }
@@ -160,7 +160,7 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
 		return err
 	}
-	return withHint(err, "tract rescue take %s --branch %s puts it where it was asked; --here puts it on the branch as it is now", shellQuote(name), shellQuote(own.Name()))
+	return withHint(err, "tract rescue take %s --branch %s commits it where it was asked; --here at the end of the branch as it is now", shellQuote(name), shellQuote(own.Name()))
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
@@ -178,7 +178,7 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 	}
 	p := a.printer()
 	for _, ref := range gone {
-		p.Line("Rescued reply " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")")
+		p.Line("Rescued response " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")")
 	}
 	return p.Err()
 }

@@ -9,14 +9,14 @@ func newReset(a *app) *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
 		Use: "reset REV", Short: "Move the branch to another commit",
-		Long: `Move the branch to another commit. Only the ref moves: what it leaves behind
-stays in the store, tract reflog says where it was, and tract undo goes back.`,
+		Long: `Move the branch to another commit. Only the ref moves: the commits stay in the store, tract
+reflog shows where the branch was, and tract undo goes back.`,
 		Example: `  tract reset 'HEAD^{turn}'
   tract reset main@{1}`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd, args[0], dryRun) },
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say where it would go")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only report the move")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }

@@ -5,10 +5,11 @@ import "github.com/spf13/cobra"
 func newRevert(a *app) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "revert REV", Short: "Take a commit back from now on",
-		Long: `Take a commit back from now on; prompts of the past do not change. A block is left
-out of prompts, as tract skip does. An edit gives way to the words before it, an
-annotation to the priority before it. Of a merge, all that it brought is taken back.`,
+		Use: "revert REV", Short: "Take back the effect of a commit in later prompts",
+		Long: `Take back the effect of a commit in later prompts; past prompts do not change. A block is
+left out, as by tract skip. Reverting an edit restores the text before it, reverting an
+annotation the priority before it, and reverting a merge leaves out everything that it
+brought in.`,
 		Example: `  tract revert toolu_01 -m "a wrong lead"
   tract revert :/noon`,
 		Args:              cobra.ExactArgs(1),
@@ -26,6 +27,6 @@ annotation to the priority before it. Of a merge, all that it brought is taken b
 			return a.printAppended(ctx, b, ids...)
 		},
 	}
-	cmd.Flags().StringVarP(&reason, "message", "m", "", "why")
+	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")
 	return cmd
 }

@@ -12,9 +12,9 @@ import (
 func newRevParse(a *app) *cobra.Command {
 	short := false
 	cmd := &cobra.Command{
-		Use: "rev-parse REV...", Short: "Print the ids that revisions name",
-		Long: `Print the ids that revisions name, one a line. A range prints its end and then
-its begin after a ^, as git does.`,
+		Use: "rev-parse REV...", Short: "Print the ids of revisions",
+		Long: `Print the ids of revisions, one per line. For a range, print its end and then its start
+after a ^, as git does.`,
 		Example: `  tract rev-parse HEAD~2 main@{yesterday}
   tract rev-parse --short HEAD`,
 		Args: cobra.MinimumNArgs(1),
@@ -50,6 +50,6 @@ its begin after a ^, as git does.`,
 		},
 		ValidArgsFunction: a.completeRevisions,
 	}
-	cmd.Flags().BoolVar(&short, "short", false, "print the first digits")
+	cmd.Flags().BoolVar(&short, "short", false, "print abbreviated ids")
 	return cmd
 }

@@ -62,18 +62,18 @@ func shortenExclusive(err error) error {
 	if !ok {
 		return err
 	}
-	return fmt.Errorf("--%s given: give one", strings.ReplaceAll(flags, " ", " and --"))
+	return fmt.Errorf("--%s given: use one", strings.ReplaceAll(flags, " ", " and --"))
 }
 
 // newRoot is the program with all its commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tract",
-		Short: "Keep what a language model saw, thought and said",
-		Long: `Tract keeps the context of language models in a content-addressed store: every
-block of a conversation is an immutable commit, the thoughts before an answer
-are committed with it, and the prompt of any moment can be compiled again.`,
-		Example: `  tract demo                        see it work, without a key
+		Short: "Version control for the context of language models",
+		Long: `Tract keeps the context of language models in a content-addressed store: every block of
+a conversation is an immutable commit, reasoning is committed before the answer that it
+led to, and the prompt of any moment can be compiled again.`,
+		Example: `  tract demo                        a conversation with a recorded model, no key needed
   tract init
   tract chat "Why is the sky blue?" --provider anthropic --model claude-sonnet-4-5
   tract log
@@ -89,10 +89,10 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(badFlag)
 	root.AddGroup(
-		&cobra.Group{ID: groupTalk, Title: "Talk:"},
+		&cobra.Group{ID: groupTalk, Title: "Converse:"},
 		&cobra.Group{ID: groupLook, Title: "Look back:"},
-		&cobra.Group{ID: groupShape, Title: "Shape what is sent, and the history:"},
-		&cobra.Group{ID: groupStore, Title: "The store and its settings:"},
+		&cobra.Group{ID: groupShape, Title: "Change the history and what is sent:"},
+		&cobra.Group{ID: groupStore, Title: "Store and settings:"},
 		&cobra.Group{ID: groupPlumb, Title: "Plumbing:"},
 	)
 	a.globalFlags(root)
@@ -114,7 +114,7 @@ are committed with it, and the prompt of any moment can be compiled again.`,
 // unknownCommand says which command may have been meant.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
-	f := classify(usageError(cmd, "%q is no command of %s", name, cmd.CommandPath()))
+	f := classify(usageError(cmd, "unknown command %q of %s", name, cmd.CommandPath()))
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		f.hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
@@ -137,7 +137,7 @@ func (a *app) wrap(cmd *cobra.Command) {
 			if want == "" {
 				want = "none"
 			}
-			return usageError(cmd, "%s given: want %s", count(uint64(len(args)), "argument"), want)
+			return usageError(cmd, "%s given: want %s", count(len(args), "argument"), want)
 		}
 	}
 	if run := cmd.RunE; run != nil {

@@ -17,21 +17,20 @@ type scanOptions struct {
 func newScan(a *app) *cobra.Command {
 	o := &scanOptions{}
 	cmd := &cobra.Command{
-		Use: "scan [REV|A..B]", Short: "Find secrets in what is stored",
-		Long: `Find keys, tokens and passwords in a history: in what was said, thought and done,
-in edits, reasons and labels, in what is known of where it came from, in how models
-were asked, in the definitions of tools. What is found is shown with a mask in its place, newest
-first; words that several commits share are shown once. The exit code is 1 when
-something is found.
+		Use: "scan [REV|A..B]", Short: "Find secrets in the store",
+		Long: `Find keys, tokens and passwords in a history: in blocks, edits, reasons and labels, in the
+origins of blocks, in the settings of requests, and in the definitions of tools. Findings
+are shown masked, newest first; text that several commits share is shown once. The exit
+code is 1 if something is found.
 
-With --all, everything that a ref leads to is looked at: branches, tags, replies
-that could not land, and what a branch that was moved or deleted had; and the names
-of branches and tags, and what branches are said to be about.
+--all searches everything that a ref leads to or ever led to: branches, tags, rescued
+responses, and former positions of moved or deleted branches; and the names of branches
+and tags and the descriptions of branches.
 
-A secret under a seal stands in words that a provider signed. While its tool loop
-is open the provider wants them back as they were.
+A secret under a seal is in text that a provider signed. While its tool loop is open, the
+provider needs that text unchanged.
 
-Scan changes nothing: tract purge --secrets removes what it finds. The secrets.mask
+scan changes nothing: tract purge --secrets removes what it finds. The secrets.mask
 setting controls what is masked before it is stored.`,
 		Example: `  tract scan
   tract scan --all --json
@@ -41,8 +40,8 @@ setting controls what is masked before it is stored.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.scan(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "look at everything that a ref leads to or ever led to")
-	a.ruleFlag(cmd, &o.rules, "only what these rules find")
+	f.BoolVar(&o.all, "all", false, "search everything that a ref leads to or ever led to")
+	a.ruleFlag(cmd, &o.rules, "only findings of these rules")
 	f.BoolVar(&o.list, "list-rules", false, "list the rules")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
@@ -64,7 +63,7 @@ type ruleJSON struct {
 
 func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	if o.all && len(args) > 0 {
-		return usageError(cmd, "both --all and a revision given: give one")
+		return usageError(cmd, "both --all and a revision given: use one")
 	}
 	if err := checkRules(cmd, o.rules); err != nil {
 		return err
@@ -108,14 +107,14 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 // ruleFlag adds the flag --rule.
 func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 	cmd.Flags().StringSliceVar(rules, "rule", nil, help)
-	a.completeFlag(cmd, "rule", cobra.FixedCompletions(ruleNames(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(cmd, "rule", words(ruleNames()...))
 }
 
 // checkRules refuses rules that do not exist.
 func checkRules(cmd *cobra.Command, rules []string) error {
 	for _, name := range rules {
 		if !slices.Contains(ruleNames(), name) {
-			return withHint(usageError(cmd, "--rule %q: there is no such rule", name), "tract scan --list-rules lists them")
+			return withHint(usageError(cmd, "--rule %q: unknown rule", name), "tract scan --list-rules lists them")
 		}
 	}
 	return nil
@@ -142,13 +141,12 @@ func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 	if a.json {
 		err = format.Encode(a.out, secretsJSON(list))
 	} else {
-		err = a.paged(func(p *format.Printer) error {
+		err = a.paged(func(p *format.Printer) {
 			for _, s := range list {
 				p.Secret(s)
 			}
-			return nil
 		})
-		a.info("%s in %s", count(uint64(len(list)), "secret"), count(looked, "commit"))
+		a.info("%s in %s", count(len(list), "secret"), count(looked, "commit"))
 	}
 	if err == nil && len(list) > 0 {
 		return negative()
@@ -163,11 +161,7 @@ func (a *app) listRules() error {
 		rules = append(rules, ruleJSON(r))
 		rows = append(rows, []string{r.Name, r.Doc})
 	}
-	if a.json {
-		return format.Encode(a.out, rules)
-	}
-	return a.paged(func(p *format.Printer) error {
+	return a.emitPage(rules, func(p *format.Printer) {
 		p.Table(rows)
-		return nil
 	})
 }

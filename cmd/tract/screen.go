@@ -175,25 +175,22 @@ func parseBackground(answer string) format.Background {
 	return format.Dark
 }
 
-// paged runs write with a printer on the pager, when stdout is a terminal, else
-// on stdout.
-func (a *app) paged(write func(p *format.Printer) error) error {
+// paged prints through the pager when stdout is a terminal, otherwise to stdout.
+func (a *app) paged(show func(p *format.Printer)) error {
 	return a.pagedTo(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
-		if err := write(p); err != nil {
-			return err
-		}
+		show(p)
 		return p.Err()
 	})
 }
 
-// pagedTo is page for who needs the stream itself. A reader that goes away ends
-// it without complaint.
+// pagedTo is paged for a caller that needs the stream itself. A pager that the user leaves
+// early is no error.
 func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
 	options := a.screen.shadedOptions(a.out)
 	command := a.screen.pagerCommand()
 	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !programExists(program) {
-		a.info("pager %q: there is no such program", command)
+		a.info("pager %q: not found", command)
 		command = ""
 	}
 	if command == "" {

@@ -63,12 +63,12 @@ func (a *app) reportSecrets() {
 	a.secretCounts.mu.Lock()
 	defer a.secretCounts.mu.Unlock()
 	if s := &a.secretCounts.masked; s.unreported() {
-		a.info("%s masked before anything was stored", s)
+		a.info("%s masked before storing", s)
 	}
 	if s := &a.secretCounts.stored; s.unreported() {
-		a.info("warning: %s stored as they came; secrets.mask=all masks such, tract scan shows where", s)
+		a.info("warning: %s stored unmasked; secrets.mask=all masks them, tract scan locates them", s)
 	}
 	if s := &a.secretCounts.sealed; s.unreported() {
-		a.info("warning: %s stored as they came, since a seal covers them; tract scan shows where", s)
+		a.info("warning: %s stored unmasked because a seal covers them; tract scan locates them", s)
 	}
 }

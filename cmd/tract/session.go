@@ -60,7 +60,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		}
 	}
 	a.inSession = true
-	a.info("branch %s; /help lists commands, Ctrl-D leaves", b.Name())
+	a.info("branch %s; /help lists commands, Ctrl-D quits", b.Name())
 	if _, err := s.listPending(ctx, b); err != nil {
 		a.report(ctx, err)
 	}
@@ -112,7 +112,7 @@ func (s *session) handle(ctx context.Context, text string) error {
 				return c.run(s, ctx, rest)
 			}
 		}
-		return withHint(fmt.Errorf("%s: no such command", word), "/help lists them; a text that begins with / can be sent with a space before it")
+		return withHint(fmt.Errorf("unknown command %s", word), "/help lists commands; to send a text that begins with /, put a space before it")
 	}
 	if text = strings.TrimPrefix(text, " "); strings.TrimSpace(text) == "" && len(s.attach) == 0 {
 		return nil
@@ -171,19 +171,19 @@ type sessionCommand struct {
 // sessionCommands is what can be typed instead of a text.
 func sessionCommands() []sessionCommand {
 	return []sessionCommand{
-		{"/thinking", "effort|clear [VALUE], on, off", "how to think: effort high, clear true; without a value, show it", false, (*session).thinking},
-		{"/set", "KEY VALUE", "give a setting another value for this session", false, (*session).set},
-		{"/profile", "save|load|list|show|delete NAME", "keep the settings of this session under a name, or restore them", false, (*session).profile},
+		{"/thinking", "effort|clear [VALUE], on, off", "set reasoning: effort high, clear true; without a value, show it", false, (*session).thinking},
+		{"/set", "KEY VALUE", "change a setting for this session", false, (*session).set},
+		{"/profile", "save|load|list|show|delete NAME", "save or load the settings of this session", false, (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", true, (*session).editAndSend},
-		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model goes on", false, (*session).result},
-		{"/attach", "FILE|URL", "send an image or a file with the next text", false, (*session).attachFile},
-		{"/new", "[NAME]", "begin an empty conversation", true, (*session).newConversation},
-		{"/branch", "[NAME]", "go to a branch, made here when it is missing; without a name, list them", true, (*session).branch},
-		{"/retry", "[MODEL]", "ask the last question again, on a branch of its own", true, (*session).retry},
+		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
+		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
+		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
+		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).branch},
+		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retry},
 		{"/log", "", "show the last commits", false, (*session).log},
-		{"/undo", "", "undo the newest operation on the branch: the last turn", true, (*session).undo},
-		{"/help", "", "this list", false, (*session).help},
-		{"/quit", "", "leave", false, func(s *session, _ context.Context, _ string) error { s.quit = true; return nil }},
+		{"/undo", "", "undo the last turn", true, (*session).undo},
+		{"/help", "", "show this list", false, (*session).help},
+		{"/quit", "", "quit", false, func(s *session, _ context.Context, _ string) error { s.quit = true; return nil }},
 	}
 }
 
@@ -192,7 +192,7 @@ func (s *session) undo(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	return s.a.undo(ctx, tract.UndoOptions{Branch: name})
+	return s.a.undoBranch(ctx, name)
 }
 
 func (s *session) help(context.Context, string) error {
@@ -202,7 +202,7 @@ func (s *session) help(context.Context, string) error {
 	}
 	p := s.a.printer()
 	p.Table(rows)
-	p.Text("Alt-Enter begins a new line, Ctrl-C stops an answer, Ctrl-D leaves.\n")
+	p.Text("Alt-Enter starts a new line, Ctrl-C stops an answer, Ctrl-D quits.\n")
 	return p.Err()
 }
 
@@ -224,9 +224,9 @@ func (s *session) thinking(_ context.Context, rest string) error {
 	case word == "clear" && settings.ClearThinking(value) != nil:
 		return s.setForSession(settings.ClearThinking(value))
 	case word == "clear":
-		return withHint(fmt.Errorf("/thinking clear %q: want true or false", value), "true sends no past reasoning back, false sends all of it")
+		return withHint(fmt.Errorf("/thinking clear %q: want true or false", value), "true sends no past reasoning, false sends all of it")
 	}
-	return withHint(fmt.Errorf("/thinking %s: not known", rest), "/thinking effort high, /thinking clear true, /thinking on, /thinking off")
+	return withHint(fmt.Errorf("unknown command: /thinking %s", rest), "/thinking effort high, /thinking clear true, /thinking on, /thinking off")
 }
 
 func (s *session) set(_ context.Context, rest string) error {
@@ -291,7 +291,7 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 		return err
 	}
 	s.attach = append(s.attach, m)
-	s.a.info("%s goes with the next text", format.Summary(m, 0))
+	s.a.info("%s is attached to the next message", format.Summary(m, 0))
 	return nil
 }
 
@@ -348,7 +348,7 @@ func (s *session) lastQuestion(ctx context.Context) (string, error) {
 			return c.ID.String(), nil
 		}
 	}
-	return "", errors.New("/retry: there is no question on the branch")
+	return "", errors.New("/retry: the branch has no question")
 }
 
 func (s *session) log(context.Context, string) error {

@@ -20,7 +20,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if rest == "" {
 		waits, err := s.listPending(ctx, b)
 		if err == nil && !waits {
-			s.a.info("no tool call waits for a result")
+			s.a.info("no tool call is pending")
 		}
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 	case option == "-F" && value != "":
 		result.Text, err = readFile(ctx, value)
 	case option == "--abandon" || option == "--error" || option == "-F":
-		err = withHint(fmt.Errorf("/result %s %s: not known", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
+		err = withHint(fmt.Errorf("unknown command: /result %s %s", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
 	case option == "":
 		if result.Text, err = s.a.edit(ctx, ""); err == nil && result.Text == "" {
 			err = withHint(fmt.Errorf("/result %s: %w", id, tract.ErrEmpty), "/result ID TEXT, or write a text in the editor")
@@ -86,7 +86,7 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 func (s *session) listPending(ctx context.Context, b *tract.Branch) (bool, error) {
 	calls, err := b.Pending(ctx)
 	for _, c := range calls {
-		s.a.info("%s waits for its result: %s", c.Name, s.a.resultCommand(c.CallID))
+		s.a.info("%s is waiting for its result: %s", c.Name, s.a.resultCommand(c.CallID))
 	}
 	return len(calls) > 0, err
 }

@@ -22,7 +22,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	case word == "list" && name == "" || rest == "":
 		return s.a.listProfiles()
 	case !known || name == "" || strings.Contains(name, " "):
-		return withHint(fmt.Errorf("/profile %s: not known", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
+		return withHint(fmt.Errorf("unknown command: /profile %s", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
 	case word == "save":
 		return s.a.saveProfile(&profileOptions{}, name)
 	case word == "show":
@@ -43,7 +43,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 		s.a.info("%s is %s", key, set[key])
 	}
 	if len(set) == 0 {
-		s.a.info("profile %s in %s sets nothing", name, path)
+		s.a.info("profile %s in %s is empty", name, path)
 	}
 	return nil
 }

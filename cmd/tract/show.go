@@ -20,10 +20,9 @@ type showOptions struct{ raw, prompt bool }
 func newShow(a *app) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
-		Use: "show [REV]", Short: "Show one commit: its content, notes and origin",
-		Long: `Show one commit: what it says, what was noted about it since, and where it came
-from. --prompt shows what the model saw when it said it; --raw gives the exact
-bytes of the content.`,
+		Use: "show [REV]", Short: "Show one commit",
+		Long: `Show one commit: its content, its annotations and edits, and its origin. --prompt shows what
+the model received when it wrote the block; --raw writes the exact bytes of the content.`,
 		Example: `  tract show
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
@@ -31,7 +30,7 @@ bytes of the content.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, revOrHead(args)) },
 	}
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
-	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the reply was given to")
+	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the response answers")
 	cmd.MarkFlagsMutuallyExclusive("raw", "prompt")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
@@ -47,12 +46,8 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return format.Encode(a.out, format.PromptJSON(p, ""))
-		}
-		return a.paged(func(pen *format.Printer) error {
+		return a.emitPage(format.PromptJSON(p, ""), func(pen *format.Printer) {
 			pen.Prompt(p)
-			return nil
 		})
 	}
 	return a.showCommit(ctx, id, o.raw)
@@ -132,7 +127,7 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit, hurt *damageLog
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed, nil
 	}
-	return dressed, fmt.Errorf("show %s: it is not on the history of %s", c.ID.Short(), head.Short())
+	return dressed, fmt.Errorf("show %s: not in the history of %s", c.ID.Short(), head.Short())
 }
 
 func findEntry(entries []compile.Entry, id objects.ID) *compile.Entry {

@@ -21,14 +21,12 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say where HEAD is and how large the prompt is",
-		Long: `Say where HEAD is, how many tokens its prompt has, which tool calls wait for a
-result, which replies could not land, what thoughts have used of a budget, and how much
-reasoning has passed reasoning.ttl.
-Tokens are estimated by size, times a factor by which the last responses on the history
-reported more or less.
+		Use: "status", Short: "Show HEAD, the size of the prompt and what is pending",
+		Long: `Show HEAD, the tokens of its prompt, tool calls without a result, rescued responses,
+reasoning budgets, and how much reasoning is older than reasoning.ttl. Tokens are estimated
+from sizes, times a factor derived from the usage that the last responses reported.
 
-Of a prompt that is damaged it says what can be known, and ends with exit code 5.`,
+For a damaged prompt, show what is known and end with exit code 5.`,
 		Example: "  tract status\n  tract status --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
@@ -100,22 +98,22 @@ func (a *app) status(ctx context.Context) error {
 	p.Line(s.headLine())
 	switch {
 	case s.damage != nil:
-		p.Text("The prompt cannot be read: " + p.Warn(s.Damaged) + "\n")
+		p.Text("The prompt is damaged: " + p.Warn(s.Damaged) + "\n")
 	case !s.Head.IsZero():
 		p.Tokens(s.Tokens)
 	}
 	for _, c := range s.Pending {
-		p.Line("Waits for a result: " + c.Name + " (" + c.ID + "); " + toolResultCommand(c.ID, "-F -"))
+		p.Line("Pending tool call: " + c.Name + " (" + c.ID + "); " + toolResultCommand(c.ID, "-F -"))
 	}
 	for _, name := range s.Rescued {
-		p.Line("A reply could not land: tract rescue show " + shellQuote(name))
+		p.Line("Rescued response: tract rescue show " + shellQuote(name))
 	}
 	if s.Compress != nil && s.Compress.Suggest {
 		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
 	s.printBudgets(p)
 	if s.Expired != nil && s.Expired.Blocks > 0 {
-		p.Text(s.Expired.String() + ", which tract gc --prune erases\n")
+		p.Text(s.Expired.String() + ", which tract gc --prune purges\n")
 	}
 	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
 	if s.Head.IsZero() {
@@ -128,7 +126,7 @@ func (a *app) status(ctx context.Context) error {
 func (s *statusJSON) headLine() string {
 	switch {
 	case s.Branch == "":
-		return "HEAD is at commit " + s.Head.Short() + ", on no branch"
+		return "HEAD is detached at " + s.Head.Short()
 	case s.Head.IsZero():
 		return "On branch " + s.Branch + ", no commits yet"
 	case s.Commits == 0: // its header cannot be read
@@ -151,13 +149,6 @@ func (s *statusJSON) printBudgets(p *format.Printer) {
 		}
 		p.Line(line)
 	}
-}
-
-func count(n uint64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.FormatUint(n, 10) + " " + what
 }
 
 func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {

@@ -13,24 +13,22 @@ import (
 
 type switchOptions struct{ create, orphan string }
 
-// newSwitch makes the command under one of its two names.
-func newSwitch(a *app, name string) *cobra.Command {
+func newSwitch(a *app) *cobra.Command {
 	o := &switchOptions{}
 	cmd := &cobra.Command{
-		Use: name + " BRANCH|REV | -c NAME [REV] | --orphan NAME", Short: "Move HEAD to a branch or to a commit",
-		Long: `Move HEAD to a branch, or to any commit to look at: there nothing can be added until
-you make a branch. -c, or -b as in git checkout, makes the branch first, at a revision
-(HEAD); --orphan begins an empty conversation. tract switch and tract checkout are one
-command.`,
-		Example: `  tract ` + name + ` try-2
-  tract ` + name + ` 3fa2c1d
-  tract ` + name + ` -c try-3 'toolu_01^{message}~1'
-  tract ` + name + ` --orphan fresh`,
+		Use: "switch BRANCH|REV | -c NAME [REV] | --orphan NAME", Aliases: []string{"checkout"}, Short: "Move HEAD to a branch or a commit",
+		Long: `Move HEAD to a branch, or to a commit to look around: nothing can be added there until you
+create a branch. -c, or -b as in git checkout, first creates the branch at a revision
+(default HEAD); --orphan starts an empty conversation. checkout is another name of switch.`,
+		Example: `  tract switch try-2
+  tract switch 3fa2c1d
+  tract switch -c try-3 'toolu_01^{message}~1'
+  tract switch --orphan fresh`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.switchTo(cmd, o, args) },
 	}
-	cmd.Flags().StringVarP(&o.create, "create", "c", "", "make a branch and go to it")
-	cmd.Flags().StringVar(&o.orphan, "orphan", "", "go to a branch that has no commits yet")
+	cmd.Flags().StringVarP(&o.create, "create", "c", "", "create a branch and move HEAD to it")
+	cmd.Flags().StringVar(&o.orphan, "orphan", "", "move HEAD to a new, empty branch")
 	cmd.MarkFlagsMutuallyExclusive("create", "orphan")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
@@ -40,7 +38,7 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("branch") {
 		if o.create != "" || o.orphan != "" {
-			return usageError(cmd, "-b makes a branch as -c does: give one of -b, -c and --orphan")
+			return usageError(cmd, "-b creates a branch as -c does: use one of -b, -c and --orphan")
 		}
 		o.create, a.branch = a.branch, ""
 	}
@@ -50,7 +48,7 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	case o.orphan != "":
 		return a.switchToOrphan(ctx, o.orphan)
 	case len(args) == 0:
-		return usageError(cmd, "want a branch or a revision")
+		return usageError(cmd, "a branch or a revision is required")
 	}
 	return a.switchToRev(ctx, args[0])
 }
@@ -75,7 +73,7 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 	}
 	at, err := a.resolve(ctx, rev)
 	if unknown := (*refs.UnknownError)(nil); errors.As(err, &unknown) && unknown.Nearest == "" && refs.Check(rev) == nil {
-		return withHint(err, "tract switch -c %s makes a branch, tract branch lists branches", shellQuote(rev))
+		return withHint(err, "tract switch -c %s creates a branch, tract branch lists branches", shellQuote(rev))
 	}
 	if err != nil {
 		return err
@@ -94,8 +92,8 @@ func (a *app) moveHead(h head, at objects.ID) error {
 // errNoPreviousHead answers who wants to go back to where HEAD was, which git writes down: HEAD
 // is of one working folder, and has no log.
 func errNoPreviousHead() error {
-	err := &refs.UnknownError{Rev: "-", Why: "nothing says where HEAD was before"}
-	return withHint(err, "name the branch; tract branch --sort=-time lists what moved last first")
+	err := &refs.UnknownError{Rev: "-", Why: "tract does not record where HEAD was"}
+	return withHint(err, "name the branch; tract branch --sort=-time lists recently moved branches first")
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
@@ -145,8 +143,8 @@ func (a *app) printHead(h head, at objects.ID) error {
 	p := a.printer()
 	switch {
 	case h.branch == "":
-		p.Text("HEAD is at commit " + at.Short() + ", on no branch\n")
-		a.info("look around; tract switch -c NAME makes a branch here to add to")
+		p.Text("HEAD is detached at " + at.Short() + "\n")
+		a.info("nothing can be added here; tract switch -c NAME creates a branch")
 	case at.IsZero():
 		p.Line("HEAD is on branch " + h.branch + ", which has no commits yet")
 	default:

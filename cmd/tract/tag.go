@@ -19,18 +19,18 @@ type tagOptions struct{ list, delete, dryRun bool }
 func newTag(a *app) *cobra.Command {
 	o := &tagOptions{}
 	cmd := &cobra.Command{
-		Use: "tag [NAME [REV]]", Short: "List, make or delete tags",
-		Long: `Without a name, list the tags; with one, give a commit (HEAD) a name that stays
-where it is.`,
+		Use: "tag [NAME [REV]]", Short: "List, create or delete tags",
+		Long: `Without a name, list the tags. With a name, tag a commit (default HEAD): the tag never
+moves.`,
 		Example: `  tract tag
   tract tag good-answer :/Rayleigh
   tract tag -d good-answer`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.tags(cmd, o, args) },
 	}
-	cmd.Flags().BoolVarP(&o.list, "list", "l", false, "list tags; NAME is how they begin")
+	cmd.Flags().BoolVarP(&o.list, "list", "l", false, "list tags whose names begin with NAME")
 	cmd.Flags().BoolVarP(&o.delete, "delete", "d", false, "delete tags")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report what would be deleted")
 	cmd.MarkFlagsMutuallyExclusive("list", "delete")
 	cmd.ValidArgsFunction = a.completeTags
 	return cmd
@@ -40,7 +40,7 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 	ctx := cmd.Context()
 	switch {
 	case o.delete && len(args) == 0:
-		return usageError(cmd, "want the name of a tag")
+		return usageError(cmd, "a tag name is required")
 	case o.delete:
 		return a.deleteTags(ctx, o, args)
 	case o.list || len(args) == 0:
@@ -67,7 +67,7 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 		err = repo.Tag(ctx, args[0], at.String())
 	}
 	if errors.Is(err, objects.ErrExists) {
-		return withHint(err, "choose another name; tract tag -d takes the old one away")
+		return withHint(err, "choose another name, or delete the tag with tract tag -d")
 	}
 	if err != nil {
 		return err

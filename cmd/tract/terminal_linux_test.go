@@ -174,7 +174,7 @@ func TestSession(t *testing.T) {
 	c.until("reasoning.effort is high")
 	c.until("main> ")
 	c.keys("/nope\r")
-	c.until("/nope: no such command")
+	c.until("/nope: unknown command")
 	c.until("main> ")
 	c.keys("go on\r")
 	c.until("Third answer.")
@@ -241,8 +241,8 @@ func TestSessionSettings(t *testing.T) {
 		{"/thinking clear yes please", `/thinking clear "yes please": want true or false`},
 		{"/thinking effort hihg", "want none, minimal,"},
 		{"/thinking effort", "reasoning.effort is not set (default)"},
-		{"/thinking of", "/thinking of: not known"},
-		{"/thinking on high", "/thinking on high: not known"},
+		{"/thinking of", "/thinking ofunknown"},
+		{"/thinking on high", "/thinking on highunknown"},
 		{"/thinking", "reasoning.enabled is true (default)"},
 		{"/thinking clear true", "reasoning.strip_from_context is all"},
 		{"/thinking clear", "reasoning.strip_from_context is all (/set)"},
@@ -292,24 +292,24 @@ func TestSessionAnswersACall(t *testing.T) {
 	c := start()
 	c.until("main> ")
 	c.keys("When?\r")
-	c.until("weather waits for its result: /result call_1 TEXT")
-	c.until("clock waits for its result: /result call_2 TEXT")
+	c.until("weather is waiting for its result: /result call_1 TEXT")
+	c.until("clock is waiting for its result: /result call_2 TEXT")
 	c.until("main> ")
 	c.keys("/quit\r")
 	c.ended()
 
 	c = start() // it says what waits
-	c.until("weather waits for its result: /result call_1 TEXT")
+	c.until("weather is waiting for its result: /result call_1 TEXT")
 	c.until("main> ")
 	for _, step := range []struct{ typed, shown string }{
-		{"/result", "clock waits for its result: /result call_2 TEXT"},
+		{"/result", "clock is waiting for its result: /result call_2 TEXT"},
 		{"/result call_9 sunny", "these wait: call_1, call_2"},
-		{"/result call_1 --abandon now", "/result call_1 --abandon now: not known"},
-		{"/result call_1  sunny, 20 degrees", "clock waits for its result: /result call_2 TEXT"},
+		{"/result call_1 --abandon now", "/result call_1 --abandon nowunknown"},
+		{"/result call_1  sunny, 20 degrees", "clock is waiting for its result: /result call_2 TEXT"},
 		{"/result call_2 -F nothing.txt", "no such file"},
 		{"/result call_2 -F noon.txt", "Go out at noon."},
-		{"/result", "no tool call waits for a result"},
-		{"And then?", "weather waits for its result: /result again_1 TEXT"},
+		{"/result", "no tool call is pending"},
+		{"And then?", "weather is waiting for its result: /result again_1 TEXT"},
 	} {
 		c.keys(step.typed + "\r")
 		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
@@ -347,8 +347,8 @@ func TestSessionUndoesATurn(t *testing.T) {
 	c.until("main> ")
 	for _, step := range []struct{ typed, shown string }{
 		{"Hello.", "Hello yourself."},
-		{"When?", "clock waits for its result: /result call_2 TEXT"},
-		{"/result call_1 sunny", "clock waits for its result: /result call_2 TEXT"},
+		{"When?", "clock is waiting for its result: /result call_2 TEXT"},
+		{"/result call_1 sunny", "clock is waiting for its result: /result call_2 TEXT"},
 		{"/log", "sunny"},
 		{"/result call_2 12:00", "Go out at noon."},
 		{"/undo", `Took back "chat" of`},
@@ -378,7 +378,7 @@ func TestSessionTakesTheIDOfItsHint(t *testing.T) {
 		command(t, codeOK, args...)
 	}
 	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--no-stream")
-	c.until("weather waits for its result: /result 'my call' TEXT")
+	c.until("weather is waiting for its result: /result 'my call' TEXT")
 	c.until("main> ")
 	c.keys("/result 'my call' 2 degrees\r")
 	c.until("Take a coat.")

@@ -18,7 +18,7 @@ import (
 type textFlags struct{ file string }
 
 func (w *textFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "take the text from a file, - for stdin, byte for byte")
+	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "read the text from this file, or from stdin with -")
 }
 
 // read gives the text. args is what is left of the arguments for it; before is
@@ -26,9 +26,9 @@ func (w *textFlags) flags(cmd *cobra.Command) {
 func (w *textFlags) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
 	switch {
 	case len(args) > 1:
-		return "", usageError(cmd, "%d texts given: put quotes around one text", len(args))
+		return "", usageError(cmd, "%d arguments given: put quotes around the text", len(args))
 	case len(args) == 1 && w.file != "":
-		return "", usageError(cmd, "both a text and -F given: give one")
+		return "", usageError(cmd, "both a text and -F given: use one")
 	case w.file != "" && w.file != "-":
 		return readFile(ctx, w.file)
 	case w.file == "-" || len(args) == 1 && args[0] == "-":

@@ -11,8 +11,8 @@ func newToolCall(a *app) *cobra.Command {
 	o := &appendFlags{}
 	cmd := &cobra.Command{
 		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand",
-		Long: `Commit a tool call by hand, as if a model had made it. It waits for its result:
-tract tool-result ID. Without arguments it is called with {}.`,
+		Long: `Commit a tool call by hand, as if a model had made it. It is pending until tract tool-result
+ID commits its result. The arguments default to {}.`,
 		Example: `  tract tool-call call_1 get_weather '{"city":"Paris"}'
   tract tool-call call_2 search -F arguments.json`,
 		Args: cobra.RangeArgs(2, 3),
@@ -24,23 +24,22 @@ tract tool-result ID. Without arguments it is called with {}.`,
 
 func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.appendOptions(a, cmd)
-	if err != nil {
-		return err
-	}
+	opts := o.appendOptions(a)
 	arguments := "{}"
 	if len(args) == 3 || o.file != "" || !isTerminal(a.in) {
-		if arguments, err = o.read(ctx, a, cmd, args[2:], ""); err != nil {
+		text, err := o.read(ctx, a, cmd, args[2:], "")
+		if err != nil {
 			return err
 		}
+		arguments = text
 	}
 	switch {
 	case args[0] == "" || args[1] == "":
-		return usageError(cmd, "tool call %q of %q: want an id and a name", args[0], args[1])
+		return usageError(cmd, "tool call %q of %q: an id and a name are required", args[0], args[1])
 	case arguments == "":
 		arguments = "{}"
 	case !json.Valid([]byte(arguments)):
-		a.info("warning: the arguments are not JSON; they are kept as they are")
+		a.info("warning: the arguments are not JSON; they are stored as they are")
 	}
 	b, err := a.currentBranch(ctx)
 	if err != nil {

@@ -21,9 +21,9 @@ type toolResultOptions struct {
 func newToolResult(a *app) *cobra.Command {
 	o := &toolResultOptions{}
 	cmd := &cobra.Command{
-		Use: "tool-result ID [TEXT|-]", Short: "Commit what a tool call gave",
-		Long: `Commit the result of a tool call that waits for one. tract status lists those
-calls. A call that will never be run is ended with --abandon.`,
+		Use: "tool-result ID [TEXT|-]", Short: "Commit the result of a tool call",
+		Long: `Commit the result of a pending tool call; tract status lists pending calls. --abandon ends a
+call that will never be run.`,
 		Example: `  tract tool-result call_1 "14 degrees, rain"
   ./run-tool | tract tool-result call_2 -F -
   tract tool-result call_3 --abandon`,
@@ -31,7 +31,7 @@ calls. A call that will never be run is ended with --abandon.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.toolResult(cmd, o, args) },
 	}
 	o.flags(a, cmd)
-	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text says how")
+	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
 	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will not be run")
 	cmd.ValidArgsFunction = a.completePending
 	return cmd
@@ -39,18 +39,19 @@ calls. A call that will never be run is ended with --abandon.`,
 
 func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
 	ctx := cmd.Context()
-	opts, err := o.appendOptions(a, cmd)
-	if err != nil {
-		return err
-	}
+	opts := o.appendOptions(a)
 	result := content.ToolResult{CallID: args[0], IsError: o.failed}
 	if o.abandon {
 		if len(args) > 1 || o.file != "" {
-			return usageError(cmd, "both --abandon and a text given: give one")
+			return usageError(cmd, "both --abandon and a text given: use one")
 		}
 		result.Text, result.IsError = abandonedText, true
-	} else if result.Text, err = o.read(ctx, a, cmd, args[1:], ""); err != nil {
-		return err
+	} else {
+		text, err := o.read(ctx, a, cmd, args[1:], "")
+		if err != nil {
+			return err
+		}
+		result.Text = text
 	}
 	b, err := a.currentBranch(ctx)
 	if err != nil {
@@ -90,11 +91,11 @@ func (a *app) withPendingCalls(ctx context.Context, b *tract.Branch, err error) 
 		return err
 	}
 	if len(calls) == 0 {
-		return withHint(err, "no call waits: a result has to come before the next user message, which tract undo takes back; tract tool-call makes a call by hand")
+		return withHint(err, "no call is pending; a result must precede the next user message (tract undo takes that back); tract tool-call commits a call by hand")
 	}
 	var waiting []string
 	for _, c := range calls {
 		waiting = append(waiting, shellQuote(c.CallID))
 	}
-	return withHint(err, "these wait: %s", strings.Join(waiting, ", "))
+	return withHint(err, "pending: %s", strings.Join(waiting, ", "))
 }

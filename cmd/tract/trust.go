@@ -142,13 +142,13 @@ func (a *app) configTrust(o *trustOptions) error {
 	case o.dry:
 		verb = "would be trusted"
 	case o.revoke:
-		verb = "not trusted any more"
+		verb = "no longer trusted"
 	}
 	for _, t := range list {
 		a.info("%s: %s", verb, t.Path)
 	}
 	if len(list) == 0 {
-		a.info("there is nothing to change")
+		a.info("nothing to change")
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	root := storeIn(o.folder)
 	info, err := os.Stat(root)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", root)
+		err = fmt.Errorf("%s is not a folder", root)
 	}
 	if err != nil && !o.revoke {
-		return nil, withHint(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or the one that it is in", shellQuote(folder))
+		return nil, withHint(fmt.Errorf("trust a folder: %w", err), "give the folder %s, or its parent", shellQuote(folder))
 	}
 	t := trustJSON{Path: settings.Resolve(root), Trusted: !o.revoke}
 	if o.revoke {
@@ -185,7 +185,7 @@ func whyUnsafe(err error) string {
 	if e := (*safefile.Error)(nil); errors.As(err, &e) {
 		return e.Why
 	}
-	return "it is yours alone"
+	return "only you can write it"
 }
 
 // revokeTrust takes back that something is trusted.
@@ -205,7 +205,7 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 		return nil, err
 	}
 	if p.root == "" {
-		return nil, withHint(fmt.Errorf("trust settings: the store %s has no folder", p.url), "name the folder with --dir")
+		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.url), "name the folder with --dir")
 	}
 	files := []settings.File{p.settings()}
 	names, err := p.settings().Profiles()

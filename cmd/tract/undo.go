@@ -14,161 +14,126 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-type undoOptions struct {
-	any    bool
-	dryRun bool
-}
-
 func newUndo(a *app) *cobra.Command {
-	o := &undoOptions{}
-	cmd := &cobra.Command{
+	return newReversal(a, undoing(), &cobra.Command{
 		Use: "undo [OPERATION]", Short: "Undo the newest operation on the current branch",
-		Long: `Undo the newest operation that moved the current branch and is not undone yet: all
-refs that it moved go back to where they were. Its commits stay in the store. A
-second undo takes back the operation before that one, tract redo does again what
-was undone.
+		Long: `Undo the newest operation that moved the current branch and is not undone yet: every ref
+that it moved goes back. Its commits stay in the store. A second undo takes back the
+operation before; tract redo repeats what was undone.
 
-An operation is all that one command did: a whole import, replay or chat. In a
-session each turn is an operation. OPERATION is a number that tract op log shows.
-When another operation has moved a ref of it since, nothing is undone, and the
-error names that operation.`,
+An operation is everything that one command did, such as a whole import, replay or chat. In
+a chat session, each turn is an operation. OPERATION is a number from tract op log. If
+another operation has moved one of the refs since, nothing is undone and the error names
+that operation.`,
 		Example: `  tract undo --dry-run
   tract undo
   tract undo 12
   tract undo --any`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			choice, err := a.chooseOperation(cmd, o, args)
-			if err != nil {
-				return err
-			}
-			return a.undo(cmd.Context(), choice)
-		},
-	}
-	cmd.Flags().BoolVar(&o.any, "any", false, "undo the newest operation of the store, whatever it moved")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be undone")
-	return cmd
+	}, "undo the newest operation of the store, on any branch", "only report what would be undone")
 }
 
 func newRedo(a *app) *cobra.Command {
-	o := &undoOptions{}
-	cmd := &cobra.Command{
-		Use: "redo [OPERATION]", Short: "Do again what was undone last",
-		Long: `Do again the operation on the current branch that was undone last: the refs go
-where they were before tract undo. Once another operation has moved the branch
-there is nothing to do again. OPERATION is the number of an undone operation, as
-tract op log shows it.`,
+	return newReversal(a, &reversal{
+		run: (*tract.Repo).Redo, member: "redone", done: "Did again", planned: "Would do again", to: "to",
+	}, &cobra.Command{
+		Use: "redo [OPERATION]", Short: "Redo what was undone last",
+		Long: `Redo the operation on the current branch that was undone last: its refs go back to where
+they were before tract undo. This is possible until another operation moves the branch.
+OPERATION is the number of an undone operation from tract op log.`,
 		Example: `  tract undo
   tract redo
   tract redo 12`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			choice, err := a.chooseOperation(cmd, o, args)
-			if err != nil {
-				return err
-			}
-			return a.redo(cmd.Context(), choice)
-		},
-	}
-	cmd.Flags().BoolVar(&o.any, "any", false, "redo the operation of the store that was undone last, whatever it moved")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be done again")
-	return cmd
+	}, "redo the operation of the store that was undone last, on any branch", "only report what would be redone")
 }
 
-// chooseOperation is the operation that the arguments of undo and redo name.
-func (a *app) chooseOperation(cmd *cobra.Command, o *undoOptions, args []string) (tract.UndoOptions, error) {
-	choice := tract.UndoOptions{DryRun: o.dryRun}
-	switch {
-	case len(args) == 1 && o.any:
-		return choice, usageError(cmd, "give an operation or --any, not both")
-	case len(args) == 1:
-		number, err := operationNumber(cmd, args[0])
-		choice.Operation = number
-		return choice, err
-	case o.any:
-		return choice, nil
+// reversal is what undo and redo differ in.
+type reversal struct {
+	run                       func(*tract.Repo, context.Context, tract.UndoOptions) (tract.Operation, error)
+	undo                      bool   // the refs go back, and not where the operation moved them
+	member, done, planned, to string // of the JSON, and of the text
+}
+
+func undoing() *reversal {
+	return &reversal{
+		run: (*tract.Repo).Undo, undo: true, member: "undone", done: "Took back", planned: "Would take back", to: "back to",
 	}
-	name, err := a.branchName(cmd.Context())
-	if err == nil && name == "" {
-		err = withHint(errors.New("HEAD is on no branch"), "tract %s --any is of the whole store, -b NAME of a branch", cmd.Name())
+}
+
+func newReversal(a *app, r *reversal, cmd *cobra.Command, anyHelp, dryRunHelp string) *cobra.Command {
+	anyBranch, o := false, tract.UndoOptions{}
+	cmd.Args = cobra.MaximumNArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		switch {
+		case len(args) == 1 && anyBranch:
+			return usageError(cmd, "both an operation and --any given: use one")
+		case len(args) == 1:
+			o.Operation, err = operationNumber(cmd, args[0])
+		case !anyBranch:
+			o.Branch, err = a.branchName(cmd.Context())
+			if err == nil && o.Branch == "" {
+				err = withHint(errors.New("HEAD is detached"), "tract %s --any considers the whole store, -b NAME a branch", cmd.Name())
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return a.reverse(cmd.Context(), r, o)
 	}
-	choice.Branch = name
-	return choice, err
+	cmd.Flags().BoolVar(&anyBranch, "any", false, anyHelp)
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, dryRunHelp)
+	return cmd
 }
 
 func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || number == 0 {
-		return 0, usageError(cmd, "operation %q: want its number, as tract op log shows it", text)
+		return 0, usageError(cmd, "operation %q: want a number from tract op log", text)
 	}
 	return number, nil
 }
 
-func (a *app) undo(ctx context.Context, choice tract.UndoOptions) error {
-	op, err := a.reverse(ctx, choice, (*tract.Repo).Undo)
+// undoBranch undoes the newest operation on a branch.
+func (a *app) undoBranch(ctx context.Context, name string) error {
+	return a.reverse(ctx, undoing(), tract.UndoOptions{Branch: name})
+}
+
+// reverse undoes or redoes an operation and prints how refs moved.
+func (a *app) reverse(ctx context.Context, r *reversal, o tract.UndoOptions) error {
+	repo, err := a.open(ctx, !o.DryRun)
 	if err != nil {
 		return err
 	}
-	moves := make([]objects.RefUpdate, len(op.Refs))
-	for i, u := range op.Refs {
-		moves[i] = objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
-	}
-	word := "Took back"
-	if choice.DryRun {
-		word = "Would take back"
-	} else if err := a.followRename(moves); err != nil {
+	op, err := r.run(repo, ctx, o)
+	switch moved := (*tract.MovedError)(nil); {
+	case errors.As(err, &moved) && moved.By.Seq > 0:
+		return withHint(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
+	case errors.Is(err, objects.ErrNotFound):
+		return withHint(err, "tract op log lists the operations of the store")
+	case err != nil:
 		return err
 	}
-	if a.json {
-		return format.Encode(a.out, map[string]any{"undone": opOf(op), "dry_run": choice.DryRun})
+	moves, done := op.Refs, r.planned
+	if r.undo {
+		moves = make([]objects.RefUpdate, len(op.Refs))
+		for i, u := range op.Refs {
+			moves[i] = objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
+		}
 	}
-	return a.printMoves(word, "back to", op.LogEntry, moves)
+	if !o.DryRun {
+		done = r.done
+		if err := a.followRename(moves); err != nil {
+			return err
+		}
+	}
+	return a.emit(map[string]any{r.member: opOf(op), "dry_run": o.DryRun}, func(p *format.Printer) {
+		p.Text(fmt.Sprintf("%s %q of %s\n", done, op.Note.Command, op.Note.Time.Local().Format(time.DateTime)))
+		for _, u := range moves {
+			p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), r.to, shortOrDashes(u.New)))
+		}
+	})
 }
 
-func (a *app) redo(ctx context.Context, choice tract.UndoOptions) error {
-	op, err := a.reverse(ctx, choice, (*tract.Repo).Redo)
-	if err != nil {
-		return err
-	}
-	word := "Did again"
-	if choice.DryRun {
-		word = "Would do again"
-	} else if err := a.followRename(op.Refs); err != nil {
-		return err
-	}
-	if a.json {
-		return format.Encode(a.out, map[string]any{"redone": opOf(op), "dry_run": choice.DryRun})
-	}
-	return a.printMoves(word, "to", op.LogEntry, op.Refs)
-}
-
-// reverse undoes an operation or does it again.
-func (a *app) reverse(ctx context.Context, choice tract.UndoOptions, do func(*tract.Repo, context.Context, tract.UndoOptions) (tract.Operation, error)) (tract.Operation, error) {
-	repo, err := a.open(ctx, !choice.DryRun)
-	if err != nil {
-		return tract.Operation{}, err
-	}
-	op, err := do(repo, ctx, choice)
-	if moved := (*tract.MovedError)(nil); errors.As(err, &moved) && moved.By.Seq > 0 {
-		return op, withHint(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
-	}
-	if errors.Is(err, objects.ErrNotFound) {
-		return op, withHint(err, "tract op log lists the operations of the store")
-	}
-	return op, err
-}
-
-// printMoves says how refs moved.
-func (a *app) printMoves(word, to string, entry objects.LogEntry, moves []objects.RefUpdate) error {
-	p := a.printer()
-	p.Text(fmt.Sprintf("%s %q of %s\n", word, entry.Note.Command, entry.Note.Time.Local().Format(time.DateTime)))
-	for _, u := range moves {
-		p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), to, shortOrDashes(u.New)))
-	}
-	return p.Err()
-}
-
-// followRename lets HEAD go along with a branch that gets its other name back.
+// followRename moves HEAD along with its branch when the branch gets its other name back.
 func (a *app) followRename(moves []objects.RefUpdate) error {
 	h, err := a.head()
 	if err != nil || h.branch == "" {

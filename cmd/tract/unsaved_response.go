@@ -18,11 +18,11 @@ func saveResponse(err error) error {
 	}
 	path, fileErr := writeResponseFile(unsaved.Response)
 	if fileErr != nil {
-		return fmt.Errorf("%w; nor could a file be written: %w", err, fileErr)
+		return fmt.Errorf("%w; writing it to a file failed too: %w", err, fileErr)
 	}
 	f := classify(err)
 	why := f.hint
-	if f.hint = "the reply is kept in " + path; why != "" {
+	if f.hint = "the response is saved in " + path; why != "" {
 		f.hint += "; " + why
 	}
 	return f

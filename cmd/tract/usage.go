@@ -10,40 +10,38 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/inspect"
-	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/settings"
 )
 
 type usageOptions struct {
-	by                          []string
-	since, until, session, name string
+	timeRange
+	by            []string
+	session, name string
 }
 
 func newUsage(a *app) *cobra.Command {
 	o := &usageOptions{}
 	cmd := &cobra.Command{
-		Use: "usage [REV]", Short: "Say what replies cost, in tokens",
-		Long: `Say what replies cost, as providers told it: of a revision, of the branch that -b
-names, or of all branches, tags and replies that could not land. A reply counts
-once, for the branch that it was asked on, so that a fork counts nothing twice.
-By turn is of one history: HEAD, when nothing is named.
+		Use: "usage [REV]", Short: "Report what responses cost",
+		Long: `Report what responses cost, in the tokens that providers reported: in the history of a
+revision, of the branch that -b names, or of all branches, tags and rescued responses.
+Each response counts once, for the branch on which it was asked, so a fork counts nothing
+twice. --by turn counts one history, by default that of HEAD.
 
-With prices in the settings there is a cost, in the currency that they are in, for
-a million tokens: tract config set price.MODEL.input 3, and likewise output, and
-cached and cache_write where these differ from input. * in MODEL stands for
-anything; of the names that fit, the one with the most letters counts. In
-config.toml prices stand as
+With prices in the settings, the cost is reported too, in the currency of the prices. A
+price is for a million tokens: tract config set price.MODEL.input 3, likewise output, and
+cached and cache_write where they differ from input. * in MODEL matches anything; of
+several matching names, the one with the most letters counts. In config.toml:
 
   [price."claude-sonnet-*"]
   input = 3
   output = 15
   cached = 0.3
 
-Where a provider does not report the tokens of thoughts, reasoning is estimated as
-compile and reasoning stats do, and marked as about; of thoughts that were not kept,
-it is what the words of the reply leave of its output.`,
+Where a provider does not report reasoning tokens, they are estimated as in compile and
+reasoning stats, and marked "about". For reasoning that was not kept, the estimate is the
+reported output less the text of the response.`,
 		Example: `  tract usage
   tract usage --by model --since 30d
   tract usage --by day,model --json
@@ -53,20 +51,19 @@ it is what the words of the reply leave of its output.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.by, "by", []string{"branch"}, "what to count by, with commas between: "+strings.Join(usageKeys, ", "))
-	f.StringVar(&o.since, "since", "", "only replies from this time on, such as yesterday")
-	f.StringVar(&o.until, "until", "", "only replies up to this time")
-	f.StringVar(&o.session, "session", "", "only replies that were asked for on this branch")
-	f.StringVar(&o.name, "model", "", "only replies of models of this name, in which * stands for anything")
-	a.completeFlag(cmd, "by", cobra.FixedCompletions(usageKeys, cobra.ShellCompDirectiveNoFileComp))
+	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
+	o.register(cmd, "responses")
+	f.StringVar(&o.session, "session", "", "only responses that were asked on this branch")
+	f.StringVar(&o.name, "model", "", "only responses of models with this name; * matches anything")
+	a.completeFlag(cmd, "by", words(usageKeys...))
 	a.completeFlag(cmd, "session", a.completeBranches)
 	return cmd
 }
 
-// usageKeys is what replies can be counted by.
+// usageKeys are the values of --by.
 var usageKeys = []string{"branch", "model", "day", "turn"}
 
-// usageRow is what replies cost that have something in common.
+// usageRow is the cost of the responses with the same keys.
 type usageRow struct {
 	Branch    *string  `json:"branch,omitempty"`
 	Model     *string  `json:"model,omitempty"`
@@ -74,11 +71,11 @@ type usageRow struct {
 	Turn      *int     `json:"turn,omitempty"`
 	Replies   int      `json:"replies"`
 	Usage     tokens   `json:"usage"`
-	Estimated bool     `json:"estimated,omitempty"` // some of the reasoning was not reported
+	Estimated bool     `json:"estimated,omitempty"` // some reasoning tokens are estimated
 	Cost      *float64 `json:"cost,omitempty"`
-	Unpriced  int      `json:"unpriced,omitempty"` // replies in it of models without a price
+	Unpriced  int      `json:"unpriced,omitempty"` // responses of models without a price
 
-	estimate int // of the reasoning that was not reported
+	estimate int // of reasoning that was not reported
 }
 
 type tokens struct {
@@ -111,7 +108,7 @@ func (r *usageRow) add(reply inspect.Cost, v settings.Values) {
 	*r.Cost += (plain*price.Input + float64(u.Cached)*price.Cached + float64(u.CacheWrite)*price.CacheWrite + float64(u.Output)*price.Output) / 1e6
 }
 
-// names are the cells of what the row is counted by.
+// names returns the cells of the keys.
 func (r *usageRow) names() (cells []string) {
 	for _, name := range []*string{r.Branch, r.Model, r.Day} {
 		if name != nil {
@@ -129,11 +126,7 @@ func (r *usageRow) cells() []string {
 	if r.Estimated {
 		reasoning = "about " + reasoning
 	}
-	replies := strconv.Itoa(r.Replies) + " replies"
-	if r.Replies == 1 {
-		replies = "1 reply"
-	}
-	cells := append(r.names(), replies, fmt.Sprintf("%d in (%d cached)", r.Usage.Input, r.Usage.Cached), fmt.Sprintf("%d out", r.Usage.Output), reasoning)
+	cells := append(r.names(), count(r.Replies, "response"), fmt.Sprintf("%d in (%d cached)", r.Usage.Input, r.Usage.Cached), fmt.Sprintf("%d out", r.Usage.Output), reasoning)
 	switch {
 	case r.Cost != nil && r.Unpriced > 0:
 		cells = append(cells, fmt.Sprintf("costs %.4f, %d without a price", *r.Cost, r.Unpriced))
@@ -143,8 +136,8 @@ func (r *usageRow) cells() []string {
 	return cells
 }
 
-// key makes the row of what a reply is counted by.
-func (o *usageOptions) key(reply inspect.Cost) *usageRow {
+// row returns an empty row with the keys of a response.
+func (o *usageOptions) row(reply inspect.Cost) *usageRow {
 	row := &usageRow{}
 	day := reply.Time().UTC().Format(time.DateOnly)
 	for _, by := range o.by {
@@ -172,22 +165,18 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	table := [][]string{}
+	var table [][]string
 	for _, r := range rows {
 		table = append(table, r.cells())
 	}
 	if len(rows) == 0 {
-		a.info("no reply told what it cost")
+		a.info("no response reports its usage")
 	}
-	return a.emit(rows, func(p *format.Printer) { p.Table(table) })
+	return a.emitRows(rows, table)
 }
 
 func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {
 	ctx := cmd.Context()
-	keep, err := o.filter(cmd)
-	if err != nil {
-		return nil, err
-	}
 	v, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -205,10 +194,10 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 		if err != nil {
 			return nil, err
 		}
-		if !keep(reply) {
+		if !o.matches(reply) {
 			continue
 		}
-		row := o.key(reply)
+		row := o.row(reply)
 		name := strings.Join(row.names(), "\x00")
 		if byName[name] == nil {
 			byName[name], rows = row, append(rows, row)
@@ -241,22 +230,7 @@ func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (wh
 	return where, err
 }
 
-func (o *usageOptions) filter(cmd *cobra.Command) (func(inspect.Cost) bool, error) {
-	var since, until time.Time
-	for flag, to := range map[string]*time.Time{"since": &since, "until": &until} {
-		text := map[string]string{"since": o.since, "until": o.until}[flag]
-		if text == "" {
-			continue
-		}
-		t, err := refs.ParseTime(text, time.Now())
-		if err != nil {
-			return nil, usageError(cmd, "--%s: %s", flag, err)
-		}
-		*to = t
-	}
-	return func(r inspect.Cost) bool {
-		from, at := r.Commit.Origin, r.Time()
-		return (o.session == "" || from.Session == o.session) && (o.name == "" || settings.Match(o.name, from.Model)) &&
-			!at.Before(since) && (until.IsZero() || !at.After(until))
-	}, nil
+func (o *usageOptions) matches(r inspect.Cost) bool {
+	from := r.Commit.Origin
+	return (o.session == "" || from.Session == o.session) && (o.name == "" || settings.Match(o.name, from.Model)) && o.contains(r.Time())
 }

@@ -13,18 +13,17 @@ import (
 func newVerify(a *app) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
-		Use: "verify [REV]", Short: "Make the requests of the past again and compare their hashes",
-		Long: `Make the request of every reply on the history of a revision again, from what was
-stored with it, and compare the hash of the body: same, differs, made by an older
-encoder, pruned since (by tract purge), or not reproducible, with the reason. The exit
-code is 1 when one differs.`,
+		Use: "verify [REV]", Short: "Rebuild past requests and compare their hashes",
+		Long: `Rebuild the request of every response in a history from what was stored with it, and
+compare the hash of its body: same, differs, built by an older encoder, pruned since (by
+tract purge), or not reproducible, with the reason. The exit code is 1 if one differs.`,
 		Example: `  tract verify
   tract verify main~20
   tract verify --all --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd, all, args) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "the replies of all branches, tags and rescued replies")
+	cmd.Flags().BoolVar(&all, "all", false, "verify the responses of all branches, tags and rescued responses")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
@@ -50,7 +49,7 @@ type verifiedJSON struct {
 func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
 	ctx := cmd.Context()
 	if all && len(args) > 0 {
-		return usageError(cmd, "both --all and a revision given: give one")
+		return usageError(cmd, "both --all and a revision given: use one")
 	}
 	v, err := a.verified(ctx, all, revOrHead(args))
 	if err != nil {
@@ -127,6 +126,6 @@ func (a *app) printVerified(v *verifyJSON) error {
 		pruned = fmt.Sprintf("%d pruned, ", v.Pruned)
 	}
 	p.Text(fmt.Sprintf("%s: %d same, %d differ, %s%d by an older encoder, %d not reproducible\n",
-		count(uint64(v.Checked), "request"), v.Same, v.Differs, pruned, v.Older, v.Unprovable))
+		count(v.Checked, "request"), v.Same, v.Differs, pruned, v.Older, v.Unprovable))
 	return p.Err()
 }

@@ -13,8 +13,8 @@ var version = "0.1.0-dev"
 
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Say which tract this is", Args: cobra.NoArgs,
-		Long:    "Say which tract this is, and what it was built with.",
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Long:    `Print the version of tract and what it was built with.`,
 		Example: "  tract version --json",
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}

@@ -21,14 +21,13 @@ type whyOptions struct {
 func newWhy(a *app) *cobra.Command {
 	o := &whyOptions{}
 	cmd := &cobra.Command{
-		Use: "why [REV|CALL_ID]", Short: "Say what led to a block: thoughts, prompt, settings, cost",
-		Long: `Say what led to a block: the thoughts that it belongs to, the prompt that its
-model saw, how the model was asked, what it cost, and the edits, annotations and
-summaries that shaped that prompt. The block is named by a revision or by the id
-of a tool call.
+		Use: "why [REV|CALL_ID]", Short: "Explain a block: its reasoning, prompt, settings and cost",
+		Long: `Explain what led to a block: its reasoning, the prompt that the model received, the
+settings, the cost, and the edits, annotations and summaries that shaped the prompt. The
+block is named by a revision or by the id of a tool call.
 
---prompt writes the body of the request, byte for byte; a hash that was stored
-with the reply proves it. --not says of a block why it was not in that prompt.`,
+--prompt writes the body of the request, byte for byte, as proved by a stored hash. --not
+explains why a block was not in that prompt.`,
 		Example: `  tract why
   tract why toolu_01A
   tract why :/Rayleigh --prompt | jq .messages
@@ -36,8 +35,8 @@ with the reply proves it. --not says of a block why it was not in that prompt.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, revOrHead(args)) },
 	}
-	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the body of the request as it was sent")
-	cmd.Flags().StringVar(&o.not, "not", "", "say why the block of this revision was not in the prompt")
+	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the request body as it was sent")
+	cmd.Flags().StringVar(&o.not, "not", "", "explain why the block of this revision was not in the prompt")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "not")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "not", a.completeRevisions)
@@ -83,11 +82,11 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 		return err
 	}
 	if x.Outcome == inspect.Same && !x.Manifest.Sent.IsZero() {
-		x.Outcome, x.Why = inspect.NotReproducible, "the client sent other bytes than it was given, such as without a field that the provider did not know"
+		x.Outcome, x.Why = inspect.NotReproducible, "the client sent a modified request, such as one without a field unknown to the provider"
 	}
 	if x.Outcome != inspect.Same {
-		err := fmt.Errorf("the request of %s cannot be written byte for byte: %s: %s", x.Commit.Short(), x.Outcome, x.Why)
-		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its words"}
+		err := fmt.Errorf("request of %s: cannot be rebuilt byte for byte: %s: %s", x.Commit.Short(), x.Outcome, x.Why)
+		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its text"}
 	}
 	return a.writeJSON(x.Request.Body)
 }

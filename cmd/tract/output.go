@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/tract-vcs/tract/format"
+)
+
+// Results go to stdout, everything else to stderr. Stored text reaches a terminal only
+// through package format, which escapes what could control it.
+
+// printer returns a printer for stdout.
+func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
+
+// stderrPrinter returns a printer for stderr.
+func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.err) }
+
+// emit writes a result: v as JSON with --json, otherwise what show prints.
+func (a *app) emit(v any, show func(p *format.Printer)) error {
+	if a.json {
+		return format.Encode(a.out, v)
+	}
+	p := a.printer()
+	show(p)
+	return p.Err()
+}
+
+// emitPage is emit for a result that may be longer than the screen.
+func (a *app) emitPage(v any, show func(p *format.Printer)) error {
+	if a.json {
+		return format.Encode(a.out, v)
+	}
+	return a.paged(show)
+}
+
+// emitRows is emit for a table.
+func (a *app) emitRows(v any, rows [][]string) error {
+	return a.emit(v, func(p *format.Printer) { p.Table(rows) })
+}
+
+// writeList writes the values of a sequence as one JSON array or, with lines, as one JSON
+// value per line.
+func writeList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON func(T) any) error {
+	list := []any{}
+	for v, err := range values {
+		if err == nil && lines {
+			err = format.EncodeLine(a.out, toJSON(v))
+		}
+		if err != nil {
+			return err
+		}
+		list = append(list, toJSON(v))
+	}
+	if lines {
+		return nil
+	}
+	return format.Encode(a.out, list)
+}
+
+// printPaged prints the values of a sequence as they come.
+func printPaged[T any](a *app, values iter.Seq2[T, error], show func(*format.Printer, T)) error {
+	return a.pagedTo(func(w io.Writer, o format.Options) error {
+		p := format.New(w, o)
+		for v, err := range values {
+			if err != nil {
+				return err
+			}
+			if show(p, v); p.Err() != nil {
+				break
+			}
+		}
+		return p.Err()
+	})
+}
+
+// collect returns the values of a sequence up to its first error.
+func collect[T any](values iter.Seq2[T, error]) (list []T, err error) {
+	for v, err := range values {
+		if err != nil {
+			return list, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// writeJSON writes JSON to stdout as it is. On a terminal, characters that could control it
+// are written as escapes with the same meaning.
+func (a *app) writeJSON(text []byte) error {
+	if isTerminal(a.out) {
+		text = format.EscapeJSON(text)
+	}
+	_, err := a.out.Write(text)
+	return err
+}
+
+// info prints a message on stderr, unless --json is given.
+func (a *app) info(text string, args ...any) {
+	if !a.json {
+		fmt.Fprintf(a.err, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
+	}
+}
+
+// debug prints a message on stderr with --verbose. While an answer is streaming, the message
+// waits for the end of its last line.
+func (a *app) debug(text string, args ...any) {
+	if !a.verbose {
+		return
+	}
+	a.pendingDebug = append(a.pendingDebug, fmt.Sprintf("tract: debug: %s\n", format.Line(fmt.Sprintf(text, args...))))
+	if !a.streaming {
+		a.flushDebug()
+	}
+}
+
+// flushDebug prints the messages that waited for the end of an answer.
+func (a *app) flushDebug() {
+	for _, line := range a.pendingDebug {
+		fmt.Fprint(a.err, line)
+	}
+	a.streaming, a.pendingDebug = false, nil
+}
+
+// count returns a number with its noun, such as "1 commit" or "3 branches".
+func count[N int | int64 | uint64](n N, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + noun //nolint:gosec // a count
+}
+
+// kib returns a number of bytes in KiB, rounded up.
+func kib(bytes int64) string { return fmt.Sprintf("%d KiB", (bytes+1023)/1024) }
