@@ -54,7 +54,7 @@ func (c *blockStream) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event,
 func (c *blockStream) Address() llm.Address {
 	return llm.Address{Provider: "p", Dialect: "d", Model: "m"}
 }
-func (c *blockStream) NeedsReasoningInToolLoop() bool                     { return false }
+func (c *blockStream) NeedsReasoningInToolLoop() bool      { return false }
 func (c *blockStream) Encode(*llm.Request) ([]byte, error) { return []byte("{}"), nil }
 
 func (c *blockStream) Decode(io.Reader) iter.Seq2[llm.Event, error] {

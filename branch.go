@@ -1,59 +1,143 @@
 package tract
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"sync"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/priority"
 )
 
-// Fork makes a new branch at a revision of this one and returns it, with the reasoning
-// that b remembers (see [Branch.Generate]). A branch of that name must not exist:
-// objects.ErrExists.
-func (b *Branch) Fork(ctx context.Context, name, at string) (*Branch, error) {
-	id, err := b.resolver().Resolve(ctx, at)
-	if err != nil {
-		return nil, fmt.Errorf("fork: %w", err)
-	}
-	if err := b.repo.newRef(ctx, "fork branch", refs.Heads, name, id); err != nil {
-		return nil, err
-	}
-	forked := b.repo.Branch(name)
-	b.mu.Lock()
-	forked.unkept = maps.Clone(b.unkept)
-	b.mu.Unlock()
-	return forked, nil
+// Branch is one conversation. It need not exist yet: the first commit makes it.
+type Branch struct {
+	repo *Repo
+	name string
+
+	mu          sync.Mutex
+	uncommitted map[objects.ID][]content.Block // reasoning that was not committed, by the commit that it comes before
 }
 
-// move moves refs in one transaction.
-func (r *Repo) move(ctx context.Context, c *call, command string, updates ...objects.RefUpdate) error {
-	return r.store.Apply(ctx, objects.Batch{Refs: updates, Note: c.note(ctx, command)})
+// Branch returns the branch of a name. It does no I/O; an invalid name is an error of the
+// first call on the branch. Two calls return two Branches, which do not share the reasoning
+// that [Branch.Generate] keeps in memory.
+func (r *Repo) Branch(name string) *Branch {
+	return &Branch{repo: r, name: name}
 }
 
-// Reset moves the branch to a revision. What it leaves behind stays in the
-// store, and the ref log says where it was. It insists on the tip it saw:
-// *[ConflictError].
-func (b *Branch) Reset(ctx context.Context, rev string) error {
-	id, err := b.resolver().Resolve(ctx, rev)
-	if err != nil {
-		return fmt.Errorf("reset: %w", err)
+// BranchName returns the name of a branch that stands for any string, such as the id of a
+// thread, a user or a session in another system: "thread 1" is "thread%201", "user@host:7"
+// is "user%40host%3A7". A string that is a valid name without a percent sign is its own
+// name. Different strings have different names, and [ParseBranchName] returns the string. A
+// name of more than 244 bytes is refused where it is used.
+func BranchName(anything string) string { return refs.Escape(anything) }
+
+// ParseBranchName returns the string that [BranchName] made a name of. Any other name with
+// a percent sign, and any name that no branch can have, is an error.
+func ParseBranchName(name string) (string, error) { return refs.Unescape(name) }
+
+// Name returns the name of the branch.
+func (b *Branch) Name() string { return b.name }
+
+func (b *Branch) ref() string { return refs.Heads + b.name }
+
+// Tip returns the last commit of the branch; zero when it has none.
+func (b *Branch) Tip(ctx context.Context) (objects.ID, error) {
+	if err := refs.Check(b.name); err != nil {
+		return objects.ID{}, fmt.Errorf("branch: %w", err)
+	}
+	ref, err := objects.ReadRef(ctx, b.repo.store, b.ref())
+	return ref.Target, err
+}
+
+// resolver returns a resolver of revisions in which HEAD is the branch.
+func (b *Branch) resolver() refs.Resolver {
+	return refs.Resolver{Store: b.repo.store, Head: b.name, Now: b.repo.clock}
+}
+
+// Rename gives the branch another name, and moves its description with it. When a branch of
+// that name exists, the error is an [objects.ErrExists].
+func (b *Branch) Rename(ctx context.Context, name string) (*Branch, error) {
+	if err := refs.Check(name); err != nil {
+		return nil, fmt.Errorf("rename: branch %w", err)
 	}
 	tip, err := b.Tip(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return b.conflict("reset", b.repo.move(ctx, b.repo.call(), "reset", objects.RefUpdate{Name: b.ref(), Old: tip, New: id}))
+	if tip.IsZero() {
+		return nil, b.errNoCommits("rename")
+	}
+	moves := []objects.RefUpdate{{Name: b.ref(), Old: tip}, {Name: refs.Heads + name, New: tip}}
+	described, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil {
+		return nil, err
+	}
+	if !described.Target.IsZero() {
+		moves = append(moves, objects.RefUpdate{Name: described.Name, Old: described.Target}, objects.RefUpdate{Name: refs.Describe + name, New: described.Target})
+	}
+	if err := b.repo.vacant(ctx, refs.Heads+name); err != nil {
+		return nil, fmt.Errorf("rename: branch %q: %w", name, err)
+	}
+	err = b.repo.moveRefs(ctx, b.repo.defaultOptions(), "rename", moves...)
+	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Ref == refs.Heads+name {
+		return nil, fmt.Errorf("rename: branch %q: %w", name, objects.ErrExists)
+	}
+	if err := b.wrapConflict("rename", err); err != nil {
+		return nil, err
+	}
+	return b.repo.Branch(name), nil
 }
 
-// conflict makes a moved ref an error of this package.
-func (b *Branch) conflict(operation string, err error) error {
+// Describe sets the description of the branch; the empty text removes it.
+func (b *Branch) Describe(ctx context.Context, text string) error {
+	c := b.repo.defaultOptions()
+	if err := refs.Check(b.name); err != nil {
+		return fmt.Errorf("describe: branch %w", err)
+	}
+	old, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil {
+		return err
+	}
+	batch := objects.Batch{Note: c.note(ctx, "describe")}
+	update := objects.RefUpdate{Name: refs.Describe + b.name, Old: old.Target}
+	m := c.newMasker()
+	if text != "" {
+		label := m.Label(commit.Label{Text: text}).Object()
+		update.New, batch.Put = label.ID, []objects.Object{label}
+	}
+	if update.Old == update.New {
+		return nil
+	}
+	batch.Refs = []objects.RefUpdate{update}
+	if err := b.repo.store.Apply(ctx, batch); err != nil {
+		return b.wrapConflict("describe", err)
+	}
+	c.reportSecrets(m.found)
+	return nil
+}
+
+// description returns the description of the branch; empty when it has none.
+func (b *Branch) description(ctx context.Context) (string, error) {
+	ref, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
+	if err != nil || ref.Target.IsZero() {
+		return "", err
+	}
+	label, err := commit.ReadLabel(ctx, b.repo.store, ref.Target)
+	return label.Text, err
+}
+
+// errNoCommits returns the error for an operation that needs a commit on the branch.
+func (b *Branch) errNoCommits(operation string) error {
+	return fmt.Errorf("%s: %w", operation, &refs.UnknownError{Rev: b.name, Why: "the branch has no commits yet"})
+}
+
+// wrapConflict adds the operation and the branch to an error of the store. A ref that moved
+// is a *[ConflictError].
+func (b *Branch) wrapConflict(operation string, err error) error {
 	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
 		return &ConflictError{Operation: operation, Branch: b.name, Expected: moved.Want, Actual: moved.Have}
 	}
@@ -61,149 +145,4 @@ func (b *Branch) conflict(operation string, err error) error {
 		return fmt.Errorf("%s branch %s: %w", operation, b.name, err)
 	}
 	return nil
-}
-
-// Annotate gives a commit of the branch a priority from here on, with a reason
-// that may be empty; priority.Unset takes an earlier one back. It is a commit
-// of its own, whose id is returned.
-func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, reason string) (objects.ID, error) {
-	return b.annotate(ctx, "annotate", rev, l, reason)
-}
-
-func (b *Branch) annotate(ctx context.Context, command, rev string, l priority.Level, reason string) (objects.ID, error) {
-	c := b.repo.call()
-	id, err := b.resolver().Resolve(ctx, rev)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("%s: %w", command, err)
-	}
-	ids, err := b.write(ctx, c, command, func(tip *commit.Commit) ([]commit.Draft, error) {
-		target, err := b.target(ctx, tip, id)
-		if err != nil {
-			return nil, err
-		}
-		return []commit.Draft{b.noted(c, target.ID, l, reason)}, nil
-	})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return ids[0], nil
-}
-
-func (b *Branch) draft(c *call, op commit.Op, target objects.ID) commit.Draft {
-	d := c.draft(nil, &commit.Origin{Source: cmp.Or(c.source, commit.SourceUser), Session: b.name})
-	d.Op, d.Target = op, target
-	return d
-}
-
-// target is the block that a revision speaks of: an edit stands for what it
-// edits. It has to be on the history of tip.
-func (b *Branch) target(ctx context.Context, tip *commit.Commit, id objects.ID) (*commit.Commit, error) {
-	c, err := b.repo.header(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	switch c.Op {
-	case commit.Edit:
-		if c, err = b.repo.header(ctx, c.Target); err != nil {
-			return nil, err
-		}
-	case commit.Annotate:
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is an annotation, not a block; name the block, " + c.Target.Short()}
-	case commit.Merge:
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge, not a block; tract revert takes back what it brought"}
-	}
-	if tip == nil {
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: "the branch has no commits yet"}
-	}
-	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, c.ID)
-	if err != nil {
-		return nil, err
-	}
-	if base != c.ID {
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: fmt.Sprintf("it is not on branch %s", b.name)}
-	}
-	return c, nil
-}
-
-// Edit replaces the words of a block of the branch from here on; the last edit
-// counts, and the kind and the role stay. With a Source the text is that of a
-// revision; [ErrNoChange] when the block has them already. It is a commit of its own,
-// whose id is returned. It insists on the tip it saw: *[ConflictError].
-func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (objects.ID, error) {
-	if o.Source != "" && text != "" {
-		return objects.ID{}, fmt.Errorf("edit: both a text and a source are given: want one")
-	}
-	c, err := b.repo.appending(AppendOptions{Author: o.Author, Label: o.Label, Meta: o.Meta, Key: o.Key, Time: o.Time})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	at, err := b.Tip(ctx)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	id, err := b.resolver().Resolve(ctx, rev)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("edit: %w", err)
-	}
-	tip, err := b.repo.header(ctx, at)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	draft := func(tip *commit.Commit) ([]commit.Draft, error) {
-		d, err := b.editDraft(ctx, c, tip, id, text, o.Source)
-		return []commit.Draft{d}, err
-	}
-	if !c.key.IsZero() && tip != nil {
-		if done, err := b.repeated(ctx, c, at, draft); err != nil || len(done) > 0 {
-			if err != nil {
-				return objects.ID{}, fmt.Errorf("edit: %w", err)
-			}
-			return done[0], nil
-		}
-	}
-	drafts, err := draft(tip)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("edit: %w", err)
-	}
-	commits, put, err := c.commits(tip, drafts...)
-	if err != nil {
-		return objects.ID{}, fmt.Errorf("edit: %w", err)
-	}
-	var ids []objects.ID
-	if err := b.apply(ctx, b.batch(c.note(ctx, "edit"), at, commits, put, &ids)); err != nil {
-		return objects.ID{}, b.conflict("edit", err)
-	}
-	return ids[0], nil
-}
-
-// blockOf is the block of a commit, or what is left of it when its words were erased:
-// others may be put in their place.
-func (r *Repo) blockOf(ctx context.Context, c *commit.Commit) (content.Block, error) {
-	own := *c // headers are shared
-	err := commit.Load(ctx, r.store, &own)
-	return own.Block, err
-}
-
-func (b *Branch) editDraft(ctx context.Context, c *call, tip *commit.Commit, id objects.ID, text, source string) (commit.Draft, error) {
-	target, err := b.target(ctx, tip, id)
-	if err != nil {
-		return commit.Draft{}, err
-	}
-	if source != "" {
-		at, err := b.resolver().Resolve(ctx, source)
-		if err != nil {
-			return commit.Draft{}, fmt.Errorf("source: %w", err)
-		}
-		return b.wordsOf(ctx, c, tip, target.ID, at)
-	}
-	block, err := b.repo.blockOf(ctx, target)
-	if err != nil {
-		return commit.Draft{}, err
-	}
-	d := b.draft(c, commit.Edit, target.ID)
-	d.Role = target.Role
-	if d.Block, err = content.WithText(block, text); err == nil && content.IsEmpty(d.Block) {
-		err = ErrEmpty
-	}
-	return d, err
 }

@@ -265,7 +265,7 @@ func TestUndoIsOfABranch(t *testing.T) {
 	}
 	must(repo.Undo(ctx, tract.UndoOptions{Operation: 2}))(t)
 	at(first)
-	for o, want := range map[tract.UndoOptions]string{{Operation: 2}: "undone already", {Operation: 4}: "an undo or a redo"} {
+	for o, want := range map[tract.UndoOptions]string{{Operation: 2}: "already undone", {Operation: 4}: "an undo or a redo"} {
 		if _, err := repo.Undo(ctx, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("undo of %d: %v, want %q", o.Operation, err, want)
 		}

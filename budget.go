@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// BudgetUsage is what the thoughts of a session have used of one budget, in tokens.
+// BudgetUsage is what the reasoning of a session has used of one budget, in tokens.
 type BudgetUsage struct {
 	Session   string
 	Models    string // pattern of the models that are counted; empty: all
@@ -24,7 +24,7 @@ type BudgetUsage struct {
 	Estimated bool  // some of Used was not reported by a provider, or is still coming
 }
 
-// BudgetError says that a session has used up a budget. Nothing was sent.
+// BudgetError is the error for a session that has used up a budget. Nothing was sent.
 type BudgetError struct{ Usage BudgetUsage }
 
 // Error has the session and the numbers.
@@ -36,14 +36,13 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("generate: session %s has used %d of %d reasoning tokens%s", e.Usage.Session, e.Usage.Used, e.Usage.Limit, of)
 }
 
-// BudgetUsage tells what the thoughts of the branch have used: of reasoning.budget,
-// which comes first and has the sum even where there is no limit, and of each of
-// reasoning.budgets. A reply counts in the session that it was committed on, so
-// that a fork begins at nothing.
+// BudgetUsage returns what the reasoning of the branch has used: first of reasoning.budget,
+// which has the sum even when there is no limit, then of each of reasoning.budgets. A
+// response counts in the session that it was committed on, so a fork begins at zero.
 // Settings are laid over those of the Repo.
 func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([]BudgetUsage, error) {
-	c := b.repo.call()
-	if err := c.set(settings); err != nil {
+	c := b.repo.defaultOptions()
+	if err := c.setSettings(settings); err != nil {
 		return nil, err
 	}
 	tip, err := b.Tip(ctx)
@@ -54,13 +53,13 @@ func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([
 	if tip.IsZero() {
 		return budgets, nil
 	}
-	if err := b.countSpent(ctx, budgets, tip); err != nil {
+	if err := b.addUsage(ctx, budgets, tip); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	return budgets, nil
 }
 
-// budgets is those that the settings give, with nothing used.
+// budgets returns the budgets of the settings, with nothing used.
 func (b *Branch) budgets(v settings.Values) []BudgetUsage {
 	list := []BudgetUsage{{Session: b.name, Limit: int64(v.Int("reasoning.budget"))}}
 	limits := v.Budgets()
@@ -70,8 +69,8 @@ func (b *Branch) budgets(v settings.Values) []BudgetUsage {
 	return list
 }
 
-// countSpent adds what the replies on a history have used.
-func (b *Branch) countSpent(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
+// addUsage adds what the responses on a history have used.
+func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
 	for response, err := range history.Responses(ctx, b.repo.store, []objects.ID{tip}) {
 		if err != nil {
@@ -82,7 +81,7 @@ func (b *Branch) countSpent(ctx context.Context, budgets []BudgetUsage, tip obje
 			continue
 		}
 		for i := range budgets {
-			if s := &budgets[i]; s.counts(origin.Model) {
+			if s := &budgets[i]; s.appliesTo(origin.Model) {
 				s.Used += response.Tokens
 				s.Estimated = s.Estimated || response.Estimated
 				estimates[i] += response.Estimate
@@ -91,64 +90,67 @@ func (b *Branch) countSpent(ctx context.Context, budgets []BudgetUsage, tip obje
 	}
 	if slices.Max(estimates) > 0 {
 		scale, err := compile.ScaleOf(ctx, b.repo.store, tip)
-		if err != nil && !history.IsDamage(err) { // of what is damaged the estimates stay as they are
+		if err != nil && !history.IsDamaged(err) { // without the damaged part, the estimates stay as they are
 			return err
 		}
 		for i := range budgets {
 			budgets[i].Used += int64(scale.Tokens(estimates[i]))
 		}
 	}
-	warn(budgets)
+	setWarnings(budgets)
 	return nil
 }
 
-// counts reports whether a budget is of a model.
-func (s *BudgetUsage) counts(model string) bool {
+// appliesTo reports whether a budget counts a model.
+func (s *BudgetUsage) appliesTo(model string) bool {
 	return s.Models == "" || settings.Match(s.Models, model)
 }
 
 // warnAt is the part of a budget at which to warn.
 const warnAt = 0.8
 
-func warn(budgets []BudgetUsage) {
+// setWarnings sets Warn.
+func setWarnings(budgets []BudgetUsage) {
 	for i := range budgets {
 		s := &budgets[i]
 		s.Warn = s.Limit > 0 && float64(s.Used) >= warnAt*float64(s.Limit)
 	}
 }
 
-// meter watches the budgets of a call while its answer comes.
-type meter struct {
-	budgets []BudgetUsage
-	model   string
-	tell    func(BudgetUsage)
-	told    []bool
-	scale   compile.Scale
-	bytes   int64 // of thoughts that came
+// budgetMeter watches the budgets of a request while its response comes. A nil meter
+// watches nothing.
+type budgetMeter struct {
+	budgets  []BudgetUsage
+	model    string
+	notify   func(BudgetUsage)
+	notified []bool
+	scale    compile.Scale
+	bytes    int64 // of reasoning that came
 }
 
-// meter counts what the session has used; nil when there is no budget to watch.
-func (b *Branch) meter(ctx context.Context, c *call, p *compile.Prompt, model string) (*meter, error) {
+// newBudgetMeter returns a meter with what the session has used; nil when there is no
+// budget to watch. With EnforceBudgets, a budget that is used up is a *[BudgetError].
+func (b *Branch) newBudgetMeter(ctx context.Context, c *callOptions, p *compile.Prompt, model string) (*budgetMeter, error) {
 	budgets := b.budgets(c.settings)
 	limited := slices.ContainsFunc(budgets, func(s BudgetUsage) bool { return s.Limit > 0 })
 	if !limited || c.ask.OnBudget == nil && !c.ask.EnforceBudgets {
 		return nil, nil
 	}
-	if err := b.countSpent(ctx, budgets, p.Head); err != nil {
+	if err := b.addUsage(ctx, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
-	m := &meter{budgets: budgets, model: model, scale: p.Scale, tell: c.ask.OnBudget, told: make([]bool, len(budgets))}
+	m := &budgetMeter{budgets: budgets, model: model, scale: p.Scale, notify: c.ask.OnBudget, notified: make([]bool, len(budgets))}
 	for i, s := range budgets {
-		m.told[i] = s.Warn // it was told when it happened
-		if c.ask.EnforceBudgets && s.counts(model) && s.Limit > 0 && s.Used >= s.Limit {
+		m.notified[i] = s.Warn // OnBudget was called when it happened
+		if c.ask.EnforceBudgets && s.appliesTo(model) && s.Limit > 0 && s.Used >= s.Limit {
 			return nil, &BudgetError{Usage: s}
 		}
 	}
 	return m, nil
 }
 
-// event adds to the estimate what comes of a thought.
-func (m *meter) event(e llm.Event) {
+// event adds to the estimate what comes of reasoning.
+func (m *budgetMeter) event(e llm.Event) {
 	if m == nil || e.Type != llm.ReasoningDelta {
 		return
 	}
@@ -156,28 +158,28 @@ func (m *meter) event(e llm.Event) {
 	m.check(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
 }
 
-// done counts what the reply reported, with the commits of it.
-func (m *meter) done(o *commit.Origin, commits []*commit.Commit) {
+// done counts what the response reported.
+func (m *budgetMeter) done(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
 	}
-	cost := history.CostOf(o, commits)
+	cost := history.ReasoningCost(o, commits)
 	m.check(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
 }
 
-// check tells, once for each budget, that the part at which to warn is reached.
-func (m *meter) check(model string, tokens int64, guess bool) {
+// check calls OnBudget, once for each budget, when the part at which to warn is reached.
+func (m *budgetMeter) check(model string, tokens int64, guess bool) {
 	now := slices.Clone(m.budgets)
 	for i := range now {
-		if s := &now[i]; s.counts(model) {
+		if s := &now[i]; s.appliesTo(model) {
 			s.Used, s.Estimated = s.Used+tokens, s.Estimated || guess
 		}
 	}
-	warn(now)
+	setWarnings(now)
 	for i, s := range now {
-		if s.Warn && !m.told[i] && m.tell != nil {
-			m.told[i] = true
-			m.tell(s)
+		if s.Warn && !m.notified[i] && m.notify != nil {
+			m.notified[i] = true
+			m.notify(s)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Problem is a reason for which a provider would refuse a request, and the
-// commit that it comes from, zero when none can be named.
+// Problem is a reason why a provider would refuse a request. Commit is where it comes from;
+// zero when there is no single one.
 type Problem struct {
 	llm.Problem
 	Commit objects.ID
 }
 
-// RuleError says that a provider would refuse the request, and by which rules.
+// RuleError is the error for a request that a provider would refuse. Nothing was sent.
 type RuleError struct {
 	Problems []Problem // at least one; none is a warning
 }
@@ -36,10 +36,10 @@ func (e *RuleError) Error() string {
 	return text + ")"
 }
 
-// Check says why a target would refuse the prompt of a revision: nothing known
-// when the list is empty. Generate does the same before it asks.
+// Check returns the reasons why a target would refuse the prompt of a revision; none when
+// nothing is known against it. Generate checks the same before it sends.
 func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOptions) ([]Problem, error) {
-	c, err := r.requesting(o, t)
+	c, err := r.resolveRequest(o, t)
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +55,16 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOpt
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	left, err := r.leftOut(ctx, p)
+	left, err := r.leftOutProblems(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return append(problems, left...), nil
 }
 
-// leftOut lists the tool calls that a prompt leaves out because no result came, and the
-// results that answer no call which waits for one.
-func (r *Repo) leftOut(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
+// leftOutProblems returns the tool calls that a prompt leaves out because no result came,
+// and the results that answer no call which waits for one.
+func (r *Repo) leftOutProblems(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
 	var left []*compile.Entry
 	for i := range p.Entries {
 		e := p.Entries[i]
@@ -79,7 +79,7 @@ func (r *Repo) leftOut(ctx context.Context, p *compile.Prompt) ([]Problem, error
 	for _, e := range left {
 		switch v := e.Block.(type) {
 		case content.ToolCall:
-			list = append(list, unanswered(e.ID, v))
+			list = append(list, unansweredProblem(e.ID, v))
 		case content.ToolResult:
 			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
 				Rule: ruleUnmatched, CallID: v.CallID, Warning: true,
@@ -90,17 +90,18 @@ func (r *Repo) leftOut(ctx context.Context, p *compile.Prompt) ([]Problem, error
 	return list, nil
 }
 
-// unanswered warns of a tool call that a user message leaves, or left, without a result.
-func unanswered(at objects.ID, call content.ToolCall) Problem {
+// unansweredProblem returns the warning for a tool call that a user message leaves without
+// a result.
+func unansweredProblem(at objects.ID, call content.ToolCall) Problem {
 	return Problem{Commit: at, Problem: llm.Problem{
 		Rule: RuleUnanswered, CallID: call.CallID, Warning: true,
 		Message: "the tool call " + call.CallID + " has no result: from the next user message on, prompts leave it and the reasoning before it out",
 	}}
 }
 
-// problems lists what is wrong with a request: first what its history tells,
-// then what its target knows. kept is thoughts that are not committed and go
-// back all the same, by the commit they stand before.
+// problems returns what is wrong with a request: first what its history shows, then what
+// its target knows. kept is the reasoning that is sent without being committed, by the
+// commit that it comes before.
 func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
 	list, err := r.historyProblems(ctx, p, t, req, kept)
 	if err != nil {
@@ -118,15 +119,16 @@ func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, re
 	}
 	for _, found := range checker.Check(req) {
 		if found.Rule == "tool-result-missing" && pending[found.CallID] {
-			continue // said already
+			continue // it is in the list already
 		}
-		list = append(list, Problem{Problem: found, Commit: placeOf(p, found, len(kept) == 0)})
+		list = append(list, Problem{Problem: found, Commit: problemCommit(p, found, len(kept) == 0)})
 	}
 	return list, nil
 }
 
-// placeOf is the commit that a problem comes from.
-func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
+// problemCommit returns the commit that a problem of a target comes from; zero when it is
+// not known.
+func problemCommit(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
 	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Messages) && at.Block > 0 && at.Block <= len(p.Messages[at.Message-1].Blocks) {
 		for i, commits := range p.MessageCommits() {
 			if i == at.Message-1 {
@@ -150,11 +152,11 @@ func placeOf(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
 	return of
 }
 
-// RuleUnanswered is the rule of a [Problem] with a tool call to which no result came
-// before the user spoke.
+// RuleUnanswered is the rule of a [Problem] with a tool call that had no result when the
+// user spoke.
 const RuleUnanswered = "unanswered-call"
 
-// The rules that only a history can tell of.
+// The rules that only a history can tell.
 const (
 	rulePending = "pending-call"
 	ruleNotKept = "reasoning-not-kept"
@@ -166,6 +168,7 @@ const (
 	ruleUnmatched = "unmatched-result"
 )
 
+// historyProblems returns the problems that the history of a prompt shows.
 func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
 	var list []Problem
 	for _, pending := range p.Pending {
@@ -179,7 +182,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	if t != nil && !t.NeedsReasoningInToolLoop() {
 		return list, nil
 	}
-	loop, err := r.openLoop(ctx, p)
+	loop, err := r.openLoopResponses(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -194,9 +197,9 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	return list, nil
 }
 
-// closedTurnProblems lists the reasoning before tool calls of closed turns that is left
-// out, for a target that wants it in every request. Where a person left it out, that
-// is obeyed and the request is refused.
+// closedTurnProblems returns the reasoning before tool calls of closed turns that is left
+// out, for a target that wants it in every request. When a person left it out, that is
+// obeyed and the request is refused.
 func closedTurnProblems(p *compile.Prompt) (list []Problem) {
 	if len(p.Entries) == 0 {
 		return nil
@@ -220,25 +223,25 @@ func closedTurnProblems(p *compile.Prompt) (list []Problem) {
 	return list
 }
 
-// loopReply is one reply of a model in the open tool loop.
-type loopReply struct {
-	origin   *commit.Origin
-	calls    []*compile.Entry // that are sent
-	thoughts []*compile.Entry
-	sent     []*compile.Entry // in the order of the prompt
+// loopResponse is one response of a model in the open tool loop.
+type loopResponse struct {
+	origin    *commit.Origin
+	calls     []*compile.Entry // that are sent
+	reasoning []*compile.Entry
+	sent      []*compile.Entry // in the order of the prompt
 }
 
-// openLoop is the replies of the last turn that called tools.
-func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, error) {
+// openLoopResponses returns the responses of the last turn.
+func (r *Repo) openLoopResponses(ctx context.Context, p *compile.Prompt) ([]loopResponse, error) {
 	if len(p.Entries) == 0 {
 		return nil, nil
 	}
 	last := p.Entries[len(p.Entries)-1].Turn
 	places := map[objects.ID]int{}
-	var replies []loopReply
+	var replies []loopResponse
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Merge { // which is made where no loop is open
+		if e.Op == commit.Merge { // which is made only while no loop is open
 			places, replies = map[objects.ID]int{}, nil
 		}
 		if e.Turn != last || e.Op != commit.Append || e.Role != content.RoleAssistant || e.Origin().IsZero() {
@@ -254,7 +257,7 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 				continue
 			}
 			at = len(replies)
-			places[e.Origin()], replies = at, append(replies, loopReply{origin: origin})
+			places[e.Origin()], replies = at, append(replies, loopResponse{origin: origin})
 		}
 		reply := &replies[at]
 		if e.Sent {
@@ -263,22 +266,22 @@ func (r *Repo) openLoop(ctx context.Context, p *compile.Prompt) ([]loopReply, er
 		switch {
 		case e.Kind == content.KindReasoning:
 			own := *e // it is loaded, and prompts share theirs
-			reply.thoughts = append(reply.thoughts, &own)
+			reply.reasoning = append(reply.reasoning, &own)
 		case e.Kind == content.KindToolCall && e.Sent:
 			reply.calls = append(reply.calls, e)
 		}
 	}
 	var all []*compile.Entry
 	for _, reply := range replies {
-		all = append(all, reply.thoughts...)
+		all = append(all, reply.reasoning...)
 	}
 	return replies, compile.Load(ctx, r.store, all...)
 }
 
-// problems is what is wrong with the thoughts of a reply whose tool calls go
-// back. keeps tells that the target refuses a request in which one is missing,
-// sealed or not.
-func (l *loopReply) problems(strict, keeps bool, kept map[objects.ID][]content.Block) (list []Problem) {
+// problems returns what is wrong with the reasoning of a response whose tool calls are
+// sent. keeps says that the target refuses a request in which reasoning is missing, sealed
+// or not.
+func (l *loopResponse) problems(strict, keeps bool, kept map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil
 	}
@@ -294,7 +297,7 @@ func (l *loopReply) problems(strict, keeps bool, kept map[objects.ID][]content.B
 	if l.origin.UncommittedReasoning > 0 && !remembered {
 		add(ruleNotKept, call, "the thoughts before this tool call were not committed, and its provider wants them back")
 	}
-	for _, e := range l.thoughts {
+	for _, e := range l.reasoning {
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
 		case !e.Sent && (sealed || keeps || !strict):

@@ -16,8 +16,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// CompressOptions say what a summary stands for and who writes it: Client, or else the
-// caller, in Text. Without both the error is [ErrEmpty], unless DryRun is set.
+// CompressOptions are the options of [Branch.Compress]. The summary is written by Client,
+// or given in Text. Without both the error is [ErrEmpty], unless DryRun is set.
 type CompressOptions struct {
 	Covers commit.SummaryScope // what of the range the summary stands for
 	Text   string              // the summary; not used with a Client
@@ -28,7 +28,7 @@ type CompressOptions struct {
 	Label  string              // a line for people, never sent
 }
 
-// Summary is a summary and the part of a history that it stands for.
+// Summary is a summary and the range that it stands for.
 type Summary struct {
 	ID          objects.ID // of its commit; zero of a dry run
 	First, Last objects.ID
@@ -41,20 +41,21 @@ type Summary struct {
 }
 
 // Compress commits a summary that stands for a range in every prompt from here on. The
-// originals stay on the history: [Branch.Expand] brings them back. The range A..B is what B
-// has and A has not, a single revision all up to it, and the empty range all turns but the
-// newest, as far as these take a quarter of the prompt. The commits that are pinned, of the
-// system or left out stay as they are. The error for a range that cannot be compressed is a
-// *[compile.RangeError]. A branch that was moved elsewhere meanwhile is a *[ConflictError].
+// originals stay on the history: [Branch.Expand] brings them back into prompts. The range
+// A..B is what B has and A has not, a single revision is all up to it, and the empty range
+// is all turns but the newest, as far as these take a quarter of the prompt. Commits that
+// are pinned, system blocks, and commits that are left out stay as they are. The error for
+// a range that cannot be compressed is a *[compile.RangeError]. When the branch was moved
+// elsewhere meanwhile, it is a *[ConflictError].
 //
 // When a client writes the summary, the request and its manifest are kept like those of any
 // response.
 func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*Summary, error) {
-	c, err := b.repo.asking(o.Ask)
+	c, err := b.repo.resolveAsk(o.Ask)
 	if err != nil {
 		return nil, err
 	}
-	c.by(o.Author)
+	c.setAuthor(o.Author)
 	c.key, c.label.Text = commit.Key{}, o.Label
 	tip, err := b.Tip(ctx)
 	if err != nil {
@@ -66,7 +67,7 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	if o.Client == nil && !o.DryRun && strings.TrimSpace(o.Text) == "" {
 		return nil, fmt.Errorf("compress: %w", ErrEmpty)
 	}
-	s, err := b.compressible(ctx, c, tip, rng, o.Covers)
+	s, err := b.findRange(ctx, c, tip, rng, o.Covers)
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
@@ -76,7 +77,7 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	text, origin := o.Text, (*commit.Origin)(nil)
 	if o.Client != nil {
 		var manifest []objects.Object
-		text, origin, manifest, err = b.askSummary(ctx, c, o.Client, s)
+		text, origin, manifest, err = b.generateSummary(ctx, c, o.Client, s)
 		if err == nil {
 			err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
 		}
@@ -84,12 +85,14 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 			return nil, fmt.Errorf("compress: %w", err)
 		}
 	}
-	s.ID, err = b.compress(ctx, c, s, text, origin)
+	s.ID, err = b.commitSummary(ctx, c, s, text, origin)
 	return s, err
 }
 
-func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng string, covers commit.SummaryScope) (*Summary, error) {
-	o := compile.Options{Policy: c.compileOptions().Policy}
+// findRange finds the range to compress, widened so that it cuts no message and no tool
+// call from its result.
+func (b *Branch) findRange(ctx context.Context, c *callOptions, tip objects.ID, rng string, covers commit.SummaryScope) (*Summary, error) {
+	o := compile.Options{Policy: c.compilerOptions().Policy}
 	if covers == commit.ScopeReasoning {
 		o.Policy = priority.Policy{IncludeReasoning: true}
 	}
@@ -97,12 +100,12 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := b.ends(ctx, p, rng)
+	first, last, err := b.rangeEnds(ctx, p, rng)
 	if err != nil {
 		return nil, err
 	}
-	p.Entries = slices.Clone(p.Entries) // prompts share theirs
-	var tools []*compile.Entry          // that compiling had no need to read
+	p.Entries = slices.Clone(p.Entries) // prompts share their entries
+	var tools []*compile.Entry          // whose content compiling did not need
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if e.Kind == content.KindToolCall || e.Kind == content.KindToolResult {
@@ -124,12 +127,12 @@ func (b *Branch) compressible(ctx context.Context, c *call, tip objects.ID, rng 
 		estimate += int(e.Tokens)
 	}
 	r.Tokens = p.Scale.Tokens(estimate)
-	r.Commits, err = b.repo.said(ctx, covered)
+	r.Commits, err = b.repo.loadEntries(ctx, covered)
 	return r, err
 }
 
-// said reads the commits whose words stand for some entries.
-func (r *Repo) said(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
+// loadEntries returns the commits whose content some entries have.
+func (r *Repo) loadEntries(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
 	ids := make([]objects.ID, len(entries))
 	for i, e := range entries {
 		if ids[i] = e.ID; !e.EditedBy().IsZero() {
@@ -143,8 +146,8 @@ func (r *Repo) said(ctx context.Context, entries []*compile.Entry) ([]*commit.Co
 	return list, commit.Load(ctx, r.store, list...)
 }
 
-// ends finds the first and the last commit that a range names.
-func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first, last objects.ID, err error) {
+// rangeEnds returns the first and the last commit of a range.
+func (b *Branch) rangeEnds(ctx context.Context, p *compile.Prompt, rng string) (first, last objects.ID, err error) {
 	if rng == "" {
 		first, last = p.OldTurns()
 		if last.IsZero() {
@@ -170,20 +173,19 @@ func (b *Branch) ends(ctx context.Context, p *compile.Prompt, rng string) (first
 		}
 	}
 	if first.IsZero() || last.IsZero() {
-		err = &refs.UnknownError{Rev: rng, Why: "it is no range of branch " + b.name}
+		err = &refs.UnknownError{Rev: rng, Why: "it is not a range of branch " + b.name}
 	}
 	return first, last, err
 }
 
-// compress commits the summary of a range; origin is of the model that wrote it,
-// nil when a person did. What was added meanwhile does not matter: the range is
-// where it was.
-func (b *Branch) compress(ctx context.Context, c *call, r *Summary, text string, origin *commit.Origin) (objects.ID, error) {
+// commitSummary commits the summary of a range. origin is that of the model that wrote it;
+// nil when a person did. Commits that were added meanwhile do not matter.
+func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, text string, origin *commit.Origin) (objects.ID, error) {
 	ids, err := b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
-		if err := b.grewFrom(ctx, r.tip, tip); err != nil {
+		if err := b.requireDescendant(ctx, r.tip, tip); err != nil {
 			return nil, err
 		}
-		d := b.draft(c, commit.Compress, r.Last)
+		d := b.newChange(c, commit.Compress, r.Last)
 		d.First, d.Scope, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
 		if origin != nil {
 			d.Origin = origin
@@ -196,8 +198,8 @@ func (b *Branch) compress(ctx context.Context, c *call, r *Summary, text string,
 	return ids[0], nil
 }
 
-// grewFrom says when a tip is not one that was reached from another by adding.
-func (b *Branch) grewFrom(ctx context.Context, from objects.ID, tip *commit.Commit) error {
+// requireDescendant returns a *[ConflictError] unless a tip descends from another commit.
+func (b *Branch) requireDescendant(ctx context.Context, from objects.ID, tip *commit.Commit) error {
 	moved := &ConflictError{Operation: "compress", Branch: b.name, Expected: from}
 	if tip == nil {
 		return moved
@@ -210,24 +212,25 @@ func (b *Branch) grewFrom(ctx context.Context, from objects.ID, tip *commit.Comm
 	return err
 }
 
-// SummaryInstruction is what a model is told that writes a summary.
+// SummaryInstruction is the system block for a model that writes a summary.
 const SummaryInstruction = "You keep the memory of a conversation between a user and an assistant that uses tools. " +
 	"Write down what the assistant needs in order to go on without the original: what the user wants and decided, facts, names, numbers " +
 	"and identifiers exactly as they are, what was tried and how it ended, and what is still open. Leave out small talk and what was " +
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
 
-// askSummary lets a model sum up a range. put is the manifest of the request.
-func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *Summary) (text string, origin *commit.Origin, put []objects.Object, err error) {
+// generateSummary asks a model for the summary of a range. The request is a short history
+// of its own, on no branch, to which the manifest links. put has the manifest.
+func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, put []objects.Object, err error) {
 	if len(r.Commits) > compile.MaxSources {
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
-	drafts := c.drafts(b.name, nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())})
+	drafts := c.newDrafts(b.name, nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())})
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}
-	question, put, err := c.commits(nil, drafts...)
+	question, put, err := c.buildCommits(nil, drafts...)
 	if err == nil {
 		err = b.repo.store.Apply(ctx, objects.Batch{Put: put})
 	}
@@ -236,9 +239,9 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	}
 	target, _ := client.(llm.Target)
 	asked := *c
-	asked.target, asked.tools, asked.plain, asked.budget = target, nil, true, 0
-	x := &Exchange{Target: target, call: &asked, tip: question[len(question)-1].ID, started: b.repo.clock()}
-	if err := b.fill(ctx, x, false); err != nil {
+	asked.target, asked.tools, asked.noTools, asked.budget = target, nil, true, 0
+	x := &Exchange{Target: target, options: &asked, tip: question[len(question)-1].ID, started: b.repo.clock()}
+	if err := b.buildRequest(ctx, x, false); err != nil {
 		return "", nil, nil, err
 	}
 	for _, c := range r.shown() {
@@ -246,8 +249,8 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	}
 	x.Request.OnSent = func(body []byte) { x.sent = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
-	reply, err := known(client.Generate(llm.SkipRecording(ctx), x.Request))
-	x.replied(reply)
+	reply, err := dropInvalidBlocks(client.Generate(llm.SkipRecording(ctx), x.Request))
+	x.reportResponse(reply)
 	if err == nil && (reply == nil || strings.TrimSpace(reply.Text()) == "") {
 		err = errors.New("the model wrote no summary")
 	}
@@ -257,8 +260,8 @@ func (b *Branch) askSummary(ctx context.Context, c *call, client llm.Client, r *
 	if err != nil {
 		return "", nil, nil, err
 	}
-	origin = b.replyOrigin(x, reply, false)
-	manifest := x.finish(reply)
+	origin = b.responseOrigin(x, reply, false)
+	manifest := x.finishManifest(reply)
 	origin.Manifest = manifest.ID
 	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
 }
@@ -268,7 +271,7 @@ func (r *Summary) shown() []*commit.Commit {
 	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Tombstone != nil })
 }
 
-// transcript is the content of a range, for a model to read.
+// transcript returns the content of a range as text for a model.
 func (r *Summary) transcript() string {
 	var b strings.Builder
 	for _, c := range r.shown() {
@@ -284,9 +287,9 @@ func (r *Summary) transcript() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// Expand takes a summary out of prompts from here on, and brings back what it
-// stands for: an annotation whose id is returned. The revision may be the summary
-// or a commit that it stands for.
+// Expand takes a summary out of prompts from here on, and brings back what it stands for:
+// an annotation whose id is returned. The revision may be the summary or a commit that it
+// stands for.
 func (b *Branch) Expand(ctx context.Context, rev string) (objects.ID, error) {
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {

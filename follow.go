@@ -10,13 +10,31 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// followEvery is how often a store is asked that cannot tell by itself.
+// ChangeType is the way in which a branch moved.
+type ChangeType string
+
+// The types of changes.
+const (
+	Appended ChangeType = "append" // the old tip is an ancestor of the new one
+	Moved    ChangeType = "reset"  // the new tip does not descend from the old one
+	Deleted  ChangeType = "delete"
+)
+
+// BranchChange is a move of a branch; several quick moves may be one change.
+type BranchChange struct {
+	Type   ChangeType
+	Branch string
+	Old    objects.ID   // zero: no commits before, as far as the caller has seen
+	New    objects.ID   // zero: the branch is deleted
+	Added  []objects.ID // of an append: the new commits, oldest first
+}
+
+// followEvery is the interval between looks at a store that cannot watch refs.
 const followEvery = 200 * time.Millisecond
 
-// Follow yields how the branch moves from after on: first what has come since
-// (after zero: all of it), then each change as it comes, until ctx is done.
-// Changes between two looks may come as one; none is lost. It ends with ctx's
-// error.
+// Follow yields how the branch moves from after on: first what was added since (after zero:
+// all of it), then each change as it comes, until ctx is done. Changes between two looks
+// may come as one; none is lost. It ends with the error of ctx.
 func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchChange, error] {
 	return func(yield func(BranchChange, error) bool) {
 		last := after
@@ -37,6 +55,7 @@ func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchC
 	}
 }
 
+// change describes the move of the branch between two commits.
 func (b *Branch) change(ctx context.Context, from, to objects.ID) (BranchChange, error) {
 	c := BranchChange{Type: Appended, Branch: b.name, Old: from, New: to}
 	if to.IsZero() {

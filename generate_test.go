@@ -437,7 +437,14 @@ type hangsUp struct {
 }
 
 func (s *hangsUp) Apply(ctx context.Context, b objects.Batch) error {
-	err := s.Store.Apply(ctx, b)
+	return s.breakAfter(s.Store.Apply(ctx, b))
+}
+
+func (s *hangsUp) Update(ctx context.Context, ref string, f func(objects.ID) (objects.Batch, error)) error {
+	return s.breakAfter(s.Store.Update(ctx, ref, f))
+}
+
+func (s *hangsUp) breakAfter(err error) error {
 	if then := s.then; err == nil && then != nil {
 		s.then = nil
 		then()
@@ -468,9 +475,9 @@ func TestAReplyOfUnknownOutcomeLandsOnce(t *testing.T) {
 	}
 }
 
-// TestAnEditAndAMergeOfUnknownOutcomeLandOnce: every write that insists on the tip that it
-// saw is repeated when its outcome is unknown, and finds what it wrote.
-func TestAnEditAndAMergeOfUnknownOutcomeLandOnce(t *testing.T) {
+// TestWriteOfUnknownOutcomeIsWrittenOnce: every write is repeated when its outcome is
+// unknown, and finds what it wrote.
+func TestWriteOfUnknownOutcomeIsWrittenOnce(t *testing.T) {
 	for name, write := range map[string]func(repo *tract.Repo) error{
 		"edit": func(repo *tract.Repo) error {
 			_, err := repo.Branch("main").Edit(t.Context(), "main", "Color?", tract.EditOptions{})
@@ -478,6 +485,10 @@ func TestAnEditAndAMergeOfUnknownOutcomeLandOnce(t *testing.T) {
 		},
 		"merge": func(repo *tract.Repo) error {
 			_, err := repo.Branch("main").Merge(t.Context(), "other", tract.MergeOptions{})
+			return err
+		},
+		"append": func(repo *tract.Repo) error {
+			_, err := repo.Branch("main").AppendUser(t.Context(), "Size?")
 			return err
 		},
 	} {

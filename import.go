@@ -42,6 +42,11 @@ func (f *ImportedMessage) check() error {
 	return checkTime(f.Origin.Started)
 }
 
+// ImportOptions say how an Import works.
+type ImportOptions struct {
+	DryRun bool // say what would be done, and write nothing
+}
+
 // ImportResult is what an import did to one branch.
 type ImportResult struct {
 	Branch string
@@ -71,7 +76,7 @@ func positionOf(importer, part string) commit.Key {
 // of the list, or the end of ctx, ends the import: what came before it is committed and
 // returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importing{repo: r, call: r.call(), dry: o.DryRun, branches: map[string]*growing{}, at: map[commit.Key]objects.ID{}}
+	m := &importing{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*growing{}, at: map[commit.Key]objects.ID{}}
 	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
 	var err error
 	for f, bad := range list {
@@ -91,7 +96,7 @@ func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error
 // importing is an import on its way.
 type importing struct {
 	repo     *Repo
-	call     *call
+	options  *callOptions
 	dry      bool
 	branches map[string]*growing
 	order    []*growing
@@ -289,7 +294,7 @@ func (m *importing) write(g *growing, part ImportedPart, key commit.Key, f *Impo
 		g.Added++
 		return nil, nil
 	}
-	d := m.call.draft(part.Block, &f.Origin)
+	d := m.options.newDraft(part.Block, &f.Origin)
 	d.Role, d.Key, d.Label = content.RoleOf(part.Block), key, f.Label
 	if !part.Time.IsZero() {
 		d.Time = part.Time
@@ -297,7 +302,7 @@ func (m *importing) write(g *growing, part ImportedPart, key commit.Key, f *Impo
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	made, err := m.call.write(&m.writer, g.tip, d)
+	made, err := m.options.writeCommits(&m.writer, g.tip, d)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +321,7 @@ func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o Appe
 	if err := content.CheckBlocks(reply.Blocks); err != nil {
 		return nil, fmt.Errorf("append reply: %w", err)
 	}
-	c, err := b.repo.appending(o)
+	c, err := b.repo.resolveAppend(o)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +335,7 @@ func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o Appe
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {
 		if !content.IsBlank(block) {
-			d := c.draft(block, origin)
+			d := c.newDraft(block, origin)
 			d.Index, d.Priority = len(drafts), c.priority
 			drafts = append(drafts, d)
 		}

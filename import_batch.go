@@ -21,7 +21,7 @@ func (m *importing) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
-	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.call.note(ctx, "import")}
+	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
 	m.writer, m.count, m.size = commit.Writer{}, 0, 0
 	var grown []*growing
 	for _, g := range m.order {
@@ -34,7 +34,6 @@ func (m *importing) flush(ctx context.Context) error {
 		return fmt.Errorf("import: %w", err)
 	}
 	for _, g := range grown {
-		m.repo.headers.put(g.tip)
 		g.stored = g.tip.ID
 		g.Added += g.waiting
 		g.waiting = 0

@@ -17,8 +17,9 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"check.go leftOut":                       "only calls and results are listed",
-	"results.go checkResults":                "only calls and results are paired",
+	"check.go leftOutProblems":               "only calls and results are listed",
+	"toolloop.go findCalls":                  "only calls and results are paired",
+	"toolloop.go checkResults":               "only calls and results are paired",
 	"compile/prompt.go say":                  "only results are sorted, by their calls",
 	"compile/summary.go callID":              "only calls and results have one",
 	"compile/tools.go pending":               "only calls and results are paired",
@@ -26,7 +27,7 @@ var someKinds = map[string]string{
 	"diff/alike.go id":                       "only calls and results have one",
 	"format/jsonreply.go blockName":          "what no model says counts as text",
 	"format/prompt.go heading":               "the role and the kind are there already",
-	"format/summary.go gist":                 "the first line of String follows",
+	"format/summary.go firstTextLine":        "the first line of String follows",
 	"inspect/grep.go textOf":                 "String of the block follows",
 	"internal/importers/messages.go chained": "only calls and results tie messages together",
 	"cmd/tract/commit.go blockOf":            "a refusal follows",
@@ -37,13 +38,13 @@ var someKinds = map[string]string{
 
 // TestEveryPlaceThatTellsKindsApartIsComplete: a switch over the types of blocks, or over
 // kinds, has a default, or is one of someKinds. In package content the kinds are methods,
-// which the compiler asks for. Of llm/providers, TestEveryBlockIsSentOrSaid holds what is
+// which the compiler asks for. Of llm/providers and the dialects in internal/llm, TestEveryBlockIsSentOrSaid holds what is
 // sent, and what is read makes blocks of known kinds only.
 func TestEveryPlaceThatTellsKindsApartIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		path = filepath.ToSlash(path)
-		if d != nil && d.IsDir() && (path == "llm/providers" || strings.HasPrefix(path, ".") && path != ".") {
+		if d != nil && d.IsDir() && (path == "llm/providers" || path == "internal/llm" || strings.HasPrefix(path, ".") && path != ".") {
 			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -120,7 +121,7 @@ func TestAKindIsAddedAsThePageSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, suffix := range []string{".go", ".md", ".mod", ".sum", ".json"} {
+	for _, suffix := range []string{".go", ".md", ".mod", ".sum", ".json", ".sql"} {
 		for path, text := range tree(t, suffix) {
 			write(t, filepath.Join(dir, path), text)
 		}

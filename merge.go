@@ -12,10 +12,11 @@ import (
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
 )
 
-// MergeOptions say how to merge. The zero value moves the branch forward where that is
-// enough, and else puts what the other history says after what this one says.
+// MergeOptions are the options of [Branch.Merge]. The zero value moves the branch forward
+// where that is enough, and otherwise appends the blocks of the other history after ours.
 type MergeOptions struct {
 	FastForwardOnly bool       // refuse what needs a merge commit: [ErrNotFastForward]
 	NoFastForward   bool       // make a merge commit although moving forward is enough
@@ -23,8 +24,8 @@ type MergeOptions struct {
 	Squash          bool       // commit what is brought again, as it reads there, without a second parent
 	NoMove          bool       // write the commits and do not move the branch: MergeResult.Tip is where it would be
 	DryRun          bool       // write nothing
-	Summary         string     // stands in the prompt for what is brought
-	Summarize       llm.Client // asked for a summary when there is something to sum up
+	Summary         string     // text of a summary that stands in the prompt for what the merge brings
+	Summarize       llm.Client // writes such a summary
 	Ask             AskOptions // how Summarize is asked; Tools, Budget, Key, NoStream and OnEvent are not used
 	Author          string     // of the commits; empty: the author of the Repo
 	Label           string     // on the merge: a line for people, never sent
@@ -34,12 +35,12 @@ type MergeOptions struct {
 	Resolve func(c Conflict) (*Change, error)
 }
 
-// MergeKind says what a merge came to.
+// MergeKind is the outcome of a merge.
 type MergeKind string
 
 // What a merge comes to.
 const (
-	UpToDate    MergeKind = "up-to-date"   // there is nothing that the branch has not
+	UpToDate    MergeKind = "up-to-date"   // the branch has everything already
 	FastForward MergeKind = "fast-forward" // the branch moved, and nothing was committed
 	Merged      MergeKind = "merge"        // a commit with two parents
 	Squashed    MergeKind = "squash"       // copies
@@ -48,23 +49,23 @@ const (
 // MergeResult is what a merge did, or would do.
 type MergeResult struct {
 	Kind      MergeKind
-	Base      objects.ID // the last commit that both have; zero: none
+	Base      objects.ID // the merge base; zero: none
 	Ours      objects.ID // the branch as it was; zero: without commits
 	Theirs    objects.ID
 	Tip       objects.ID       // the branch as it is, or would be; zero for a dry run that would commit
-	Incoming  []*commit.Commit // what theirs has and ours has not, as Show gives it, oldest first
+	Incoming  []*commit.Commit // what theirs has and ours has not, as Show returns it, oldest first
 	Commits   []objects.ID     // that were made
 	Conflicts []Conflict       // that were resolved
 }
 
-// ErrNotFastForward says that a branch cannot be moved forward to another: both have
+// ErrNotFastForward is the error of a merge that cannot only move the branch: both have
 // commits of their own.
 var ErrNotFastForward = errors.New("both have commits of their own")
 
-// ErrUnrelated says that two histories share no commit.
+// ErrUnrelated is the error for two histories that share no commit.
 var ErrUnrelated = errors.New("the histories share no commit")
 
-// ToolLoopError says that a tool loop is open where a merge would cut it.
+// ToolLoopError is the error for an open tool loop that a merge would cut.
 type ToolLoopError struct {
 	Operation string
 	Where     string   // a branch or a revision
@@ -74,20 +75,20 @@ type ToolLoopError struct {
 // Error names the calls.
 func (e *ToolLoopError) Error() string {
 	if len(e.Calls) == 0 {
-		return fmt.Sprintf("%s: %s is inside a tool loop: the model has not answered the last result", e.Operation, e.Where)
+		return fmt.Sprintf("%s: %s is inside a tool loop: the model has not answered the last tool result", e.Operation, e.Where)
 	}
-	return fmt.Sprintf("%s: %s is inside a tool loop: calls wait for a result: %s", e.Operation, e.Where, strings.Join(e.Calls, ", "))
+	return fmt.Sprintf("%s: %s is inside a tool loop: tool calls wait for a result: %s", e.Operation, e.Where, strings.Join(e.Calls, ", "))
 }
 
-// Merge brings what another history has into the branch. A commit that both have
-// edited, or annotated, is a conflict, and those that o.Resolve does not end are a
-// *[MergeConflictError]. It insists on the tip it saw: *[ConflictError].
+// Merge brings the commits of another history into the branch. A commit that both have
+// edited, or annotated, is a conflict; the conflicts that o.Resolve leaves are a
+// *[MergeConflictError]. When the branch moves meanwhile, the error is a *[ConflictError].
 func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeResult, error) {
-	c, err := b.repo.asking(o.Ask)
+	c, err := b.repo.resolveAsk(o.Ask)
 	if err != nil {
 		return nil, err
 	}
-	c.by(o.Author)
+	c.setAuthor(o.Author)
 	c.key, c.label.Text = commit.Key{}, o.Label
 	r := &MergeResult{}
 	if r.Ours, err = b.Tip(ctx); err != nil {
@@ -98,14 +99,15 @@ func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeR
 	}
 	if err := b.merge(ctx, c, o, r, rev); err != nil {
 		if errors.As(err, new(*objects.ConflictError)) {
-			return nil, b.conflict("merge", err)
+			return nil, b.wrapConflict("merge", err)
 		}
 		return nil, fmt.Errorf("merge %s into branch %s: %w", rev, b.name, err)
 	}
 	return r, nil
 }
 
-func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeResult, rev string) (err error) {
+// merge decides on the kind of the merge, and makes it.
+func (b *Branch) merge(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
 		if r.Incoming, err = commit.Linearize(ctx, store, r.Theirs); err != nil {
@@ -125,39 +127,35 @@ func (b *Branch) merge(ctx context.Context, c *call, m MergeOptions, r *MergeRes
 		r.Kind, r.Tip = UpToDate, r.Ours
 		return nil
 	case forward && (r.Ours.IsZero() || !m.NoFastForward && !m.Squash && m.Summary == "" && m.Summarize == nil):
-		return b.forward(ctx, c, m, r)
+		return b.fastForward(ctx, c, m, r)
 	case m.FastForwardOnly:
 		return ErrNotFastForward
 	case r.Base.IsZero() && !m.AllowUnrelated:
 		return ErrUnrelated
 	}
-	if err := b.repo.closed(ctx, "branch "+b.name, r.Ours); err != nil {
+	if err := b.repo.requireClosedLoop(ctx, "branch "+b.name, r.Ours); err != nil {
 		return err
 	}
-	if err := b.repo.closed(ctx, rev, r.Theirs); err != nil {
+	if err := b.repo.requireClosedLoop(ctx, rev, r.Theirs); err != nil {
 		return err
 	}
-	return b.join(ctx, c, m, r)
+	return b.joinHistories(ctx, c, m, r)
 }
 
-// forward moves the branch to the other history.
-func (b *Branch) forward(ctx context.Context, c *call, m MergeOptions, r *MergeResult) error {
+// fastForward moves the branch to the other history.
+func (b *Branch) fastForward(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) error {
 	r.Kind, r.Tip = FastForward, r.Theirs
 	if err := commit.LoadAll(ctx, b.repo.store, r.Incoming...); err != nil || m.DryRun || m.NoMove {
 		return err
 	}
-	return b.repo.move(ctx, c, "merge", objects.RefUpdate{Name: b.ref(), Old: r.Ours, New: r.Theirs})
+	return b.repo.moveRefs(ctx, c, "merge", objects.RefUpdate{Name: b.ref(), Old: r.Ours, New: r.Theirs})
 }
 
-// closed refuses a history that ends inside a tool loop: what came after it there
-// would not be an answer to it.
-func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
-	used, err := history.UsedTools(ctx, r.store, tip)
-	if err != nil || !used {
-		return err
-	}
-	p, err := compile.Chain(ctx, r.store, tip, compile.Options{})
-	if err != nil {
+// requireClosedLoop refuses a history that ends inside a tool loop: what would follow there
+// is no answer to it.
+func (r *Repo) requireClosedLoop(ctx context.Context, where string, tip objects.ID) error {
+	p, err := r.promptWithTools(ctx, tip)
+	if err != nil || p == nil {
 		return err
 	}
 	e := &ToolLoopError{Operation: "merge", Where: where}
@@ -170,8 +168,8 @@ func (r *Repo) closed(ctx context.Context, where string, tip objects.ID) error {
 	return nil
 }
 
-// join writes what joins two histories that went apart.
-func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResult) error {
+// joinHistories writes the commits that join two histories that have diverged.
+func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) error {
 	store := b.repo.store
 	tip, err := b.repo.header(ctx, r.Ours)
 	if err != nil {
@@ -181,19 +179,19 @@ func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResu
 		return err
 	}
 	p := &mergePlan{repo: b.repo, resolve: m.Resolve}
-	if err := p.make(ctx, r); err != nil {
+	if err := p.build(ctx, r); err != nil {
 		return err
 	}
 	r.Conflicts = p.resolved
 	r.Kind = Merged
 	changes := p.restate
 	if m.Squash {
-		r.Kind, changes = Squashed, p.brought
+		r.Kind, changes = Squashed, p.theirs
 	}
 	if m.DryRun {
 		m.Summarize = nil // nothing is asked for nothing
 	}
-	drafts, more, err := b.joining(ctx, c, m, r)
+	drafts, more, err := b.joinDrafts(ctx, c, m, r)
 	if err != nil {
 		return err
 	}
@@ -210,7 +208,7 @@ func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResu
 	if m.DryRun {
 		return nil
 	}
-	commits, put, err := c.commits(tip, drafts...)
+	commits, put, err := c.buildCommits(tip, drafts...)
 	if err != nil || len(commits) == 0 {
 		r.Tip = r.Ours
 		return err
@@ -219,14 +217,14 @@ func (b *Branch) join(ctx context.Context, c *call, m MergeOptions, r *MergeResu
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
 	}
-	return b.apply(ctx, batch)
+	return history.Apply(ctx, b.repo.store, batch)
 }
 
-// joining is the drafts of the merge itself: a merge commit, or for a squash the
-// blocks, and a summary behind the one, or in place of the others. put is what has
-// to be put besides.
-func (b *Branch) joining(ctx context.Context, c *call, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
-	summary, put, err := b.summary(ctx, c, m, r)
+// joinDrafts returns the drafts of the merge itself: a merge commit and a summary after it
+// if one is wanted; for a squash, copies of the blocks or one summary. put has further
+// objects.
+func (b *Branch) joinDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
+	summary, put, err := b.mergeSummary(ctx, c, m, r)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -234,10 +232,10 @@ func (b *Branch) joining(ctx context.Context, c *call, m MergeOptions, r *MergeR
 		summary.Op, summary.First, summary.Target, summary.Label = commit.Append, objects.ID{}, objects.ID{}, c.label
 		return []commit.Draft{*summary}, put, nil
 	case m.Squash:
-		drafts, err = b.repo.flat(ctx, r)
+		drafts, err = b.repo.squashDrafts(ctx, r)
 		return drafts, nil, err
 	}
-	d := b.draft(c, commit.Merge, objects.ID{})
+	d := b.newChange(c, commit.Merge, objects.ID{})
 	if d.SecondParent, err = b.repo.header(ctx, r.Theirs); err != nil {
 		return nil, nil, err
 	}
@@ -246,4 +244,90 @@ func (b *Branch) joining(ctx context.Context, c *call, m MergeOptions, r *MergeR
 		drafts = append(drafts, *summary)
 	}
 	return drafts, put, nil
+}
+
+// mergeSummary returns the draft of the summary of what a merge brings, nil when none is
+// wanted, and further objects to put.
+func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (*commit.Draft, []objects.Object, error) {
+	if m.Summary == "" && m.Summarize == nil {
+		return nil, nil, nil
+	}
+	d := b.newChange(c, commit.Compress, r.Incoming[len(r.Incoming)-1].ID)
+	d.First, d.Label = r.Incoming[0].ID, commit.Label{}
+	var put []objects.Object
+	text := m.Summary
+	if m.Summarize != nil {
+		asked, err := b.repo.mergedContent(ctx, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if text, d.Origin, put, err = b.generateSummary(ctx, c, m.Summarize, asked); err != nil {
+			return nil, nil, err
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, nil, ErrEmpty
+	}
+	d.Block = content.Text{Of: content.KindSummary, Text: text}
+	return &d, put, nil
+}
+
+// mergedContent returns what a merge brings and a summary would stand for.
+func (r *Repo) mergedContent(ctx context.Context, m *MergeResult) (*Summary, error) {
+	p, err := compile.Chain(ctx, r.store, m.Theirs, compile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[objects.ID]bool{}
+	for _, c := range m.Incoming {
+		wanted[c.ID] = true
+	}
+	var entries []*compile.Entry
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if !wanted[e.ID] || !e.Sent || e.Level != priority.Normal || e.Kind == content.KindSystem {
+			continue
+		}
+		entries = append(entries, e)
+	}
+	found := &Summary{}
+	found.Commits, err = r.loadEntries(ctx, entries)
+	return found, err
+}
+
+// squashDrafts returns drafts of the blocks that a merge brings, with their last edits and
+// priorities.
+func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft, error) {
+	entries, err := compile.Decisions(ctx, r.store, m.Theirs, compile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	at := map[objects.ID]*compile.Entry{}
+	for i := range entries {
+		at[entries[i].ID] = &entries[i]
+	}
+	last, _ := history.LatestChanges(m.Incoming)
+	var drafts []commit.Draft
+	var before *commit.Commit
+	for _, c := range m.Incoming {
+		if c.Op != commit.Append && c.Op != commit.Compress {
+			continue
+		}
+		d := draftsOf([]*commit.Commit{c})[0]
+		d.Op, d.Key, d.Index, d.Target, d.First, d.Scope = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.ScopeAll
+		if before != nil && sameMessage(before, c) {
+			d.Index = drafts[len(drafts)-1].Index + 1
+		}
+		if edit := last[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil {
+			copyContent(&d, edit)
+		}
+		if note := last[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil {
+			d.Priority = note.Priority
+		}
+		if e := at[c.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
+			d.Priority = priority.Skip // a summary stands for it
+		}
+		drafts, before = append(drafts, d), c
+	}
+	return drafts, nil
 }

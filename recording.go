@@ -65,11 +65,11 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	if err := cmp.Or(refs.Check(b.name), checkTime(r.Sent)); err != nil {
 		return nil, fmt.Errorf("record: branch %w", err)
 	}
-	c, err := b.repo.appending(o)
+	c, err := b.repo.resolveAppend(o)
 	if err != nil {
 		return nil, err
 	}
-	c.foreign = true
+	c.external = true
 	tip, err := b.Tip(ctx)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return w.done, nil
 	}
 	batch.Put = append(w.writer.Objects(), w.put...)
-	return w.done, b.conflict("record", b.apply(ctx, batch))
+	return w.done, b.wrapConflict("record", history.Apply(ctx, b.repo.store, batch))
 }
 
 // repeats reports whether a history begins with responses that were recorded elsewhere: what
@@ -117,7 +117,7 @@ func (r *Recording) repeats() bool {
 // recordWriter makes the commits of a recording.
 type recordWriter struct {
 	b      *Branch
-	c      *call
+	c      *callOptions
 	r      *Recording
 	last   *commit.Commit // nil: there is none
 	writer commit.Writer
@@ -134,10 +134,9 @@ func (w *recordWriter) tip() (id objects.ID) {
 
 // write adds commits, and returns their ids.
 func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
-	made, err := w.c.write(&w.writer, w.last, drafts...)
+	made, err := w.c.writeCommits(&w.writer, w.last, drafts...)
 	var ids []objects.ID
 	for _, one := range made {
-		w.b.repo.headers.put(one)
 		ids, w.last = append(ids, one.ID), one
 	}
 	return ids, err
@@ -151,7 +150,7 @@ func (w *recordWriter) origin(source commit.Source) *commit.Origin {
 // request writes the edits, the messages and the note.
 func (w *recordWriter) request() error {
 	for _, e := range w.r.Edits {
-		d := w.c.draft(e.Block, w.origin(commit.SourceImport))
+		d := w.c.newDraft(e.Block, w.origin(commit.SourceImport))
 		d.Op, d.Target = commit.Edit, e.Commit
 		if e.Block == nil {
 			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
@@ -166,7 +165,7 @@ func (w *recordWriter) request() error {
 		if err := content.CheckBlocks(m.Blocks); err != nil {
 			return err
 		}
-		blocks := withWords(m.Blocks)
+		blocks := dropEmpty(m.Blocks)
 		for i, block := range blocks {
 			source := commit.SourceUser
 			if block.Kind() == content.KindToolResult {
@@ -175,7 +174,7 @@ func (w *recordWriter) request() error {
 			if origins[source] == nil {
 				origins[source] = w.origin(source)
 			}
-			d := w.c.draft(block, origins[source])
+			d := w.c.newDraft(block, origins[source])
 			d.Role, d.Priority = cmp.Or(content.RoleOf(block), m.Role), w.c.priority
 			if w.last != nil && (i > 0 && joins(d.Role) && w.last.Role == d.Role || i == 0 && continues(w.last, &d)) {
 				d.Index = w.last.Index + 1
@@ -193,7 +192,7 @@ func (w *recordWriter) request() error {
 	if w.r.Note == "" {
 		return nil
 	}
-	d := w.c.draft(content.Note(w.r.Note), w.origin(commit.SourceImport))
+	d := w.c.newDraft(content.Note(w.r.Note), w.origin(commit.SourceImport))
 	d.Label.Meta = w.r.Meta
 	_, err := w.write(d)
 	return err
@@ -255,16 +254,16 @@ func (w *recordWriter) response() error {
 func (w *recordWriter) manifest() (*compile.Manifest, error) {
 	s := w.r.Request.Settings
 	m := &compile.Manifest{
-		Prev: w.r.Previous, Head: w.tip(), Options: w.c.compileOptions(), Model: cmp.Or(s.Model, w.r.Address.Model), ToolChoice: s.ToolChoice,
-		Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, RequestSettings: history.Asked(w.r.Request), Sent: objects.Hash(w.r.Body),
+		Prev: w.r.Previous, Head: w.tip(), Options: w.c.compilerOptions(), Model: cmp.Or(s.Model, w.r.Address.Model), ToolChoice: s.ToolChoice,
+		Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, RequestSettings: history.RequestSettings(w.r.Request), Sent: objects.Hash(w.r.Body),
 	}
 	m.Options.Policy.IncludeReasoning = repeatsReasoning(w.r.Request.Messages)
-	if extra := m.RequestSettings[history.AskedExtra]; extra != "" {
-		masking := w.c.masking()
-		m.RequestSettings[history.AskedExtra] = masking.Setting(extra)
-		w.c.tell(masking.found)
+	if extra := m.RequestSettings[history.SettingExtra]; extra != "" {
+		masking := w.c.newMasker()
+		m.RequestSettings[history.SettingExtra] = masking.Setting(extra)
+		w.c.reportSecrets(masking.found)
 	}
-	if list := w.c.maskedTools(w.r.Request.Tools); len(list) > 0 {
+	if list := w.c.maskTools(w.r.Request.Tools); len(list) > 0 {
 		tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, list))
 		if err := tools.Check(); err != nil {
 			return nil, fmt.Errorf("tool definitions: %w", err)
@@ -290,9 +289,9 @@ func repeatsReasoning(messages []content.Message) bool {
 
 // settings returns the settings of the request that an origin keeps.
 func (r *Recording) settings() map[string]string {
-	all := history.Asked(&llm.Request{Settings: r.Request.Settings})
+	all := history.RequestSettings(&llm.Request{Settings: r.Request.Settings})
 	maps.DeleteFunc(all, func(name, value string) bool {
-		return name == history.AskedStream || name == history.AskedExtra || name == history.AskedHidden || name == history.AskedEnabled && value == "true"
+		return name == history.SettingStream || name == history.SettingExtra || name == history.SettingHidden || name == history.SettingEnabled && value == "true"
 	})
 	if model := r.Request.Settings.Model; model != "" {
 		all["model"] = model
@@ -303,10 +302,10 @@ func (r *Recording) settings() map[string]string {
 	return all
 }
 
-// continueAt adds drafts after a commit, in one transaction. The branch must stand at the
+// appendAfter adds drafts after a commit, in one transaction. The branch must stand at the
 // commit or not exist: then it begins there. A branch that stands elsewhere is a
 // *[ConflictError]. With copies, objects that were purged stay purged.
-func (b *Branch) continueAt(ctx context.Context, c *call, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
@@ -325,8 +324,8 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 	if err != nil {
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
-	m := c.masking()
-	m.Brought = true
+	m := c.newMasker()
+	m.External = true
 	commits, put, err := commit.Write(parent, m.Drafts(drafts)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
@@ -340,14 +339,14 @@ func (b *Branch) continueAt(ctx context.Context, c *call, command string, from o
 	if tip == from && len(commits) == 0 {
 		return nil, nil
 	}
-	if err = b.apply(ctx, batch); err == nil {
-		c.tell(m.found)
+	if err = history.Apply(ctx, b.repo.store, batch); err == nil {
+		c.reportSecrets(m.found)
 	}
-	return ids, b.conflict(command, err)
+	return ids, b.wrapConflict(command, err)
 }
 
-// withWords is blocks without those that say nothing.
-func withWords(blocks []content.Block) []content.Block {
+// dropEmpty returns blocks without the empty ones.
+func dropEmpty(blocks []content.Block) []content.Block {
 	kept := make([]content.Block, 0, len(blocks))
 	for _, block := range blocks {
 		if !content.IsEmpty(block) {

@@ -20,15 +20,81 @@ type Rescue struct {
 	Branch  string
 	Tip     objects.ID
 	Time    time.Time
-	Commits []*commit.Commit // oldest first, as Show gives them
-	Damage  error            // they cannot be read, or not whole: see [commit.DamagedError]
+	Commits []*commit.Commit // oldest first, as Show returns them
+	Damage  error            // of commits that cannot be read: see [commit.DamagedError]
 }
 
-// Rescues lists the responses that could not be committed, oldest first.
+// RescueOptions are the options of [Branch.TakeRescue].
+type RescueOptions struct {
+	Anywhere bool // also on a branch that is no longer at the commit that the response answered
+}
+
+// IncompleteError is the error for a response that broke off. What came is kept.
+type IncompleteError struct {
+	Response *Response // what came: whole blocks, and the text or thought that was cut
+	Rescued  string    // the rescue ref that the response is kept under; may be empty
+	Cause    error
+}
+
+// Error describes the cause, and names the rescue ref.
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("generate: %v; the response is kept under %s", e.Cause, e.Rescued)
+}
+
+// Unwrap returns the cause.
+func (e *IncompleteError) Unwrap() error { return e.Cause }
+
+// MisplacedError is the error for a rescued response whose branch is no longer at the
+// commit that it answered. Nothing was changed.
+type MisplacedError struct {
+	Rescued  string     // the ref that the response is kept under
+	Branch   string     // the branch that it was to be committed to
+	Answered objects.ID // the commit that it answered
+	Tip      objects.ID // of the branch
+}
+
+// Error names the response, the branch and both commits.
+func (e *MisplacedError) Error() string {
+	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), tipName(e.Answered), e.Branch, tipName(e.Tip))
+}
+
+// rescueTime is the most time that keeping a response may take after its context is done.
+const rescueTime = 10 * time.Second
+
+// keepIncomplete keeps a response that broke off under a rescue ref.
+func (b *Branch) keepIncomplete(ctx context.Context, r *Response, batch objects.Batch, cause error) error {
+	rescued, err := b.writeRescue(ctx, batch)
+	if err != nil {
+		return &UnsavedError{Response: r, Cause: errors.Join(cause, err)}
+	}
+	return &IncompleteError{Response: r, Rescued: rescued, Cause: cause}
+}
+
+// writeRescue puts the objects of a batch under a rescue ref, even when ctx is done.
+func (b *Branch) writeRescue(ctx context.Context, batch objects.Batch) (ref string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
+	defer cancel()
+	base := refs.Rescued + b.name + "/" + b.repo.clock().UTC().Format(history.RescueTime)
+	to := batch.Refs[0].New
+	for n := 1; n < 100; n++ {
+		ref = base
+		if n > 1 {
+			ref = fmt.Sprintf("%s-%d", base, n)
+		}
+		batch.Refs = []objects.RefUpdate{{Name: ref, New: to}}
+		err = b.repo.store.Apply(ctx, batch)
+		if taken := (*objects.ConflictError)(nil); !errors.As(err, &taken) {
+			break
+		}
+	}
+	return ref, err
+}
+
+// Rescues returns the responses that could not be committed, oldest first.
 func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 	list, err := r.store.Refs(ctx, objects.RefQuery{Prefix: refs.Rescued})
 	if err != nil {
-		return nil, fmt.Errorf("list rescued replies: %w", err)
+		return nil, fmt.Errorf("list rescued responses: %w", err)
 	}
 	var all []Rescue
 	for _, ref := range list {
@@ -36,7 +102,7 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 		branch := name[:max(strings.LastIndexByte(name, '/'), 0)]
 		rescue := Rescue{Name: name, Branch: branch, Tip: ref.Target, Time: ref.Updated}
 		rescue.Commits, err = r.rescued(ctx, ref)
-		if errors.As(err, new(*commit.DamagedError)) || history.IsDamage(err) {
+		if errors.As(err, new(*commit.DamagedError)) || history.IsDamaged(err) {
 			rescue.Damage, err = err, nil
 		}
 		if err != nil {
@@ -48,8 +114,8 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 	return all, nil
 }
 
-// rescued returns the commits of a rescued response, oldest first, as Show gives them; with
-// a *[commit.DamagedError] when one is damaged.
+// rescued returns the commits of a rescued response, oldest first, as Show returns them;
+// with a *[commit.DamagedError] when one is damaged.
 func (r *Repo) rescued(ctx context.Context, ref objects.Ref) ([]*commit.Commit, error) {
 	var reply []*commit.Commit
 	for c, err := range commit.Walk(ctx, r.store, ref.Target, 0) {
@@ -65,6 +131,7 @@ func (r *Repo) rescued(ctx context.Context, ref objects.Ref) ([]*commit.Commit, 
 	return reply, history.LoadAll(ctx, r.store, reply)
 }
 
+// rescueRef returns the rescue ref of a name.
 func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	ref, err := objects.ReadRef(ctx, r.store, refs.Rescued+name)
@@ -74,12 +141,12 @@ func (r *Repo) rescueRef(ctx context.Context, name string) (objects.Ref, error) 
 	return ref, err
 }
 
-// TakeRescue commits a rescued response to the branch and removes its rescue ref, in
-// one transaction. The response has to follow the commit that it answered: a branch
-// without commits begins there, and one whose tip is another commit is a
+// TakeRescue commits a rescued response to the branch and removes its rescue ref, in one
+// transaction. The response has to follow the commit that it answered: a branch without
+// commits begins there, and when the tip of the branch is another commit, the error is a
 // *[MisplacedError], unless Anywhere is set.
 func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) ([]objects.ID, error) {
-	c := b.repo.call()
+	c := b.repo.defaultOptions()
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("rescue take: branch %w", err)
 	}
@@ -105,7 +172,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 			if err != nil {
 				return objects.Batch{}, err
 			}
-			if commits, put, err = c.commits(tip, again(reply)...); err != nil {
+			if commits, put, err = c.buildCommits(tip, draftsOf(reply)...); err != nil {
 				return objects.Batch{}, err
 			}
 		}
@@ -118,25 +185,4 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 		return nil, fmt.Errorf("rescue take: %w", err)
 	}
 	return ids, nil
-}
-
-// again is drafts of commits as they are, for another parent.
-func again(commits []*commit.Commit) []commit.Draft {
-	drafts := make([]commit.Draft, len(commits))
-	for i, c := range commits {
-		drafts[i] = commit.Draft{
-			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
-			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
-		}
-		sameWords(&drafts[i], c)
-	}
-	return drafts
-}
-
-// sameWords gives a draft the block of a commit; when its words were erased, theirs
-// stay so.
-func sameWords(d *commit.Draft, c *commit.Commit) {
-	if d.Block, d.CopyPurged = c.Block, nil; c.Tombstone != nil {
-		d.Block, d.CopyPurged = nil, c
-	}
 }

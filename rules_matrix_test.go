@@ -245,7 +245,7 @@ func thinkingDisabled(body object) bool { return word(body, "thinking", "type") 
 func never(object) bool { return false }
 
 // openLoop is where the open tool loop begins in a list of messages.
-func openLoop(messages []any, spoken func(m any) bool) int {
+func openLoopResponses(messages []any, spoken func(m any) bool) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if spoken(messages[i]) {
 			return i + 1
@@ -313,7 +313,7 @@ func anthropicRule(s *ruleServer, body object, h http.Header) string {
 	if h.Get("Anthropic-Beta") != "interleaved-thinking-2025-05-14" {
 		return "no interleaved thinking: " + h.Get("Anthropic-Beta")
 	}
-	for _, m := range messages[openLoop(messages, userSpoke):] {
+	for _, m := range messages[openLoopResponses(messages, userSpoke):] {
 		if word(m, "role") == "assistant" && hasPart(m, "content", func(p any) bool { return word(p, "type") == "tool_use" }) && word(m, "content", 0, "type") != "thinking" {
 			return "Expected `thinking` or `redacted_thinking`, but found `tool_use`"
 		}
@@ -372,7 +372,7 @@ func responsesSays(a scripted, stream bool) string {
 // nothing is stored, so no id is known. In the open loop it stands before its call.
 func responsesRule(s *ruleServer, body object, _ http.Header) string {
 	input := items(body, "input")
-	open := openLoop(input, func(m any) bool { return word(m, "role") == "user" })
+	open := openLoopResponses(input, func(m any) bool { return word(m, "role") == "user" })
 	before := "" // the seal of the reasoning item before
 	for i, item := range input {
 		kind := word(item, "type")
@@ -434,7 +434,7 @@ func geminiSays(a scripted, stream bool) string {
 // of the current turn has one.
 func geminiRule(s *ruleServer, body object, _ http.Header) string {
 	contents := items(body, "contents")
-	open := openLoop(contents, func(m any) bool {
+	open := openLoopResponses(contents, func(m any) bool {
 		return word(m, "role") == "user" && hasPart(m, "parts", func(p any) bool { return at(p, "text") != nil })
 	})
 	for i, c := range contents {
@@ -523,7 +523,7 @@ func bedrockRule(s *ruleServer, body object, _ http.Header) string {
 	if word(body, "additionalModelRequestFields", "anthropic_beta", 0) != "interleaved-thinking-2025-05-14" {
 		return "no interleaved thinking"
 	}
-	for _, m := range messages[openLoop(messages, userSpoke):] {
+	for _, m := range messages[openLoopResponses(messages, userSpoke):] {
 		if word(m, "role") == "assistant" && hasPart(m, "content", func(p any) bool { return at(p, "toolUse") != nil }) && at(m, "content", 0, "reasoningContent") == nil {
 			return "Expected `thinking` or `redacted_thinking`, but found `tool_use`"
 		}
@@ -536,7 +536,7 @@ func bedrockRule(s *ruleServer, body object, _ http.Header) string {
 func sealedInLoop(field string, want func(a scripted) any) func(*ruleServer, object, http.Header) string {
 	return func(s *ruleServer, body object, _ http.Header) string {
 		messages := items(body, "messages")
-		for _, m := range messages[openLoop(messages, userSpoke):] {
+		for _, m := range messages[openLoopResponses(messages, userSpoke):] {
 			if call := word(m, "tool_calls", 0, "id"); call != "" && !reflect.DeepEqual(at(m, field), want(s.said[call])) {
 				return "the reasoning of the tool call " + call + " is missing in " + field
 			}

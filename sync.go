@@ -47,7 +47,7 @@ const maxSyncRaces = 16
 // and tool results need no call. The role of a message counts before the usual role of its
 // blocks; a message without one has the roles of its blocks. A note is an error.
 func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncResult, error) {
-	c := b.repo.call()
+	c := b.repo.defaultOptions()
 	list, err := newSyncList(messages)
 	if err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
@@ -78,7 +78,7 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
 		begins := true
-		for _, block := range withWords(m.Blocks) {
+		for _, block := range dropEmpty(m.Blocks) {
 			role := m.Role
 			result, isResult := block.(content.ToolResult)
 			switch {
@@ -120,7 +120,7 @@ type syncPlace struct {
 	whole  bool       // base is the tip
 }
 
-func (b *Branch) syncOnce(ctx context.Context, c *call, list *syncList) (*SyncResult, error) {
+func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (*SyncResult, error) {
 	at, err := b.repo.place(ctx, c, b.name, list)
 	if err != nil {
 		return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
@@ -139,12 +139,12 @@ func (b *Branch) syncOnce(ctx context.Context, c *call, list *syncList) (*SyncRe
 		result.Branch = reconcile.ForkName(b.name, func(name string) bool { return forks[name] })
 	}
 	to := b.repo.Branch(result.Branch)
-	result.Commits, err = to.continueAt(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
+	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
 		var drafts []commit.Draft
 		for _, m := range reconcile.Rest(list.messages, at.listed) {
 			one := *c
 			one.role = m.Role
-			drafts = append(drafts, one.drafts(to.name, parent, m.Blocks)...)
+			drafts = append(drafts, one.newDrafts(to.name, parent, m.Blocks)...)
 			parent = nil // a later message begins anew
 		}
 		return drafts, nil
@@ -158,7 +158,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *call, list *syncList) (*SyncRe
 
 // placeAmongForks looks for a better place on the forks that earlier calls made and on the
 // branch that they are forks of, and notes their names.
-func (b *Branch) placeAmongForks(ctx context.Context, c *call, list *syncList, best syncPlace, names map[string]bool) (syncPlace, error) {
+func (b *Branch) placeAmongForks(ctx context.Context, c *callOptions, list *syncList, best syncPlace, names map[string]bool) (syncPlace, error) {
 	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + reconcile.ForkedFrom(b.name) + reconcile.ForkSuffix})
 	if err != nil {
 		return best, err
@@ -187,7 +187,7 @@ func (b *Branch) placeAmongForks(ctx context.Context, c *call, list *syncList, b
 }
 
 // place finds where a list belongs on one branch.
-func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList) (syncPlace, error) {
+func (r *Repo) place(ctx context.Context, c *callOptions, branch string, list *syncList) (syncPlace, error) {
 	tip, err := r.Branch(branch).Tip(ctx)
 	if err != nil {
 		return syncPlace{}, err
@@ -199,7 +199,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 	if !list.instructions {
 		h.blocks = slices.DeleteFunc(h.blocks, func(s saidBlock) bool { return h.line[s.at].Role == content.RoleSystem })
 	}
-	masks := c.masking().Mode != history.MaskOff
+	masks := c.newMasker().Mode != history.MaskOff
 	theirs, err := h.comparable(list.messages, masks)
 	if err != nil {
 		return syncPlace{}, err
@@ -215,7 +215,7 @@ func (r *Repo) place(ctx context.Context, c *call, branch string, list *syncList
 	if best.whole || best.listed == len(list.of) || tip.IsZero() {
 		return best, nil
 	}
-	p, err := compile.Chain(ctx, r.store, tip, c.compileOptions())
+	p, err := compile.Chain(ctx, r.store, tip, c.compilerOptions())
 	if err != nil {
 		return best, nil //nolint:nilerr // no client has a prompt that cannot be made
 	}
@@ -338,7 +338,7 @@ func maskedMessages(messages []content.Message, masks bool) []content.Message {
 	for i, m := range all {
 		all[i].Blocks = slices.Clone(m.Blocks)
 		for j, b := range m.Blocks {
-			all[i].Blocks[j], _ = history.Masked(b)
+			all[i].Blocks[j], _ = history.MaskBlock(b)
 		}
 	}
 	return all

@@ -174,7 +174,7 @@ func (w *contentWalk) match(ctx context.Context, header, record objects.Object, 
 		bad = commit.SetBlock(ctx, w.store, c, record)
 	}
 	switch {
-	case history.IsDamage(bad):
+	case history.IsDamaged(bad):
 		return c, &commit.DamagedError{Commit: c.ID, Cause: bad}
 	case bad != nil:
 		return nil, bad

@@ -38,7 +38,7 @@ func tips(ctx context.Context, repo *tract.Repo, revs []string) ([]objects.ID, e
 // turnTips returns tips, and with turns also the numbers of the turns of all that they reach.
 func turnTips(ctx context.Context, repo *tract.Repo, revs []string, turns bool) (ids []objects.ID, numbers map[objects.ID]int, err error) {
 	if ids, err = tips(ctx, repo, revs); err == nil && turns {
-		numbers, err = history.Turns(ctx, repo.Store(), ids)
+		numbers, err = history.TurnNumbers(ctx, repo.Store(), ids)
 	}
 	return ids, numbers, err
 }

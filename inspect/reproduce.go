@@ -186,7 +186,7 @@ func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reprodu
 	var list []Reproduction
 	origins := map[objects.ID]bool{{}: true}
 	commits := 0
-	for c, err := range history.All(ctx, repo.Store(), tips, nil) {
+	for c, err := range history.WalkAll(ctx, repo.Store(), tips, nil) {
 		if err != nil {
 			return nil, err
 		}

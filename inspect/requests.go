@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
@@ -15,17 +14,13 @@ import (
 
 // Diff compares the prompts of two revisions.
 func Diff(ctx context.Context, repo *tract.Repo, a, b string, o tract.CompileOptions) (*diff.Diff, error) {
-	var before, after *compile.Prompt
-	var errBefore, errAfter error
-	var both sync.WaitGroup
-	both.Go(func() { before, errBefore = repo.Compile(ctx, a, o) })
-	after, errAfter = repo.Compile(ctx, b, o)
-	both.Wait()
-	if errBefore != nil {
-		return nil, errBefore
+	before, err := repo.Compile(ctx, a, o)
+	if err != nil {
+		return nil, err
 	}
-	if errAfter != nil {
-		return nil, errAfter
+	after, err := repo.Compile(ctx, b, o)
+	if err != nil {
+		return nil, err
 	}
 	return diff.Prompts(before, after), nil
 }

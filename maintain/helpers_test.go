@@ -165,7 +165,7 @@ type plainTarget struct{}
 func (plainTarget) Address() llm.Address {
 	return llm.Address{Provider: "plain", Dialect: "text", Model: "m1", Endpoint: "localhost", Encoder: 1}
 }
-func (plainTarget) NeedsReasoningInToolLoop() bool                     { return false }
+func (plainTarget) NeedsReasoningInToolLoop() bool      { return false }
 func (plainTarget) Encode(*llm.Request) ([]byte, error) { return []byte("{}"), nil }
 
 func (plainTarget) Decode(body io.Reader) iter.Seq2[llm.Event, error] {

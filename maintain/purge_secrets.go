@@ -42,7 +42,7 @@ func (w *purge) secrets(ctx context.Context) error {
 // masked returns a block as the edit that masks its secrets has it: changed reasoning is
 // no longer its provider's.
 func masked(b content.Block, rules []string) content.Block {
-	b, _ = history.Masked(b, rules...)
+	b, _ = history.MaskBlock(b, rules...)
 	if b.Kind() == content.KindReasoning {
 		if edited, err := content.WithText(b, b.String()); err == nil {
 			return edited
@@ -63,7 +63,7 @@ func (w *purge) replace(ctx context.Context) error {
 	operation := history.OperationOf(ctx)
 	for _, ref := range heads {
 		branch := refs.Name(ref.Name)
-		commits, err := history.Write(ctx, w.store, ref.Name, operation.Note(w.Time, w.Author, "purge"), nil, func(tip *commit.Commit) ([]commit.Draft, error) {
+		commits, err := history.Write(ctx, w.store, ref.Name, operation.Note(w.Time, w.Author, "purge"), func(tip *commit.Commit) ([]commit.Draft, error) {
 			if tip == nil { // it was deleted meanwhile
 				return nil, nil
 			}

@@ -121,7 +121,7 @@ func (k *scanner) walk(ctx context.Context) error {
 		return err
 	}
 	done := int64(0)
-	for c, err := range history.Loaded(ctx, k.store, commits, 0) {
+	for c, err := range history.LoadSeq(ctx, k.store, commits, 0) {
 		if c == nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (k *scanner) walk(ctx context.Context) error {
 // scan scans a commit, and continues after damage. damaged is the error of reading it.
 func (k *scanner) scan(ctx context.Context, c *commit.Commit, damaged error) error {
 	err := k.commit(ctx, c)
-	if history.IsDamage(err) && damaged == nil {
+	if history.IsDamaged(err) && damaged == nil {
 		err, damaged = nil, &commit.DamagedError{Commit: c.ID, Cause: err}
 	}
 	if damaged != nil && !k.stopped {
@@ -231,7 +231,7 @@ func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
 	if c.Op != commit.Compress && c.Kind != content.KindSummary {
 		return nil
 	}
-	for asked, err := range history.Loaded(ctx, k.store, commit.Walk(ctx, k.store, m.Head, 0), 0) {
+	for asked, err := range history.LoadSeq(ctx, k.store, commit.Walk(ctx, k.store, m.Head, 0), 0) {
 		if asked == nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func ever(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commit, error]
 				yield(nil, err)
 				return
 			}
-			for c, err := range history.All(ctx, s, tips, seen) {
+			for c, err := range history.WalkAll(ctx, s, tips, seen) {
 				if !yield(c, err) || err != nil {
 					return
 				}

@@ -134,7 +134,7 @@ func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
 		err = history.LoadAll(ctx, x.repo.Store(), line)
 	}
 	if err != nil {
-		if ctx.Err() != nil || !history.IsDamage(err) {
+		if ctx.Err() != nil || !history.IsDamaged(err) {
 			return err
 		}
 		return nil
@@ -202,7 +202,7 @@ func (x *index) masked(b content.Block) (content.Block, []string) {
 	if !x.masks {
 		return b, nil
 	}
-	return history.Masked(b)
+	return history.MaskBlock(b)
 }
 
 // put adds a thread. The lock is held.

@@ -38,3 +38,26 @@ func Changes(ctx context.Context, r objects.Reader, tip, id objects.ID) ([]*comm
 	}
 	return list, LoadAll(ctx, r, list)
 }
+
+// its priority, which an annotation changes.
+type ChangeKey struct {
+	Target objects.ID
+	Op     commit.Op // Edit or Annotate
+}
+
+// LatestChanges returns the last edit and the last annotation of each commit in a line of
+// commits, oldest first, and their keys in the order of the first change.
+func LatestChanges(line []*commit.Commit) (latest map[ChangeKey]*commit.Commit, order []ChangeKey) {
+	latest = map[ChangeKey]*commit.Commit{}
+	for _, c := range line {
+		if c.Op != commit.Edit && c.Op != commit.Annotate {
+			continue
+		}
+		key := ChangeKey{c.Target, c.Op}
+		if latest[key] == nil {
+			order = append(order, key)
+		}
+		latest[key] = c
+	}
+	return latest, order
+}

@@ -10,29 +10,29 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// IsDamage reports whether an error says that what a commit links to cannot be read. A
-// missing object is damage too: nothing removes an object that something links to.
-func IsDamage(err error) bool {
+// IsDamaged reports whether an error says that an object that a commit links to cannot be
+// read. A missing object is damage too: nothing removes an object with links to it.
+func IsDamaged(err error) bool {
 	return errors.Is(err, objects.ErrCorrupt) || errors.Is(err, objects.ErrNotFound)
 }
 
-// Load fills in one commit. Of a damaged one it fills in what can be read, and returns a
-// *[commit.DamagedError].
+// Load reads the content, the origin and the label of one commit. Of a damaged commit it
+// reads what it can, and returns a *[commit.DamagedError].
 func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
 	err := commit.Load(ctx, r, c) // LoadAll ends where it meets damage, and reads the content last
-	if err != nil && !IsDamage(err) {
+	if err != nil && !IsDamaged(err) {
 		return err
 	}
-	if err = commit.LoadAll(ctx, r, c); IsDamage(err) {
+	if err = commit.LoadAll(ctx, r, c); IsDamaged(err) {
 		return &commit.DamagedError{Commit: c.ID, Cause: err}
 	}
 	return err
 }
 
-// LoadEach fills in commits as Load does. The errors in damaged are those of the commits,
-// in their places; nil: all are intact.
+// LoadEach reads commits as Load does. damaged has their errors, by index; it is nil when
+// all are intact.
 func LoadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit) (damaged []error, err error) {
-	if err := commit.LoadAll(ctx, r, commits...); !IsDamage(err) {
+	if err := commit.LoadAll(ctx, r, commits...); !IsDamaged(err) {
 		return nil, err
 	}
 	damaged = make([]error, len(commits))
@@ -45,23 +45,23 @@ func LoadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit) (
 	return damaged, nil
 }
 
-// LoadAll is LoadEach with the first error of all.
+// LoadAll is LoadEach that returns the first error of all.
 func LoadAll(ctx context.Context, r objects.Reader, commits []*commit.Commit) error {
 	damaged, err := LoadEach(ctx, r, commits)
 	return cmp.Or(append([]error{err}, damaged...)...)
 }
 
-// Loaded reads loadPage commits at once at most, and firstPage at first unless the caller
-// says how many.
+// The most commits in a page of LoadSeq, and the commits in its first page when the caller
+// does not say.
 const (
 	loadPage  = 128
 	firstPage = 16
 )
 
-// Loaded fills in commits, a page at a time, as Load does. A damaged one comes with its
+// LoadSeq reads commits as Load does, a page at a time. A damaged commit comes with its
 // error; any other error is the last element. The first page has first commits, or few when
-// that is 0, and the next ones are longer: a caller that wants few waits for few.
-func Loaded(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
+// first is 0, and later pages are longer: a caller that wants few waits for few.
+func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		size := min(cmp.Or(first, firstPage), loadPage)
 		page := make([]*commit.Commit, 0, size)
@@ -85,7 +85,7 @@ func Loaded(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Com
 	}
 }
 
-// yieldLoaded reports whether more are wanted.
+// yieldLoaded reads and yields one page, and reports whether more are wanted.
 func yieldLoaded(ctx context.Context, r objects.Reader, commits []*commit.Commit, yield func(*commit.Commit, error) bool) bool {
 	damaged, err := LoadEach(ctx, r, commits)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The values of the setting secrets.mask that say more than "traces".
+// The values of the setting secrets.mask that differ from the default, "traces".
 const (
 	MaskAll = "all"
 	MaskOff = "off"
 )
 
 // Masker finds secrets in what is about to be stored, and replaces them by masks where its
-// Mode asks for that. A seal covers a block as it came, so that its secrets stay.
+// Mode says so. The secrets of a sealed block stay: the seal covers the block as it is.
 type Masker struct {
-	Mode    string                                                    // of the setting secrets.mask
-	Brought bool                                                      // all comes from another program, which was recorded
-	Found   func(rule string, kind content.Kind, masked, sealed bool) // is called for each secret; kind 0: of no block
+	Mode     string                                                    // of the setting secrets.mask
+	External bool                                                      // all comes from another program, which was recorded
+	Found    func(rule string, kind content.Kind, masked, sealed bool) // is called for each secret; kind 0: of no block
 
 	// Of the text that is being searched:
 	kind         content.Kind
@@ -54,21 +54,21 @@ func (m *Masker) Blocks(list []content.Block) []content.Block {
 	return masked
 }
 
-// draft returns a draft with its secrets masked. origins has the masked form of those that
-// were masked before: drafts share them.
+// draft masks a draft. origins has the origins that were masked before, since drafts share
+// them.
 func (m *Masker) draft(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
-	if d = m.beside(d, origins); d.Block != nil {
-		d.Block = m.block(d.Block, m.broughtIn(&d))
+	if d = m.maskMetadata(d, origins); d.Block != nil {
+		d.Block = m.block(d.Block, m.isExternal(&d))
 	}
 	return d
 }
 
-// broughtIn reports whether the content of a draft comes from another program.
-func (m *Masker) broughtIn(d *commit.Draft) bool {
-	return m.Brought || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
+// isExternal reports whether the content of a draft comes from another program.
+func (m *Masker) isExternal(d *commit.Draft) bool {
+	return m.External || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 }
 
-// block masks a block, which may come from another program.
+// block masks a block.
 func (m *Masker) block(b content.Block, brought bool) content.Block {
 	if m.Mode == MaskOff {
 		return b
@@ -78,9 +78,9 @@ func (m *Masker) block(b content.Block, brought bool) content.Block {
 	return content.RewriteText(b, m.text)
 }
 
-// beside masks the label and the origin of a draft.
-func (m *Masker) beside(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
-	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.broughtIn(&d), false, content.KindNote
+// maskMetadata masks the label and the origin of a draft.
+func (m *Masker) maskMetadata(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.isExternal(&d), false, content.KindNote
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
 	}
@@ -98,8 +98,8 @@ func (m *Masker) beside(d commit.Draft, origins *map[*commit.Origin]*commit.Orig
 	return d
 }
 
-// Setting returns a setting of a request as it is to be stored. The request was sent with
-// the original bytes: it cannot be reproduced.
+// Setting returns a setting of a request as it is stored. The request was sent with the
+// original, so it cannot be reproduced.
 func (m *Masker) Setting(s string) string {
 	if m.Mode == MaskOff {
 		return s
@@ -108,7 +108,7 @@ func (m *Masker) Setting(s string) string {
 	return m.text(s)
 }
 
-// text returns a text as it is to be stored.
+// text masks a text.
 func (m *Masker) text(s string) string {
 	found := secrets.Find(s)
 	if len(found) == 0 {
@@ -124,7 +124,7 @@ func (m *Masker) text(s string) string {
 	return secrets.Mask(s)
 }
 
-// Label returns a label that is on no commit, with its secrets masked.
+// Label returns the label of a ref with its secrets masked.
 func (m *Masker) Label(l commit.Label) commit.Label {
 	if m.Mode == MaskOff {
 		return l
@@ -137,7 +137,7 @@ func (m *Masker) label(l commit.Label) commit.Label {
 	return commit.Label{Text: m.text(l.Text), Meta: m.values(l.Meta)}
 }
 
-// values returns a map with its values masked. The map itself is not changed.
+// values masks the values of a map, which is not changed.
 func (m *Masker) values(of map[string]string) map[string]string {
 	var masked map[string]string
 	for k, v := range of {
@@ -165,12 +165,12 @@ func (m *Masker) origin(o *commit.Origin) *commit.Origin {
 	return &masked
 }
 
-// Tools returns the definitions of tools as they are to be sent and stored.
+// Tools returns definitions of tools as they are sent and stored.
 func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
 	if len(list) == 0 || m.Mode == MaskOff {
 		return list
 	}
-	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.Brought, false, 0
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.External, false, 0
 	tools := slices.Clone(list)
 	for i := range tools {
 		t := &tools[i]
@@ -179,11 +179,11 @@ func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
 	return tools
 }
 
-// Masked returns a block with its secrets masked, and the rules that found them; no rules:
-// there are no secrets, and the block is unchanged. With only, the findings of other rules
-// do not count. A block with secrets loses its seal, which is invalid over other content:
-// store the result only where no open tool loop needs the seal.
-func Masked(b content.Block, only ...string) (masked content.Block, rules []string) {
+// MaskBlock returns a block with its secrets masked, and the rules that found them; none
+// when the block has no secrets and is unchanged. With only, the findings of other rules do
+// not count. A block with secrets loses its seal, which does not fit other content: store
+// the result only where no open tool loop needs the seal.
+func MaskBlock(b content.Block, only ...string) (masked content.Block, rules []string) {
 	masked = content.RewriteText(b, func(s string) string {
 		found := secrets.Find(s)
 		if len(found) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Operation is what the batches of one user's operation share.
+// Operation is what the batches of one operation of the user share.
 type Operation struct {
 	group   objects.Group
 	command string      // that the ref log names; empty: that of each batch
@@ -19,14 +19,14 @@ type Operation struct {
 
 type operationKey struct{}
 
-// AsOperation returns a context under which all calls are of one operation, which the ref
-// log names by command; when it is empty, by what each call does.
+// AsOperation returns a context under which all calls are one operation. The ref log names
+// it by command; when that is empty, by what each call does.
 func AsOperation(ctx context.Context, command string) context.Context {
 	return context.WithValue(ctx, operationKey{}, newOperation(command))
 }
 
-// InOperation returns a context that is of an operation, for a call that writes more than
-// one batch.
+// InOperation returns ctx when it is part of an operation, and otherwise AsOperation: for a
+// call that writes several batches.
 func InOperation(ctx context.Context, command string) context.Context {
 	if _, ok := ctx.Value(operationKey{}).(*Operation); ok {
 		return ctx
@@ -34,7 +34,7 @@ func InOperation(ctx context.Context, command string) context.Context {
 	return AsOperation(ctx, command)
 }
 
-// OperationOf returns the operation that a context is of, or else a new one.
+// OperationOf returns the operation that a context is part of, or a new one.
 func OperationOf(ctx context.Context) *Operation {
 	if op, ok := ctx.Value(operationKey{}).(*Operation); ok {
 		return op
@@ -48,11 +48,12 @@ func newOperation(command string) *Operation {
 	return op
 }
 
-// Command returns the command that the operation is named by, or that of a batch of it.
+// Command returns the command that the operation is named by; that of the batch when it has
+// none.
 func (o *Operation) Command(batch string) string { return cmp.Or(o.command, batch) }
 
-// Note returns the note of the next batch of the operation, however often that is tried.
-// command names what the batch does.
+// Note returns the note of the next batch of the operation, however often the batch is
+// tried. command names what the batch does.
 func (o *Operation) Note(at time.Time, author, command string) objects.Note {
 	return objects.Note{Time: at, Author: author, Command: o.Command(command), Group: o.group, Continues: o.begun.Swap(true)}
 }

@@ -11,45 +11,45 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Response is one response of a model, and what its reasoning cost.
+// Response is one response of a model, and the cost of its reasoning.
 type Response struct {
 	Last *commit.Commit // its last block, with its origin
 	Cost
 }
 
-// Cost is the tokens of the reasoning of a response.
+// Cost is the number of tokens of the reasoning of a response.
 type Cost struct {
 	Tokens    int64 // as reported; of reasoning that was not committed, what the other blocks leave of the output
 	Estimate  int   // of reasoning that was committed and not reported
 	Estimated bool  // the tokens were not reported
 }
 
-// CostOf returns the cost of the reasoning of a response with an origin and blocks.
-func CostOf(o *commit.Origin, blocks []*commit.Commit) Cost {
-	var a answer
+// ReasoningCost returns the cost of the reasoning of a response with an origin and blocks.
+func ReasoningCost(o *commit.Origin, blocks []*commit.Commit) Cost {
+	var a responseBlocks
 	for _, c := range blocks {
 		a.add(c)
 	}
 	return a.cost(o)
 }
 
-// usagePage is how many responses are read at once.
+// usagePage is the number of responses that are read at once.
 const usagePage = 256
 
-// answer is the blocks of one response, as far as headers tell.
-type answer struct {
+// responseBlocks is the blocks of one response, as far as their headers tell.
+type responseBlocks struct {
 	last      *commit.Commit
 	other     int64 // weight of the other blocks
 	reasoning int   // estimate of the reasoning
 	counted   bool  // with a later part of it
 }
 
-// imported is a response that an import brought to a branch. When it came in parts, because
-// the log was still being written, each part has its own origin: the last one says what
-// the response cost.
+// imported identifies a response that an import brought to a branch. When it came in parts,
+// because its log was still being written, each part has an origin, and the last one has
+// the cost of the response.
 type imported struct{ session, importer, response string }
 
-// importedAs is the response of an origin, empty when it was not imported.
+// importedAs returns the imported response of an origin; empty when it was not imported.
 func importedAs(o *commit.Origin) imported {
 	if o.Importer == "" || o.ResponseID == "" {
 		return imported{}
@@ -57,8 +57,8 @@ func importedAs(o *commit.Origin) imported {
 	return imported{o.Session, o.Importer, o.ResponseID}
 }
 
-// add counts a block of the response.
-func (a *answer) add(c *commit.Commit) {
+// add counts a block.
+func (a *responseBlocks) add(c *commit.Commit) {
 	if c.Kind == content.KindReasoning {
 		a.reasoning += compile.Estimate(c.Kind.PromptBytes(c.Size))
 	} else {
@@ -66,8 +66,8 @@ func (a *answer) add(c *commit.Commit) {
 	}
 }
 
-// cost is that of the reasoning of the response, by its origin.
-func (a *answer) cost(o *commit.Origin) Cost {
+// cost returns the cost of the reasoning.
+func (a *responseBlocks) cost(o *commit.Origin) Cost {
 	switch u := o.Usage; {
 	case u.Reasoning > 0:
 		return Cost{Tokens: u.Reasoning}
@@ -78,16 +78,16 @@ func (a *answer) cost(o *commit.Origin) Cost {
 }
 
 // Responses yields the responses of models on the histories of tips, newest first. Each
-// comes once, however many histories have it; those without a known usage are left out. An
-// error is the last element.
+// comes once, however many histories have it; responses without a known usage are left out.
+// An error is the last element.
 func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
-		seen, counted := map[objects.ID]*answer{}, map[imported]bool{}
-		var page []*answer
+		seen, counted := map[objects.ID]*responseBlocks{}, map[imported]bool{}
+		var page []*responseBlocks
 		flush := func() bool {
 			ok := yieldCosts(ctx, r, page, counted, yield)
 			for _, a := range page {
-				seen[a.last.OriginID] = &answer{last: a.last} // more of it is not counted again
+				seen[a.last.OriginID] = &responseBlocks{last: a.last} // more of it is not counted again
 			}
 			page = nil
 			return ok
@@ -109,7 +109,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 			if len(page) >= usagePage && !flush() {
 				return
 			}
-			a := &answer{last: c}
+			a := &responseBlocks{last: c}
 			a.add(c)
 			seen[c.OriginID], page = a, append(page, a)
 		}
@@ -117,13 +117,13 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 	}
 }
 
-// maybeResponse reports whether a commit may be a block of a model's response, as far as
-// its header says.
+// maybeResponse reports whether a commit may be a block of a response, as far as its header
+// tells.
 func maybeResponse(c *commit.Commit) bool {
 	return c.Op == commit.Append && !c.OriginID.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
 }
 
-func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted map[imported]bool, yield func(Response, error) bool) bool {
+func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, counted map[imported]bool, yield func(Response, error) bool) bool {
 	ids := make([]objects.ID, len(page))
 	for i, a := range page {
 		ids[i] = a.last.OriginID
@@ -133,7 +133,7 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*answer, counted m
 		yield(Response{}, err)
 		return false
 	}
-	newest := map[imported]*answer{}
+	newest := map[imported]*responseBlocks{}
 	for _, a := range page {
 		part := importedAs(origins[a.last.OriginID])
 		switch later := newest[part]; {

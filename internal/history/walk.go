@@ -1,6 +1,16 @@
-// Package history has what every question about histories begins with: the tips of all
-// refs, walks over several histories at once, and the numbers of turns. Its functions
-// read, and keep nothing open between the elements that they yield.
+// Package history is what the root package and the packages above it (inspect, maintain,
+// recorder) share: they all walk histories, read commits of which some may be damaged, and
+// add commits to refs.
+//
+// For most uses: [Tips] returns the commits at all refs; [WalkAll] and [NewestFirst] walk
+// from them; [LoadSeq] and [LoadEach] read what the walk found and return damage beside the
+// rest. [LastTurn] and [UsedTools] tell whether a tool loop is open, [LatestChanges] and
+// [Changes] what was edited or annotated, [Responses] what responses cost, [TurnNumbers] in
+// which turn a commit is. [Write] adds commits to a ref: it is the one way to do so, with
+// the secrets masked by a [Masker] and the ref log entry made by an [Operation].
+//
+// The functions keep no lock, transaction or connection open between the elements that they
+// yield. They check no permissions and resolve no names; that is for their callers.
 package history
 
 import (
@@ -17,12 +27,12 @@ import (
 // RescueTime is the layout of the time at the end of the name of a rescue ref.
 const RescueTime = "20060102T150405.000Z"
 
-// NewestFirst yields the headers of all commits that tips reach, each once: those that
-// claim to be newest first, and of one history a commit before its parents. It reads
-// no further than it is asked. An error is the last element.
+// NewestFirst yields the headers of all commits that tips reach, each once: by their time,
+// the newest first, and a commit always before its parents. It reads no further than the
+// caller asks. An error is the last element.
 func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		w := &walks{seen: map[objects.ID]bool{}}
+		w := &walkHeap{seen: map[objects.ID]bool{}}
 		defer w.stop()
 		for _, tip := range tips {
 			if err := w.add(ctx, r, tip); err != nil {
@@ -45,9 +55,9 @@ func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.
 	}
 }
 
-// advance goes on to the next commit, and takes in what a merge brought. The rest of
-// a history that met another is that one's.
-func (w *walks) advance(ctx context.Context, r objects.Reader, fresh bool) error {
+// advance goes on to the next commit, and adds the histories that a merge brought. Where a
+// history meets another one, its rest belongs to that one.
+func (w *walkHeap) advance(ctx context.Context, r objects.Reader, fresh bool) error {
 	first := w.open[0]
 	if !fresh {
 		first.stop()
@@ -78,6 +88,7 @@ type walk struct {
 	stop func()
 }
 
+// step reads the next commit.
 func (w *walk) step() error {
 	c, err, more := w.next()
 	if err != nil {
@@ -89,13 +100,13 @@ func (w *walk) step() error {
 	return nil
 }
 
-// walks is a heap of histories by the time of the commits they are at.
-type walks struct {
+// walkHeap is a heap of histories by the time of their present commits.
+type walkHeap struct {
 	open []*walk
 	seen map[objects.ID]bool
 }
 
-func (w *walks) add(ctx context.Context, r objects.Reader, tip objects.ID) error {
+func (w *walkHeap) add(ctx context.Context, r objects.Reader, tip objects.ID) error {
 	if w.seen[tip] {
 		return nil
 	}
@@ -110,16 +121,16 @@ func (w *walks) add(ctx context.Context, r objects.Reader, tip objects.ID) error
 	return nil
 }
 
-func (w *walks) stop() {
+func (w *walkHeap) stop() {
 	for _, open := range w.open {
 		open.stop()
 	}
 }
 
 // Len, Less, Swap, Push and Pop are for container/heap.
-func (w *walks) Len() int { return len(w.open) }
+func (w *walkHeap) Len() int { return len(w.open) }
 
-func (w *walks) Less(i, j int) bool {
+func (w *walkHeap) Less(i, j int) bool {
 	a, b := w.open[i].at, w.open[j].at
 	if !a.Time.Equal(b.Time) {
 		return a.Time.After(b.Time)
@@ -129,15 +140,15 @@ func (w *walks) Less(i, j int) bool {
 	}
 	return a.ID.Compare(b.ID) > 0
 }
-func (w *walks) Swap(i, j int) { w.open[i], w.open[j] = w.open[j], w.open[i] }
-func (w *walks) Push(x any)    { w.open = append(w.open, x.(*walk)) }
-func (w *walks) Pop() any {
+func (w *walkHeap) Swap(i, j int) { w.open[i], w.open[j] = w.open[j], w.open[i] }
+func (w *walkHeap) Push(x any)    { w.open = append(w.open, x.(*walk)) }
+func (w *walkHeap) Pop() any {
 	last := w.open[len(w.open)-1]
 	w.open = w.open[:len(w.open)-1]
 	return last
 }
 
-// Tips returns the commits at which branches, tags and rescued responses are, each once.
+// Tips returns the commits at which branches, tags and rescue refs are, each once.
 func Tips(ctx context.Context, r objects.RefReader) ([]objects.ID, error) {
 	var tips []objects.ID
 	seen := map[objects.ID]bool{}
@@ -155,10 +166,10 @@ func Tips(ctx context.Context, r objects.RefReader) ([]objects.ID, error) {
 	return tips, nil
 }
 
-// All yields the headers of all commits that tips reach by any parent, each once, line by
-// line, but for those that were seen and what lies before them. It adds to seen what it
-// yields; nil is none. An error is the last element.
-func All(ctx context.Context, r objects.Reader, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*commit.Commit, error] {
+// WalkAll yields the headers of all commits that tips reach by any parent, each once,
+// history by history. Commits in seen, and their ancestors, are left out; it adds to seen
+// what it yields. A nil seen is empty. An error is the last element.
+func WalkAll(ctx context.Context, r objects.Reader, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*commit.Commit, error] {
 	if seen == nil {
 		seen = map[objects.ID]bool{}
 	}
@@ -185,8 +196,9 @@ func All(ctx context.Context, r objects.Reader, tips []objects.ID, seen map[obje
 	}
 }
 
-// Turns numbers the turn of every commit that tips reach by first parents.
-func Turns(ctx context.Context, r objects.Reader, tips []objects.ID) (map[objects.ID]int, error) {
+// TurnNumbers returns the number of the turn of every commit that tips reach by first
+// parents.
+func TurnNumbers(ctx context.Context, r objects.Reader, tips []objects.ID) (map[objects.ID]int, error) {
 	turns := map[objects.ID]int{}
 	for _, tip := range tips {
 		var line []*commit.Commit

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWalksYieldEveryCommitOnce walks over histories that part and are merged, from
+// TestWalksYieldEveryCommitOnce walkHeap over histories that part and are merged, from
 // branches, tags and a rescued response: every commit comes once, and of one line before
 // its parents.
 func TestWalksYieldEveryCommitOnce(t *testing.T) {
@@ -50,7 +50,7 @@ func TestWalksYieldEveryCommitOnce(t *testing.T) {
 			t.Fatalf("seed %d: %d tips of %d commits, %v", seed, len(tips), len(all), err)
 		}
 		seen := map[objects.ID]bool{all[0].ID: true}
-		for c, err := range All(t.Context(), store, tips, seen) {
+		for c, err := range WalkAll(t.Context(), store, tips, seen) {
 			if err != nil || c.ID == all[0].ID {
 				t.Fatalf("seed %d: a commit that was seen comes again, or %v", seed, err)
 			}
@@ -66,7 +66,7 @@ func TestWalksYieldEveryCommitOnce(t *testing.T) {
 			once[c.ID] = true
 		}
 		want := map[objects.ID]bool{}
-		for c, err := range All(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}, nil) {
+		for c, err := range WalkAll(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns, err := Turns(t.Context(), store, []objects.ID{commits[3].ID, fork[0].ID})
+	turns, err := TurnNumbers(t.Context(), store, []objects.ID{commits[3].ID, fork[0].ID})
 	if err != nil {
 		t.Fatal(err)
 	}

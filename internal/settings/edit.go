@@ -9,277 +9,209 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// The text of a file is edited where the value stands, so that comments and
-// order stay. Every edit is read back: when the document does not say what it
-// should, it is written anew from its values, which loses comments but nothing
-// else.
-
-// line is one table head or one `key = value` of a document.
-type line struct {
-	head       bool // [table]
-	path       []string
-	start, end int // of the text without what else is on its lines
-	value      int // where the value starts
-	leafKey    int // where the last part of the key starts
-	inline     bool
-}
-
-// scan lists the lines of a document, inline tables included. Everything that takes
-// longer for a larger document comes after it, and it refuses one that is too large.
-func scan(text []byte) ([]line, error) {
-	s := scanner{text: text}
-	s.parser.Reset(text)
-	for s.parser.NextExpression() {
-		var err error
-		switch e := s.parser.Expression(); e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			err = s.head(e)
-		case unstable.KeyValue:
-			err = s.assignment(e, s.table, false)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s.lines, s.parser.Error()
-}
-
-type scanner struct {
-	text   []byte
-	parser unstable.Parser
-	table  []string // that the keys are in
-	lines  []line
-	keys   int
-}
-
-func (s *scanner) head(e *unstable.Node) error {
-	path, first, last := keyPath(e)
-	if err := s.count(first, len(path)); err != nil {
-		return err
-	}
-	s.table = path
-	if e.Kind == unstable.ArrayTable {
-		s.table = []string{"[[]]"} // nothing that is looked for
-	}
-	end := last + bytes.IndexByte(s.text[last:], ']') + 1
-	s.lines = append(s.lines, line{head: true, path: s.table, start: first, end: end})
-	return nil
-}
-
-func (s *scanner) assignment(e *unstable.Node, table []string, inline bool) error {
-	path, first, last := keyPath(e)
-	if err := s.count(first, len(table)+len(path)); err != nil {
-		return err
-	}
-	l := line{path: append(table[:len(table):len(table)], path...), start: first, end: int(e.Raw.Offset + e.Raw.Length), inline: inline}
-	for it := e.Key(); it.Next(); {
-		l.leafKey = int(it.Node().Raw.Offset)
-	}
-	l.value = last + bytes.IndexByte(s.text[last:], '=') + 1
-	for l.value < l.end && (s.text[l.value] == ' ' || s.text[l.value] == '\t') {
-		l.value++
-	}
-	s.lines = append(s.lines, l)
-	return s.value(e.Value(), l.path)
-}
-
-// value looks for assignments in a value. The path of one in an array leads nowhere.
-func (s *scanner) value(v *unstable.Node, path []string) error {
-	for it := v.Children(); it.Next(); {
-		var err error
-		switch n := it.Node(); n.Kind {
-		case unstable.KeyValue:
-			err = s.assignment(n, path, true)
-		case unstable.Array, unstable.InlineTable:
-			if len(path) == maxDepth {
-				return &limitError{0, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
-			}
-			err = s.value(n, append(path[:len(path):len(path)], "[]"))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// count takes in one more key, or the head of a table, that has so many parts.
-func (s *scanner) count(at, parts int) error {
-	s.keys++
-	what := ""
-	switch {
-	case parts > maxDepth:
-		what = fmt.Sprintf("a key has more than %d parts", maxDepth)
-	case s.keys > maxKeys:
-		what = fmt.Sprintf("there are more than %d keys and tables", maxKeys)
-	default:
-		return nil
-	}
-	return &limitError{1 + bytes.Count(s.text[:at], []byte("\n")), what}
-}
-
-// limitError says that a document is too large to be read.
-type limitError struct {
-	line int // 0: it is not known
-	what string
-}
-
-func (e *limitError) Error() string { return e.what }
-
-// keyPath is the parts of a key and where they begin and end in the text.
-func keyPath(e *unstable.Node) (path []string, first, last int) {
-	first = -1
-	for it := e.Key(); it.Next(); {
-		n := it.Node()
-		path = append(path, string(n.Data))
-		if first < 0 {
-			first = int(n.Raw.Offset)
-		}
-		last = int(n.Raw.Offset + n.Raw.Length)
-	}
-	return path, first, last
-}
-
-func samePath(a, b []string) bool { return fold(strings.Join(a, ".")) == fold(strings.Join(b, ".")) }
-
-// lineOf is the number of the line where a value stands; 0 when it is not found.
-func lineOf(text []byte, lines []line, of leaf) int {
-	path := slices.Concat(of.section, of.path)
-	for _, l := range lines {
-		if !l.head && slices.Equal(l.path, path) {
-			return 1 + bytes.Count(text[:l.start], []byte("\n"))
-		}
-	}
-	return 0
-}
-
-// pathOf is where a setting stands in a document.
-func pathOf(name string) []string {
-	if k := familyOf(name); k != nil {
-		before, after, _ := k.family()
-		path := append(strings.Split(strings.TrimSuffix(before, "."), "."), name[len(before):len(name)-len(after)])
-		if after != "" {
-			path = append(path, after[1:])
-		}
-		return path
-	}
-	return strings.Split(name, ".")
-}
+// An edit changes the line of a file on which the setting stands, or adds a line, so that
+// comments and order stay. The lines are read one by one, without regard to values that
+// span lines. The result is therefore decoded again: when it does not say what it should,
+// the document is written anew from its values, which loses comments and nothing else.
 
 // edit is one change of a document.
 type edit struct {
-	name  string // canonical, or as a file has it when there is no such setting
-	set   bool   // else it is taken out
+	name  string // canonical, or as the file has it when there is no such setting
+	set   bool   // false: the setting is removed
 	key   Key
 	value string // canonical
 }
 
-// maxEdits is the most changes that are made one by one, each of which reads all of the
-// document; more are made together, at the price of its comments.
+// maxEdits is the most changes that are made line by line, each of which reads the whole
+// document; more changes are made together, at the price of the comments.
 const maxEdits = 100
 
 // apply makes changes in a section of a document.
 func apply(text []byte, section []string, edits []edit) ([]byte, error) {
-	if _, _, err := document(text); err != nil {
+	doc, err := decode(text)
+	if err != nil {
 		return nil, err
 	}
-	if len(edits) > maxEdits {
-		return rewrite(text, section, edits)
-	}
 	after := text
-	for _, e := range edits {
-		lines, err := scan(after)
-		if err != nil {
-			break
-		}
+	for _, e := range edits[:min(len(edits), maxEdits)] {
 		if e.set {
-			after = place(after, lines, section, pathOf(e.key.Name), tomlValue(e.key.literal(e.value)))
+			after = setLine(after, section, e)
 		} else {
-			after = takeOut(after, lines, section, e.name)
+			after = removeLines(after, section, e.name)
 		}
 	}
-	if onlyDiffers(text, after, section, edits) == nil {
+	if checkEdits(text, after, section, edits) == nil {
 		return after, nil
 	}
-	return rewrite(text, section, edits)
+	for _, e := range edits {
+		table := tableIn(doc, section)
+		remove(table, "", e.name)
+		if e.set {
+			path := e.key.path()
+			tableIn(table, path[:len(path)-1])[path[len(path)-1]] = e.key.tomlValue(e.value)
+		}
+	}
+	if after, err = toml.Marshal(doc); err != nil {
+		return nil, err
+	}
+	return after, checkEdits(text, after, section, edits)
 }
 
-// place writes `key = value` where it belongs: over the value that is there, or
-// after its neighbours, or under the head of its table, or at the end.
-func place(text []byte, lines []line, section, path []string, value string) []byte {
-	neighbour, head, firstHead := -1, -1, -1
-	for i, l := range lines {
-		if l.head && firstHead < 0 {
-			firstHead = i
+// line is one line of a document.
+type line struct {
+	start, end int      // of the line, with its line feed
+	head       bool     // it is the head of a table
+	path       []string // of the table, or of the value; nil: it is neither
+	own        int      // parts of the path that the line itself has
+	value      int      // where the value starts
+}
+
+// lines returns the lines of a document.
+func lines(text []byte) (list []line) {
+	var table []string
+	at := 0
+	for s := range bytes.Lines(text) {
+		l := line{start: at, end: at + len(s)}
+		at = l.end
+		key, rest, isValue := bytes.Cut(s, []byte("="))
+		switch own := bytes.TrimSpace(s); {
+		case bytes.HasPrefix(own, []byte("[[")):
+			l.head, table = true, []string{"[[]]"} // no setting is in an array of tables
+		case bytes.HasPrefix(own, []byte("[")):
+			l.head, l.path = true, onlyPath(s)
+			table = l.path
+		case isValue:
+			path := onlyPath(append(bytes.Clone(key), "= 0"...))
+			if l.own = len(path); l.own > 0 {
+				l.path = slices.Concat(table, path)
+			}
+			l.value = l.start + len(s) - len(bytes.TrimLeft(rest, " \t"))
 		}
-		var ok bool
-		if l.path, ok = within(section, l.path); !ok {
-			continue
+		list = append(list, l)
+	}
+	return list
+}
+
+// onlyPath returns the path of the only key of a document; nil when there are none or
+// several.
+func onlyPath(text []byte) (path []string) {
+	var doc map[string]any
+	if toml.Unmarshal(text, &doc) != nil {
+		return nil
+	}
+	for len(doc) == 1 {
+		for name, value := range doc {
+			path = append(path, name)
+			doc, _ = value.(map[string]any)
+		}
+	}
+	return path
+}
+
+// valueEnd returns where the value on a line ends; 0 when it goes on after the line.
+func (l line) valueEnd(text []byte) int {
+	const tries = 100
+	complete := func(end int) bool { return toml.Unmarshal(text[l.start:end], &map[string]any{}) == nil }
+	end := l.start + len(bytes.TrimRight(text[l.start:l.end], " \t\r\n"))
+	for at, n := l.value, 0; at < end && n < tries; at, n = at+1, n+1 {
+		next := bytes.IndexByte(text[at:end], '#')
+		if next < 0 {
+			break
+		}
+		if at += next; complete(at) {
+			return l.start + len(bytes.TrimRight(text[l.start:at], " \t"))
+		}
+	}
+	if !complete(end) {
+		return 0
+	}
+	return end
+}
+
+// setLine sets a value in a section: in the place of the value that is there, or after the
+// values beside it, or under the head of its table, or at the end.
+func setLine(text []byte, section []string, e edit) []byte {
+	path := slices.Concat(section, e.key.path())
+	parent, name := path[:len(path)-1], path[len(path)-1]
+	var neighbour, head, firstHead *line
+	for _, l := range lines(text) {
+		if l.head && firstHead == nil {
+			firstHead = &l
 		}
 		switch {
-		case !l.head && samePath(l.path, path):
-			return splice(text, l.value, l.end, value)
-		case !l.head && !l.inline && len(l.path) == len(path) && samePath(l.path[:len(path)-1], path[:len(path)-1]):
-			neighbour = i
-		case l.head && samePath(l.path, path[:len(path)-1]):
-			head = i
+		case l.path == nil:
+		case l.head && samePath(section, l.path, parent):
+			head = &l
+		case l.head:
+		case samePath(section, l.path, path):
+			return l.replaceValue(text, tomlText(e.key.tomlValue(e.value)))
+		case len(l.path) < len(path) && samePath(section, l.path, path[:len(l.path)]):
+			return l.setInline(text, path[len(l.path):], e)
+		case len(l.path) == len(path) && samePath(section, l.path[:len(parent)], parent) && l.valueEnd(text) > 0:
+			neighbour = &l
 		}
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
 		nl = "\r\n"
 	}
-	assign := tomlKey(path[len(path)-1]) + " = " + value + nl
+	assign := tomlKey(name) + " = " + tomlText(e.key.tomlValue(e.value)) + nl
 	switch {
-	case neighbour >= 0:
-		l := lines[neighbour]
-		return insert(text, l.end, string(text[lineStart(text, l.start):l.leafKey])+assign, nl)
-	case head >= 0:
-		return insert(text, lines[head].end, assign, nl)
-	case len(section)+len(path) == 1 && firstHead >= 0:
-		at := blockStart(text, lineStart(text, lines[firstHead].start))
-		return splice(text, at, at, assign+nl)
-	}
-	var b strings.Builder
-	if table := slices.Concat(section, path[:len(path)-1]); len(table) > 0 {
+	case neighbour != nil:
+		s := text[neighbour.start:neighbour.end]
+		indent := s[:len(s)-len(bytes.TrimLeft(s, " \t"))]
+		return insert(text, neighbour.end, string(indent)+joinKeys(neighbour.path[len(path)-neighbour.own:len(parent)], ".")+assign, nl)
+	case head != nil:
+		return insert(text, head.end, assign, nl)
+	case len(parent) == 0 && firstHead != nil:
+		return insert(text, commentStart(text, firstHead.start), assign+nl, nl)
+	case len(parent) > 0:
+		assign = "[" + joinKeys(parent, "") + "]" + nl + assign
 		if len(text) > 0 {
-			b.WriteString(nl)
+			assign = nl + assign
 		}
-		b.WriteString("[" + joinKeys(table) + "]" + nl)
 	}
-	b.WriteString(assign)
-	return insert(text, len(text), b.String(), nl)
+	return insert(text, len(text), assign, nl)
 }
 
-func splice(text []byte, from, to int, with string) []byte {
-	return bytes.Join([][]byte{text[:from], []byte(with), text[to:]}, nil)
+// replaceValue returns the text with another value on a line.
+func (l line) replaceValue(text []byte, value string) []byte {
+	end := l.valueEnd(text)
+	if end == 0 {
+		return text
+	}
+	return slices.Concat(text[:l.value], []byte(value), text[end:])
 }
 
-// insert puts whole lines after the line that holds at.
+// setInline sets a value at a path in the inline table on a line.
+func (l line) setInline(text []byte, path []string, e edit) []byte {
+	var doc map[string]any
+	if end := l.valueEnd(text); end == 0 || toml.Unmarshal(append([]byte("v = "), text[l.value:end]...), &doc) != nil {
+		return text
+	}
+	table, ok := doc["v"].(map[string]any)
+	if !ok {
+		return text
+	}
+	remove(table, "", strings.Join(path, "."))
+	tableIn(table, path[:len(path)-1])[path[len(path)-1]] = e.key.tomlValue(e.value)
+	return l.replaceValue(text, tomlText(table))
+}
+
+// insert inserts whole lines at the beginning of a line, or at the end of the text.
 func insert(text []byte, at int, with, nl string) []byte {
-	at = lineEnd(text, at)
 	if at > 0 && text[at-1] != '\n' {
 		with = nl + with
 	}
-	return splice(text, at, at, with)
+	return slices.Concat(text[:at], []byte(with), text[at:])
 }
 
-func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
-
-func lineEnd(text []byte, at int) int {
-	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
-		return at + n + 1
-	}
-	return len(text)
-}
-
-// blockStart is where the comment right above a line begins.
-func blockStart(text []byte, at int) int {
+// commentStart returns where the comment right above a line begins.
+func commentStart(text []byte, at int) int {
 	for at > 0 {
-		above := lineStart(text, at-1)
+		above := bytes.LastIndexByte(text[:at-1], '\n') + 1
 		if !bytes.HasPrefix(bytes.TrimLeft(text[above:at], " \t"), []byte("#")) {
 			break
 		}
@@ -288,47 +220,23 @@ func blockStart(text []byte, at int) int {
 	return at
 }
 
-// takeOut gives the text without the lines of a setting.
-func takeOut(text []byte, lines []line, section []string, name string) []byte {
-	for _, l := range slices.Backward(lines) {
-		if path, ok := within(section, l.path); ok && !l.head && !l.inline && fold(strings.Join(path, ".")) == fold(name) {
-			text = splice(text, lineStart(text, l.start), lineEnd(text, l.end), "")
+// removeLines returns the text without the lines of a setting.
+func removeLines(text []byte, section []string, name string) []byte {
+	for _, l := range slices.Backward(lines(text)) {
+		if !l.head && l.path != nil && samePath(section, l.path, append(slices.Clip(section), name)) {
+			text = slices.Concat(text[:l.start], text[l.end:])
 		}
 	}
 	return text
 }
 
-// within gives the rest of a path that begins with a section.
-func within(section, path []string) ([]string, bool) {
-	if len(path) < len(section) || !slices.Equal(path[:len(section)], section) {
-		return nil, false
-	}
-	return path[len(section):], true
+// samePath reports whether two paths that begin with a section name the same setting.
+func samePath(section, a, b []string) bool {
+	n := len(section)
+	return len(a) >= n && len(b) >= n && slices.Equal(a[:n], b[:n]) && fold(strings.Join(a[n:], ".")) == fold(strings.Join(b[n:], "."))
 }
 
-// rewrite makes the changes in the values of a document and writes it anew, which loses
-// its comments.
-func rewrite(text []byte, section []string, edits []edit) ([]byte, error) {
-	doc, _, err := document(text)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range edits {
-		at := tableIn(doc, section)
-		remove(at, nil, e.name)
-		if e.set {
-			path := pathOf(e.key.Name)
-			tableIn(at, path[:len(path)-1])[path[len(path)-1]] = e.key.literal(e.value)
-		}
-	}
-	after, err := toml.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	return after, onlyDiffers(text, after, section, edits)
-}
-
-// tableIn is the table at a path of a document, made where it is missing.
+// tableIn returns the table at a path of a document. It is made when it is missing.
 func tableIn(doc map[string]any, path []string) map[string]any {
 	for _, name := range path {
 		sub, ok := doc[name].(map[string]any)
@@ -341,32 +249,32 @@ func tableIn(doc map[string]any, path []string) map[string]any {
 	return doc
 }
 
-func remove(doc map[string]any, path []string, name string) {
-	for part, value := range doc {
-		here := append(path[:len(path):len(path)], part)
-		if fold(strings.Join(here, ".")) == fold(name) {
-			delete(doc, part)
+// remove removes a setting from a table, however it is spelled.
+func remove(table map[string]any, prefix, name string) {
+	for part, value := range table {
+		if fold(prefix+part) == fold(name) {
+			delete(table, part)
 		} else if sub, ok := value.(map[string]any); ok {
-			remove(sub, here, name)
+			remove(sub, prefix+part+".", name)
 		}
 	}
 }
 
-// onlyDiffers checks that a document differs from the one before in what was changed,
-// and in nothing else.
-func onlyDiffers(before, after []byte, section []string, edits []edit) error {
-	was, err := flat(before)
+// checkEdits returns an error when a document differs from the one before in more than
+// the edits.
+func checkEdits(before, after []byte, section []string, edits []edit) error {
+	was, err := valuesByName(before)
 	if err != nil {
 		return err
 	}
-	is, err := flat(after)
+	is, err := valuesByName(after)
 	if err != nil {
 		return err
 	}
 	for _, e := range edits {
-		at := flatKey(section, e.name)
+		at := flatName(section, e.name)
 		value, there := is[at]
-		text, _ := written(value)
+		text, _ := textOf(value)
 		if e.set {
 			text, _ = e.key.parse(text)
 		}
@@ -382,45 +290,47 @@ func onlyDiffers(before, after []byte, section []string, edits []edit) error {
 	return nil
 }
 
-// flat is the values of a document by section and name.
-func flat(text []byte) (map[string]any, error) {
-	doc, _, err := document(text)
-	if err != nil {
-		return nil, err
-	}
+// valuesByName returns the values of a document by section and name.
+func valuesByName(text []byte) (map[string]any, error) {
+	list, err := leaves(text)
 	values := map[string]any{}
-	for _, l := range leaves(doc) {
-		values[flatKey(l.section, l.name())] = l.value
+	for _, l := range list {
+		values[flatName(l.section, l.name())] = l.value
 	}
-	return values, nil
+	return values, err
 }
 
-func flatKey(section []string, name string) string {
+func flatName(section []string, name string) string {
 	return strings.Join(append(slices.Clone(section), fold(name)), "\x00")
 }
 
-func tomlValue(value any) string {
-	b, err := toml.Marshal(map[string]any{"v": value})
-	if err != nil {
-		panic("settings: " + err.Error()) // bools, numbers and texts can be written
+// tomlText returns a value as TOML, on one line.
+func tomlText(value any) string {
+	var b strings.Builder
+	if err := toml.NewEncoder(&b).SetTablesInline(true).Encode(map[string]any{"v": value}); err != nil {
+		panic("settings: " + err.Error()) // booleans, numbers, texts and tables of them can be encoded
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(string(b), "v = "), "\n")
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), "v = "), "\n")
 }
 
-// tomlKey is one part of a key, quoted where it has to be.
+// tomlKey returns one part of a key, in quotes where TOML wants them.
 func tomlKey(part string) string {
-	for i := range len(part) {
-		if c := part[i]; !isAlnum(c) && c != '-' && c != '_' {
-			return tomlValue(part)
+	if strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == "" && part != "" {
+		return part
+	}
+	return tomlText(part)
+}
+
+// joinKeys joins the parts of a key, and adds what follows the last one.
+func joinKeys(path []string, last string) string {
+	var b strings.Builder
+	for i, part := range path {
+		b.WriteString(tomlKey(part))
+		if i < len(path)-1 {
+			b.WriteString(".")
+		} else {
+			b.WriteString(last)
 		}
 	}
-	return part
-}
-
-func joinKeys(path []string) string {
-	parts := make([]string, len(path))
-	for i, part := range path {
-		parts[i] = tomlKey(part)
-	}
-	return strings.Join(parts, ".")
+	return b.String()
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A family is settings of one sort, for each name that people choose: a header,
-// or a model. Its row in the table has that part of the name in capitals.
+// A family has a setting for each name that a person chooses: of a header, or of a model.
+// Its row in the table has that part of the name in capitals.
 
 // maxPrice is more than a million tokens cost in any currency.
 const maxPrice = 1e9
@@ -16,72 +16,61 @@ const maxPrice = 1e9
 // maxModel is the most bytes of a model's name in the name of a setting.
 const maxModel = 200
 
-// families are the rows of the table that stand for many settings. There are few.
-var families = sync.OnceValue(func() []*Key {
-	var list []*Key
-	for i := range table {
-		if _, _, many := table[i].family(); many {
-			list = append(list, &table[i])
+// families returns the rows of the table that stand for many settings.
+var families = sync.OnceValue(func() (rows []Key) {
+	for _, k := range table {
+		if _, _, many := k.family(); many {
+			rows = append(rows, k)
 		}
 	}
-	return list
+	return rows
 })
 
-// family gives the parts of the name around the one that is chosen.
-func (k *Key) family() (before, after string, ok bool) {
-	for _, part := range []string{"NAME", "MODEL"} {
-		if before, after, ok = strings.Cut(k.Name, "."+part); ok {
+func headerRow() Key { return families()[0] }
+
+// family returns the parts of the name around the one that is chosen, for a row of the
+// table and for a setting of it.
+func (k Key) family() (before, after string, ok bool) {
+	for _, part := range []string{"." + k.part, ".NAME", ".MODEL"} {
+		if before, after, ok = strings.Cut(k.Name, part); ok && part != "." {
 			return before + ".", after, true
 		}
 	}
 	return "", "", false
 }
 
-// familyOf is the row of the table that a setting belongs to; nil when it is no
-// one of many.
-func familyOf(name string) *Key {
-	for _, k := range families() {
-		before, after, _ := k.family()
-		if len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
-			return k
-		}
+// chosenPart returns the part of a name that a person chose, when the name is one of the
+// family.
+func (k Key) chosenPart(name string) (string, bool) {
+	before, after, _ := k.family()
+	dots := strings.Count(before, ".")
+	parts := strings.SplitN(strings.TrimSpace(name), ".", dots+1)
+	if len(parts) <= dots || fold(strings.Join(parts[:dots], ".")+".") != fold(before) {
+		return "", false
 	}
-	return nil
+	part := parts[dots]
+	if after != "" {
+		at := strings.LastIndexByte(part, '.')
+		if at < 0 || fold(part[at:]) != fold(after) {
+			return "", false
+		}
+		part = part[:at]
+	}
+	return part, true
 }
 
-// modelKey is the setting for one model, or for those that a pattern matches.
-func modelKey(name string) (Key, bool) {
-	for _, k := range table {
-		before, after, ok := k.family()
-		if !ok || before == headers {
-			continue
-		}
-		dots := strings.Count(before, ".")
-		parts := strings.SplitN(name, ".", dots+1)
-		if len(parts) <= dots || fold(strings.Join(parts[:dots], ".")+".") != fold(before) {
-			continue
-		}
-		model := parts[dots]
-		if after != "" {
-			at := strings.LastIndexByte(model, '.')
-			if at < 0 || fold(model[at:]) != fold(after) {
-				continue
-			}
-			model = model[:at]
-		}
-		if validModel(model) {
-			k.Name = before + strings.ToLower(model) + after
-			return k, true
-		}
-	}
-	return Key{}, false
+// named returns the setting of the family with a chosen part.
+func (k Key) named(part string) Key {
+	before, after, _ := k.family()
+	k.Name, k.part = before+part+after, part
+	return k
 }
 
-func validModel(name string) bool {
+func isModel(name string) bool {
 	return name != "" && len(name) <= maxModel && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// members lists what is set of a family, by name.
+// members returns the names of the settings of a family that are set, sorted.
 func (v Values) members(before, after string) []string {
 	var names []string
 	for name := range v.set {
@@ -93,8 +82,8 @@ func (v Values) members(before, after string) []string {
 	return names
 }
 
-// Match tells whether the name of a model fits a pattern: case does not matter,
-// and * stands for anything, or nothing.
+// Match reports whether the name of a model matches a pattern: case does not matter, and *
+// stands for any number of characters.
 func Match(pattern, model string) bool {
 	first, rest, wild := strings.Cut(strings.ToLower(pattern), "*")
 	model = strings.ToLower(model)
@@ -110,7 +99,7 @@ func Match(pattern, model string) bool {
 	return ok && strings.HasSuffix(model, first)
 }
 
-// Budgets is reasoning.budgets: limits of a session by pattern of the model.
+// Budgets returns reasoning.budgets: limits of a session by pattern of the model.
 func (v Values) Budgets() map[string]int {
 	const before = "reasoning.budgets."
 	m := map[string]int{}
@@ -120,12 +109,12 @@ func (v Values) Budgets() map[string]int {
 	return m
 }
 
-// Price is what a million tokens of a model cost, in the currency in which the
-// prices were written down.
+// Price is what a million tokens of a model cost, in whatever currency the prices are
+// given.
 type Price struct{ Input, Output, Cached, CacheWrite float64 }
 
-// Price gives the price of a model; false when none is set. Of the patterns that
-// fit it the one with the most letters counts.
+// Price returns the price of a model; false when none is set. Of the patterns that match,
+// the one with the most characters other than * counts.
 func (v Values) Price(model string) (Price, bool) {
 	letters := func(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 	best, found := "", false

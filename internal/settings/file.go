@@ -2,8 +2,6 @@ package settings
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,27 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// The most that a file of settings may hold. The parser takes time that grows with the
-// square of the number of keys, so there is a bound for that too.
-const (
-	maxFile  = 1 << 20 // bytes
-	maxKeys  = 4000    // keys and heads of tables: the user's own file has some for each store
-	maxDepth = 32      // parts of a key, with those of the tables it is in
-)
-
-// storeTable is the table of the user's file that has a section for each store, under
-// the path of its folder.
-const storeTable = "store"
-
-// File is a file of settings, or the part of it that is about one store.
+// File is a file of settings, or the section of it for one store.
 type File struct {
 	Path  string
 	Store string // the resolved path of a store's folder: only its section counts; empty: all but the sections
@@ -45,7 +27,7 @@ type File struct {
 	Trust  Trust
 }
 
-// Contents is what a file sets.
+// Contents are what a file sets.
 type Contents struct {
 	Trusted bool              // it is the user's own, or the user accepted it as it is
 	Set     map[string]string // what counts, by canonical name
@@ -54,9 +36,9 @@ type Contents struct {
 	text []byte
 }
 
-// Read reads the file. A missing file is an fs.ErrNotExist; any other error names the
-// file and the line. Of a file in a folder, a setting that is Stricter is in Set, and
-// whoever uses it compares.
+// Read reads the file. When there is none, the error is an fs.ErrNotExist; any other error
+// names the file and the line. A setting with [Stricter] safety is in Set also when the
+// file is not trusted: the caller compares it.
 func (f File) Read() (*Contents, error) {
 	text, err := f.text()
 	if err != nil {
@@ -83,15 +65,14 @@ func (f File) parse(text []byte, trusted bool) (*Contents, error) {
 	return c, nil
 }
 
-// Acceptable checks that everything in the file can count: mistakes in what is ignored
-// are errors in a file that is trusted.
+// Acceptable returns an error when the file could not be read if it were trusted: mistakes
+// in ignored settings are errors in a trusted file.
 func (f File) Acceptable(c *Contents) error {
 	_, err := f.parse(c.text, true)
 	return err
 }
 
-// Accept has the user trust the file with the bytes that were read, which have to be
-// Acceptable.
+// Accept trusts the file with the bytes that were read, which must be Acceptable.
 func (f File) Accept(c *Contents) error {
 	if err := f.Acceptable(c); err != nil {
 		return err
@@ -99,9 +80,10 @@ func (f File) Accept(c *Contents) error {
 	return f.Trust.Add(f.Path, c.text)
 }
 
+// trusts reports whether everything in the file counts.
 func (f File) trusts(text []byte) bool { return !f.Folder || f.Trust.Has(f.Path, text) }
 
-// Unsafe lists what counts only when the file is trusted.
+// Unsafe returns the settings that count only while the file is trusted.
 func (c *Contents) Unsafe() []Item {
 	list := slices.Clone(c.Ignored)
 	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
@@ -112,8 +94,7 @@ func (c *Contents) Unsafe() []Item {
 	return list
 }
 
-// text is the bytes of the file. The user's own may be a link into a collection of
-// such files.
+// text reads the file. The user's own file may be a symbolic link.
 func (f File) text() ([]byte, error) {
 	open := func() (*os.File, error) { return f.Files.Open(f.Path, os.O_RDONLY, 0) }
 	if !f.Folder {
@@ -134,7 +115,7 @@ func (f File) text() ([]byte, error) {
 	return text, nil
 }
 
-// section is the path of the table that the settings of the file are in.
+// section returns the path of the table that has the settings.
 func (f File) section() []string {
 	if f.Store == "" {
 		return nil
@@ -142,156 +123,31 @@ func (f File) section() []string {
 	return []string{storeTable, f.Store}
 }
 
-// parse reads the settings in a section of a document. The line is that of the error,
-// where it is known.
+// parse reads the settings in a section of a document. The line is that of the error, where
+// it is known.
 func parse(text []byte, section []string, trusted bool) (c *Contents, at int, err error) {
-	doc, lines, err := document(text)
+	list, err := leaves(text)
 	if err != nil {
 		return nil, lineOfError(err), err
 	}
 	c = &Contents{Trusted: trusted, Set: map[string]string{}, text: text}
-	for _, l := range leaves(doc) {
+	for _, l := range list {
 		ours := slices.Equal(l.section, section)
 		switch {
 		case !trusted && (!ours || safetyOf(l.name()) == Unsafe):
 			c.Ignored = append(c.Ignored, l.item())
 		case ours:
-			if err := l.into(c.Set); err != nil {
-				return nil, lineOf(text, lines, l), err
+			if err := l.addTo(c.Set); err != nil {
+				return nil, lineOf(text, l), err
 			}
 		}
 	}
 	return c, 0, nil
 }
 
-// document reads a text whose size is bounded.
-func document(text []byte) (map[string]any, []line, error) {
-	lines, err := scan(text)
-	if err != nil && errors.As(err, new(*limitError)) {
-		return nil, nil, err
-	}
-	var doc map[string]any
-	if err := toml.Unmarshal(text, &doc); err != nil {
-		return nil, nil, err
-	}
-	return doc, lines, err
-}
-
-func lineOfError(err error) int {
-	if e := (*limitError)(nil); errors.As(err, &e) {
-		return e.line
-	}
-	if e := (*toml.DecodeError)(nil); errors.As(err, &e) {
-		line, _ := e.Position()
-		return line
-	}
-	return 0
-}
-
-// leaf is one value of a document: a table only where it is the value of a setting.
-type leaf struct {
-	section []string // of a store; nil: it is in none
-	path    []string // there
-	value   any
-}
-
-// leaves lists the values of a document, by name.
-func leaves(doc map[string]any) []leaf {
-	var list []leaf
-	var walk func(table map[string]any, section, path []string)
-	walk = func(table map[string]any, section, path []string) {
-		for name, value := range table {
-			l := leaf{section, append(path[:len(path):len(path)], name), value}
-			sub, isTable := value.(map[string]any)
-			key, known := lookup(l.name())
-			switch {
-			case !isTable || known && key.Type == JSON:
-				list = append(list, l)
-			case section == nil && len(l.path) == 2 && path[0] == storeTable:
-				walk(sub, l.path, nil)
-			default:
-				walk(sub, section, l.path)
-			}
-		}
-	}
-	walk(doc, nil, nil)
-	slices.SortFunc(list, func(a, b leaf) int {
-		return cmp.Or(slices.Compare(a.section, b.section), slices.Compare(a.path, b.path))
-	})
-	return list
-}
-
-// name is the name of the setting.
-func (l leaf) name() string { return strings.Join(l.path, ".") }
-
-// item is a setting that does not count, as the file has it, without secrets.
-func (l leaf) item() Item {
-	i := Item{Key: Key{Name: shorten(l.name())}}
-	if key, known := lookup(l.name()); known && !isSynonym(l.name()) {
-		i.Key = key
-	}
-	if !secretName(l.name()) {
-		text, _ := written(l.value)
-		i.Value = secrets.Mask(text)
-	}
-	return i
-}
-
-func (l leaf) into(set map[string]string) error {
-	key, err := Find(l.name())
-	if err != nil {
-		return err
-	}
-	if _, twice := set[key.Name]; twice {
-		return fmt.Errorf("setting %s: set twice, under different spellings", key.Name)
-	}
-	text, ok := written(l.value)
-	if !ok {
-		return &ValueError{Key: key.Name, Value: shorten(fmt.Sprint(l.value)), Want: key.Want()}
-	}
-	if text == "" && key.Type == Text {
-		return nil // an empty text is how a file says none
-	}
-	set[key.Name], err = key.Parse(text)
-	return err
-}
-
-// written is a TOML value as a person would type it.
-func written(value any) (string, bool) {
-	switch v := value.(type) {
-	case string:
-		return v, true
-	case bool:
-		return strconv.FormatBool(v), true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), true
-	case map[string]any:
-		b, err := json.Marshal(v)
-		return string(b), err == nil
-	}
-	return "", false
-}
-
-// literal is a canonical value as TOML.
-func (k Key) literal(value string) any {
-	switch k.Type {
-	case Bool:
-		return value == "true"
-	case Number:
-		n, _ := strconv.ParseInt(value, 10, 64)
-		return n
-	case Fraction:
-		f, _ := strconv.ParseFloat(value, 64)
-		return f
-	}
-	return value
-}
-
-// Set sets one value, in a file that is made when it is missing, and returns the
-// canonical value. What else is in the file stays, comments included. The file is
-// replaced whole, and only its owner can read it.
+// Set sets one value and returns its canonical form. The file is made when it is missing.
+// Everything else in it stays, comments included. The file is replaced atomically, and only
+// its owner can read it.
 func (f File) Set(name, value string) (string, error) {
 	key, err := Find(name)
 	if err != nil {
@@ -307,8 +163,8 @@ func (f File) Set(name, value string) (string, error) {
 	return value, nil
 }
 
-// Unset takes one setting out of the file and reports whether it was there. The name
-// may be one that is not a setting, so that a mistake can be taken out.
+// Unset removes one setting from the file and reports whether it was there. The name need
+// not be that of a setting, so that a mistake can be removed.
 func (f File) Unset(name string) (bool, error) {
 	if key, err := Find(name); err == nil {
 		name = key.Name
@@ -320,13 +176,14 @@ func (f File) Unset(name string) (bool, error) {
 	return changed, nil
 }
 
+// edit makes changes in the file, and reports whether there was anything to change.
 func (f File) edit(edits ...edit) (bool, error) {
 	return f.change(func(text []byte) ([]byte, error) { return apply(text, f.section(), edits) })
 }
 
-// change replaces the text of the file, unless edit leaves it as it is. When somebody
-// else changed the file meanwhile it begins again. A file that the user trusts is
-// trusted as it is after the change.
+// change replaces the text of the file, unless edit returns it unchanged. It starts again
+// when somebody else changed the file meanwhile. A trusted file stays trusted after the
+// change.
 func (f File) change(edit func(text []byte) ([]byte, error)) (bool, error) {
 	const tries = 8
 	for range tries {
@@ -352,11 +209,11 @@ func (f File) change(edit func(text []byte) ([]byte, error)) (bool, error) {
 	return false, fmt.Errorf("config %s: others change it all the time", f.Path)
 }
 
-// errChanged says that a file does not read as it did.
+// errChanged says that another program changed a file meanwhile.
 var errChanged = errors.New("the file has changed")
 
-// replace puts a file in the place of this one, if that still reads before. A link to
-// the user's own file stays one.
+// replace replaces the file atomically, if its text is still before. The user's own file
+// stays a symbolic link.
 func (f File) replace(before, after []byte) (done bool, err error) {
 	path := f.Path
 	if !f.Folder {

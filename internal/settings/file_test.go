@@ -115,8 +115,11 @@ func TestSetFileInOddDocuments(t *testing.T) {
 		"model = 'a'":                         "model = 'a'\n\n[reasoning]\neffort = 'low'\n",
 		"reasoning.enabled = true\n":          "reasoning.enabled = true\nreasoning.effort = 'low'\n",
 		"# c\r\n[reasoning]\r\n":              "# c\r\n[reasoning]\r\neffort = 'low'\r\n",
-		"reasoning = { enabled = true } # c":  "[reasoning]\neffort = 'low'\nenabled = true\n", // comments cannot be kept here
-		"reasoning = { effort = 'high' } # c": "reasoning = { effort = 'low' } # c",
+		"reasoning = { enabled = true } # c":  "reasoning = {effort = 'low', enabled = true} # c",
+		"reasoning = { effort = 'high' } # c": "reasoning = {effort = 'low'} # c",
+		"reasoning.effort = \"\"\"\nhigh\"\"\" # c": "[reasoning]\neffort = 'low'\n", // comments cannot be kept here
+		"user.name = 'a # b' # c\n":                 "user.name = 'a # b' # c\n\n[reasoning]\neffort = 'low'\n",
+		"reasoning.effort = 'h#h' # c\n":            "reasoning.effort = 'low' # c\n",
 	} {
 		path := write(t, text)
 		if _, err := (File{Path: path}).Set("reasoning.effort", "low"); err != nil {
@@ -298,7 +301,7 @@ func FuzzSetText(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				was, err := flat(text)
+				was, err := valuesByName(text)
 				if err != nil {
 					t.Fatalf("%q was changed", text)
 				}
@@ -306,8 +309,8 @@ func FuzzSetText(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				delete(was, flatKey(section, name))
-				if is, err := flat(back); err != nil || !reflect.DeepEqual(was, is) {
+				delete(was, flatName(section, name))
+				if is, err := valuesByName(back); err != nil || !reflect.DeepEqual(was, is) {
 					t.Errorf("%q: set and unset of %s in %q gave %q, %v", text, name, section, back, err)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// Type is the sort of value that a setting has.
+// Type is the type of the value of a setting.
 type Type string
 
 // The types. The canonical value of each is what Key.Parse gives.
@@ -24,7 +24,7 @@ const (
 	JSON     Type = "json"     // an object, without white space
 )
 
-// Key is what is known of one setting.
+// Key describes one setting.
 type Key struct {
 	Name    string // canonical, such as reasoning.include_in_context
 	Type    Type
@@ -33,6 +33,7 @@ type Key struct {
 	Doc     string   // one line
 	Safety  Safety   // whether a file that the user did not write may set it
 	max     float64  // of a Fraction
+	part    string   // of a setting of a family: the part of the name that a person chose
 }
 
 const headers = "request.headers."
@@ -81,87 +82,81 @@ func isSynonym(name string) bool {
 	return ok
 }
 
-// byFolded is the settings by their names, as fold writes them.
+// byFolded has the settings by name, as fold writes it, without the families.
 var byFolded = sync.OnceValue(func() map[string]Key {
 	m := map[string]Key{}
 	for _, k := range table {
-		m[fold(k.Name)] = k
+		if _, _, many := k.family(); !many {
+			m[fold(k.Name)] = k
+		}
 	}
 	for name, of := range synonyms {
 		m[name] = m[fold(of)]
-	}
-	for _, k := range table {
-		if _, _, many := k.family(); many {
-			delete(m, fold(k.Name))
-		}
 	}
 	return m
 })
 
 func words(s string) []string { return strings.Fields(s) }
 
-// Keys lists all settings. A part of a name that a person chooses is written in
-// capitals, such as request.headers.NAME.
+// Keys returns all settings. The part of a name that a person chooses is in capitals, such
+// as request.headers.NAME.
 func Keys() []Key { return slices.Clone(table) }
 
-// Find gives the setting of a name as people write it. The error is an
-// *[UnknownError], or a *[SecretError] when the name is that of a key.
+// Find returns the setting of a name as people write it. The error is an *[UnknownError],
+// or a *[SecretError] when the name is that of a credential.
 func Find(name string) (Key, error) {
 	if k, ok := lookup(name); ok {
 		return k, nil
 	}
-	if part, ok := headerOf(name); ok {
-		return header(part, name)
+	if header, ok := headerRow().chosenPart(name); ok {
+		return Key{}, checkHeader(header, name)
 	}
-	if secretName(name) {
+	if isSecretName(name) {
 		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
 	}
-	return Key{}, &UnknownError{Name: name, Nearest: meant(name)}
+	return Key{}, &UnknownError{Name: name, Nearest: nearest(name)}
 }
 
-// lookup is Find for a name that has to be right.
+// lookup is Find for callers that need no reason.
 func lookup(name string) (Key, bool) {
 	if k, ok := byFolded()[fold(name)]; ok {
 		return k, true
 	}
-	if part, ok := headerOf(name); ok {
-		k, err := header(part, name)
-		return k, err == nil
+	for _, row := range families() {
+		part, ok := row.chosenPart(name)
+		switch {
+		case !ok:
+		case row.Name == headers+"NAME":
+			if checkHeader(part, name) == nil {
+				return row.named(textproto.CanonicalMIMEHeaderKey(part)), true
+			}
+		case isModel(part):
+			return row.named(strings.ToLower(part)), true
+		}
 	}
-	return modelKey(strings.TrimSpace(name))
+	return Key{}, false
 }
 
-// headerOf is the part of a name that is the name of an HTTP header.
-func headerOf(name string) (string, bool) {
-	parts := strings.SplitN(strings.TrimSpace(name), ".", 3)
-	if len(parts) != 3 || fold(parts[0]+"."+parts[1]+".") != headers {
-		return "", false
-	}
-	return parts[2], true
-}
-
-// header is the setting for one HTTP header.
-func header(name, given string) (Key, error) {
-	if secretHeader(name) {
-		return Key{}, &SecretError{Name: given, Variable: variableFor(name)}
+// checkHeader checks the name of an HTTP header. given is the name of the whole setting.
+func checkHeader(name, given string) error {
+	if isSecretHeader(name) {
+		return &SecretError{Name: given, Variable: variableFor(name)}
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return Key{}, &ValueError{Key: headers + "NAME", Value: shorten(name), Want: "the name of an HTTP header, such as X-Title"}
+			return &ValueError{Key: headers + "NAME", Value: shorten(name), Want: "the name of an HTTP header, such as X-Title"}
 		}
 	}
 	if name == "" {
-		return Key{}, &UnknownError{Name: given, Nearest: headers + "NAME"}
+		return &UnknownError{Name: given, Nearest: headers + "NAME"}
 	}
-	k := table[slices.IndexFunc(table, func(k Key) bool { return k.Name == headers+"NAME" })]
-	k.Name = headers + textproto.CanonicalMIMEHeaderKey(name)
-	return k, nil
+	return nil
 }
 
-// Variable is the environment variable of the setting; empty for one whose name
-// has a part that a person chooses, which a variable cannot carry.
+// Variable returns the environment variable of the setting; empty for a setting whose name
+// has a part that a person chooses.
 func (k Key) Variable() string {
-	if familyOf(k.Name) != nil {
+	if _, _, many := k.family(); many {
 		return ""
 	}
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
@@ -171,8 +166,8 @@ func (k Key) Variable() string {
 // person chooses.
 const maxName = 100
 
-// meant is a name that looks like the given one; empty when none does.
-func meant(name string) string {
+// nearest returns a name that looks like the given one; empty when none does.
+func nearest(name string) string {
 	if len(name) > maxName {
 		return ""
 	}

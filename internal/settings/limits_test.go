@@ -99,6 +99,7 @@ func TestTooLargeIsRefused(t *testing.T) {
 		"arrays in arrays for ever": "a = " + strings.Repeat("[", 500_000),
 		"tables in arrays":          "a = " + strings.Repeat("[{a = ", 3000) + "1" + strings.Repeat("}]", 3000) + "\n",
 	}
+	texts["a key as long as a file"] = strings.Repeat("a.", maxFile/2-2) + "a=1"
 	for name, text := range large {
 		texts["many of "+name] = text(maxKeys + 1)
 	}
@@ -113,8 +114,8 @@ func TestTooLargeIsRefused(t *testing.T) {
 		}
 	}
 	for name, text := range large {
-		if lines, err := scan([]byte(text(maxKeys - 10))); err != nil {
-			t.Errorf("%s: %d lines, %v", name, len(lines), err)
+		if _, err := leaves([]byte(text(maxKeys - 10))); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 )
 
-// Sources is where Load reads.
+// Sources are what Load reads.
 type Sources struct {
 	Global File // of the user; without a path: none
 	Repo   File // in the store's folder; without a path: none
@@ -17,8 +18,8 @@ type Sources struct {
 	Lookup func(name string) (string, bool)
 }
 
-// GlobalFile is where the file of the user lies: tract/config.toml in
-// $XDG_CONFIG_HOME or in ~/.config. It is empty when there is no home.
+// GlobalFile returns the path of the user's file: tract/config.toml in $XDG_CONFIG_HOME or
+// in ~/.config. It is empty when there is no home directory.
 func GlobalFile(lookup func(name string) (string, bool)) string {
 	if dir, ok := lookup("XDG_CONFIG_HOME"); ok && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "tract", "config.toml")
@@ -31,9 +32,9 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 	return ""
 }
 
-// Load reads the files and then the environment; later ones win. A file that
-// does not exist sets nothing, and neither does an empty variable. The error
-// names the file and the line, or the variable.
+// Load reads the files and then the environment; later ones win. A file that does not exist
+// sets nothing, and neither does an empty variable. The error names the file and the line,
+// or the variable.
 func Load(s Sources) (Values, error) {
 	v := Values{set: map[string]entry{}}
 	own, err := v.read(Global, s.Global)
@@ -56,7 +57,8 @@ func Load(s Sources) (Values, error) {
 	return v.environment(s.Lookup)
 }
 
-// read sets what a file says, over what is there, and reports whether there is a file.
+// read sets the values of a file over the present ones, and reports whether there is a
+// file.
 func (v *Values) read(layer Layer, f File) (bool, error) {
 	if f.Path == "" {
 		return false, nil
@@ -83,28 +85,13 @@ func (v *Values) read(layer Layer, f File) (bool, error) {
 	return true, nil
 }
 
-// alias is a variable that others invented and people have set.
-type alias struct {
-	variable string
-	meaning  func(value string) map[string]string // nil: not allowed
-	want     string
+// aliases are environment variables that other programs use, and the setting of each.
+var aliases = map[string]string{
+	"THINKING": "reasoning.enabled", "REASONING_EFFORT": "reasoning.effort", "TRACT_PAGER": "core.pager", "TRACT_AUTHOR": "user.name",
 }
 
-var aliases = []alias{
-	{"THINKING", func(value string) map[string]string {
-		return map[string]string{"reasoning.enabled": value}
-	}, ""},
-	{"REASONING_EFFORT", func(value string) map[string]string {
-		return map[string]string{"reasoning.effort": value}
-	}, ""},
-	{"CLEAR_THINKING", ClearThinking, "true or false"},
-	{"TRACT_PAGER", func(value string) map[string]string {
-		return map[string]string{"core.pager": value}
-	}, ""},
-	{"TRACT_AUTHOR", func(value string) map[string]string {
-		return map[string]string{"user.name": value}
-	}, ""},
-}
+// clearThinking is such a variable for two settings.
+const clearThinking = "CLEAR_THINKING"
 
 // ClearThinking returns the settings that clearing past reasoning stands for: true sends
 // none of it back, false sends all. It returns nil for any other value.
@@ -120,44 +107,44 @@ func ClearThinking(value string) map[string]string {
 
 // environment sets what the variables say; those of tract's own win.
 func (v Values) environment(lookup func(string) (string, bool)) (Values, error) {
-	put := func(variable, name, value string) (err error) {
-		if v, err = v.Put(name, value, Origin{Environment, variable}); err != nil {
-			return fmt.Errorf("environment variable %s: %w", variable, err)
+	var err error
+	put := func(variable string, meaning func(value string) map[string]string) {
+		value, _ := lookup(variable)
+		if value == "" || err != nil {
+			return
 		}
-		return nil
-	}
-	for _, a := range aliases {
-		value, ok := lookup(a.variable)
-		if !ok || value == "" {
-			continue
-		}
-		set := a.meaning(value)
+		set := meaning(value)
 		if set == nil {
-			return Values{}, fmt.Errorf("environment variable %s %q: want %s", a.variable, shorten(value), a.want)
+			err = fmt.Errorf("environment variable %s %q: want true or false", variable, shorten(value))
 		}
 		for name, value := range set {
-			if err := put(a.variable, name, value); err != nil {
-				return Values{}, err
+			if v, err = v.Put(name, value, Origin{Environment, variable}); err != nil {
+				err = fmt.Errorf("environment variable %s: %w", variable, err)
+				return
 			}
 		}
 	}
+	is := func(name string) func(string) map[string]string {
+		return func(value string) map[string]string { return map[string]string{name: value} }
+	}
+	put(clearThinking, ClearThinking)
+	for _, variable := range slices.Sorted(maps.Keys(aliases)) {
+		put(variable, is(aliases[variable]))
+	}
 	for _, key := range table {
-		variable := key.Variable()
-		if value, ok := lookup(variable); ok && value != "" && variable != "" {
-			if err := put(variable, key.Name, value); err != nil {
-				return Values{}, err
-			}
+		if variable := key.Variable(); variable != "" {
+			put(variable, is(key.Name))
 		}
+	}
+	if err != nil {
+		return Values{}, err
 	}
 	return v, nil
 }
 
-// Variables lists every environment variable that Load looks up.
+// Variables returns the names of all environment variables that Load looks up, sorted.
 func Variables() []string {
-	var names []string
-	for _, a := range aliases {
-		names = append(names, a.variable)
-	}
+	names := append(slices.Collect(maps.Keys(aliases)), clearThinking)
 	for _, key := range table {
 		if name := key.Variable(); name != "" {
 			names = append(names, name)

@@ -14,19 +14,19 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A profile is a set of settings under a name: whom to ask, and how to think. It
-// is a file of settings like any other, in the folder profiles beside the file
-// that it is loaded into.
+// A profile is a set of settings under a name: of the provider, the model and its reasoning.
+// It is a file of settings like any other, in the folder profiles beside the file that it is
+// loaded into.
 
-// inProfile tells whether a setting is kept in profiles. What is about a person,
-// a terminal, a price or secrets stays as it is when one is loaded.
+// inProfile reports whether profiles have a setting. Settings of a person, a terminal,
+// prices and secrets stay as they are when a profile is loaded.
 func inProfile(name string) bool {
 	part, _, _ := strings.Cut(name, ".")
 	return !slices.Contains([]string{"user", "core", "price", "secrets"}, part)
 }
 
-// Profile is the file of the profile of a name, in the folder profiles beside this file.
-// The name is letters, digits, ".", "-" and "_", and begins with a letter or a digit.
+// Profile returns the file of a profile, in the folder profiles beside this file. The name
+// consists of letters, digits, ".", "-" and "_", and begins with a letter or a digit.
 func (f File) Profile(name string) (File, error) {
 	ok := name != "" && len(name) <= 64 && isAlnum(name[0])
 	for i := range len(name) {
@@ -40,8 +40,8 @@ func (f File) Profile(name string) (File, error) {
 	return f, err
 }
 
-// profileDir is the folder of the profiles. In the folder of a store it is no link,
-// which could lead anywhere.
+// profileDir returns the folder of the profiles. In the folder of a store it may not be a
+// symbolic link, which could lead anywhere.
 func (f File) profileDir() (string, error) {
 	dir := filepath.Join(filepath.Dir(f.Path), "profiles")
 	if !f.Folder {
@@ -59,7 +59,7 @@ func (f File) profileDir() (string, error) {
 	return dir, err
 }
 
-// Profiles lists the names of the profiles beside the file.
+// Profiles returns the names of the profiles beside the file.
 func (f File) Profiles() ([]string, error) {
 	dir, err := f.profileDir()
 	if err != nil {
@@ -82,16 +82,15 @@ func (f File) Profiles() ([]string, error) {
 	return names, nil
 }
 
-// Profile is the values that somebody set and that a profile keeps, by canonical
-// name.
+// Profile returns the values that were set and that a profile has, by canonical name.
 func (v Values) Profile() map[string]string {
 	set := v.Changed()
 	maps.DeleteFunc(set, func(name, _ string) bool { return !inProfile(name) })
 	return set
 }
 
-// Load gives the values with those of a profile in the place of all that a
-// profile keeps: what it does not name has its default.
+// Load replaces everything that a profile has by a profile: a setting that it does not name
+// has its default.
 func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 	set := maps.Clone(v.set)
 	maps.DeleteFunc(set, func(name string, _ entry) bool { return inProfile(name) })
@@ -105,8 +104,8 @@ func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 	return v, nil
 }
 
-// WriteProfile makes the file set these values and no others. Only its owner can read
-// it. What is written comes from the user, so that a file in a folder is trusted then.
+// WriteProfile makes the file set these values and no others. Only its owner can read it.
+// Since the values come from the user, a file in a store's folder is trusted then.
 func (f File) WriteProfile(set map[string]string) error {
 	doc := map[string]any{}
 	safe := true // without being trusted
@@ -118,8 +117,8 @@ func (f File) WriteProfile(set map[string]string) error {
 		if value, err = key.Parse(value); err != nil {
 			return err
 		}
-		path := pathOf(key.Name)
-		tableIn(doc, path[:len(path)-1])[path[len(path)-1]] = key.literal(value)
+		path := key.path()
+		tableIn(doc, path[:len(path)-1])[path[len(path)-1]] = key.tomlValue(value)
 		safe = safe && key.SafeAs(value)
 	}
 	text, err := toml.Marshal(doc)
@@ -136,8 +135,8 @@ func (f File) WriteProfile(set map[string]string) error {
 	return nil
 }
 
-// LoadProfile makes the file say of everything that a profile keeps what the profile
-// says, in one step. What else is in the file stays, comments included.
+// LoadProfile replaces everything that a profile has in the file by the profile, in one
+// step. Everything else in the file stays, comments included.
 func (f File) LoadProfile(profile map[string]string) error {
 	_, err := f.change(func(text []byte) ([]byte, error) {
 		had, _, err := parse(text, f.section(), f.trusts(text))
@@ -167,7 +166,7 @@ func (f File) LoadProfile(profile map[string]string) error {
 	return nil
 }
 
-// ProfileError says that a profile cannot be what was asked for.
+// ProfileError is the error for an invalid profile.
 type ProfileError struct{ Name, Why string }
 
 // Error names the profile.

@@ -2,8 +2,8 @@ package settings
 
 import "strings"
 
-// secretName tells whether a setting of that name would hold a key.
-func secretName(name string) bool {
+// isSecretName reports whether a setting of that name would hold a credential.
+func isSecretName(name string) bool {
 	last := fold(name[strings.LastIndexByte(name, '.')+1:])
 	for _, end := range []string{"apikey", "accesskey", "privatekey", "secretkey", "token", "secret", "password", "passwd", "authorization", "credential", "credentials", "bearer"} {
 		if strings.HasSuffix(last, end) {
@@ -13,13 +13,14 @@ func secretName(name string) bool {
 	return last == "key" || last == "auth" || last == "keys"
 }
 
-// secretHeader tells whether an HTTP header carries a key.
-func secretHeader(name string) bool {
+// isSecretHeader reports whether an HTTP header carries a credential.
+func isSecretHeader(name string) bool {
 	folded := fold(name)
-	return secretName(name) || strings.HasSuffix(folded, "key") || strings.HasSuffix(folded, "auth") || strings.Contains(folded, "cookie")
+	return isSecretName(name) || strings.HasSuffix(folded, "key") || strings.HasSuffix(folded, "auth") || strings.Contains(folded, "cookie")
 }
 
-// variableFor names the variable for a key by the provider in its name.
+// variableFor returns the environment variable for the credential of the provider in a name;
+// empty when the name has none.
 func variableFor(name string) string {
 	folded := fold(name)
 	for _, p := range []string{"openai", "anthropic", "gemini", "deepseek", "groq", "openrouter", "mistral", "cohere", "cerebras", "moonshot", "xai"} {

@@ -1,22 +1,21 @@
-// Package settings knows the settings of tract: their names, what they may be,
-// what they are when nobody says otherwise, and who said so.
+// Package settings has the settings of tract: their names, the values they may have, their
+// defaults, and where each value was set.
 //
-// For most uses: [Load] what the files and the environment say, give what the
-// command line says to [Values.With], and ask with Bool, Text, Int and the like.
-// The zero [Values] has all defaults. A [File] reads and changes one file.
+// For most uses: [Load] reads the files and the environment; give [Values.With] what the
+// command line sets, and read a setting with Bool, Text, Int and the like. The zero
+// [Values] has all defaults. A [File] reads and changes one file.
 //
-// The file in a store's folder may come from somebody else, with a folder that was
-// cloned. What it says about programs, hosts and credentials is ignored, unless the user
-// accepted the file as it stands: [Safety] and [Trust] say more.
+// The file in a store's folder may come from somebody else, with a folder that was cloned.
+// Its settings of programs, hosts and credentials are ignored, unless the user accepted the
+// file as it is: see [Safety] and [Trust].
 //
-// Names are forgiving: case, "-" and "_" do not matter, in names and in values
-// that are words, so that includeInContext and allButLast are understood. An
-// unknown name or a value that is not allowed is an error that says what would
-// be right. Keys of providers are refused everywhere: they belong in the environment,
-// not in files that are copied and shared.
+// Spelling is tolerant: case, "-" and "_" do not matter, in names and in values that are
+// words, so that includeInContext and allButLast are understood. An unknown name, or a
+// value that is not allowed, is an error that names the right ones. Credentials are refused
+// everywhere: they belong in the environment, not in files that are copied and shared.
 //
-// The package reads no environment and knows no home directory: a caller hands
-// it a function that looks variables up, and the paths of files.
+// The package reads no environment and knows no home directory: the caller passes a
+// function that looks up variables, and the paths of files.
 package settings
 
 import (
@@ -26,7 +25,7 @@ import (
 	"strings"
 )
 
-// Layer says where a value was set. A later one wins.
+// Layer is the place where a value was set. A later one wins.
 type Layer uint8
 
 // The layers.
@@ -41,7 +40,7 @@ const (
 
 var layerNames = [...]string{"default", "global", "repo", "store", "environment", "call"}
 
-// String is the name of the layer.
+// String returns the name of the layer.
 func (l Layer) String() string {
 	if int(l) < len(layerNames) {
 		return layerNames[l]
@@ -49,13 +48,13 @@ func (l Layer) String() string {
 	return fmt.Sprintf("layer(%d)", uint8(l))
 }
 
-// Origin is who set a value.
+// Origin is where a value was set.
 type Origin struct {
 	Layer Layer
 	Name  string // the path of the file, the variable, or the flag; may be empty
 }
 
-// String is the name, after that of the layer where it does not tell.
+// String returns the name, after that of the layer where the name does not tell it.
 func (o Origin) String() string {
 	switch {
 	case o.Name == "":
@@ -66,15 +65,15 @@ func (o Origin) String() string {
 	return o.Layer.String() + " " + o.Name
 }
 
-// Item is one setting as it stands.
+// Item is the present value of one setting.
 type Item struct {
 	Key    Key
 	Value  string // canonical; empty when it has none
 	Origin Origin
 }
 
-// Values is what all settings are. It never changes: With gives a new one. It
-// may be used by many goroutines at once, and the zero Values has all defaults.
+// Values are the values of all settings. They are immutable: With returns new ones. Any
+// number of goroutines may use them, and the zero Values has all defaults.
 type Values struct {
 	set     map[string]entry // by canonical name
 	ignored []Item
@@ -85,14 +84,14 @@ type entry struct {
 	from  Origin
 }
 
-// With sets one value for a call. The name and the value are as people write
-// them. The error is an *[UnknownError], a *[ValueError] or a *[SecretError].
+// With sets one value for a call. The name and the value are as people write them. The
+// error is an *[UnknownError], a *[ValueError] or a *[SecretError].
 func (v Values) With(name, value string) (Values, error) {
 	return v.Put(name, value, Origin{Layer: Call})
 }
 
-// Put is With for a value whose origin can be told. It replaces what is there,
-// whatever the layer of that.
+// Put is With for a value with another origin. It replaces the present value, whatever its
+// layer.
 func (v Values) Put(name, value string, from Origin) (Values, error) {
 	key, err := Find(name)
 	if err != nil {
@@ -131,7 +130,7 @@ func (v Values) WithAll(values map[string]string) (Values, error) {
 	return v, nil
 }
 
-// Over returns the values that make base the same as v when [Values.WithAll] sets them.
+// Over returns the values that turn base into v when they are passed to base.WithAll.
 func (v Values) Over(base Values) map[string]string {
 	over := v.Changed()
 	for name := range base.set {
@@ -142,11 +141,11 @@ func (v Values) Over(base Values) map[string]string {
 	return over
 }
 
-// Ignored lists what a file in the store's folder sets and what does not count, because
-// the user did not accept the file: see [Trust].
+// Ignored returns the settings of a file in the store's folder that are ignored because the
+// user did not accept the file: see [Trust].
 func (v Values) Ignored() []Item { return slices.Clone(v.ignored) }
 
-// Changed is the values that somebody set, by canonical name.
+// Changed returns the values that were set, by canonical name.
 func (v Values) Changed() map[string]string {
 	changed := make(map[string]string, len(v.set))
 	for name, e := range v.set {
@@ -155,16 +154,15 @@ func (v Values) Changed() map[string]string {
 	return changed
 }
 
-// List is every setting as it stands, in the order of Keys; headers, and
-// what is set for models, come by name, those that are set.
+// List returns every setting, in the order of Keys; of the settings for headers and models,
+// those that are set, by name.
 func (v Values) List() []Item {
 	var items []Item
 	for _, key := range table {
 		if before, after, many := key.family(); many {
 			for _, name := range v.members(before, after) {
-				k := key
-				k.Name = name
-				items = append(items, v.item(k))
+				member, _ := lookup(name)
+				items = append(items, v.item(member))
 			}
 			continue
 		}
@@ -173,7 +171,7 @@ func (v Values) List() []Item {
 	return items
 }
 
-// Get is one setting as it stands. The error is as with With.
+// Get returns one setting. The error is that of With.
 func (v Values) Get(name string) (Item, error) {
 	key, err := Find(name)
 	if err != nil {
@@ -189,7 +187,7 @@ func (v Values) item(key Key) Item {
 	return Item{Key: key, Value: key.Default}
 }
 
-// UnknownError says that there is no setting of a name.
+// UnknownError is the error for a name that is not that of a setting.
 type UnknownError struct {
 	Name    string
 	Nearest string // one that there is and that looks like it; may be empty
@@ -200,7 +198,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("setting %q: there is no such setting", shorten(e.Name))
 }
 
-// Hint says what may have been meant.
+// Hint names a setting with a similar name.
 func (e *UnknownError) Hint() string {
 	if e.Nearest == "" {
 		return "`tract config list` shows all settings"
@@ -208,19 +206,19 @@ func (e *UnknownError) Hint() string {
 	return "did you mean " + e.Nearest + "?"
 }
 
-// ValueError says that a setting cannot have a value.
+// ValueError is the error for a value that a setting cannot have.
 type ValueError struct {
 	Key, Value string
 	Want       string // what is allowed
 }
 
-// Error says what is allowed.
+// Error names the allowed values.
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("setting %s %q: want %s", e.Key, e.Value, e.Want)
 }
 
-// SecretError says that a key or a password was given as a setting. It never
-// holds the value.
+// SecretError is the error for a credential that was given as a setting. It never holds the
+// value.
 type SecretError struct {
 	Name     string
 	Variable string // the environment variable to use
@@ -231,7 +229,7 @@ func (e *SecretError) Error() string {
 	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shorten(e.Name))
 }
 
-// Hint names the variable.
+// Hint names the environment variable to use.
 func (e *SecretError) Hint() string {
 	if e.Variable == "" {
 		return "put it into an environment variable such as OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
@@ -239,7 +237,7 @@ func (e *SecretError) Hint() string {
 	return "put it into the environment variable " + e.Variable
 }
 
-// fold makes names equal that people take to be equal.
+// fold returns the form of a name in which all its spellings are equal.
 func fold(name string) string {
 	return strings.ToLower(joiners.Replace(strings.TrimSpace(name)))
 }

@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Safety says whether a file that the user did not write may set something, such as
-// the file in the folder of a store that was cloned. A name that is no setting, and
-// another name for one, are not safe.
+// Safety says whether a file that the user did not write, such as the one in the folder of
+// a cloned store, may set something. An unknown name, and another name for a setting, are
+// not safe.
 type Safety uint8
 
 // The kinds of settings, by what harm they can do.
@@ -23,7 +23,7 @@ const (
 	Stricter               // safe where it is stricter than what the user says
 )
 
-// strictness is the values of a Stricter setting, the strictest last.
+// strictness has the values of a Stricter setting, the strictest last.
 var strictness = words("off traces all")
 
 func stricter(value, than string) bool {
@@ -31,12 +31,12 @@ func stricter(value, than string) bool {
 }
 
 // SafeAs reports whether a file that the user did not write may set this value, whatever
-// the user says.
+// the user's own value is.
 func (k Key) SafeAs(value string) bool {
 	return k.Safety == Safe || k.Safety == Stricter && value == strictness[len(strictness)-1]
 }
 
-// safetyOf is the safety of a name as a file has it.
+// safetyOf returns the safety of a name as a file has it.
 func safetyOf(name string) Safety {
 	key, known := lookup(name)
 	if !known || isSynonym(name) {
@@ -45,12 +45,12 @@ func safetyOf(name string) Safety {
 	return key.Safety
 }
 
-// Trust remembers which files and folders the user accepted as they were, each in a
-// small file of its own, outside of them. The zero Trust knows of none.
+// Trust remembers which files and folders the user accepted as they are, each in a small
+// file of its own, outside of them. The zero Trust remembers nothing.
 type Trust struct{ dir string }
 
-// TrustBeside is the memory in the folder trusted, beside the file of the user's
-// settings. It is the zero Trust when there is no such file.
+// TrustBeside returns the Trust in the folder trusted beside the user's file of settings;
+// the zero Trust when there is no such file.
 func TrustBeside(global string) Trust {
 	if global == "" {
 		return Trust{}
@@ -58,10 +58,10 @@ func TrustBeside(global string) Trust {
 	return Trust{filepath.Join(filepath.Dir(global), "trusted")}
 }
 
-// ErrNoHome says that there is no place to remember anything in.
+// ErrNoHome is the error when there is no place to remember anything in.
 var ErrNoHome = errors.New("there is no home folder to remember it in")
 
-// Has reports whether the user accepted what is at a path with this content.
+// Has reports whether the user accepted the content of a path.
 func (t Trust) Has(path string, content []byte) bool {
 	if t.dir == "" {
 		return false
@@ -71,7 +71,7 @@ func (t Trust) Has(path string, content []byte) bool {
 	return err == nil && string(have) == line
 }
 
-// Add remembers the content of what is at a path, in the place of what it was before.
+// Add remembers the content of a path, instead of what it was before.
 func (t Trust) Add(path string, content []byte) error {
 	if t.dir == "" {
 		return fmt.Errorf("trust %s: %w", path, ErrNoHome)
@@ -81,7 +81,7 @@ func (t Trust) Add(path string, content []byte) error {
 	return err
 }
 
-// Remove forgets what is at a path and reports whether it was remembered.
+// Remove forgets a path and reports whether it was remembered.
 func (t Trust) Remove(path string) (bool, error) {
 	if t.dir == "" {
 		return false, nil
@@ -94,16 +94,16 @@ func (t Trust) Remove(path string) (bool, error) {
 	return err == nil, err
 }
 
-// entry is the file that remembers a path, and what it says: a line as sha256sum
-// prints it.
+// entry returns the file that remembers a path, and its text: a line as sha256sum prints
+// it.
 func (t Trust) entry(path string, content []byte) (name, line string) {
 	path = Resolve(path)
 	of, sum := sha256.Sum256([]byte(path)), sha256.Sum256(content)
 	return filepath.Join(t.dir, hex.EncodeToString(of[:])), hex.EncodeToString(sum[:]) + "  " + path + "\n"
 }
 
-// Resolve is the absolute path of a file or a folder, without symbolic links. Where
-// nothing is at the path yet, those in its last part stay.
+// Resolve returns the absolute path of a file or a folder, without symbolic links. When
+// nothing is at the path yet, links in its last part stay.
 func Resolve(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -9,41 +9,32 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// The typed getters take canonical names. A name that is not in the table, or a
-// getter that does not fit its type, is a mistake in the program and panics.
-
+// value returns the canonical value of a setting. The getters take canonical names; a name
+// that is not that of a setting, or a getter of another type, is a bug and panics.
 func (v Values) value(name string, types ...Type) string {
 	if e, ok := v.set[name]; ok {
 		return e.value
 	}
-	key, err := canonical(name)
-	if err != nil || !slices.Contains(types, key.Type) {
+	key, ok := lookup(name)
+	if !ok || !slices.Contains(types, key.Type) {
 		panic("settings: no setting " + name + " of type " + string(types[0]))
 	}
 	return key.Default
 }
 
-// canonical is Find for a canonical name, which mostly stands in the table as it is.
-func canonical(name string) (Key, error) {
-	if i := slices.IndexFunc(table, func(k Key) bool { return k.Name == name }); i >= 0 {
-		return table[i], nil
-	}
-	return Find(name)
-}
-
-// Bool is the value of a Bool.
+// Bool returns the value of a Bool.
 func (v Values) Bool(name string) bool { return v.value(name, Bool) == "true" }
 
-// Text is the value of a Text, Choice, URL or JSON, or empty.
+// Text returns the value of a Text, Choice, URL or JSON; empty when it has none.
 func (v Values) Text(name string) string { return v.value(name, Text, Choice, URL, JSON) }
 
-// Int is the value of a Number, or 0.
+// Int returns the value of a Number; 0 when it has none.
 func (v Values) Int(name string) int {
 	n, _ := strconv.Atoi(v.value(name, Number))
 	return n
 }
 
-// Float is the value of a Fraction, or nil.
+// Float returns the value of a Fraction; nil when it has none.
 func (v Values) Float(name string) *float64 {
 	f, err := strconv.ParseFloat(v.value(name, Fraction), 64)
 	if err != nil {
@@ -52,27 +43,27 @@ func (v Values) Float(name string) *float64 {
 	return &f
 }
 
-// Duration is the value of a Duration; 0 is none.
+// Duration returns the value of a Duration; 0 is none.
 func (v Values) Duration(name string) time.Duration {
 	d, _ := duration(v.value(name, Duration))
 	return d
 }
 
-// Strip is reasoning.strip_from_context.
+// Strip returns reasoning.strip_from_context.
 func (v Values) Strip() priority.Strip {
 	s, _ := priority.ParseStrip(v.Text("reasoning.strip_from_context"))
 	return s
 }
 
-// IncludeReasoning is reasoning.include_in_context.
+// IncludeReasoning returns reasoning.include_in_context.
 func (v Values) IncludeReasoning() bool { return v.Bool("reasoning.include_in_context") }
 
-// Policy is what the settings say about every commit of a prompt.
+// Policy returns the policy that the settings give the compiler.
 func (v Values) Policy() priority.Policy {
 	return priority.Policy{Strip: v.Strip(), IncludeReasoning: v.IncludeReasoning()}
 }
 
-// Headers is the HTTP headers to send with requests, by canonical name.
+// Headers returns the HTTP headers to send with requests, by canonical name.
 func (v Values) Headers() map[string]string {
 	m := map[string]string{}
 	for _, name := range v.members(headers, "") {

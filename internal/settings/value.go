@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,13 +14,13 @@ import (
 )
 
 const (
-	maxText     = 64 << 10               // most bytes of one value
-	maxNumber   = 1 << 40                // greatest number
-	maxDuration = 36500 * 24 * time.Hour // longest duration: a hundred years
+	maxText     = 64 << 10    // most bytes of one value
+	maxNumber   = 1 << 40     // greatest number
+	maxDuration = 36500 * day // longest duration: a hundred years
 )
 
-// Parse gives the canonical form of a value as people write it. The error is a
-// *[ValueError], or a *[SecretError] when the value looks like a key.
+// Parse returns the canonical form of a value as people write it. The error is a
+// *[ValueError], or a *[SecretError] when the value looks like a credential.
 func (k Key) Parse(value string) (string, error) {
 	text := strings.TrimSpace(value)
 	if len(secrets.Find(text)) > 0 {
@@ -40,7 +39,7 @@ func (k Key) Parse(value string) (string, error) {
 	return "", &ValueError{Key: k.Name, Value: shorten(text), Want: k.Want()}
 }
 
-// shorten cuts a value that is too long for an error.
+// shorten cuts a text that is too long for an error.
 func shorten(s string) string {
 	if len(s) <= 80 {
 		return s
@@ -68,7 +67,7 @@ func (k Key) parse(text string) (string, bool) {
 	return text, text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// Want says what the setting may be, in words.
+// Want describes the values that the setting may have.
 func (k Key) Want() string {
 	switch k.Type {
 	case Bool:
@@ -100,7 +99,7 @@ func parseBool(text string) (string, bool) {
 	return "", false
 }
 
-// parseChoice reads one of the choices; a plain no means the one that is none.
+// parseChoice parses one of the choices; "no" and the like are the choice none or off.
 func (k Key) parseChoice(text string) (string, bool) {
 	folded := fold(text)
 	for _, c := range k.Choices {
@@ -151,11 +150,11 @@ func parseFraction(text string, most float64) (string, bool) {
 	return strconv.FormatFloat(f, 'f', -1, 64), true
 }
 
-// the units of a duration, longest first.
-var units = []struct {
-	name byte
-	size time.Duration
-}{{'w', 7 * 24 * time.Hour}, {'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
+// day is longer than the longest unit of package time.
+const day = 24 * time.Hour
+
+// units are the units of a duration.
+var units = map[byte]time.Duration{'w': 7 * day, 'd': day, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 
 func parseDuration(text string) (string, bool) {
 	d, ok := duration(strings.ToLower(strings.ReplaceAll(text, " ", "")))
@@ -166,16 +165,16 @@ func parseDuration(text string) (string, bool) {
 		return "none", true
 	}
 	var b strings.Builder
-	for _, u := range units[1:] { // days are clearer than weeks
-		if n := d / u.size; n > 0 {
-			b.WriteString(strconv.FormatInt(int64(n), 10) + string(u.name))
-			d -= n * u.size
+	for _, unit := range []byte("dhms") { // days are clearer than weeks
+		if n := d / units[unit]; n > 0 {
+			b.WriteString(strconv.FormatInt(int64(n), 10) + string(unit))
+			d -= n * units[unit]
 		}
 	}
 	return b.String(), true
 }
 
-// duration reads numbers with units; 0 is none.
+// duration parses numbers with units; 0 is none.
 func duration(text string) (time.Duration, bool) {
 	if text == "none" || text == "off" || text == "0" {
 		return 0, true
@@ -187,17 +186,11 @@ func duration(text string) (time.Duration, bool) {
 		if err != nil || at == len(rest) || n > 1e9 {
 			return 0, false
 		}
-		i := slices.IndexFunc(units, func(u struct {
-			name byte
-			size time.Duration
-		},
-		) bool {
-			return u.name == rest[at]
-		})
-		if i < 0 || time.Duration(n) > maxDuration/units[i].size {
+		unit := units[rest[at]]
+		if unit == 0 || time.Duration(n) > maxDuration/unit {
 			return 0, false
 		}
-		sum, rest = sum+time.Duration(n)*units[i].size, rest[at+1:]
+		sum, rest = sum+time.Duration(n)*unit, rest[at+1:]
 		if sum > maxDuration {
 			return 0, false
 		}
@@ -205,7 +198,6 @@ func duration(text string) (time.Duration, bool) {
 	return sum, text != ""
 }
 
-// parseTags reads names of tags, with or without their brackets.
 func parseURL(text string) (string, bool) {
 	u, err := url.Parse(text)
 	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""

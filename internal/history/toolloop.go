@@ -10,7 +10,7 @@ import (
 )
 
 // LastTurn yields the commits of the last turn of a history, newest first, without the user
-// message that begins it. A merge ends the turn too: none is made while a tool loop is
+// message that begins it. A merge ends the turn as well: none is made while a tool loop is
 // open. An error is the last element.
 func LastTurn(ctx context.Context, r objects.Reader, tip objects.ID) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {

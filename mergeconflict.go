@@ -12,27 +12,27 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Change is what one history says about a commit: an edit or an annotation.
+// Change is an edit or an annotation of a commit on one history.
 type Change struct {
-	Commit   objects.ID // that says it; zero: what a person decided just now
+	Commit   objects.ID // that made the change; zero: Resolve did
 	Author   string
 	Time     time.Time
-	Text     string         // of an edit: the words; of an annotation: the reason
+	Text     string         // of an edit: the new text; of an annotation: the reason
 	Priority priority.Level // of an annotation
 
-	of   objects.ID
-	op   commit.Op
-	said *commit.Commit // nil: nobody has said it yet
+	of     objects.ID
+	op     commit.Op
+	source *commit.Commit // nil: Resolve made the change
 }
 
-// Conflict is a commit that both histories have edited, or annotated, not alike.
+// Conflict is a commit that both histories have edited, or annotated, differently.
 type Conflict struct {
 	Commit       objects.ID
 	Op           commit.Op // Edit or Annotate
 	Ours, Theirs Change
 }
 
-// MergeConflictError lists what has to be decided before two histories are merged.
+// MergeConflictError lists the conflicts of a merge that have to be resolved.
 type MergeConflictError struct{ Conflicts []Conflict }
 
 // Error names the first commit.
@@ -45,34 +45,36 @@ func (e *MergeConflictError) Error() string {
 	return text
 }
 
-// same tells whether two changes of one subject come to the same.
-func same(a, b *commit.Commit) bool {
+// sameChange reports whether two changes of one block have the same effect.
+func sameChange(a, b *commit.Commit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	return a.ContentID == b.ContentID && a.Priority == b.Priority || a.Op == commit.Annotate && a.Priority == b.Priority
 }
 
-// mergePlan finds out which changes hold after a merge, and which of them have to be
-// said again because the order of the merged history alone would not make them.
+// mergePlan finds out which edits and annotations hold after a merge, and which of them
+// have to be committed again because the order of the merged history would make another one
+// hold.
 type mergePlan struct {
-	repo     *Repo
-	resolve  func(Conflict) (*Change, error)
-	restate  []Change
-	brought  []Change // what theirs says otherwise than ours, of commits that both have
-	resolved []Conflict
-	open     []Conflict
-	new      map[objects.ID]bool // commits that ours has not
+	repo       *Repo
+	resolve    func(Conflict) (*Change, error)
+	restate    []Change
+	theirs     []Change // changes by theirs of commits that both have
+	resolved   []Conflict
+	unresolved []Conflict
+	incoming   map[objects.ID]bool // commits that ours has not
 }
 
-func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
+// build fills in the plan.
+func (p *mergePlan) build(ctx context.Context, r *MergeResult) error {
 	brought, order := history.LatestChanges(r.Incoming)
 	if len(order) == 0 {
 		return nil
 	}
-	p.new = map[objects.ID]bool{}
+	p.incoming = map[objects.ID]bool{}
 	for _, c := range r.Incoming {
-		p.new[c.ID] = true
+		p.incoming[c.ID] = true
 	}
 	ours, err := commit.Linearize(ctx, p.repo.store, r.Ours)
 	if err != nil {
@@ -90,53 +92,54 @@ func (p *mergePlan) make(ctx context.Context, r *MergeResult) error {
 	oursLast, _ := history.LatestChanges(ours)
 	theirsLast, _ := history.LatestChanges(theirs)
 	for _, s := range order {
-		if err := p.settle(ctx, s, own[s] != nil, oursLast[s], theirsLast[s], brought[s]); err != nil {
+		if err := p.mergeChange(ctx, s, own[s] != nil, oursLast[s], theirsLast[s], brought[s]); err != nil {
 			return err
 		}
 	}
-	if len(p.open) > 0 {
-		return &MergeConflictError{Conflicts: p.open}
+	if len(p.unresolved) > 0 {
+		return &MergeConflictError{Conflicts: p.unresolved}
 	}
 	return nil
 }
 
-// settle decides on one subject. natural is the change that would hold by order.
-func (p *mergePlan) settle(ctx context.Context, s history.ChangeKey, both bool, ours, theirs, natural *commit.Commit) error {
+// mergeChange decides which change of a block holds. natural is the one that would hold by
+// the order of the merged history.
+func (p *mergePlan) mergeChange(ctx context.Context, s history.ChangeKey, both bool, ours, theirs, natural *commit.Commit) error {
 	winner := theirs
-	if both && !same(ours, theirs) {
-		change, err := p.decide(ctx, s, ours, theirs)
+	if both && !sameChange(ours, theirs) {
+		change, err := p.resolveConflict(ctx, s, ours, theirs)
 		if err != nil || change == nil {
 			return err
 		}
 		if change.Commit != ours.ID && change.Commit != theirs.ID {
-			p.restate, p.brought = append(p.restate, *change), append(p.brought, *change)
+			p.restate, p.theirs = append(p.restate, *change), append(p.theirs, *change)
 			return nil
 		}
 		if change.Commit == ours.ID {
 			winner = ours
 		}
 	}
-	change, err := p.change(ctx, winner)
+	change, err := p.newChange(ctx, winner)
 	if err != nil {
 		return err
 	}
-	if !same(winner, ours) && !p.new[s.Target] {
-		p.brought = append(p.brought, change)
+	if !sameChange(winner, ours) && !p.incoming[s.Target] {
+		p.theirs = append(p.theirs, change)
 	}
-	if !same(winner, natural) {
+	if !sameChange(winner, natural) {
 		p.restate = append(p.restate, change)
 	}
 	return nil
 }
 
-// decide asks for the end of a conflict; nil when it stays open.
-func (p *mergePlan) decide(ctx context.Context, s history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
+// resolveConflict calls Resolve; it returns nil when the conflict stays.
+func (p *mergePlan) resolveConflict(ctx context.Context, s history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
 	c := Conflict{Commit: s.Target, Op: s.Op}
 	var err error
-	if c.Ours, err = p.change(ctx, ours); err != nil {
+	if c.Ours, err = p.newChange(ctx, ours); err != nil {
 		return nil, err
 	}
-	if c.Theirs, err = p.change(ctx, theirs); err != nil {
+	if c.Theirs, err = p.newChange(ctx, theirs); err != nil {
 		return nil, err
 	}
 	var change *Change
@@ -146,7 +149,7 @@ func (p *mergePlan) decide(ctx context.Context, s history.ChangeKey, ours, their
 		}
 	}
 	if change == nil {
-		p.open = append(p.open, c)
+		p.unresolved = append(p.unresolved, c)
 		return nil, nil
 	}
 	p.resolved = append(p.resolved, c)
@@ -155,13 +158,14 @@ func (p *mergePlan) decide(ctx context.Context, s history.ChangeKey, ours, their
 	return &decided, nil
 }
 
-func (p *mergePlan) change(ctx context.Context, c *commit.Commit) (Change, error) {
+// newChange returns the exported form of an edit or an annotation.
+func (p *mergePlan) newChange(ctx context.Context, c *commit.Commit) (Change, error) {
 	if err := commit.Load(ctx, p.repo.store, c); err != nil {
 		return Change{}, err
 	}
 	change := Change{
 		Commit: c.ID, Author: c.Author, Time: c.Time, Priority: c.Priority,
-		of: c.Target, op: c.Op, said: c,
+		of: c.Target, op: c.Op, source: c,
 	}
 	if c.Block != nil {
 		change.Text = c.Block.String()
@@ -169,17 +173,18 @@ func (p *mergePlan) change(ctx context.Context, c *commit.Commit) (Change, error
 	return change, nil
 }
 
-// changeDraft is the draft of a change that is said again, or for the first time.
-func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commit.Draft, error) {
+// changeDraft returns the draft of a change: of one that is committed again, or of a new
+// one.
+func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change) (commit.Draft, error) {
 	if change.op == commit.Annotate {
-		d := b.noted(c, change.of, change.Priority, change.Text)
+		d := b.annotationDraft(c, change.of, change.Priority, change.Text)
 		d.Label = commit.Label{}
 		return d, nil
 	}
-	d := b.draft(c, change.op, change.of)
+	d := b.newChange(c, change.op, change.of)
 	d.Label = commit.Label{}
-	if change.said != nil {
-		sameWords(&d, change.said)
+	if change.source != nil {
+		copyContent(&d, change.source)
 	}
 	target, err := b.repo.header(ctx, change.of)
 	if err != nil {
@@ -188,7 +193,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *call, change Change) (commi
 	if d.Role = target.Role; !change.Commit.IsZero() {
 		return d, nil
 	}
-	block, err := b.repo.blockOf(ctx, target)
+	block, err := b.repo.loadBlock(ctx, target)
 	if err != nil {
 		return d, err
 	}

@@ -223,16 +223,16 @@ func TestAMaskedToolResultIsWhatTheModelSees(t *testing.T) {
 func TestMaskedBlocksKeepTheirForm(t *testing.T) {
 	key := secretstest.Plant(15)[15].Secret
 	sealed := think("see " + key).(content.Reasoning)
-	masked, rules := history.Masked(sealed)
+	masked, rules := history.MaskBlock(sealed)
 	if r := masked.(content.Reasoning); !slices.Equal(rules, []string{"github"}) || r.Text != "see "+secrets.Mask(key) || !r.Form().Seal.IsZero() || r.Format != sealed.Format {
 		t.Errorf("%v %+v", rules, r)
 	}
 	for _, same := range []content.Block{think("hm"), call("c1"), result("c1"), content.System("Be brief.")} {
-		if b, rules := history.Masked(same); len(rules) > 0 || !bytes.Equal(content.Encode(b), content.Encode(same)) {
+		if b, rules := history.MaskBlock(same); len(rules) > 0 || !bytes.Equal(content.Encode(b), content.Encode(same)) {
 			t.Errorf("%v: %+v", rules, b)
 		}
 	}
-	masked, _ = history.Masked(content.ToolCall{CallID: "c1", Name: "run", Arguments: `{"env":{"token":"` + key + `"},"n":1.50}`})
+	masked, _ = history.MaskBlock(content.ToolCall{CallID: "c1", Name: "run", Arguments: `{"env":{"token":"` + key + `"},"n":1.50}`})
 	if c := masked.(content.ToolCall); c.CallID != "c1" || c.Arguments != `{"env":{"token":"`+secrets.Mask(key)+`"},"n":1.50}` {
 		t.Errorf("%+v", c)
 	}

@@ -12,32 +12,35 @@ import (
 // the tool loop they belong to is open: its provider may demand them back. For a
 // target that demands those of closed turns too they stay for good.
 
-// keepThoughts remembers the thoughts of a reply by the commit they stand before.
-func (b *Branch) keepThoughts(unkept map[int][]content.Block, commits []*commit.Commit) {
+// rememberReasoning keeps the reasoning of a response that was not committed, by the commit
+// that it comes before. It stays in the memory of the Branch while its tool loop is open,
+// since its provider may demand it; for a provider that demands the reasoning of closed
+// turns, it stays.
+func (b *Branch) rememberReasoning(unkept map[int][]content.Block, commits []*commit.Commit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for place, thoughts := range unkept {
 		if place < len(commits) {
-			if b.unkept == nil {
-				b.unkept = map[objects.ID][]content.Block{}
+			if b.uncommitted == nil {
+				b.uncommitted = map[objects.ID][]content.Block{}
 			}
-			b.unkept[commits[place].ID] = thoughts
+			b.uncommitted[commits[place].ID] = thoughts
 		}
 	}
 }
 
-// withUnkept is the messages of a prompt with the thoughts that were not committed
-// and go back, those of its open turn as a rule, and those thoughts, by the commit they stand before.
-func (b *Branch) withUnkept(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
+// withUncommitted returns the messages of a prompt with the reasoning that was not
+// committed and has to be sent, and that reasoning by the commit that it comes before.
+func (b *Branch) withUncommitted(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
-	keeps := x.call.compileOptions().KeepToolReasoning
+	keeps := x.options.compilerOptions().KeepToolReasoning
 	for i := len(x.Prompt.Entries) - 1; i >= 0 && (keeps || x.Prompt.Entries[i].Turn == last); i-- {
 		open[x.Prompt.Entries[i].ID] = true
 	}
 	b.mu.Lock()
-	maps.DeleteFunc(b.unkept, func(id objects.ID, _ []content.Block) bool { return !open[id] })
-	kept := maps.Clone(b.unkept)
+	maps.DeleteFunc(b.uncommitted, func(id objects.ID, _ []content.Block) bool { return !open[id] })
+	kept := maps.Clone(b.uncommitted)
 	b.mu.Unlock()
 	if len(kept) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
 		return x.Prompt.Messages, nil

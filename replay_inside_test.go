@@ -22,7 +22,7 @@ func TestAManifestShapesOnlyTheRequest(t *testing.T) {
 		"no such setting": "1", "temperature": "0.5", "request.extra": `{"top_k":1}`,
 	}
 	repo := &Repo{settings: own, clock: time.Now}
-	c, err := repo.askedBefore(&compile.Manifest{RequestSettings: forged}, &llm.Request{}, AskOptions{})
+	c, err := repo.replayOptions(&compile.Manifest{RequestSettings: forged}, &llm.Request{}, AskOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

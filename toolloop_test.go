@@ -42,8 +42,8 @@ func TestAResultAnswersACallThatWaits(t *testing.T) {
 		"a second result, turns ago":  {[]content.Block{callOf("1"), resultOf("1"), answer, question, answer}, []content.Block{resultOf("1")}, "has a result already"},
 		"two results at once":         {[]content.Block{callOf("1")}, []content.Block{resultOf("1"), resultOf("1")}, "is given two results"},
 		"two results with their call": {nil, []content.Block{callOf("1"), resultOf("1"), resultOf("1")}, "is given two results"},
-		"a turn too late":             {[]content.Block{callOf("1"), question, answer}, []content.Block{resultOf("1")}, "the turn ended without a result"},
-		"after the user speaks":       {[]content.Block{callOf("1")}, []content.Block{question, resultOf("1")}, "the turn ended without a result"},
+		"a turn too late":             {[]content.Block{callOf("1"), question, answer}, []content.Block{resultOf("1")}, "its turn ended without a result"},
+		"after the user speaks":       {[]content.Block{callOf("1")}, []content.Block{question, resultOf("1")}, "its turn ended without a result"},
 	} {
 		repo := open(t)
 		main := repo.Branch("main")

@@ -16,10 +16,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// ReplayResult is the prompt of a reply, asked again.
+// ReplayResult is the result of [Repo.Replay].
 type ReplayResult struct {
-	Branch   *Branch    // that the new reply is on
-	Old      objects.ID // the last block of the old reply
+	Branch   *Branch    // with the new response
+	Old      objects.ID // the last block of the earlier response
 	Response *Response
 	Same     bool // the body was the same, byte for byte
 }
@@ -27,8 +27,8 @@ type ReplayResult struct {
 // Replay sends the prompt of an earlier response again, on a new branch that begins where
 // the prompt ended. The model, the settings, the tools and the budget are those of the
 // earlier request unless o sets them. Tool calls wait for their results there as they did
-// before. A branch of that name must not exist: [objects.ErrExists]. When asking fails, the
-// result still names the new branch.
+// before. When a branch of that name exists, the error is an [objects.ErrExists]. When the
+// request fails, the result still names the new branch.
 func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, o AskOptions) (*ReplayResult, error) {
 	ctx = history.InOperation(ctx, "replay")
 	c, err := r.Show(ctx, rev)
@@ -40,14 +40,14 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	req, err := history.Request(ctx, r.store, asked)
-	if err != nil && !errors.Is(err, objects.ErrPurged) { // its tools were purged: it is asked without
+	if err != nil && !errors.Is(err, objects.ErrPurged) { // its tools were purged: the request is repeated without them
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	again := &ReplayResult{}
-	if again.Old, err = r.endOfReply(ctx, c.ID); err != nil {
+	if again.Old, err = r.lastBlockOfResponse(ctx, c.ID); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	call, err := r.askedBefore(asked, req, o)
+	call, err := r.replayOptions(asked, req, o)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -67,9 +67,9 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 	return again, nil
 }
 
-// askedBefore is the call that asks as a request was asked, where the options do not say
-// otherwise. Of the settings of today only those count that say what is stored.
-func (r *Repo) askedBefore(m *compile.Manifest, req *llm.Request, o AskOptions) (*call, error) {
+// replayOptions returns the options that repeat a request, with those of o over them. Of
+// the settings of the Repo only those count that decide what is stored.
+func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions) (*callOptions, error) {
 	set := map[string]string{
 		"reasoning.commit":             strconv.FormatBool(r.settings.Bool("reasoning.commit")),
 		maskSetting:                    r.settings.Text(maskSetting),
@@ -79,7 +79,7 @@ func (r *Repo) askedBefore(m *compile.Manifest, req *llm.Request, o AskOptions) 
 		"tool_choice":                  m.ToolChoice,
 	}
 	for name, value := range m.RequestSettings {
-		if repeats(name) {
+		if isRepeatable(name) {
 			set[name] = value
 		}
 	}
@@ -94,20 +94,20 @@ func (r *Repo) askedBefore(m *compile.Manifest, req *llm.Request, o AskOptions) 
 		o.Tools = req.Tools
 	}
 	o.Budget = cmp.Or(o.Budget, m.Options.Budget)
-	return r.askingWith(v, o)
+	return r.resolveAskWith(v, o)
 }
 
-// repeats reports whether a setting is the same again. A store may come from somebody
-// else, and so may the settings in a manifest: they may shape the request, and nothing
-// else.
-func repeats(name string) bool {
+// isRepeatable reports whether a replay repeats a setting of a manifest. A store, and so
+// the settings in its manifests, may come from somebody else: they may shape the request
+// and nothing more.
+func isRepeatable(name string) bool {
 	key, err := settings.Find(name)
-	return err == nil && (key.Safety == settings.Safe || key.Name == history.AskedExtra)
+	return err == nil && (key.Safety == settings.Safe || key.Name == history.SettingExtra)
 }
 
-// endOfReply is the last block of the reply that a commit belongs to, on the
-// branch that it was made on, or else the commit.
-func (r *Repo) endOfReply(ctx context.Context, id objects.ID) (objects.ID, error) {
+// lastBlockOfResponse returns the last block of the response that a commit belongs to, on
+// the branch that it was made on; else the commit.
+func (r *Repo) lastBlockOfResponse(ctx context.Context, id objects.ID) (objects.ID, error) {
 	c, err := commit.Read(ctx, r.store, id)
 	if err != nil {
 		return id, err

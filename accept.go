@@ -1,0 +1,222 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Accept reads the response to an exchange, in whatever framing it came, and commits it as
+// Generate does.
+func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader) (*Response, error) {
+	if x.Target == nil {
+		return nil, fmt.Errorf("accept: the exchange was prepared without a target, so the response cannot be decoded")
+	}
+	if len(x.earlier) > 0 {
+		return b.loadResponse(ctx, x.earlier)
+	}
+	reply, err := dropInvalidBlocks(llm.Collect(x.Target.Decode(body), x.eventHandler(b.repo.clock)))
+	x.reportResponse(reply)
+	return b.commitResponse(ctx, x, reply, err)
+}
+
+// UnsavedError is the error for a response that the store could not take. The response is
+// nowhere but here.
+type UnsavedError struct {
+	Response *Response
+	Cause    error
+}
+
+// Error describes the cause.
+func (e *UnsavedError) Error() string {
+	return fmt.Sprintf("generate: the response could not be stored: %v", e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnsavedError) Unwrap() error { return e.Cause }
+
+// commitResponse commits a response, or keeps it under a rescue ref. cause is the reason
+// why it is incomplete; nil when it is complete.
+func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Response, cause error) (*Response, error) {
+	if reply == nil || cause != nil && len(reply.Blocks) == 0 {
+		if cause == nil {
+			cause = errors.New("the client returned no response")
+		}
+		return nil, fmt.Errorf("generate: %w", cause)
+	}
+	if cause == nil && reply.Incomplete {
+		cause = llm.ErrTruncated
+	}
+	r := x.newResponse(reply)
+	drafts, unkept := b.responseDrafts(x, reply, cause != nil)
+	tip, err := b.repo.header(context.WithoutCancel(ctx), x.tip) // an interrupted response is kept too
+	if err != nil {
+		return nil, &UnsavedError{Response: r, Cause: err}
+	}
+	manifest := x.finishManifest(reply)
+	drafts[0].Origin.Manifest = manifest.ID
+	commits, put, err := x.options.buildCommits(tip, drafts...)
+	if err != nil {
+		return nil, &UnsavedError{Response: r, Cause: err}
+	}
+	x.meter.done(drafts[0].Origin, commits)
+	put = append(put, manifest)
+	if x.tools != nil {
+		put = append(put, *x.tools)
+	}
+	r.Manifest = manifest.ID
+	batch := b.batch(x.options.note(ctx, "generate"), x.tip, commits, put, &r.Commits)
+	for _, c := range commits {
+		if c.Kind == content.KindReasoning {
+			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
+		}
+	}
+	if cause != nil {
+		return nil, b.keepIncomplete(ctx, r, batch, cause)
+	}
+	if err := b.applyResponse(ctx, r, batch); err != nil {
+		return nil, err
+	}
+	b.rememberReasoning(unkept, commits)
+	return r, nil
+}
+
+// applyResponse moves the branch to the response. When the branch has moved, the response
+// is kept under a rescue ref.
+func (b *Branch) applyResponse(ctx context.Context, r *Response, batch objects.Batch) error {
+	err := history.Apply(ctx, b.repo.store, batch)
+	var moved *objects.ConflictError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &moved):
+		rescued, rescueErr := b.writeRescue(ctx, batch)
+		if rescueErr != nil {
+			return &UnsavedError{Response: r, Cause: errors.Join(err, rescueErr)}
+		}
+		return &ConflictError{Operation: "generate", Branch: b.name, Expected: moved.Want, Actual: moved.Have, Response: r, Rescued: rescued}
+	case ctx.Err() != nil:
+		return b.keepIncomplete(ctx, r, batch, ctx.Err())
+	}
+	return &UnsavedError{Response: r, Cause: err}
+}
+
+// newResponse returns the exported form of a response.
+func (x *Exchange) newResponse(reply *llm.Response) *Response {
+	r := &Response{
+		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
+		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model, Config: x.options.requestSettings(), Raw: reply.Raw, Warnings: x.warnings,
+	}
+	return r
+}
+
+// requestSettings returns the settings of a request that somebody set, for its origin.
+func (c *callOptions) requestSettings() map[string]string {
+	asked := map[string]string{}
+	for key, value := range c.settings.Changed() {
+		if strings.HasPrefix(key, "reasoning.") || key == "model" || key == "temperature" || key == "max_output_tokens" || key == "tool_choice" {
+			asked[key] = value
+		}
+	}
+	return asked
+}
+
+// finishManifest adds to the manifest what the client sent, and returns its object.
+func (x *Exchange) finishManifest(reply *llm.Response) objects.Object {
+	body := x.sent
+	if body == nil {
+		body = reply.Sent
+	}
+	if len(body) > 0 {
+		if sent := objects.Hash(body); sent != x.Manifest.Compiled {
+			x.Manifest.Sent = sent
+		}
+	}
+	return x.Manifest.Object()
+}
+
+// responseDrafts returns the drafts of a response. Reasoning that is not to be committed is
+// returned apart, by the index of the draft that it comes before. A response without a
+// block is a note, so that its cost is not lost.
+func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, broken bool) (drafts []commit.Draft, unkept map[int][]content.Block) {
+	origin := b.responseOrigin(x, reply, broken)
+	keep := x.options.settings.Bool("reasoning.commit")
+	said := callOptions{time: b.repo.clock(), key: x.options.key} // the author and the label of the call are not those of the response
+	add := func(block content.Block) {
+		d := said.newDraft(block, origin)
+		d.Index = len(drafts)
+		drafts = append(drafts, d)
+	}
+	unkept = map[int][]content.Block{}
+	for _, block := range reply.Blocks {
+		switch {
+		case block.Kind() == content.KindReasoning && !keep:
+			unkept[len(drafts)] = append(unkept[len(drafts)], block)
+			origin.UncommittedReasoning++
+		case !content.IsBlank(block):
+			add(block)
+		}
+	}
+	if len(drafts) == 0 {
+		note := "the reply has no content"
+		if reply.Finish != "" {
+			note += "; finish reason: " + reply.Finish
+		}
+		add(content.Note(note))
+	}
+	return drafts, unkept
+}
+
+// responseOrigin returns the origin of a response.
+func (b *Branch) responseOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
+	o := &commit.Origin{
+		Source: commit.SourceModel, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
+		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: broken, Usage: reply.Usage.Bounded(),
+		Settings: x.options.requestSettings(), Started: x.started, FirstToken: x.first, Duration: b.repo.clock().Sub(x.started),
+	}
+	if x.Target != nil {
+		at := x.Target.Address()
+		o.Provider, o.Dialect, o.Endpoint = at.Provider, at.Dialect, at.Endpoint
+	}
+	if o.Model == "" {
+		o.Model = x.Manifest.Model
+	}
+	return o
+}
+
+// loadResponse returns the response that an earlier call committed under the idempotency
+// key.
+func (b *Branch) loadResponse(ctx context.Context, ids []objects.ID) (*Response, error) {
+	commits := make([]*commit.Commit, len(ids))
+	for i, id := range ids {
+		c, err := commit.Read(ctx, b.repo.store, id)
+		if err != nil {
+			return nil, fmt.Errorf("generate: %w", err)
+		}
+		commits[i] = c
+	}
+	if err := commit.LoadAll(ctx, b.repo.store, commits...); err != nil {
+		return nil, fmt.Errorf("generate: %w", err)
+	}
+	reply := &llm.Response{}
+	r := &Response{Commits: ids}
+	for _, c := range commits {
+		reply.Blocks = append(reply.Blocks, c.Block)
+		if c.Kind == content.KindReasoning {
+			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
+		}
+		if c.Origin != nil {
+			r.Usage, r.Finish, r.Model, r.Config, r.Manifest = c.Origin.Usage, c.Origin.Finish, c.Origin.Model, c.Origin.Settings, c.Origin.Manifest
+		}
+	}
+	r.Text, r.Reasoning, r.ToolCalls, r.Blocks = reply.Text(), reply.Reasoning(), reply.ToolCalls(), reply.Blocks
+	return r, nil
+}

@@ -1,0 +1,219 @@
+package tract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/priority"
+)
+
+// EditOptions are the options of [Branch.Edit].
+type EditOptions struct {
+	Source string            // a revision: the block gets the text that it has there; the text to Edit has to be empty then
+	Author string            // empty: the author of the Repo
+	Label  string            // a line for people, never sent
+	Meta   map[string]string // named values
+	Key    string            // idempotency key, see [Branch.Append]
+	Time   time.Time         // zero: now
+}
+
+// ErrNoChange is the error for a change to what a block already is.
+var ErrNoChange = errors.New("nothing to change")
+
+// Edit replaces the text of a block of the branch from here on; the last edit counts, and
+// the kind and the role stay. With a Source the text is that of another revision; the error
+// is [ErrNoChange] when the block has it already. The edit is a commit of its own, whose id
+// is returned. When the branch moves meanwhile, the error is a *[ConflictError].
+func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (objects.ID, error) {
+	if o.Source != "" && text != "" {
+		return objects.ID{}, fmt.Errorf("edit: want either a text or a source, not both")
+	}
+	c, err := b.repo.resolveAppend(AppendOptions{Author: o.Author, Label: o.Label, Meta: o.Meta, Key: o.Key, Time: o.Time})
+	if err != nil {
+		return objects.ID{}, err
+	}
+	at, err := b.Tip(ctx)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	id, err := b.resolver().Resolve(ctx, rev)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("edit: %w", err)
+	}
+	ids, err := b.write(ctx, c, "edit", func(tip *commit.Commit) ([]commit.Draft, error) {
+		if tip != nil && tip.ID != at {
+			return nil, &ConflictError{Operation: "edit", Branch: b.name, Expected: at, Actual: tip.ID}
+		}
+		d, err := b.editDraft(ctx, c, tip, id, text, o.Source)
+		return []commit.Draft{d}, err
+	})
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return ids[0], nil
+}
+
+// editDraft returns the draft of an edit.
+func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id objects.ID, text, source string) (commit.Draft, error) {
+	target, err := b.resolveTarget(ctx, tip, id)
+	if err != nil {
+		return commit.Draft{}, err
+	}
+	if source != "" {
+		at, err := b.resolver().Resolve(ctx, source)
+		if err != nil {
+			return commit.Draft{}, fmt.Errorf("source: %w", err)
+		}
+		return b.restoreDraft(ctx, c, tip, target.ID, at)
+	}
+	block, err := b.repo.loadBlock(ctx, target)
+	if err != nil {
+		return commit.Draft{}, err
+	}
+	d := b.newChange(c, commit.Edit, target.ID)
+	d.Role = target.Role
+	if d.Block, err = content.WithText(block, text); err == nil && content.IsEmpty(d.Block) {
+		err = ErrEmpty
+	}
+	return d, err
+}
+
+// Annotate gives a block of the branch a priority from here on, with a reason that may be
+// empty; priority.Unset removes an earlier annotation. The annotation is a commit of its
+// own, whose id is returned.
+func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, reason string) (objects.ID, error) {
+	return b.annotate(ctx, "annotate", rev, l, reason)
+}
+
+func (b *Branch) annotate(ctx context.Context, command, rev string, l priority.Level, reason string) (objects.ID, error) {
+	c := b.repo.defaultOptions()
+	id, err := b.resolver().Resolve(ctx, rev)
+	if err != nil {
+		return objects.ID{}, fmt.Errorf("%s: %w", command, err)
+	}
+	ids, err := b.write(ctx, c, command, func(tip *commit.Commit) ([]commit.Draft, error) {
+		target, err := b.resolveTarget(ctx, tip, id)
+		if err != nil {
+			return nil, err
+		}
+		return []commit.Draft{b.annotationDraft(c, target.ID, l, reason)}, nil
+	})
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return ids[0], nil
+}
+
+// annotationDraft returns the draft of an annotation.
+func (b *Branch) annotationDraft(c *callOptions, of objects.ID, l priority.Level, reason string) commit.Draft {
+	d := b.newChange(c, commit.Annotate, of)
+	d.Priority = l
+	if reason != "" {
+		d.Block = content.Note(reason)
+	}
+	return d
+}
+
+// newChange returns the draft of a commit that changes another one, without content.
+func (b *Branch) newChange(c *callOptions, op commit.Op, target objects.ID) commit.Draft {
+	d := c.newDraft(nil, &commit.Origin{Source: commit.SourceUser, Session: b.name})
+	d.Op, d.Target = op, target
+	return d
+}
+
+// resolveTarget returns the block that a revision means: an edit means the block that it
+// edits. The block must be on the history of tip.
+func (b *Branch) resolveTarget(ctx context.Context, tip *commit.Commit, id objects.ID) (*commit.Commit, error) {
+	c, err := b.repo.header(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Op {
+	case commit.Edit:
+		if c, err = b.repo.header(ctx, c.Target); err != nil {
+			return nil, err
+		}
+	case commit.Annotate:
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is an annotation, not a block; name the block, " + c.Target.Short()}
+	case commit.Merge:
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge, not a block; use tract revert to revert what it brought"}
+	}
+	if tip == nil {
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: "the branch has no commits yet"}
+	}
+	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if base != c.ID {
+		return nil, &refs.UnknownError{Rev: id.Short(), Why: fmt.Sprintf("it is not on branch %s", b.name)}
+	}
+	return c, nil
+}
+
+// restoreDraft returns the draft of an edit that gives a block the content that it had at a
+// commit.
+func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id, at objects.ID) (commit.Draft, error) {
+	target, err := b.repo.header(ctx, id)
+	if err != nil {
+		return commit.Draft{}, err
+	}
+	if on, err := b.repo.isAncestor(ctx, id, at); err != nil || !on {
+		if err == nil {
+			err = &refs.UnknownError{Rev: at.Short(), Why: "block " + id.Short() + " is not on its history"}
+		}
+		return commit.Draft{}, err
+	}
+	said := func(tip objects.ID) (objects.ID, error) {
+		edit, err := b.repo.lastChange(ctx, tip, history.ChangeKey{Target: id, Op: commit.Edit})
+		if err != nil || edit == nil {
+			return target.ContentID, err
+		}
+		return edit.ContentID, nil
+	}
+	want, err := said(at)
+	if err != nil {
+		return commit.Draft{}, err
+	}
+	have, err := said(tip.ID)
+	if err != nil {
+		return commit.Draft{}, err
+	}
+	if have == want {
+		return commit.Draft{}, ErrNoChange
+	}
+	d := b.newChange(c, commit.Edit, id)
+	d.Role = target.Role
+	d.Block, err = commit.ReadContent(ctx, b.repo.store, want)
+	return d, err
+}
+
+// lastChange returns the last edit or annotation of a block on a history; nil when there is
+// none.
+func (r *Repo) lastChange(ctx context.Context, tip objects.ID, s history.ChangeKey) (*commit.Commit, error) {
+	notes, err := history.Changes(ctx, r.store, tip, s.Target)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(notes) - 1; i >= 0; i-- {
+		if notes[i].Op == s.Op {
+			return notes[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// loadBlock returns the block of a commit, or what remains of it when its content was
+// purged: an edit may still replace that.
+func (r *Repo) loadBlock(ctx context.Context, c *commit.Commit) (content.Block, error) {
+	own := *c // headers are shared
+	err := commit.Load(ctx, r.store, &own)
+	return own.Block, err
+}

@@ -1,0 +1,200 @@
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tract-vcs/tract/internal/secrets"
+)
+
+// The most that a file of settings may hold. The TOML decoder takes time that grows with
+// the square of the number of keys, so the characters that every key or table needs are
+// counted before the file is decoded.
+const (
+	maxFile  = 256 << 10 // bytes
+	maxKeys  = 4000      // "=" and "[" characters
+	maxDepth = 32        // parts of a key, with those of the tables it is in
+)
+
+// storeTable is the table of the user's file that has a section for each store, under
+// the path of its folder.
+const storeTable = "store"
+
+// leaf is one value of a document: a table only where it is the value of a setting.
+type leaf struct {
+	section []string // of a store; nil: it is in none
+	path    []string // in that section
+	value   any
+}
+
+// decode decodes a document of a limited size.
+func decode(text []byte) (map[string]any, error) {
+	if bytes.Count(text, []byte("="))+bytes.Count(text, []byte("[")) > maxKeys {
+		return nil, fmt.Errorf("more than %d keys and tables", maxKeys)
+	}
+	var doc map[string]any
+	err := toml.Unmarshal(text, &doc)
+	return doc, err
+}
+
+// leaves decodes a document and returns its values, sorted by name.
+func leaves(text []byte) ([]leaf, error) {
+	doc, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	var list []leaf
+	var walk func(value any, section, path []string) error
+	walk = func(value any, section, path []string) error {
+		if len(section)+len(path) > maxDepth || nesting(value) > maxDepth {
+			return fmt.Errorf("keys are nested more than %d deep", maxDepth)
+		}
+		l := leaf{section, slices.Clone(path), value}
+		table, isTable := value.(map[string]any)
+		key, known := lookup(l.name())
+		switch {
+		case !isTable || known && key.Type == JSON:
+			list = append(list, l)
+			return nil
+		case section == nil && len(path) == 2 && path[0] == storeTable:
+			section, path = l.path, nil
+		}
+		for name, value := range table {
+			if err := walk(value, section, append(path, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := walk(doc, nil, nil); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b leaf) int {
+		return cmp.Or(slices.Compare(a.section, b.section), slices.Compare(a.path, b.path))
+	})
+	return list, nil
+}
+
+// nesting returns how deep arrays are nested in a value, and tables in them.
+func nesting(value any) (depth int) {
+	array, _ := value.([]any)
+	for _, element := range array {
+		depth = max(depth, 1+nesting(element))
+		if table, ok := element.(map[string]any); ok {
+			for _, value := range table {
+				depth = max(depth, 2+nesting(value))
+			}
+		}
+	}
+	return depth
+}
+
+// name returns the name of the setting, as the file has it.
+func (l leaf) name() string { return strings.Join(l.path, ".") }
+
+// item returns a setting that is ignored, as the file has it, without secrets.
+func (l leaf) item() Item {
+	i := Item{Key: Key{Name: shorten(l.name())}}
+	if key, known := lookup(l.name()); known && !isSynonym(l.name()) {
+		i.Key = key
+	}
+	if !isSecretName(l.name()) {
+		text, _ := textOf(l.value)
+		i.Value = secrets.Mask(text)
+	}
+	return i
+}
+
+// addTo adds the canonical value of a setting to a map.
+func (l leaf) addTo(set map[string]string) error {
+	key, err := Find(l.name())
+	if err != nil {
+		return err
+	}
+	if _, twice := set[key.Name]; twice {
+		return fmt.Errorf("setting %s: set twice, under different spellings", key.Name)
+	}
+	text, ok := textOf(l.value)
+	if !ok {
+		return &ValueError{Key: key.Name, Value: shorten(fmt.Sprint(l.value)), Want: key.Want()}
+	}
+	if text == "" && key.Type == Text {
+		return nil // an empty text is how a file says none
+	}
+	set[key.Name], err = key.Parse(text)
+	return err
+}
+
+// textOf returns a TOML value as a person would type it.
+func textOf(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case map[string]any:
+		b, err := json.Marshal(v)
+		return string(b), err == nil
+	}
+	return "", false
+}
+
+// tomlValue returns a canonical value of the setting as a value for the TOML encoder.
+func (k Key) tomlValue(value string) any {
+	switch k.Type {
+	case Bool:
+		return value == "true"
+	case Number:
+		n, _ := strconv.ParseInt(value, 10, 64)
+		return n
+	case Fraction:
+		f, _ := strconv.ParseFloat(value, 64)
+		return f
+	}
+	return value
+}
+
+// path returns where a setting stands in a document.
+func (k Key) path() []string {
+	before, after, many := k.family()
+	if !many {
+		return strings.Split(k.Name, ".")
+	}
+	path := append(strings.Split(strings.TrimSuffix(before, "."), "."), k.part)
+	if after != "" {
+		path = append(path, after[1:])
+	}
+	return path
+}
+
+// lineOf returns the number of the line on which a value stands; 0 when it is not known.
+func lineOf(text []byte, of leaf) int {
+	path := slices.Concat(of.section, of.path)
+	for n, l := range lines(text) {
+		if !l.head && len(l.path) > 0 && len(l.path) <= len(path) && slices.Equal(l.path, path[:len(l.path)]) {
+			return 1 + n
+		}
+	}
+	return 0
+}
+
+// lineOfError returns the number of the line on which the decoder stopped; 0 when it is
+// not known.
+func lineOfError(err error) int {
+	if e := (*toml.DecodeError)(nil); errors.As(err, &e) {
+		line, _ := e.Position()
+		return line
+	}
+	return 0
+}

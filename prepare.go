@@ -1,0 +1,237 @@
+package tract
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Exchange is a request that is ready to be sent, and what is needed to commit its
+// response.
+type Exchange struct {
+	Target   llm.Target        // nil: the client does not tell what it sends
+	Request  *llm.Request      // nil when a response was committed under the same key before: send nothing then, and Accept returns that response
+	Body     []byte            // the whole request body; nil without a Target, or when the response is known
+	Manifest *compile.Manifest // what it was made of
+	Prompt   *compile.Prompt
+
+	options     *callOptions
+	tip         objects.ID   // that the response must follow
+	earlier     []objects.ID // of an earlier response with the same idempotency key
+	tools       *objects.Object
+	sent        []byte // the body, as the client reports it
+	uncommitted int    // number of reasoning blocks that no commit has
+	warnings    []Problem
+	meter       *budgetMeter // nil: there is no budget
+	started     time.Time
+	first       time.Duration
+}
+
+// PrepareOptions are the options of [Branch.Prepare]. Its functions are called by Prepare
+// and by Accept.
+type PrepareOptions struct {
+	AskOptions      // NoStream is not used
+	Stream     bool // ask for a stream
+}
+
+// Prepare makes the request that Generate would send, for programs with their own
+// transport: send Body, then give the response to [Branch.Accept]. It uses no network and
+// writes nothing.
+func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOptions) (*Exchange, error) {
+	c, err := b.repo.resolveAsk(o.AskOptions)
+	if err != nil {
+		return nil, err
+	}
+	c.target = target
+	return b.prepare(ctx, c, o.Stream)
+}
+
+// prepare makes an exchange. With an idempotency key that the branch has, it only finds the
+// earlier response.
+func (b *Branch) prepare(ctx context.Context, c *callOptions, stream bool) (*Exchange, error) {
+	tip, err := b.Tip(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tip.IsZero() {
+		return nil, b.errNoCommits("generate")
+	}
+	x := &Exchange{Target: c.target, options: c, tip: tip, started: b.repo.clock()}
+	if !c.key.IsZero() {
+		if x.earlier, err = b.commitsWithKey(ctx, tip, c.key); err != nil || len(x.earlier) > 0 {
+			return x, err
+		}
+	}
+	if err := b.buildRequest(ctx, x, stream); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// buildRequest compiles the prompt of an exchange at its tip, encodes and checks the
+// request, and makes the manifest.
+func (b *Branch) buildRequest(ctx context.Context, x *Exchange, stream bool) (err error) {
+	c := x.options
+	x.Prompt, err = compile.Chain(ctx, b.repo.store, x.tip, c.compilerOptions())
+	if err != nil {
+		return err
+	}
+	if calls := x.Prompt.Pending; len(calls) > 0 {
+		return pendingError(b.name, calls)
+	}
+	messages, kept := b.withUncommitted(x)
+	for _, thoughts := range kept {
+		x.uncommitted += len(thoughts)
+	}
+	if len(messages) == 0 {
+		return fmt.Errorf("generate: %w", &refs.UnknownError{Rev: b.name, Why: "its prompt is empty: everything is left out; see tract compile --explain"})
+	}
+	x.Request = &llm.Request{Messages: messages, Tools: c.tools, Settings: c.modelSettings(), Stream: stream}
+	if x.Target != nil {
+		if x.Body, err = x.Target.Encode(x.Request); err != nil {
+			return fmt.Errorf("generate: %w", err)
+		}
+		x.Request.Body = x.Body
+	}
+	if err := b.checkRequest(ctx, x, kept); err != nil {
+		return err
+	}
+	if x.meter, err = b.newBudgetMeter(ctx, c, x.Prompt, x.modelName()); err != nil {
+		return err
+	}
+	if c.ask.OnRequest != nil {
+		c.ask.OnRequest(x.Request)
+	}
+	return b.buildManifest(ctx, x)
+}
+
+// modelName returns the model that is asked; empty when only the client knows.
+func (x *Exchange) modelName() string {
+	if model := x.Request.Settings.Model; model != "" || x.Target == nil {
+		return model
+	}
+	return x.Target.Address().Model
+}
+
+// checkRequest returns a *[RuleError] when the provider would refuse the request.
+func (b *Branch) checkRequest(ctx context.Context, x *Exchange, kept map[objects.ID][]content.Block) error {
+	problems, err := b.repo.problems(ctx, x.Prompt, x.Target, x.Request, kept)
+	if err != nil {
+		return err
+	}
+	var refused []Problem
+	for _, p := range problems {
+		if !p.Warning && !x.options.ask.Force {
+			refused = append(refused, p)
+		} else {
+			x.warn(p)
+		}
+	}
+	if len(refused) > 0 {
+		return &RuleError{Problems: refused}
+	}
+	return nil
+}
+
+// warn calls OnWarning and keeps the problem for the response.
+func (x *Exchange) warn(p Problem) {
+	x.warnings = append(x.warnings, p)
+	x.options.warn(p)
+}
+
+// buildManifest makes the manifest of an exchange, without what only the response tells.
+func (b *Branch) buildManifest(ctx context.Context, x *Exchange) error {
+	s := x.Request.Settings
+	m := &compile.Manifest{
+		Head: x.tip, Options: x.options.compilerOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
+		RequestSettings: history.RequestSettings(x.Request), UncommittedReasoning: x.uncommitted,
+	}
+	if extra := m.RequestSettings[history.SettingExtra]; extra != "" {
+		masking := x.options.newMasker()
+		m.RequestSettings[history.SettingExtra] = masking.Setting(extra)
+		x.options.reportSecrets(masking.found)
+	}
+	if x.Target != nil {
+		at := x.Target.Address()
+		m.Provider, m.Dialect, m.Encoder = at.Provider, at.Dialect, at.Encoder
+		m.Compiled = objects.Hash(x.Body)
+		if m.Model == "" {
+			m.Model = at.Model
+		}
+	}
+	if len(x.Request.Tools) > 0 {
+		tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, x.Request.Tools))
+		if err := tools.Check(); err != nil {
+			return fmt.Errorf("generate: tool definitions: %w", err)
+		}
+		x.tools, m.Tools = &tools, tools.ID
+	}
+	prev, err := b.lastResponseOrigin(ctx, x.Prompt)
+	if err != nil {
+		return err
+	}
+	var before []bool
+	if prev != nil && !prev.Manifest.IsZero() {
+		m.Prev = prev.Manifest
+		if before, err = compile.ReadSentFlags(ctx, b.repo.store, m.Prev); err != nil {
+			return err
+		}
+	}
+	m.SetSentFlags(before, x.Prompt.SentFlags())
+	x.Manifest = m
+	return nil
+}
+
+// lastResponseOrigin returns the origin of the last response on the history; nil when there
+// is none.
+func (b *Branch) lastResponseOrigin(ctx context.Context, p *compile.Prompt) (*commit.Origin, error) {
+	var last objects.ID
+	for i := len(p.Entries) - 1; i >= 0; i-- {
+		e := &p.Entries[i]
+		if e.Op != commit.Append || e.Role != content.RoleAssistant && e.Role != content.NoRole || e.Origin().IsZero() || e.Origin() == last {
+			continue
+		}
+		last = e.Origin()
+		o, err := commit.ReadOrigin(ctx, b.repo.store, last)
+		if err != nil || o.Source == commit.SourceModel {
+			return o, err
+		}
+	}
+	return nil, nil
+}
+
+// eventHandler returns the function that is called with each event of the response.
+func (x *Exchange) eventHandler(clock func() time.Time) func(llm.Event) {
+	return func(e llm.Event) {
+		if x.first == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
+			x.first = clock().Sub(x.started)
+		}
+		x.meter.event(e)
+		if x.options.ask.OnEvent != nil {
+			x.options.ask.OnEvent(e)
+		}
+	}
+}
+
+// reportResponse calls OnResponse.
+func (x *Exchange) reportResponse(reply *llm.Response) {
+	if x.options.ask.OnResponse == nil || reply == nil {
+		return
+	}
+	req, from := *x.Request, *reply
+	if x.sent != nil {
+		req.Body = x.sent
+	}
+	if x.Target != nil {
+		from.From = x.Target.Address()
+	}
+	x.options.ask.OnResponse(&req, &from)
+}

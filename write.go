@@ -1,0 +1,159 @@
+package tract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// write adds drafts to the branch in one batch and returns their commits. draft makes them
+// for the tip, nil when there is none, and is called again when the branch moved meanwhile.
+// With an idempotency key, the commits of an earlier call with that key are returned.
+func (b *Branch) write(ctx context.Context, c *callOptions, command string, draft func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	if err := refs.Check(b.name); err != nil {
+		return nil, fmt.Errorf("%s: branch %w", command, err)
+	}
+	var ids []objects.ID
+	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), func(tip *commit.Commit) (drafts []commit.Draft, err error) {
+		ids = nil
+		if !c.key.IsZero() && tip != nil {
+			if ids, err = b.earlierCommits(ctx, c, tip.ID, draft); err != nil || len(ids) > 0 {
+				return nil, err
+			}
+		}
+		drafts, err = draft(tip)
+		return c.maskDrafts(drafts), err
+	})
+	if moved := (*ConflictError)(nil); errors.As(err, &moved) {
+		return nil, moved
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s on branch %s: %w", c.operationName(command), b.name, err)
+	}
+	for _, written := range commits {
+		ids = append(ids, written.ID)
+	}
+	return ids, nil
+}
+
+// batch returns the batch that puts commits and moves the branch from at to the last of
+// them. Their ids are appended to ids.
+func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+	batch := objects.Batch{Put: put, Note: note}
+	for _, written := range commits {
+		*ids = append(*ids, written.ID)
+	}
+	if n := len(commits); n > 0 {
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
+	}
+	return batch
+}
+
+// operationName returns the name of the operation that the call is part of.
+func (c *callOptions) operationName(command string) string {
+	if c.operation == nil {
+		return command
+	}
+	return c.operation.Command(command)
+}
+
+// note returns the note of one batch of the call, however often the batch is tried.
+func (c *callOptions) note(ctx context.Context, command string) objects.Note {
+	if c.operation == nil {
+		c.operation = history.OperationOf(ctx)
+	}
+	return c.operation.Note(c.now, c.author, command)
+}
+
+// newDraft returns the draft of a commit of a block, with the time, author, key and label
+// of the call.
+func (c *callOptions) newDraft(block content.Block, origin *commit.Origin) commit.Draft {
+	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
+}
+
+// newDrafts returns the drafts of blocks that a person or a tool adds after tip.
+func (c *callOptions) newDrafts(session string, tip *commit.Commit, blocks []content.Block) []commit.Draft {
+	drafts := make([]commit.Draft, len(blocks))
+	origins := map[commit.Source]*commit.Origin{} // by source: blocks of one source share an origin
+	for i, block := range blocks {
+		source := commit.SourceUser
+		if block.Kind() == content.KindToolResult {
+			source = commit.SourceTool
+		}
+		if origins[source] == nil {
+			origins[source] = &commit.Origin{Source: source, Session: session}
+		}
+		d := c.newDraft(block, origins[source])
+		d.Role, d.Priority = cmp.Or(c.role, content.RoleOf(block)), c.priority
+		switch {
+		case i == 0 && continues(tip, &d):
+			d.Index = tip.Index + 1
+		case i > 0 && joins(d.Role) && drafts[i-1].Role == d.Role:
+			d.Index = drafts[i-1].Index + 1
+		}
+		drafts[i] = d
+	}
+	return drafts
+}
+
+// joins reports whether consecutive blocks of a role are one message.
+func joins(role content.Role) bool { return role != content.NoRole && role != content.RoleSystem }
+
+// continues reports whether a block is part of the message of the last commit, which an
+// earlier call added: both have the same origin and are parts of one message of a model
+// (reasoning, a tool call, or what follows them) or tool results.
+func continues(last *commit.Commit, d *commit.Draft) bool {
+	if last == nil || last.Op != commit.Append || last.Role != d.Role || !joins(d.Role) {
+		return false
+	}
+	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
+	goesOn := d.Role == content.RoleTool || d.Role == content.RoleAssistant && (part(last.Kind) || d.Block.Kind() == content.KindToolCall)
+	return goesOn && last.OriginID == d.Origin.Object().ID // last, because hashing takes longest
+}
+
+// buildCommits masks drafts and returns their commits and objects, as commit.Write does.
+func (c *callOptions) buildCommits(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
+	var w commit.Writer
+	commits, err = c.writeCommits(&w, parent, drafts...)
+	return commits, w.Objects(), err
+}
+
+// writeCommits masks drafts and adds their commits to a writer.
+func (c *callOptions) writeCommits(w *commit.Writer, parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, error) {
+	commits := make([]*commit.Commit, len(drafts))
+	for i, d := range c.maskDrafts(drafts) {
+		made, err := w.Write(parent, &d)
+		if err != nil {
+			return nil, err
+		}
+		commits[i], parent = made, made
+	}
+	return commits, nil
+}
+
+// draftsOf returns drafts that repeat commits on another parent.
+func draftsOf(commits []*commit.Commit) []commit.Draft {
+	drafts := make([]commit.Draft, len(commits))
+	for i, c := range commits {
+		drafts[i] = commit.Draft{
+			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
+			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
+		}
+		copyContent(&drafts[i], c)
+	}
+	return drafts
+}
+
+// copyContent gives a draft the block of a commit. Purged content stays purged.
+func copyContent(d *commit.Draft, c *commit.Commit) {
+	if d.Block, d.CopyPurged = c.Block, nil; c.Tombstone != nil {
+		d.Block, d.CopyPurged = nil, c
+	}
+}
