@@ -34,9 +34,9 @@ func (s *story) claim(size uint64) {
 	}
 }
 
-// TestWhatClaimsToBeLongIsLong: a commit of somebody else may say of its words that they
+// TestCommitMayClaimAnySize: a commit of somebody else may say of its words that they
 // are longer than anything. They do not count less for it than what is long.
-func TestWhatClaimsToBeLongIsLong(t *testing.T) {
+func TestCommitMayClaimAnySize(t *testing.T) {
 	for _, size := range []uint64{1 << 31, 1<<33 + 8, 3 << 33, 1<<62 - 1} {
 		for _, s := range []*story{newStory(t).tell("u=user:q"), newStory(t).tell("u=user:q").edit("u", "p")} {
 			s.claim(size)

@@ -1,12 +1,25 @@
-// Package compile walks a history and builds the prompt, with the reason for
-// every commit.
+// Package compile turns a history into a prompt, and says for every commit why it is in it or
+// left out.
 //
-// For most uses call [Chain]. The prompt is a pure function of the head and the
-// [Options]: the same ones give the same messages for ever, so that a prompt of
-// the past can be looked at exactly as it was. What is left out is not read.
+// For most uses call [Chain]. The prompt is a pure function of the head and the [Options]: the
+// same ones give the same messages forever, so that a prompt of the past can be shown exactly as
+// it was. A [Manifest] records what one request was made of, so that this can be proved later.
 //
-// A [Manifest] is what a request was made of, kept so that this can be proved
-// later.
+// A compile makes these passes, in this order; each leaves out what the next ones need not look
+// at, and the content of what is left out is never read:
+//
+//  1. collect (history.go, merge.go): walk from the head to the root over the headers of commits,
+//     make an [Entry] of each, number the turns and messages. A cached prompt ends the walk early
+//     (cache.go).
+//  2. decide (decide.go): ask the [priority.Policy] for the level of each entry: skip, normal,
+//     pinned; keep the open tool loop whole.
+//  3. applySummaries (summary.go): hide what a summary stands for.
+//  4. replaceSystems (history.go): a named system block replaces the earlier one of its name.
+//  5. fitBudget (history.go): leave out whole turns, the oldest first. Tokens are estimates times
+//     a factor taken from the usage that earlier responses reported (scale.go).
+//  6. pairCalls (tools.go): load tool calls and results, and send both or none of a pair.
+//  7. load the content of what is sent, and leave out what was purged (purged.go).
+//  8. prompt (messages.go): join blocks to messages and count.
 package compile
 
 import (
@@ -19,57 +32,61 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Options is everything besides the head that decides what a prompt is.
+// Options is everything besides the head that a prompt depends on.
 type Options struct {
-	Policy            priority.Policy
-	Budget            int  // most tokens; 0 is no limit
-	DropOpenReasoning bool // the target does not want the thoughts of an open tool loop back
+	Policy priority.Policy
+	Budget int // most tokens; 0 is no limit
 
-	// KeepToolReasoning is set for a target that demands the reasoning of every turn with
-	// tool calls in all later requests.
+	// DropOpenReasoning is set for a target that does not want the reasoning of an open tool
+	// loop back.
+	DropOpenReasoning bool
+
+	// KeepToolReasoning is set for a target that demands, in every later request, the reasoning
+	// of each turn that has tool calls.
 	KeepToolReasoning bool
 }
 
-// Prompt is what a model is sent, and why. Prompts of one history share memory:
-// nobody changes what Chain gave.
+// Prompt is what a model is sent, and why. Prompts of one history share memory, so that nobody
+// may change what Chain returned.
 type Prompt struct {
 	Head         objects.ID
 	Messages     []content.Message
-	BlockEntries []int32 // of each block of the messages, one after the other: the place of its commit among Entries
-	Entries      []Entry // every commit of the history, oldest first
+	BlockEntries []int32 // the index in Entries of each block of the messages, message by message
+	Entries      []Entry // all commits of the history, oldest first
 	Tokens       Tokens
 	Pending      []Pending
 
 	Scale Scale // of Tokens
 }
 
-// MessageCommits yields the number of each message, and the commits of its blocks. The list is
-// good until the next one.
+// MessageCommits yields the index of each message and the commits of its blocks. The list is
+// valid until the loop goes on.
 func (p *Prompt) MessageCommits() iter.Seq2[int, []objects.ID] {
 	return func(yield func(int, []objects.ID) bool) {
-		said := p.BlockEntries
+		rest := p.BlockEntries
 		var list []objects.ID
 		for i, m := range p.Messages {
 			list = list[:0]
-			for _, at := range said[:len(m.Blocks)] {
+			for _, at := range rest[:len(m.Blocks)] {
 				list = append(list, p.Entries[at].ID)
 			}
-			if said = said[len(m.Blocks):]; !yield(i, list) {
+			rest = rest[len(m.Blocks):]
+			if !yield(i, list) {
 				return
 			}
 		}
 	}
 }
 
-// Tokens counts a prompt: Estimate of every block, times the factor of a Scale. Raw is
-// the sum of the others.
+// Tokens counts a prompt in tokens: the [Estimate] of every block times the factor of a [Scale].
+// Raw is the sum of the others.
 type Tokens struct {
 	Raw             int `json:"raw"`              // everything on the chain
 	Effective       int `json:"effective"`        // what is sent
-	Hidden          int `json:"hidden"`           // what is left out, but for reasoning
+	Hidden          int `json:"hidden"`           // what is left out, without reasoning
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
 
-	sums // while estimates are added up
+	weights // in bytes, while estimates are added up
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -81,15 +98,16 @@ type Pending struct {
 // EstimateVersion names the formula of Estimate and of Scale.
 const EstimateVersion = 3
 
-// Estimate is how many tokens a block takes that weighs so many bytes
-// (content.Kind.PromptBytes): a token for each four. A [Scale] makes tokens of a model from it.
-func Estimate(weight int64) int { return int((weight + 3) / 4) }
+// Estimate returns the estimated tokens of a block that takes so many bytes of a prompt (see
+// [content.Kind.PromptBytes]): one token for each four bytes. A [Scale] converts it into tokens
+// of a model.
+func Estimate(size int64) int { return int((size + 3) / 4) }
 
-// Chain compiles the history of head. A budget that what must be sent does not
-// fit is a *[priority.OverBudgetError].
+// Chain compiles the history of head. When what must be sent does not fit the budget, the error
+// is a *[priority.OverBudgetError].
 //
-// A store that is an [objects.Cacher] remembers the prompts compiled last. What
-// is compiled after them on the same history takes as long as what is new.
+// A store that is an [objects.Cacher] keeps the prompts compiled last: compiling again after an
+// append takes time in proportion to what is new.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	p, err := chain(ctx, r, head, o)
 	if err != nil {
@@ -100,71 +118,73 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 
 // chain is Chain, with errors that do not name the head.
 func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := whole(ctx, r, head, o)
-	for _, stage := range []func() error{
-		func() error { return h.load(ctx, r, h.toolTurns()) },
-		func() error { h.leaveErased(); h.pair(); h.releaseReasoning(o); return h.load(ctx, r, h.lacking()) },
-		func() error { h.leaveErased(); return nil },
-	} {
-		if err == nil {
-			err = stage()
-		}
+	h, err := decideHistory(ctx, r, head, o)
+	if err == nil {
+		err = h.load(ctx, r, h.toolEntries())
+	}
+	if err == nil {
+		h.leaveOutPurged()
+		h.pairCalls()
+		h.leaveOutUnneededReasoning(o)
+		err = h.load(ctx, r, h.unloaded())
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := h.prompt(head, h.memory)
+	h.leaveOutPurged()
+	p := h.prompt(head)
 	p.Scale = h.scale
 	if o.Budget <= 0 {
-		if p.Scale, err = h.scaled(ctx, r, p.Entries, p.Tokens.sums); err != nil {
+		if p.Scale, err = h.findScale(ctx, r, p.Entries, p.Tokens.weights); err != nil {
 			return nil, err
 		}
 	}
-	p.Tokens = p.Tokens.scaled(p.Scale)
+	p.Tokens = p.Tokens.scaledBy(p.Scale)
 	return p, nil
 }
 
-// whole is the history of head, or what is new in it, settled.
-func whole(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
-	known := recall(r, o)
-	h, err := gather(ctx, r, head, known)
-	now := recall(r, o) // another one, when the store has just noticed that words were erased
-	if err == nil && (now != known || h.base != nil && !h.base.holds(h, o)) {
-		h, err = gather(ctx, r, head, nil)
+// decideHistory collects the history of head, from a cached prefix on where that is valid, and
+// applies the policy.
+func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
+	cache := cacheOf(r, o)
+	h, err := collect(ctx, r, head, cache.stops())
+	now := cacheOf(r, o) // another one, when the store has just noticed that content was purged
+	if err == nil && (now != cache || h.from.prefix != nil && !h.from.prefix.stillValid(h, o)) {
+		h, err = collect(ctx, r, head, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	h.memory = now
-	return h, h.settle(ctx, r, o)
+	h.cache = now
+	return h, h.applyPolicy(ctx, r, o)
 }
 
-// settle decides what goes in, as far as that can be known without the words of
-// tool calls.
-func (h *history) settle(ctx context.Context, r objects.Reader, o Options) (err error) {
+// applyPolicy decides what is sent, as far as that can be known without the content of tool
+// calls.
+func (h *history) applyPolicy(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decide(o)
-	h.summaries()
+	h.applySummaries()
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {
 		return err
 	}
 	h.replaceSystems()
 	if o.Budget > 0 {
-		if h.scale, err = h.scaled(ctx, r, h.entries, h.sums()); err != nil {
+		if h.scale, err = h.findScale(ctx, r, h.entries, h.weights()); err != nil {
 			return err
 		}
 	}
-	return h.fit(o.Budget)
+	return h.fitBudget(o.Budget)
 }
 
-// Decisions says what the policy makes of every commit of the history of head,
-// oldest first, before a budget and the pairing of tool calls: it reads headers
-// and the words of annotations, no content.
+// Decisions returns what the policy decides about every commit of the history of head, oldest
+// first, before the budget and the pairing of tool calls. It reads headers and the reasons of
+// annotations, and no other content.
 func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options) ([]Entry, error) {
-	h, err := gather(ctx, r, head, nil)
+	h, err := collect(ctx, r, head, nil)
 	if err != nil {
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}
 	h.decide(o)
-	h.summaries()
+	h.applySummaries()
 	return h.entries, nil
 }

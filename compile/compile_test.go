@@ -99,7 +99,7 @@ func (s *story) compile(o Options) *Prompt {
 	return p
 }
 
-// sent names what a prompt sends, a bar between messages.
+// base names what a prompt sends, a bar between messages.
 func (s *story) sent(p *Prompt) string {
 	names := map[objects.ID]string{}
 	for name, id := range s.ids {
@@ -263,7 +263,7 @@ func TestEveryCommitHasAReason(t *testing.T) {
 	}
 }
 
-func TestTheLastEditStandsFromThenOn(t *testing.T) {
+func TestLastEditIsSent(t *testing.T) {
 	s := newStory(t).tell("u=user:first a=assistant:fine")
 	before := s.tip.ID
 	s.edit("u", "second").edit("u", "third")

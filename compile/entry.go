@@ -11,16 +11,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Entry says what became of one commit. There is one for each of a long history, so
-// that it holds what most have, and what few have apart.
+// Entry says what was decided about one commit. A long history has one for each commit, so that
+// it is small: what few entries have is in extra.
 type Entry struct {
 	ID      objects.ID
-	Content objects.ID    // what it links to; zero of a merge
+	Content objects.ID    // the id of the content; zero of a merge
 	Block   content.Block // nil when it was not needed; see Load
-	origin  *objects.ID   // what the collector follows stands together: it goes over all entries
-	rare    *rare         // nil: it has nothing of that
+	origin  *objects.ID   // the pointers are next to each other, so that the garbage collector reads less
+	extra   *entryExtra   // nil: the zero entryExtra
 	Turn    int32         // 0 is what comes before the first user message
-	Tokens  int32         // estimated by its size alone; Prompt.Rows has what it counts
+	Tokens  int32         // estimated from its size alone; Prompt.EntryTokens has what it counts
 	Index   int32
 	Size    int32 // bytes of the content's record
 
@@ -28,80 +28,78 @@ type Entry struct {
 	Kind     content.Kind
 	Role     content.Role
 	Priority priority.Level // given with the commit
-	Level    priority.Level
+	Level    priority.Level // decided
 	Sent     bool
 
-	why     why
-	place   place           // of what is not where it usually is
-	message int32           // counts the messages of the history
-	weight  int32           // bytes of prompt that Tokens is the estimate of
-	spot    objects.Locator // of the content
+	reason  reasonCode
+	flags   entryFlags
+	message int32           // number of the message of the history
+	weight  int32           // bytes of the prompt; Tokens is their estimate
+	locator objects.Locator // of the content
 }
 
-// place says of an entry what hardly any has. A byte for each would make all of them
-// longer by a word.
-type place uint8
+// entryFlags are flags of an entry.
+type entryFlags uint8
 
 const (
-	moved      place = 1 << iota // it is sent in the place of another
-	apart                        // its parent is not the entry before it
-	brought                      // by a merge
-	counted                      // a prompt of any policy has it; budgets and tool calls without results apart
-	inToolTurn                   // it is reasoning, and its turn has tool calls
+	relocated  entryFlags = 1 << iota // it is sent in the place of another entry
+	gapBefore                         // its parent is not the entry before it
+	merged                            // a merge brought it
+	counted                           // it is sent under any policy, budgets and tool calls without results apart
+	inToolTurn                        // it is reasoning, and its turn has tool calls
 )
 
-// why is the place of a reason in reasons, or rareWhy.
-type why uint8
+// reasonCode is the index of a reason in usualReasons, or otherReason.
+type reasonCode uint8
 
-// reasons are those that most entries have one of.
-var reasons = [...]priority.Why{
+var usualReasons = [...]priority.Why{
 	"", priority.WhyDefault, priority.WhyOpenTurn, priority.WhyToolTurn, priority.WhyIncluded, priority.WhyStripped, "annotated", whyBudget,
 }
 
 const (
-	whyBudget = priority.Why("budget")
-	rareWhy   = why(len(reasons))
+	whyBudget   = priority.Why("budget")
+	otherReason = reasonCode(len(usualReasons)) // entryExtra.why
 )
 
-// rare is what few entries have.
-type rare struct {
-	speaks       *commit.Commit
-	why          priority.Why
-	edit, hidden objects.ID
-	left         *objects.Tombstone // of its own words
-	erased       *objects.Tombstone // of what it would say
-	holds        *Entry             // of a named system block: what is sent in its place
-	ahead        []*Entry           // summaries that are sent before it
-	sentIn       int32              // of a summary: how many turns away it is sent
+// entryExtra is what few entries have.
+type entryExtra struct {
+	change                 *commit.Commit
+	why                    priority.Why
+	editedBy, summarizedBy objects.ID
+	ownTombstone           *objects.Tombstone // of its own content
+	tombstone              *objects.Tombstone // of the content that stands for it
+	replacement            *Entry             // of a named system block: the entry sent in its place
+	summariesBefore        []*Entry           // summaries sent before it
+	turnOffset             int32              // of a summary: turns from its own to the one it is sent in
 }
 
-// Change is the commit, when it is no append but says something about others; else nil.
+// Change returns the commit of an entry that is not an append, such as an edit; else nil.
 func (e *Entry) Change() (c *commit.Commit) {
-	if e.rare != nil {
-		c = e.rare.speaks
+	if e.extra != nil {
+		c = e.extra.change
 	}
 	return c
 }
 
-// Why is the rule that decided its level, or that left it out.
+// Why returns the rule that decided the level, or that left the entry out.
 func (e *Entry) Why() priority.Why {
-	if e.why == rareWhy {
-		return e.rare.why
+	if e.reason == otherReason {
+		return e.extra.why
 	}
-	return reasons[e.why]
+	return usualReasons[e.reason]
 }
 
-func (e *Entry) because(reason priority.Why) {
-	for i, usual := range reasons {
+func (e *Entry) setReason(reason priority.Why) {
+	for i, usual := range usualReasons {
 		if usual == reason {
-			e.why = why(i)
+			e.reason = reasonCode(i)
 			return
 		}
 	}
-	e.why, e.few().why = rareWhy, reason
+	e.reason, e.ensureExtra().why = otherReason, reason
 }
 
-// Origin is where it came from; zero: nobody said.
+// Origin returns the id of the origin; zero: there is none.
 func (e *Entry) Origin() (id objects.ID) {
 	if e.origin != nil {
 		id = *e.origin
@@ -109,137 +107,130 @@ func (e *Entry) Origin() (id objects.ID) {
 	return id
 }
 
-// EditedBy is the commit whose content stands for it; zero: its own does.
+// EditedBy returns the edit whose content is sent instead; zero: none.
 func (e *Entry) EditedBy() (id objects.ID) {
-	if e.rare != nil {
-		id = e.rare.edit
+	if e.extra != nil {
+		id = e.extra.editedBy
 	}
 	return id
 }
 
-// SummarizedBy is the summary that stands for it; zero: none does.
+// SummarizedBy returns the summary that is sent instead; zero: none.
 func (e *Entry) SummarizedBy() (id objects.ID) {
-	if e.rare != nil {
-		id = e.rare.hidden
+	if e.extra != nil {
+		id = e.extra.summarizedBy
 	}
 	return id
 }
 
-// Message is the number of the message of the history that it belongs to.
+// Message returns the number of its message in the history.
 func (e *Entry) Message() int32 { return e.message }
 
-// AddsBlock tells whether it adds words of its own to a prompt: a block, or a summary.
+// AddsBlock reports whether it adds a block of its own to a prompt, which may be a summary.
 func (e *Entry) AddsBlock() bool { return e.Op == commit.Append || e.Op == commit.Compress }
 
 func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
 }
 
-// ofReply tells whether it is of a reply that may say what it cost.
-func (e *Entry) ofReply() bool {
+// mayReportUsage reports whether it is part of a response whose origin may report usage.
+func (e *Entry) mayReportUsage() bool {
 	return e.origin != nil && e.Op == commit.Append && (e.Role == content.RoleAssistant || e.Role == content.NoRole)
 }
 
-func (e *Entry) isThought() bool {
+func (e *Entry) isReasoning() bool {
 	return e.Op == commit.Append && e.Kind == content.KindReasoning
 }
 
-// sentTurn is the turn in which it is sent.
+// sentTurn returns the turn in which it is sent.
 func (e *Entry) sentTurn() int32 {
-	if e.rare != nil {
-		return e.Turn + e.rare.sentIn
+	if e.extra != nil {
+		return e.Turn + e.extra.turnOffset
 	}
 	return e.Turn
 }
 
-func (e *Entry) few() *rare {
-	if e.rare == nil {
-		e.rare = &rare{}
+func (e *Entry) ensureExtra() *entryExtra {
+	if e.extra == nil {
+		e.extra = &entryExtra{}
 	}
-	return e.rare
+	return e.extra
 }
 
-// take fills a zero entry from its commit, which need not last. after is the entry
-// behind it, which mostly has the same origin; nil: none.
-func (e *Entry) take(c *commit.Commit, after *Entry) {
-	e.ID, e.Content, e.spot, e.Block = c.ID, c.ContentID, c.Locator, c.Block
+// fill sets a zero entry from its commit, which need not stay valid. origin is that of the entry
+// after it, which is often the same object; nil: unknown.
+func (e *Entry) fill(c *commit.Commit, origin *objects.ID) {
+	e.ID, e.Content, e.locator, e.Block = c.ID, c.ContentID, c.Locator, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
 	e.Index, e.Size = int32(c.Index), int32(min(c.Size, math.MaxInt32)) // a commit may claim anything
 	switch {
 	case c.OriginID.IsZero():
-	case after != nil && after.origin != nil && *after.origin == c.OriginID:
-		e.origin = after.origin
+	case origin != nil && *origin == c.OriginID:
+		e.origin = origin
 	default:
 		id := c.OriginID
 		e.origin = &id
 	}
 	if c.Op != commit.Append {
-		e.few().speaks = c.Clone()
+		e.ensureExtra().change = c.Clone()
 	}
 }
 
-// undecided is an entry without words as it was before anything was decided.
+// undecided returns the entry as it was before anything was decided, without its block.
 func (e *Entry) undecided() Entry {
 	return Entry{
 		ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
-		Index: e.Index, Size: e.Size, spot: e.spot, origin: e.origin, place: e.place & (apart | brought),
+		Index: e.Index, Size: e.Size, locator: e.locator, origin: e.origin, flags: e.flags & (gapBefore | merged),
 	}
 }
 
-// leaveOut takes an entry out of the prompt for a reason of its own.
+// leaveOut takes an entry out of the prompt.
 func (e *Entry) leaveOut(why priority.Why) {
 	e.Sent = false
-	e.because(why)
+	e.setReason(why)
 }
 
-// comeBack takes an entry into the prompt after all.
-func (e *Entry) comeBack(why priority.Why) {
+// putBack takes an entry into the prompt after all.
+func (e *Entry) putBack(why priority.Why) {
 	e.Sent = true
-	if e.because(why); e.rare != nil {
-		e.rare.hidden = objects.ID{}
+	e.setReason(why)
+	if e.extra != nil {
+		e.extra.summarizedBy = objects.ID{}
 	}
 }
 
-// Load reads the own blocks of entries that have none yet. Those of a prompt are to be
-// copied before: prompts share them.
+// Load reads the blocks of entries that have none. Entries of a [Prompt] are shared: copy them
+// first.
 func Load(ctx context.Context, r objects.Reader, entries ...*Entry) error {
 	_, err := load(ctx, r, entries)
 	return err
 }
 
-// load is Load, and tells whether something was erased.
-func load(ctx context.Context, r objects.Reader, entries []*Entry) (erased bool, err error) {
-	n := 0
+// load is Load, and reports whether some content is purged.
+func load(ctx context.Context, r objects.Reader, entries []*Entry) (purged bool, err error) {
+	wanted := make([]*Entry, 0, len(entries))
 	for _, e := range entries {
 		if e.Block == nil && !e.Content.IsZero() {
-			n++
+			wanted = append(wanted, e)
 		}
 	}
-	if n < len(entries) {
-		rest := make([]*Entry, 0, n)
-		for _, e := range entries {
-			if e.Block == nil && !e.Content.IsZero() {
-				rest = append(rest, e)
-			}
-		}
-		entries = rest
-	}
-	var gone atomic.Bool
+	var anyPurged atomic.Bool
 	err = commit.LoadBlocks(ctx, r, commit.LoadRequest{
-		Len: n,
-		Content: func(i int) (commit, content objects.ID, spot objects.Locator) {
-			e := entries[i]
-			return e.ID, e.Content, e.spot
+		Len: len(wanted),
+		Content: func(i int) (commit, content objects.ID, locator objects.Locator) {
+			e := wanted[i]
+			return e.ID, e.Content, e.locator
 		},
-		Put: func(i int, b content.Block, left *objects.Tombstone) {
-			e := entries[i]
-			if e.Block = b; left != nil {
-				few := *e.few()
-				few.left = left
-				e.Block, e.rare = commit.Remains(left, e.Kind), &few
-				gone.Store(true)
+		Put: func(i int, b content.Block, t *objects.Tombstone) {
+			e := wanted[i]
+			e.Block = b
+			if t != nil {
+				extra := *e.ensureExtra() // a copy: another prompt may share it
+				extra.ownTombstone = t
+				e.Block, e.extra = commit.Remains(t, e.Kind), &extra
+				anyPurged.Store(true)
 			}
 		},
 	})
-	return gone.Load(), err
+	return anyPurged.Load(), err
 }

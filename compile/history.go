@@ -11,144 +11,132 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// history is a chain on its way to become a prompt, or the end of one.
+// history holds the entries of a history while it is decided which of them are sent. It
+// begins after the prefix of a cached prompt, if there is one.
 type history struct {
-	memory   *memory // where the prompt will be remembered; nil: nowhere
-	base     *base   // what comes before the entries; nil: nothing
-	entries  []Entry
-	turns    int32 // number of the last turn
-	messages int
-	thought  int32 // the last turn that has reasoning; -1: none has
-	then     int32 // thought, as it was before the last turn
-	edits    map[objects.ID]*commit.Commit
-	notes    map[objects.ID]*commit.Commit      // the last annotation of a commit
-	ranges   map[objects.ID]map[objects.ID]bool // of a summary that a merge brought: its own range
+	cache   *promptCache // where the prompt will be cached; nil: nowhere
+	from    stop         // what comes before the entries; zero: nothing
+	entries []Entry
 
-	systems    []*Entry // system blocks
-	tools      []*Entry // tool calls and results
-	compresses []int    // summaries, by place
+	turns           int32 // number of the last turn
+	messages        int   // number of the last message
+	reasoningTurn   int32 // the last turn that has reasoning; -1: none has
+	reasoningBefore int32 // the last turn that has reasoning, without the last turn
+
+	edits        map[objects.ID]*commit.Commit      // the last edit of a commit, by its target
+	annotations  map[objects.ID]*commit.Commit      // the last annotation of a commit, likewise
+	mergedRanges map[objects.ID]map[objects.ID]bool // the ranges of summaries that a merge brought
+
+	systems   []*Entry // system blocks
+	tools     []*Entry // tool calls and results
+	summaries []int    // indexes of summaries
 
 	scale  Scale // of a budget
-	erased bool  // of what was loaded some is
+	purged bool  // some of what was loaded is purged
 }
 
-// gather walks the chain once, to a base that is known or to the root, and numbers
-// its turns. The last edit and the last annotation of a commit are those that count.
-func gather(ctx context.Context, r objects.Reader, head objects.ID, known *memory) (*history, error) {
+// collect walks the chain once, to a stop or to the root, and numbers its turns.
+func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []stop) (*history, error) {
 	h := newHistory()
-	l := listing{whole: known.empty()}
-	for c, err := range commit.WalkReuse(ctx, r, head, 0) {
-		if err != nil {
-			return nil, err
-		}
-		var behind []Entry
-		if h.base, behind = known.at(c.ID); h.base != nil {
-			l.again(behind)
-			break
-		}
-		if c.Op == commit.Merge {
-			if err := h.line(ctx, r, head); err != nil {
-				return nil, err
-			}
-			h.number()
-			return h, h.reasons(ctx, r)
-		}
-		l.before(c)
+	merge, err := h.walk(ctx, r, head, stops)
+	if err == nil && merge {
+		err = h.linearize(ctx, r, head)
 	}
-	h.entries = l.entries()
+	if err != nil {
+		return nil, err
+	}
 	h.number()
-	return h, h.reasons(ctx, r)
+	return h, h.loadReasons(ctx, r)
 }
 
-// listing makes the entries of a line from its end.
-type listing struct {
-	list  []Entry // from its end on
-	free  int     // before them
-	whole bool    // it goes to the root
-}
-
-// shortLine is more commits than most compiles walk over, which have a base; most is
-// more than are made room for before they come.
 const (
-	shortLine = 4
-	most      = 1 << 20
+	firstEntries = 4       // entries to make memory for at first: a walk to a stop is mostly shorter
+	maxReserve   = 1 << 20 // entries to make memory for before they are read; a commit may lie about its depth
 )
 
-// spare is room for a list that goes on after so many elements: the next prompt of a
-// history is put behind the last one.
-func spare(n int) int { return n + n/32 + 8 }
+// withSpare returns the capacity of a list of n elements to which the next prompt appends.
+func withSpare(n int) int { return n + n/32 + 8 }
 
-func (l *listing) before(c *commit.Commit) {
-	if l.free == 0 {
-		more := max(shortLine, len(l.list))
-		if l.whole && len(l.list) > 0 {
-			more = int(min(c.Depth+1, most))
+// walk makes the entries of one line, oldest first. It reports whether it came to a merge, in
+// whose presence the line is not the order of the prompt.
+func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, stops []stop) (merge bool, err error) {
+	var list []Entry // newest first
+	var origin *objects.ID
+	for c, err := range commit.WalkReuse(ctx, r, head, 0) {
+		if err != nil {
+			return false, err
 		}
-		l.grow(more)
+		if c.Op == commit.Merge {
+			return true, nil
+		}
+		if between, ok := h.stopAt(c.ID, stops); ok {
+			for i := len(between) - 1; i >= 0; i-- {
+				list = append(list, between[i].undecided())
+			}
+			break
+		}
+		if len(list) == cap(list) {
+			more := max(firstEntries, len(list))
+			if len(stops) == 0 && len(list) > 0 {
+				more = int(min(c.Depth+1, maxReserve))
+			}
+			list = slices.Grow(list, withSpare(more))
+		}
+		list = append(list, Entry{})
+		list[len(list)-1].fill(c, origin)
+		origin = list[len(list)-1].origin
 	}
-	l.free--
-	var after *Entry
-	if l.free+1 < len(l.list) {
-		after = &l.list[l.free+1]
-	}
-	l.list[l.free].take(c, after)
+	slices.Reverse(list)
+	h.entries = list
+	return false, nil
 }
 
-func (l *listing) grow(more int) {
-	list := make([]Entry, more, spare(more+len(l.list)))
-	objects.AdviseHugePages(list)
-	l.list = append(list, l.list[l.free:]...)
-	l.free = more
-}
-
-// again puts entries of another prompt before the list, as they were before anything
-// was decided.
-func (l *listing) again(entries []Entry) {
-	if len(entries) == 0 {
-		return
+// stopAt reports whether the walk stops at a commit.
+func (h *history) stopAt(id objects.ID, stops []stop) (between []Entry, ok bool) {
+	for i := range stops {
+		if between, ok = stops[i].at(id); ok {
+			h.from = stops[i]
+			break
+		}
 	}
-	l.grow(len(entries))
-	for i := range entries {
-		l.list[i] = entries[i].undecided()
-	}
-	l.free = 0
+	return between, ok
 }
-
-func (l *listing) entries() []Entry { return l.list[l.free:] }
 
 func newHistory() *history {
-	return &history{thought: -1, edits: map[objects.ID]*commit.Commit{}, notes: map[objects.ID]*commit.Commit{}}
+	return &history{reasoningTurn: -1, edits: map[objects.ID]*commit.Commit{}, annotations: map[objects.ID]*commit.Commit{}}
 }
 
-// number counts turns and messages, and lists those entries that are looked at again.
+// number counts turns and messages, and indexes the entries that later steps look for. The
+// last edit and the last annotation of a commit are those that count.
 func (h *history) number() {
-	if b := h.base; b != nil {
-		h.turns, h.messages, h.thought = b.turns, b.messages, b.thought
+	if p := h.from.prefix; p != nil {
+		h.turns, h.messages, h.reasoningTurn = p.turns, p.lastMessage, p.reasoningTurn
 	}
-	h.then = h.thought
+	h.reasoningBefore = h.reasoningTurn
 	for i := range h.entries {
 		e := &h.entries[i]
 		switch e.Op {
 		case commit.Edit:
 			h.edits[e.Change().Target] = e.Change()
 		case commit.Annotate:
-			h.notes[e.Change().Target] = e.Change()
+			h.annotations[e.Change().Target] = e.Change()
 		case commit.Compress:
-			h.compresses = append(h.compresses, i)
+			h.summaries = append(h.summaries, i)
 		}
 		if e.beginsTurn() {
 			h.turns++
-			h.then = h.thought
+			h.reasoningBefore = h.reasoningTurn
 		}
-		if e.AddsBlock() && (e.Index == 0 || e.place&apart != 0) {
+		if e.AddsBlock() && (e.Index == 0 || e.flags&gapBefore != 0) {
 			h.messages++
 		}
-		if e.Turn, e.message = h.turns, int32(h.messages); e.Op != commit.Append {
+		e.Turn, e.message = h.turns, int32(h.messages)
+		if e.Op != commit.Append {
 			continue
 		}
 		switch {
 		case e.Kind == content.KindReasoning:
-			h.thought = e.Turn
+			h.reasoningTurn = e.Turn
 		case e.Kind == content.KindSystem:
 			h.systems = append(h.systems, e)
 		case isTool(e.Kind):
@@ -157,18 +145,18 @@ func (h *history) number() {
 	}
 }
 
-// reasons reads the words of the annotations that count.
-func (h *history) reasons(ctx context.Context, r objects.Reader) error {
+// loadReasons reads the reasons of the annotations that count.
+func (h *history) loadReasons(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
-	for _, n := range h.notes {
+	for _, n := range h.annotations {
 		list = append(list, n)
 	}
 	return commit.Load(ctx, r, list...)
 }
 
-// edit is the edit that counts for an entry; nil when there is none. One that gives
-// a block its own words back, seal and all, is none.
-func (h *history) edit(e *Entry) *commit.Commit {
+// editOf returns the last edit of an entry; nil: none. An edit that restores the original
+// content does not count.
+func (h *history) editOf(e *Entry) *commit.Commit {
 	if len(h.edits) == 0 {
 		return nil
 	}
@@ -179,29 +167,29 @@ func (h *history) edit(e *Entry) *commit.Commit {
 	return edit
 }
 
-// block is what stands for an entry; nil when it was not loaded.
-func (h *history) block(e *Entry) content.Block {
+// blockOf returns the block that is sent for an entry; nil: it was not loaded.
+func (h *history) blockOf(e *Entry) content.Block {
 	block := e.Block
-	if edit := h.edit(e); edit != nil {
+	if edit := h.editOf(e); edit != nil {
 		block = edit.Block
 	}
-	if result, ok := block.(content.ToolResult); ok && h.left(e) != nil {
+	if result, ok := block.(content.ToolResult); ok && h.tombstoneOf(e) != nil {
 		result.Text = PurgedPlaceholder
 		return result
 	}
 	return block
 }
 
-// load reads the blocks that stand for some entries.
+// load reads the blocks that are sent for some entries.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
-	if h.base != nil {
-		entries = h.base.lend(entries)
+	if h.from.prefix != nil {
+		entries = h.from.reuseBlocks(entries)
 	}
 	if len(h.edits) > 0 {
 		var own []*Entry
 		var edits []*commit.Commit
 		for _, e := range entries {
-			if edit := h.edit(e); edit != nil {
+			if edit := h.editOf(e); edit != nil {
 				edits = append(edits, edit)
 			} else {
 				own = append(own, e)
@@ -210,11 +198,11 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 		if err := commit.Load(ctx, r, edits...); err != nil {
 			return err
 		}
-		h.erased = h.erased || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Tombstone != nil })
+		h.purged = h.purged || slices.ContainsFunc(edits, func(c *commit.Commit) bool { return c.Tombstone != nil })
 		entries = own
 	}
-	erased, err := load(ctx, r, entries)
-	h.erased = h.erased || erased
+	purged, err := load(ctx, r, entries)
+	h.purged = h.purged || purged
 	return err
 }
 
@@ -223,7 +211,7 @@ func (h *history) sentSystems() []*Entry {
 	return slices.DeleteFunc(slices.Clone(h.systems), func(e *Entry) bool { return !e.Sent })
 }
 
-// sent lists what is sent.
+// sent lists the entries that are sent.
 func (h *history) sent() (list []*Entry) {
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
@@ -236,36 +224,37 @@ func (h *history) sent() (list []*Entry) {
 	return list
 }
 
-// replaceSystems leaves out a named system block that a later one of its name
-// replaces. The later one is sent in the place of the first.
+// replaceSystems leaves out a named system block that a later one of the same name replaces.
+// The last one is sent in the place of the first.
 func (h *history) replaceSystems() {
-	places := map[string]*Entry{}
+	first := map[string]*Entry{}
 	for _, e := range h.sentSystems() {
-		t, ok := h.block(e).(content.Text)
+		t, ok := h.blockOf(e).(content.Text)
 		if !ok || t.Name == "" {
 			continue
 		}
-		place := places[t.Name]
-		if place == nil {
-			places[t.Name], e.few().holds = e, e
+		at := first[t.Name]
+		if at == nil {
+			first[t.Name], e.ensureExtra().replacement = e, e
 			continue
 		}
-		place.rare.holds.leaveOut(priority.Why("replaced by " + e.ID.Short()))
-		place.rare.holds.place &^= counted
-		place.rare.holds, e.place = e, e.place|moved
+		at.extra.replacement.leaveOut(priority.Why("replaced by " + e.ID.Short()))
+		at.extra.replacement.flags &^= counted
+		at.extra.replacement = e
+		e.flags |= relocated
 	}
 }
 
-// sums is what the history weighs.
-func (h *history) sums() (s sums) {
+// weights returns the sums over the history.
+func (h *history) weights() (s weights) {
 	for i := range h.entries {
 		s.add(&h.entries[i], 1)
 	}
 	return s
 }
 
-// fit drops whole turns from the oldest until the rest is within the budget.
-func (h *history) fit(budget int) error {
+// fitBudget leaves out whole turns, the oldest first, until the rest is within the budget.
+func (h *history) fitBudget(budget int) error {
 	if budget <= 0 {
 		return nil
 	}

@@ -3,17 +3,18 @@ package compile
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Manifest is what one request was made of: enough to compile the prompt again
-// and to prove that it is the same. It grows with what is new since the
-// manifest before it, not with the length of the history.
+// Manifest records what one request was made of: enough to compile the prompt again and to prove
+// that it is the same. Its size depends on what is new since the manifest before it, not on the
+// length of the history.
 type Manifest struct {
-	Prev       objects.ID // of the request before it on this history; zero: none
+	Prev       objects.ID // the manifest of the previous request on this history; zero: none
 	Head       objects.ID // what was compiled
 	Tools      objects.ID // the tool definitions; zero: none
 	Options    Options
@@ -23,14 +24,14 @@ type Manifest struct {
 	ToolChoice string
 	Encoder    int // version of the encoder that made the body
 
-	// RequestSettings is everything else that the body was made with, as names and values;
-	// nil in a manifest of an older version, which does not say. Unkept is how many
-	// thoughts were sent that no commit has: such a body cannot be made again.
+	// RequestSettings are all other settings of the request, as names and values.
+	// UncommittedReasoning counts the reasoning blocks that were sent without being committed:
+	// such a body cannot be made again.
 	RequestSettings      map[string]string
 	UncommittedReasoning int
 
-	// Which commits of the history were sent, oldest first: the first Same as in
-	// Prev, then runs of commits that were sent and were not, in turn.
+	// Which commits of the history were sent, oldest first: the first Same commits as in Prev, then
+	// alternating runs of commits that were sent and that were not.
 	Same uint64
 	Runs []uint64
 
@@ -39,13 +40,13 @@ type Manifest struct {
 	Sources []objects.ID
 
 	Compiled objects.ID // hash of the request body as it was compiled
-	Sent     objects.ID // and as it was sent, where that differs; else zero
+	Sent     objects.ID // hash of the body as it was sent; zero: the same
 }
 
-// MaxSources is the most sources that a manifest has, so that it fits into an object.
+// MaxSources is the largest number of sources that fits into an object.
 const MaxSources = 28_000
 
-// SentFlags tells which commits of a prompt are sent, oldest first.
+// SentFlags reports for each commit of a prompt, oldest first, whether it is sent.
 func (p *Prompt) SentFlags() []bool {
 	flags := make([]bool, len(p.Entries))
 	for i := range p.Entries {
@@ -54,7 +55,7 @@ func (p *Prompt) SentFlags() []bool {
 	return flags
 }
 
-// SetSentFlags fills in Same and Runs, so that Flags over before gives now.
+// SetSentFlags sets Same and Runs, so that SentFlags(before) returns now.
 func (m *Manifest) SetSentFlags(before, now []bool) {
 	m.Same, m.Runs = 0, nil
 	for int(m.Same) < min(len(before), len(now)) && before[m.Same] == now[m.Same] {
@@ -70,7 +71,7 @@ func (m *Manifest) SetSentFlags(before, now []bool) {
 	m.Runs = append(m.Runs, run)
 }
 
-// SentFlags gives which commits were sent, from those of Prev.
+// SentFlags returns which commits were sent, given the flags of Prev.
 func (m *Manifest) SentFlags(before []bool) ([]bool, error) {
 	if m.Same > uint64(len(before)) {
 		return nil, fmt.Errorf("manifest: keeps %d commits of %d", m.Same, len(before))
@@ -89,10 +90,31 @@ func (m *Manifest) SentFlags(before []bool) ([]bool, error) {
 	return flags, nil
 }
 
-// maxRun is more commits than any history has, so that damage takes no memory.
+// maxRun is more commits than any history has: a damaged record must not exhaust the memory.
 const maxRun = 1 << 28
 
-// Object makes the object of m.
+// The fields of a manifest record.
+const (
+	manifestStrip = 1 + iota
+	manifestInclude
+	manifestBudget
+	manifestDropOpen
+	manifestProvider
+	manifestDialect
+	manifestModel
+	manifestToolChoice
+	manifestEncoder
+	manifestSame
+	manifestRuns
+	manifestCompiled
+	manifestSent
+	manifestSettings
+	manifestUncommitted
+	manifestKeepTool
+	manifestSource
+)
+
+// Object returns the object of m.
 func (m *Manifest) Object() objects.Object {
 	parents := []objects.ID{m.Prev}
 	if m.Prev.IsZero() {
@@ -103,24 +125,24 @@ func (m *Manifest) Object() objects.Object {
 		links = append(links, m.Tools)
 	}
 	var e canonical.Encoder
-	e.Uint(1, uint64(m.Options.Policy.Strip))
-	e.Bool(2, m.Options.Policy.IncludeReasoning)
-	e.Uint(3, uint64(max(m.Options.Budget, 0)))
-	e.Bool(4, m.Options.DropOpenReasoning)
-	e.String(5, m.Provider)
-	e.String(6, m.Dialect)
-	e.String(7, m.Model)
-	e.String(8, m.ToolChoice)
-	e.Uint(9, uint64(max(m.Encoder, 0)))
-	e.Uint(10, m.Same)
-	e.Uints(11, m.Runs)
-	e.Hash(12, m.Compiled)
-	e.Hash(13, m.Sent)
-	e.Map(14, m.RequestSettings)
-	e.Uint(15, uint64(max(m.UncommittedReasoning, 0)))
-	e.Bool(16, m.Options.KeepToolReasoning)
+	e.Uint(manifestStrip, uint64(m.Options.Policy.Strip))
+	e.Bool(manifestInclude, m.Options.Policy.IncludeReasoning)
+	e.Uint(manifestBudget, uint64(max(m.Options.Budget, 0)))
+	e.Bool(manifestDropOpen, m.Options.DropOpenReasoning)
+	e.String(manifestProvider, m.Provider)
+	e.String(manifestDialect, m.Dialect)
+	e.String(manifestModel, m.Model)
+	e.String(manifestToolChoice, m.ToolChoice)
+	e.Uint(manifestEncoder, uint64(max(m.Encoder, 0)))
+	e.Uint(manifestSame, m.Same)
+	e.Uints(manifestRuns, m.Runs)
+	e.Hash(manifestCompiled, m.Compiled)
+	e.Hash(manifestSent, m.Sent)
+	e.Map(manifestSettings, m.RequestSettings)
+	e.Uint(manifestUncommitted, uint64(max(m.UncommittedReasoning, 0)))
+	e.Bool(manifestKeepTool, m.Options.KeepToolReasoning)
 	for _, id := range m.Sources {
-		e.Item(17, id[:])
+		e.Item(manifestSource, id[:])
 	}
 	return objects.New(objects.KindManifest, parents, links, e.Bytes())
 }
@@ -151,48 +173,48 @@ func ParseManifest(obj objects.Object) (*Manifest, error) {
 
 func (m *Manifest) decode(d *canonical.Decoder) {
 	switch d.Field() {
-	case 1:
+	case manifestStrip:
 		m.Options.Policy.Strip = priority.Strip(d.Small(uint64(priority.StripAll) + 1))
-	case 2:
+	case manifestInclude:
 		m.Options.Policy.IncludeReasoning = d.Bool()
-	case 3:
+	case manifestBudget:
 		m.Options.Budget = int(d.Small(1 << 63))
-	case 4:
+	case manifestDropOpen:
 		m.Options.DropOpenReasoning = d.Bool()
-	case 5:
+	case manifestProvider:
 		m.Provider = d.String()
-	case 6:
+	case manifestDialect:
 		m.Dialect = d.String()
-	case 7:
+	case manifestModel:
 		m.Model = d.String()
-	case 8:
+	case manifestToolChoice:
 		m.ToolChoice = d.String()
-	case 9:
+	case manifestEncoder:
 		m.Encoder = int(d.Small(1 << 63))
-	case 10:
+	case manifestSame:
 		m.Same = d.Uint()
-	case 11:
+	case manifestRuns:
 		m.Runs = d.Uints()
-	case 12:
+	case manifestCompiled:
 		m.Compiled = objects.ID(d.Hash())
-	case 13:
+	case manifestSent:
 		m.Sent = objects.ID(d.Hash())
-	case 14:
+	case manifestSettings:
 		if m.RequestSettings == nil {
 			m.RequestSettings = map[string]string{}
 		}
 		k, v := d.Pair()
 		m.RequestSettings[k] = v
-	case 15:
+	case manifestUncommitted:
 		m.UncommittedReasoning = int(d.Small(1 << 31))
-	case 16:
+	case manifestKeepTool:
 		m.Options.KeepToolReasoning = d.Bool()
-	case 17:
+	case manifestSource:
 		m.Sources = append(m.Sources, objects.ID(d.HashItem()))
 	}
 }
 
-// ReadManifest gives the manifest with an id.
+// ReadManifest reads a manifest.
 func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manifest, error) {
 	obj, err := objects.Read(ctx, r, id)
 	if err != nil {
@@ -201,15 +223,15 @@ func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manife
 	return ParseManifest(obj)
 }
 
-// ReadSentFlags gives which commits were sent by the request of a manifest, oldest
-// first, from all manifests before it, as far as they are not remembered. The zero id
-// has none. Nobody changes what it gives.
+// ReadSentFlags returns which commits were sent by the request of a manifest, oldest first. It
+// reads the manifests before it as far as their flags are not cached. The zero id has no flags. The
+// list is shared and must not be changed.
 func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
-	kept := keptFlags(r)
+	kept := flagsCacheOf(r)
 	var line []*Manifest
 	var flags []bool
 	next := id
-	for limit := 2; !next.IsZero(); limit = 0 { // mostly the one before it is known
+	for limit := 2; !next.IsZero(); limit = 0 { // the one before it is mostly cached
 		for obj, err := range r.Chain(ctx, next, objects.ChainOptions{Limit: limit}) {
 			if err != nil {
 				return nil, fmt.Errorf("read manifest: %w", err)
@@ -224,8 +246,9 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 				return nil, err
 			}
 			line = append(line, m)
-			if next = m.Prev; m.Same == 0 {
-				next = objects.ID{} // nothing before it counts
+			next = m.Prev
+			if m.Same == 0 {
+				next = objects.ID{} // it does not depend on those before
 				break
 			}
 		}
@@ -238,4 +261,47 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 	}
 	kept.put(id, flags)
 	return flags, nil
+}
+
+// flagsCache holds the flags of the manifests read last, by id: the flags of a request are
+// computed from those of the request before it.
+type flagsCache struct {
+	mu    sync.Mutex
+	known map[objects.ID][]bool
+	order []objects.ID // the newest last
+}
+
+// flagsCacheKey is the key of the flagsCache in the cache of a store.
+type flagsCacheKey struct{}
+
+// maxCachedManifests is enough for the branches in use at a time.
+const maxCachedManifests = 16
+
+func flagsCacheOf(r objects.Reader) *flagsCache {
+	cache := &flagsCache{known: map[objects.ID][]bool{}}
+	if store, ok := r.(objects.Cacher); ok {
+		cache = store.Cache().Get(flagsCacheKey{}, func() any { return cache }).(*flagsCache)
+	}
+	return cache
+}
+
+func (s *flagsCache) get(id objects.ID) (flags []bool, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	flags, ok = s.known[id]
+	return flags, ok
+}
+
+func (s *flagsCache) put(id objects.ID, flags []bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.known[id]; id.IsZero() || there {
+		return
+	}
+	s.order = append(s.order, id)
+	if len(s.order) > maxCachedManifests {
+		delete(s.known, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.known[id] = flags
 }

@@ -8,38 +8,38 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// line reads the whole history in the order in which merges put it.
-// What a merge brings is read as if it had been said there; it begins a message,
-// wherever it was forked.
-func (h *history) line(ctx context.Context, r objects.Reader, head objects.ID) error {
+// linearize makes the entries of a history with merges, in the order of [commit.Linearize]. What
+// a merge brings is taken as appended there. A commit whose parent is not the one before it
+// begins a message.
+func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.ID) error {
 	line, err := commit.Linearize(ctx, r, head)
 	if err != nil {
 		return err
 	}
 	h.entries = make([]Entry, len(line))
-	var before objects.ID
+	var previous objects.ID
 	for i, c := range line {
 		e := &h.entries[i]
-		e.take(c, nil)
-		if c.Parent() != before {
-			e.place |= apart
+		e.fill(c, nil)
+		if c.Parent() != previous {
+			e.flags |= gapBefore
 		}
-		before = c.ID
+		previous = c.ID
 	}
-	return h.brought(ctx, r, head, line)
+	return h.markMerged(ctx, r, head, line)
 }
 
-// brought notes what merges brought, and finds the ranges of the summaries among that. Where a summary was
-// made its range was a part of the line; here other commits may lie between, for
-// which it does not stand.
-func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID, whole []*commit.Commit) error {
+// markMerged marks what merges brought, and finds the ranges of the summaries in it. A summary
+// covers the commits between First and Target of the line on which it was made; in the merged
+// order other commits may lie between them, which it does not cover.
+func (h *history) markMerged(ctx context.Context, r objects.Reader, head objects.ID, whole []*commit.Commit) error {
 	own := head // the commits that head has by first parent
 	for i, c := range slices.Backward(whole) {
 		if c.ID == own {
 			own = c.Parent()
 			continue
 		}
-		h.entries[i].place |= brought
+		h.entries[i].flags |= merged
 		if c.Op != commit.Compress {
 			continue
 		}
@@ -47,16 +47,16 @@ func (h *history) brought(ctx context.Context, r objects.Reader, head objects.ID
 		if err != nil {
 			return err
 		}
-		if h.ranges == nil {
-			h.ranges = map[objects.ID]map[objects.ID]bool{}
+		if h.mergedRanges == nil {
+			h.mergedRanges = map[objects.ID]map[objects.ID]bool{}
 		}
-		h.ranges[c.ID] = between(line, c.First, c.Target)
+		h.mergedRanges[c.ID] = idsBetween(line, c.First, c.Target)
 	}
 	return nil
 }
 
-// between is the commits of a line from one to another.
-func between(line []*commit.Commit, first, last objects.ID) map[objects.ID]bool {
+// idsBetween returns the commits of a line from first to last.
+func idsBetween(line []*commit.Commit, first, last objects.ID) map[objects.ID]bool {
 	set := map[objects.ID]bool{}
 	in := false
 	for _, c := range line {
@@ -70,20 +70,19 @@ func between(line []*commit.Commit, first, last objects.ID) map[objects.ID]bool 
 	return set
 }
 
-// stretch makes the span reach from the first to the last commit of its range that
-// the history has.
-func (s *span) stretch(places map[objects.ID]int) {
-	for id := range s.only {
-		if at, ok := places[id]; ok {
+// widen makes the span reach from the first to the last of its commits in the history.
+func (s *summarySpan) widen(indexes map[objects.ID]int) {
+	for id := range s.ids {
+		if at, ok := indexes[id]; ok {
 			s.first, s.last = min(s.first, at), max(s.last, at)
 		}
 	}
 }
 
-// has tells whether the range of s has that of another summary in it.
-func (s *span) has(t *span) bool {
-	if s.only != nil {
-		return s.only[t.entry.Change().First] && s.only[t.entry.Change().Target]
+// containsSpan reports whether the range of s contains the range of t.
+func (s *summarySpan) containsSpan(t *summarySpan) bool {
+	if s.ids != nil {
+		return s.ids[t.entry.Change().First] && s.ids[t.entry.Change().Target]
 	}
 	return s.first <= t.first && t.last <= s.last
 }

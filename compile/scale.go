@@ -12,27 +12,27 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Scale makes tokens of a model from estimates. Its factor is the median, over the last
-// responses of one model on a history, of the input that they reported over the estimate of
-// their requests; what is sent beside the history is in it. It follows from the history
-// alone, so that a prompt counts the same for ever, whatever it is compiled for. The zero
-// Scale leaves estimates as they are.
+// Scale converts estimates into tokens of a model. Its factor is the median, over the last
+// responses of one model on a history, of the reported input tokens divided by the estimate of the
+// request. The factor so includes what is sent beside the history, such as tool definitions. It
+// depends on the history alone, so that a prompt always counts the same, whatever the target. The
+// zero Scale returns estimates unchanged.
 type Scale struct {
-	Model     string  `json:"model,omitempty"` // that answered last and reported its input
+	Model     string  `json:"model,omitempty"` // the last one that reported its input
 	Factor    float64 `json:"factor"`
-	Responses int     `json:"responses"` // that the factor is from
+	Responses int     `json:"responses"` // from which the factor was taken
 }
 
 const (
-	maxResponses = 5    // that a scale is from
-	maxOrigins   = 32   // that are read to find them
-	maxScan      = 4096 // commits that are looked at to find those
-	smoothing    = 512  // tokens added to both sides: of a short request most is what is sent beside the history
-	leastFactor  = 0.1  // what is beyond is a mistake of a server
+	maxResponses = 5    // from which a factor is taken
+	maxOrigins   = 32   // read to find them
+	maxScan      = 4096 // commits searched for these
+	smoothing    = 512  // tokens added to both sides, since most of a short request is what is sent beside the history
+	leastFactor  = 0.1  // a factor outside of these is an error of a server
 	mostFactor   = 10.0
 )
 
-// Tokens makes tokens from an estimate.
+// Tokens converts an estimate into tokens.
 func (s Scale) Tokens(estimate int) int {
 	if s.Responses == 0 {
 		return estimate
@@ -40,15 +40,15 @@ func (s Scale) Tokens(estimate int) int {
 	return int(math.Round(float64(estimate) * s.Factor))
 }
 
-// AddTokens makes tokens from one of several estimates, so that their tokens add up to those of
-// their sum. sum is of the estimates before it, to which it is added.
+// AddTokens adds an estimate to a sum, and returns the tokens by which the sum grows: so the tokens
+// of several estimates add up to those of their sum.
 func (s Scale) AddTokens(sum *int, estimate int) int {
 	before := s.Tokens(*sum)
 	*sum += estimate
 	return s.Tokens(*sum) - before
 }
 
-// estimate is the largest that has no more tokens than these.
+// estimate returns the largest estimate that has at most these tokens.
 func (s Scale) estimate(tokens int) int {
 	if s.Responses == 0 {
 		return tokens
@@ -60,57 +60,58 @@ func (s Scale) estimate(tokens int) int {
 	return n
 }
 
-// ScaleOf gives the scale of the prompts of head.
+// ScaleOf returns the scale of the prompts of head.
 func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, error) {
 	o := Options{Budget: 1} // nothing fits
-	h, err := whole(ctx, r, head, o)
+	h, err := decideHistory(ctx, r, head, o)
 	if err != nil && !errors.As(err, new(*priority.OverBudgetError)) {
 		return Scale{}, fmt.Errorf("scale of %s: %w", head.Short(), err)
 	}
 	return h.scale, nil
 }
 
-// sums are the bytes of prompt that entries weigh.
-type sums struct {
-	sent     int64 // of what is counted
-	thoughts int64 // of the other reasoning
-	kept     int64 // of that, in turns with tool calls
+// weights are sums of bytes of the prompt.
+type weights struct {
+	base          int64 // sent under any policy
+	reasoning     int64 // other reasoning
+	toolReasoning int64 // the part of it that is in turns with tool calls
 }
 
-func (s *sums) add(e *Entry, times int64) {
+func (s *weights) add(e *Entry, times int64) {
 	switch n := times * int64(e.weight); {
 	case !e.AddsBlock():
-	case e.place&counted != 0:
-		s.sent += n
-	case e.isThought():
-		if s.thoughts += n; e.place&inToolTurn != 0 {
-			s.kept += n
+	case e.flags&counted != 0:
+		s.base += n
+	case e.isReasoning():
+		s.reasoning += n
+		if e.flags&inToolTurn != 0 {
+			s.toolReasoning += n
 		}
 	}
 }
 
-// response is one on a history that may have reported what its request took.
+// response is one response of a history that may have reported the input tokens of its request.
 type response struct {
-	origin     objects.ID
-	from       *commit.Origin
-	first, end int // its entries
-	turn       int32
-	before     sums  // of the entries before it
-	open       int64 // of these, the reasoning of its own turn
-	changed    bool  // something after it speaks of what is before it
+	origin        objects.ID
+	report        *commit.Origin
+	first, end    int // its entries
+	turn          int32
+	before        weights // of the entries before it
+	turnReasoning int64   // of these, the reasoning of its own turn
+	changed       bool    // a later entry changes what is before it
 }
 
-// changes reports whether an entry may change what is sent of the entries before it.
-func (e *Entry) changes() bool {
+// mayChangeEarlier reports whether an entry may change which entries before it are sent.
+func (e *Entry) mayChangeEarlier() bool {
 	return e.Op == commit.Edit || e.Op == commit.Compress || e.Op == commit.Annotate && e.Priority != priority.Unset
 }
 
-// lastResponses lists the last responses among some entries, newest first, as far back as
-// one entry. s is of all of them.
-func lastResponses(entries []Entry, s sums, low int) (list []response) {
-	open := 0 // of the list: the beginning of their turn was not reached
+// latestResponses lists the last responses among some entries, newest first, down to index low.
+// sum is that of all entries.
+func latestResponses(entries []Entry, sum weights, low int) (list []response) {
+	open := 0 // the first response of the list whose turn has not been walked to its beginning
 	reach := func() {
-		list[open].open = list[open].before.thoughts - s.thoughts
+		list[open].turnReasoning = list[open].before.reasoning - sum.reasoning
 		open++
 	}
 	changed := false
@@ -123,15 +124,15 @@ func lastResponses(entries []Entry, s sums, low int) (list []response) {
 		if !more && open == len(list) {
 			break
 		}
-		s.add(e, -1)
-		changed = changed || e.changes()
-		if !e.ofReply() || e.place&brought != 0 { // who answered elsewhere was sent something else
+		sum.add(e, -1)
+		changed = changed || e.mayChangeEarlier()
+		if !e.mayReportUsage() || e.flags&merged != 0 { // a response on a merged line was sent something else
 			continue
 		}
 		if n := len(list); n > 0 && list[n-1].origin == *e.origin {
-			list[n-1].first, list[n-1].before = i, s
+			list[n-1].first, list[n-1].before = i, sum
 		} else if more {
-			list = append(list, response{origin: *e.origin, first: i, end: i + 1, turn: e.Turn, before: s, changed: changed})
+			list = append(list, response{origin: *e.origin, first: i, end: i + 1, turn: e.Turn, before: sum, changed: changed})
 		}
 	}
 	for open < len(list) {
@@ -140,7 +141,7 @@ func lastResponses(entries []Entry, s sums, low int) (list []response) {
 	return list
 }
 
-// readParsed returns the parsed objects of some ids, without those that are missing.
+// readParsed reads and parses the objects of some ids, without those that are missing.
 func readParsed[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
 	found := make(map[objects.ID]*T, len(ids))
 	if len(ids) == 0 {
@@ -157,9 +158,9 @@ func readParsed[T any](ctx context.Context, r objects.Reader, ids []objects.ID, 
 	return found, nil
 }
 
-// reported reads the origins of responses and keeps those that reported their input, of the
-// model that did so last.
-func reported(ctx context.Context, r objects.Reader, list []response) ([]response, error) {
+// withReportedInput reads the origins of responses, and returns those that reported their input
+// and are of the model that did so last.
+func withReportedInput(ctx context.Context, r objects.Reader, list []response) ([]response, error) {
 	ids := make([]objects.ID, len(list))
 	for i := range list {
 		ids[i] = list[i].origin
@@ -170,21 +171,21 @@ func reported(ctx context.Context, r objects.Reader, list []response) ([]respons
 	}
 	kept := list[:0]
 	for _, a := range list {
-		a.from = origins[a.origin]
-		if a.from != nil && a.from.Usage.Input > 0 && !a.from.Incomplete && (len(kept) == 0 || kept[0].from.Model == a.from.Model) {
+		a.report = origins[a.origin]
+		if a.report != nil && a.report.Usage.Input > 0 && !a.report.Incomplete && (len(kept) == 0 || kept[0].report.Model == a.report.Model) {
 			kept = append(kept, a)
 		}
 	}
 	return kept, nil
 }
 
-// scaled finds the scale of some entries that are decided, the sums of which are s.
-func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry, s sums) (Scale, error) {
+// findScale returns the scale for some decided entries, whose sums are s.
+func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s weights) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
-	list, err := reported(ctx, r, lastResponses(entries, s, low))
+	list, err := withReportedInput(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
-		entries, s = h.asOf(entries[:list[0].end])
-		list, err = reported(ctx, r, lastResponses(entries, s, low))
+		entries, s = h.decidedAsOf(entries[:list[0].end])
+		list, err = withReportedInput(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
 		return Scale{}, err
@@ -195,8 +196,8 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 	list = list[:min(len(list), maxResponses)]
 	var asked []objects.ID
 	for _, a := range list {
-		if !a.from.Manifest.IsZero() {
-			asked = append(asked, a.from.Manifest)
+		if !a.report.Manifest.IsZero() {
+			asked = append(asked, a.report.Manifest)
 		}
 	}
 	manifests, err := readParsed(ctx, r, asked, ParseManifest)
@@ -206,30 +207,30 @@ func (h *history) scaled(ctx context.Context, r objects.Reader, entries []Entry,
 	var factors []float64
 	for _, a := range list {
 		weight := int64(0)
-		m := manifests[a.from.Manifest]
+		m := manifests[a.report.Manifest]
 		if m == nil {
 			m = &Manifest{}
 		}
 		if m.Options.Budget <= 0 {
-			weight = a.weight(m.Options)
+			weight = a.requestWeight(m.Options)
 		} else {
-			sent, err := ReadSentFlags(ctx, r, a.from.Manifest)
-			if errors.Is(err, objects.ErrNotFound) { // a prompt can do without
+			sent, err := ReadSentFlags(ctx, r, a.report.Manifest)
+			if errors.Is(err, objects.ErrNotFound) { // the manifest is gone, and the other responses are enough
 				continue
 			}
 			if err != nil {
 				return Scale{}, err
 			}
-			weight = weigh(entries[:a.first], sent)
+			weight = weightOf(entries[:a.first], sent)
 		}
 		if weight > 0 {
-			factors = append(factors, (float64(a.from.Usage.Input)+smoothing)/(float64(weight)/4+smoothing))
+			factors = append(factors, (float64(a.report.Usage.Input)+smoothing)/(float64(weight)/4+smoothing))
 		}
 	}
 	if len(factors) == 0 {
 		return Scale{}, nil
 	}
-	return Scale{Model: list[0].from.Model, Factor: min(max(median(factors), leastFactor), mostFactor), Responses: len(factors)}, nil
+	return Scale{Model: list[0].report.Model, Factor: min(max(median(factors), leastFactor), mostFactor), Responses: len(factors)}, nil
 }
 
 func median(list []float64) float64 {
@@ -237,21 +238,22 @@ func median(list []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// weight is what was sent to a response, asked with these options, but for a budget.
-func (a *response) weight(o Options) int64 {
+// requestWeight returns the bytes that were sent in the request of a response with these options,
+// which have no budget.
+func (a *response) requestWeight(o Options) int64 {
 	switch {
 	case o.Policy.IncludeReasoning && o.Policy.Strip == priority.StripNone:
-		return a.before.sent + a.before.thoughts
+		return a.before.base + a.before.reasoning
 	case o.KeepToolReasoning:
-		return a.before.sent + a.before.kept
+		return a.before.base + a.before.toolReasoning
 	case o.DropOpenReasoning:
-		return a.before.sent
+		return a.before.base
 	}
-	return a.before.sent + a.open
+	return a.before.base + a.turnReasoning
 }
 
-// weigh is what those of some entries weigh that flags say were sent.
-func weigh(entries []Entry, flags []bool) (sum int64) {
+// weightOf returns the bytes of the entries that were sent, according to flags.
+func weightOf(entries []Entry, flags []bool) (sum int64) {
 	for i := range entries {
 		if e := &entries[i]; i < len(flags) && flags[i] && e.AddsBlock() {
 			sum += int64(e.weight)
@@ -260,22 +262,22 @@ func weigh(entries []Entry, flags []bool) (sum int64) {
 	return sum
 }
 
-// asOf decides some entries as if nothing came after them, and gives their sums.
-func (h *history) asOf(entries []Entry) ([]Entry, sums) {
+// decidedAsOf decides some entries as if nothing came after them, and returns them with their sums.
+func (h *history) decidedAsOf(entries []Entry) ([]Entry, weights) {
 	then := newHistory()
-	then.ranges = h.ranges
+	then.mergedRanges = h.mergedRanges
 	then.entries = make([]Entry, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		then.entries[i] = e.undecided()
 		then.entries[i].Block = e.Block
 		if c := e.Change(); c != nil {
-			then.entries[i].few().speaks = c
+			then.entries[i].ensureExtra().change = c
 		}
 	}
 	then.number()
 	then.decide(Options{})
-	then.summaries()
+	then.applySummaries()
 	then.replaceSystems()
-	return then.entries, then.sums()
+	return then.entries, then.weights()
 }

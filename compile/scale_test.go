@@ -30,7 +30,7 @@ func (s *story) counted(o Options) *Prompt {
 	return p
 }
 
-// scaled is a story with three responses that reported once, twice and three times what
+// scaledBy is a story with three responses that reported once, twice and three times what
 // is estimated.
 func scaled(t *testing.T) *story {
 	s := newStory(t)
@@ -48,14 +48,14 @@ func scaled(t *testing.T) *story {
 // sumsOfRows adds up the rows of what is sent, of other reasoning, and of the rest.
 func sumsOfRows(p *Prompt) (t Tokens) {
 	for i, n := range p.EntryTokens() {
-		if of := t.of(&p.Entries[i]); of != nil {
+		if of := t.counter(&p.Entries[i]); of != nil {
 			*of, t.Raw = *of+n, t.Raw+n
 		}
 	}
 	return t
 }
 
-func TestTheFactorIsTheMedianOfTheResponsesOfOneModel(t *testing.T) {
+func TestScaleIsTheMedianOfOneModel(t *testing.T) {
 	s := newStory(t)
 	s.say("q", 399)
 	if p := s.counted(Options{}); p.Scale != (Scale{}) || p.Tokens.Effective < 100 || p.Tokens.Effective > 102 {
@@ -79,7 +79,7 @@ func TestTheFactorIsTheMedianOfTheResponsesOfOneModel(t *testing.T) {
 	}
 }
 
-func TestAServerThatCountsNonsenseIsHeldWithinReason(t *testing.T) {
+func TestScaleIsBounded(t *testing.T) {
 	for input, want := range map[int64]float64{1: leastFactor, 1 << 50: mostFactor} {
 		s := newStory(t)
 		s.say("q", 400_000)
@@ -90,8 +90,8 @@ func TestAServerThatCountsNonsenseIsHeldWithinReason(t *testing.T) {
 	}
 }
 
-// TestWhatIsChangedLaterDoesNotChangeTheFactor: requests had what stood then.
-func TestWhatIsChangedLaterDoesNotChangeTheFactor(t *testing.T) {
+// TestLaterChangesDoNotChangeTheScale: requests had what stood then.
+func TestLaterChangesDoNotChangeTheScale(t *testing.T) {
 	for name, change := range map[string]func(s *story){
 		"skip": func(s *story) {
 			s.add("skip", commit.Draft{Op: commit.Annotate, Target: s.ids["q1"], Priority: priority.Skip})

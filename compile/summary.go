@@ -9,85 +9,85 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// summaries lets each summary stand for its range, the oldest first: a later one
-// may stand for an earlier one. One that is skipped stands for nothing.
-func (h *history) summaries() {
-	if len(h.compresses) == 0 {
+// applySummaries hides what each summary covers, the oldest summary first, since a later one may
+// cover an earlier one. A summary with priority skip covers nothing.
+func (h *history) applySummaries() {
+	if len(h.summaries) == 0 {
 		return
 	}
-	places := make(map[objects.ID]int, len(h.entries))
+	indexes := make(map[objects.ID]int, len(h.entries))
 	for i := range h.entries {
-		places[h.entries[i].ID] = i
+		indexes[h.entries[i].ID] = i
 	}
-	var standing []*span
-	for _, at := range h.compresses {
-		s := &span{entry: &h.entries[at], place: -1, only: h.ranges[h.entries[at].ID]}
-		first, known := places[s.entry.Change().First]
-		last, knownToo := places[s.entry.Change().Target]
+	var standing []*summarySpan
+	for _, at := range h.summaries {
+		s := &summarySpan{entry: &h.entries[at], sentAt: -1, ids: h.mergedRanges[h.entries[at].ID]}
+		first, known := indexes[s.entry.Change().First]
+		last, knownToo := indexes[s.entry.Change().Target]
 		if !known || !knownToo || !s.entry.Sent {
 			continue
 		}
 		s.first, s.last = first, last
-		s.stretch(places)
-		h.standIn(s, standing, func(note *commit.Commit) bool { return places[note.ID] > at })
+		s.widen(indexes)
+		h.hideCovered(s, standing, func(note *commit.Commit) bool { return indexes[note.ID] > at })
 		standing = append(standing, s)
 	}
 	for _, s := range standing {
-		place := &h.entries[s.place]
-		place.few().ahead = append(place.few().ahead, s.entry)
-		s.entry.few().sentIn = place.Turn - s.entry.Turn
+		at := &h.entries[s.sentAt]
+		at.ensureExtra().summariesBefore = append(at.ensureExtra().summariesBefore, s.entry)
+		s.entry.ensureExtra().turnOffset = at.Turn - s.entry.Turn
 	}
 }
 
-// span is a summary and where its range lies.
-type span struct {
+// summarySpan is a summary and its range.
+type summarySpan struct {
 	entry       *Entry
-	first, last int
-	place       int                 // where the summary is sent
-	only        map[objects.ID]bool // the range, where first and last do not say it; nil: they do
+	first, last int                 // indexes of the range
+	sentAt      int                 // index of the entry before which the summary is sent
+	ids         map[objects.ID]bool // the commits of the range; nil: all between first and last
 }
 
-// standIn leaves out what s stands for: the blocks of its range, and summaries
-// that stand for a part of it. What an annotation after s speaks of stays.
-func (h *history) standIn(s *span, standing []*span, after func(note *commit.Commit) bool) {
-	hide := func(e *Entry, place int) {
+// hideCovered leaves out what s covers: blocks of its range, and the earlier summaries of a part of
+// it. A block that was annotated after s stays.
+func (h *history) hideCovered(s *summarySpan, standing []*summarySpan, after func(note *commit.Commit) bool) {
+	hide := func(e *Entry, sentAt int) {
 		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))
-		e.few().hidden = s.entry.ID
-		e.place &^= counted
-		if s.place < 0 || place < s.place {
-			s.place = place
+		e.ensureExtra().summarizedBy = s.entry.ID
+		e.flags &^= counted
+		if s.sentAt < 0 || sentAt < s.sentAt {
+			s.sentAt = sentAt
 		}
 	}
 	for i := s.first; i <= s.last; i++ {
 		e := &h.entries[i]
-		if s.only != nil && !s.only[e.ID] {
+		if s.ids != nil && !s.ids[e.ID] {
 			continue
 		}
-		note := h.notes[e.ID]
+		note := h.annotations[e.ID]
 		kept := note != nil && note.Priority != priority.Unset && after(note)
-		if e.Op == commit.Append && !kept && covers(s.entry.Change().Scope, e) {
+		if e.Op == commit.Append && !kept && canCover(s.entry.Change().Scope, e) {
 			hide(e, i)
 		}
 	}
 	for _, t := range standing {
-		if s.has(t) && covers(s.entry.Change().Scope, t.entry) {
-			hide(t.entry, t.place)
+		if s.containsSpan(t) && canCover(s.entry.Change().Scope, t.entry) {
+			hide(t.entry, t.sentAt)
 		}
 	}
-	if s.place < 0 {
-		s.place = s.first
+	if s.sentAt < 0 {
+		s.sentAt = s.first
 	}
 }
 
-// covers tells whether a summary stands for an entry of its range.
-func covers(c commit.SummaryScope, e *Entry) bool {
-	thought := e.Kind == content.KindReasoning
+// canCover reports whether a summary of a scope covers an entry of its range.
+func canCover(c commit.SummaryScope, e *Entry) bool {
+	reasoning := e.Kind == content.KindReasoning
 	demanded := e.Why() == priority.WhyOpenTurn || e.Why() == priority.WhyToolTurn && c == commit.ScopeReasoning
 	return e.Sent && e.Level == priority.Normal && !demanded && e.Kind != content.KindSystem &&
-		(c == commit.ScopeAll || (c == commit.ScopeReasoning) == thought)
+		(c == commit.ScopeAll || (c == commit.ScopeReasoning) == reasoning)
 }
 
-// SummarizedBy lists the entries that a summary stands for, oldest first.
+// SummarizedBy lists the entries for which a summary is sent, oldest first.
 func (p *Prompt) SummarizedBy(summary objects.ID) []*Entry {
 	var list []*Entry
 	for i := range p.Entries {
@@ -98,23 +98,23 @@ func (p *Prompt) SummarizedBy(summary objects.ID) []*Entry {
 	return list
 }
 
-// RangeError says that no summary can stand for a range.
+// RangeError says why no summary can cover a range.
 type RangeError struct{ Why string }
 
-// Error says why.
+// Error returns Why.
 func (e *RangeError) Error() string { return e.Why }
 
-// SummaryRange finds the commits that a summary of first to last would have to stand
-// for: the same, or more where a message, a tool call and its result, or an
-// earlier summary would be cut, and less where its ends stay as they are. A range that reaches into an open tool loop, or
-// has nothing that could be left out, is a *[RangeError].
+// SummaryRange returns the indexes of the entries that a summary of first to last has to cover:
+// more than these where a message, a pair of tool call and result, or an earlier summary would be
+// cut, and fewer where nothing at an end can be left out. The error is a *[RangeError] for a range
+// that reaches into an open tool loop, or in which nothing can be left out.
 func (p *Prompt) SummaryRange(first, last objects.ID, c commit.SummaryScope) (from, to int, err error) {
 	from, to = p.IndexOf(first), p.IndexOf(last)
 	if from < 0 || to < 0 || from > to {
-		return 0, 0, &RangeError{"it is no range of this history"}
+		return 0, 0, &RangeError{"it is not a range of this history"}
 	}
 	for {
-		wider := p.widen(from, to)
+		wider := p.closure(from, to)
 		if wider == [2]int{from, to} {
 			break
 		}
@@ -126,8 +126,8 @@ func (p *Prompt) SummaryRange(first, last objects.ID, c commit.SummaryScope) (fr
 		}
 	}
 	matters := func(e *Entry) bool {
-		thought := e.Kind == content.KindReasoning && c != commit.ScopeDialogue
-		return e.Op == commit.Append && (covers(c, e) || thought || !e.SummarizedBy().IsZero())
+		reasoning := e.Kind == content.KindReasoning && c != commit.ScopeDialogue
+		return e.Op == commit.Append && (canCover(c, e) || reasoning || !e.SummarizedBy().IsZero())
 	}
 	for from <= to && !matters(&p.Entries[from]) {
 		from++
@@ -141,30 +141,30 @@ func (p *Prompt) SummaryRange(first, last objects.ID, c commit.SummaryScope) (fr
 	return from, to, nil
 }
 
-// SummaryMembers lists the entries between two indexes that a summary would stand for:
-// those that are sent, and earlier summaries of a part of the range.
+// SummaryMembers lists the entries between two indexes that a summary would cover: those that are
+// sent, and earlier summaries of a part of the range.
 func (p *Prompt) SummaryMembers(from, to int, c commit.SummaryScope) []*Entry {
 	var list []*Entry
 	inside := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
 		e := &p.Entries[i]
 		inside[e.ID] = true
-		if e.Op == commit.Append && covers(c, e) {
+		if e.Op == commit.Append && canCover(c, e) {
 			list = append(list, e)
 		}
 	}
 	var earlier []*Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Compress && inside[e.Change().First] && inside[e.Change().Target] && covers(c, e) {
+		if e.Op == commit.Compress && inside[e.Change().First] && inside[e.Change().Target] && canCover(c, e) {
 			earlier = append(earlier, e)
 		}
 	}
 	return append(earlier, list...)
 }
 
-// OldTurns is the range of all turns but the newest ones, as many of these as take
-// a quarter of the prompt, and at least one. last is zero when there is none.
+// OldTurns returns the range of all turns without the newest, which take up to a quarter of the
+// prompt and are at least one. last is zero when there is no such range.
 func (p *Prompt) OldTurns() (first, last objects.ID) {
 	if len(p.Entries) == 0 {
 		return first, last
@@ -189,19 +189,19 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	return p.Entries[0].ID, last
 }
 
-// IndexOf is the place of a commit among the entries, -1 when it is none of them.
+// IndexOf returns the index of the entry of a commit; -1: there is none.
 func (p *Prompt) IndexOf(id objects.ID) int {
 	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.ID == id })
 }
 
-// widen takes in what must not be apart from what lies in a range.
-func (p *Prompt) widen(from, to int) [2]int {
+// closure widens a range once by what must not be separated from it.
+func (p *Prompt) closure(from, to int) [2]int {
 	low, high := from, to
 	messages, calls := map[int32]bool{}, map[string]bool{}
 	hidden := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
 		e := &p.Entries[i]
-		hidden[p.outermost(e)] = true
+		hidden[p.outermostSummary(e)] = true
 		if e.Op != commit.Append {
 			continue
 		}
@@ -227,8 +227,8 @@ func (p *Prompt) widen(from, to int) [2]int {
 	return [2]int{low, high}
 }
 
-// outermost is the summary that is sent where e is not; zero: none stands for e.
-func (p *Prompt) outermost(e *Entry) objects.ID {
+// outermostSummary returns the summary that is sent in the place of e; zero: none.
+func (p *Prompt) outermostSummary(e *Entry) objects.ID {
 	id := e.SummarizedBy()
 	for !id.IsZero() {
 		by := p.Entries[p.IndexOf(id)].SummarizedBy()

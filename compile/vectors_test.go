@@ -65,9 +65,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestTheMostSourcesFitIntoAManifest: the request for a summary is refused before it is
+// TestMaxSourcesFitIntoAManifest: the request for a summary is refused before it is
 // sent, and not when its manifest is stored.
-func TestTheMostSourcesFitIntoAManifest(t *testing.T) {
+func TestMaxSourcesFitIntoAManifest(t *testing.T) {
 	m := &Manifest{Head: objects.Hash([]byte("head"))}
 	for range MaxSources {
 		m.Sources = append(m.Sources, m.Head)

@@ -35,7 +35,7 @@ func tombstoneOf(c *commit.Commit) objects.Tombstone {
 	return objects.Tombstone{ID: c.ContentID, Time: time.UnixMilli(0), Why: "too old", Remains: content.Encode(content.Remains(c.Block))}
 }
 
-func TestErasedWordsAreLeftOut(t *testing.T) {
+func TestPurgedContentIsLeftOut(t *testing.T) {
 	const gone = "pruned 1970-01-01: too old"
 	cases := []struct {
 		name, history string
@@ -77,7 +77,7 @@ func TestErasedWordsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestAnErasedResultIsAPlaceholder(t *testing.T) {
+func TestPurgedToolResultIsAPlaceholder(t *testing.T) {
 	s := newStory(t).tell("u=user:q c=call:1 r=result:1 a=assistant:done").erase("r")
 	p := s.compile(Options{})
 	result, ok := p.Messages[2].Blocks[0].(content.ToolResult)
@@ -89,16 +89,16 @@ func TestAnErasedResultIsAPlaceholder(t *testing.T) {
 	}
 }
 
-func TestAnEditStandsInThePlaceOfErasedWords(t *testing.T) {
+func TestEditOfPurgedContentIsSent(t *testing.T) {
 	s := newStory(t).tell(chat).edit("u1", "masked").erase("u1")
 	if p := s.compile(Options{}); s.sent(p) != "s | u1 | a1 | u2 | a2" || p.Messages[1].Blocks[0].String() != "masked" {
 		t.Errorf("sent %q, with %q", s.sent(p), p.Messages[1].Blocks[0])
 	}
 }
 
-// TestErasedInRandomHistories erases parts of random histories: what is sent has its
+// TestPurgeInRandomHistories erases parts of random histories: what is sent has its
 // words, calls and results go together, and what is remembered makes no difference.
-func TestErasedInRandomHistories(t *testing.T) {
+func TestPurgeInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := t.Context()
 		store := objects.Memory()
@@ -182,9 +182,9 @@ func (n *noticing) Cache() *objects.Cache {
 	return n.Store.(objects.Cacher).Cache()
 }
 
-// TestNothingErasedIsRemembered erases the reason of an annotation while a prompt is
+// TestPurgeEmptiesTheCache erases the reason of an annotation while a prompt is
 // compiled: no prompt after that has the words.
-func TestNothingErasedIsRemembered(t *testing.T) {
+func TestPurgeEmptiesTheCache(t *testing.T) {
 	s := newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason")
 	p := s.compile(Options{})
 	note := p.Entries[len(p.Entries)-1].Change()

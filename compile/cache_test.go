@@ -63,10 +63,10 @@ func difference(a, b *Prompt) string {
 	return fmt.Sprintf("\n%+v\n%+v", a, b)
 }
 
-// TestRememberedPromptsAreTheSame grows histories at random, forks them, and
+// TestCachedPromptsEqualFreshOnes grows histories at random, forks them, and
 // compiles on the way with a store that remembers and one that does not. What was
 // compiled before stays what it was.
-func TestRememberedPromptsAreTheSame(t *testing.T) {
+func TestCachedPromptsEqualFreshOnes(t *testing.T) {
 	used := 0
 	rapid.Check(t, func(t *rapid.T) {
 		store := objects.Memory()
@@ -104,7 +104,7 @@ func TestRememberedPromptsAreTheSame(t *testing.T) {
 			if !rapid.Bool().Draw(t, "compile") {
 				continue
 			}
-			if m := recall(store, options); len(m.bases) > 0 {
+			if m := cacheOf(store, options); len(m.prefixes) > 0 {
 				used++
 			}
 			var p pair
@@ -148,7 +148,7 @@ func TestCompileAfterAnAppendReadsWhatIsNew(t *testing.T) {
 	if len(after.Entries) != 901 || len(last.Entries) != 903 || s.sent(last) != s.sent(after)+" | a | v" {
 		t.Errorf("%d entries, then %d", len(after.Entries), len(last.Entries))
 	}
-	h, err := gather(t.Context(), s.store, s.tip.ID, recall(s.store, Options{}))
+	h, err := collect(t.Context(), s.store, s.tip.ID, cacheOf(s.store, Options{}).stops())
 	if err != nil || len(h.entries) > 4 {
 		t.Errorf("a compile walks over %d commits, %v", len(h.entries), err)
 	}
@@ -204,9 +204,9 @@ func TestCompileInALongTurnReadsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestTheNextManifestIsToldFromTheLast has a conversation of many requests: what is read
+// TestReadSentFlagsReadsOnlyNewManifests has a conversation of many requests: what is read
 // to tell what the last one sent does not grow with it.
-func TestTheNextManifestIsToldFromTheLast(t *testing.T) {
+func TestReadSentFlagsReadsOnlyNewManifests(t *testing.T) {
 	store := &counting{Store: objects.Memory()}
 	var prev objects.ID
 	var sent []bool

@@ -1,0 +1,279 @@
+package compile
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// prompt joins the blocks that are sent to messages, counts, and caches what the next prompt of
+// the history can begin with.
+func (h *history) prompt(head objects.ID) *Prompt {
+	b := h.newMessageBuilder()
+	var next *prefix
+	for i := range h.entries {
+		e := &h.entries[i]
+		if h.cache != nil && e.Turn == h.turns && next == nil {
+			next = h.prefixAt(i, b)
+		}
+		b.add(h, i)
+		if change := e.Change(); change != nil && e.Block == nil {
+			e.Block = change.Block
+		}
+	}
+	b.finishMessage()
+	all := h.cache.extend(h.from.prefix, promptSlices{h.entries, b.messages, b.blockEntries})
+	if next != nil && next.count > 0 {
+		h.cache.add(h, next, all)
+	}
+	if len(all.messages) == 0 {
+		all.messages, all.blockEntries = nil, nil
+	}
+	return &Prompt{
+		Head: head, Entries: slices.Clip(all.entries), Messages: slices.Clip(all.messages), BlockEntries: slices.Clip(all.blockEntries),
+		Tokens: b.tokens, Pending: h.pending(),
+	}
+}
+
+// openResults is a message of tool results that later results may join.
+type openResults struct {
+	blocks       []content.Block
+	entryIndexes []int32
+	callRanks    []int
+}
+
+// messageBuilder joins blocks to messages.
+type messageBuilder struct {
+	promptSlices
+	tokens   Tokens
+	lastSent *Entry
+
+	open      bool // a message has begun, to which the next three belong
+	role      content.Role
+	begin     int   // the index of its first block
+	callRanks []int // of tool results: the order of their calls
+
+	blocks           []content.Block  // of all messages; the messages are slices of it
+	relocatedIndexes map[*Entry]int32 // of entries sent in another place; nil: not needed yet
+	calls            int              // tool calls sent
+	rankByID         map[string]int   // of the calls of this turn
+	turn             int32
+}
+
+func (h *history) newMessageBuilder() *messageBuilder {
+	sent := 0
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
+			sent++
+		}
+	}
+	b := &messageBuilder{blocks: make([]content.Block, 0, sent), rankByID: map[string]int{}}
+	b.messages, b.blockEntries = make([]content.Message, 0, withSpare(sent)), make([]int32, 0, withSpare(sent))
+	p := h.from.prefix
+	if p == nil {
+		return b
+	}
+	b.tokens, b.lastSent, b.calls = p.tokens, p.lastSent, p.calls
+	if r := p.openResults; r != nil {
+		b.open, b.role = true, content.RoleTool
+		b.blocks, b.blockEntries, b.callRanks = append(b.blocks, r.blocks...), append(b.blockEntries, r.entryIndexes...), append(b.callRanks, r.callRanks...)
+	}
+	return b
+}
+
+// add counts entry i of the history and appends what is sent in its place: summaries of which it
+// is the first covered commit, then its replacement or its own block.
+func (b *messageBuilder) add(h *history, i int) {
+	e := &h.entries[i]
+	b.tokens.count(e)
+	var replacement *Entry
+	if e.extra != nil {
+		replacement = e.extra.replacement
+		for _, summary := range e.extra.summariesBefore {
+			b.appendBlock(h, summary, b.indexOf(h, summary))
+		}
+	}
+	switch {
+	case replacement != nil && replacement != e:
+		b.appendBlock(h, replacement, b.indexOf(h, replacement))
+	case e.flags&relocated == 0 && e.Op == commit.Append:
+		b.appendBlock(h, e, h.entryIndex(i))
+	}
+}
+
+// indexOf returns the index in the prompt of an entry that is sent in another place.
+func (b *messageBuilder) indexOf(h *history, e *Entry) int32 {
+	if b.relocatedIndexes == nil {
+		b.relocatedIndexes = map[*Entry]int32{}
+		for i := range h.entries {
+			if e := &h.entries[i]; e.extra != nil || e.flags&relocated != 0 {
+				b.relocatedIndexes[e] = h.entryIndex(i)
+			}
+		}
+	}
+	return b.relocatedIndexes[e]
+}
+
+// entryIndex returns the index in the prompt of entry i of the history.
+func (h *history) entryIndex(i int) int32 {
+	if p := h.from.prefix; p != nil {
+		i += p.count
+	}
+	return int32(i)
+}
+
+// appendBlock appends the block of an entry, if it is sent.
+func (b *messageBuilder) appendBlock(h *history, e *Entry, index int32) {
+	if !e.Sent {
+		return
+	}
+	if isTool(e.Kind) && e.Turn != b.turn {
+		clear(b.rankByID)
+		b.turn = e.Turn
+	}
+	block := h.blockOf(e)
+	rank := math.MaxInt
+	switch block := block.(type) {
+	case content.ToolCall:
+		b.rankByID[block.CallID] = b.calls
+		b.calls++
+	case content.ToolResult:
+		rank = b.rankByID[block.CallID]
+	}
+	if !b.open || startsMessage(e, b.lastSent) {
+		b.finishMessage()
+		b.open, b.role, b.begin = true, e.Role, len(b.blocks)
+	}
+	b.lastSent = e
+	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, index)
+	if e.Role == content.RoleTool {
+		b.callRanks = append(b.callRanks, rank)
+	}
+}
+
+// startsMessage reports whether an entry begins a message of the prompt. Successive tool results
+// are one message, whatever messages they were appended in.
+func startsMessage(e, before *Entry) bool {
+	if before == nil || before.Role != e.Role {
+		return true
+	}
+	return e.Role != content.RoleTool && before.message != e.message
+}
+
+// finishMessage ends the message that has begun, if any.
+func (b *messageBuilder) finishMessage() {
+	if !b.open {
+		return
+	}
+	if len(b.callRanks) > 0 {
+		b.sortResults()
+	}
+	to := len(b.blocks)
+	b.open, b.messages = false, append(b.messages, content.Message{Role: b.role, Blocks: b.blocks[b.begin:to:to]})
+}
+
+// sortResults brings the tool results of the message into the order of their calls.
+func (b *messageBuilder) sortResults() {
+	s := b.copyOpenResults()
+	order := make([]int, len(s.callRanks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.callRanks[i], s.callRanks[j]) })
+	for to, from := range order {
+		b.blocks[b.begin+to], b.blockEntries[b.begin+to] = s.blocks[from], s.entryIndexes[from]
+	}
+	b.callRanks = b.callRanks[:0]
+}
+
+// copyOpenResults returns a copy of the message that has begun, which is one of tool results.
+func (b *messageBuilder) copyOpenResults() *openResults {
+	return &openResults{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
+}
+
+// prefixAt returns the prompt of what comes before entry i, which begins the last turn.
+func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
+	p := &prefix{
+		count: i, turns: h.turns - 1, reasoningTurn: h.reasoningBefore, lastReasoningTurn: h.reasoningTurn,
+		tokens: b.tokens, messageCount: len(b.messages), blockCount: len(b.blockEntries), lastSent: b.lastSent, calls: b.calls,
+	}
+	switch {
+	case !b.open:
+	case b.role == content.RoleTool: // results of the next turn may follow
+		p.openResults, p.blockCount = b.copyOpenResults(), b.begin
+	default:
+		p.messageCount++
+	}
+	if from := h.from.prefix; from != nil {
+		p.tip, p.lastMessage = from.tip, from.lastMessage
+		p.count += from.count
+		p.messageCount += from.messageCount
+		p.blockCount += from.blockCount
+	}
+	if i > 0 {
+		p.tip, p.lastMessage = h.entries[i-1].ID, int(h.entries[i-1].message)
+	}
+	return p
+}
+
+// count adds an entry.
+func (t *Tokens) count(e *Entry) {
+	t.add(e, 1)
+	if n, sum := e.estimatedTokens(), t.counter(e); sum != nil {
+		*sum += n
+		t.Raw += n
+	}
+}
+
+// unloaded lists the entries that are sent and have no block yet.
+func (h *history) unloaded() (list []*Entry) {
+	for i := range h.entries {
+		e := &h.entries[i]
+		if !e.Sent || !e.AddsBlock() || e.Block != nil {
+			continue
+		}
+		if list == nil {
+			list = make([]*Entry, 0, len(h.entries)-i)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// counter returns the sum to which an entry adds; nil: to none.
+func (t *Tokens) counter(e *Entry) *int {
+	switch {
+	case !e.AddsBlock():
+		return nil
+	case e.Sent:
+		return &t.Effective
+	case e.Kind == content.KindReasoning:
+		return &t.HiddenReasoning
+	}
+	return &t.Hidden
+}
+
+// scaledBy converts estimates into tokens.
+func (t Tokens) scaledBy(s Scale) Tokens {
+	tokens := Tokens{Effective: s.Tokens(t.Effective), Hidden: s.Tokens(t.Hidden), HiddenReasoning: s.Tokens(t.HiddenReasoning)}
+	tokens.Raw = tokens.Effective + tokens.Hidden + tokens.HiddenReasoning
+	return tokens
+}
+
+// EntryTokens returns the tokens of each entry. Those of the entries that are sent add up to
+// Tokens.Effective, and the others likewise to their sums.
+func (p *Prompt) EntryTokens() []int {
+	tokens := make([]int, len(p.Entries))
+	var sums Tokens
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if sum := sums.counter(e); sum != nil {
+			tokens[i] = p.Scale.AddTokens(sum, e.estimatedTokens())
+		}
+	}
+	return tokens
+}
