@@ -20,7 +20,13 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if text.Get("messages").Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
-	q.messages = wire.AppendMessage(q.messages, content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
+	system := q.readContent(content.RoleSystem, v.Get("system"))
+	if v.Get("system").Kind() == rawjson.KindString && len(system) > 0 {
+		var form rawjson.Object
+		form.SetBool("string", true)
+		system[0] = wire.WithForm(system[0], &form)
+	}
+	q.messages = wire.AppendMessage(q.messages, content.RoleSystem, system...)
 	var err error
 	if req.Messages, err = wire.ReadMessages(q, "messages", text.Get("messages")); err != nil {
 		return nil, err
@@ -58,6 +64,8 @@ func decodeSettings(v rawjson.Value) llm.Settings {
 type messageReader struct {
 	reader
 	messages []content.Message
+	before   string // the role of the message before
+	order    wire.ResultOrder
 }
 
 func newMessageReader(t wire.Target) wire.MessageReader {
@@ -70,8 +78,30 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
 		return fmt.Errorf("want a message of role user or assistant, have %q", rawjson.Excerpt(v))
 	}
-	q.messages = wire.AppendMessage(q.messages, role, q.readContent(role, v.Get("content"))...)
+	blocks := q.readContent(role, v.Get("content"))
+	q.noteForm(role, v, blocks)
+	q.messages = wire.AppendMessage(q.messages, role, blocks...)
 	return nil
+}
+
+// noteForm notes in the blocks of a message how it is written. An instruction among
+// the messages stays there: it is not moved to the system prompt.
+func (q *messageReader) noteForm(role content.Role, v rawjson.Value, blocks []content.Block) {
+	q.order.Note(blocks)
+	before := q.before
+	q.before = v.Get("role").Text()
+	for i, b := range blocks {
+		form := new(rawjson.Object).Merge(q.FormOf(b))
+		if role == content.RoleSystem {
+			form.SetString("role", q.before)
+		}
+		if i == 0 {
+			form.SetTrue("string", v.Get("content").Kind() == rawjson.KindString)
+			_, result := b.(content.ToolResult) // the results of a message of the model stay together
+			form.SetTrue("first", before == q.before && !result)
+		}
+		blocks[i] = wire.WithForm(b, form)
+	}
 }
 
 func (q *messageReader) End() error { return nil }

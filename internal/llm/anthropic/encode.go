@@ -32,9 +32,7 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	wire.EncodeBlocks(p, req.Messages)
 	limit := SetThinking(t, LoopSettings(t, req), &body)
 	body.SetInt("max_tokens", int64(limit))
-	if p.System.Bytes().At(0) != nil {
-		body.Set("system", p.System.Bytes())
-	}
+	body.Set("system", p.encodeSystem())
 	body.Set("messages", p.List.Bytes())
 	if p.container != "" && p.HasResults {
 		body.SetString("container", p.container)
@@ -61,6 +59,21 @@ type messageEncoder struct {
 	wire.MessageBuilder
 	unsentCalls map[string]bool // calls of the provider's own tools whose results cannot be sent
 	container   string          // where the code waits that called a tool
+
+	systemIsString bool // the last instruction came as a string
+}
+
+// encodeSystem returns the system prompt: a list of blocks, or the string that it was.
+// It is nil when there is none.
+func (p *messageEncoder) encodeSystem() rawjson.Value {
+	list := p.System.Bytes()
+	if list.At(0) == nil {
+		return nil
+	}
+	if text := list.At(0).Get("text"); p.systemIsString && text != nil && list.At(1) == nil {
+		return text
+	}
+	return list
 }
 
 func newMessageEncoder(t wire.Target) *messageEncoder {
@@ -77,11 +90,26 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 		return // an answer is words only
 	}
 	v := p.encodeBlock(b)
-	to, begun := p.StartMessage(role, b, v)
+	form := p.FormOf(b)
+	to, begun := form.Get("role").Text(), false
+	if v != nil && to != "" { // an instruction among the messages
+		begun = p.StartMessageOf(to, form.Get("first").Bool())
+	} else {
+		if form.Get("first").Bool() {
+			p.Flush()
+		}
+		to, begun = p.StartMessage(role, b, v)
+	}
 	if begun && to == p.ModelRole {
 		p.container = ""
 	}
-	if to != "" {
+	if begun && form.Get("string").Bool() {
+		p.AsString()
+	}
+	if to == "" && role == content.RoleSystem {
+		p.systemIsString = form.Get("string").Bool()
+	}
+	if v != nil && to != "" {
 		p.AppendBlock(b, v)
 	}
 }
@@ -127,9 +155,7 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	default:
 		return nil
 	}
-	if p.Owns(b) {
-		o.Merge(b.Form().Extra)
-	}
+	o.Merge(p.Extra(b))
 	if _, ok := b.(content.Media); ok && o.Bytes().Get("source") == nil {
 		return nil
 	}

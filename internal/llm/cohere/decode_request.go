@@ -37,6 +37,7 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		if m.Get("role").Text() == "assistant" {
 			var blocks []content.Block
 			if blocks, err = t.DecodeAssistant(rawjson.NewObject("message", m).Bytes()); err == nil {
+				noteForm(m, blocks)
 				q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
 			}
 		} else {
@@ -49,4 +50,21 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	}
 	req.Messages = q.List
 	return req, t.KeepUnknownFields(req, v, "messages")
+}
+
+// noteForm notes in the first block of a message of the model how it is written: its
+// content as a string, and members that are empty.
+func noteForm(m rawjson.Value, blocks []content.Block) {
+	if len(blocks) == 0 {
+		return
+	}
+	var form, empty rawjson.Object
+	form.SetTrue("string", m.Get("content").Kind() == rawjson.KindString)
+	for key, member := range m.Members() {
+		if rawjson.IsEmpty(member) {
+			empty.Set(key, member)
+		}
+	}
+	form.Set("empty", rawjson.NonEmpty(empty.Bytes()))
+	blocks[0] = wire.WithForm(blocks[0], &form)
 }

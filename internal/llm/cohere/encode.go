@@ -103,7 +103,7 @@ func (p *encoder) addMessage(m content.Message) {
 	if m.Role == content.RoleSystem {
 		o.SetString("role", "system")
 	}
-	if mixed {
+	if mixed || len(m.Blocks) > 0 && p.FormOf(m.Blocks[0]).Get("list").Bool() {
 		o.Set("content", parts.Bytes())
 	} else {
 		o.SetString("content", strings.Join(texts, "\n\n"))
@@ -172,12 +172,21 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 		}
 	}
 	o.SetString("role", "assistant")
-	o.Set("content", rawjson.NonEmpty(parts.Bytes()))
+	var form rawjson.Value
+	if len(blocks) > 0 {
+		form = p.FormOf(blocks[0])
+	}
+	if text := parts.Bytes().At(0).Get("text"); form.Get("string").Bool() && text != nil && parts.Bytes().At(1) == nil {
+		o.Set("content", text)
+	} else {
+		o.Set("content", rawjson.NonEmpty(parts.Bytes()))
+	}
 	if plan.Len() > 0 {
 		o.SetString(typePlan, plan.String())
 	}
 	o.Set("tool_calls", rawjson.NonEmpty(calls.Bytes()))
 	o.Merge(more.Bytes())
+	o.Merge(form.Get("empty"))
 	if !rawjson.HasContent(rawjson.Without(o.Bytes(), "role")) {
 		return nil
 	}
@@ -186,10 +195,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 
 // with is a part with what else it had when it came from here.
 func (p *encoder) withExtra(b content.Block, v rawjson.Value) rawjson.Value {
-	if !p.Owns(b) {
-		return v
-	}
-	return new(rawjson.Object).Merge(v).Merge(b.Form().Extra).Bytes()
+	return new(rawjson.Object).Merge(v).Merge(p.Extra(b)).Bytes()
 }
 
 func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
@@ -197,7 +203,7 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	var extra rawjson.Value
 	args := c.Arguments
 	if p.Owns(c) {
-		extra = c.Form().Extra
+		extra = p.Extra(c)
 	} else {
 		args = string(wire.ArgumentsObject(args))
 	}
@@ -215,5 +221,5 @@ func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}
-	p.results.Add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.ResultValue(r)).Bytes())
+	p.results.Add(r.CallID, rawjson.NewObject("role", "tool", "tool_call_id", r.CallID, "content", p.ResultValue(r)).Bytes(), p.FormOf(r))
 }

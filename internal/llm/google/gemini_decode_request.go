@@ -14,6 +14,7 @@ import (
 
 // requestGemini reads a request body.
 func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	v, snake := inCamelCase(v)
 	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
 	if v.Get("contents").Kind() != rawjson.KindArray {
 		return nil, fmt.Errorf(`want an array under "contents"`)
@@ -31,12 +32,14 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 			if err != nil {
 				return nil, fmt.Errorf("contents[%d]: %w", n, err)
 			}
+			q.noteForm(c, blocks)
 			req.Messages = wire.AppendMessage(req.Messages, content.RoleAssistant, blocks...)
 		} else {
 			var blocks []content.Block
 			for part := range c.Get("parts").Elements() {
 				blocks = append(blocks, q.readUserPart(content.RoleUser, part))
 			}
+			q.noteForm(c, blocks)
 			req.Messages = wire.AppendMessage(req.Messages, content.RoleUser, blocks...)
 		}
 	}
@@ -47,7 +50,29 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if rest := rawjson.Without(v.Get("systemInstruction"), "parts"); !rawjson.IsEmpty(rest) {
 		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, systemInstruction, rest)
 	}
+	if len(snake) > 0 {
+		var list rawjson.Array
+		for _, name := range snake {
+			list.AddString(name)
+		}
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraSnakeCase, list.Bytes())
+	}
 	return req, nil
+}
+
+// noteForm notes in the blocks of a content how it is written.
+func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) {
+	q.order.Note(blocks)
+	role := cmp.Or(c.Get("role").Text(), wire.NoWireRole)
+	if len(blocks) > 0 {
+		form := new(rawjson.Object).Merge(q.FormOf(blocks[0]))
+		form.SetTrue("first", q.before != "" && (role == "model") == (q.before == "model"))
+		if role != "user" && role != "model" {
+			form.SetString("role", role)
+		}
+		blocks[0] = wire.WithForm(blocks[0], form)
+	}
+	q.before = role
 }
 
 // geminiSystem is the member of a body that holds the instruction.
@@ -95,6 +120,8 @@ func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 type geminiContentReader struct {
 	geminiReader
 	pendingCalls wire.PendingCalls
+	order        wire.ResultOrder
+	before       string // the role of the content before
 }
 
 // answer reads what the model said: the candidate of a response.

@@ -27,7 +27,11 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("toolConfig", encodeGeminiToolChoice(s.ToolChoice))
 	}
 	body.Set("generationConfig", encodeGenerationConfig(t, s))
-	return t.FinishBody(&body, s, "generationConfig", systemInstruction)
+	v, err := t.FinishBody(&body, s, "generationConfig", systemInstruction)
+	if snake := rawjson.Value(s.Extra).Get(extraSnakeCase); snake != nil {
+		v = inSnakeCase(v, snake)
+	}
+	return v, err
 }
 
 // replayGemini writes the content that stands for one response.
@@ -61,7 +65,14 @@ func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder 
 // add adds a block of a message to the content that takes it.
 func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 	v := p.encodePart(role, b)
+	form := p.FormOf(b)
+	if form.Get("first").Bool() || form.Get("role") != nil {
+		p.Flush()
+	}
 	to, begun := p.StartMessage(role, b, v)
+	if other := form.Get("role").Text(); other != "" && to != "" {
+		p.RenameRole(other)
+	}
 	if to == "" {
 		return
 	}
@@ -133,7 +144,7 @@ func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.V
 	if p.CanOpen(form.Seal) {
 		o.SetString("thoughtSignature", form.Seal.Data)
 	}
-	return o.Merge(form.Extra).Bytes()
+	return o.Merge(p.Extra(b)).Bytes()
 }
 
 // within puts the object that says what a part is into the part, with what the

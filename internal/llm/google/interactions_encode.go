@@ -60,7 +60,7 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 		if p.stepType == typeModelOutput {
 			p.Flush()
 		}
-		p.results.Add(r.CallID, p.encodeResult(r))
+		p.results.Add(r.CallID, p.encodeResult(r), p.FormOf(r))
 		return
 	}
 	if v := p.encodeStep(b); v != nil {

@@ -191,5 +191,5 @@ func (p *encoder) addResult(r content.ToolResult) {
 	if call.Form().ID != "" && p.Owns(call) {
 		o.SetString("tool_call_id", call.Form().ID)
 	}
-	p.results.Add(r.CallID, o.Bytes())
+	p.results.Add(r.CallID, o.Bytes(), p.FormOf(r))
 }

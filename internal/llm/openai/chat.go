@@ -119,10 +119,16 @@ func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
 	if v.Kind() == rawjson.KindArray {
 		failed = v.At(0).Get("error")
 	}
-	for _, e := range []rawjson.Value{failed, other} {
-		if !rawjson.IsEmpty(e) && rawjson.TextOrJSON(e) != "" && rawjson.TextOrJSON(e) != "false" {
-			return wire.NewAPIError(c.Provider, e)
-		}
+	isError := func(e rawjson.Value) bool {
+		return !rawjson.IsEmpty(e) && rawjson.TextOrJSON(e) != "" && rawjson.TextOrJSON(e) != "false"
+	}
+	switch {
+	case failed.Kind() == rawjson.KindString && isError(failed):
+		return wire.NewAPIError(c.Provider, v) // whose code is beside it
+	case isError(failed):
+		return wire.NewAPIError(c.Provider, failed)
+	case isError(other):
+		return wire.NewAPIError(c.Provider, other)
 	}
 	if all {
 		return wire.NewAPIError(c.Provider, v)

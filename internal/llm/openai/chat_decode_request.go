@@ -57,6 +57,7 @@ type ChatMessageReader struct {
 	List           []content.Message
 	N              int
 	functionCallID string // id of the last call in function_call
+	order          wire.ResultOrder
 }
 
 func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
@@ -89,7 +90,9 @@ func (q *ChatMessageReader) readAny(v rawjson.Value) error {
 	case "assistant", "model":
 		return q.readAssistant(v)
 	case "tool", "function":
-		q.List = wire.AppendMessage(q.List, content.RoleTool, q.readResult(role, v))
+		result := []content.Block{q.readResult(role, v)}
+		q.order.Note(result)
+		q.List = wire.AppendMessage(q.List, content.RoleTool, result...)
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}
@@ -148,6 +151,7 @@ func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 			q.functionCallID = c.CallID
 		}
 	}
+	q.order.Note(blocks)
 	q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
 	return nil
 }
@@ -157,13 +161,24 @@ func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []content.Block {
 	var list []content.Block
 	rest := rawjson.Without(v, "role", "content")
+	var form rawjson.Object
+	if role := v.Get("role"); role.Text() == "developer" {
+		form.Set("role", role)
+	}
 	if c := v.Get("content"); c.Kind() == rawjson.KindString {
 		list = append(list, content.Text{Wire: q.BlockForm(), Of: kind, Text: c.Text()})
 	} else {
 		for part := range c.Elements() {
 			list = append(list, q.readPart(kind, part))
 		}
+		form.SetTrue("list", len(list) > 0)
 	}
+	if len(list) == 0 { // a message without content
+		b := content.Native{Wire: q.TypedForm(typeMessage), JSON: string(v)}
+		b.SetRole(kind.Traits().Role)
+		return []content.Block{b}
+	}
+	list[0] = wire.WithForm(list[0], &form)
 	for i, b := range list {
 		if text, ok := b.(content.Text); ok && !rawjson.IsEmpty(rest) {
 			text.SetExtra(rawjson.WithMember(text.Form().Extra, extraMessage, rest))
@@ -240,7 +255,7 @@ func (q *ChatMessageReader) readResult(role string, v rawjson.Value) content.Blo
 	default:
 		b.Parts = bytes.Clone(c)
 	}
-	if rest := rawjson.Without(v, "role", "tool_call_id", "content", "name"); !rawjson.IsEmpty(rest) {
+	if rest := rawjson.Without(v, "role", "tool_call_id", "content"); !rawjson.IsEmpty(rest) && role != "function" {
 		b.SetExtra(rawjson.WithMember(nil, extraMessage, rest))
 	}
 	return b

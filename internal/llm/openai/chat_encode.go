@@ -102,17 +102,21 @@ func (p *chatEncoder) addMessage(m content.Message) {
 			if b.Kind() == content.KindNote {
 				continue
 			}
-			if m.Role == content.RoleSystem {
-				p.appendMessage("system", rawjson.AppendString(nil, b.Text), b)
-				continue
-			}
 			others = append(others, b)
 		case content.Media, content.Native:
 			others = append(others, b)
 		}
 	}
-	if m.Role != content.NoRole && len(others) > 0 {
-		p.addUser(others)
+	switch {
+	case m.Role == content.NoRole || len(others) == 0:
+	case m.Role == content.RoleSystem && !p.FormOf(others[0]).Get("list").Bool():
+		for _, b := range others { // each instruction is a message
+			p.addContent("system", []content.Block{b})
+		}
+	case m.Role == content.RoleSystem:
+		p.addContent("system", others)
+	default:
+		p.addContent("user", others)
 	}
 }
 
@@ -159,29 +163,44 @@ func isBlank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
 func (p *chatEncoder) appendMessage(role string, body rawjson.Value, b content.Block) {
 	p.results.Flush(&p.list)
+	if form := p.FormOf(b); form.Get("role") != nil && p.takesDeveloper() {
+		role = form.Get("role").Text()
+	}
 	o := rawjson.NewObject("role", role, "content", body)
-	if b != nil && p.Owns(b) && !p.Quirks.Strict {
-		o.Merge(rawjson.Value(b.Form().Extra).Get(extraMessage))
+	if extra := p.Extra(b).Get(extraMessage); p.Quirks.Strict {
+		o.Set("name", extra.Get("name")) // which all servers know
+	} else {
+		o.Merge(extra)
 	}
 	p.list.Add(o.Bytes())
 }
 
-// user writes what a person says: a string when it is words only, as some servers
-// take nothing else.
-func (p *chatEncoder) addUser(blocks []content.Block) {
+// takesDeveloper reports whether the server takes the role developer: OpenAI's do, and
+// one that nothing is known of may.
+func (p *chatEncoder) takesDeveloper() bool { return p.Generic || p.Quirks.RefusalField }
+
+// addContent adds a message of the user or an instruction. Its content is a string when
+// it is text only, as some servers take nothing else, unless the request had a list.
+func (p *chatEncoder) addContent(role string, blocks []content.Block) {
+	if n, ok := blocks[0].(content.Native); ok && p.Owns(n) && n.Form().Type == typeMessage {
+		p.results.Flush(&p.list)
+		p.list.Add(rawjson.Value(n.JSON))
+		return
+	}
 	var list rawjson.Array
 	var texts []string
 	for _, b := range blocks {
-		part := p.encodePart(b)
 		if t, ok := b.(content.Text); ok {
 			texts = append(texts, t.Text)
 		}
-		list.Add(part)
+		list.Add(p.encodePart(b))
 	}
-	if len(texts) == len(blocks) {
-		p.appendMessage("user", rawjson.AppendString(nil, strings.Join(texts, "\n\n")), blocks[0])
-	} else if list.Bytes().At(0) != nil {
-		p.appendMessage("user", list.Bytes(), nil)
+	switch {
+	case list.Bytes().At(0) == nil:
+	case len(texts) == len(blocks) && !p.FormOf(blocks[0]).Get("list").Bool():
+		p.appendMessage(role, rawjson.AppendString(nil, strings.Join(texts, "\n\n")), blocks[0])
+	default:
+		p.appendMessage(role, list.Bytes(), blocks[0])
 	}
 }
 
@@ -192,6 +211,7 @@ func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	case content.Text:
 		o.SetString("type", "text")
 		o.SetString("text", b.Text)
+		o.Merge(rawjson.Without(p.Extra(b), extraMessage))
 	case content.Media:
 		return p.encodeMedia(b)
 	case content.Native:
@@ -234,7 +254,7 @@ func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	o.SetString("type", key)
 	o.Set(key, in.Bytes())
 	if p.Owns(m) {
-		o.Merge(m.Form().Extra)
+		o.Merge(rawjson.Without(p.Extra(m), extraMessage))
 	}
 	return o.Bytes()
 }
@@ -250,5 +270,8 @@ func (p *chatEncoder) addResult(r content.ToolResult) {
 		o.SetString("tool_call_id", p.CallID(r.CallID))
 	}
 	o.Set("content", p.ResultValue(r))
-	p.results.Add(r.CallID, o.Bytes())
+	if !p.Quirks.Strict {
+		o.Merge(p.Extra(r).Get(extraMessage))
+	}
+	p.results.Add(r.CallID, o.Bytes(), p.FormOf(r))
 }

@@ -51,7 +51,7 @@ type responsesReader struct {
 func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	status := cmp.Or(v.Get("status").Text(), "completed")
 	if v.Get("output").Kind() != rawjson.KindArray {
-		if v.Get("error").Kind() == rawjson.KindObject || v.At(0).Get("error") != nil || v.Get("type").Text() == "error" {
+		if wire.HasError(v) || v.At(0).Get("error") != nil || v.Get("type").Text() == "error" {
 			return r.newError(v)
 		}
 		if v.Get("status").Kind() != rawjson.KindString {
@@ -108,7 +108,7 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	if delta || done {
 		return r.readDelta(stem, v, done)
 	}
-	if v.Get("error").Kind() == rawjson.KindObject {
+	if wire.HasError(v) {
 		return r.readFailure(v)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 	}
 	r.SetHead(func(h *llm.Head) { h.Finish = status })
 	r.readUsage(v.Get("usage"))
-	if status == "failed" || v.Get("error").Kind() == rawjson.KindObject {
+	if status == "failed" || wire.HasError(v) {
 		return r.newError(v)
 	}
 	for _, it := range r.order {
@@ -151,7 +151,7 @@ func (r *responsesReader) readFailure(v rawjson.Value) error {
 // refused is the error of a provider that says no: under error, or as the event
 // itself.
 func (r *responsesReader) newError(v rawjson.Value) error {
-	if v.Get("error").Kind() == rawjson.KindObject || v.Kind() == rawjson.KindArray {
+	if wire.HasError(v) || v.Kind() == rawjson.KindArray {
 		return wire.NewAPIError(r.Provider, v)
 	}
 	return wire.NewAPIError(r.Provider, rawjson.Without(v, "type", "sequence_number", "status", "output"))

@@ -20,7 +20,9 @@ func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error
 	switch input := v.Get("input"); input.Kind() {
 	case rawjson.KindString:
 		req.Messages = wire.AppendMessage(nil, content.RoleUser, content.Text{Wire: t.BlockForm(), Of: content.KindUser, Text: input.Text()})
-		return req, q.keepUnknownFields(req, v)
+		err := q.keepUnknownFields(req, v)
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraInputString, rawjson.Value("true"))
+		return req, err
 	case rawjson.KindArray:
 	default:
 		return nil, errors.New(`want a string or an array under "input"`)
@@ -29,8 +31,19 @@ func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error
 	if req.Messages, err = wire.ReadMessages(q, "input", v.Get("input")); err != nil {
 		return nil, err
 	}
-	return req, q.keepUnknownFields(req, v)
+	err = q.keepUnknownFields(req, v)
+	if q.hasItemIDs {
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraItemIDs, rawjson.Value("true"))
+	}
+	return req, err
 }
+
+// Members of the extra of the settings that hold how the input of a request was written,
+// see [wire.ExtraForm].
+const (
+	extraInputString = "$input_string" // true: the input is a string
+	extraItemIDs     = "$item_ids"     // true: items of the model have their ids, and none is left out
+)
 
 // settle is target.settle. A body that leaves to the provider whether it keeps the
 // conversation goes on doing so.
@@ -68,7 +81,9 @@ type responsesItemReader struct {
 	wire.Target
 	list           []content.Message
 	assistantItems []rawjson.Value // items of the answer that is being gathered
-	pendingCalls   map[string]bool // calls whose results the asker owes
+	pendingCalls   map[string]bool // calls without a result so far
+	order          wire.ResultOrder
+	hasItemIDs     bool // an item of the model has an id, or is reasoning
 }
 
 func newResponsesItemReader(t wire.Target) wire.MessageReader {
@@ -83,6 +98,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	switch {
 	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.pendingCalls) && kind != "item_reference":
 		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // whose memory may be used again
+		q.hasItemIDs = q.hasItemIDs || kind == "reasoning" || v.Get("id") != nil
 		if awaitsResult(v) {
 			q.pendingCalls[v.Get("call_id").Text()] = true
 		}
@@ -104,7 +120,9 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 		b.SetRole(content.RoleUser)
 		q.list = wire.AppendMessage(q.list, content.RoleUser, b)
 	default:
-		q.list = wire.AppendMessage(q.list, content.RoleTool, q.readResult(v))
+		result := []content.Block{q.readResult(v)}
+		q.order.Note(result)
+		q.list = wire.AppendMessage(q.list, content.RoleTool, result...)
 	}
 	return nil
 }
@@ -118,7 +136,7 @@ func (q *responsesItemReader) End() error {
 	var list rawjson.Array
 	for _, v := range q.assistantItems {
 		if v.Get("type") == nil {
-			v = rawjson.NewObject("type", "message").Merge(v).Bytes()
+			v = rawjson.NewObject("type", "message", memberUntyped, rawjson.Value("true")).Merge(v).Bytes()
 		}
 		list.Add(v)
 	}
@@ -127,9 +145,13 @@ func (q *responsesItemReader) End() error {
 	body.Set("output", list.Bytes())
 	q.assistantItems = nil
 	blocks, err := q.DecodeAssistant(body.Bytes())
+	q.order.Note(blocks)
 	q.list = wire.AppendMessage(q.list, content.RoleAssistant, blocks...)
 	return err
 }
+
+// memberUntyped marks a message of the model that has no type in the request.
+const memberUntyped = "$untyped"
 
 // responsesItemForm is the member of a block's Extra that keeps how the message
 // around it was written, where that is not how tract writes it.
@@ -145,17 +167,17 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 	for part := range c.Elements() {
 		list = append(list, q.readPart(role, part))
 	}
-	if len(list) == 0 {
-		return nil
+	if len(list) == 0 { // such as a change of the tools
+		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
+		b.SetType("message")
+		b.SetRole(role)
+		return []content.Block{b}
 	}
-	if text, ok := list[0].(content.Text); ok {
-		var form rawjson.Object
-		if form.Merge(rawjson.Without(v, "content")); c.Kind() == rawjson.KindString {
-			form.SetBool("content", true)
-		}
-		text.SetExtra(rawjson.WithMember(text.Form().Extra, extraItemForm, form.Bytes()))
-		list[0] = text
-	}
+	form := new(rawjson.Object).Merge(rawjson.Without(v, "content"))
+	form.SetTrue("content", c.Kind() == rawjson.KindString)
+	first := list[0].Form()
+	first.Extra = rawjson.WithMember(first.Extra, extraItemForm, form.Bytes())
+	list[0] = content.WithForm(list[0], first)
 	return list
 }
 
@@ -182,7 +204,15 @@ func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) conte
 	m := content.Media{Wire: q.BlockForm()}
 	switch kind {
 	case "input_text", "text", "output_text":
-		return content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: v.Get("text").Text()}
+		b := content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: i.TakeString("text")}
+		rest := new(rawjson.Object).Merge(i.Rest())
+		if kind != "input_text" {
+			rest.SetString("type", kind)
+		}
+		if !rawjson.IsEmpty(rest.Bytes()) {
+			b.SetExtra(rawjson.WithMember(nil, extraItemPart, bytes.Clone(rest.Bytes())))
+		}
+		return b
 	case "input_image":
 		m.Of, m.URL = content.KindImage, i.TakeText("image_url")
 	case "input_file":
@@ -190,17 +220,17 @@ func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) conte
 		if data := i.TakeText("file_data"); data != "" {
 			m.URL, m.Name = data, i.TakeText("filename")
 		}
-	default:
-		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
-		b.SetType(kind)
-		b.SetRole(role)
-		return b
 	}
 	m.SetExtra(i.Rest())
-	if read := wire.Inlined(m); rawjson.Equal(p.encodeMedia(read), v) {
-		return read
+	for _, read := range []content.Media{wire.Inlined(m), m} {
+		if read.Of != 0 && rawjson.Equal(p.encodeMedia(read), v) {
+			return read
+		}
 	}
-	return m
+	b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
+	b.SetType(typeItemPart + kind)
+	b.SetRole(role)
+	return b
 }
 
 // result reads what came of a call.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -19,7 +20,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
 	store := extra.Get("store") // null leaves it to the provider, which keeps responses then
-	p := responsesEncoder{Target: t, stored: store.Bool() || store.Kind() == rawjson.KindNull}
+	p := responsesEncoder{Target: t, asSent: extra.Get(extraItemIDs).Bool(), stored: store.Bool() || store.Kind() == rawjson.KindNull || extra.Get(extraItemIDs).Bool()}
 	for _, m := range req.Messages {
 		if m.Role == content.RoleAssistant {
 			p.addAssistant(m.Blocks)
@@ -28,7 +29,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	p.results.Flush(&p.list)
-	body.Set("input", p.list.Bytes())
+	body.Set("input", p.input(extra.Get(extraInputString).Bool()))
 	if len(req.Tools) > 0 {
 		body.Set("tools", encodeResponsesTools(req.Tools))
 		body.Set("tool_choice", encodeResponsesToolChoice(s.ToolChoice, req.Tools))
@@ -42,6 +43,18 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		v = rawjson.Without(v, "store")
 	}
 	return v, err
+}
+
+// input returns the items of the request: a string when asString is true and they are one
+// text of the user.
+func (p *responsesEncoder) input(asString bool) rawjson.Value {
+	list := p.list.Bytes()
+	if first := list.At(0); asString && list.At(1) == nil && first.Get("role").Text() == "user" && first.Get("content").At(1) == nil {
+		if text := first.Get("content").At(0).Get("text"); text != nil {
+			return text
+		}
+	}
+	return list
 }
 
 // responsesThinking asks that thoughts be summed up and sealed, and writes how much
@@ -107,18 +120,31 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 		switch b := b.(type) {
 		case content.ToolResult:
 			if !b.Server {
-				p.results.Add(b.CallID, p.encodeResult(b))
+				p.results.Add(b.CallID, p.encodeResult(b), p.FormOf(b))
 			}
 		case content.Text:
 			if b.Text != "" && b.Kind() != content.KindNote {
-				parts.Add(rawjson.NewObject("type", "input_text", "text", b.Text).Bytes())
+				part := new(rawjson.Object).Merge(rawjson.Value(b.Form().Extra).Get(extraItemPart))
+				if !p.Owns(b) {
+					part = &rawjson.Object{}
+				}
+				part.SetString("text", b.Text)
+				if part.Bytes().Get("type") == nil {
+					part.SetString("type", "input_text")
+				}
+				parts.Add(part.Bytes())
 			}
 		case content.Media:
 			parts.Add(p.encodeMedia(b))
 		case content.Native:
-			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) {
+			v, err := rawjson.Parse([]byte(b.JSON))
+			switch {
+			case err != nil || !p.Owns(b):
+			case strings.HasPrefix(b.Form().Type, typeItemPart):
+				parts.Add(v)
+			default: // an item, such as the approval of a tool
 				p.results.Flush(&p.list)
-				p.list.Add(v) // such as the word that a tool may run
+				p.list.Add(v)
 			}
 		}
 	}
@@ -156,7 +182,7 @@ func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 		o.SetNonEmpty("file_url", url)
 	}
 	if p.Owns(m) {
-		o.Merge(m.Form().Extra)
+		o.Merge(rawjson.Without(m.Form().Extra, extraItemForm))
 	} else if url == "" {
 		return nil
 	}
@@ -193,10 +219,7 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 			o.SetString("output", wire.ResultText(r))
 		}
 	}
-	if p.Owns(r) {
-		o.Merge(r.Form().Extra)
-	}
-	return o.Bytes()
+	return o.Merge(p.Extra(r)).Bytes()
 }
 
 // responsesInput tells whether v is a content as the format has it.

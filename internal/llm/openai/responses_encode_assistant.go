@@ -26,6 +26,7 @@ func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 type responsesEncoder struct {
 	wire.Target
 	stored        bool // the provider keeps responses, so that ids mean something to it
+	asSent        bool // nothing of the model is left out
 	list          rawjson.Array
 	heldReasoning []rawjson.Value // thoughts whose following item has not come
 
@@ -58,6 +59,9 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 		}
 	}
 	p.closeMessage()
+	if p.asSent {
+		p.releaseReasoning()
+	}
 	p.heldReasoning = nil
 }
 
@@ -102,6 +106,10 @@ func (p *responsesEncoder) openMessage(b content.Block) {
 		p.message.SetString("id", w.ID)
 	}
 	p.message.Merge(head)
+	if head.Get(memberUntyped) != nil {
+		untyped := rawjson.Without(p.message.Bytes(), "type", memberUntyped)
+		p.message = new(rawjson.Object).Merge(untyped)
+	}
 }
 
 // close ends the message that is being gathered.

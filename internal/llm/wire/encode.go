@@ -32,6 +32,9 @@ func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string
 		return nil, err
 	}
 	for key, value := range extra.Members() {
+		if strings.HasPrefix(key, "$") {
+			continue // a form, see ExtraForm
+		}
 		if previous := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && previous != nil {
 			value = new(rawjson.Object).Merge(value).Merge(previous).Bytes()
 		}

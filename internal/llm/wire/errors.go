@@ -13,33 +13,43 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// apiError reads an error that a provider sent: an object with a member error, or
-// what such a member holds. What is not there stays empty.
+// HasError reports whether a body or an event holds an error: an object under error, or,
+// as xAI sends it, a text.
+func HasError(v rawjson.Value) bool {
+	e := v.Get("error")
+	return e.Kind() == rawjson.KindObject || e.Kind() == rawjson.KindString && e.Text() != ""
+}
+
+// NewAPIError reads an error that a provider sent: an object with a member error, or
+// what such a member holds. What the error does not have stays empty.
 func NewAPIError(provider string, v rawjson.Value) *llm.APIError {
 	if v.Kind() == rawjson.KindArray {
 		v = v.At(0)
 	}
+	whole := v
 	if v.Get("error") != nil {
 		v = v.Get("error")
 	}
 	e := &llm.APIError{Provider: provider, Raw: bytes.Clone(v)}
 	if v.Kind() != rawjson.KindObject {
-		e.Message = rawjson.TextOrJSON(v)
+		e.Message, e.Type = rawjson.TextOrJSON(v), whole.Get("code").Text()
 		return e
 	}
-	for _, key := range []string{"type", "status", "code", "__type"} {
-		if e.Type == "" {
-			e.Type = rawjson.TextOrJSON(v.Get(key))
-		}
-	}
-	for _, key := range []string{"message", "Message", "detail", "error_description"} {
-		if e.Message == "" {
-			e.Message = rawjson.TextOrJSON(v.Get(key))
-		}
-	}
+	e.Type = firstText(v, "type", "status", "code", "__type")
+	e.Message = firstText(v, "message", "Message", "detail", "error_description")
 	e.Param = rawjson.TextOrJSON(v.Get("param"))
 	e.RetryAfter = retryDelay(v.Get("details"))
 	return e
+}
+
+// firstText returns the first of some members that is not empty, as a text.
+func firstText(v rawjson.Value, keys ...string) string {
+	for _, key := range keys {
+		if text := rawjson.TextOrJSON(v.Get(key)); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // retryDelay is how long Google wants to be left alone, as the details of an error

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
@@ -10,33 +11,44 @@ import (
 // waiting is results that stand together. They are held back until all of them
 // came, and go out in the order of their calls.
 type ResultQueue struct {
-	Calls   []string // ids of the last answer's calls, in order
-	Results []queuedResult
+	Calls     []string // ids of the last answer's calls, in order
+	Results   []queuedResult
+	keepOrder bool
 }
 
 // given is what came of a call, as it is sent.
 type queuedResult struct {
-	id   string
-	json rawjson.Value
+	id    string
+	json  rawjson.Value
+	order int
 }
 
-func (w *ResultQueue) Add(id string, v rawjson.Value) {
-	w.Results = append(w.Results, queuedResult{id, v})
+// Add adds a result: the id of its call, what is sent, and the form of the block. With
+// the form late all results stay in the order in which they are added.
+func (w *ResultQueue) Add(id string, v rawjson.Value, form rawjson.Value) {
+	w.Results = append(w.Results, queuedResult{id: id, json: v})
+	w.keepOrder = w.keepOrder || form.Get("late").Bool()
 }
 
-// take gives up the results. Those that no call is known of come last.
+// takeInOrder empties the queue and returns the results in the order of their calls. A
+// repeated result comes after all first ones, one without a known call comes last.
 func (w *ResultQueue) takeInOrder() (list []rawjson.Value) {
-	place := func(r queuedResult) int {
-		if i := slices.Index(w.Calls, r.id); i >= 0 {
-			return i
+	if !w.keepOrder {
+		seen := map[string]int{}
+		for i, r := range w.Results {
+			at := slices.Index(w.Calls, r.id)
+			if at < 0 {
+				at = len(w.Calls)
+			}
+			w.Results[i].order = at + seen[r.id]*(len(w.Calls)+1)
+			seen[r.id]++
 		}
-		return len(w.Calls)
+		slices.SortStableFunc(w.Results, func(a, b queuedResult) int { return a.order - b.order })
 	}
-	slices.SortStableFunc(w.Results, func(a, b queuedResult) int { return place(a) - place(b) })
 	for _, r := range w.Results {
 		list = append(list, r.json)
 	}
-	w.Results = nil
+	w.Results, w.keepOrder = nil, false
 	return list
 }
 
@@ -72,7 +84,9 @@ type MessageBuilder struct {
 	role       string // of the message that is being gathered
 	blocks     []rawjson.Value
 	results    ResultQueue
-	HasResults bool // the last message has some
+	HasResults bool   // the last message has some
+	wireRole   string // of the message on the wire; empty: role
+	asString   bool   // the content of the message is a string, if it is one text
 }
 
 // blockTaker is a prompt that takes one block after the other.
@@ -129,20 +143,37 @@ func (t *MessageBuilder) StartMessage(role content.Role, b content.Block, v rawj
 	case to == roleSystem:
 		t.System.Add(v)
 		return "", false
-	case to == t.role:
-		return to, false
+	}
+	return to, t.StartMessageOf(to, false)
+}
+
+// StartMessageOf goes on to the message of a role of the wire: the one that is being
+// built if it has that role and always is false, else a new one. It reports whether it
+// is new.
+func (t *MessageBuilder) StartMessageOf(role string, always bool) (isNew bool) {
+	if role == t.role && !always {
+		return false
 	}
 	t.Flush()
-	t.role = to
-	return to, true
+	t.role = role
+	return true
 }
+
+// NoWireRole is a role for [MessageBuilder.RenameRole]: the message has none.
+const NoWireRole = "-"
+
+// RenameRole gives the message that is being built another role on the wire.
+func (t *MessageBuilder) RenameRole(role string) { t.wireRole = role }
+
+// AsString makes the content of the message a string when it is one text in the end.
+func (t *MessageBuilder) AsString() { t.asString = true }
 
 // take adds a block, as it is sent, to the message that is being gathered.
 func (t *MessageBuilder) AppendBlock(b content.Block, v rawjson.Value) {
 	switch b := b.(type) {
 	case content.ToolResult:
 		if !b.Server {
-			t.results.Add(b.CallID, v)
+			t.results.Add(b.CallID, v, rawjson.Value(b.Form().Extra).Get(ExtraForm))
 			return
 		}
 	case content.ToolCall:
@@ -159,8 +190,20 @@ func (t *MessageBuilder) Flush() {
 		return
 	}
 	t.HasResults = len(t.results.Results) > 0
-	t.List.Add(rawjson.NewObject("role", t.role, t.BlocksField, rawjson.ArrayOf(append(t.results.takeInOrder(), t.blocks...))).Bytes())
-	if t.blocks = nil; t.role == "user" {
+	blocks := append(t.results.takeInOrder(), t.blocks...)
+	body := rawjson.ArrayOf(blocks)
+	if text := blocks[0].Get("text"); t.asString && len(blocks) == 1 && text != nil {
+		body = text
+	}
+	var m rawjson.Object
+	if t.wireRole != NoWireRole {
+		m.SetString("role", cmp.Or(t.wireRole, t.role))
+	}
+	m.Set(t.BlocksField, body)
+	t.List.Add(m.Bytes())
+	t.blocks, t.asString, t.wireRole = nil, false, ""
+	if t.role == "user" {
 		t.results.Calls = nil
 	}
+	t.role = ""
 }
