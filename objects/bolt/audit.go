@@ -14,23 +14,29 @@ import (
 
 // Audit is objects.Maintainer. It walks over the pages by itself, as bbolt would not:
 // where one is damaged it goes on with the next.
-func (s *store) Audit(ctx context.Context, to objects.Audit) error {
-	return s.steadily(ctx, "check", to.Progress, func(h *steady) error {
-		if to.Begin != nil {
-			if err := to.Begin(packedObjects(h)); err != nil {
+func (s *store) Audit(ctx context.Context, to objects.Audit) (err error) {
+	for range patience {
+		err = s.steadily(ctx, "check", to.Progress, func(h *steady) error {
+			if to.Begin != nil {
+				if err := to.Begin(packedObjects(h)); err != nil {
+					return err
+				}
+			}
+			a := &auditor{to: to, store: s, files: h, meta: h.meta}
+			a.prepare()
+			if err := a.run(); err != nil {
 				return err
 			}
-		}
-		a := &auditor{to: to, store: s, files: h, meta: h.meta}
-		a.prepare()
-		if err := a.run(); err != nil {
+			if to.Progress != nil {
+				to.Progress(h.size, h.size)
+			}
+			return nil
+		})
+		if !errors.Is(err, errRewritten) {
 			return err
 		}
-		if to.Progress != nil {
-			to.Progress(h.size, h.size)
-		}
-		return nil
-	})
+	}
+	return fmt.Errorf("check store %s: %w: %w: try again", s.path, errRewritten, objects.ErrBusy)
 }
 
 // packedObjects is how many objects the index says there are in packs; 0: it is not known.
@@ -57,17 +63,20 @@ type auditor struct {
 	files *steady
 	meta  page.Meta
 	mem   *memtable.Table
-	told  uint32 // pack of the object that is passed on; 0: it is in none
-	torn  bool   // the last frame of the journal is not whole
+	torn  bool // the last frame of the journal is not whole
 
 	pages     []pageState
 	hurt      [len(buckets)]bool // something of the bucket could not be read
 	harm      int                // what was told that is not harmless
+	heads     []foundHead
 	bodies    map[uint32]extent
-	checks    []pendingCheck // what is looked at, the oldest first
-	rooms     []*arena       // of those that were
-	gathering *looseCheck    // the next
-	indexing  *indexCheck    // as well
+	large     []foundObject
+	logLeaves []logLeaf
+	logTail   []memtable.Entry // the values of the last leaves, which others rewrite
+	checks    []pendingCheck   // what is looked at, the oldest first
+	rooms     []*arena         // of those that were
+	gathering *looseCheck      // the next
+	indexing  *indexCheck      // as well
 	index     indexAudit
 	names     nameAudit
 	whole     map[uint32]bool    // packs of which every object was found
@@ -78,6 +87,7 @@ func (a *auditor) prepare() {
 	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*scraps{}, map[uint32]bool{}
 	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]refRecord{}
 	a.names.broken = map[string]bool{}
+	a.index.entries, a.index.packs = map[uint32]*packTally{}, map[uint32]packTally{}
 }
 
 // pageState is what a page is known to be.
@@ -159,10 +169,15 @@ func (a *auditor) file() error {
 	if err := a.trees(); err != nil {
 		return err
 	}
-	if err := a.bodyWithoutHead(); err != nil {
+	if err := a.readLogTail(); err != nil {
 		return err
 	}
-	if err := a.settleIndex(); err != nil {
+	if !a.to.Deep {
+		if err := a.files.detach(); err != nil {
+			return err
+		}
+	}
+	if err := a.values(); err != nil {
 		return err
 	}
 	lost := 0

@@ -120,7 +120,6 @@ func (a *auditor) pass(inTurn func() error, wrong []wrongObject) error {
 // looseCheck is objects that lie for themselves.
 type looseCheck struct {
 	a    *auditor
-	pack uint32
 	list []looseRecord
 	size int
 
@@ -144,13 +143,13 @@ const (
 
 // loose has an object looked at that lies for itself. It keeps the value. pack is the one
 // that stands for the place.
-func (a *auditor) loose(where string, pack uint32, key, value []byte) error {
+func (a *auditor) loose(where string, key, value []byte) error {
 	if len(key) != idSize {
 		return a.damage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
 	}
 	c := a.gathering
 	if c == nil {
-		c = &looseCheck{a: a, pack: pack}
+		c = &looseCheck{a: a}
 		a.gathering = c
 	}
 	c.list, c.size = append(c.list, looseRecord{where, objects.ID(key), value}), c.size+len(value)
@@ -190,8 +189,6 @@ func (c *looseCheck) run(*arena) {
 }
 
 func (c *looseCheck) settle() error {
-	c.a.told = c.pack
-	defer func() { c.a.told = 0 }()
 	if err := c.a.pass(c.inTurn, c.wrong); err != nil {
 		return err
 	}

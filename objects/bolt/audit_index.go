@@ -2,53 +2,44 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
-// indexAudit holds the index to the packs.
+// indexAudit compares the index with the packs. For each pack it has one number made of
+// all entries of the pack, so that its memory does not grow with the objects.
 type indexAudit struct {
-	runs  runs
-	known bool
-	packs []*indexedPack    // by number
-	count map[uint64]uint64 // entries of a run
+	runs    runs
+	known   bool
+	count   map[uint64]uint64     // entries of a run
+	entries map[uint32]*packTally // by pack, what the index has
+	packs   map[uint32]packTally  // by pack, what it must have
 }
 
-type indexedPack struct {
-	n      uint32
-	begins []uint64 // the first 8 bytes of each id
-	found  []bool   // the index has it
+// packTally stands for a set of entries of one pack: how many, and a sum of their hashes.
+// short is for entries with the first 4 bytes of an id, long for those with 8.
+type packTally struct{ short, long tally }
+
+func (t *tally) addEntry(begin uint64, slot int) {
+	h := (begin ^ uint64(slot)<<1) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ uint64(slot)) * 0xbf58476d1ce4e5b9
+	t.count, t.sum = t.count+1, t.sum+(h^h>>32)
 }
 
-// add notes a pack. They come in the order of their numbers.
-func (x *indexAudit) add(p *indexedPack) {
-	if len(x.packs) == 0 || x.packs[len(x.packs)-1].n < p.n {
-		x.packs = append(x.packs, p)
+// tallyOf returns what the index must have of a pack.
+func tallyOf(p *pack) (t packTally) {
+	for i := range p.Len() {
+		begin := binary.BigEndian.Uint64(p.ID(i)[:])
+		t.long.addEntry(begin, i)
+		t.short.addEntry(begin>>32<<32, i)
 	}
-}
-
-// pack finds a pack; nil: it is not there, or damaged. Mostly no number is left out.
-func (x *indexAudit) pack(n uint32) *indexedPack {
-	if len(x.packs) == 0 || n < x.packs[0].n {
-		return nil
-	}
-	if at := n - x.packs[0].n; uint64(at) < uint64(len(x.packs)) && x.packs[at].n == n {
-		return x.packs[at]
-	}
-	at, ok := slices.BinarySearchFunc(x.packs, n, func(p *indexedPack, n uint32) int { return cmp.Compare(p.n, n) })
-	if !ok {
-		return nil
-	}
-	return x.packs[at]
+	return t
 }
 
 // indexCheck is some pieces of the index that are looked at.
 type indexCheck struct {
-	a       *auditor
-	forgive bool // packs are damaged, which is told
-	list    []indexPiece
+	a    *auditor
+	list []indexPiece
 }
 
 // indexPiece is one, the page it is in, and what was found.
@@ -66,7 +57,7 @@ const indexPieces = 32
 func (a *auditor) indexRow(page node, key, value []byte) error {
 	c := a.indexing
 	if c == nil {
-		c = &indexCheck{a: a, forgive: a.hurt[headsBucket] || a.harm > 0}
+		c = &indexCheck{a: a}
 		a.indexing = c
 	}
 	if c.list = append(c.list, indexPiece{page: page, key: key, value: value}); len(c.list) < indexPieces {
@@ -88,32 +79,23 @@ func (c *indexCheck) run(room *arena) {
 	for i := range c.list {
 		p := &c.list[i]
 		if p.entries, p.err = parseChunkIn(room, p.key, p.value); p.err == nil {
-			p.err = c.compare(p)
+			p.err = p.check()
 		}
 	}
 }
 
-// compare holds the entries of a piece to the packs.
-func (c *indexCheck) compare(p *indexPiece) error {
+// check checks the order of the entries.
+func (p *indexPiece) check() error {
 	if !bytes.Equal(p.key[5:], p.entries[:indexPrefix]) {
 		return fmt.Errorf("the piece %x of the index begins with another id", p.key)
 	}
-	unknown := 64 - 8*run{level: uint64(p.key[0])}.prefix() // bits of the beginning of an id
-	var lastBegin, lastPlace uint64
+	var last indexEntry
 	for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
-		begin, at := binary.BigEndian.Uint64(entries), binary.BigEndian.Uint64(entries[entrySize-8:])&(1<<48-1)
-		if begin < lastBegin || begin == lastBegin && at < lastPlace {
+		e := indexEntry(entries)
+		if bytes.Compare(e[:], last[:]) < 0 {
 			return fmt.Errorf("the piece %x of the index is out of order", p.key)
 		}
-		lastBegin, lastPlace = begin, at
-		number, slot := uint32(at>>16), int(at&0xffff)
-		in := c.a.index.pack(number)
-		if in == nil && c.forgive {
-			continue
-		}
-		if in == nil || slot >= len(in.begins) || in.begins[slot]>>unknown != begin>>unknown {
-			return fmt.Errorf("the piece %x of the index leads to object %d of pack %d, which is another or none", p.key, slot, number)
-		}
+		last = e
 	}
 	return nil
 }
@@ -135,8 +117,16 @@ func (c *indexCheck) settle() error {
 		level, number := uint64(p.key[0]), uint64(binary.BigEndian.Uint32(p.key[1:]))
 		x.count[level<<32|number] += uint64(len(p.entries) / entrySize)
 		for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
-			if in := x.pack(binary.BigEndian.Uint32(entries[indexPrefix:])); in != nil {
-				in.found[binary.BigEndian.Uint16(entries[indexPrefix+4:])] = true
+			e := indexEntry(entries)
+			in := x.entries[e.place().pack]
+			if in == nil {
+				in = &packTally{}
+				x.entries[e.place().pack] = in
+			}
+			if level == denseRun {
+				in.short.addEntry(e.begin(), e.place().slot)
+			} else {
+				in.long.addEntry(e.begin(), e.place().slot)
 			}
 		}
 	}
@@ -154,16 +144,29 @@ func (a *auditor) settleIndex() error {
 			return a.damage("index", fmt.Errorf("run %d has %d entries of %d", r.number, have, r.entries), "objects are not found although they are there; tract recover makes a store with a new index")
 		}
 	}
-	missing := 0
-	for _, p := range a.index.packs {
-		for _, found := range p.found {
-			if !found {
-				missing++
+	const means = "objects are not found although they are there; tract recover makes a store with a new index"
+	missing := uint64(0)
+	for n, want := range a.index.packs {
+		have := a.index.entries[n]
+		if have == nil {
+			missing += want.long.count
+			continue
+		}
+		if all := have.short.count + have.long.count; all < want.long.count {
+			missing += want.long.count - all
+		} else if *have != (packTally{long: want.long}) && *have != (packTally{short: want.short}) {
+			if err := a.damage("index", fmt.Errorf("its entries of pack %d lead to other objects, or to none", n), means); err != nil {
+				return err
 			}
 		}
 	}
 	if missing > 0 {
-		return a.damage("index", fmt.Errorf("%d objects are not in it", missing), "they are not found although they are there; tract recover makes a store with a new index")
+		return a.damage("index", fmt.Errorf("%d objects are not in it", missing), means)
+	}
+	for n := range a.index.entries {
+		if _, ok := a.index.packs[n]; !ok {
+			return a.damage("index", fmt.Errorf("it leads to pack %d, which is not there", n), means)
+		}
 	}
 	return nil
 }

@@ -123,9 +123,6 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 
 const meansLog = "moves of refs are lost or were changed, no commits"
 
-// inJournal stands for the pack of what is in none yet.
-const inJournal = 1<<32 - 1
-
 // recorded takes in what the journal has: it comes after what the file has.
 func (a *auditor) recorded() error {
 	if a.mem == nil {
@@ -134,7 +131,7 @@ func (a *auditor) recorded() error {
 	seen := a.mem.Mark()
 	defer a.abandon()
 	for _, e := range a.mem.All(objectsBucket, seen) {
-		if err := a.loose("journal", inJournal, e.Key, e.Value); err != nil {
+		if err := a.loose("journal", e.Key, e.Value); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,7 @@
 package bolt
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -19,12 +17,13 @@ type packCheck struct {
 	readErr error // why there is no head that can be read
 	headErr error // why there is none that makes sense
 	bodyErr error // why there is no body that can be read
+	stop    error // why the audit ends
 
 	whole   bool // every object is what its id says
 	sound   bool // so are the checksums
 	inTurn  func() error
 	wrong   []wrongObject
-	indexed *indexedPack
+	indexed packTally
 }
 
 // pack has a pack looked at.
@@ -35,20 +34,25 @@ func (a *auditor) pack(page node, n uint32, head extent) error {
 	return a.begin(c)
 }
 
-func (c *packCheck) where() string { return fmt.Sprintf("pack %d", c.n) }
-
 // run reads the pack and hashes every object of it.
 func (c *packCheck) run(room *arena) {
-	head, err := c.a.valueIn(room, c.head)
-	if c.readErr = err; err != nil {
+	head, closed, err := c.readPack(room)
+	if c.readErr = err; err != nil || c.stop != nil {
 		return
 	}
 	p, err := parsePackIn(room, c.n, head)
 	if c.headErr = err; err != nil {
 		return
 	}
-	body, sound, err := c.openBody(room, p)
-	c.bodyErr, c.sound = err, sound && p.sound
+	var body []byte
+	sound := false
+	switch {
+	case !c.found:
+		c.bodyErr = errNoBody
+	case c.bodyErr == nil:
+		body, sound, c.bodyErr = openBody(room, p, closed)
+	}
+	c.sound = sound && p.sound
 	list := room.takeObjects(p.Len())
 	for i := range p.Len() {
 		if p.isPurged(i) {
@@ -74,24 +78,16 @@ func (c *packCheck) run(room *arena) {
 		}
 	}
 	c.whole = len(list) == p.Len()-len(p.purged) && c.bodyErr == nil
-	c.indexed = indexed(p)
+	c.indexed = tallyOf(p)
 	c.inTurn = c.a.look(list)
-}
-
-func (c *packCheck) openBody(room *arena, p *pack) (data []byte, sound bool, err error) {
-	if !c.found {
-		return nil, false, errors.New("its body is not there")
-	}
-	raw, err := c.a.valueIn(room, c.body)
-	if err != nil {
-		return nil, false, err
-	}
-	return openBody(room, p, raw)
 }
 
 // settle passes on what a pack holds and what is wrong with it.
 func (c *packCheck) settle() error {
 	a := c.a
+	if c.stop != nil {
+		return c.stop
+	}
 	if c.readErr != nil || c.headErr != nil {
 		if c.found {
 			a.bodies[c.n] = c.body // no head asks for it
@@ -111,8 +107,6 @@ func (c *packCheck) settle() error {
 			a.scrapBody(c.n, c.body)
 		}
 	}
-	a.told = c.n
-	defer func() { a.told = 0 }()
 	if err := a.pass(c.inTurn, c.wrong); err != nil {
 		return err
 	}
@@ -123,20 +117,6 @@ func (c *packCheck) settle() error {
 			return err
 		}
 	}
-	a.index.add(c.indexed)
+	a.index.packs[c.n] = c.indexed
 	return nil
-}
-
-// indexed is what the index has to say of a pack.
-func indexed(p *pack) *indexedPack {
-	return &indexedPack{p.n, p.begins(), make([]bool, p.Len())}
-}
-
-// begins returns the first 8 bytes of each id of a pack.
-func (p *pack) begins() []uint64 {
-	begins := make([]uint64, p.Len())
-	for i := range begins {
-		begins[i] = binary.BigEndian.Uint64(p.ID(i)[:])
-	}
-	return begins
 }

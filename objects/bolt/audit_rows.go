@@ -20,6 +20,13 @@ func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
 	if bucket == headsBucket || bucket == bodiesBucket {
 		return a.packRow(n, e)
 	}
+	switch {
+	case bucket == logBucket && p.ID != 0:
+		return a.logKey(p.ID, key)
+	case bucket == objectsBucket && !e.Buffered() && len(key) == idSize && e.ValueSize <= e.Page().Size && e.ValueAt <= e.Page().Size-e.ValueSize:
+		a.large = append(a.large, foundObject{n, objects.ID(key), extent{at: e.Offset(), size: int64(e.ValueSize)}})
+		return nil
+	}
 	value, err := e.Raw(nil)
 	if err != nil {
 		return a.spoilt(n, err)
@@ -30,7 +37,7 @@ func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
 	case indexBucket:
 		return a.indexRow(n, key, value)
 	case objectsBucket:
-		return a.loose(n.where(), 0, key, value)
+		return a.loose(n.where(), key, value)
 	default:
 		return a.nameRow(bucket, key, value)
 	}
@@ -96,7 +103,8 @@ func (a *auditor) packRow(n node, e page.Entry) error {
 	}
 	number := binary.BigEndian.Uint32(e.Key)
 	if n.bucket == headsBucket {
-		return a.pack(n, number, x)
+		a.heads = append(a.heads, foundHead{n, number, x})
+		return nil
 	}
 	a.bodies[number] = x
 	return nil

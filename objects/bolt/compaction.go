@@ -473,15 +473,14 @@ func (c *compaction) verify() error {
 		return err
 	}
 	have := 0
-	s := &steady{store: &store{path: c.out.path}, file: f, size: info.Size(), meta: m, ctx: context.Background()}
+	s := &steady{store: &store{path: c.out.path}, file: f, size: info.Size(), meta: m, ctx: context.Background(), sealed: true}
 	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
 		Objects:   func(list []objects.Object) error { have += len(list); return nil },
 		Tombstone: func(objects.Tombstone) error { have++; return nil },
 		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	}}
 	a.prepare()
-	a.pages = make([]pageState, m.HighWater)
-	if err := a.trees(); err != nil {
+	if err := a.file(); err != nil {
 		return err
 	}
 	if have != c.kept {

@@ -118,6 +118,7 @@ func (src *source) each(bucket int, from []byte, withJournal bool, want func(e p
 		if err != nil {
 			return err
 		}
+		src.report()
 		for _, p := range list {
 			if err := f(p.key, p.value); err != nil {
 				return err
@@ -130,7 +131,12 @@ func (src *source) each(bucket int, from []byte, withJournal bool, want func(e p
 // count notes that so many bytes were read in one view.
 func (src *source) count(size int) {
 	src.largest = max(src.largest, int64(size))
-	if src.done += int64(size); src.progress != nil && src.locked == nil {
+	src.done += int64(size)
+}
+
+// report reports the progress, between two views.
+func (src *source) report() {
+	if src.progress != nil && src.locked == nil {
 		src.progress(min(src.done, src.total), src.total)
 	}
 }
@@ -169,6 +175,7 @@ func (src *source) packs(after uint32, f func(p rawPack) error) error {
 		if err != nil {
 			return err
 		}
+		src.report()
 		for _, p := range list {
 			if err := f(p); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -36,14 +37,18 @@ type steady struct {
 	ctx     context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
 	patient bool            // it may let go of the lock
 
-	file    *os.File
-	side    *sideLock
-	since   time.Time // when the lock was taken
-	size    int64
-	meta    page.Meta
-	heads   []byte // both meta pages
-	metaErr error  // what is wrong with the meta pages, of which meta may be the better one
+	file     *os.File
+	detached bool       // it holds no lock any more: what it reads may have been overwritten
+	sealed   bool       // nobody else writes to the file
+	again    sync.Mutex // held by who looks again
+	side     *sideLock
+	since    time.Time // when the lock was taken
+	size     int64
+	meta     page.Meta
+	heads    []byte // both meta pages
+	metaErr  error  // what is wrong with the meta pages, of which meta may be the better one
 
+	number     uint64 // see journal.Binding.File
 	journal    []byte
 	journalErr error
 	anchor     []byte
@@ -142,10 +147,15 @@ func (h *steady) look() error {
 			return err
 		}
 		// What is right in a format that is not known here would be taken for damage.
-		if version, err := newLook(h.file, h.meta).version(); err == nil {
+		l := newLook(h.file, h.meta)
+		if version, err := l.version(); err == nil {
 			if err := h.store.knows(version); err != nil {
 				return err
 			}
+		}
+		if value, err := l.get(metaBucket, journalKey); err == nil {
+			bound, _ := decodeBinding(value)
+			h.number = bound.File
 		}
 	}
 	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
@@ -159,7 +169,7 @@ const mostJournal = 64 << 20
 // ReadAt reads the file as it was.
 func (h *steady) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
-	if err == nil && h.patient && time.Since(h.since) > slice {
+	if err == nil && h.patient && !h.detached && time.Since(h.since) > slice {
 		err = h.renew()
 	}
 	if err != nil {
@@ -207,6 +217,66 @@ func (h *steady) unmoved() error {
 	return nil
 }
 
+// detach lets go of the lock for good, if all that was read was still there. What is read
+// from then on has checksums; where one is wrong, [steady.lookAgain] shows what is there now.
+func (h *steady) detach() error {
+	if h.sealed || h.metaErr != nil {
+		return nil
+	}
+	err := h.unmoved()
+	h.release()
+	h.detached = true
+	return err
+}
+
+// errRewritten says that content was purged or the file was replaced during an audit.
+var errRewritten = errors.New("content of it was purged or it was packed meanwhile")
+
+// lookAgain calls f with the file as it is now, without the journal, while writers wait. It
+// may be called by any goroutine.
+func (h *steady) lookAgain(f func(l *look) error) error {
+	h.again.Lock()
+	defer h.again.Unlock()
+	ctx, cancel := context.WithTimeout(h.ctx, h.store.wait)
+	defer cancel()
+	var side *sideLock
+	var err error
+	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
+		side, err = h.store.lock(ctx, false)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			side, err = nil, nil
+		}
+	}
+	if err != nil {
+		return stopError{err}
+	}
+	defer side.release()
+	if h.replaced() {
+		return stopError{errRewritten}
+	}
+	info, err := h.file.Stat()
+	if err != nil {
+		return err
+	}
+	m, err := page.ReadMeta(h.file, info.Size())
+	if err != nil {
+		return err
+	}
+	l := newLook(h.file, m)
+	value, err := l.get(metaBucket, journalKey)
+	if err != nil {
+		return err
+	}
+	bound, err := decodeBinding(value)
+	if err == nil && bound.File != h.number {
+		return stopError{errRewritten}
+	}
+	if err != nil {
+		return err
+	}
+	return f(l)
+}
+
 func (h *steady) release() {
 	_ = filelock.Unlock(h.file)
 	h.side.release()
@@ -229,7 +299,7 @@ func (s *store) steadily(ctx context.Context, op string, progress func(done, tot
 		h, err := s.hold(ctx, try <= patience, progress)
 		if err == nil {
 			err = f(h)
-			if err == nil && h.patient {
+			if err == nil && h.patient && !h.detached {
 				err = h.renew() // all of it was read in time
 			}
 			h.close()
