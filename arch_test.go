@@ -89,7 +89,7 @@ var floors = map[string][]string{
 
 	// 8: what goes over the wire is committed | flags, exit codes, hints
 	"internal/proxy": {"llm/providers"},
-	"recorder":       {"", "commit", "compile", "content", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
+	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
@@ -105,6 +105,7 @@ var owners = map[string]string{
 	"go.etcd.io/bbolt":                     "objects/bolt",
 	"github.com/jackc/pgx/v5":              "objects/postgres",
 	"github.com/klauspost/compress":        "internal/compression",
+	"github.com/andybalholm/brotli":        "recorder",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests
 	"github.com/pelletier/go-toml/v2":      "internal/settings",
 	"github.com/sergi/go-diff":             "diff",

@@ -3,6 +3,7 @@ module github.com/tract-vcs/tract
 go 1.25.0
 
 require (
+	github.com/andybalholm/brotli v1.3.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/fatih/color v1.19.0

@@ -2,12 +2,9 @@ package recorder
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,11 +66,7 @@ func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err e
 
 // decode reads the request.
 func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
-	body, err := plain(bytes.NewReader(x.sent), x.header.Get("Content-Encoding"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the request: %w", err)
-	}
-	sent, err := io.ReadAll(body)
+	sent, err := decompress(x.sent, x.header.Get("Content-Encoding"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
@@ -199,10 +192,10 @@ func (x *exchange) answer(target *providers.Client) answer {
 		}
 		return answer{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: ids, err: x.err}
 	}
-	body, err := plain(bytes.NewReader(x.came), x.response.Get("Content-Encoding"))
-	var reply *llm.Response
-	if err == nil {
-		reply, err = llm.Collect(target.Decode(body), nil)
+	body, broken := decompress(x.came, x.response.Get("Content-Encoding"))
+	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
+	if err = errors.Join(err, broken); len(body) == 0 && broken != nil {
+		err = broken
 	}
 	if reply != nil {
 		bad := content.CheckBlocks(reply.Blocks)
@@ -252,17 +245,4 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
 	return done, p.branch, c.index.committed(x.ctx, a, p, added, done, reply)
-}
-
-// plain returns a body without its compression.
-func plain(r io.Reader, coding string) (io.Reader, error) {
-	switch coding = strings.ToLower(strings.TrimSpace(coding)); coding {
-	case "", "identity":
-		return r, nil
-	case "gzip", "x-gzip":
-		return gzip.NewReader(r)
-	case "deflate":
-		return zlib.NewReader(r)
-	}
-	return nil, fmt.Errorf("content encoding %q cannot be read", coding)
 }

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,11 @@ import (
 
 // Options configure a [Transport]. The zero value is good.
 type Options struct {
-	Next     http.RoundTripper // sends the requests; nil: http.DefaultTransport
-	Prefix   string            // of the names of branches that nobody named; empty: "proxy/"
-	Author   string            // of the commits; empty: the author of the Repo
-	Unmasked bool              // the Repo masks no secrets: its setting secrets.mask is "off"
+	Next     http.RoundTripper          // sends the requests; nil: http.DefaultTransport
+	Prefix   string                     // of the names of branches that nobody named; empty: "proxy/"
+	Author   string                     // of the commits; empty: the author of the Repo
+	Provider func(*http.Request) string // names the provider of a request whose host does not tell; nil or empty: the host decides
+	Unmasked bool                       // the Repo masks no secrets: its setting secrets.mask is "off"
 
 	// The functions are called by several goroutines at once, after the response has passed.
 	OnResponse func(branch string, r *tract.Response) // a response was committed
@@ -129,6 +131,9 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	api, provider, model, ok := providers.Recognize(req.URL)
 	if !ok {
 		return nil
+	}
+	if t.o.Provider != nil {
+		provider = cmp.Or(t.o.Provider(req), provider)
 	}
 	on, _ := req.Context().Value(onKey{}).(string)
 	x := &exchange{

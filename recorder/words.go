@@ -1,8 +1,6 @@
 package recorder
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,12 +77,11 @@ func (x *exchange) hide(text string) string {
 
 // words returns the body of a response as it came, without secrets.
 func (x *exchange) words() string {
-	if body, err := plain(bytes.NewReader(x.came), x.response.Get("Content-Encoding")); err == nil {
-		if text, err := io.ReadAll(body); err == nil {
-			return x.hide(string(text))
-		}
+	text, err := decompress(x.came, x.response.Get("Content-Encoding"))
+	if err != nil {
+		text = x.came
 	}
-	return x.hide(string(x.came))
+	return x.hide(string(text))
 }
 
 // identity is the headers of a request that say whose it is, and how its body is encoded. No

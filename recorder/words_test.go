@@ -33,7 +33,7 @@ func TestARequestThatIsNotAnsweredIsNoted(t *testing.T) {
 func TestWhatCannotBeReadIsToldOrNoted(t *testing.T) {
 	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
-		out.Header().Set("Content-Encoding", "br")
+		out.Header().Set("Content-Encoding", "lzma")
 		io.WriteString(out, "packed for "+r.URL.Query().Get("key")+r.Header.Get("Api-Key"))
 	})
 	main := recorder.On(t.Context(), "main")
@@ -61,7 +61,7 @@ func TestWhatCannotBeReadIsToldOrNoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if have := c.Block.String(); have != "the response could not be read: content encoding \"br\" cannot be read\npacked for [secret][secret]" {
+	if have := c.Block.String(); have != "the response could not be read: content encoding \"lzma\" cannot be read\npacked for [secret][secret]" {
 		t.Errorf("the note is %q", have)
 	}
 }

@@ -7,6 +7,7 @@ package compression
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -88,4 +89,14 @@ func Append(b, frame []byte) ([]byte, error) {
 		err = fmt.Errorf("%d bytes in a zstd frame of %d", len(data)-len(b), n)
 	}
 	return data, err
+}
+
+// NewReader returns a reader of the content of any zstd stream, such as a body that another
+// program compressed. Close it after use.
+func NewReader(r io.Reader) (io.ReadCloser, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(MaxSize))
+	if err != nil {
+		return nil, err
+	}
+	return d.IOReadCloser(), nil
 }

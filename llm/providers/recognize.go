@@ -15,7 +15,7 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	for _, way := range endpoints {
 		rest, found := strings.CutSuffix(path, way.end)
-		if !found {
+		if !found || !strings.Contains(rest, way.of) {
 			continue
 		}
 		if way.named {
@@ -30,11 +30,12 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	return "", "", "", false
 }
 
-// ways is the ends of the paths that models are asked at. named tells whether the
-// model stands before it.
+// endpoints is the ends of the paths that models are asked at. named tells whether the
+// model stands before the end, and of is what the path has somewhere before it.
 var endpoints = []struct {
 	end, api string
 	named    bool
+	of       string
 }{
 	{end: "/chat/completions", api: "chat"},
 	{end: "/responses", api: "responses"},
@@ -42,6 +43,9 @@ var endpoints = []struct {
 	{end: "/interactions", api: "interactions"},
 	{end: ":generateContent", api: "gemini", named: true},
 	{end: ":streamGenerateContent", api: "gemini", named: true},
+	{end: ":rawPredict", api: "messages", named: true, of: "/publishers/anthropic/"},       // Vertex AI
+	{end: ":streamRawPredict", api: "messages", named: true, of: "/publishers/anthropic/"}, // Vertex AI
+	{end: "/agents/completions", api: "chat"},                                              // Mistral
 	{end: "/converse", api: "converse", named: true},
 	{end: "/converse-stream", api: "converse", named: true},
 	{end: "/invoke", api: "invoke", named: true},
