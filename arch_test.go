@@ -2,21 +2,20 @@ package tract_test
 
 import (
 	"encoding/json"
-	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// floors says what each package of the module may import of the others: only
-// what stands below it. A package that is not here may not exist. Package paths
-// are without the module's; "" is the facade.
-var floors = map[string][]string{
-	// 0: who goes in, and why | which name was meant | locks on files | files of folders that are not trusted | bytes under their hash
+// layers lists the packages of the module, the lowest layer first, and what each may import
+// of the others: only packages of lower layers. A package must be in the list to exist.
+// Paths are without that of the module; "" is the root package.
+var layers = map[string][]string{
+	// 0: encoding, rules of priority, similar names, file locks, files of untrusted folders, objects
 	"internal/canonical": {},
 	"priority":           {},
 	"internal/suggest":   {},
@@ -24,7 +23,7 @@ var floors = map[string][]string{
 	"safefile":           {},
 	"objects":            {"internal/canonical", "safefile"},
 
-	// 1: words of a conversation, and what is to be kept out of them | engines
+	// 1: blocks, secrets, and what the engines share
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
 	"internal/idtable":             {"objects"},
@@ -45,10 +44,10 @@ var floors = map[string][]string{
 	"objects/bolt/internal/journal":  {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
 	"objects/bolt/internal/memtable": {"objects/bolt/internal/journal"},
 
-	// 2: neutral talk with models | the chain
+	// 2: requests to models, commits, settings
 	"internal/llm/rawjson": {},
 	"llm":                  {"content", "internal/llm/rawjson"},
-	// what the dialects share: bodies cut into JSON texts, think tags, the seam | one package per wire family
+	// 2: what the dialects share, and a package for each wire family
 	"internal/llm/framing":             {"llm", "internal/llm/rawjson"},
 	"internal/llm/framing/framingtest": {},
 	"internal/llm/thinktags":           {},
@@ -62,7 +61,7 @@ var floors = map[string][]string{
 	"commit":                           {"internal/canonical", "content", "objects", "priority"},
 	"internal/settings":                {"internal/suggest", "priority", "safefile", "internal/secrets"},
 
-	// 3: model dialects | the prompt | names people type
+	// 3: providers, prompts, revisions
 	"llm/providers": {
 		"content", "llm", "internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/cohere", "internal/llm/google", "internal/llm/ollama", "internal/llm/openai",
 		"internal/llm/rawjson", "internal/llm/wire", "internal/suggest", "internal/secrets",
@@ -71,23 +70,23 @@ var floors = map[string][]string{
 	"compile":       {"internal/canonical", "commit", "content", "objects", "priority"},
 	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
 
-	// 4: two prompts compared | what other programs kept | walks over all histories | a whole conversation compared with a history
+	// 4: walks and writes of histories, comparisons, logs of other programs
 	"internal/history":   {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
 	"internal/reconcile": {"content", "internal/llm/rawjson", "objects"},
 	"diff":               {"commit", "compile", "content", "objects"},
 	"internal/importers": {"content", "llm", "llm/providers", "internal/llm/rawjson"},
 
-	// 5: the facade
+	// 5: conversations
 	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},
 
-	// 6: questions about a history | upkeep of stores
+	// 6: questions about histories, upkeep of stores
 	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs"},
 	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "internal/idtable", "objects", "priority", "internal/refs", "safefile", "internal/secrets"},
 
-	// 7: results for people and programs
+	// 7: printing
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
 
-	// 8: what goes over the wire is committed | flags, exit codes, hints
+	// 8: recording, the program
 	"internal/proxy": {"llm/providers"},
 	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
 	"cmd/tract": {
@@ -96,7 +95,7 @@ var floors = map[string][]string{
 	},
 }
 
-// owners says which package imports an outside module: exactly one.
+// owners lists the outside modules, and the one package that imports each.
 var owners = map[string]string{
 	"github.com/zeebo/blake3":              "objects",
 	"golang.org/x/text":                    "objects",
@@ -117,14 +116,24 @@ var owners = map[string]string{
 	"github.com/rogpeppe/go-internal":      "cmd/tract", // in tests
 }
 
-// nested says which folders are modules of their own, so that the program's go.mod
-// is free of what they need, and which modules that is.
-var nested = map[string][]string{
-	"bench":            {"github.com/mattn/go-sqlite3"},
-	"recorder/sdktest": {"github.com/openai/openai-go/v3", "github.com/anthropics/anthropic-sdk-go"},
+// subjects are packages that do not import one another: what one needs of another comes as a
+// parameter from the caller. Only format imports others, because it prints their results.
+var subjects = []string{"inspect", "maintain", "recorder", "format", "internal/importers", "internal/proxy"}
+
+// nested lists the modules below this one, what each may import of this module, and the
+// outside modules that it exists for, which this module must not need.
+var nested = map[string]struct{ imports, needs []string }{
+	"bench": {
+		imports: []string{"", "commit", "content", "llm", "llm/providers", "objects"},
+		needs:   []string{"github.com/mattn/go-sqlite3"},
+	},
+	"recorder/sdktest": {
+		imports: []string{"", "content", "llm", "llm/llmtest", "llm/providers", "recorder"},
+		needs:   []string{"github.com/openai/openai-go/v3", "github.com/anthropics/anthropic-sdk-go"},
+	},
 }
 
-// everywhere is the modules that tests of any package may import.
+// everywhere lists the outside modules that tests of any package may import.
 var everywhere = []string{"pgregory.net/rapid"}
 
 type goPackage struct {
@@ -150,22 +159,71 @@ func list(t *testing.T) (module string, packages []goPackage) {
 	return module, packages
 }
 
-func TestFloors(t *testing.T) {
+func TestLayers(t *testing.T) {
 	module, packages := list(t)
 	for _, p := range packages {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
-		below, known := floors[name]
+		allowed, known := layers[name]
 		if !known {
-			t.Errorf("package %q stands on no floor: put it into the table, or elsewhere", name)
+			t.Errorf("package %q is in no layer: add it to the table in arch_test.go", name)
 			continue
 		}
-		for _, imported := range p.Imports {
-			if rest, ours := strings.CutPrefix(imported, module); ours {
-				if rest = strings.TrimPrefix(rest, "/"); !slices.Contains(below, rest) {
-					t.Errorf("%q imports %q, which does not stand below it", name, rest)
-				}
+		for _, imported := range ofModule(module, p.Imports) {
+			if !slices.Contains(allowed, imported) {
+				t.Errorf("%q imports %q, which the table in arch_test.go does not allow", name, imported)
 			}
 		}
+	}
+	for _, subject := range subjects {
+		for _, other := range subjects {
+			if subject != "format" && slices.Contains(layers[subject], other) {
+				t.Errorf("the table allows %q to import %q: these subjects must not depend on one another", subject, other)
+			}
+		}
+	}
+}
+
+// ofModule returns the import paths of a module, without its own path.
+func ofModule(module string, imports []string) (paths []string) {
+	for _, imported := range imports {
+		if rest, ours := strings.CutPrefix(imported, module); ours && (rest == "" || rest[0] == '/') {
+			paths = append(paths, strings.TrimPrefix(rest, "/"))
+		}
+	}
+	return paths
+}
+
+// TestLintersHoldTheSameLayers compares the rules of depguard, which editors show, with the
+// table.
+func TestLintersHoldTheSameLayers(t *testing.T) {
+	config, err := os.ReadFile(".golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, _ := strings.Cut(string(config), "    depguard:\n")
+	covered := map[string]bool{}
+	for _, rule := range strings.Split(rules, "list-mode: strict")[1:] {
+		_, path, _ := strings.Cut(rule, `"${base-path}/`)
+		path, _, found := strings.Cut(path, `*.go"`)
+		if path = strings.TrimSuffix(path, "/"); !found || strings.Contains(path, "*") {
+			continue // a rule for several packages
+		}
+		covered[path] = true
+		for line := range strings.Lines(rule) {
+			imported, ours := strings.CutPrefix(strings.TrimSpace(line), "- github.com/tract-vcs/tract")
+			imported, whole := strings.CutSuffix(strings.TrimPrefix(imported, "/"), "$")
+			if ours && whole && !slices.Contains(layers[path], imported) {
+				t.Errorf(".golangci.yml allows %q to import %q, and arch_test.go does not", path, imported)
+			}
+		}
+		for _, allowed := range layers[path] {
+			if line := strings.TrimSuffix("github.com/tract-vcs/tract/"+allowed, "/"); !strings.Contains(rule, "- "+line+"$\n") && !strings.Contains(rule, "- github.com/tract-vcs/tract/"+path+"/internal\n") {
+				t.Errorf("arch_test.go allows %q to import %q, and .golangci.yml does not", path, allowed)
+			}
+		}
+	}
+	if len(covered) < len(layers)/2 {
+		t.Errorf("only %d rules were found", len(covered))
 	}
 }
 
@@ -193,44 +251,42 @@ func TestEveryOutsideModuleHasOneOwner(t *testing.T) {
 	}
 }
 
-func TestNestedModulesKeepWhatTheyNeedToThemselves(t *testing.T) {
+func TestNestedModules(t *testing.T) {
 	ours, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := []string{}
-	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") {
-			return filepath.SkipDir
+	for path, text := range tree(t, "go.mod") {
+		folder := filepath.ToSlash(filepath.Dir(path))
+		if folder == "." {
+			continue
 		}
-		if err == nil && d.Name() == "go.mod" && path != "go.mod" {
-			found = append(found, filepath.ToSlash(filepath.Dir(path)))
+		module, known := nested[folder]
+		if !known {
+			t.Errorf("module %s is not in the table in arch_test.go", folder)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := slices.Sorted(maps.Keys(nested)); !slices.Equal(found, want) {
-		t.Errorf("modules of their own: %q, want %q: put new ones into the table", found, want)
-	}
-	for _, folder := range found {
-		theirs, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
+		for _, needed := range module.needs {
+			if !strings.Contains(text, needed) || strings.Contains(string(ours), needed) {
+				t.Errorf("%s must need %s, and this module must not", folder, needed)
+			}
 		}
-		for _, needed := range nested[folder] {
-			if !strings.Contains(string(theirs), needed) || strings.Contains(string(ours), needed) {
-				t.Errorf("%s is there to need %s, and the program is not to", folder, needed)
+		for file, code := range tree(t, ".go") {
+			if !strings.HasPrefix(filepath.ToSlash(file), folder+"/") {
+				continue
+			}
+			for _, m := range regexp.MustCompile(`"github\.com/tract-vcs/tract/?([^"\s]*)"`).FindAllStringSubmatch(code, -1) {
+				if imported := m[1]; !slices.Contains(module.imports, imported) && imported != strings.TrimPrefix(folder, "/") && !strings.HasPrefix(imported, folder) {
+					t.Errorf("%s imports %q, which the table in arch_test.go does not allow", file, imported)
+				}
 			}
 		}
 	}
 }
 
-// TestLowRoomsKnowNoMachine keeps what belongs to a program out of the library:
-// the environment, the terminal, the home directory, and, where it has no
-// business, the network.
-func TestLowRoomsKnowNoMachine(t *testing.T) {
+// TestLibraryUsesNoEnvironmentOrTerminal keeps what belongs to a program out of the library:
+// the environment, the terminal, the home directory, and the network, except where a
+// package is about it.
+func TestLibraryUsesNoEnvironmentOrTerminal(t *testing.T) {
 	module, packages := list(t)
 	forbidden := map[string][]string{
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
