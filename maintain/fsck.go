@@ -52,30 +52,45 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 	}
 	defer func() { _ = store.Close() }()
 	c := &checker{}
-	a := c.audit()
-	a.Progress = o.Progress
-	if err := audit(ctx, store, a); err != nil {
-		return nil, fmt.Errorf("fsck: %w", err)
-	}
-	if err := c.finish(); err != nil {
+	if err := c.run(ctx, store, o); err != nil {
 		return nil, err
+	}
+	if c.unnamed { // once more, with what is needed to name it
+		c.named = true
+		if err := c.run(ctx, store, o); err != nil {
+			return nil, err
+		}
 	}
 	return &c.health, nil
 }
 
 // checker is one Fsck.
 type checker struct {
-	health FsckResult
-	graph  *graph
-	refs   []objects.Ref
-	past   map[objects.ID]string // former targets of refs, and the ref
+	health  FsckResult
+	named   bool // the graph keeps ids
+	unnamed bool // what was found cannot be explained without them
+	graph   *graph
+	refs    []objects.Ref
+	roots   []int32               // nodes that refs lead to, or ever led to
+	past    map[objects.ID]string // former targets of refs, and the ref; only if named
+}
+
+// run checks the store. Without ids in the graph, which take most of the memory, what it
+// finds has no names.
+func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) error {
+	a := c.audit()
+	a.Progress = o.Progress
+	if err := audit(ctx, store, a); err != nil {
+		return fmt.Errorf("fsck: %w", err)
+	}
+	return c.finish()
 }
 
 func (c *checker) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func(about int) error {
-			*c = checker{past: map[objects.ID]string{}}
-			c.graph = newGraph(about, c.reportInvalid)
+			*c = checker{named: c.named, past: map[objects.ID]string{}}
+			c.graph = newGraph(about, c.named, c.reportInvalid)
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
@@ -100,13 +115,17 @@ func (c *checker) audit() objects.Audit {
 		Entry: func(e objects.LogEntry) error {
 			c.health.Entries++
 			for _, u := range e.Refs {
-				if !u.New.IsZero() {
+				if u.New.IsZero() {
+					continue
+				}
+				if c.roots = append(c.roots, c.graph.number(u.New)); c.named {
 					c.past[u.New] = u.Name
 				}
 			}
 			return nil
 		},
 		Damage: func(d objects.Damage) error {
+			c.unnamed = c.unnamed || !d.ID.IsZero() && !c.named
 			c.health.Damages = append(c.health.Damages, Damage{Damage: d})
 			return nil
 		},
@@ -115,6 +134,7 @@ func (c *checker) audit() objects.Audit {
 
 // reportInvalid adds an object that matches its id and is not valid: it was written so.
 func (c *checker) reportInvalid(id objects.ID, what error) error {
+	c.unnamed = !c.named
 	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 		ID: id, Where: "object " + id.Short(), What: what.Error(),
 		Means: "it was written like this, by a program that is wrong or means harm; do not trust what it leads to",
@@ -127,16 +147,10 @@ func (c *checker) finish() error {
 	if err := c.graph.checkCommits(); err != nil {
 		return err
 	}
-	var roots []objects.ID
 	for _, r := range c.refs {
-		c.graph.number(r.Target)
-		roots = append(roots, r.Target)
+		c.roots = append(c.roots, c.graph.number(r.Target))
 	}
-	for id := range c.past {
-		c.graph.number(id)
-		roots = append(roots, id)
-	}
-	reached := c.graph.reach(roots)
+	reached := c.graph.reachFrom(c.roots)
 	reported := map[objects.ID]bool{}
 	for _, d := range c.health.Damages {
 		reported[d.ID] = true
@@ -149,13 +163,16 @@ func (c *checker) finish() error {
 			}
 			continue
 		}
-		if id := c.graph.ids.ID(int32(n)); !reported[id] {
+		c.unnamed = !c.named
+		if id := c.graph.id(int32(n)); c.named && !reported[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
 			}})
 		}
 	}
-	c.explain()
+	if c.named {
+		c.explain()
+	}
 	return nil
 }
 
@@ -219,7 +236,7 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 		of = " of " + strings.Join(short, ", ")
 	}
 	if len(back[n]) == 0 && len(names) == 0 {
-		if name, ok := c.past[c.graph.ids.ID(n)]; ok {
+		if name, ok := c.past[c.graph.id(n)]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
 		return "nothing leads to it"
@@ -231,16 +248,16 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
-			return "the history" + of + " before commit " + c.graph.ids.ID(from).Short() + " cannot be reached"
+			return "the history" + of + " before commit " + c.graph.id(from).Short() + " cannot be reached"
 		}
 	}
 	switch {
 	case at.kind != objects.KindCommit:
-		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids.ID(from).Short(), of)
+		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.id(from).Short(), of)
 	case at.says && c.graph.content(from) == n:
-		return "the words of commit " + c.graph.ids.ID(from).Short() + of + " are lost; the history before and after it is whole"
+		return "the words of commit " + c.graph.id(from).Short() + of + " are lost; the history before and after it is whole"
 	}
-	return "where commit " + c.graph.ids.ID(from).Short() + of + " came from, or its label, is lost; its words are whole"
+	return "where commit " + c.graph.id(from).Short() + of + " came from, or its label, is lost; its words are whole"
 }
 
 // audit lets the engine check itself, or checks what any engine returns.

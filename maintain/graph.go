@@ -3,6 +3,7 @@ package maintain
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
@@ -12,9 +13,11 @@ import (
 
 // graph is the objects of a store and their links, small enough for all of a large store.
 type graph struct {
-	nodes []node
-	ids   idtable.Table // of the nodes
-	edges []int32       // parents and then links of all nodes
+	nodes  []node
+	hashes idtable.Hashes // of the ids of the nodes
+	ids    []objects.ID   // of the nodes, if they are kept
+	keep   bool           // keep ids
+	edges  []int32        // parents and then links of all nodes
 
 	wrong func(id objects.ID, what error) error // reports an object that matches its id and is not valid
 }
@@ -27,26 +30,42 @@ type node struct {
 	says    bool         // it is a commit with content
 	parents uint16
 	links   uint16
-	depth   uint64 // of a commit
-	edges   int64  // where its edges begin
-	size    int64  // of the content record; of a commit, the size that it gives for that
+	depth   uint32 // of a commit
+	edges   uint32 // where its edges begin
+	size    uint32 // of the content record; of a commit, the size that it gives for that
 }
 
-// newGraph makes a graph with room for about so many objects.
-func newGraph(about int, wrong func(objects.ID, error) error) *graph {
-	return &graph{nodes: make([]node, 0, about), ids: idtable.New(about), edges: make([]int32, 0, 2*about), wrong: wrong}
+// newGraph makes a graph with room for about so many objects. Without their ids, a graph
+// takes about a third of the memory, and cannot name an object.
+func newGraph(about int, keepIDs bool, wrong func(objects.ID, error) error) *graph {
+	g := &graph{nodes: make([]node, 0, about), hashes: idtable.NewHashes(about), keep: keepIDs, edges: make([]int32, 0, about+about/2), wrong: wrong}
+	if keepIDs {
+		g.ids = make([]objects.ID, 0, about)
+	}
+	return g
 }
 
 // find gives the number of the node of an id.
-func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.ids.Find(id) }
+func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.hashes.Find(id) }
 
 // number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	n, fresh := g.ids.Add(id)
+	n, fresh := g.hashes.Add(id)
 	if fresh {
 		g.nodes = append(g.nodes, node{})
+		if g.keep {
+			g.ids = append(g.ids, id)
+		}
 	}
 	return n
+}
+
+// id returns the id of a node, or a zero one if ids are not kept.
+func (g *graph) id(n int32) (id objects.ID) {
+	if g.keep {
+		id = g.ids[n]
+	}
+	return id
 }
 
 // has reports whether an object was seen.
@@ -61,7 +80,7 @@ func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
 	if g.nodes[n].kind != 0 {
 		return false
 	}
-	g.nodes[n] = node{kind: t.Kind, erased: true, edges: int64(len(g.edges)), size: t.Size}
+	g.nodes[n] = node{kind: t.Kind, erased: true, edges: uint32(len(g.edges)), size: clamp(t.Size)}
 	return true
 }
 
@@ -81,7 +100,7 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 			continue
 		}
-		one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: int64(len(g.edges))}
+		one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: uint32(len(g.edges))}
 		bad := g.parse(o, &one)
 		for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 			for _, id := range ids {
@@ -107,12 +126,14 @@ func (g *graph) parse(o *objects.Object, n *node) (err error) {
 	case objects.KindCommit:
 		var c *commit.Commit
 		if c, err = commit.Parse(*o); err == nil {
-			n.parsed, n.says, n.depth, n.size = true, !c.ContentID.IsZero(), c.Depth, c.Size
+			n.parsed, n.says, n.depth, n.size = true, !c.ContentID.IsZero(), clamp(c.Depth), clamp(c.Size)
 		}
 	case objects.KindContent:
-		n.size, err = int64(len(o.Data)), content.Check(o.Data)
+		n.size, err = uint32(len(o.Data)), content.Check(o.Data)
 	case objects.KindList:
-		n.size, err = commit.ContentSize(*o)
+		var size int64
+		size, err = commit.ContentSize(*o)
+		n.size = clamp(size)
 	case objects.KindOrigin:
 		_, err = commit.ParseOrigin(*o)
 	case objects.KindLabel:
@@ -132,7 +153,7 @@ func (g *graph) checkCommits() error {
 			if bad == nil {
 				continue
 			}
-			if err := g.wrong(g.ids.ID(int32(n)), bad); err != nil {
+			if err := g.wrong(g.id(int32(n)), bad); err != nil {
 				return err
 			}
 		}
@@ -142,7 +163,7 @@ func (g *graph) checkCommits() error {
 
 // checkDepth checks the depth of a commit whose parents are all known.
 func (g *graph) checkDepth(n int32) error {
-	at, want := &g.nodes[n], uint64(0)
+	at, want := &g.nodes[n], uint32(0)
 	for _, p := range g.out(n)[:at.parents] {
 		parent := &g.nodes[p]
 		switch {
@@ -179,17 +200,27 @@ func (g *graph) checkContent(n int32) error {
 // content is the first link of a commit that has content.
 func (g *graph) content(n int32) int32 {
 	at := &g.nodes[n]
-	return g.edges[at.edges+int64(at.parents)]
+	return g.edges[at.edges+uint32(at.parents)]
 }
 
 // out returns the nodes that a node links to.
 func (g *graph) out(n int32) []int32 {
 	at := &g.nodes[n]
-	return g.edges[at.edges : at.edges+int64(at.parents)+int64(at.links)]
+	return g.edges[at.edges : at.edges+uint32(at.parents)+uint32(at.links)]
 }
 
 // reach marks the nodes that can be reached from roots, which are included.
 func (g *graph) reach(roots []objects.ID) []bool {
+	var list []int32
+	for _, id := range roots {
+		if n, ok := g.find(id); ok {
+			list = append(list, n)
+		}
+	}
+	return g.reachFrom(list)
+}
+
+func (g *graph) reachFrom(roots []int32) []bool {
 	reached := make([]bool, len(g.nodes))
 	var todo []int32
 	visit := func(n int32) {
@@ -198,10 +229,8 @@ func (g *graph) reach(roots []objects.ID) []bool {
 			todo = append(todo, n)
 		}
 	}
-	for _, id := range roots {
-		if n, ok := g.find(id); ok {
-			visit(n)
-		}
+	for _, n := range roots {
+		visit(n)
 	}
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
@@ -212,6 +241,9 @@ func (g *graph) reach(roots []objects.ID) []bool {
 	}
 	return reached
 }
+
+// clamp makes a small number of one that no valid record exceeds.
+func clamp[T int64 | uint64](v T) uint32 { return uint32(min(v, math.MaxUint32)) }
 
 // back returns for each node those that link to it.
 func (g *graph) back() [][]int32 {
