@@ -1,6 +1,7 @@
 package tract_test
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,4 +105,56 @@ func hasAnchor(t *testing.T, file, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// public lists the packages whose exported types are in the glossary.
+var public = []string{
+	"", "commit", "compile", "content", "diff", "format", "inspect", "llm", "llm/providers", "maintain", "objects", "priority", "recorder", "safefile",
+}
+
+// TestGlossaryHasEveryExportedType: an exported type is in docs/glossary.md, under the name
+// of its package, or in the comment of the package. The names of options, errors and
+// results explain themselves.
+func TestGlossaryHasEveryExportedType(t *testing.T) {
+	glossary, err := os.ReadFile("docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declaration := regexp.MustCompile(`(?m)^type ([A-Z]\w*)`)
+	for _, path := range public {
+		files, err := filepath.Glob(filepath.Join(path, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("package %q: %d files, %v", path, len(files), err)
+		}
+		code := ""
+		for _, file := range files {
+			if text, err := os.ReadFile(file); err == nil && !strings.HasSuffix(file, "_test.go") {
+				code += string(text)
+			}
+		}
+		_, section, _ := strings.Cut(string(glossary), "\n### "+cmp.Or(path, "tract")+"\n")
+		section, _, _ = strings.Cut(section, "\n#")
+		for _, m := range declaration.FindAllStringSubmatch(code, -1) {
+			name := m[1]
+			explained := strings.HasSuffix(name, "Options") || strings.HasSuffix(name, "Error") || strings.HasSuffix(name, "Result")
+			if !explained && !strings.Contains(section, "`"+name+"`") && !strings.Contains(packageComment(code), "["+name+"]") {
+				t.Errorf("docs/glossary.md has no line for the type %s of package %s", name, cmp.Or(path, "tract"))
+			}
+		}
+		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section, -1) {
+			if !strings.Contains(code, "\ntype "+m[1]) {
+				t.Errorf("docs/glossary.md has the type %s of package %s, which does not exist", m[1], cmp.Or(path, "tract"))
+			}
+		}
+	}
+}
+
+// packageComment returns the comment of a package.
+func packageComment(code string) string {
+	at := strings.Index(code, "// Package ")
+	if at < 0 {
+		return ""
+	}
+	comment, _, _ := strings.Cut(code[at:], "\npackage ")
+	return comment
 }
