@@ -122,7 +122,7 @@ func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit)
 		}
 		var ok bool
 		if b.Block, ok = c.Block.(content.Reasoning); !ok && b.damaged == nil {
-			return nil, &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("a %s in the place of reasoning", c.Kind)}
+			return nil, &objects.CorruptError{ID: c.ID, Cause: fmt.Errorf("want reasoning, have %s", c.Kind)}
 		}
 		sizes[c.OriginID] += b.size()
 		list = append(list, b)

@@ -22,7 +22,7 @@ type BackupOptions struct {
 func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOptions) (*FsckResult, error) {
 	c, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {
-		return nil, errors.New("backup: this engine cannot copy itself")
+		return nil, errors.New("backup: this engine cannot copy a store")
 	}
 	var health *FsckResult
 	err := inNewFolder(folder, func(dir string) error {

@@ -137,7 +137,7 @@ func (c *checker) reportInvalid(id objects.ID, what error) error {
 	c.unnamed = !c.named
 	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 		ID: id, Where: "object " + id.Short(), What: what.Error(),
-		Means: "it was written like this, by a program that is wrong or means harm; do not trust what it leads to",
+		Means: "a faulty or malicious program wrote it; do not trust what it links to",
 	}})
 	return nil
 }
@@ -166,7 +166,7 @@ func (c *checker) finish() error {
 		c.unnamed = !c.named
 		if id := c.graph.id(int32(n)); c.named && !reported[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
-				ID: id, Where: "object " + id.Short(), What: "it is not there", Harmless: !reached[n],
+				ID: id, Where: "object " + id.Short(), What: "missing", Harmless: !reached[n],
 			}})
 		}
 	}
@@ -196,7 +196,7 @@ func (c *checker) explain() {
 		n, ok := c.graph.find(d.ID)
 		if d.ID.IsZero() || !ok {
 			if !d.ID.IsZero() && d.Means == "" {
-				d.Means, d.Harmless = "nothing leads to it", false
+				d.Means, d.Harmless = "no ref leads to it", false
 			}
 			continue
 		}
@@ -239,25 +239,25 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 		if name, ok := c.past[c.graph.id(n)]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
-		return "nothing leads to it"
+		return "no ref leads to it"
 	}
 	if len(back[n]) == 0 {
-		return "the tip" + of + " is lost: the ref log has the commits before it (tract reflog)"
+		return "the tip" + of + " is lost: find earlier commits in the ref log (tract reflog)"
 	}
 	from := back[n][0]
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
-			return "the history" + of + " before commit " + c.graph.id(from).Short() + " cannot be reached"
+			return "the history" + of + " before commit " + c.graph.id(from).Short() + " is unreachable"
 		}
 	}
 	switch {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.id(from).Short(), of)
 	case at.says && c.graph.content(from) == n:
-		return "the words of commit " + c.graph.id(from).Short() + of + " are lost; the history before and after it is whole"
+		return "the content of commit " + c.graph.id(from).Short() + of + " is lost; the history before and after it is intact"
 	}
-	return "where commit " + c.graph.id(from).Short() + of + " came from, or its label, is lost; its words are whole"
+	return "the origin or the label of commit " + c.graph.id(from).Short() + of + " is lost; its content is intact"
 }
 
 // audit lets the engine check itself, or checks what any engine returns.

@@ -114,7 +114,7 @@ func TestFsckSaysWhatALossMeans(t *testing.T) {
 		said = append(said, fmt.Sprintf("%s (%v)", d.Means, d.Refs))
 	}
 	text := strings.Join(said, "\n")
-	if health.OK() || !strings.Contains(text, "the words of commit ") || !strings.Contains(text, "[refs/heads/main refs/heads/side]") {
+	if health.OK() || !strings.Contains(text, "the content of commit ") || !strings.Contains(text, "[refs/heads/main refs/heads/side]") {
 		t.Errorf("fsck says:\n%s", text)
 	}
 }
@@ -170,7 +170,7 @@ func TestFsckFindsMergesThatLieAndWhatIsNotThere(t *testing.T) {
 	for _, d := range health.Damages {
 		found[d.ID] = d.What + ": " + d.Means
 	}
-	if len(found) != 2 || !strings.Contains(found[liar.ID], "depth") || !strings.Contains(found[lost], "it is not there: the words of commit "+commits[0].ID.Short()+" of mute") {
+	if len(found) != 2 || !strings.Contains(found[liar.ID], "depth") || !strings.Contains(found[lost], "missing: the content of commit "+commits[0].ID.Short()+" of mute") {
 		t.Errorf("%v", found)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func GC(ctx context.Context, repo *tract.Repo, s objects.Sweep) (objects.Swept, error) {
 	c, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {
-		return objects.Swept{}, errors.New("gc: this engine keeps everything")
+		return objects.Swept{}, errors.New("gc: this engine cannot remove objects")
 	}
 	got, err := c.Sweep(ctx, s)
 	if err != nil {

@@ -109,7 +109,7 @@ type purge struct {
 
 func (w *purge) run(ctx context.Context) error {
 	if w.Reasoning && w.Secrets {
-		return errors.New("reasoning and secrets are purged one after the other")
+		return errors.New("want either reasoning or secrets, not both")
 	}
 	err := w.findCopies(ctx)
 	switch {
@@ -142,7 +142,7 @@ func (w *purge) revs(ctx context.Context) error {
 		return err
 	}
 	if len(list) == 1 && len(w.Revs) == 1 && list[0].ContentID.IsZero() && list[0].LabelID.IsZero() {
-		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no words", list[0].Op)}
+		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no content", list[0].Op)}
 	}
 	if _, err := w.contents(ctx, list); err != nil {
 		return err

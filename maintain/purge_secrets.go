@@ -71,7 +71,7 @@ func (w *purge) replace(ctx context.Context) error {
 			return w.drafts(branch, line), err
 		})
 		if err != nil {
-			return fmt.Errorf("mask on branch %s: %w", branch, err)
+			return fmt.Errorf("mask secrets on branch %s: %w", branch, err)
 		}
 		for _, c := range commits {
 			w.done.Masked[branch] = append(w.done.Masked[branch], c.ID)

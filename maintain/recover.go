@@ -174,7 +174,7 @@ func (w *recovery) replay() error {
 	w.done.Entries = len(list)
 	target, ok := objects.As[objects.Maintainer](w.target)
 	if !ok {
-		return fmt.Errorf("the new store takes no log: %w", errors.ErrUnsupported)
+		return fmt.Errorf("the engine of the new store cannot restore a ref log: %w", errors.ErrUnsupported)
 	}
 	return target.Restore(w.ctx, list)
 }

@@ -53,7 +53,7 @@ func (w *purge) object(ctx context.Context, id objects.ID) error {
 	case err != nil:
 		return err
 	case !o.Kind.Purgeable():
-		return fmt.Errorf("object %s: a %s is never purged", id.Short(), o.Kind)
+		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.add(id, int64(len(o.Data)), nil)
 		return nil

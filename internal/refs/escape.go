@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// NameError says that a branch or a tag cannot have a name.
+// NameError is the error for a name that a branch or a tag cannot have.
 type NameError struct {
 	Name string
 	Why  string
 }
 
-// Error names the name and what is wrong with it.
+// Error describes the name and what is wrong with it.
 func (e *NameError) Error() string { return fmt.Sprintf("name %.100q: %s", e.Name, e.Why) }
 
-// Hint is a name that stands for the wrong one; empty when that would be wrong as well.
+// Hint names a valid name that stands for the invalid one; empty when there is none.
 func (e *NameError) Hint() string {
 	escaped := Escape(e.Name)
 	if e.Name == "" || wrongName(escaped) != "" {
@@ -23,14 +23,15 @@ func (e *NameError) Hint() string {
 	return "use " + escaped + ": tract.BranchName escapes a name so"
 }
 
-// emptyName stands for the empty name: a lone percent sign stands for nothing else.
+// emptyName is the name that stands for the empty string: a lone percent sign stands for
+// nothing else.
 const emptyName = "%"
 
-// Escape returns a name of a branch that stands for any string. A name that is allowed and
-// has no percent sign stands for itself. In any other string, a percent sign and two
-// digits stand for each byte that is not an ASCII letter, a digit, "_", or a "-" or "/" where
-// those are allowed. Different strings have different names, and [Unescape] gives the
-// string back. The name of a string that is too long is too long as well.
+// Escape returns the name of a branch that stands for any string. A valid name without a
+// percent sign stands for itself. In any other string, a percent sign and two digits stand
+// for each byte that is not an ASCII letter, a digit, "_", or a "-" or "/" where these are
+// valid. Different strings have different names, and [Unescape] returns the string. The
+// name of a string that is too long is too long as well.
 func Escape(name string) string {
 	switch {
 	case name == "":
@@ -54,8 +55,8 @@ func Escape(name string) string {
 	return b.String()
 }
 
-// Unescape returns the string that a name of a branch stands for. A name that Escape makes
-// of no string is an error.
+// Unescape returns the string that the name of a branch stands for. A name that Escape
+// returns for no string is an error.
 func Unescape(name string) (string, error) {
 	if name == emptyName {
 		return "", nil

@@ -1,22 +1,22 @@
-// Package refs turns what a person types into the id of a commit, and says
-// which names are allowed.
+// Package refs resolves revisions, what a person types to name a commit, and checks the
+// names of branches and tags.
 //
-// For most uses: fill a [Resolver] and call Resolve. The words of a revision are
-// git's where git has one:
+// For most uses: fill a [Resolver] and call Resolve. Revisions are written as in git where
+// git has them:
 //
 //	main  tags/v1  refs/rescued/…     a branch, a tag, any ref
 //	3fa2c1d                           the first digits of an id, four or more
-//	HEAD  @                           the branch the person is on
-//	REV~3  REV^                       commits before it, by first parent
+//	HEAD  @                           the current branch
+//	REV~3  REV^                       ancestors by first parent
 //	REV^2                             the second parent of a merge
 //	REV^{message}                     the first commit of its message
 //	REV^{turn}                        the user message that began its turn
 //	main@{2}  main@{yesterday}        where a branch was, by moves or by time
-//	toolu_01…                         the call with that id
-//	:/words                           the newest commit that says them
-//	A..B                              what B has and A has not (Range)
+//	toolu_01…                         the tool call with that id
+//	:/text                            the newest commit that contains the text
+//	A..B                              the commits that B has and A has not (Range)
 //
-// A name that is a ref is never taken for digits of an id.
+// The name of a ref is never taken for digits of an id.
 package refs
 
 import (
@@ -30,11 +30,11 @@ import (
 const (
 	Heads    = "refs/heads/"    // branches
 	Tags     = "refs/tags/"     // tags
-	Rescued  = "refs/rescued/"  // replies that could not land: BRANCH/TIME
-	Describe = "refs/describe/" // what a branch is about: a label
+	Rescued  = "refs/rescued/"  // rescued responses: BRANCH/TIME
+	Describe = "refs/describe/" // descriptions of branches: labels
 )
 
-// Check returns a *[NameError] that says what is wrong with the name of a branch or a tag.
+// Check returns a *[NameError] for a name that a branch or a tag cannot have.
 func Check(name string) error {
 	if why := wrongName(name); why != "" {
 		return &NameError{Name: name, Why: why}
@@ -47,7 +47,7 @@ func wrongName(name string) string {
 		return "empty"
 	}
 	if name == "HEAD" || name == "@" {
-		return "has a meaning of its own"
+		return "is reserved"
 	}
 	if err := objects.CheckRefName(Heads + name); err != nil {
 		_, why, _ := strings.Cut(err.Error(), `": `)
@@ -56,7 +56,7 @@ func wrongName(name string) string {
 	return ""
 }
 
-// UnknownError says that a revision names nothing.
+// UnknownError is the error for a revision that names nothing.
 type UnknownError struct {
 	Rev     string
 	Why     string
@@ -71,12 +71,12 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("revision %q: %s", e.Rev, e.Why)
 }
 
-// Is makes the error an objects.ErrNotFound.
+// Is makes the error an [objects.ErrNotFound].
 func (e *UnknownError) Is(target error) bool { return target == objects.ErrNotFound }
 
-// None says that there is no ref of a full name, in words for who typed the rest of it.
+// None returns the error for a ref that does not exist, by its full name.
 func None(ref string) *UnknownError {
-	for _, of := range []struct{ folder, what string }{{Heads, "branch"}, {Tags, "tag"}, {Rescued, "rescued reply"}} {
+	for _, of := range []struct{ folder, what string }{{Heads, "branch"}, {Tags, "tag"}, {Rescued, "rescued response"}} {
 		if own, ok := strings.CutPrefix(ref, of.folder); ok {
 			return &UnknownError{Rev: own, Why: "there is no " + of.what + " of that name"}
 		}
@@ -84,7 +84,7 @@ func None(ref string) *UnknownError {
 	return &UnknownError{Rev: ref, Why: "there is no ref of that name"}
 }
 
-// AmbiguousError says that the digits of a revision begin several ids.
+// AmbiguousError is the error for digits that begin several ids.
 type AmbiguousError struct {
 	Rev        string
 	Candidates []objects.ID // some of them

@@ -83,13 +83,13 @@ func TestRevisions(t *testing.T) {
 func TestWhatNamesNothing(t *testing.T) {
 	r, _ := talk(t)
 	for rev, why := range map[string]string{
-		"nope": "no such branch", "HEAD~7": "only 6 commits come before it", "main@{9}": "moved only 7 times", "main@{2020-01-01}": "known only since",
-		"main@{soon}": "want a date", "HEAD^{x}": "want ^, ^2, ^{message} or ^{turn}", "HEAD~x": "no number", "main~3^{turn}~9": "only", "HEAD~6^{turn}": "no user message",
-		":/unsaid": "no commit says that", ":/": "want words", "refs/heads/empty": "no commits yet", "deadbeef": "no such branch", "": "no such branch",
+		"nope": "no such branch", "HEAD~7": "only 6 commits come before it", "main@{9}": "moved only 7 times", "main@{2020-01-01}": "the ref log begins at",
+		"main@{soon}": "want a date", "HEAD^{x}": "want ^, ^2, ^{message} or ^{turn}", "HEAD~x": "not a number", "main~3^{turn}~9": "only", "HEAD~6^{turn}": "no user message",
+		":/unsaid": "no commit contains that text", ":/": "want text", "refs/heads/empty": "no commits yet", "deadbeef": "no such branch", "": "no such branch",
 	} {
 		_, err := r.Resolve(t.Context(), rev)
 		if unknown := (*UnknownError)(nil); !errors.As(err, &unknown) || !errors.Is(err, objects.ErrNotFound) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %v, want an UnknownError saying %q", rev, err, why)
+			t.Errorf("%q: %v, want an UnknownError that contains %q", rev, err, why)
 		}
 	}
 	var unknown *UnknownError
@@ -105,7 +105,7 @@ func TestWhatNamesNothing(t *testing.T) {
 func TestNoneSaysWhatThereIsNot(t *testing.T) {
 	for ref, want := range map[string]string{
 		"refs/heads/a/b": `revision "a/b": there is no branch of that name`, "refs/tags/v1": `revision "v1": there is no tag of that name`,
-		"refs/rescued/main/1": `revision "main/1": there is no rescued reply of that name`, "refs/x/y": `revision "refs/x/y": there is no ref of that name`,
+		"refs/rescued/main/1": `revision "main/1": there is no rescued response of that name`, "refs/x/y": `revision "refs/x/y": there is no ref of that name`,
 	} {
 		if err := None(ref); err.Error() != want || !errors.Is(err, objects.ErrNotFound) {
 			t.Errorf("%s: %v, want %s", ref, err, want)

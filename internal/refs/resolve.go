@@ -13,13 +13,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Store is what a Resolver looks at.
+// Store is what a Resolver reads.
 type Store interface {
 	objects.Reader
 	objects.RefReader
 }
 
-// Resolver turns revisions into ids. It may be used by many goroutines at once.
+// Resolver resolves revisions. Any number of goroutines may use it.
 type Resolver struct {
 	Store Store
 	Head  string // the branch, or the id, that HEAD means; empty: HEAD means nothing
@@ -31,8 +31,8 @@ const (
 	candidates = 8 // most ids that an ambiguous one lists
 )
 
-// Resolve gives the commit that rev names. A rev that names nothing is an
-// *[UnknownError], digits that begin several ids are an *[AmbiguousError].
+// Resolve returns the commit that rev names. When it names none, the error is an
+// *[UnknownError]; when its digits begin several ids, it is an *[AmbiguousError].
 func (r Resolver) Resolve(ctx context.Context, rev string) (objects.ID, error) {
 	return r.resolve(ctx, rev, objects.KindCommit)
 }
@@ -42,8 +42,8 @@ func (r Resolver) Object(ctx context.Context, rev string) (objects.ID, error) {
 	return r.resolve(ctx, rev, 0)
 }
 
-// Range splits "A..B" and resolves both sides; an empty one is HEAD. Without
-// ".." from is zero.
+// Range splits "A..B" and resolves both sides; an empty side is HEAD. Without "..", from is
+// zero.
 func (r Resolver) Range(ctx context.Context, spec string) (from, to objects.ID, err error) {
 	a, b, isRange := strings.Cut(spec, "..")
 	if !isRange || strings.HasPrefix(spec, ":/") {
@@ -64,8 +64,8 @@ func orHead(rev string) string {
 }
 
 func (r Resolver) resolve(ctx context.Context, rev string, kind objects.Kind) (objects.ID, error) {
-	if words, ok := strings.CutPrefix(rev, ":/"); ok {
-		return r.saying(ctx, rev, words)
+	if text, ok := strings.CutPrefix(rev, ":/"); ok {
+		return r.findText(ctx, rev, text)
 	}
 	base, steps := splitSteps(rev)
 	id, err := r.base(ctx, rev, base, kind)
@@ -75,7 +75,7 @@ func (r Resolver) resolve(ctx context.Context, rev string, kind objects.Kind) (o
 	return id, err
 }
 
-// splitSteps cuts "main~2^{turn}" into "main" and "~2", "^{turn}".
+// splitSteps splits "main~2^{turn}" into "main" and "~2", "^{turn}".
 func splitSteps(rev string) (base string, steps []string) {
 	at := strings.IndexAny(rev, "~^")
 	if at < 0 {
@@ -95,7 +95,7 @@ func splitSteps(rev string) (base string, steps []string) {
 
 func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind) (objects.ID, error) {
 	if name, when, ok := strings.Cut(base, "@{"); ok && strings.HasSuffix(when, "}") {
-		return r.past(ctx, rev, name, strings.TrimSuffix(when, "}"))
+		return r.refAt(ctx, rev, name, strings.TrimSuffix(when, "}"))
 	}
 	if base == "@" {
 		base = "HEAD"
@@ -119,13 +119,13 @@ func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind)
 	if id, err := r.digits(ctx, base, kind); err != nil || !id.IsZero() {
 		return id, err
 	}
-	if id, err := r.call(ctx, base); err != nil || !id.IsZero() {
+	if id, err := r.findToolCall(ctx, base); err != nil || !id.IsZero() {
 		return id, err
 	}
 	return objects.ID{}, r.unknown(ctx, rev, base)
 }
 
-// ref finds the ref that a name means: as it is, as a tag, as a branch.
+// ref returns the ref of a name: of the full name, of a tag, of a branch.
 func (r Resolver) ref(ctx context.Context, name string) (objects.Ref, error) {
 	if name == "" {
 		return objects.Ref{}, nil
@@ -141,7 +141,7 @@ func (r Resolver) ref(ctx context.Context, name string) (objects.Ref, error) {
 	return found[0], nil
 }
 
-// digits finds the one object whose id begins with s; zero when there is none.
+// digits returns the only object whose id begins with s; zero when there is none.
 func (r Resolver) digits(ctx context.Context, s string, kind objects.Kind) (objects.ID, error) {
 	if len(s) < minPrefix || len(s) > 64 || strings.Trim(strings.ToLower(s), "0123456789abcdef") != "" {
 		return objects.ID{}, nil
@@ -159,9 +159,9 @@ func (r Resolver) digits(ctx context.Context, s string, kind objects.Kind) (obje
 func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step string) (objects.ID, error) {
 	switch {
 	case step == "^{message}":
-		return r.back(ctx, id, func(c *commit.Commit) bool { return c.Op != commit.Append || c.Index == 0 })
+		return r.walkBack(ctx, id, func(c *commit.Commit) bool { return c.Op != commit.Append || c.Index == 0 })
 	case step == "^{turn}":
-		found, err := r.back(ctx, id, (*commit.Commit).BeginsTurn)
+		found, err := r.walkBack(ctx, id, (*commit.Commit).BeginsTurn)
 		if err == nil && found.IsZero() {
 			err = &UnknownError{Rev: rev, Why: "no user message comes before it"}
 		}
@@ -170,14 +170,14 @@ func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step stri
 	n := 1
 	switch {
 	case step == "^2":
-		return r.second(ctx, rev, id)
+		return r.secondParent(ctx, rev, id)
 	case step[0] == '^' && len(step) > 1:
 		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q: want ^, ^2, ^{message} or ^{turn}", step)}
 	}
 	if digits := step[1:]; digits != "" {
 		var err error
 		if n, err = strconv.Atoi(digits); err != nil || n < 0 {
-			return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q is no number of commits", digits)}
+			return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q is not a number of commits", digits)}
 		}
 	}
 	walked := 0
@@ -193,11 +193,11 @@ func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step stri
 	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("only %d commits come before it", walked-1)}
 }
 
-// second is the second parent of a merge.
-func (r Resolver) second(ctx context.Context, rev string, id objects.ID) (objects.ID, error) {
+// secondParent returns the second parent of a merge.
+func (r Resolver) secondParent(ctx context.Context, rev string, id objects.ID) (objects.ID, error) {
 	c, err := commit.Read(ctx, r.Store, id)
 	if err == nil && c.Op != commit.Merge {
-		err = &UnknownError{Rev: rev, Why: id.Short() + " is no merge, so it has no second parent"}
+		err = &UnknownError{Rev: rev, Why: id.Short() + " is not a merge, so it has no second parent"}
 	}
 	if err != nil {
 		return objects.ID{}, err
@@ -205,8 +205,9 @@ func (r Resolver) second(ctx context.Context, rev string, id objects.ID) (object
 	return c.SecondParent(), nil
 }
 
-// back finds the first commit from id on back that is ok; zero when none is.
-func (r Resolver) back(ctx context.Context, id objects.ID, ok func(*commit.Commit) bool) (objects.ID, error) {
+// walkBack returns the first commit, from id back by first parents, that is ok; zero when none
+// is.
+func (r Resolver) walkBack(ctx context.Context, id objects.ID, ok func(*commit.Commit) bool) (objects.ID, error) {
 	for c, err := range commit.Walk(ctx, r.Store, id, 0) {
 		if err != nil {
 			return objects.ID{}, err
@@ -218,8 +219,8 @@ func (r Resolver) back(ctx context.Context, id objects.ID, ok func(*commit.Commi
 	return objects.ID{}, nil
 }
 
-// past finds where a ref was: so many moves ago, or at a time.
-func (r Resolver) past(ctx context.Context, rev, name, when string) (objects.ID, error) {
+// refAt returns where a ref was: some moves ago, or at a time.
+func (r Resolver) refAt(ctx context.Context, rev, name, when string) (objects.ID, error) {
 	if name == "" || name == "HEAD" || name == "@" {
 		name = r.Head
 	}
@@ -254,9 +255,9 @@ func (r Resolver) past(ctx context.Context, rev, name, when string) (objects.ID,
 		}
 	}
 	if oldest.Seq == 0 {
-		return objects.ID{}, &UnknownError{Rev: rev, Why: "nothing is known of its past"}
+		return objects.ID{}, &UnknownError{Rev: rev, Why: "the ref log has no entry of it"}
 	}
-	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("it is known only since %s", oldest.Note.Time.Format(time.RFC3339))}
+	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("the ref log begins at %s", oldest.Note.Time.Format(time.RFC3339))}
 }
 
 func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (objects.ID, error) {
@@ -279,7 +280,7 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("it has moved only %d times", len(entries))}
 }
 
-// target is where a log entry left a ref.
+// target returns where a log entry left a ref.
 func target(rev, full string, e objects.LogEntry) (objects.ID, error) {
 	for _, u := range e.Refs {
 		if u.Name == full && !u.New.IsZero() {
@@ -289,9 +290,10 @@ func target(rev, full string, e objects.LogEntry) (objects.ID, error) {
 	return objects.ID{}, &UnknownError{Rev: rev, Why: "it did not exist then"}
 }
 
-// At is the newest commit from tip on back that was made at t or before.
+// At returns the newest commit, from tip back by first parents, that was made at t or
+// before.
 func (r Resolver) At(ctx context.Context, tip objects.ID, t time.Time) (objects.ID, error) {
-	id, err := r.back(ctx, tip, func(c *commit.Commit) bool { return !c.Time.After(t) })
+	id, err := r.walkBack(ctx, tip, func(c *commit.Commit) bool { return !c.Time.After(t) })
 	if err == nil && id.IsZero() {
 		err = &UnknownError{Rev: t.Format(time.RFC3339), Why: "no commit is that old"}
 	}
@@ -305,7 +307,7 @@ func (r Resolver) now() time.Time {
 	return time.Now()
 }
 
-// unknown makes the error for a base that names nothing, with what was meant.
+// unknown returns the error for a base that names nothing, with a similar name.
 func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 	e := &UnknownError{Rev: rev}
 	if id, err := r.digits(ctx, base, 0); err == nil && !id.IsZero() {
@@ -330,7 +332,7 @@ func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 	return e
 }
 
-// Name is how a person calls a ref: without refs/heads/, refs/tags/ or refs/.
+// Name returns the name of a ref for people: without refs/heads/, refs/tags/ or refs/.
 func Name(full string) string {
 	for _, folder := range []string{Heads, Tags, "refs/"} {
 		if short, ok := strings.CutPrefix(full, folder); ok {

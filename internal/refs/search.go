@@ -9,12 +9,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// maxCallID is the longest tool call id that is looked for.
+// maxCallID is the greatest length of the id of a tool call.
 const maxCallID = 256
 
-// call finds the newest tool call with an id, on HEAD's history first; zero when
+// findToolCall returns the newest tool call with an id, first on the history of HEAD; zero when
 // there is none.
-func (r Resolver) call(ctx context.Context, id string) (objects.ID, error) {
+func (r Resolver) findToolCall(ctx context.Context, id string) (objects.ID, error) {
 	if len(id) < 2 || len(id) > maxCallID || strings.ContainsAny(id, " \t\n") {
 		return objects.ID{}, nil
 	}
@@ -23,26 +23,25 @@ func (r Resolver) call(ctx context.Context, id string) (objects.ID, error) {
 		func(b content.Block) bool { call, ok := b.(content.ToolCall); return ok && call.CallID == id })
 }
 
-// saying finds the newest commit whose words contain words.
-func (r Resolver) saying(ctx context.Context, rev, words string) (objects.ID, error) {
-	if words == "" {
-		return objects.ID{}, &UnknownError{Rev: rev, Why: "want words after :/"}
+// findText returns the newest commit whose text contains text.
+func (r Resolver) findText(ctx context.Context, rev, text string) (objects.ID, error) {
+	if text == "" {
+		return objects.ID{}, &UnknownError{Rev: rev, Why: "want text after :/"}
 	}
 	id, err := r.search(ctx,
 		func(c *commit.Commit) bool { return c.Op != commit.Annotate && c.Op != commit.Merge },
-		func(b content.Block) bool { return strings.Contains(b.String(), words) })
+		func(b content.Block) bool { return strings.Contains(b.String(), text) })
 	if err == nil && id.IsZero() {
-		err = &UnknownError{Rev: rev, Why: "no commit says that"}
+		err = &UnknownError{Rev: rev, Why: "no commit contains that text"}
 	}
 	return id, err
 }
 
-// searchPage is how many commits are read at once.
+// searchPage is the number of commits that are read at once.
 const searchPage = 256
 
-// search goes back from HEAD, then from all branches, last moved first, and
-// gives the first commit whose header and block are right. No commit is looked
-// at twice.
+// search walks back from HEAD, then from all branches, the last moved first, and returns
+// the first commit whose header and block match. It looks at no commit twice.
 func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, block func(content.Block) bool) (objects.ID, error) {
 	var tips []objects.ID
 	if r.Head != "" {

@@ -20,8 +20,8 @@ var timeUnits = map[string]time.Duration{
 	"month": 30 * 24 * time.Hour, "year": 365 * 24 * time.Hour,
 }
 
-// ParseTime reads a moment as people write it: RFC 3339 or a part of it (in the
-// time zone of now), now, today, yesterday, "2 hours ago", "3.days.ago", "90m".
+// ParseTime parses a time as people write it: RFC 3339 or a part of it (in the time zone of
+// now), now, today, yesterday, "2 hours ago", "3.days.ago", "90m".
 func ParseTime(s string, now time.Time) (time.Time, error) {
 	text := strings.TrimSpace(s)
 	for _, layout := range timeLayouts {
@@ -44,7 +44,7 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("time %q: want a date such as 2026-11-21 or 2026-11-21T10:00, yesterday, or 2 hours ago", s)
 }
 
-// ago reads "2 hours ago", "2.hours.ago", "2 hours" and "2h".
+// ago parses "2 hours ago", "2.hours.ago", "2 hours" and "2h".
 func ago(s string) (time.Duration, bool) {
 	s = strings.ToLower(s)
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
