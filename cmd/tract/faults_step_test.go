@@ -43,6 +43,7 @@ func memory(t *testing.T) string {
 // its steps, and lets each of them fail or write a part. The store is sound then,
 // nothing that was acknowledged is lost, and the same command works.
 func TestFaultAtEveryStepOfEveryVerb(t *testing.T) {
+	t.Parallel()
 	base, env := faultDir(t)
 	dir := memory(t)
 	faults, struck, step := 0, 0, faultRounds(397, 97, 1)
@@ -90,6 +91,7 @@ func TestFaultAtEveryStepOfEveryVerb(t *testing.T) {
 // TestPowerFailureOfEveryVerb makes the folders that a power failure can leave of every
 // command that changes something. What bears the name of a copy is sound.
 func TestPowerFailureOfEveryVerb(t *testing.T) {
+	t.Parallel()
 	base, env := faultDir(t)
 	dir := memory(t)
 	states, step := 0, faultRounds(211, 41, 1)

@@ -180,6 +180,7 @@ var acknowledgedID = regexp.MustCompile(`(?m)^\[\S+ ([0-9a-f]{7})\]`)
 // The store is sound then, nothing that was acknowledged is lost, and the same command
 // works without any repair.
 func TestKillOfEveryVerb(t *testing.T) {
+	t.Parallel()
 	base, env := faultDir(t)
 	dir := filepath.Join(t.TempDir(), "work")
 	r := rand.New(rand.NewPCG(11, uint64(time.Now().UnixNano())))
@@ -308,6 +309,7 @@ func TestControlOfFaults(t *testing.T) {
 // works or says why it does not; the store is sound, and the command works when there
 // is room again.
 func TestFullDiskOfEveryVerb(t *testing.T) {
+	t.Parallel()
 	base, env := faultDir(t)
 	dir := filepath.Join(t.TempDir(), "work")
 	r := rand.New(rand.NewPCG(12, uint64(time.Now().UnixNano())))
@@ -339,6 +341,7 @@ func TestFullDiskOfEveryVerb(t *testing.T) {
 // TestReadingWritesNothing runs every command that only reads and compares the files
 // before and after.
 func TestReadingWritesNothing(t *testing.T) {
+	t.Parallel()
 	dir, env := faultDir(t)
 	before := filesOf(t, filepath.Join(dir, ".tract"))
 	for _, args := range [][]string{

@@ -78,6 +78,7 @@ var folderCommands = [][]string{
 // TestAFolderOfSomebodyElse gives a store away, which takes root. Nobody uses it then,
 // root neither, and nothing of it is read before that is said.
 func TestAFolderOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away; TestOwners of package safefile shows the rule to all")
 	}
@@ -149,6 +150,7 @@ func TestAFolderOfSomebodyElse(t *testing.T) {
 // TestWhatOthersCanWriteIsRefused holds for the folder, and for each file that is read
 // there.
 func TestWhatOthersCanWriteIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		".": {"log"}, "config.toml": {"log"}, "HEAD": {"log"}, "tract.db": {"log"}, "tract.db-journal": {"log"}, "tract.db-lock": {"user", "x"}, "tract.db-turn": {"user", "x"},
 		"profiles": {"profile", "load", "p"}, "profiles/p.toml": {"profile", "load", "p"}, "BISECT": {"bisect", "log"},

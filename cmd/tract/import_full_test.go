@@ -18,6 +18,7 @@ import (
 // TestImportIntoADiskThatGetsFull: the batches before the one for which there was no room
 // are in. The error says so, and the next import goes on from there.
 func TestImportIntoADiskThatGetsFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	env := append(os.Environ(), "HOME="+dir, "USER=ada", "TRACT_DIR=")
 	const lines = 400
@@ -47,7 +48,7 @@ func TestImportIntoADiskThatGetsFull(t *testing.T) {
 	if added == nil || added[1] == "0" {
 		t.Fatalf("nothing came in: %s%s", &out, &said)
 	}
-	want := "tract: hint: files may not grow so long here (ulimit -f); are imported (" + added[1] + " blocks), and the next import goes on from there\n"
+	want := "tract: hint: file size limit reached (ulimit -f); " + added[1] + " blocks are imported, and the next import continues from there\n"
 	if !strings.HasSuffix(said.String(), want) || strings.Contains(said.String(), "nothing was changed") {
 		t.Errorf("it says %s want %s", &said, want)
 	}
@@ -63,6 +64,7 @@ func TestImportIntoADiskThatGetsFull(t *testing.T) {
 
 // TestImportIntoAFullDisk changes nothing, and says so.
 func TestImportIntoAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir, env := faultDir(t)
 	out, err := program(t, dir, env, 1, []string{"import", "log.json", "--as", "b"}).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "nothing was changed\n") {

@@ -26,6 +26,7 @@ func (e *endless) Read(b []byte) (int, error) {
 // and through a pipe: it is refused with the limit named, before it fills the
 // memory, and nothing is committed.
 func TestTooLongIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	path := filepath.Join(dir, "long.txt")

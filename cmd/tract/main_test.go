@@ -24,10 +24,25 @@ func TestMain(m *testing.M) {
 	if limit := os.Getenv(faultEnv); limit != "" {
 		os.Exit(asProgram(limit))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(inMemory{m}, map[string]func(){
 		"tract": func() { os.Exit(mainCode()) },
 		"upper": upper,
 	})
+}
+
+// inMemory runs the tests in folders that are in memory, where the system has such a folder:
+// a sync costs nothing there.
+type inMemory struct{ *testing.M }
+
+// Run runs the tests.
+func (m inMemory) Run() int {
+	if dir, err := os.MkdirTemp("/dev/shm", "tract-test-"); err == nil {
+		defer os.RemoveAll(dir) //nolint:errcheck // nothing depends on it
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			return 1
+		}
+	}
+	return m.M.Run()
 }
 
 // upper is an editor for the scripts: it writes a file in capitals.

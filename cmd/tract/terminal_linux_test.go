@@ -133,6 +133,7 @@ func chatAnswer(thought, text string) []string {
 // TestSession talks on a terminal: lines, several lines, a long paste, a
 // stopped answer, commands.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	server := llmtest.Start(t,
 		llmtest.Exchange{Chunks: chatAnswer("hm", "First answer.")},
 		llmtest.Exchange{Chunks: append(chatAnswer("hm", "Half of the second"), "never"), Pace: 400 * time.Millisecond},
@@ -174,7 +175,7 @@ func TestSession(t *testing.T) {
 	c.until("reasoning.effort is high")
 	c.until("main> ")
 	c.keys("/nope\r")
-	c.until("/nope: unknown command")
+	c.until("unknown command /nope")
 	c.until("main> ")
 	c.keys("go on\r")
 	c.until("Third answer.")
@@ -193,6 +194,7 @@ func TestSession(t *testing.T) {
 // TestThinkingOffInASession: /thinking off asks for no reasoning, whatever effort is set,
 // and /thinking on for what was set before.
 func TestThinkingOffInASession(t *testing.T) {
+	t.Parallel()
 	server := llmtest.Start(t, llmtest.Exchange{Chunks: chatAnswer("hm", "First answer.")}, llmtest.Exchange{Chunks: chatAnswer("hm", "Second answer.")})
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "tract", "init", dir).CombinedOutput(); err != nil {
@@ -225,6 +227,7 @@ func TestThinkingOffInASession(t *testing.T) {
 // TestSessionSettings: in a session a setting is shown without a value, and a word that
 // is not known changes nothing.
 func TestSessionSettings(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	tools := filepath.Join(dir, "tools.json")
@@ -241,8 +244,8 @@ func TestSessionSettings(t *testing.T) {
 		{"/thinking clear yes please", `/thinking clear "yes please": want true or false`},
 		{"/thinking effort hihg", "want none, minimal,"},
 		{"/thinking effort", "reasoning.effort is not set (default)"},
-		{"/thinking of", "/thinking ofunknown"},
-		{"/thinking on high", "/thinking on highunknown"},
+		{"/thinking of", "unknown command: /thinking of"},
+		{"/thinking on high", "unknown command: /thinking on high"},
 		{"/thinking", "reasoning.enabled is true (default)"},
 		{"/thinking clear true", "reasoning.strip_from_context is all"},
 		{"/thinking clear", "reasoning.strip_from_context is all (/set)"},
@@ -273,6 +276,7 @@ func TestSessionSettings(t *testing.T) {
 // TestSessionAnswersACall: a call of the model is answered in the session, and the model
 // goes on when no call waits any more.
 func TestSessionAnswersACall(t *testing.T) {
+	t.Parallel()
 	calls := `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[` +
 		`{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"call_2","type":"function","function":{"name":"clock","arguments":"{}"}}]}}]}`
 	server := llmtest.Start(t,
@@ -303,8 +307,8 @@ func TestSessionAnswersACall(t *testing.T) {
 	c.until("main> ")
 	for _, step := range []struct{ typed, shown string }{
 		{"/result", "clock is waiting for its result: /result call_2 TEXT"},
-		{"/result call_9 sunny", "these wait: call_1, call_2"},
-		{"/result call_1 --abandon now", "/result call_1 --abandon nowunknown"},
+		{"/result call_9 sunny", "pending: call_1, call_2"},
+		{"/result call_1 --abandon now", "unknown command: /result call_1 --abandon now"},
 		{"/result call_1  sunny, 20 degrees", "clock is waiting for its result: /result call_2 TEXT"},
 		{"/result call_2 -F nothing.txt", "no such file"},
 		{"/result call_2 -F noon.txt", "Go out at noon."},
@@ -334,6 +338,7 @@ func TestSessionAnswersACall(t *testing.T) {
 // TestSessionUndoesATurn: a question, the calls of the model, their results and the answer
 // are undone together, whatever was looked at in between, and no other turn with them.
 func TestSessionUndoesATurn(t *testing.T) {
+	t.Parallel()
 	answer := func(text string) llmtest.Exchange {
 		return llmtest.Exchange{Body: `{"id":"` + text + `","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"` + text + `"}}]}`}
 	}
@@ -372,6 +377,7 @@ func TestSessionUndoesATurn(t *testing.T) {
 // TestSessionTakesTheIDOfItsHint: a call whose id has a space can be answered as the hint
 // writes it.
 func TestSessionTakesTheIDOfItsHint(t *testing.T) {
+	t.Parallel()
 	server := llmtest.Start(t, llmtest.Exchange{Body: `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Take a coat."}}]}`})
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", dir}, {"--dir", dir, "user", "Is it cold?"}, {"--dir", dir, "tool-call", "my call", "weather"}} {
@@ -393,6 +399,7 @@ func TestSessionTakesTheIDOfItsHint(t *testing.T) {
 // TestNarrowTerminal: nothing is wider than the terminal, and no colour is left
 // on at the end of a line.
 func TestNarrowTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"init", dir},

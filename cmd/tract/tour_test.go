@@ -16,6 +16,7 @@ import (
 // times aside, and a line "…" stands for any lines. The models are played. -update
 // writes the page anew.
 func TestTour(t *testing.T) {
+	t.Parallel()
 	const page = "../../docs/tour.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
