@@ -30,6 +30,7 @@ type compaction struct {
 	pack       uint32                   // the last pack of the source that was copied
 	seq        uint64                   // the last log entry that was
 	log        entryRun
+	room       arena            // for the pack that is copied
 	pending    []objects.Object // for packs
 	size       int              // of their data
 	referred   []objects.ID     // by what was written meanwhile
@@ -43,7 +44,7 @@ type compaction struct {
 type looseCopy struct{ copied, tombstone bool }
 
 // pendingBytes is how much data is packed together.
-const pendingBytes = 4 << 20
+const pendingBytes = 2 << 20
 
 // copyRounds copies until little is left for the round under the lock.
 func (c *compaction) copyRounds(level uint64) error {
@@ -132,11 +133,12 @@ func (c *compaction) copyPack(raw rawPack) error {
 	if c.reach == nil {
 		return c.copyRaw(raw)
 	}
-	p, err := parsePack(raw.n, raw.head)
+	c.room.reset()
+	p, err := parsePackIn(&c.room, raw.n, raw.head)
 	if err != nil {
 		return err
 	}
-	body, sound, err := openBody(nil, p, raw.body)
+	body, sound, err := openBody(&c.room, p, raw.body)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (c *compaction) putRows(p *pack, body []byte, sound bool, wanted func(i int
 		var room []objects.ID
 		o, err := p.whole(i, body, sound, nil, &room)
 		if err == nil {
-			o.Data = bytes.Clone(o.Data) // the rest of the pack need not stay in memory
+			o.Data = bytes.Clone(o.Data) // the pack does not stay in memory
 			err = c.put(o)
 		}
 		if err != nil {

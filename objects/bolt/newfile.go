@@ -33,8 +33,8 @@ type newFile struct {
 
 // How much is written in one transaction, and how many entries of the index are in memory.
 const (
-	writeBytes   = 8 << 20
-	indexEntries = 1 << 20
+	writeBytes   = 4 << 20
+	indexEntries = 1 << 19
 	indexParts   = 16 // most often that all heads are read for the index
 )
 
