@@ -20,6 +20,7 @@ var layers = map[string][]string{
 	"priority":           {},
 	"internal/suggest":   {},
 	"internal/filelock":  {},
+	"internal/spool":     {"internal/filelock"},
 	"safefile":           {},
 	"objects":            {"internal/canonical", "safefile"},
 
@@ -88,7 +89,7 @@ var layers = map[string][]string{
 
 	// 8: recording, the program
 	"internal/proxy": {"llm/providers"},
-	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets"},
+	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",

@@ -1,8 +1,12 @@
 package recorder
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tract-vcs/tract"
 )
@@ -22,22 +26,40 @@ type committer struct {
 	index *index
 	slots chan struct{}
 
-	recorded, failed atomic.Int64
+	recorded, failed, dropped atomic.Int64
+
+	stopped chan struct{}
+	once    sync.Once
 
 	mu    sync.Mutex
 	lanes map[string][]*exchange // that wait, by session; a lane that is there has a goroutine
 	count int64
+	held  int64 // bytes of bodies in memory that wait
 }
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
-	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}}
+	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{})}
 }
 
-// add adds an exchange that has ended. It does not wait.
+// errDropped says that an exchange was given up because too many waited to be committed.
+var errDropped = errors.New("too many exchanges wait to be committed")
+
+// add adds an exchange that has ended. It does not wait. More bytes than are allowed wait only
+// while the spool writes them.
 func (c *committer) add(x *exchange) {
 	key := x.lane()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	limit := c.o.Memory
+	if x.file != nil {
+		limit *= 2
+	}
+	if x.size() > limit-c.held && c.count > 0 {
+		c.dropped.Add(1)
+		go c.report(x, errDropped)
+		return
+	}
+	c.held += x.size()
 	list, runs := c.lanes[key]
 	c.lanes[key] = append(list, x)
 	c.count++
@@ -67,14 +89,108 @@ func (c *committer) run(key string) {
 		c.lanes[key] = list[1:]
 		c.mu.Unlock()
 
-		c.slots <- struct{}{}
-		c.commit(x)
-		<-c.slots
-
+		size := c.load(x)
+		if !c.commitAtLast(x) {
+			return // the transport is closed; the spool has the rest
+		}
 		c.mu.Lock()
 		c.count--
+		c.held -= size
 		c.mu.Unlock()
 	}
+}
+
+// How long a store that fails is given, and how often it is tried when no spool keeps the
+// exchange.
+const (
+	firstPause = 50 * time.Millisecond
+	mostPause  = 5 * time.Second
+	mostTries  = 3
+)
+
+// commitAtLast commits an exchange, and tries again while the store fails: those that follow
+// it in its session come after it. It reports false when the transport was closed first.
+func (c *committer) commitAtLast(x *exchange) bool {
+	pause := firstPause
+	for try := 1; ; try++ {
+		c.slots <- struct{}{}
+		err := c.commit(x)
+		<-c.slots
+		if err == nil {
+			return true
+		}
+		last := !isTransient(err) || x.file == nil && try == mostTries
+		if last || try == 1 && x.file != nil {
+			c.failed.Add(1)
+			c.report(x, err)
+		}
+		if last {
+			x.file.Finish(x.keptFrames(c.o.Unmasked, false))
+			return true
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, mostPause)
+		case <-c.stopped:
+			return false
+		}
+	}
+}
+
+// isTransient reports whether an exchange may be committed later: the store failed.
+func isTransient(err error) bool { return errors.As(err, new(*storeError)) }
+
+// storeError is an error of the store.
+type storeError struct{ error }
+
+// Unwrap returns the error of the store.
+func (e *storeError) Unwrap() error { return e.error }
+
+// load brings the bodies of an exchange back into memory, and returns their size as it is
+// counted.
+func (c *committer) load(x *exchange) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.released {
+		if frames, err := x.file.Read(); err == nil {
+			x.read(frames)
+		}
+		return 0
+	}
+	x.spooled = false // it is not released any more
+	return int64(len(x.sent) + len(x.came))
+}
+
+// written is called when the spool has all of an exchange: its bodies need not be in memory
+// when too many are.
+func (c *committer) written(x *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	over := c.held > c.o.Memory && slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) })
+	if !over {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c.held -= int64(len(x.sent) + len(x.came))
+	x.sent, x.came, x.released = nil, nil, true
+}
+
+// stop ends the tries to commit.
+func (c *committer) stop() { c.once.Do(func() { close(c.stopped) }) }
+
+// report tells of an exchange that was not recorded.
+func (c *committer) report(x *exchange, err error) {
+	if c.o.OnError != nil {
+		c.o.OnError(&Error{Path: x.path, Sent: x.sent, Came: x.came, Err: err})
+	}
+}
+
+// size is the bytes of the bodies in memory.
+func (x *exchange) size() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return int64(len(x.sent) + len(x.came))
 }
 
 // lane returns the key of the exchanges that are committed one after the other: those of a

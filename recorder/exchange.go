@@ -12,35 +12,34 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// commit commits an exchange. Whatever goes wrong, even a panic, is reported and goes no
-// further.
-func (c *committer) commit(x *exchange) {
-	var done *tract.Recorded
-	var branch string
-	err := errors.New("committing ended early")
+// commit commits an exchange. A panic is an error.
+func (c *committer) commit(x *exchange) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
-		if err != nil {
-			c.failed.Add(1)
-			if c.o.OnError != nil {
-				c.o.OnError(&Error{Path: x.path, Sent: x.sent, Came: x.came, Err: err})
-			}
-			return
-		}
-		c.recorded.Add(1)
-		if c.o.OnResponse != nil && done != nil && done.Response != nil && done.Rescued == "" {
-			c.o.OnResponse(branch, done.Response)
-		}
 	}()
-	done, branch, err = c.try(x)
+	done, branch, err := c.try(x)
+	if err != nil {
+		return err
+	}
+	c.recorded.Add(1)
+	secret := done.Response != nil && slices.ContainsFunc(done.Response.Blocks, func(b content.Block) bool {
+		_, rules := history.MaskBlock(b)
+		return len(rules) > 0
+	})
+	x.file.Finish(x.keptFrames(c.o.Unmasked, secret))
+	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
+		c.o.OnResponse(branch, done.Response)
+	}
+	return nil
 }
 
 // maxRaces is how often a place is looked for again because the branch moved.
@@ -221,7 +220,7 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	}
 	c.index.mu.Unlock()
 	if err != nil {
-		return nil, "", err
+		return nil, "", &storeError{err}
 	}
 	r, added := p.recording(a)
 	r.Request, r.Body, r.Address, r.Response = a.request, a.sent, target.Address(), an.reply
@@ -233,7 +232,7 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	}
 	done, err := c.repo.Branch(p.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
-		return nil, p.branch, err
+		return nil, p.branch, &storeError{err}
 	}
 	var reply []content.Block
 	if an.reply != nil {
@@ -244,5 +243,8 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	}
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
-	return done, p.branch, c.index.committed(x.ctx, a, p, added, done, reply)
+	if err := c.index.committed(x.ctx, a, p, added, done, reply); err != nil {
+		return done, p.branch, nil //nolint:nilerr // it is committed; the branch is read again when it is needed
+	}
+	return done, p.branch, nil
 }

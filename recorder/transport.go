@@ -14,6 +14,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 )
@@ -24,6 +25,9 @@ type Options struct {
 	Prefix   string                     // of the names of branches that nobody named; empty: "proxy/"
 	Author   string                     // of the commits; empty: the author of the Repo
 	Provider func(*http.Request) string // names the provider of a request whose host does not tell; nil or empty: the host decides
+	Spool    string                     // folder that keeps exchanges until they are committed; empty: they are in memory only
+	Memory   int64                      // most bytes of exchanges that wait to be committed; 0: 64 MiB
+	Disk     int64                      // most bytes of the spool; 0: 1 GiB
 	Unmasked bool                       // the Repo masks no secrets: its setting secrets.mask is "off"
 
 	// The functions are called by several goroutines at once, after the response has passed.
@@ -53,6 +57,7 @@ type Stats struct {
 	Failed   int64 // exchanges that were not committed as they should have been
 	Passed   int64 // requests that are not to models
 	Pending  int64 // exchanges that are on their way, or wait to be committed
+	Dropped  int64 // exchanges that were given up because too many waited
 }
 
 // Transport is an http.RoundTripper that commits what goes through it. It may be
@@ -61,6 +66,7 @@ type Transport struct {
 	o         Options
 	clock     func() time.Time
 	committer *committer
+	spool     *spool.Spool // nil: there is none
 
 	passed, pending atomic.Int64
 }
@@ -74,7 +80,32 @@ func New(repo *tract.Repo, o Options) *Transport {
 	if o.Prefix == "" {
 		o.Prefix = "proxy/"
 	}
-	return &Transport{o: o, clock: time.Now, committer: newCommitter(repo, o)}
+	if o.Memory == 0 {
+		o.Memory = 64 << 20
+	}
+	t := &Transport{o: o, clock: time.Now, committer: newCommitter(repo, o)}
+	if o.Spool == "" {
+		return t
+	}
+	var err error
+	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk}); err == nil {
+		err = t.spool.Recover(t.recovered)
+	}
+	if err != nil && o.OnError != nil {
+		o.OnError(&Error{Err: err})
+	}
+	return t
+}
+
+// recovered takes over an exchange of a process that ended before it was committed.
+func (t *Transport) recovered(f *spool.File, frames []spool.Frame) {
+	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errCut}
+	if !x.read(frames) {
+		f.Finish(nothing)
+		return
+	}
+	x.done = true
+	t.committer.add(x)
 }
 
 type onKey struct{}
@@ -89,7 +120,7 @@ func On(ctx context.Context, branch string) context.Context {
 func (t *Transport) Stats() Stats {
 	return Stats{
 		Recorded: t.committer.recorded.Load(), Failed: t.committer.failed.Load(),
-		Passed: t.passed.Load(), Pending: t.pending.Load() + t.committer.waiting(),
+		Passed: t.passed.Load(), Dropped: t.committer.dropped.Load(), Pending: t.pending.Load() + t.committer.waiting(),
 	}
 }
 
@@ -108,7 +139,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
-	if !x.whole { // it cannot be read twice
+	x.file = t.spool.Begin(x.clean(t.o.Unmasked))
+	x.spool(frameHead, x.head())
+	if x.whole {
+		x.spool(frameSent, x.sent)
+	} else {
 		again := *req
 		again.Body = &requestBody{ReadCloser: req.Body, x: x}
 		req = &again
@@ -154,6 +189,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 // ended hands an exchange on. Only the first call counts.
 func (t *Transport) ended(x *exchange, err error) {
 	if x.end(err, t.clock()) {
+		x.file.Write(spool.Frame{Kind: frameEnd, Data: x.endHead()}, func() { t.committer.written(x) })
 		t.committer.add(x)
 		t.pending.Add(-1)
 	}
@@ -175,11 +211,22 @@ func (t *Transport) Wait(ctx context.Context) error {
 	return nil
 }
 
+// Close waits as [Transport.Wait] does, and closes the spool. What was not committed stays in
+// the spool for the next transport with the same folder.
+func (t *Transport) Close(ctx context.Context) error {
+	err := t.Wait(ctx)
+	t.committer.stop()
+	return errors.Join(err, t.spool.Close())
+}
+
 // maxBody is the most bytes of a request or a response that are recorded.
 const maxBody = 64 << 20
 
 // errLeft says that a response was closed before its end.
 var errLeft = errors.New("the response was closed before its end")
+
+// errCut says that the process that recorded a response ended before the response did.
+var errCut = errors.New("the recording process ended before the response")
 
 // errTooLong says that a body is longer than maxBody.
 var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
@@ -193,6 +240,7 @@ type exchange struct {
 	header               http.Header // what of the request says whose it is
 	secrets              []string
 	started              time.Time
+	file                 *spool.File // nil: there is none
 
 	mu       sync.Mutex
 	sent     []byte
@@ -205,12 +253,18 @@ type exchange struct {
 	done     bool
 	err      error // why the response ended; nil: it is whole
 	tooLong  bool
+	spooled  bool // the file has all of it
+	released bool // the bodies are in the file only
 }
 
 func (x *exchange) answered(res *http.Response, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.response, x.first = res.StatusCode, res.Header.Clone(), now.Sub(x.started)
+	if !x.whole {
+		x.spool(frameSent, x.sent)
+	}
+	x.spool(frameAnswer, x.answerHead())
 }
 
 // write adds bytes to one of the bodies.
@@ -221,8 +275,11 @@ func (x *exchange) write(to *[]byte, p []byte) {
 	case x.done:
 	case len(*to)+len(p) > maxBody:
 		x.tooLong = true
-	default:
+	case len(p) > 0:
 		*to = append(*to, p...)
+		if to == &x.came {
+			x.spool(frameCame, x.came[len(x.came)-len(p):])
+		}
 	}
 }
 

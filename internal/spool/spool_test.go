@@ -1,0 +1,116 @@
+package spool
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func open(t *testing.T, folder string, o Options) *Spool {
+	t.Helper()
+	s, err := Open(folder, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestUncommittedExchangesAreRecovered ends a process with one exchange in the middle, one
+// that has ended and one that was committed. The next process takes over the first two.
+func TestUncommittedExchangesAreRecovered(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder, Options{})
+	half, whole, done := s.Begin(nil), s.Begin(nil), s.Begin(nil)
+	half.Write(Frame{'q', []byte("half")}, nil)
+	whole.Write(Frame{'q', []byte("whole")}, nil)
+	whole.Write(Frame{'e', nil}, nil)
+	done.Write(Frame{'q', []byte("raw")}, nil)
+	done.Finish(func() []Frame { return []Frame{{'q', []byte("masked")}} })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if Waiting(folder) != 2 {
+		t.Errorf("%d wait, want 2", Waiting(folder))
+	}
+	kept, _ := filepath.Glob(filepath.Join(folder, "done", "*"))
+	if len(kept) != 1 {
+		t.Fatalf("committed: %q", kept)
+	}
+	if data, err := os.ReadFile(kept[0]); err != nil || !bytes.Contains(data, []byte("masked")) || bytes.Contains(data, []byte("raw")) {
+		t.Errorf("the committed exchange has %q, %v", data, err)
+	}
+	if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	next, other := open(t, folder, Options{}), open(t, folder, Options{})
+	var words []string
+	recovered := func(f *File, frames []Frame) {
+		words = append(words, string(frames[0].Data))
+		f.Finish(func() []Frame { return nil })
+	}
+	if err := next.Recover(recovered); err != nil || len(words) != 2 || words[0] != "half" || words[1] != "whole" {
+		t.Errorf("recovered %q, %v", words, err)
+	}
+	if err := other.Recover(recovered); err != nil || len(words) != 2 { // next still runs
+		t.Errorf("recovered again: %q, %v", words, err)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+	if Waiting(folder) != 0 {
+		t.Errorf("%d wait", Waiting(folder))
+	}
+	if err := Clear(folder); err != nil {
+		t.Error(err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(folder, "done", "*")); len(kept) > 0 {
+		t.Errorf("left: %q", kept)
+	}
+}
+
+// TestBoundsOfTheDisk: the oldest committed exchange goes, and what does not fit at all is
+// dropped and counted.
+func TestBoundsOfTheDisk(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder, Options{Disk: 100})
+	for range 3 {
+		f := s.Begin(nil)
+		f.Finish(func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
+	}
+	s.Begin(nil).Write(Frame{'q', make([]byte, 200)}, nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := filepath.Glob(filepath.Join(folder, "done", "*"))
+	if s.Dropped() != 1 || len(kept) > 2 {
+		t.Errorf("%d dropped, %d kept", s.Dropped(), len(kept))
+	}
+}
+
+// TestBoundOfTheMemory: with a queue of a few bytes an exchange is dropped instead of waiting.
+func TestBoundOfTheMemory(t *testing.T) {
+	s := open(t, t.TempDir(), Options{Memory: 10})
+	f := s.Begin(nil)
+	f.Write(Frame{'q', make([]byte, 50)}, func() { t.Error("it was written") })
+	f.Write(Frame{'e', nil}, func() { t.Error("its end was written") })
+	if err := s.Close(); err != nil || s.Dropped() != 1 {
+		t.Errorf("%d dropped, %v", s.Dropped(), err)
+	}
+}
+
+func FuzzParseFrames(f *testing.F) {
+	f.Add(appendFrame(appendFrame(nil, Frame{'q', []byte("a")}), Frame{'e', nil}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var again []byte
+		for _, frame := range parseFrames(data) {
+			again = appendFrame(again, frame)
+		}
+		if got := parseFrames(again); len(got) != len(parseFrames(data)) {
+			t.Errorf("%d frames, %d when written again", len(parseFrames(data)), len(got))
+		}
+	})
+}

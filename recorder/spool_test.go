@@ -1,0 +1,163 @@
+package recorder_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
+	"github.com/tract-vcs/tract/recorder"
+)
+
+// failing is a store whose writes fail while it is told so.
+type failing struct {
+	objects.Store
+	fails atomic.Bool
+}
+
+func (s *failing) Apply(ctx context.Context, b objects.Batch) error {
+	if s.fails.Load() {
+		return objectstest.ErrFault
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+// files returns what all files of a folder have.
+func files(t *testing.T, folder string) (all []byte) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, text...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestSpoolBringsInWhatTheStoreRefused has a store that fails while a conversation goes on
+// and while the process ends, in the middle of a response. The next process commits all of it.
+func TestSpoolBringsInWhatTheStoreRefused(t *testing.T) {
+	store := &failing{Store: objects.Memory()}
+	url := engine(func() objects.Store { return store })
+	const half = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half of\"}}]}\n\n"
+	left := make(chan bool)
+	n := 0
+	w := newWire(t, url, func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if n++; n < 3 {
+			io.WriteString(out, chatAnswer([]string{"A1", "A2"}[n-1]))
+			return
+		}
+		io.WriteString(out, half)
+		out.(http.Flusher).Flush()
+		<-left
+	})
+	folder := t.TempDir()
+	options := recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }}
+	w.transport = recorder.New(w.repo, options)
+	w.client.Transport = w.transport
+	store.fails.Store(true)
+	main := recorder.On(t.Context(), "main")
+	ask := func(lines ...string) *http.Request {
+		req := w.request(main, chatBody(lines...))
+		req.Header.Set("Authorization", "Bearer sk-very-secret-key")
+		return req
+	}
+	for _, lines := range [][]string{{"Q1"}, {"Q1", "A1", "Q2"}} {
+		res, err := w.client.Do(ask(lines...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(res.Body); err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	res, err := w.client.Do(ask("Q1", "A1", "Q2", "A2", "Q3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(res.Body, make([]byte, len(half))); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-w.errs; err.Err == nil {
+		t.Error("the failure was not reported")
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.transport.Close(stopped); err == nil { // as if the process ended
+		t.Error("everything was committed")
+	}
+	close(left)
+	res.Body.Close()
+	store.fails.Store(false)
+	if bytes.Contains(files(t, folder), []byte("very-secret")) {
+		t.Error("a key is in the spool")
+	}
+
+	w.transport = recorder.New(w.repo, options)
+	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2 | Q3"})
+	list, err := w.repo.Rescues(t.Context())
+	if err != nil || len(list) != 1 || list[0].Commits[0].Block.String() != "Half of" {
+		t.Errorf("rescued: %v, %v", list, err)
+	}
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpoolKeepsNoSecret records a response with a secret in it: what stays in the spool after
+// the commit has neither the key of the request nor the secret.
+func TestSpoolKeepsNoSecret(t *testing.T) {
+	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	w := newWire(t, "mem:", says("The token is "+token, "A2"))
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = w.transport
+	main := recorder.On(t.Context(), "main")
+	w.ask(main, "My token is "+token)
+	w.ask(main, "My token is "+token, "The token is "+token, "Q2")
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept := files(t, folder)
+	if !bytes.Contains(kept, []byte("My token is")) || bytes.Contains(kept, []byte(token)) {
+		t.Errorf("the spool has %q", kept)
+	}
+	if s := w.transport.Stats(); s != (recorder.Stats{Recorded: 2}) {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+// TestTooManyWaitingExchangesAreDropped: without a spool the memory is bounded, and what is
+// given up is reported.
+func TestTooManyWaitingExchangesAreDropped(t *testing.T) {
+	free := make(chan bool)
+	w := newWire(t, engine(func() objects.Store { return &stuck{objects.Memory(), free} }), says("A1", "A2", "A3"))
+	w.transport = recorder.New(w.repo, recorder.Options{Memory: 10, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = w.transport
+	for _, branch := range []string{"a", "b", "c"} {
+		w.ask(recorder.On(t.Context(), branch), "Q")
+	}
+	close(free)
+	w.settle()
+	if s := w.transport.Stats(); s.Recorded != 1 || s.Dropped != 2 {
+		t.Errorf("stats %+v", s)
+	}
+}
