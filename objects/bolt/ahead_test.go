@@ -62,6 +62,9 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 		}
 	}
 	for n, h := range heads {
+		if n%rounds(6, 4, 1) != 0 && n != len(heads)-1 {
+			continue
+		}
 		for name, at := range map[string]int{
 			"the sum": 3, "the first id": packIDs + 5, "an id": packIDs + h.size/3, "the id it is known by": packIDs + h.count*idSize - 7, "an id elsewhere": h.ends - 7, "the sheet": h.ends + (h.size-h.ends)/2, "the end": h.size - 1,
 		} {

@@ -76,7 +76,7 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 // TestAuditEndsWithItsListener stops at the first error of the one who listens: nothing
 // is looked at any more when the audit has returned, and nothing is told twice.
 func TestAuditEndsWithItsListener(t *testing.T) {
-	path, _ := large(t, 3000)
+	path, _ := large(t, 900)
 	s := mustOpen(t, path, objects.Options{})
 	in, ok := objects.As[objects.Maintainer](s)
 	if !ok {
@@ -109,7 +109,7 @@ func large(t testing.TB, commits int) (path string, m sample) {
 	m = sample{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
 	for i := range commits {
 		c := object(fmt.Sprint(i, strings.Repeat("y", 20+i*61%900)))
-		if i%17 == 3 {
+		if i%67 == 3 {
 			c = object(fmt.Sprint(i, strings.Repeat("z", looseSize+i*13)))
 		}
 		var parents []objects.ID
@@ -176,13 +176,7 @@ func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 // the audit tells, or the store is as if nothing had happened: all of its objects,
 // refs and entries are there.
 func TestEveryFlipIsFoundOrHarmless(t *testing.T) {
-	flips := 400
-	if testing.Short() {
-		flips = 100
-	}
-	if torture() {
-		flips = 10_000
-	}
+	flips := rounds(40, 80, 10_000)
 	path, m := large(t, 300)
 	files := takeFiles(t, path)
 	seed := uint64(time.Now().UnixNano())

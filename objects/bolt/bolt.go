@@ -81,42 +81,41 @@ const (
 	defaultWait = 10 * time.Second
 )
 
-// store is the file and what this process is doing with it.
+// store is a database file and what this process is doing with it.
 type store struct {
 	path     string
 	wait     time.Duration
 	readOnly bool
 	policy   safefile.Policy
-	limit    int64 // bytes of the journal after which it is folded
+	limit    int64 // bytes of the journal after which a checkpoint is made
 	mapMost  int64 // bytes of a file that bbolt can map
+	bodies   opened
 
-	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, when any of these changes
+	loading sync.Mutex // held while frames of the journal are read; taken before mu
+
+	mu      sync.Mutex    // guards everything below
+	changed chan struct{} // closed, and replaced, when any of these changes
+	moved   chan struct{} // closed, and replaced, when this process moves a ref
 	closed  bool
-	shared  *handle // the one that others may join
-	open    int     // handles there are
-	opening bool    // a reader is about to share one
-	wanted  bool    // the writer is about to share one
 
-	claims map[bool]*claim // to the turn, for the exclusive lock or the other
+	shared  *handle                 // the handle that readers may join; nil: there is none
+	open    int                     // open handles
+	opening bool                    // a reader opens a handle to share
+	wanted  bool                    // the lease goroutine waits for the store: no reader opens it
+	tickets map[bool]*ticketRequest // for the exclusive lock, and for the shared one
 
-	writer  *writer  // who writes goes through it; nil: there is none
-	coming  *arrival // of the next; nil: nobody waits for one
-	writing bool     // somebody keeps the writer, or gets the next
-	tidied  bool     // leftovers were removed; for who keeps the writer
+	writer  *writer       // through which everybody writes; nil: there is none
+	request *leaseRequest // for the next writer; nil: nobody waits for one
+	leasing bool          // the lease goroutine runs
+	tidied  bool          // leftovers were removed; only the lease goroutine uses it
 
-	moved chan struct{} // closed, and made anew, when a ref moves here
+	file   os.FileInfo // of the file that was opened last
+	before uint64      // how many files had the name before it
+	files  uint64      // how many were opened
 
-	file   os.FileInfo // that was opened last
-	before uint64      // files that had the name before it
-	files  uint64      // that were opened
-
-	bodies opened // of this file or another
-
-	loading  sync.Mutex
 	mem      *memtable.Table  // of the journal, as the last handle left it; nil: to be read again
 	position journal.Position // up to which mem has the journal
-	journal  os.FileInfo
+	journal  os.FileInfo      // of the journal that was opened last
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
@@ -126,7 +125,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	}
 	s := &store{
 		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, mapMost: mapLimit(strconv.IntSize),
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
+		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
 		if err := s.policy.Check(filepath.Dir(path), info); err != nil {
@@ -203,9 +202,9 @@ func (s *store) Close() error {
 	}
 	s.mu.Unlock()
 	if idle != nil {
-		s.letGo(idle)
+		s.closeIdle(idle)
 	}
-	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.writing })
+	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.leasing })
 }
 
 // signal wakes up whoever awaits a change. mu is held.

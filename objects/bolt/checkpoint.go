@@ -27,7 +27,7 @@ import (
 // error that is not an unknown outcome says that nothing was written.
 func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.Object) error {
 	if h.before != nil { // see moment
-		_ = s.await(context.Background(), func() bool { return h.before.looks == 0 })
+		_ = s.await(context.Background(), func() bool { return h.before.readers == 0 })
 	}
 	own, bound := len(more)+len(hauled) > 0, h.journal.Binding
 	bound.Generation, bound.Sequence = bound.Generation+1, h.journal.Sequence
@@ -67,7 +67,7 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 		return err
 	}
 	s.mu.Lock()
-	h.before, h.now = h.now, &moment{meta: now}
+	h.before, h.now = h.now, &fileVersion{meta: now}
 	h.restartJournal(bound)
 	s.mem, s.position = h.mem, h.journal.Position
 	s.mu.Unlock()

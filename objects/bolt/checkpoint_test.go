@@ -46,9 +46,9 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mu.Lock()
-	w.close(g)
+	w.open, w.committing = nil, g
 	w.mu.Unlock()
-	if err := in.commit(h, g); err != nil || h.now.meta.Tx != was+2 {
+	if err := in.commitGroup(h, g); err != nil || h.now.meta.Tx != was+2 {
 		t.Fatalf("%d transactions, %v", h.now.meta.Tx-was, err)
 	}
 	if w.look.pages.Meta.Tx == was {
@@ -57,7 +57,7 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
 		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
 	}
-	w.landed(g)
+	w.written(g)
 	h.close()
 	h.side.release()
 }

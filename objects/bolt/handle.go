@@ -16,135 +16,161 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// burst is how long readers may join a handle. Without an end, readers that
-// overlap would keep the writers of other processes out.
-const burst = 5 * time.Millisecond
+// No file stays open while nobody uses the store. Readers of one process that overlap share
+// one handle, for shareTime at most, since otherwise they would keep the writers of other
+// processes out for ever. While this process has the writer lease, readers use the handle of
+// the writer. A store opened for reading only keeps an idle handle for idleTime, since a
+// command reads a dozen times in a row, and opening and locking takes longer than reading.
+const (
+	shareTime = 5 * time.Millisecond
+	idleTime  = 2 * time.Millisecond
+	idlePoll  = 200 * time.Microsecond // how often an idle handle looks for other processes
+)
 
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
 	file    *os.File
-	number  uint64      // which of the files that had the name it is
 	info    os.FileInfo // of the file, when it was opened
-	side    *sideLock   // nil: there can be none
+	number  uint64      // which of the files that had the name it is
+	side    *ticketLock // nil: there can be none
 	journal *journal.Log
 	mem     *memtable.Table
+	bodies  *opened
 	writer  bool
+	broken  atomic.Bool // it must not be used again
+
+	// The mutex of the store guards these.
+	now     *fileVersion
+	before  *fileVersion // what now was before the last checkpoint
+	mark    memtable.Mark
+	pending []*pending
 	opened  time.Time
-	broken  atomic.Bool // it is not to be used again
-	idle    bool        // nobody looks at it, and it is kept; the mutex of the store guards it
-	timed   bool        // a timer will let go of it
-	polite  time.Time   // when a reader asked last whether somebody waits
+	polled  time.Time // when an idle handle looked for other processes last
+	idle    bool      // nobody uses it, and it is kept
+	timed   bool      // a timer will close it
 
-	planner *writer // whose look goes on when the file does; nil: nobody plans
-
-	now    *moment
-	before *moment // what now was before the last checkpoint
-	mark   memtable.Mark
-	staged []*staged
-	bodies *opened
+	planner *writer // plans on this handle; nil: nobody does
 }
 
-// moment is the file after one transaction. bbolt writes over the pages of a
-// moment in the second transaction after it, so the writer lets those who look
-// at the moment before leave first.
-type moment struct {
-	meta  page.Meta
-	looks int // who looks at it; the mutex of the store guards it
+// fileVersion is the file after one transaction. bbolt overwrites the pages of a state in the
+// second transaction after it, so a checkpoint waits for the readers of the state before the
+// present one.
+type fileVersion struct {
+	meta    page.Meta
+	readers int // guarded by the mutex of the store
 }
 
-// look is the store as the handle has it now. The mutex of the store is held, or
-// nobody else has the handle.
+// look returns a snapshot of the present state. The mutex of the store is held, or nobody
+// else has the handle.
 func (h *handle) look() *look {
 	l := newLook(h.file, h.now.meta)
 	l.number = h.number
-	l.mem, l.mark, l.staged, l.bodies = h.mem, h.mark, h.staged, h.bodies
+	l.mem, l.mark, l.pending, l.bodies = h.mem, h.mark, h.pending, h.bodies
 	return l
 }
 
-// view calls f with the store as it is now.
+// readTx is one call that reads from a handle.
+type readTx struct {
+	handle *handle
+	state  *fileVersion
+	look   *look
+}
+
+// view calls f with a snapshot of the store.
 func (s *store) view(ctx context.Context, op string, f func(*look) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h, m, l, err := s.enter(ctx, op)
+	r, err := s.acquireReader(ctx, op)
 	if err != nil {
 		return err
 	}
-	defer s.leave(h, m)
-	return s.explain(op, protect(func() error { return f(l) }))
+	defer s.releaseReader(r)
+	return s.explain(op, protect(func() error { return f(r.look) }))
 }
 
-// enter joins the handle that there is, or opens one.
-func (s *store) enter(ctx context.Context, op string) (*handle, *moment, *look, error) {
-	if h, m, l, _, err := s.join(false); h != nil || err != nil {
-		return h, m, l, err
+// acquireReader joins the shared handle, or opens one.
+func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
+	if r, _, err := s.joinShared(false); r != nil || err != nil {
+		return r, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	for {
-		h, m, l, changed, err := s.join(true)
+		r, changed, err := s.joinShared(true)
 		switch {
-		case h != nil || err != nil:
-			return h, m, l, err
+		case r != nil || err != nil:
+			return r, err
 		case changed == nil:
 			h, err := s.openRead(waiting)
-			s.mu.Lock()
-			s.opening = false
-			if err == nil {
-				s.open++
-				h.now.looks++
-				l = h.look()
-				if !s.wanted && s.shared == nil {
-					s.shared = h
-				}
+			if r = s.share(h, err); r == nil {
+				return nil, s.waited(ctx, op, err)
 			}
-			s.signal()
-			s.mu.Unlock()
-			if err != nil {
-				return nil, nil, nil, s.waited(ctx, op, err)
-			}
-			return h, h.now, l, nil
+			return r, nil
 		}
 		select {
 		case <-changed:
 		case <-waiting.Done():
-			return nil, nil, nil, s.waited(ctx, op, waiting.Err())
+			return nil, s.waited(ctx, op, waiting.Err())
 		}
 	}
 }
 
-// join joins the shared handle. Without one the caller opens the next when
-// changed is nil and it said that it will, and waits for a change otherwise.
-func (s *store) join(open bool) (h *handle, m *moment, l *look, changed chan struct{}, err error) {
+// joinShared joins the shared handle. If there is none, the caller waits until changed is
+// closed; if changed is nil as well, and open is set, the caller has to open one and share it.
+func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch h := s.shared; {
 	case h != nil && h.writer: // also while Close waits for the writer: f of Update may read
 	case s.closed:
-		return nil, nil, nil, nil, objects.ErrClosed
+		return nil, nil, objects.ErrClosed
 	case s.wanted || s.opening:
-		return nil, nil, nil, s.changed, nil
-	case h == nil || time.Since(h.opened) > burst:
+		return nil, s.changed, nil
+	case h == nil || time.Since(h.opened) > shareTime:
 		if open {
 			s.shared, s.opening = nil, true
 		}
-		return nil, nil, nil, nil, nil
+		return nil, nil, nil
 	}
-	s.shared.now.looks++
 	s.shared.idle = false
-	return s.shared, s.shared.now, s.shared.look(), nil, nil
+	return s.read(s.shared), nil, nil
 }
 
-// leave ends a look. The last reader closes a handle; the writer closes its own.
-func (s *store) leave(h *handle, m *moment) {
+// read counts one more reader of a handle. mu is held.
+func (s *store) read(h *handle) *readTx {
+	h.now.readers++
+	return &readTx{handle: h, state: h.now, look: h.look()}
+}
+
+// share lets other readers join a handle that the caller has opened, if there is no error.
+func (s *store) share(h *handle, err error) (r *readTx) {
 	s.mu.Lock()
-	m.looks--
-	last := m.looks == 0
+	defer s.mu.Unlock()
+	defer s.signal()
+	s.opening = false
+	if err != nil {
+		return nil
+	}
+	s.open++
+	if !s.wanted && s.shared == nil {
+		s.shared = h
+	}
+	return s.read(h)
+}
+
+// releaseReader ends the use of a handle. The last reader closes it; a writer closes its own.
+func (s *store) releaseReader(r *readTx) {
+	h := r.handle
+	s.mu.Lock()
+	r.state.readers--
+	last := r.state.readers == 0
 	if last && h.writer {
 		s.signal()
 	}
-	if last = last && !h.writer; last && s.shared == h {
-		if last = !s.idles(h); last {
+	last = last && !h.writer
+	if last && s.shared == h {
+		if last = !s.keepIdle(h); last {
 			s.shared = nil
 		}
 	}
@@ -154,17 +180,53 @@ func (s *store) leave(h *handle, m *moment) {
 	}
 }
 
-// shut closes a handle at which nobody looks any more.
+// keepIdle keeps a handle that nobody uses for the next reader, or reports that it is to be
+// closed. mu is held.
+func (s *store) keepIdle(h *handle) bool {
+	now := time.Now()
+	left := idleTime - now.Sub(h.opened)
+	if !s.readOnly || s.closed || left <= 0 {
+		return false
+	}
+	if now.Sub(h.polled) > idlePoll {
+		h.polled = now
+		if h.side != nil && h.side.contended() {
+			return false
+		}
+	}
+	h.idle = true
+	if !h.timed {
+		h.timed = true
+		time.AfterFunc(left, func() { s.closeIdle(h) })
+	}
+	return true
+}
+
+// closeIdle closes a handle that nobody uses.
+func (s *store) closeIdle(h *handle) {
+	s.mu.Lock()
+	idle := h.idle
+	h.idle = false
+	if idle && s.shared == h {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	if idle {
+		s.shut(h)
+	}
+}
+
+// shut closes a handle that nobody uses any more.
 func (s *store) shut(h *handle) {
 	h.close()
 	h.side.release()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if h.broken.Load() {
 		s.mem = nil
 	}
 	s.open--
 	s.signal()
-	s.mu.Unlock()
 }
 
 func (h *handle) close() {
@@ -174,7 +236,7 @@ func (h *handle) close() {
 	}
 }
 
-// waited explains an error of waiting for a handle that ends no later than ctx.
+// waited returns the error of a wait for a handle that ends no later than ctx.
 func (s *store) waited(ctx context.Context, op string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return s.busy(op)
@@ -197,7 +259,7 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openBoth(ctx, side, os.O_RDONLY)
+	h, err := s.openFiles(ctx, side, os.O_RDONLY)
 	if err != nil {
 		side.release()
 		return nil, err
@@ -205,7 +267,7 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 	return h, nil
 }
 
-// openWrite opens the file for writing, once nobody else has it open.
+// openWrite opens the store for writing, once nobody else has it open.
 func (s *store) openWrite(ctx context.Context) (*handle, error) {
 	if err := s.find(); err != nil {
 		return nil, err
@@ -214,7 +276,7 @@ func (s *store) openWrite(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openBoth(ctx, side, os.O_RDWR)
+	h, err := s.openFiles(ctx, side, os.O_RDWR)
 	if err != nil {
 		side.release()
 		return nil, err
@@ -228,13 +290,14 @@ func (s *store) openWrite(ctx context.Context) (*handle, error) {
 	return h, nil
 }
 
-// openBoth opens the file, which nobody changes then, and its journal.
-func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handle, error) {
+// openFiles opens the file, which nobody changes meanwhile, and its journal.
+func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*handle, error) {
 	f, err := s.policy.Open(s.path, flags, 0)
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
+	now := time.Now()
+	h := &handle{file: f, side: side, opened: now, polled: now, bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		var bound journal.Binding
 		if bound, err = s.inspect(h); err == nil {
@@ -248,8 +311,8 @@ func (s *store) openBoth(ctx context.Context, side *sideLock, flags int) (*handl
 	return h, nil
 }
 
-// find looks for the file before it is locked, so that no lock files are left
-// where there is no store, and before it is opened, which may wait for ever.
+// find checks the path before the store is locked, so that no lock files are left where
+// there is no store, and before it is opened, which could block on a named pipe.
 func (s *store) find() error {
 	info, err := os.Lstat(s.path)
 	switch {
@@ -272,8 +335,8 @@ func (h *handle) readMeta() (page.Meta, error) {
 	return page.ReadMeta(h.file, info.Size())
 }
 
-// inspect refuses a file that is not safe, not whole or not known, before
-// anything else of it is read.
+// inspect refuses a file that is damaged or has an unknown format, before anything else of
+// it is read.
 func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return bound, err
@@ -285,7 +348,7 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 	if err != nil {
 		return bound, err
 	}
-	h.now = &moment{meta: m}
+	h.now = &fileVersion{meta: m}
 	l := newLook(h.file, m)
 	version, err := l.version()
 	if err == nil {

@@ -31,7 +31,7 @@ func (w *writer) haul(g *group, b objects.Batch) (err error) {
 	if err := w.add(g, objects.Batch{Refs: b.Refs, Note: b.Note}); err != nil {
 		return err
 	}
-	g.hauled = b.Put
+	g.bulk = b.Put
 	return nil
 }
 

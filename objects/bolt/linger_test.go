@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// reader is a store that only reads what a fresh one wrote.
-func reader(t *testing.T) (s objects.Store, in *store, writer objects.Store) {
+// readOnlyStore is a store that only reads what a fresh one wrote.
+func readOnlyStore(t *testing.T) (s objects.Store, in *store, writer objects.Store) {
 	t.Helper()
 	writer, path := fresh(t)
 	apply(t, writer, "refs/heads/main", "first")
@@ -30,7 +30,7 @@ func openNow(s *store) int {
 }
 
 func TestWhoOnlyReadsKeepsTheFileForAMoment(t *testing.T) {
-	s, in, _ := reader(t)
+	s, in, _ := readOnlyStore(t)
 	opened := map[*handle]bool{}
 	began := time.Now()
 	for range 20 {
@@ -41,7 +41,7 @@ func TestWhoOnlyReadsKeepsTheFileForAMoment(t *testing.T) {
 		opened[in.shared] = true
 		in.mu.Unlock()
 	}
-	if most := 2 + int(time.Since(began)/linger); len(opened) > most { // nil is one of them
+	if most := 2 + int(time.Since(began)/idleTime); len(opened) > most { // nil is one of them
 		t.Errorf("20 reads opened the file %d times", len(opened))
 	}
 	idle(t, s) // the timer lets go
@@ -51,7 +51,7 @@ func TestWhoOnlyReadsKeepsTheFileForAMoment(t *testing.T) {
 }
 
 func TestWhoWritesKeepsNoHandleForReading(t *testing.T) {
-	_, _, writer := reader(t)
+	_, _, writer := readOnlyStore(t)
 	if _, err := writer.GetRefs(t.Context(), "refs/heads/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWhoWritesKeepsNoHandleForReading(t *testing.T) {
 }
 
 func TestClosingLetsGoOfTheFile(t *testing.T) {
-	s, in, _ := reader(t)
+	s, in, _ := readOnlyStore(t)
 	if _, err := s.GetRefs(t.Context(), "refs/heads/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestClosingLetsGoOfTheFile(t *testing.T) {
 
 // TestALingeringReaderSeesWhatIsWritten lets a writer in between two reads.
 func TestALingeringReaderSeesWhatIsWritten(t *testing.T) {
-	s, _, writer := reader(t)
+	s, _, writer := readOnlyStore(t)
 	for _, name := range []string{"refs/heads/second", "refs/heads/third", "refs/heads/fourth"} {
 		if got, err := s.GetRefs(t.Context(), name); err != nil || len(got) > 0 {
 			t.Fatalf("%s is there before it was written: %v, %v", name, got, err)
@@ -94,7 +94,7 @@ func TestALingeringReaderSeesWhatIsWritten(t *testing.T) {
 // store closed in the midst of it.
 func TestManyReadersAndTimers(t *testing.T) {
 	for range 10 {
-		s, in, writer := reader(t)
+		s, in, writer := readOnlyStore(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var readers sync.WaitGroup
 		for range 8 {

@@ -19,7 +19,7 @@ type look struct {
 	number   uint64          // of the file; see Spot
 	mem      *memtable.Table // the changes of the journal; nil: none
 	mark     memtable.Mark   // how much of it is visible
-	staged   []*staged       // what will be put next
+	pending  []*pending      // what will be put next
 	packs    map[uint32]*pack
 	lastBody begunBody
 	bodies   *opened

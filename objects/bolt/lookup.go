@@ -15,7 +15,7 @@ const keepPacks = 8
 
 // record gives the record of an object that lies in no pack; nil: it is not there.
 func (l *look) record(id objects.ID) []byte {
-	for _, s := range l.staged {
+	for _, s := range l.pending {
 		if value := s.get(id); value != nil {
 			return value
 		}

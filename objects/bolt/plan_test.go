@@ -79,22 +79,22 @@ func TestWhatStandsOnAGroupThatFailed(t *testing.T) {
 	}
 	first := plan("", "first")
 	w.mu.Lock()
-	w.close(first) // and while it is written:
+	w.open, w.committing = nil, first // and while it is written:
 	w.mu.Unlock()
 	second := plan("first", "second")
 	_ = h.journal.File.Close()
-	first.err = in.commit(h, first)
-	w.landed(first)
+	first.err = in.commitGroup(h, first)
+	w.written(first)
 	if first.err == nil {
 		t.Fatal("a journal that is closed was written")
 	}
 	if _, _, err := w.plan(batch("refs/heads/late", "late"), "", objects.ID{}); err != nil {
 		t.Errorf("a group that somebody will end takes no more: %v", err)
 	}
-	if w.write(second); !errors.Is(second.err, errAgain) {
+	if w.write(second); !errors.Is(second.err, errRetry) {
 		t.Errorf("what stands on it: %v", second.err)
 	}
-	if _, _, err := w.plan(batch("refs/heads/late", "late"), "", objects.ID{}); !errors.Is(err, errAgain) {
+	if _, _, err := w.plan(batch("refs/heads/late", "late"), "", objects.ID{}); !errors.Is(err, errRetry) {
 		t.Errorf("a handle that is broken takes more: %v", err)
 	}
 	h.close()

@@ -15,7 +15,7 @@ const restoreStep = 4096
 // a sync.
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for len(list) > 0 {
-		err := s.submit(ctx, func(w *writer, _ allowance) error {
+		err := s.submit(ctx, func(w *writer, _ waitLimit) error {
 			n, err := w.restore(list[:min(len(list), restoreStep)])
 			list = list[n:]
 			return err
@@ -37,7 +37,7 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 		}
 		var g *group
 		var lead bool
-		if g, lead, err = w.join("", objects.ID{}, func(g *group) error { return w.follow(g, e) }); err != nil {
+		if g, lead, err = w.join(func(g *group) error { return w.follow(g, e) }); err != nil {
 			break
 		}
 		if lead {
@@ -54,7 +54,7 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 		}
 		n++
 	}
-	if n > 0 && errors.Is(err, errAgain) {
+	if n > 0 && errors.Is(err, errRetry) {
 		err = nil // the rest goes the same way
 	}
 	return n, err

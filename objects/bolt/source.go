@@ -72,7 +72,7 @@ func (src *source) replaced() error {
 // withoutJournal returns a look at the file alone.
 func (l *look) withoutJournal() *look {
 	c := *l
-	c.mem, c.staged, c.mark = nil, nil, 0
+	c.mem, c.pending, c.mark = nil, nil, 0
 	return &c
 }
 

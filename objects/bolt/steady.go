@@ -41,7 +41,7 @@ type steady struct {
 	detached bool       // it holds no lock any more: what it reads may have been overwritten
 	sealed   bool       // nobody else writes to the file
 	again    sync.Mutex // held by who looks again
-	side     *sideLock
+	side     *ticketLock
 	since    time.Time // when the lock was taken
 	size     int64
 	meta     page.Meta
@@ -63,7 +63,7 @@ type steady struct {
 func (s *store) twin() *store {
 	return &store{
 		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, mapMost: s.mapMost,
-		changed: make(chan struct{}), claims: map[bool]*claim{}, moved: make(chan struct{}),
+		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 }
 
@@ -239,7 +239,7 @@ func (h *steady) lookAgain(f func(l *look) error) error {
 	defer h.again.Unlock()
 	ctx, cancel := context.WithTimeout(h.ctx, h.store.wait)
 	defer cancel()
-	var side *sideLock
+	var side *ticketLock
 	var err error
 	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
 		side, err = h.store.lock(ctx, false)

@@ -82,7 +82,7 @@ func sortIDs(list []objects.Object) *sorted {
 
 // recall finds out which objects may be there. Of one that is not seen it is certain.
 func (l *look) recall(s *sorted) error {
-	if l.mem != nil && l.mem.Len(objectsBucket, l.mark) > 0 || len(l.staged) > 0 {
+	if l.mem != nil && l.mem.Len(objectsBucket, l.mark) > 0 || len(l.pending) > 0 {
 		for i := range s.list {
 			s.seen[i] = l.record(s.list[i].ID) != nil
 		}

@@ -109,6 +109,60 @@ func TestWaitEnds(t *testing.T) {
 	apply(t, short, "refs/heads/c", "y")
 }
 
+// TestTicketIsKeptUntilTheGateOpens has a writer wait for a reader to leave: meanwhile it
+// keeps the ticket, so that no other reader overtakes it.
+func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
+	s, path := fresh(t)
+	first, err := idle(t, s).openRead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := inner(t, mustOpen(t, path, objects.Options{}))
+	late := inner(t, mustOpen(t, path, objects.Options{}))
+	idle(t, s)
+	granted := make(chan error, 1)
+	go func() {
+		h, err := writer.openWrite(t.Context())
+		if err == nil {
+			h.close()
+			h.side.release()
+		}
+		granted <- err
+	}()
+	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends only if the ticket was given away too soon
+	defer cancel()
+	for !first.side.contended() {
+		select {
+		case err := <-granted:
+			t.Fatalf("a writer does not wait for a reader: %v", err)
+		case <-patient.Done():
+			t.Fatal("a writer waits at the gate, and has no ticket")
+		case <-time.After(minPoll):
+		}
+	}
+	for range 20 { // while it waits, always
+		if !first.side.contended() {
+			t.Fatal("a writer waits at the gate, and has no ticket")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		h, err := late.openRead(ctx)
+		cancel()
+		if err == nil {
+			h.close()
+			h.side.release()
+			t.Fatal("a reader overtakes a writer that waits")
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	first.close()
+	first.side.release()
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKilledHolderLeavesNoLock(t *testing.T) {
 	s, path := fresh(t)
 	_, kill := busy(t, "hold", path)

@@ -44,20 +44,20 @@ func gather(t *testing.T, s objects.Store, path string, n int, do func(i int)) u
 		in.mu.Lock()
 		w := in.writer
 		in.mu.Unlock()
-		w.disk.Lock()
-		defer w.disk.Unlock()
+		w.commit.Lock()
+		defer w.commit.Unlock()
 		done := make(chan struct{}, n)
 		for i := range n {
 			wg.Go(func() { do(i); done <- struct{}{} })
 		}
 		for planned := 0; planned < n; time.Sleep(time.Millisecond) {
-			w.mu.Lock()
+			w.queues.mu.Lock()
 			in.mu.Lock()
-			if len(w.lines) == 1 { // that of this one
+			if len(w.queues.waiting) == 1 { // that of this one
 				planned = w.users - 1 + len(done)
 			}
 			in.mu.Unlock()
-			w.mu.Unlock()
+			w.queues.mu.Unlock()
 		}
 		return objects.Batch{}, nil
 	})
@@ -250,7 +250,7 @@ func planned(t *testing.T, s *store, h *handle, b objects.Batch) *group {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.close(g)
+	w.open, w.committing = nil, g
 	return g
 }
 
@@ -300,6 +300,37 @@ func TestFileThatIsReplacedUnderAWriter(t *testing.T) {
 	apply(t, s, "refs/heads/b", "found")
 	if got, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(got) != 1 || got[0].Target != object("found").ID {
 		t.Errorf("the new file holds %v, %v", got, err)
+	}
+}
+
+// TestEitherFileReplacedUnderAWriter replaces the database file alone, and the journal
+// alone: each half of the check is needed, and neither loses what was acknowledged.
+func TestEitherFileReplacedUnderAWriter(t *testing.T) {
+	for name, fileOf := range map[string]func(path string) string{
+		"the file":    func(path string) string { return path },
+		"the journal": journalPath,
+	} {
+		s, path := fresh(t)
+		apply(t, s, "refs/heads/main", "old")
+		idle(t, s)
+		b, err := os.ReadFile(fileOf(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Update(t.Context(), "refs/heads/b", func(objects.ID) (objects.Batch, error) {
+			other := fileOf(path) + "-other"
+			if err := errors.Join(os.WriteFile(other, b, 0o600), os.Rename(other, fileOf(path))); err != nil {
+				t.Fatal(err)
+			}
+			return batch("refs/heads/b", "lost"), nil
+		})
+		if !errors.Is(err, objects.ErrUnsafe) || objects.IsUnknown(err) {
+			t.Errorf("%s was replaced by a copy, and a commit into the old one gives %v", name, err)
+		}
+		apply(t, s, "refs/heads/b", "found")
+		if got, err := s.GetRefs(t.Context(), "refs/heads/b"); err != nil || len(got) != 1 || got[0].Target != object("found").ID {
+			t.Errorf("%s was replaced: %v, %v", name, got, err)
+		}
 	}
 }
 

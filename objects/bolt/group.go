@@ -1,0 +1,476 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+)
+
+// Group commit. The goroutines of this process that write share one writer. Each encodes
+// its own batch into the open group under writer.mu, on top of what was planned before it.
+// The first of a group is its leader: it waits for the group before it to be written,
+// closes its own, writes it with one write and one sync, and wakes the others. Batches that
+// come meanwhile form the next group.
+//
+// A batch may depend on one of a group that is not durable yet. If that group cannot be
+// written the handle is broken, the groups that depend on it fail with errRetry, and their
+// batches are planned again with a new writer.
+
+// groupBytes is the size of a group from which on it takes no more batches.
+const groupBytes = 16 << 20
+
+// plannedRefs is how many refs a writer remembers.
+const plannedRefs = 4096
+
+// writer is what the writing goroutines share while one handle is open: the store as it
+// will be when everything that is planned is written.
+type writer struct {
+	store  *store
+	h      *handle
+	commit sync.Mutex    // held while the files are written
+	wakeup chan struct{} // wakes the lease goroutine
+
+	mu         sync.Mutex
+	look       *look                 // what is durable, and the objects that are planned
+	refs       map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
+	last       uint64                // Seq of the newest log entry as planned
+	lastKnown  bool
+	open       *group // takes batches; nil: none
+	committing *group // is being written; nil: none
+	size       int    // bytes of the last groups
+	closing    bool   // no group is opened any more
+
+	queues refQueues
+
+	// The mutex of the store guards these.
+	users  int // calls that use the writer
+	served int // calls that have used it
+}
+
+// group is what is written together.
+type group struct {
+	frame   *journal.Frame
+	bulk    []objects.Object // of a large batch, after which the group takes no more
+	pending *pending
+	moved   bool // it moves refs
+	led     bool // it has a leader
+
+	done chan struct{} // closed when err is final
+	err  error
+}
+
+// Nothing was written, and the batch is to be planned again: with another writer, or with
+// the present tip of the ref of an Update.
+var (
+	errRetry    = errors.New("not written")
+	errRefMoved = errors.New("the ref has moved")
+)
+
+func newWriter(s *store, h *handle) *writer {
+	w := &writer{
+		store: s, h: h, wakeup: make(chan struct{}, 1), look: h.look(),
+		refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}},
+	}
+	h.planner = w
+	return w
+}
+
+// ref returns a ref as planned. mu is held.
+func (w *writer) ref(name string) (*refRecord, error) {
+	if r := w.refs[name]; r != nil {
+		return r, nil
+	}
+	r, err := w.look.ref(name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Target.IsZero() { // it may have been deleted
+		e, err := w.look.newestEntry(name)
+		if err != nil {
+			return nil, err
+		}
+		r.entry = e.Hash
+	}
+	w.refs[name] = &r
+	return &r, nil
+}
+
+// target returns the target of a ref as planned. mu is held.
+func (w *writer) target(name string) (objects.ID, error) {
+	r, err := w.ref(name)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return r.Target, nil
+}
+
+// isClosed reports whether nothing can be planned any more. mu is held.
+func (w *writer) isClosed() bool { return w.closing && (w.open == nil || !w.open.led) }
+
+// tip returns the target of a ref as planned.
+func (w *writer) tip(name string) (tip objects.ID, err error) {
+	w.lock()
+	defer w.mu.Unlock()
+	if w.isClosed() {
+		return objects.ID{}, errRetry
+	}
+	err = protect(func() (err error) {
+		tip, err = w.target(name)
+		return err
+	})
+	return tip, w.store.explain("read", err)
+}
+
+// plan adds a batch to the open group, or nothing of it if it returns an error. The ref of
+// an Update must have the tip that its function was given. leads reports that the caller
+// has to write the group.
+func (w *writer) plan(b objects.Batch, ref string, tip objects.ID) (g *group, leads bool, err error) {
+	if len(b.Put) == 0 && len(b.Refs) == 0 {
+		return nil, false, nil
+	}
+	return w.join(func(g *group) error {
+		if ref != "" {
+			if now, err := w.target(ref); err != nil || now != tip {
+				return cmp.Or(err, errRefMoved)
+			}
+		}
+		return w.add(g, b)
+	})
+}
+
+// join calls add with the open group.
+func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) {
+	w.lock()
+	defer w.mu.Unlock()
+	if w.isClosed() {
+		return nil, false, errRetry
+	}
+	if g = w.open; g == nil {
+		g = w.openGroup()
+	}
+	err = protect(func() error { return add(g) })
+	if errors.Is(err, errRefMoved) {
+		return nil, false, err
+	}
+	if err != nil {
+		return nil, false, w.store.explain("read", err)
+	}
+	leads, g.led = !g.led, true
+	return g, leads, nil
+}
+
+// lock locks mu once the open group takes batches. Nothing is planned on top of a bulk
+// batch, whose objects cannot be read before they are written.
+func (w *writer) lock() {
+	for {
+		w.mu.Lock()
+		full := w.committing
+		if full == nil || full.bulk == nil {
+			full = w.open
+		}
+		if full == nil || full.bulk == nil && full.frame.Size() < groupBytes {
+			return
+		}
+		w.mu.Unlock()
+		<-full.done
+	}
+}
+
+// openGroup opens a group. Its objects can be read by their ids from now on, so that one
+// batch can depend on another. mu is held.
+func (w *writer) openGroup() *group {
+	g := &group{frame: journal.NewFrame(w.size), pending: &pending{records: map[objects.ID][]byte{}}, done: make(chan struct{})}
+	w.open = g
+	w.setPending(append(slices.Clip(w.h.pending), g.pending))
+	return g
+}
+
+// setPending publishes the objects of the groups that are not written yet. mu is held.
+func (w *writer) setPending(list []*pending) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.h.pending = list
+	w.look.mem, w.look.mark, w.look.pending = w.h.mem, w.h.mark, list
+}
+
+// add puts a batch into a group, or nothing of it if it returns an error. *ConflictError
+// and *CorruptError concern the batch or an object; any other error is damage. mu is held.
+func (w *writer) add(g *group, b objects.Batch) (err error) {
+	if bulky(b) {
+		return w.haul(g, b)
+	}
+	had, size := len(g.frame.Changes), g.frame.Size()
+	var moves []objects.RefUpdate
+	if len(b.Refs) > 0 {
+		moves, err = objects.PendingUpdates(b.Refs, w.target)
+	}
+	for i := 0; i < len(b.Put) && err == nil; i++ {
+		err = w.put(g, &b.Put[i], b.Copies)
+	}
+	if err == nil && len(moves) > 0 {
+		var last uint64
+		if last, err = w.lastSeq(); err == nil {
+			w.move(g, last+1, b.Note, moves)
+		}
+	}
+	if err != nil {
+		g.pending.remove(g.frame.Changes[had:])
+		g.frame.Truncate(had, size)
+	}
+	return err
+}
+
+// put puts an object into a group unless it is there. A small object is not looked for in
+// the packs, which would cost more than writing it: the checkpoint leaves it out. An object
+// that is there with other bytes is damaged, and putting it must not seem to succeed. One
+// that was purged counts as there for a batch of copies.
+func (w *writer) put(g *group, o *objects.Object, copies bool) error {
+	if have := w.look.record(o.ID); have != nil {
+		if !bytes.Equal(have, encodeObject(*o)) {
+			return otherBytes(o.ID)
+		}
+		return nil
+	}
+	if copies || recordSize(o) >= looseSize {
+		if there, err := w.look.there(o, copies); there || err != nil {
+			return err
+		}
+	}
+	g.pending.put(o.ID, g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return appendObject(b, o) }))
+	return nil
+}
+
+// there reports whether an object is stored as it should be.
+func (l *look) there(o *objects.Object, copies bool) (bool, error) {
+	found, err := l.object(o.ID)
+	switch {
+	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !copies:
+		return false, nil
+	case errors.Is(err, objects.ErrPurged):
+		return true, nil
+	case err == nil && !bytes.Equal(encodeObject(found), encodeObject(*o)):
+		return false, otherBytes(o.ID)
+	}
+	return err == nil, err
+}
+
+func otherBytes(id objects.ID) error {
+	return &objects.CorruptError{ID: id, Cause: errors.New("other bytes are stored under its id")}
+}
+
+// lastSeq returns the Seq of the newest log entry as planned. mu is held.
+func (w *writer) lastSeq() (uint64, error) {
+	if !w.lastKnown {
+		last, err := w.look.newestEntry("")
+		if err != nil {
+			return 0, err
+		}
+		w.last, w.lastKnown = last.Seq, true
+	}
+	return w.last, nil
+}
+
+// move plans one log entry, whose refs were asked for before. mu is held.
+func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
+	moves = slices.Clone(moves) // those of a batch are the caller's
+	for i := range moves {
+		moves[i].Prev = w.refs[moves[i].Name].entry
+	}
+	entry := objects.NewLogEntry(seq, note, moves)
+	putSealed(g.frame, logBucket, logKey(seq), entry.Record())
+	for _, u := range moves {
+		r := w.refs[u.Name]
+		g.frame.Put(movesBucket, movesKey(u.Name, seq))
+		if !r.Target.IsZero() {
+			g.frame.Delete(recentBucket, recentKey(r.Ref))
+		}
+		r.entry = entry.Hash
+		if u.New.IsZero() {
+			r.Ref = objects.Ref{Name: u.Name}
+			g.frame.Delete(refsBucket, []byte(u.Name))
+			continue
+		}
+		r.Target, r.Version, r.Updated = u.New, r.Version+1, entry.Note.Time
+		putSealed(g.frame, refsBucket, []byte(u.Name), appendRefRecord(nil, r))
+		g.frame.Put(recentBucket, recentKey(r.Ref))
+	}
+	w.last, g.moved = seq, true
+}
+
+// putSealed puts a record with its checksum.
+func putSealed(f *journal.Frame, bucket int, key, record []byte) {
+	sum := objects.Hash(key, record)
+	f.Put(bucket, key, sum[:sealSize], record)
+}
+
+// finish waits until what was planned is written, and writes it if the caller leads. A
+// batch that failed, or that has nothing to write, may have seen what is not durable yet:
+// its result is held back until that is.
+func (w *writer) finish(g *group, leads bool, err error) error {
+	switch {
+	case errors.Is(err, errRetry):
+		return err
+	case leads:
+		w.write(g)
+		return g.err
+	case g != nil:
+		<-g.done
+		return g.err
+	}
+	if g = w.newest(); g != nil {
+		if <-g.done; g.err != nil {
+			return errRetry
+		}
+	}
+	return err
+}
+
+// newest returns the newest group that is planned; nil: everything is written.
+func (w *writer) newest() *group {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open != nil && w.open.led {
+		return w.open
+	}
+	return w.committing
+}
+
+// write writes a group, once the group before it is written.
+func (w *writer) write(g *group) {
+	w.commit.Lock()
+	w.mu.Lock()
+	w.open, w.committing = nil, g
+	w.mu.Unlock()
+	if w.h.broken.Load() {
+		g.err = errRetry // what it depends on is not there
+	} else {
+		g.err = w.store.commitGroup(w.h, g)
+	}
+	w.written(g)
+	close(g.done)
+	w.store.checkpointIfFull(w)
+	stop := w.h.broken.Load() || w.h.side.contended()
+	w.commit.Unlock()
+	if stop {
+		w.close()
+		w.wake()
+	}
+}
+
+// written takes in a group that is durable now, or has failed. commit is held, mu is not.
+func (w *writer) written(g *group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closing = w.closing || w.h.broken.Load()
+	w.committing = nil
+	w.size = max(g.frame.Size(), w.size*3/4)
+	if w.open == nil && len(w.refs) > plannedRefs {
+		clear(w.refs)
+	}
+	w.setPending(slices.DeleteFunc(slices.Clone(w.h.pending), func(p *pending) bool { return p == g.pending }))
+}
+
+// renew makes the writer plan on the file as a checkpoint has left it.
+func (w *writer) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.look = w.h.look()
+}
+
+// commitGroup makes a group durable: in the journal, or, if it is too large for that, in
+// the file. After an error the handle is broken.
+func (s *store) commitGroup(h *handle, g *group) error {
+	if len(g.frame.Changes)+len(g.bulk) == 0 {
+		return nil // everything is there, and durable
+	}
+	err := s.checkNotReplaced(h)
+	if err == nil {
+		if h.journal.Length() > journalMost || g.frame.Size() > frameMost || g.bulk != nil {
+			err = s.checkpoint(h, g.frame.Changes, g.bulk...)
+		} else {
+			err = s.append(h, g)
+		}
+	}
+	if err != nil {
+		h.broken.Store(true)
+		return err
+	}
+	if g.moved {
+		s.mu.Lock()
+		s.signalMoved()
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// append writes a group into the journal. If the sync fails the outcome is unknown.
+func (s *store) append(h *handle, g *group) error {
+	wrote, err := h.journal.Append(g.frame)
+	if err != nil {
+		if err = s.explain("write", err); wrote {
+			err = objects.Unknown(err)
+		}
+		return err
+	}
+	h.mem.Add(g.frame.Changes)
+	h.acknowledge()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.mark, s.position = h.mem.Mark(), h.journal.Position
+	return nil
+}
+
+// checkNotReplaced checks that the open files are those that the next program will open.
+func (s *store) checkNotReplaced(h *handle) error {
+	file, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	log, err := os.Stat(journalPath(s.path))
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(file, h.info) || !os.SameFile(log, s.journal) {
+		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
+	}
+	return nil
+}
+
+// pending are the objects of a group that is not written yet.
+type pending struct {
+	mu      sync.RWMutex
+	records map[objects.ID][]byte
+}
+
+func (p *pending) put(id objects.ID, record []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records[id] = record
+}
+
+// get returns the record of an object; nil: it is not there.
+func (p *pending) get(id objects.ID) []byte {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.records[id]
+}
+
+// remove removes the objects of changes that are not written after all.
+func (p *pending) remove(list []journal.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range list {
+		if c.Bucket == objectsBucket {
+			delete(p.records, objects.ID(c.Key))
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// The writer lease. Opening a store for writing takes the ticket lock, which excludes other
+// processes, so the handle is kept for a moment after the last write of this process. One
+// goroutine at a time (leaseLoop) opens the handle for those who wait, holds it while
+// somebody writes and for leaseIdle after, and lets it go at once if another process waits
+// for the lock: then no group is opened any more, and the next write waits for a new lease.
+
+const (
+	leaseIdle = 4 * time.Millisecond
+	leasePoll = 500 * time.Microsecond // how often an idle lease looks for other processes
+)
+
+// leaseRequest is the wait for a writer. All who wait for one wait together.
+type leaseRequest struct {
+	waiting int
+	cancel  func()        // ends the wait for the lock; nil: it has not begun
+	done    chan struct{} // closed when there is a writer or an error
+	err     error
+}
+
+// acquireWriter returns the writer, which stays until releaseWriter. A call that was
+// admitted before the store was closed may still write.
+func (s *store) acquireWriter(limit waitLimit, admitted bool) (*writer, error) {
+	for ; ; admitted = true {
+		s.mu.Lock()
+		switch {
+		case s.closed && !admitted:
+			s.mu.Unlock()
+			return nil, objects.ErrClosed
+		case s.readOnly:
+			s.mu.Unlock()
+			return nil, fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
+		case s.writer != nil:
+			w := s.writer
+			w.users++
+			s.mu.Unlock()
+			return w, nil
+		}
+		r := s.request
+		if r == nil {
+			r = &leaseRequest{done: make(chan struct{})}
+			s.request = r
+		}
+		if r.waiting++; !s.leasing {
+			s.leasing = true
+			go s.leaseLoop()
+		}
+		s.mu.Unlock()
+		if err := limit.wait(r.done); err != nil {
+			s.abandon(r)
+			return nil, s.explainWait("write", err)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+}
+
+func (s *store) releaseWriter(w *writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.served++
+	if w.users--; w.users == 0 && s.writer != w {
+		s.signal()
+	}
+}
+
+// abandon withdraws one call from a request. When nobody waits any more the wait for the
+// lock ends too, and whoever comes then makes a request of its own.
+func (s *store) abandon(r *leaseRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.waiting--; r.waiting > 0 || s.request != r {
+		return
+	}
+	s.request = nil
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// leaseLoop gets a writer for those who wait for one, until nobody does.
+func (s *store) leaseLoop() {
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.mu.Lock()
+		r := s.request
+		if r == nil {
+			s.leasing, s.wanted = false, false
+			s.signal()
+			s.mu.Unlock()
+			cancel()
+			return
+		}
+		r.cancel, s.wanted = cancel, true // new readers wait for the handle
+		s.mu.Unlock()
+		h, err := s.openWrite(ctx)
+		if err == nil && !s.tidied {
+			removeLeftovers(s.path, false)
+			s.tidied = s.resumePurge(h) == nil // a later writer tries again
+		}
+		if w := s.grant(r, h, s.explain("write", err)); w != nil {
+			s.holdLease(w)
+		}
+		cancel()
+	}
+}
+
+// grant lets those in who wait, or gives them the error. If all of them have gone, that is
+// why there is an error, and it does not concern a request made since.
+func (s *store) grant(r *leaseRequest, h *handle, err error) (w *writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.signal()
+	if err != nil {
+		s.wanted, r.err = false, err
+		if s.request == r {
+			s.request = nil
+		}
+		close(r.done)
+		return nil
+	}
+	w = newWriter(s, h)
+	s.writer, s.shared = w, h
+	s.open++
+	if s.request != nil {
+		r = s.request
+	}
+	s.request = nil
+	close(r.done)
+	return w
+}
+
+// wake wakes the lease goroutine.
+func (w *writer) wake() {
+	select {
+	case w.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// holdLease keeps a writer until nobody needs it here or another process waits. Those who
+// waited for it have been served by then.
+func (s *store) holdLease(w *writer) {
+	tick := time.NewTicker(leasePoll)
+	defer tick.Stop()
+	for seen, end := 0, time.Now().Add(leaseIdle); ; {
+		select {
+		case <-w.wakeup:
+		case <-tick.C:
+		}
+		contended, broken := s.checkLease(w)
+		s.mu.Lock()
+		served, users, closed, stopped := w.served, w.users, s.closed, s.writer != w
+		s.mu.Unlock()
+		if served != seen || users > 0 {
+			seen, end = served, time.Now().Add(leaseIdle)
+		}
+		if stopped || broken || contended && served > 0 || closed && users == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	s.endLease(w)
+}
+
+// checkLease reports whether another process waits and whether the handle is broken. While
+// a group is written it reports neither: its leader does the same.
+func (s *store) checkLease(w *writer) (contended, broken bool) {
+	if !w.commit.TryLock() {
+		return false, false
+	}
+	defer w.commit.Unlock()
+	s.checkpointIfFull(w)
+	return w.h.side.contended(), w.h.broken.Load()
+}
+
+// checkpointIfFull makes a checkpoint if the journal has its full length. commit is held.
+func (s *store) checkpointIfFull(w *writer) {
+	if h := w.h; !h.broken.Load() && h.journal.Length() > s.limit {
+		_ = s.checkpoint(h, nil) // if it fails, a later one returns the error
+	}
+}
+
+// close lets nobody use the writer any more, and no group be opened.
+func (w *writer) close() {
+	w.mu.Lock()
+	w.closing = true
+	w.mu.Unlock()
+	w.store.mu.Lock()
+	if w.store.writer == w {
+		w.store.writer = nil
+	}
+	w.store.mu.Unlock()
+}
+
+// endLease waits until everything that was planned is written, and closes the handle.
+func (s *store) endLease(w *writer) {
+	h := w.h
+	w.close()
+	_ = s.await(context.Background(), func() bool { return w.users == 0 })
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed && !h.broken.Load() {
+		if h.journal.Length() > journalClose {
+			_ = s.checkpoint(h, nil) // otherwise the next process makes it
+		}
+		if !h.broken.Load() {
+			h.journal.Discard()
+		}
+	}
+	s.mu.Lock()
+	s.shared, s.wanted = nil, false
+	s.signal()
+	s.mu.Unlock()
+	_ = s.await(context.Background(), func() bool { return h.now.readers == 0 && (h.before == nil || h.before.readers == 0) })
+	s.shut(h)
+}
