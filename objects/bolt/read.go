@@ -15,7 +15,6 @@ import (
 const (
 	pageObjects = 256
 	getObjects  = 1024
-	pageBytes   = 1 << 20
 	pageKeys    = 4096
 )
 

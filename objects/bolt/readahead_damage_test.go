@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"context"
 	"iter"
 	"os"
 	"testing"
@@ -14,7 +13,7 @@ import (
 // and of the checksum. The line is what it was.
 func TestDamageToWhatIsReadAhead(t *testing.T) {
 	s, path := fresh(t)
-	const all = 4 * aloneFor
+	const all = 4 * aheadFrom
 	tip := line(t, s, "main", all)
 	want := ids(t, inner(t, s).ChainRuns(t.Context(), tip, 0))
 	if len(want) != all {
@@ -85,12 +84,10 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 				}
 			}
 			in := inner(t, mustOpen(t, path, objects.Options{ReadOnly: true}))
-			w, r := &lining{tip: h.last, after: uint32(n) + 2}, &room{}
-			r.fill(t.Context(), func(ctx context.Context, r *room) error {
-				return in.view(ctx, "read", func(l *look) error { return w.read(l, r) })
-			})
-			if r.err != nil || r.given == 0 {
-				t.Fatalf("head %d of %d, %s: who comes from the one above is given %d commits: %v", n, len(heads), name, r.given, r.err)
+			c, b := &chainReader{tip: h.last, after: uint32(n) + 2}, &chainBatch{}
+			err := in.view(t.Context(), "read", func(l *look) error { return c.read(l, b) })
+			if err != nil || len(b.list) == 0 {
+				t.Fatalf("head %d of %d, %s: who comes from the one above is given %d commits: %v", n, len(heads), name, len(b.list), err)
 			}
 			flip(h.at + int64(at))
 		}

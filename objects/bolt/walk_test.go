@@ -25,12 +25,12 @@ func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
 		line = append(line, o.ID)
 	}
 	in := inner(t, s)
-	w, first := &lining{tip: line[99]}, new(room)
-	if err := in.view(t.Context(), "read", func(l *look) error { return w.read(l, first) }); err != nil {
+	c, first := &chainReader{tip: line[99]}, new(chainBatch)
+	if err := in.view(t.Context(), "read", func(l *look) error { return c.read(l, first) }); err != nil {
 		t.Fatal(err)
 	}
-	if first.given != fewAlone {
-		t.Errorf("the first look read %d commits, want %d", first.given, fewAlone)
+	if len(first.list) != firstLoose {
+		t.Errorf("the first batch has %d commits, want %d", len(first.list), firstLoose)
 	}
 	var got []objects.ID
 	for run, err := range in.ChainRuns(t.Context(), line[99], 0) {

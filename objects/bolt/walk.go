@@ -1,0 +1,318 @@
+package bolt
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// A walk follows first parents. Inside a pack it needs no index: the table of a pack knows
+// the row of each parent, and the pack before it mostly holds the next commit. One chainReader
+// does that for ChainRuns, which yields the commits of a pack as they lie in memory that is
+// used again, and for Chain, which gives them out one by one with their content.
+const (
+	walkPacks  = 32   // most packs whose heads are read in one snapshot
+	aheadFrom  = 1024 // commits after which the next batches are read while one is used
+	aheadCount = 4    // batches of a long walk: with more than two neither side waits for each step of the other
+	firstLoose = 2    // commits in no pack that the first batch may have
+)
+
+// chainBatch is the commits that are read in one snapshot.
+type chainBatch struct {
+	arena    arena
+	list     []objects.Object
+	locators []objects.Locator
+	runs     []objects.CommitRun
+	loose    int // how many are in no pack
+}
+
+var chainBatches = sync.Pool{New: func() any { return new(chainBatch) }}
+
+// addRun makes a run of the objects of the list from one on.
+func (b *chainBatch) addRun(from int) {
+	b.runs = append(b.runs, objects.CommitRun{Objects: b.list[from:], Locators: b.locators[from:]})
+}
+
+func (b *chainBatch) reset() {
+	b.list, b.locators, b.runs, b.loose = b.list[:0], b.locators[:0], b.runs[:0], 0
+	b.arena.reset()
+}
+
+// ChainRuns is objects.BulkReader.
+func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
+	return func(yield func(objects.CommitRun, error) bool) {
+		c := &chainReader{tip: tip, left: limit, limited: limit > 0}
+		for batch, err := range readAhead(ctx, func(ctx context.Context, b *chainBatch) error {
+			if c.tip.IsZero() || c.limited && c.left == 0 {
+				return nil
+			}
+			return s.view(ctx, "read", func(l *look) error { return c.read(l, b) })
+		}) {
+			if err != nil {
+				yield(objects.CommitRun{}, err)
+				return
+			}
+			for _, run := range batch.runs {
+				if !yield(run, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chainReader reads the commits of a chain in batches.
+type chainReader struct {
+	tip     objects.ID // the next commit; zero: there is none
+	left    int        // commits, if they are limited
+	limited bool
+	packs   int    // most packs of the last batch
+	loose   int    // most commits in no pack of the last batch, for each pack
+	after   uint32 // the pack that was read last
+	scan    scanning
+}
+
+// read adds to a batch what some packs hold, or some commits that are in none. It begins
+// with few, since many a walk ends soon. It ends before a commit that cannot be read: if
+// the walk comes that far, it asks again.
+func (c *chainReader) read(l *look, b *chainBatch) error {
+	first := c.loose == 0
+	c.loose = min(max(4*c.loose, firstLoose), pageObjects)
+	if first || c.after > 0 {
+		c.packs = min(max(2*c.packs, 1), walkPacks)
+	}
+	l.useArena(&b.arena)
+	if c.packs > 1 {
+		l.scan = &c.scan
+	}
+	for packs := 0; packs < c.packs && len(b.list) < pageObjects*c.packs && b.loose < c.loose*c.packs && !c.tip.IsZero() && !(c.limited && c.left == 0); {
+		if first && b.loose > 0 && l.record(c.tip) == nil {
+			break // a caller that has compiled before goes no further than what is new
+		}
+		p, row, err := l.packOf(c.tip, c.after)
+		if c.after = 0; err == nil && p != nil {
+			c.after = p.n
+		}
+		from := len(b.list)
+		switch {
+		case err != nil:
+		case p != nil && p.sound:
+			packs++
+			limit := 0
+			if c.limited {
+				limit = c.left
+			}
+			b.list, b.locators = p.AppendChain(b.list, b.locators, row, limit, l.number<<32|uint64(p.n), &b.arena.tables)
+		default:
+			var o objects.Object
+			if p != nil {
+				o, err = l.packed(p, row)
+			} else {
+				o, err = l.object(c.tip)
+			}
+			b.list, b.locators = append(b.list, o), append(b.locators, objects.Locator{})
+			b.loose++
+		}
+		if err != nil {
+			b.list, b.locators = b.list[:from], b.locators[:from]
+			if from > 0 {
+				return nil
+			}
+			return err
+		}
+		c.left -= len(b.list) - from
+		c.tip = objects.ID{}
+		if last := &b.list[len(b.list)-1]; len(last.Parents) > 0 {
+			c.tip = last.Parents[0]
+		}
+		b.addRun(from)
+	}
+	return nil
+}
+
+// packOf returns the pack that has an object, and its row in it; nil: it is in none. A
+// commit whose child begins a pack is first looked for at the end of the pack before.
+func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
+	if l.record(id) != nil {
+		return nil, 0, nil
+	}
+	if after > 1 {
+		p, err := l.pack(after - 1)
+		if err == nil && p.has(p.Len()-1, id) {
+			return p, p.Len() - 1, nil
+		}
+	}
+	at, ok, err := l.locate(id)
+	if err != nil || !ok {
+		return nil, 0, err
+	}
+	p, err := l.pack(at.pack)
+	return p, at.slot, damaged(id, err)
+}
+
+// readAhead yields batches that read fills, until one is empty or has an error. After some
+// commits a goroutine fills the next batches while one is used. When the loop has ended,
+// nothing is read any more.
+func readAhead(ctx context.Context, read func(context.Context, *chainBatch) error) iter.Seq2[*chainBatch, error] {
+	return func(yield func(*chainBatch, error) bool) {
+		b := takeBatch()
+		defer func() { chainBatches.Put(b) }()
+		for given := 0; given <= aheadFrom; given += len(b.list) {
+			if err := b.fill(ctx, read); err != nil || len(b.list) == 0 {
+				if err != nil {
+					yield(nil, err)
+				}
+				return
+			}
+			if !yield(b, nil) {
+				return
+			}
+		}
+		readBeside(ctx, read, yield)
+	}
+}
+
+func takeBatch() *chainBatch {
+	return chainBatches.Get().(*chainBatch) //nolint:forcetypeassert // the pool holds nothing else
+}
+
+func (b *chainBatch) fill(ctx context.Context, read func(context.Context, *chainBatch) error) error {
+	b.reset()
+	return read(ctx, b)
+}
+
+// readBeside is readAhead with the goroutine.
+func readBeside(ctx context.Context, read func(context.Context, *chainBatch) error, yield func(*chainBatch, error) bool) {
+	type filled struct {
+		batch *chainBatch
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	free, ready := make(chan *chainBatch, aheadCount), make(chan filled, aheadCount) // each has room for all batches
+	for range aheadCount {
+		free <- takeBatch()
+	}
+	go func() {
+		defer close(ready)
+		for b := range free {
+			err := b.fill(ctx, read)
+			if ready <- (filled{b, err}); err != nil || len(b.list) == 0 {
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		close(free)
+		for f := range ready {
+			chainBatches.Put(f.batch)
+		}
+		for b := range free {
+			chainBatches.Put(b)
+		}
+	}()
+	for f := range ready {
+		more := f.err == nil && len(f.batch.list) > 0 && yield(f.batch, nil)
+		free <- f.batch
+		if f.err != nil {
+			yield(nil, f.err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// Chain is objects.Reader.
+func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		p := &prefetcher{store: s, ctx: ctx, options: o, contents: map[objects.ID]found{}}
+		objects.Walk(ctx, p.get, tip, o)(yield)
+	}
+}
+
+// prefetcher gives a walk its objects one by one, and reads before what the walk will ask
+// for next: the commits of a chain in batches, and the contents of those.
+type prefetcher struct {
+	store    *store
+	ctx      context.Context //nolint:containedctx // a walk is one call
+	options  objects.ChainOptions
+	chains   [2]*prefetched // two, since a walk to a fork point goes down two chains in turn
+	last     int            // the chain that was used last
+	contents map[objects.ID]found
+	size     int        // contents of the last page
+	link     objects.ID // content of the commit that was given last
+}
+
+// prefetched is the commits of a chain that were read and not given yet.
+type prefetched struct {
+	chainReader
+	rest []objects.Object
+}
+
+func (p *prefetcher) get(id objects.ID) (objects.Object, error) {
+	if p.options.Content && id == p.link {
+		return p.content(id)
+	}
+	i := slices.IndexFunc(p.chains[:], func(c *prefetched) bool {
+		return c != nil && (len(c.rest) > 0 && c.rest[0].ID == id || len(c.rest) == 0 && c.tip == id)
+	})
+	if i < 0 {
+		i = 1 - p.last
+		c := &prefetched{chainReader: chainReader{tip: id}}
+		if len(p.options.Stop) == 0 {
+			c.left, c.limited = p.options.Limit, p.options.Limit > 0
+		}
+		p.chains[i] = c
+	}
+	p.last = i
+	c := p.chains[i]
+	if len(c.rest) == 0 {
+		b := &chainBatch{} // the objects are the caller's
+		if err := p.store.view(p.ctx, "read", func(l *look) error { return c.read(l, b) }); err != nil {
+			return objects.Object{ID: id}, err
+		}
+		c.rest = b.list
+	}
+	o := c.rest[0]
+	c.rest, p.link = c.rest[1:], objects.ID{}
+	if len(o.Links) > 0 {
+		p.link = o.Links[0]
+	}
+	return o, nil
+}
+
+// content returns the content of the commit that was given last. It reads with it those of
+// the next commits.
+func (p *prefetcher) content(id objects.ID) (objects.Object, error) {
+	if _, read := p.contents[id]; !read {
+		p.size = min(max(4*p.size, 8), pageObjects)
+		ids := []objects.ID{id}
+		for _, o := range p.chains[p.last].rest {
+			if len(ids) == p.size {
+				break
+			}
+			if len(o.Links) > 0 {
+				ids = append(ids, o.Links[0])
+			}
+		}
+		clear(p.contents)
+		g := &getter{rest: unique(ids), most: getObjects}
+		err := p.store.view(p.ctx, "read", g.read)
+		for _, f := range g.page {
+			p.contents[f.object.ID] = f
+		}
+		if err != nil && len(g.page) == 0 {
+			return objects.Object{ID: id}, err
+		}
+	}
+	f, ok := p.contents[id]
+	if !ok {
+		return objects.Object{ID: id}, &objects.NotFoundError{ID: id}
+	}
+	f.object = objects.Object{ID: f.object.ID, Kind: f.object.Kind, Parents: slices.Clone(f.object.Parents), Links: slices.Clone(f.object.Links), Data: slices.Clone(f.object.Data)}
+	return f.object, f.err
+}
