@@ -21,9 +21,6 @@ func (a *Arena) Reset() {
 	a.edges = a.edges[:0]
 }
 
-// Lend gives memory for the body of the next table that is encoded.
-func (a *Arena) Lend(b []byte) { a.encoder.memory = b }
-
 // Object is [Table.Object] with the edges in the arena.
 func (a *Arena) Object(t *Table, i int) objects.Object { return t.Object(i, &a.edges) }
 

@@ -45,7 +45,6 @@ type tableEncoder struct {
 	deltas      []byte // of the object at hand
 	one         []byte // its template
 	all         []byte // the table
-	memory      []byte // for the body
 }
 
 // maxDelta is the greatest delta of an edge in a template. With a greater one too many
@@ -163,13 +162,7 @@ func width(numbers []uint64) byte {
 
 // body returns the data of all objects but commits, after skip zero bytes.
 func (e *tableEncoder) body(skip int) []byte {
-	b, size := e.memory, skip+e.size[partContent]+e.size[partOther]
-	e.memory = nil
-	if cap(b) < size {
-		b = make([]byte, size)
-	}
-	b = b[:skip]
-	clear(b)
+	b := make([]byte, skip, skip+e.size[partContent]+e.size[partOther])
 	for _, part := range [...]uint8{partContent, partOther} {
 		for i := range e.list {
 			if partOf(e.list[i].Kind) == part {

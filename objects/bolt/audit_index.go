@@ -124,9 +124,9 @@ func (c *indexCheck) settle() error {
 				x.entries[e.place().pack] = in
 			}
 			if level == denseRun {
-				in.short.addEntry(e.begin(), e.place().slot)
+				in.short.addEntry(binary.BigEndian.Uint64(e[:]), e.place().slot)
 			} else {
-				in.long.addEntry(e.begin(), e.place().slot)
+				in.long.addEntry(binary.BigEndian.Uint64(e[:]), e.place().slot)
 			}
 		}
 	}

@@ -48,7 +48,6 @@ func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.O
 	if err != nil {
 		return err
 	}
-	recycleBodies(list)
 	if h.planner != nil {
 		h.planner.renew()
 	}

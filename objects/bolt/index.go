@@ -52,8 +52,6 @@ func (e indexEntry) place() place {
 	return place{binary.BigEndian.Uint32(e[indexPrefix:]), int(binary.BigEndian.Uint16(e[indexPrefix+4:]))}
 }
 
-func (e indexEntry) begin() uint64 { return binary.BigEndian.Uint64(e[:]) }
-
 // run is one sorted list of entries.
 type run struct {
 	level, number, entries uint64
@@ -229,6 +227,9 @@ func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 // entriesOf returns the entries of a run that begin as an id does.
 func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
 	begin := r.known(id[:indexPrefix])
+	if c := l.chunk; c.run == r && bytes.Compare(c.entries[:indexPrefix], begin) <= 0 && bytes.Compare(begin, c.entries[len(c.entries)-entrySize:]) <= 0 {
+		return among(c.entries, begin), nil
+	}
 	want := append(r.key(), begin...)
 	key, value, err := l.floor(want)
 	if err != nil {
@@ -247,12 +248,27 @@ func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
 	if last := len(entries) - entrySize; bytes.Compare(entries[last:last+indexPrefix], begin) < 0 {
 		return nil, l.above(want)
 	}
+	if l.arena == nil {
+		l.chunk = cachedChunk{r, entries}
+	}
+	return among(entries, begin), nil
+}
+
+// cachedChunk is the chunk of the index that was read last. Ids that are looked for in their
+// order are mostly in it, if the run is short.
+type cachedChunk struct {
+	run     run
+	entries []byte
+}
+
+// among returns those entries of a chunk that begin as an id does.
+func among(entries, begin []byte) []byte {
 	from := searchEntries(entries, begin)
 	end := from
 	for end < len(entries) && bytes.Equal(entries[end:end+indexPrefix], begin) {
 		end += entrySize
 	}
-	return entries[from:end], nil
+	return entries[from:end]
 }
 
 // places returns every place of an object in packs. An object whose first place is damaged
@@ -348,7 +364,7 @@ func (l *look) addRun(entries []indexEntry) (list []journal.Change, err error) {
 		kept = slices.DeleteFunc(kept, func(r run) bool { return r.level == level })
 		level++
 	}
-	entries = sortHashes(entries, indexEntry.begin, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	all.last++
 	one := run{level, all.last, uint64(len(entries))}
 	for at := 0; at < len(entries); {

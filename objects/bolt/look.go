@@ -23,9 +23,10 @@ type look struct {
 	packs    map[uint32]*pack
 	lastBody begunBody
 	bodies   *opened
-	index    *runs     // nil: not read yet
-	scan     *scanning // of many packs; nil: it is of few
-	arena    *arena    // for what is read of packs; nil: it is kept
+	index    *runs       // nil: not read yet
+	chunk    cachedChunk // of the index
+	scan     *scanning   // of many packs; nil: it is of few
+	arena    *arena      // for what is read of packs; nil: it is kept
 }
 
 func newLook(f io.ReaderAt, m page.Meta) *look {

@@ -250,7 +250,7 @@ func encodeRun(r run, entries []indexEntry) (list []journal.Change) {
 			clear(entries[i][densePrefix:indexPrefix])
 		}
 	}
-	entries = sortHashes(entries, indexEntry.begin, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	for len(entries) > 0 {
 		var c journal.Change
 		var n int

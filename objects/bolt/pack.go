@@ -53,17 +53,11 @@ func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 // tableArenas are for the tables of packs that are encoded.
 var tableArenas = sync.Pool{New: func() any { return new(packs.Arena) }}
 
-// encodePack makes the two values of a pack, in a codec if that makes them shorter.
+// encodePack encodes the head and the body of a pack, compressed where that is shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
-	return encodePackIn(nil, n, list, c)
-}
-
-// encodePackIn is encodePack of one whose body lies in some memory, if there is enough.
-func encodePackIn(memory []byte, n uint32, list []objects.Object, c codec) (head, body []byte) {
 	room := tableArenas.Get().(*packs.Arena) //nolint:forcetypeassert // it holds nothing else
 	defer tableArenas.Put(room)
 	room.Reset()
-	room.Lend(memory)
 	ids, table, body := packs.EncodeTable(list, bodyStart, room)
 	others := len(ids)/idSize - len(list)
 	head = make([]byte, 8, packIDs+len(ids)+len(table))

@@ -256,22 +256,6 @@ func TestObjectsLieInLines(t *testing.T) {
 	}
 }
 
-// TestAPackInMemoryThatWasUsed is the one that it would be in fresh memory.
-func TestAPackInMemoryThatWasUsed(t *testing.T) {
-	list, _ := chain(objects.ID{}, 0, 20)
-	head, body := encodePack(3, list, codecRaw)
-	for _, room := range []int{0, 1, len(body) - 1, len(body), 3 * len(body)} {
-		used := bytes.Repeat([]byte{0xa5}, room)
-		h, b := encodePackIn(used[:0], 3, list, codecRaw)
-		if !bytes.Equal(h, head) || !bytes.Equal(b, body) {
-			t.Errorf("in %d bytes it is another", room)
-		}
-		if in := room > 0 && &b[0] == &used[0]; in != (room >= len(body)) {
-			t.Errorf("in %d bytes: it lies there: %v", room, in)
-		}
-	}
-}
-
 // TestMessagesOfSomeKilobytesLieInPacks stores what agents mostly store, tool results and
 // files of 2 to 30 KB: none takes a record of its own, before gc and after, and only an
 // object above the limit does.

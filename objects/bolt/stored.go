@@ -1,23 +1,18 @@
 package bolt
 
 import (
-	"cmp"
-	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// unstored leaves out the objects that lie in a pack already. Who puts a small object
-// does not ask for that, and what was said before is said again now and then. One that
-// is damaged where it lies is laid down anew, and is found there from then on. It uses the
-// memory of the list.
-func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
+// withoutStored removes the objects from a list that a pack has already: whoever puts a small
+// object does not look for it. An object that is damaged in its pack stays in the list, and
+// is found in the new pack from then on. The memory of the list is used again.
+func (l *look) withoutStored(list []objects.Object) ([]objects.Object, error) {
 	s := sortIDs(list)
-	if err := l.recallPacked(s); err != nil {
+	if err := l.findPacked(s); err != nil {
 		return nil, err
 	}
 	rest := list[:0]
@@ -36,7 +31,7 @@ func (l *look) unstored(list []objects.Object) ([]objects.Object, error) {
 	return rest, nil
 }
 
-// whole tells whether an object lies in a pack, and is what it should be.
+// whole reports whether a pack has an object undamaged.
 func (l *look) whole(id objects.ID) (bool, error) {
 	at, ok, err := l.locate(id)
 	if ok && err == nil {
@@ -51,110 +46,57 @@ func (l *look) whole(id objects.ID) (bool, error) {
 	return ok && err == nil, err
 }
 
-// sorted is the objects of a list in the order of their ids.
+// sorted is the objects of a list in the order of their ids, which is that of the index.
 type sorted struct {
 	list  []objects.Object
-	order []spot
-	again []bool // by place in the list: the same id came before
-	seen  []bool // by place in the list: it may be in the store
-}
-
-// spot is one of them: the beginning of its id, and its place in the list.
-type spot struct {
-	begin uint64
-	at    int
+	order []int  // places in the list
+	again []bool // by place: the same id came before
+	seen  []bool // by place: it may be in the store
 }
 
 func sortIDs(list []objects.Object) *sorted {
-	s := &sorted{list: list, again: make([]bool, len(list)), seen: make([]bool, len(list))}
-	order := make([]spot, len(list))
-	for i := range list {
-		order[i] = spot{binary.BigEndian.Uint64(list[i].ID[:]), i}
+	s := &sorted{list: list, order: make([]int, len(list)), again: make([]bool, len(list)), seen: make([]bool, len(list))}
+	for i := range s.order {
+		s.order[i] = i
 	}
-	s.order = sortHashes(order, func(at spot) uint64 { return at.begin }, func(a, b spot) int {
-		return cmp.Or(list[a.at].ID.Compare(list[b.at].ID), a.at-b.at)
-	})
-	for i := 1; i < len(s.order); i++ {
-		s.again[s.order[i].at] = list[s.order[i].at].ID == list[s.order[i-1].at].ID
+	slices.SortStableFunc(s.order, func(a, b int) int { return list[a].ID.Compare(list[b].ID) })
+	for k := 1; k < len(list); k++ {
+		s.again[s.order[k]] = list[s.order[k]].ID == list[s.order[k-1]].ID
 	}
 	return s
 }
 
-// recall finds out which objects may be there. Of one that is not seen it is certain.
+// recall finds out which objects may be in the store. One that is not seen is not there.
 func (l *look) recall(s *sorted) error {
-	if l.mem != nil && l.mem.Len(objectsBucket, l.mark) > 0 || len(l.pending) > 0 {
-		for i := range s.list {
-			s.seen[i] = l.record(s.list[i].ID) != nil
-		}
-	}
-	if err := l.recallPacked(s); err != nil {
+	if err := l.findPacked(s); err != nil {
 		return err
 	}
-	return l.recallAlone(s)
+	for _, i := range s.order {
+		id := s.list[i].ID
+		_, loose, err := l.find(objectsBucket, id[:])
+		if err != nil {
+			return err
+		}
+		s.seen[i] = s.seen[i] || loose || l.record(id) != nil
+	}
+	return nil
 }
 
-// recallPacked finds out which may lie in a pack.
-func (l *look) recallPacked(s *sorted) error {
+// findPacked finds out which objects may be in packs, by the beginning of their ids. In the order of the index each chunk of
+// it is read once at most, so that the cost follows the list and not the store.
+func (l *look) findPacked(s *sorted) error {
 	all, err := l.runs()
 	if err != nil {
 		return err
 	}
 	for _, r := range all.list {
-		if r.entries/chunkEntries > 2*uint64(len(s.order)) {
-			err = l.recallEach(r, s)
-		} else {
-			err = l.recallRun(r, s)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recallEach looks for few objects in a long run.
-func (l *look) recallEach(r run, s *sorted) error {
-	for i := range s.list {
-		_, ok, err := l.locateIn(r, s.list[i].ID)
-		if err != nil {
-			return err
-		}
-		s.seen[i] = s.seen[i] || ok
-	}
-	return nil
-}
-
-// recallRun looks for many: both are in order.
-func (l *look) recallRun(r run, s *sorted) error {
-	known, next := ^uint64(0)<<(64-8*r.prefix()), 0
-	for entries, err := range l.chunks(r, nil) {
-		if err != nil {
-			return err
-		}
-		for len(entries) > 0 && next < len(s.order) {
-			begin, want := binary.BigEndian.Uint64(entries), s.order[next].begin&known
-			if begin < want {
-				entries = entries[entrySize:]
-				continue
+		for _, i := range s.order {
+			entries, err := l.entriesOf(r, s.list[i].ID)
+			if err != nil {
+				return err
 			}
-			s.seen[s.order[next].at] = s.seen[s.order[next].at] || begin == want
-			next++
+			s.seen[i] = s.seen[i] || len(entries) > 0
 		}
-		if next == len(s.order) {
-			break
-		}
-	}
-	return nil
-}
-
-// recallAlone looks for objects that lie in no pack.
-func (l *look) recallAlone(s *sorted) error {
-	for _, at := range s.order {
-		_, there, err := l.find(objectsBucket, s.list[at.at].ID[:])
-		if err != nil {
-			return err
-		}
-		s.seen[at.at] = s.seen[at.at] || there
 	}
 	return nil
 }
