@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"internal/compression":         {},
 	"internal/idtable":             {"objects"},
 	"internal/pack":                {"objects"},
+	"internal/postgrestest":        {},
 	"objects/postgres":             {"internal/compression", "internal/idtable", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
 	"internal/faulttest":           {},

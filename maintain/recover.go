@@ -57,7 +57,7 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 		return errors.Join(err, w.target.Close())
 	})
 	if err != nil {
-		return nil, fmt.Errorf("recover %s: %w", from, err)
+		return nil, fmt.Errorf("recover: %w", err)
 	}
 	return &w.done, nil
 }

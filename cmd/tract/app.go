@@ -54,7 +54,7 @@ func newApp(in io.Reader, out, errOut io.Writer) *app {
 func (a *app) globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.dir, "dir", "", "folder of the store (or TRACT_DIR)")
-	f.StringVar(&a.url, "store", "", "URL of the store, such as mem:")
+	f.StringVar(&a.url, "store", "", "URL of the store, such as mem: (or TRACT_STORE)")
 	f.StringVarP(&a.branch, "branch", "b", "", "branch to use instead of that of HEAD (or TRACT_BRANCH)")
 	f.StringVar(&a.from, "from", "", "create the branch of --branch at this revision if it does not exist")
 	f.BoolVar(&a.newBranch, "new", false, "create the branch of --branch, empty, if it does not exist")
@@ -177,8 +177,8 @@ func (a *app) settingChanges() (map[string]string, error) {
 // storeError makes an address that no engine can do with one of usage.
 func (a *app) storeError(err error) error {
 	f := classify(err)
-	if a.url != "" && f.kind == "failed" {
-		f.code, f.kind, f.hint = codeUsage, "usage", "such as --store bolt:PATH, --store mem: or --dir PATH"
+	if a.url != "" && !isServer(a.url) && f.kind == "failed" {
+		f.code, f.kind, f.hint = codeUsage, "usage", "such as --store bolt:PATH, --store postgres://HOST/DATABASE, --store mem: or --dir PATH"
 	}
 	return f
 }

@@ -12,21 +12,37 @@ import (
 )
 
 func newBackup(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "backup DEST", Short: "Copy the store and verify the copy",
+	to := ""
+	cmd := &cobra.Command{
+		Use: "backup [DEST]", Short: "Copy the store and verify the copy",
 		Long: `Copy the store as it is at one moment, with HEAD and the settings of its folder, into the
 new folder DEST. Others may keep writing. The copy is checked as by tract fsck, and DEST
 appears only if it is sound: a folder for tract --dir DEST.
 
-Do not copy the files of a store in use by other means.`,
+Do not copy the files of a store in use by other means.
+
+With --to URL the copy is a store at that URL, such as one in a PostgreSQL database, which must
+have no branches. A store in a database is copied into a folder. This is how a store moves from
+one engine to the other; HEAD and the settings stay where they are.`,
 		Example: `  tract backup ../backup-monday
-  tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log`,
-		Args: cobra.ExactArgs(1),
+  tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log
+  tract backup --to 'postgres://db.example/agents?repo=support'`,
+		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case (len(args) == 0) == (to == ""):
+				return usageError(cmd, "want DEST or --to URL, one of them")
+			case to != "":
+				return a.backupTo(cmd.Context(), to)
+			}
+			return a.backup(cmd.Context(), args[0])
+		},
 	}
+	cmd.Flags().StringVar(&to, "to", "", "URL of the copy, instead of a folder")
+	return cmd
 }
 
 // backupJSON is what was copied.
@@ -51,17 +67,42 @@ func (a *app) backup(ctx context.Context, dest string) error {
 	step, end := a.progress("backing up")
 	health, err := maintain.Backup(ctx, repo, dest, maintain.BackupOptions{Progress: step})
 	end()
-	switch {
-	case errors.Is(err, objects.ErrExists):
-		return withHint(err, "DEST must not exist")
-	case errors.Is(err, objects.ErrCorrupt):
-		return withHint(err, "no backup was made; tract fsck explains the damage, tract recover salvages what is intact")
-	case err != nil:
-		return err
+	if err != nil {
+		return backupError(err)
 	}
 	if err := writeSidecars(dest, beside); err != nil {
 		return err
 	}
+	return a.showBackup(dest, health)
+}
+
+// backupTo copies the store into one at a URL.
+func (a *app) backupTo(ctx context.Context, address string) error {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	step, end := a.progress("backing up")
+	health, err := maintain.BackupTo(ctx, repo, address, maintain.BackupOptions{Progress: step})
+	end()
+	if err != nil {
+		return backupError(err)
+	}
+	return a.showBackup(withoutSecrets(address), health)
+}
+
+// backupError adds what to do about an error.
+func backupError(err error) error {
+	switch {
+	case errors.Is(err, objects.ErrExists):
+		return withHint(err, "DEST must not exist, and a store at URL must have no branches")
+	case errors.Is(err, objects.ErrCorrupt):
+		return withHint(err, "no backup was made; tract fsck explains the damage, tract recover salvages what is intact")
+	}
+	return err
+}
+
+func (a *app) showBackup(dest string, health *maintain.FsckResult) error {
 	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {
 		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(health.Objects, "object"), count(health.Commits, "commit"), count(health.Refs, "ref")))
 	})

@@ -139,10 +139,7 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 	}
 	p := d.a.printer()
 	p.Text(p.Dim("$ tract "+strings.Join(shown, " ")) + "\n")
-	args = append(args, "--no-pager", "--color", d.a.screen.color)
-	if args[0] != "init" {
-		args = append(args, "--dir", d.dir)
-	}
+	args = append(args, "--no-pager", "--color", d.a.screen.color, "--dir", d.dir)
 	if provider != "" {
 		args = append(args, "--provider", provider, "--model", demoModel, "--base-url", d.base+"/v1")
 	}

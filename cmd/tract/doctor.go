@@ -105,8 +105,8 @@ func (a *app) checkStore(ctx context.Context) (string, error) {
 	if _, err := a.open(ctx, false); err != nil {
 		return "", err
 	}
-	s := a.storeStatus()
-	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.location.url), (s.Bytes+1023)/1024), nil
+	s := a.storeStatus(ctx)
+	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.location.shown()), (s.Bytes+1023)/1024), nil
 }
 
 func (a *app) checkPermissions(context.Context) (string, error) {

@@ -40,6 +40,7 @@ func environment() []variables {
 	groups := []variables{
 		{"Store, branch and messages", []variable{
 			{"TRACT_DIR", "folder of the store, as --dir"},
+			{"TRACT_STORE", "URL of the store, as --store; --dir takes precedence"},
 			{"TRACT_BRANCH", "branch to use, as --branch"},
 			{"TRACT_DEBUG", "1: print what happens, as --verbose"},
 		}},

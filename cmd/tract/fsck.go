@@ -104,7 +104,7 @@ func damaged(h *maintain.FsckResult, p *storeLocation) error {
 		}
 	}
 	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
-	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.url))
+	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.shown()))
 }
 
 // maxDamagesShown is how many damages are shown to people unless they ask for all.

@@ -16,8 +16,12 @@ func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "init [DIR]", Short: "Create a store",
 		Long: `Create a store in the folder ` + folder + ` of DIR or of the current folder. Only you can
-read it (mode 0700), and git ignores it. Running init again is harmless.`,
+read it (mode 0700), and git ignores it. Running init again is harmless.
+
+With --store URL, or TRACT_STORE, the store is created in a PostgreSQL database, and the folder
+has HEAD and the settings: see docs/postgres.md.`,
 		Example: `  tract init
+  tract init --store 'postgres://db.example/agents?repo=support'
   tract init -b research ~/agents`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.init(cmd, args) },
@@ -40,6 +44,9 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 		if err := os.MkdirAll(filepath.Dir(p.root), 0o777); err != nil {
 			return err
 		}
+		if err := p.makeRoot(); err != nil {
+			return err
+		}
 	}
 	repo, err := tract.Open(cmd.Context(), p.url, tract.OpenOptions{Create: true, Files: p.files})
 	if err != nil {
@@ -60,16 +67,18 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if again {
 		verb = "Store already exists in"
 	}
-	return a.emit(map[string]any{"path": p.root, "store": p.url, "branch": h.branch, "again": again}, func(pen *format.Printer) {
-		pen.Line(verb + " " + firstOf(p.root, p.url) + " (branch " + h.String() + ")")
+	return a.emit(map[string]any{"path": p.root, "store": p.shown(), "branch": h.branch, "again": again}, func(pen *format.Printer) {
+		pen.Line(verb + " " + firstOf(p.server, p.root, p.url) + " (branch " + h.String() + ")")
 	})
 }
 
 // newStoreLocation is where init makes the store.
 func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	switch {
-	case a.url != "":
-		return locationOf(a.url)
+	case isServer(a.storeURL()):
+		return a.newServerLocation(args)
+	case a.storeURL() != "":
+		return locationOf(a.storeURL())
 	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
 		here, err := os.Getwd()
 		if err != nil {
@@ -84,6 +93,25 @@ func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 		return nil, err
 	}
 	return locationOf(filepath.Join(dir, folder))
+}
+
+// newServerLocation is a store on a server, with HEAD and the settings in the folder of DIR or
+// of this one.
+func (a *app) newServerLocation(args []string) (*storeLocation, error) {
+	dir := firstOf(a.dir, os.Getenv("TRACT_DIR"))
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	if dir == "" {
+		here, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		if root := filepath.Join(here, folder); !hasDatabase(root) {
+			dir = root
+		}
+	}
+	return a.serverLocation(a.storeURL(), dir)
 }
 
 // writeStoreFiles puts HEAD and .gitignore into the folder of a store and tells whether

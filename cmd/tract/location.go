@@ -18,12 +18,13 @@ const folder = ".tract"
 // storeLocation is where the store of this process lies.
 type storeLocation struct {
 	url      string
+	server   string          // of a store on a server: the URL without secrets
 	root     string          // the folder of HEAD and config.toml; empty: there is none
 	files    safefile.Policy // whose files are accepted there
 	personal bool            // nobody asked for it and none is above
 }
 
-// findStore finds the store: --store, --dir, TRACT_DIR, a folder above, the
+// findStore finds the store: --store, --dir, TRACT_STORE, TRACT_DIR, a folder above, the
 // personal one.
 func (a *app) findStore() (*storeLocation, error) {
 	if a.location != nil {
@@ -38,13 +39,13 @@ func (a *app) findStore() (*storeLocation, error) {
 }
 
 func (a *app) searchStore() (*storeLocation, error) {
-	dir := a.dir
-	if dir == "" {
-		dir = os.Getenv("TRACT_DIR")
-	}
+	dir := firstOf(a.dir, os.Getenv("TRACT_DIR"))
+	address := a.storeURL()
 	switch {
-	case a.url != "":
-		return locationOf(a.url)
+	case isServer(address):
+		return a.serverLocation(address, dir)
+	case address != "":
+		return locationOf(address)
 	case dir != "":
 		return locationOf(storeIn(dir))
 	}
@@ -70,6 +71,14 @@ func (a *app) searchStore() (*storeLocation, error) {
 	}
 	err = fmt.Errorf("find the store: no %s in %s or above: %w", folder, here, objects.ErrNotFound)
 	return nil, withHint(err, "tract init creates a store here")
+}
+
+// storeURL is the URL of --store or TRACT_STORE; empty: a folder is named, or nothing.
+func (a *app) storeURL() string {
+	if a.url != "" || a.dir != "" {
+		return a.url
+	}
+	return os.Getenv("TRACT_STORE")
 }
 
 // locationOf is the place of a URL. One with a scheme has no folder. A file in the place of

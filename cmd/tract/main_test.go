@@ -61,8 +61,11 @@ var update = flag.Bool("update", false, "write what commands print into the scri
 
 // TestScripts runs the stories of testdata/script: what a person types, what
 // comes back, and with which exit code.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+func TestScripts(t *testing.T) { testscript.Run(t, scriptParams()) }
+
+// scriptParams is how the scripts run, on a store in a folder.
+func scriptParams() testscript.Params {
+	return testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
@@ -84,7 +87,7 @@ func TestScripts(t *testing.T) {
 		},
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
-	})
+	}
 }
 
 // codeIs runs a command line and checks its exit code: code 3 tract log nope.

@@ -95,7 +95,7 @@ func (a *app) withPurgeHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
 	}
-	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.url))
+	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.shown()))
 }
 
 func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {

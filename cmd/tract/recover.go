@@ -98,7 +98,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 			p.Line(fmt.Sprintf("%s that are referred to could not be salvaged: tract --dir %s fsck lists them", count(got.Lost, "object"), shellQuote(to)))
 		}
 		if n := len(got.Damages); n > 0 {
-			p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck explains it", count(n, "damage"), from, shellQuote(from)))
+			p.Line(fmt.Sprintf("%s in %s: tract --dir %s fsck explains it", count(n, "damage"), withoutSecrets(from), shellQuote(withoutSecrets(from))))
 		}
 	})
 }

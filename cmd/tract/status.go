@@ -156,7 +156,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &statusJSON{Store: a.storeStatus()}
+	s := &statusJSON{Store: a.storeStatus(ctx)}
 	if s.Branch, err = a.branchName(ctx); err != nil {
 		return nil, err
 	}
@@ -249,7 +249,14 @@ func hasReasoningBudget(v settings.Values) bool {
 }
 
 // storeStatus is what the place says of the store.
-func (a *app) storeStatus() storeJSON {
+func (a *app) storeStatus(ctx context.Context) storeJSON {
+	if server := a.location.server; server != "" {
+		s := storeJSON{Engine: "postgres", Path: server}
+		if m, ok := objects.As[objects.Maintainer](a.repo.Store()); ok {
+			_, s.Bytes, _ = m.Size(ctx) // what cannot be read is not counted
+		}
+		return s
+	}
 	s := storeJSON{Engine: "bolt", Path: a.location.root}
 	if scheme, _, ok := strings.Cut(a.location.url, ":"); ok && a.location.root == "" {
 		s.Engine = scheme

@@ -205,7 +205,7 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 		return nil, err
 	}
 	if p.root == "" {
-		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.url), "name the folder with --dir")
+		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.shown()), "name the folder with --dir")
 	}
 	files := []settings.File{p.settings()}
 	names, err := p.settings().Profiles()

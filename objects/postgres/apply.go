@@ -49,6 +49,7 @@ type apply struct {
 	fresh   bool   // refs are read anew, not taken from the cache
 	careful bool   // everything is looked up
 	alone   bool   // it is not written together with others
+	seq     uint64 // of the log entry; 0: not drawn
 	sent    *write // whose outcome is unknown
 }
 
@@ -157,11 +158,14 @@ func (a *apply) entry(ctx context.Context, moves []objects.RefUpdate, states map
 		state := states[moves[i].Name]
 		moves[i].Prev, last = state.newest, max(last, state.seq)
 	}
-	seq, err := a.s.next(ctx, last)
-	if err != nil {
-		return nil, err
+	if a.seq <= last { // else the one of an earlier try will do
+		seq, err := a.s.next(ctx, last)
+		if err != nil {
+			return nil, err
+		}
+		a.seq = seq
 	}
-	entry := objects.NewLogEntry(seq, a.batch.Note, moves)
+	entry := objects.NewLogEntry(a.seq, a.batch.Note, moves)
 	return refRows(entry, entry.Record()), nil
 }
 

@@ -85,12 +85,13 @@ type sequence struct {
 	mu    sync.Mutex
 	left  []uint64 // ascending
 	drawn time.Time
-	block int
+	draws int // one soon after the other
 }
 
 const (
-	maxBlock  = 128
-	blockTime = time.Second
+	singleDraws = 8 // draws of one number, so that a short command leaves no gap
+	maxBlock    = 128
+	blockTime   = time.Second
 )
 
 // next returns a number greater than after.
@@ -107,12 +108,11 @@ func (s *store) next(ctx context.Context, after uint64) (uint64, error) {
 				return n, nil
 			}
 		}
-		if fresh {
-			q.block = min(2*max(q.block, 1), maxBlock)
-		} else {
-			q.block = 1
+		if !fresh {
+			q.draws = 0
 		}
-		block := q.block
+		block := min(1<<max(0, q.draws-singleDraws), maxBlock)
+		q.draws++
 		q.mu.Unlock()
 		var drawn []uint64
 		err := s.retry(ctx, statementTime, func(ctx context.Context) error {

@@ -58,13 +58,13 @@ func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 	return p
 }
 
-func (p *proxy) url(url string) string { return strings.Replace(url, shared.dir, p.dir, 1) }
+func (p *proxy) url(url string) string { return strings.Replace(url, shared.Dir, p.dir, 1) }
 
 // serve forwards one connection. Messages of the client have a type, a length and a body,
 // all but the first, which has no type: see "Message Formats" in the manual.
 func (p *proxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	server, err := net.Dial("unix", filepath.Join(shared.dir, ".s.PGSQL.5432"))
+	server, err := net.Dial("unix", filepath.Join(shared.Dir, ".s.PGSQL.5432"))
 	if err != nil {
 		return
 	}
@@ -319,17 +319,13 @@ func (c *crowd) end(t *testing.T, url string) {
 
 // TestKilledServer kills the server while many write, and starts it again.
 func TestKilledServer(t *testing.T) {
-	s, err := startServer(binaries())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.remove()
-	url := s.url("killed")
+	s := ownServer(t)
+	url := s.URL("killed")
 	crowd := startCrowd(t, []objects.Store{openURL(t, url), openURL(t, url)}, 3, 8)
 	for range 3 {
 		crowd.grow(t, 30)
-		s.kill()
-		if err := s.start(); err != nil {
+		s.Kill()
+		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,47 +335,22 @@ func TestKilledServer(t *testing.T) {
 
 // TestFailover kills a server that has a synchronous standby, and promotes the standby.
 func TestFailover(t *testing.T) {
-	primary, err := startServer(binaries(), "wal_level=replica", "max_wal_senders=4")
+	primary := ownServer(t, "wal_level=replica", "max_wal_senders=4")
+	standby, err := primary.Standby()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer primary.remove()
-	standby, err := primary.standby()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer standby.remove()
-	if err := primary.sql("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()"); err != nil {
-		t.Fatal(err)
-	}
-	url := fmt.Sprintf("postgres://tract@/postgres?host=%s,%s&port=%d,%d&target_session_attrs=read-write&repo=failover", primary.dir, standby.dir, primary.port, standby.port)
+	t.Cleanup(standby.Remove)
+	sql(t, primary.URL("any"), "alter system set synchronous_standby_names = '*'", "select pg_reload_conf()")
+	url := fmt.Sprintf("postgres://tract@/postgres?host=%s,%s&port=%d,%d&target_session_attrs=read-write&repo=failover", primary.Dir, standby.Dir, primary.Port, standby.Port)
 	crowd := startCrowd(t, []objects.Store{openURL(t, url), openURL(t, url)}, 3, 8)
 	crowd.grow(t, 30)
-	primary.kill()
-	if out, err := standby.command("pg_ctl", "promote", "-D", standby.data()).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	primary.Kill()
+	if err := standby.Promote(); err != nil {
+		t.Fatal(err)
 	}
 	crowd.grow(t, 30)
 	crowd.end(t, url)
-}
-
-// standby makes a copy of the cluster that follows it, and starts it.
-func (s *server) standby() (*server, error) {
-	dir, err := os.MkdirTemp("", "tractsb")
-	if err != nil {
-		return nil, err
-	}
-	c := &server{bin: s.bin, dir: dir, port: s.port + 1, log: s.log}
-	if id := s.user(); id != nil {
-		if err := os.Chown(dir, int(id.Uid), int(id.Gid)); err != nil {
-			return nil, err
-		}
-	}
-	out, err := s.command("pg_basebackup", "-h", s.dir, "-p", fmt.Sprint(s.port), "-U", "tract", "-D", c.data(), "-R", "-c", "fast").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
-	}
-	return c, c.start()
 }
 
 // TestCancelledWrite cancels an append that waits for a lock, and one that was not sent.

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// isServer reports whether a URL is that of a store on a server, which has no folder.
+func isServer(address string) bool {
+	scheme, _, ok := strings.Cut(address, ":")
+	return ok && (scheme == "postgres" || scheme == "postgresql")
+}
+
+// serverLocation is where a store on a server is, and which folder has HEAD and the settings
+// for it: the one of --dir or TRACT_DIR, one here or above that holds no store itself, or one
+// of the user's own for each store.
+func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
+	p := &storeLocation{url: address, server: withoutSecrets(address)}
+	if dir != "" {
+		p.root = storeIn(dir)
+	} else if here, err := os.Getwd(); err == nil {
+		if p.root, err = findUpward(here); err != nil {
+			return nil, err
+		}
+	}
+	if dir == "" && (p.root == "" || hasDatabase(p.root)) {
+		p.root = ""
+		if own := personalStore(); own != "" {
+			p.root = filepath.Join(own, "servers", objects.Hash([]byte(p.server)).String()[:12])
+		}
+	}
+	if p.root == "" {
+		return p, nil
+	}
+	var err error
+	p.files, err = policyFor(p.root)
+	return p, err
+}
+
+// hasDatabase reports whether a folder holds an embedded store.
+func hasDatabase(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, "*.db")) // the error is of the pattern
+	return len(found) > 0
+}
+
+// withoutSecrets is an address as it is shown: the URL of a server with the user, the hosts, the
+// database and the name of the store, and nothing else of it.
+func withoutSecrets(address string) string {
+	if !isServer(address) {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		scheme, _, _ := strings.Cut(address, ":")
+		return scheme + ":"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if name := u.User.Username(); name != "" {
+		shown.User = url.User(name)
+	}
+	query := url.Values{}
+	for _, name := range []string{"host", "port", "repo"} {
+		if v := u.Query().Get(name); v != "" {
+			query.Set(name, v)
+		}
+	}
+	shown.RawQuery = query.Encode()
+	return shown.String()
+}
+
+// shown is the URL or the folder of the store, for people.
+func (p *storeLocation) shown() string {
+	if p.server != "" {
+		return p.server
+	}
+	return p.url
+}
+
+// makeRoot makes the folder of HEAD and the settings of a store on a server.
+func (p *storeLocation) makeRoot() error {
+	if p.server == "" || p.root == "" {
+		return nil
+	}
+	err := os.MkdirAll(p.root, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
