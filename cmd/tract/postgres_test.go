@@ -47,7 +47,8 @@ var embeddedOnly = map[string]string{
 }
 
 // TestScriptsOnPostgres runs the stories of testdata/script with TRACT_STORE set: the same
-// commands, the same output, on a store in a database.
+// commands, the same output, on a store in a database. Those of testdata/postgres are about
+// such a store.
 func TestScriptsOnPostgres(t *testing.T) {
 	server, err := postgrestest.Start(postgrestest.Binaries())
 	if err != nil {
@@ -58,6 +59,11 @@ func TestScriptsOnPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := filepath.Glob(filepath.Join("testdata", "postgres", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, own...)
 	var files, schemas []string
 	for _, file := range all {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
@@ -74,6 +80,7 @@ func TestScriptsOnPostgres(t *testing.T) {
 	setup := p.Setup
 	p.Setup = func(e *testscript.Env) error {
 		name := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
+		e.Setenv("PGHOST", server.Dir)
 		e.Setenv("TRACT_STORE", server.URL(name)+"&search_path="+name)
 		return setup(e)
 	}
