@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -76,13 +77,13 @@ func sql(t *testing.T, url string, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
+	c, err := pgx.ConnectConfig(context.Background(), config.ConnConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close(t.Context()) }()
+	defer func() { _ = c.Close(context.Background()) }()
 	for _, sql := range statements {
-		if _, err := c.Exec(t.Context(), sql); err != nil {
+		if _, err := c.Exec(context.Background(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
