@@ -23,6 +23,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tract-vcs/tract/llm/providers"
 )
 
 // Options configure a [Proxy].
@@ -50,7 +52,7 @@ type Proxy struct {
 
 	running atomic.Int64
 	mu      sync.Mutex
-	last    error // the newest upstream error
+	last    string // the newest upstream error
 	lastAt  time.Time
 }
 
@@ -86,26 +88,23 @@ func NewTransport(proxyFor func(*http.Request) (*url.URL, error)) *http.Transpor
 // Running returns the number of requests that are being forwarded.
 func (p *Proxy) Running() int64 { return p.running.Load() }
 
-// LastError returns the newest error of an upstream and its time; nil: there was none.
-func (p *Proxy) LastError() (error, time.Time) { //nolint:revive // the error is the value, not the outcome
+// LastError returns the time and the text of the newest error of an upstream; the zero time:
+// there was none.
+func (p *Proxy) LastError() (at time.Time, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.last, p.lastAt
+	return p.lastAt, p.last
 }
 
 // ServeHTTP forwards a request, or refuses it with a JSON error in the form of the dialect
-// that the path belongs to: 401 without the token, 403 from a web page or for a foreign host
-// name, 426 for a web socket, 404 for an unknown provider, 502 when the upstream fails.
+// that the path belongs to: as [Proxy.Allows], and with 426 for a web socket, 404 for an
+// unknown provider, 502 when the upstream fails.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	path, ok := p.authorized(req)
-	switch {
-	case !ok:
-		refuse(w, path, http.StatusUnauthorized, "this proxy needs its token in the X-Tract-Token header or in the path, as /t/TOKEN")
+	if !p.Allows(w, req) {
 		return
-	case !p.trusted(req):
-		refuse(w, path, http.StatusForbidden, "this proxy answers programs on this machine only, not web pages or foreign host names")
-		return
-	case upgrades(req):
+	}
+	path, _ := p.authorized(req)
+	if upgrades(req) {
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		refuse(w, path, http.StatusUpgradeRequired, "this proxy does not relay web sockets; send the request over HTTP")
 		return
@@ -118,6 +117,30 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p.running.Add(1)
 	defer p.running.Add(-1)
 	p.forward.ServeHTTP(w, req.WithContext(withTarget(req.Context(), target)))
+}
+
+// Allows reports whether a request may use the proxy. Otherwise it refuses the request: with
+// 401 when the token is missing or wrong, with 403 when the request comes from a web page, or
+// names a host that is not this machine.
+func (p *Proxy) Allows(w http.ResponseWriter, req *http.Request) bool {
+	path, ok := p.authorized(req)
+	if !ok {
+		refuse(w, path, http.StatusUnauthorized, "this proxy needs its token in the X-Tract-Token header or in the path, as /t/TOKEN")
+		return false
+	}
+	if !p.trusted(req) {
+		refuse(w, path, http.StatusForbidden, "this proxy answers programs on this machine only, not web pages or foreign host names")
+		return false
+	}
+	return true
+}
+
+// IsVendor reports whether the upstream of a vendor is the vendor's own host.
+func (p *Proxy) IsVendor(name string) bool {
+	profile, known := providers.Lookup(name)
+	t, ok := p.target(name, "/")
+	own, err := url.Parse(profile.BaseURL)
+	return known && ok && err == nil && strings.EqualFold(t.URL.Host, own.Host)
 }
 
 // authorized checks the token, and returns the escaped path without it.
@@ -187,7 +210,7 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, req *http.Request, err err
 		return
 	}
 	p.mu.Lock()
-	p.last, p.lastAt = err, time.Now()
+	p.last, p.lastAt = err.Error(), time.Now()
 	p.mu.Unlock()
 	var operation *net.OpError
 	message := "the provider did not answer"

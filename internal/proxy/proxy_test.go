@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -42,9 +43,7 @@ func do(t *testing.T, method, url string, header http.Header, body string) (*htt
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	if host := header.Get("Host"); host != "" {
 		req.Host = host
 	}
@@ -154,7 +153,7 @@ func TestEachWriteIsFlushed(t *testing.T) {
 		}
 	}))
 	front := serve(t, New(upstreams(t, upstream, "anthropic")))
-	res, err := http.Post(front.URL+"/v1/messages", "application/json", strings.NewReader("{}")) //nolint:noctx // ends with the server
+	res, err := http.Post(front.URL+"/v1/messages", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +232,11 @@ func TestErrorsHaveTheFormOfTheDialect(t *testing.T) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, body)
 		}
 	}
-	if err, at := p.LastError(); err == nil || at.IsZero() {
-		t.Errorf("last error %v at %v", err, at)
+	if at, text := p.LastError(); at.IsZero() || text == "" {
+		t.Errorf("last error %q at %v", text, at)
+	}
+	if p.IsVendor("anthropic") || !New(Options{}).IsVendor("anthropic") {
+		t.Error("IsVendor confuses an upstream with the vendor's own host")
 	}
 }
 
@@ -245,7 +247,7 @@ func TestACutResponseIsCutForTheClient(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	front := serve(t, New(upstreams(t, upstream, "anthropic")))
-	res, err := http.Post(front.URL+"/v1/messages", "application/json", strings.NewReader("{}")) //nolint:noctx // ends with the server
+	res, err := http.Post(front.URL+"/v1/messages", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
