@@ -92,8 +92,8 @@ var layers = map[string][]string{
 	"internal/proxy": {"llm/providers"},
 	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
 	"cmd/tract": {
-		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
-		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings",
+		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "internal/proxy", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
+		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "safefile", "internal/secrets", "internal/settings",
 	},
 }
 

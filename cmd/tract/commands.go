@@ -25,6 +25,7 @@ func commands() []constructor {
 		{groupTalk, newCommit},
 		{groupTalk, newGenerate},
 		{groupTalk, newImport},
+		{groupTalk, newProxy},
 		{groupTalk, newReasoning},
 		{groupTalk, newReplay},
 		{groupTalk, newRescue},

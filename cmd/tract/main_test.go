@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(inMemory{m}, map[string]func(){
 		"tract": func() { os.Exit(mainCode()) },
 		"upper": upper,
+		"agent": agent,
 	})
 }
 
@@ -80,6 +81,7 @@ func scriptParams() testscript.Params {
 			"refused": refused,
 			"plain":   plain,
 			"serve":   serve,
+			"provide": provide,
 			"sent":    sent,
 			"json":    jsonHas,
 			"damage":  damageFile,

@@ -256,3 +256,22 @@ func TestACutResponseIsCutForTheClient(t *testing.T) {
 		t.Errorf("%q, %v; want the half and an error", got, err)
 	}
 }
+
+// TestResponsesThatBeginEarlyArriveWhole: a server that begins its response before the proxy has
+// seen the end of the request body must not lose the connection.
+func TestResponsesThatBeginEarlyArriveWhole(t *testing.T) {
+	const events = 20
+	upstream := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		for range events {
+			_, _ = io.WriteString(w, "data: x\n")
+			w.(http.Flusher).Flush()
+		}
+	}))
+	front := serve(t, New(upstreams(t, upstream, "anthropic")))
+	for n := range 300 {
+		if _, body := do(t, "POST", front.URL+"/v1/messages", nil, "{}"); body != strings.Repeat("data: x\n", events) {
+			t.Fatalf("response %d has %d bytes", n, len(body))
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/internal/proxy"
+	"github.com/tract-vcs/tract/recorder"
+)
+
+// defaultListen is where tract proxy listens.
+const defaultListen = "127.0.0.1:4141"
+
+// proxyOptions are the flags that tract proxy and tract proxy run share.
+type proxyOptions struct {
+	listen    string
+	token     string
+	upstreams []string // NAME=URL
+	name      string
+	strict    bool
+}
+
+func newProxy(a *app) *cobra.Command {
+	o := &proxyOptions{}
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Record the requests of agents and SDKs that run through a local proxy",
+		Long: `Listen on one port of this machine and forward the requests of agents to the providers
+of their models, unchanged, and record them: one branch per session, named
+proxy/CLIENT/ID, with sub-agents, side calls and forks on branches below it.
+
+tract proxy run starts an agent with everything set. For any other program, set its base
+URL to http://127.0.0.1:4141, or to http://127.0.0.1:4141/p/NAME for the vendor NAME or
+for an upstream that --upstream names. tract proxy env prints what an agent needs.
+
+The path of a request decides where it goes: /v1/messages to Anthropic, /v1beta to
+Google, other paths below /v1 to OpenAI. A vendor's own variable, such as
+ANTHROPIC_BASE_URL, names another upstream for its API.
+
+Requests are recorded after they were answered, and nothing that the store does delays
+them. Keys pass through and are never stored. Secrets in requests and responses are
+masked before they are stored, unless the setting secrets.mask says otherwise.
+Requests that are not to a model pass unrecorded and are counted.`,
+		Example: `  tract proxy run -- claude
+  tract proxy
+  ANTHROPIC_BASE_URL=http://127.0.0.1:4141 python agent.py
+  tract proxy --upstream team=https://llm.example.com/v1
+  tract log --follow --all`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveProxy(cmd, o) },
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "address to listen on; one that other machines reach needs --token")
+	cmd.Flags().StringVar(&o.token, "token", "", "token that each request must have, in the X-Tract-Token header or in the path as /t/TOKEN")
+	cmd.AddCommand(newProxyRun(a), newProxyEnv(a), newProxyStatus(a))
+	return cmd
+}
+
+// flags adds the flags that tract proxy and tract proxy run share.
+func (o *proxyOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&o.upstreams, "upstream", nil, "base URL of a provider, as NAME=URL; /p/NAME leads to it (repeatable)")
+	cmd.Flags().StringVar(&o.name, "name", "", "put the branches below this name instead of proxy")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "do not start when the store cannot be opened, and exit with 1 when an exchange was not recorded")
+}
+
+// proxyServer is a running proxy.
+type proxyServer struct {
+	listener net.Listener
+	handler  *proxy.Proxy
+	server   *http.Server
+	recorder *recorder.Transport // nil: nothing is recorded
+	started  time.Time
+	served   chan error
+}
+
+// startProxy listens and serves. The store is opened first; when that is not possible, the
+// proxy passes requests unrecorded and says so, unless strict is set.
+func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback string) (*proxyServer, error) {
+	upstreams, err := inheritedUpstreams(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	named, err := o.named()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(upstreams, named)
+	s := &proxyServer{started: time.Now(), served: make(chan error, 1)}
+	var transport http.RoundTripper = proxy.NewTransport(http.ProxyFromEnvironment)
+	repo, unmasked, err := a.openForProxy(ctx)
+	switch {
+	case err != nil && o.strict:
+		return nil, err
+	case err != nil:
+		a.report(ctx, err)
+		a.info("requests pass, and nothing is recorded")
+	default:
+		s.recorder = recorder.New(repo, recorder.Options{
+			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked,
+			OnError: func(e *recorder.Error) { a.debug("%v", e) },
+		})
+		transport = s.recorder
+	}
+	s.handler = proxy.New(proxy.Options{Upstreams: upstreams, Default: fallback, Transport: transport, Token: o.token})
+	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", listen); err != nil {
+		return nil, withHint(err, "choose another address with --listen, or end the program that uses this one")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", s.handler)
+	mux.HandleFunc("GET "+statusPath, s.serveStatus)
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { s.served <- s.server.Serve(s.listener) }()
+	return s, nil
+}
+
+// openForProxy opens the store for recording. What agents send is mostly the content of files,
+// so that secrets are masked everywhere unless a setting says otherwise.
+func (a *app) openForProxy(ctx context.Context) (repo *tract.Repo, unmasked bool, err error) {
+	v, err := a.settings()
+	if err != nil {
+		return nil, false, err
+	}
+	if _, set := v.Changed()["secrets.mask"]; !set {
+		if v, err = putSetting(v, "secrets.mask=all"); err != nil {
+			return nil, false, err
+		}
+		a.loaded = &v
+	}
+	repo, err = a.open(ctx, true)
+	return repo, v.Text("secrets.mask") == "off", err
+}
+
+// providerOfTarget names the provider that a forwarded request goes to.
+func providerOfTarget(req *http.Request) string {
+	t, _ := proxy.TargetOf(req.Context())
+	return t.Provider
+}
+
+// prefix returns the beginning of the names of branches.
+func (o *proxyOptions) prefix() string {
+	if o.name == "" {
+		return "proxy/"
+	}
+	return o.name + "/"
+}
+
+// named parses --upstream.
+func (o *proxyOptions) named() (map[string]*url.URL, error) {
+	upstreams := map[string]*url.URL{}
+	for _, text := range o.upstreams {
+		name, value, found := strings.Cut(text, "=")
+		if !found || name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("--upstream %q: want NAME=URL", text)
+		}
+		u, err := parseUpstream(value)
+		if err != nil {
+			return nil, fmt.Errorf("--upstream %q: %w", text, err)
+		}
+		upstreams[name] = u
+	}
+	return upstreams, nil
+}
+
+// base returns the base URL that a client on this machine uses.
+func (s *proxyServer) base() string { return "http://" + s.listener.Addr().String() }
+
+// stop ends the server, and waits at most for the grace until everything that passed is
+// recorded.
+func (s *proxyServer) stop(ctx context.Context, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	_ = s.server.Shutdown(ctx) // requests that still run are cut at the end of the grace
+	_ = s.server.Close()
+	if s.recorder != nil {
+		_ = s.recorder.Wait(ctx) // what is left stays in the spool
+	}
+}
+
+// serveProxy runs tract proxy until it is interrupted.
+func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return usageError(cmd, "--listen %q: want HOST:PORT, such as %s", o.listen, defaultListen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && o.token == "" {
+		f := classify(usageError(cmd, "--listen %s is an address that other machines reach: want --token too", o.listen))
+		f.hint = "for example --token " + rand.Text()
+		return f
+	}
+	if _, err := o.named(); err != nil {
+		return usageError(cmd, "%v", err)
+	}
+	ctx := cmd.Context()
+	s, err := a.startProxy(ctx, o, o.listen, "")
+	if err != nil {
+		return err
+	}
+	a.info("listening on %s; Ctrl-C ends the proxy", s.base())
+	select {
+	case <-ctx.Done():
+	case err := <-s.served:
+		if !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+	}
+	s.stop(ctx, 5*time.Second)
+	return a.proxyEnded(s, o.strict)
+}
+
+// proxyEnded prints what was recorded, in one line on stderr.
+func (a *app) proxyEnded(s *proxyServer, strict bool) error {
+	if s.recorder == nil {
+		return nil
+	}
+	stats := s.recorder.Stats()
+	line := fmt.Sprintf("recorded %s", count(uint64(stats.Recorded), "response"))
+	if stats.Passed > 0 {
+		line += fmt.Sprintf(", passed %s that are not to a model", count(uint64(stats.Passed), "request"))
+	}
+	if stats.Pending > 0 {
+		line += fmt.Sprintf(", %d wait in the spool for the next tract proxy", stats.Pending)
+	}
+	if stats.Failed > 0 {
+		line += fmt.Sprintf(", %d not recorded", stats.Failed)
+	}
+	a.info("%s", line)
+	if strict && stats.Failed > 0 {
+		return negative()
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+)
+
+func newProxyEnv(a *app) *cobra.Command {
+	listen, token := defaultListen, ""
+	cmd := &cobra.Command{
+		Use:   "env [CLIENT]",
+		Short: "Print what an agent needs to run through tract proxy",
+		Long: `Print the environment variables that send the requests of CLIENT to tract proxy, for eval
+in a shell, or what to write into its configuration file. Without CLIENT, print the
+variables that the SDKs of the providers read. tract never edits an agent's files.`,
+		Example: `  eval "$(tract proxy env claude)"
+  tract proxy env opencode`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: clientNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client := anyClient
+			if len(args) > 0 {
+				var known bool
+				if client, known = findClient(args[0]); !known {
+					return usageError(cmd, "unknown client %q: want one of %s", args[0], strings.Join(clientNames(), ", "))
+				}
+			}
+			base := "http://" + listen
+			if token != "" {
+				base += "/t/" + token
+			}
+			return a.printClientSetup(client, base)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", defaultListen, "address of the proxy")
+	cmd.Flags().StringVar(&token, "token", "", "token of the proxy")
+	return cmd
+}
+
+// clientSetupJSON is what a client needs.
+type clientSetupJSON struct {
+	Client    string            `json:"client,omitempty"`
+	Variables map[string]string `json:"variables,omitempty"`
+	Arguments []string          `json:"arguments,omitempty"`
+	File      string            `json:"file,omitempty"`
+	Content   string            `json:"content,omitempty"`
+}
+
+func (a *app) printClientSetup(c proxyClient, base string) error {
+	setup := clientSetupJSON{Client: c.name, File: c.file}
+	if c.content != nil {
+		setup.Content = c.content(base + c.suffix)
+	} else {
+		setup.Variables = map[string]string{}
+		upstreams, err := inheritedUpstreams(os.LookupEnv)
+		if err != nil {
+			return err
+		}
+		_, other := upstreams["anthropic"]
+		for _, v := range c.environment(base, os.LookupEnv, !other) {
+			name, value, _ := strings.Cut(v, "=")
+			setup.Variables[name] = value
+		}
+	}
+	if c.arguments != nil {
+		setup.Arguments = c.arguments(base + c.suffix)
+	}
+	return a.emit(setup, func(p *format.Printer) {
+		for _, name := range slices.Sorted(maps.Keys(setup.Variables)) {
+			p.Line(fmt.Sprintf("export %s=%s", name, shellQuote(setup.Variables[name])))
+		}
+		if len(setup.Arguments) > 0 {
+			p.Line("# and run: " + c.name + " " + strings.Join(setup.Arguments, " "))
+		}
+		if setup.File != "" {
+			p.Line("# put this into " + setup.File)
+			for line := range strings.SplitSeq(setup.Content, "\n") {
+				p.Line(line)
+			}
+		}
+	})
+}
+
+func clientNames() []string {
+	var names []string
+	for _, c := range proxyClients() {
+		names = append(names, c.name)
+	}
+	return names
+}

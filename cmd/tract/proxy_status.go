@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract/format"
+)
+
+// statusPath is where a running proxy answers tract proxy status. No provider has it.
+const statusPath = "/.tract/status"
+
+// proxyStatusJSON is the state of a running proxy.
+type proxyStatusJSON struct {
+	Listen    string     `json:"listen"`
+	Started   time.Time  `json:"started"`
+	Recording bool       `json:"recording"`
+	Running   int64      `json:"running"`  // requests that are being forwarded
+	Recorded  int64      `json:"recorded"` // responses
+	Pending   int64      `json:"pending"`  // exchanges that are not committed yet
+	Passed    int64      `json:"passed"`   // requests that are not to a model
+	Failed    int64      `json:"failed"`   // exchanges that were not recorded
+	LastError string     `json:"last_error,omitempty"`
+	ErrorTime *time.Time `json:"error_time,omitempty"`
+}
+
+func newProxyStatus(a *app) *cobra.Command {
+	listen, token := defaultListen, ""
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what a running tract proxy does",
+		Long: `Ask a running tract proxy how many responses it has recorded, what waits to be recorded,
+and for its newest error. tract branch lists the sessions, tract usage their cost, and
+tract log --follow --all shows what is recorded as it comes.`,
+		Example: `  tract proxy status
+  tract proxy status --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.proxyStatus(cmd.Context(), listen, token) },
+	}
+	cmd.Flags().StringVar(&listen, "listen", defaultListen, "address of the proxy")
+	cmd.Flags().StringVar(&token, "token", "", "token of the proxy")
+	return cmd
+}
+
+// serveStatus answers tract proxy status.
+func (s *proxyServer) serveStatus(w http.ResponseWriter, req *http.Request) {
+	if !s.handler.Allows(w, req) {
+		return
+	}
+	status := proxyStatusJSON{Listen: s.base(), Started: s.started.UTC().Truncate(time.Second), Recording: s.recorder != nil, Running: s.handler.Running()}
+	if s.recorder != nil {
+		stats := s.recorder.Stats()
+		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed
+	}
+	if at, text := s.handler.LastError(); !at.IsZero() {
+		at = at.UTC().Truncate(time.Second)
+		status.LastError, status.ErrorTime = text, &at
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(status) // the client may be gone
+}
+
+// proxyStatus asks a running proxy for its state.
+func (a *app) proxyStatus(ctx context.Context, listen, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+statusPath, nil)
+	if err != nil {
+		return fmt.Errorf("proxy status: --listen %q: want HOST:PORT", listen)
+	}
+	if token != "" {
+		req.Header.Set("X-Tract-Token", token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return withHint(fmt.Errorf("proxy status: no proxy answers at %s", listen), "tract proxy starts one; --listen names another address")
+	}
+	defer func() { _ = res.Body.Close() }() // it was read
+	var status proxyStatusJSON
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("proxy status: %s answers %s: want a tract proxy, and its --token", listen, res.Status)
+	}
+	if err := json.NewDecoder(res.Body).Decode(&status); err != nil {
+		return fmt.Errorf("proxy status: read the answer of %s: %w", listen, err)
+	}
+	return a.emit(status, func(p *format.Printer) {
+		p.Line(fmt.Sprintf("%s, running since %s", status.Listen, status.Started.Local().Format(time.DateTime)))
+		if !status.Recording {
+			p.Line("not recording: the store could not be opened")
+		}
+		p.Line(fmt.Sprintf("recorded %s; %d not committed yet, %d not recorded", count(uint64(status.Recorded), "response"), status.Pending, status.Failed))
+		p.Line(fmt.Sprintf("%s passed that are not to a model; %d running now", count(uint64(status.Passed), "request"), status.Running))
+		if status.LastError != "" {
+			p.Line(fmt.Sprintf("last error at %s: %s", status.ErrorTime.Local().Format(time.TimeOnly), format.Line(status.LastError)))
+		}
+	})
+}
