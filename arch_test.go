@@ -89,8 +89,9 @@ var layers = map[string][]string{
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
 
 	// 8: recording, the program
-	"internal/proxy": {"llm/providers"},
-	"recorder":       {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
+	"internal/proxy":        {"llm/providers"},
+	"recorder":              {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
+	"internal/fakeprovider": {},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "internal/proxy", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "safefile", "internal/secrets", "internal/settings",
@@ -294,7 +295,7 @@ func TestLibraryUsesNoEnvironmentOrTerminal(t *testing.T) {
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
 		"os.Stdout": {"cmd/tract"}, "os.Stderr": {"cmd/tract"}, "os.Exit(": {"cmd/tract"},
 		`"net/http"`: {
-			"cmd/tract", "internal/proxy", "llm/providers", "llm/llmtest", "recorder",
+			"cmd/tract", "internal/fakeprovider", "internal/proxy", "llm/providers", "llm/llmtest", "recorder",
 			"internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/google", "internal/llm/openai", "internal/llm/wire", // headers
 		},
 	}
