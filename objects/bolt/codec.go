@@ -135,35 +135,46 @@ func openSize(begin []byte, size int) int {
 // opened keeps the bodies that were unpacked last for the sake of one object, since
 // more of them are often asked for. They are shared, and never changed.
 type opened struct {
-	mu   sync.Mutex
-	list [4]openedBody
-	next int
+	mu       sync.Mutex
+	list     [4]openedBody
+	next     int
+	unpacked int // bodies that were kept
 }
 
-// openedBody is known by its number and by the beginning of what was unpacked, which
-// is a checksum of it: another file may take the place of the store's.
+// openedBody is what became of a body. It is known by the number of the pack and by the
+// beginning of what was unpacked, which is a checksum of it.
 type openedBody struct {
 	pack  uint32
 	begin [bodyStart]byte
 	data  []byte
+	sound bool
+	err   error
 }
 
-func (o *opened) get(pack uint32, begin []byte) ([]byte, bool) {
+func (o *opened) get(pack uint32, begin []byte) (one openedBody, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.list {
-		if one := &o.list[i]; one.data != nil && one.pack == pack && bytes.Equal(one.begin[:], begin) {
-			return one.data, true
+	for _, one := range o.list {
+		if one.pack == pack && pack > 0 && bytes.Equal(one.begin[:], begin) {
+			return one, true
 		}
 	}
-	return nil, false
+	return one, false
 }
 
-func (o *opened) keep(pack uint32, begin, data []byte) {
+func (o *opened) keep(pack uint32, begin []byte, one openedBody) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	one := openedBody{pack: pack, data: data}
+	one.pack = pack
 	copy(one.begin[:], begin)
 	o.list[o.next] = one
 	o.next = (o.next + 1) % len(o.list)
+	o.unpacked++
+}
+
+// forget forgets all bodies: the file is another.
+func (o *opened) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = [len(o.list)]openedBody{}
 }

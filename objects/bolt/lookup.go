@@ -230,19 +230,18 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 	if len(begin) == bodyStart && codec(begin[8]) == codecRaw && e.ValueSize == bodyStart+p.BodySize() {
 		return e.Part(bodyStart+from, size)
 	}
-	data, ok := l.bodies.get(p.n, begin)
+	one, ok := l.bodies.get(p.n, begin)
 	if !ok {
-		var sound bool
 		closed, err := l.closedBody(p)
-		if err == nil {
-			data, sound, err = openBody(nil, p, closed) // it is kept
-		}
 		if err != nil {
 			return nil, err
 		}
-		if sound {
-			l.bodies.keep(p.n, begin, data)
-		}
+		one.data, one.sound, one.err = openBody(nil, p, closed) // it is kept
+		l.bodies.keep(p.n, begin, one)
+	}
+	data := one.data
+	if one.err != nil {
+		return nil, one.err
 	}
 	if from+size > len(data) {
 		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.BodySize())
@@ -295,13 +294,24 @@ func (l *look) version() (uint64, error) {
 	return n, err
 }
 
-// body reads the whole body of a pack and tells whether its checksum is right.
+// body reads the whole body of a pack and tells whether its checksum is right. One that is
+// damaged is unpacked once, however many of its objects are asked for.
 func (l *look) body(p *pack) (data []byte, sound bool, err error) {
 	b, err := l.closedBody(p)
 	if err != nil {
 		return nil, false, err
 	}
-	return openBody(l.arena, p, b)
+	if len(b) < bodyStart {
+		return openBody(l.arena, p, b)
+	}
+	if one, ok := l.bodies.get(p.n, b[:bodyStart]); ok && !one.sound {
+		return one.data, false, one.err
+	}
+	data, sound, err = openBody(l.arena, p, b)
+	if !sound {
+		l.bodies.keep(p.n, b[:bodyStart], openedBody{data: bytes.Clone(data), err: err})
+	}
+	return data, sound, err
 }
 
 // closedBody reads a body as it is kept.

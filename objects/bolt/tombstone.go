@@ -74,6 +74,7 @@ func (s *store) noteFile(info os.FileInfo, before uint64) uint64 {
 	if s.file == nil || s.before != before || !os.SameFile(s.file, info) {
 		s.file, s.before = info, before
 		s.files++
+		s.bodies.forget()
 	}
 	return s.files
 }
